@@ -1,0 +1,397 @@
+#include "harness/conductor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <hiredis/hiredis.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/clock.h"
+#include "harness/random.h"
+
+enum { SERVERS = 32 };
+static const struct timeval FENCE_LIMIT = {.tv_sec = 10};
+
+struct server {
+    int clock_fd; /* -1: the machine's clock */
+    int64_t offset_ns;
+    redisContext *link; /* for PING only */
+    char socket_path[108];
+};
+
+struct conductor {
+    struct stage *stage;
+    struct random random;
+    int yield_fd;
+    int strands;
+    int turn_fd[STAGE_STRANDS];
+    int pid_fd[STAGE_STRANDS]; /* -1: not watched, or seen to end */
+    int servers;
+    struct server server[SERVERS];
+    int dead;
+    uint64_t turns;
+};
+
+static enum strand_state state_of(const struct conductor *conductor, int strand) {
+    return (enum strand_state)atomic_load_explicit(&conductor->stage->strands[strand].state, memory_order_acquire);
+}
+
+static void state_set(struct conductor *conductor, int strand, enum strand_state state) {
+    atomic_store_explicit(&conductor->stage->strands[strand].state, (uint32_t)state, memory_order_release);
+}
+
+static int64_t deadline_of(const struct conductor *conductor, int strand) {
+    return atomic_load_explicit(&conductor->stage->strands[strand].deadline_ns, memory_order_relaxed);
+}
+
+static bool is_stopped(const struct conductor *conductor, int strand) {
+    return atomic_load_explicit(&conductor->stage->strands[strand].stopped, memory_order_acquire);
+}
+
+static bool is_virtual(const struct conductor *conductor) {
+    return conductor->stage->time == HISTORY_TIME_VIRTUAL;
+}
+
+/* --- setting up --- */
+
+struct conductor *conductor_open(const char *path, struct history_error *error) {
+    struct stage *stage = stage_open(path, error);
+    if (!stage) return NULL;
+    struct conductor *conductor = calloc(1, sizeof *conductor);
+    if (!conductor) abort();
+    conductor->stage = stage;
+    conductor->random = random_split(stage->seed, 0);
+    conductor->yield_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (conductor->yield_fd >= 0) return conductor;
+    snprintf(error->text, sizeof error->text, "eventfd: %s", strerror(errno));
+    conductor_close(conductor);
+    return NULL;
+}
+
+void conductor_close(struct conductor *conductor) {
+    if (!conductor) return;
+    for (int strand = 0; strand < conductor->strands; strand++) {
+        close(conductor->turn_fd[strand]);
+        if (conductor->pid_fd[strand] >= 0) close(conductor->pid_fd[strand]);
+    }
+    for (int server = 0; server < conductor->servers; server++) {
+        if (conductor->server[server].clock_fd >= 0) close(conductor->server[server].clock_fd);
+        if (conductor->server[server].link) redisFree(conductor->server[server].link);
+    }
+    if (conductor->yield_fd >= 0) close(conductor->yield_fd);
+    stage_close(conductor->stage);
+    free(conductor);
+}
+
+int conductor_yield_fd(const struct conductor *conductor) {
+    return conductor->yield_fd;
+}
+
+int conductor_turn_fd(const struct conductor *conductor, int strand) {
+    return conductor->turn_fd[strand];
+}
+
+int conductor_add_strand(struct conductor *conductor) {
+    if (conductor->strands == STAGE_STRANDS) return -1;
+    int fd = eventfd(0, EFD_CLOEXEC);
+    if (fd < 0) return -1;
+    conductor->turn_fd[conductor->strands] = fd;
+    conductor->pid_fd[conductor->strands] = -1;
+    return conductor->strands++;
+}
+
+void conductor_expect(struct conductor *conductor, int strand) {
+    state_set(conductor, strand, STRAND_RUNNING);
+}
+
+bool conductor_watch(struct conductor *conductor, int strand, int pid) {
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0) return false;
+    conductor->pid_fd[strand] = fd;
+    conductor->stage->strands[strand].pid = pid;
+    return true;
+}
+
+void conductor_forget(struct conductor *conductor, int pid) {
+    for (int strand = 0; strand < conductor->strands; strand++) {
+        if (conductor->stage->strands[strand].pid != pid) continue;
+        state_set(conductor, strand, STRAND_GONE);
+        if (conductor->pid_fd[strand] >= 0) close(conductor->pid_fd[strand]);
+        conductor->pid_fd[strand] = -1;
+    }
+}
+
+/* --- clocks --- */
+
+int64_t conductor_mono_ns(const struct conductor *conductor) {
+    return stage_mono_ns(conductor->stage);
+}
+
+int64_t conductor_wall_ns(const struct conductor *conductor) {
+    return stage_wall_ns(conductor->stage);
+}
+
+int64_t conductor_server_wall_us(const struct conductor *conductor, int server) {
+    return (stage_wall_ns(conductor->stage) + conductor->server[server].offset_ns) / CLOCK_NS_PER_US;
+}
+
+static bool clock_write(const struct conductor *conductor, int server) {
+    if (conductor->server[server].clock_fd < 0) return true;
+    int64_t wall_us = conductor_server_wall_us(conductor, server);
+    time_t seconds = wall_us / 1000000;
+    struct tm calendar;
+    char text[64];
+    gmtime_r(&seconds, &calendar);
+    size_t length = strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &calendar);
+    length += (size_t)snprintf(text + length, sizeof text - length, ".%06d5\n", (int)(wall_us % 1000000));
+    return pwrite(conductor->server[server].clock_fd, text, length, 0) == (ssize_t)length;
+}
+
+static bool clock_set(struct conductor *conductor, int64_t mono_ns) {
+    bool written = true;
+    atomic_store_explicit(&conductor->stage->mono_ns, mono_ns, memory_order_release);
+    for (int server = 0; server < conductor->servers; server++) written &= clock_write(conductor, server);
+    return written;
+}
+
+int conductor_add_server(struct conductor *conductor, const char *clock_path, const char *socket_path,
+                         struct history_error *error) {
+    if (conductor->servers == SERVERS) {
+        snprintf(error->text, sizeof error->text, "more than %d servers in one trial", SERVERS);
+        return -1;
+    }
+    struct server *server = &conductor->server[conductor->servers];
+    *server = (struct server){.clock_fd = -1};
+    snprintf(server->socket_path, sizeof server->socket_path, "%s", socket_path);
+    if (clock_path) server->clock_fd = open(clock_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if ((clock_path && server->clock_fd < 0) || !clock_write(conductor, conductor->servers)) {
+        snprintf(error->text, sizeof error->text, "%.160s: %s", clock_path ? clock_path : "clock", strerror(errno));
+        return -1;
+    }
+    return conductor->servers++;
+}
+
+bool conductor_set_offset(struct conductor *conductor, int server, int64_t offset_ns) {
+    conductor->server[server].offset_ns = offset_ns;
+    return clock_write(conductor, server);
+}
+
+/* --- turns --- */
+
+static void give_turn(struct conductor *conductor, int strand, enum strand_state state) {
+    uint64_t one = 1;
+    state_set(conductor, strand, state);
+    while (write(conductor->turn_fd[strand], &one, sizeof one) < 0 && errno == EINTR) continue;
+    conductor->turns++;
+}
+
+/* In real time READY is not waited for: the strand runs at once. */
+static void make_ready(struct conductor *conductor, int strand) {
+    if (is_virtual(conductor)) {
+        state_set(conductor, strand, STRAND_READY);
+    } else {
+        give_turn(conductor, strand, STRAND_RUNNING);
+    }
+}
+
+void conductor_step(struct conductor *conductor, int strand, const struct step *step) {
+    struct strand_place *place = &conductor->stage->strands[strand];
+    place->step = *step;
+    place->result = (struct step_result){.outcome = OUTCOME_UNKNOWN};
+    make_ready(conductor, strand);
+}
+
+void conductor_continue(struct conductor *conductor, int strand) {
+    memset(conductor->stage->strands[strand].held_at, 0, STAGE_NAME);
+    make_ready(conductor, strand);
+}
+
+void conductor_arm(struct conductor *conductor, int strand, const char *checkpoint, uint32_t nth) {
+    struct strand_place *place = &conductor->stage->strands[strand];
+    atomic_store_explicit(&place->armed_countdown, 0, memory_order_release);
+    memset(place->armed_at, 0, sizeof place->armed_at);
+    strncpy(place->armed_at, checkpoint, sizeof place->armed_at - 1);
+    atomic_store_explicit(&place->armed_countdown, nth, memory_order_release);
+}
+
+void conductor_set_stopped(struct conductor *conductor, int pid, bool stopped) {
+    for (int strand = 0; strand < conductor->strands; strand++)
+        if (conductor->stage->strands[strand].pid == pid)
+            atomic_store_explicit(&conductor->stage->strands[strand].stopped, stopped, memory_order_release);
+}
+
+/* --- running --- */
+
+static bool is_parked(enum strand_state state) {
+    return state == STRAND_IDLE || state == STRAND_HELD || state == STRAND_GONE;
+}
+
+static bool all_parked(const struct conductor *conductor, const int *awaited, int count) {
+    for (int each = 0; each < count; each++)
+        if (!is_parked(state_of(conductor, awaited[each]))) return false;
+    return count > 0;
+}
+
+static bool anyone_runs(const struct conductor *conductor) {
+    for (int strand = 0; strand < conductor->strands; strand++) {
+        enum strand_state state = state_of(conductor, strand);
+        if ((state == STRAND_RUNNING || state == STRAND_PROBING) && !is_stopped(conductor, strand)) return true;
+    }
+    return false;
+}
+
+/* Waits until a strand rings, a client ends or a signal comes, at most timeout_ms. DONE: somebody rang. */
+static enum conductor_result await_ring(struct conductor *conductor, int timeout_ms) {
+    struct pollfd fds[STAGE_STRANDS + 1] = {{.fd = conductor->yield_fd, .events = POLLIN}};
+    nfds_t count = 1;
+    for (int strand = 0; strand < conductor->strands; strand++)
+        fds[count++] = (struct pollfd){.fd = conductor->pid_fd[strand], .events = POLLIN};
+    int ready = poll(fds, count, timeout_ms);
+    if (ready < 0) return errno == EINTR ? CONDUCTOR_INTERRUPTED : CONDUCTOR_FAILED;
+    if (ready == 0) return CONDUCTOR_STUCK;
+    for (int strand = 0; strand < conductor->strands; strand++) {
+        if (!(fds[strand + 1].revents & POLLIN)) continue;
+        conductor->dead = conductor->stage->strands[strand].pid;
+        conductor_forget(conductor, conductor->dead);
+        return CONDUCTOR_DIED;
+    }
+    uint64_t rings;
+    (void)!read(conductor->yield_fd, &rings, sizeof rings);
+    return CONDUCTOR_DONE;
+}
+
+static enum conductor_result await_yield(struct conductor *conductor, int real_limit_ms) {
+    while (anyone_runs(conductor)) {
+        enum conductor_result result = await_ring(conductor, real_limit_ms);
+        if (result != CONDUCTOR_DONE) return result;
+    }
+    return CONDUCTOR_DONE;
+}
+
+/* The strands that want the turn, and how many. */
+static int list_ready(const struct conductor *conductor, int ready[STAGE_STRANDS]) {
+    int count = 0;
+    for (int strand = 0; strand < conductor->strands; strand++)
+        if (state_of(conductor, strand) == STRAND_READY && !is_stopped(conductor, strand)) ready[count++] = strand;
+    return count;
+}
+
+/* Everything that the servers had to write, they have written. */
+static bool fence_servers(struct conductor *conductor) {
+    for (int each = 0; each < conductor->servers; each++) {
+        struct server *server = &conductor->server[each];
+        if (!server->link) server->link = redisConnectUnixWithTimeout(server->socket_path, FENCE_LIMIT);
+        if (server->link && !server->link->err) redisSetTimeout(server->link, FENCE_LIMIT);
+        redisReply *pong = server->link && !server->link->err ? redisCommand(server->link, "PING") : NULL;
+        if (!pong) return false;
+        freeReplyObject(pong);
+    }
+    return true;
+}
+
+/* Asks every strand that waits for a server whether its answer has come; those that have it are READY afterwards. */
+static enum conductor_result probe_waiting(struct conductor *conductor, int real_limit_ms) {
+    bool fenced = false;
+    for (int strand = 0; strand < conductor->strands; strand++) {
+        if (state_of(conductor, strand) != STRAND_WAITING || is_stopped(conductor, strand)) continue;
+        if (!fenced && !fence_servers(conductor)) return CONDUCTOR_STUCK;
+        fenced = true;
+        give_turn(conductor, strand, STRAND_PROBING);
+        enum conductor_result result = await_yield(conductor, real_limit_ms);
+        if (result != CONDUCTOR_DONE) return result;
+    }
+    return CONDUCTOR_DONE;
+}
+
+/* Moves the clock to the next deadline, at most to until_ns, and makes ready whom it reaches. */
+static enum conductor_result advance(struct conductor *conductor, int64_t until_ns) {
+    int64_t next_ns = INT64_MAX, now_ns = conductor_mono_ns(conductor);
+    for (int strand = 0; strand < conductor->strands; strand++) {
+        enum strand_state state = state_of(conductor, strand);
+        if (is_stopped(conductor, strand) || (state != STRAND_SLEEPING && state != STRAND_WAITING)) continue;
+        if (deadline_of(conductor, strand) < next_ns) next_ns = deadline_of(conductor, strand);
+    }
+    if (next_ns > until_ns) next_ns = until_ns;
+    if (next_ns == INT64_MAX) return CONDUCTOR_QUIET;
+    if (next_ns > now_ns && !clock_set(conductor, next_ns)) return CONDUCTOR_FAILED;
+    return CONDUCTOR_DONE;
+}
+
+/* Whoever's deadline has come wants the turn - once the servers have had the word about the new time. */
+static int wake_due(struct conductor *conductor) {
+    int woken = 0;
+    int64_t now_ns = conductor_mono_ns(conductor);
+    for (int strand = 0; strand < conductor->strands; strand++) {
+        enum strand_state state = state_of(conductor, strand);
+        if (is_stopped(conductor, strand) || (state != STRAND_SLEEPING && state != STRAND_WAITING)) continue;
+        if (deadline_of(conductor, strand) > now_ns) continue;
+        state_set(conductor, strand, STRAND_READY);
+        woken++;
+    }
+    return woken;
+}
+
+static enum conductor_result run_virtual(struct conductor *conductor, const int *awaited, int count, int64_t until_ns,
+                                         int real_limit_ms) {
+    for (;;) {
+        enum conductor_result result = await_yield(conductor, real_limit_ms);
+        if (result != CONDUCTOR_DONE) return result;
+        if (all_parked(conductor, awaited, count)) return CONDUCTOR_DONE;
+        int ready[STAGE_STRANDS], wanting = list_ready(conductor, ready);
+        if (wanting > 0) { /* the only choice of a trial: it comes from the seed */
+            uint64_t drawn = wanting > 1 ? random_below(&conductor->random, (uint64_t)wanting) : 0;
+            give_turn(conductor, ready[drawn], STRAND_RUNNING);
+            continue;
+        }
+        result = probe_waiting(conductor, real_limit_ms);
+        if (result != CONDUCTOR_DONE) return result;
+        if (list_ready(conductor, ready) > 0 || wake_due(conductor)) continue;
+        if (conductor_mono_ns(conductor) >= until_ns) return CONDUCTOR_TIME;
+        result = advance(conductor, until_ns);
+        if (result != CONDUCTOR_DONE) return result;
+    }
+}
+
+static enum conductor_result run_real(struct conductor *conductor, const int *awaited, int count, int64_t until_ns,
+                                      int real_limit_ms) {
+    int64_t limit_ns = clock_real_mono_ns() + (int64_t)real_limit_ms * CLOCK_NS_PER_MS;
+    for (;;) {
+        if (all_parked(conductor, awaited, count)) return CONDUCTOR_DONE;
+        int64_t now_ns = clock_real_mono_ns(), next_ns = until_ns < limit_ns ? until_ns : limit_ns;
+        if (now_ns >= next_ns) return until_ns <= limit_ns ? CONDUCTOR_TIME : CONDUCTOR_STUCK;
+        int64_t left_ms = (next_ns - now_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
+        enum conductor_result result = await_ring(conductor, left_ms > 1000 ? 1000 : (int)left_ms);
+        if (result != CONDUCTOR_DONE && result != CONDUCTOR_STUCK) return result;
+    }
+}
+
+enum conductor_result conductor_run(struct conductor *conductor, const int *awaited, int count, int64_t until_ns,
+                                    int real_limit_ms) {
+    return (is_virtual(conductor) ? run_virtual : run_real)(conductor, awaited, count, until_ns, real_limit_ms);
+}
+
+int conductor_dead(const struct conductor *conductor) {
+    return conductor->dead;
+}
+
+enum strand_state conductor_state(const struct conductor *conductor, int strand) {
+    return state_of(conductor, strand);
+}
+
+const char *conductor_held_at(const struct conductor *conductor, int strand) {
+    return conductor->stage->strands[strand].held_at;
+}
+
+struct step_result conductor_result_of(const struct conductor *conductor, int strand) {
+    return conductor->stage->strands[strand].result;
+}
+
+uint64_t conductor_turns(const struct conductor *conductor) {
+    return conductor->turns;
+}

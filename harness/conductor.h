@@ -1,0 +1,80 @@
+/* The conductor: the driver's side of the stage. In virtual time it gives the turn to one strand at a time, in an order
+ * drawn from the trial's seed, and moves the clock to the next deadline when every strand waits and nothing is in
+ * flight. In real time it only waits.
+ *
+ * "Nothing is in flight" is known, not guessed: a strand waits for an ordinary reply while it has the turn, and before
+ * the clock moves past one that is allowed to wait (a blocking pop), every server is asked PING - its answer comes
+ * after all that the server had to write before - and the strand is asked to look at its socket.
+ *
+ * Server clocks are text files that libfaketime reads at every call. They are written with half a microsecond on top,
+ * because the fraction passes through a double on its way and must not fall below the intended microsecond. */
+#ifndef LOCKSTORM_CONDUCTOR_H
+#define LOCKSTORM_CONDUCTOR_H
+
+#include <stdint.h>
+
+#include "harness/stage.h"
+
+struct conductor;
+
+enum conductor_result {
+    CONDUCTOR_DONE = 0,        /* the awaited strands are parked */
+    CONDUCTOR_TIME = 1,        /* the clock has reached until_ns */
+    CONDUCTOR_QUIET = 2,       /* nobody can go on and no deadline is left: a deadlock, or all wait for the driver */
+    CONDUCTOR_STUCK = 3,       /* a strand kept the turn, or a server did not answer, for real_limit_ms */
+    CONDUCTOR_INTERRUPTED = 4, /* a signal came in */
+    CONDUCTOR_DIED = 5,        /* a client's process ended: conductor_dead says whose */
+    CONDUCTOR_FAILED = 6,      /* a server's clock could not be written */
+};
+
+/* On the stage at `path`. NULL with *error. The caller frees with conductor_close. */
+struct conductor *conductor_open(const char *path, struct history_error *error);
+void conductor_close(struct conductor *conductor);
+
+/* The eventfd that strands ring; children inherit it. Owned by the conductor. */
+int conductor_yield_fd(const struct conductor *conductor);
+/* Takes a place on the stage; its number, or -1 if all are taken. */
+int conductor_add_strand(struct conductor *conductor);
+/* The eventfd of a strand's turn; owned by the conductor. */
+int conductor_turn_fd(const struct conductor *conductor, int strand);
+/* A process with this strand is about to be started: nobody else runs until it has come on stage. */
+void conductor_expect(struct conductor *conductor, int strand);
+/* Says which process a strand lives in, once it is started. False with errno. */
+bool conductor_watch(struct conductor *conductor, int strand, int pid);
+/* The process is gone, as its parent knows: its strands are GONE. */
+void conductor_forget(struct conductor *conductor, int pid);
+/* A server whose clock is the file at `clock_path` (NULL: it has its own) and which listens on the unix socket at
+ * `socket_path`; its number, or -1 with *error. Its clock is written at once. */
+int conductor_add_server(struct conductor *conductor, const char *clock_path, const char *socket_path,
+                         struct history_error *error);
+/* Sets how far a server's wall clock is ahead of the trial's. False when its clock could not be written. */
+bool conductor_set_offset(struct conductor *conductor, int server, int64_t offset_ns);
+/* What a server's wall clock should show, in us since 1970. */
+int64_t conductor_server_wall_us(const struct conductor *conductor, int server);
+
+/* Gives a parked worker its next step. It runs when conductor_run gives it the turn. */
+void conductor_step(struct conductor *conductor, int strand, const struct step *step);
+/* Lets a strand that is held at a checkpoint go on. */
+void conductor_continue(struct conductor *conductor, int strand);
+/* Holds a strand at the n-th passage of a checkpoint from now on (1: the next one); 0 disarms. */
+void conductor_arm(struct conductor *conductor, int strand, const char *checkpoint, uint32_t nth);
+/* The whole process of this strand was stopped or goes on: it gets no turn meanwhile. */
+void conductor_set_stopped(struct conductor *conductor, int pid, bool stopped);
+
+/* Runs the trial until every strand of `awaited` (an array of `count` numbers) is parked, the clock reaches until_ns
+ * (INT64_MAX: no bound), or one of the other results. With count 0 it runs until until_ns. real_limit_ms bounds how
+ * long one strand may keep the turn; in real time, the whole call. */
+enum conductor_result conductor_run(struct conductor *conductor, const int *awaited, int count, int64_t until_ns,
+                                    int real_limit_ms);
+int conductor_dead(const struct conductor *conductor);
+
+/* Looking at a strand between runs. */
+enum strand_state conductor_state(const struct conductor *conductor, int strand);
+const char *conductor_held_at(const struct conductor *conductor, int strand);
+struct step_result conductor_result_of(const struct conductor *conductor, int strand);
+int64_t conductor_mono_ns(const struct conductor *conductor);
+int64_t conductor_wall_ns(const struct conductor *conductor);
+/* How often the clock was moved and the turn given since the start: the cost of a trial in steps. */
+uint64_t conductor_turns(const struct conductor *conductor);
+
+#endif

@@ -1,0 +1,21 @@
+"""The driver: sets a trial up, tells its clients what to do, breaks things, and has the history judged.
+
+Scenarios import from here and nothing else.
+"""
+
+from harness.driver.errors import Inconclusive, LockstormError, UsageError
+from harness.driver.library import Object, Outcome
+from harness.driver.scenario import Scenario, scenario
+from harness.driver.trial import Client, Trial
+
+__all__ = [
+    "Client",
+    "Inconclusive",
+    "LockstormError",
+    "Object",
+    "Outcome",
+    "Scenario",
+    "Trial",
+    "UsageError",
+    "scenario",
+]

@@ -1,0 +1,45 @@
+#include "harness/driver/describe.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "faults/fault.h"
+#include "harness/locks/lock.h"
+
+static const char *const WAITS[] = {[LOCK_WAITS_NOT] = "not",
+                                    [LOCK_WAITS_POLLING] = "polling",
+                                    [LOCK_WAITS_PUSH] = "push",
+                                    [LOCK_WAITS_BLOCKING_POP] = "blocking-pop"};
+
+static char *dump(json_t *list) {
+    char *text = json_dumps(list, JSON_COMPACT);
+    json_decref(list);
+    return text;
+}
+
+char *describe_locks(void) {
+    json_t *list = json_array();
+    for (const struct lock_type *const *lock = LOCK_TABLE; *lock; lock++) {
+        unsigned traits = (*lock)->traits;
+        json_array_append_new(
+            list, json_pack("{s:s,s:s,s:s,s:s,s:b,s:b,s:b,s:b,s:i,s:s}", "name", (*lock)->name, "summary",
+                            (*lock)->summary, "explanation", (*lock)->explanation, "source", (*lock)->source, "lease",
+                            traits & LOCK_TRAIT_LEASE, "token", traits & LOCK_TRAIT_TOKEN, "reentrant",
+                            traits & LOCK_TRAIT_REENTRANT, "fair", traits & LOCK_TRAIT_FAIR, "capacity",
+                            (*lock)->capacity, "waits", WAITS[(*lock)->waits]));
+    }
+    return dump(list);
+}
+
+char *describe_faults(void) {
+    json_t *list = json_array();
+    for (const struct fault *const *fault = FAULT_TABLE; *fault; fault++)
+        json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s,s:s}", "name", (*fault)->name, "summary",
+                                              (*fault)->summary, "proof", (*fault)->proof, "explanation",
+                                              (*fault)->explanation, "source", (*fault)->source));
+    return dump(list);
+}
+
+void describe_free(char *text) {
+    free(text);
+}

@@ -1,0 +1,9 @@
+/* The tables of locks and faults as JSON, for the command line. The caller frees the strings with describe_free. */
+#ifndef LOCKSTORM_DESCRIBE_H
+#define LOCKSTORM_DESCRIBE_H
+
+char *describe_locks(void);
+char *describe_faults(void);
+void describe_free(char *text);
+
+#endif

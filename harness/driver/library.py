@@ -1,0 +1,249 @@
+"""The C library of the driver's side - conductor, history, faults, tables - as Python sees it.
+
+Only declarations and thin wrappers; what the functions do stands in the headers (harness/conductor.h,
+harness/history.h, faults/fault.h).
+"""
+
+import ctypes as c
+import json
+from enum import IntEnum
+from functools import cache
+from typing import Any
+
+from harness.driver import paths
+from harness.driver.errors import Inconclusive
+
+FOREVER = 2**63 - 1
+FULL = 2**64 - 1
+
+
+class Outcome(IntEnum):
+    """harness/outcome.h"""
+
+    UNKNOWN = 0
+    OK = 1
+    REFUSED = 2
+
+
+class Object(IntEnum):
+    """What the store holds (enum history_object)."""
+
+    REGISTER = 1
+    COUNTER = 2
+    SET = 3
+
+
+class Kind(IntEnum):
+    """The kinds of record that the driver itself appends (enum history_kind)."""
+
+    PARAMETER = 3
+    FAULT_INJECT = 17
+    FAULT_PROVE = 18
+    FAULT_HEAL = 19
+    CHECKPOINT = 20
+    CLOCK = 21
+    ACTOR_EXIT = 22
+
+
+class StrandState(IntEnum):
+    """enum strand_state"""
+
+    ABSENT = 0
+    IDLE = 1
+    READY = 2
+    RUNNING = 3
+    SLEEPING = 4
+    WAITING = 5
+    PROBING = 6
+    HELD = 7
+    GONE = 8
+
+
+class StepKind(IntEnum):
+    """enum step_kind"""
+
+    ACQUIRE = 1
+    RELEASE = 2
+    RENEW = 3
+    READ = 4
+    WRITE = 5
+    ADD = 6
+    SLEEP = 7
+    WORKLOAD = 8
+    EXIT = 9
+
+
+class RunResult(IntEnum):
+    """enum conductor_result"""
+
+    DONE = 0
+    TIME = 1
+    QUIET = 2
+    STUCK = 3
+    INTERRUPTED = 4
+    DIED = 5
+    FAILED = 6
+
+
+class Record(c.Structure):
+    """struct history_record"""
+
+    _fields_ = (
+        ("check", c.c_uint32),
+        ("kind", c.c_uint8),
+        ("outcome", c.c_uint8),
+        ("object", c.c_uint8),
+        ("flags", c.c_uint8),
+        ("actor", c.c_uint32),
+        ("name", c.c_uint32),
+        ("mono_ns", c.c_int64),
+        ("wall_ns", c.c_int64),
+        ("op", c.c_uint32),
+        ("grant", c.c_uint32),
+        ("token", c.c_int64),
+        ("value", c.c_int64),
+        ("extra", c.c_int64),
+    )
+
+
+class Settings(c.Structure):
+    """struct history_settings"""
+
+    _fields_ = (("time", c.c_int), ("seed", c.c_uint64), ("capacity", c.c_uint64))
+
+
+class Step(c.Structure):
+    """struct step"""
+
+    _fields_ = (
+        ("kind", c.c_uint32),
+        ("object", c.c_uint32),
+        ("wait_ms", c.c_int64),
+        ("value", c.c_int64),
+        ("work_ms", c.c_int64),
+        ("think_ms", c.c_int64),
+        ("duration_ms", c.c_int64),
+        ("turns", c.c_int64),
+    )
+
+
+class StepResult(c.Structure):
+    """struct step_result"""
+
+    _fields_ = (
+        ("outcome", c.c_uint32),
+        ("turns", c.c_uint32),
+        ("token", c.c_int64),
+        ("value", c.c_int64),
+        ("version", c.c_int64),
+        ("error", c.c_char * 128),
+    )
+
+
+class Message(c.Structure):
+    """struct history_error, struct fault_report: a sentence (the larger of the two)."""
+
+    _fields_ = (("text", c.c_char * 256),)
+
+    def __str__(self) -> str:
+        return bytes(self.text).decode(errors="replace")
+
+
+class FaultTarget(c.Structure):
+    """struct fault_target"""
+
+    _fields_ = (("pid", c.c_int),)
+
+
+_FAULT_ACTION = c.CFUNCTYPE(c.c_bool, c.POINTER(FaultTarget), c.POINTER(Message))
+
+
+class FaultTable(c.Structure):
+    """struct fault"""
+
+    _fields_ = (
+        ("name", c.c_char_p),
+        ("summary", c.c_char_p),
+        ("proof", c.c_char_p),
+        ("explanation", c.c_char_p),
+        ("source", c.c_char_p),
+        ("inject", _FAULT_ACTION),
+        ("prove", _FAULT_ACTION),
+        ("heal", _FAULT_ACTION),
+    )
+
+
+_P, _I, _B, _S, _I64, _U32, _U64 = c.c_void_p, c.c_int, c.c_bool, c.c_char_p, c.c_int64, c.c_uint32, c.c_uint64
+_MESSAGE = c.POINTER(Message)
+
+_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+    "history_create": (_B, [_S, c.POINTER(Settings), _MESSAGE]),
+    "history_open": (_P, [_S, _MESSAGE]),
+    "history_append": (_U64, [_P, c.POINTER(Record)]),
+    "history_text": (_U32, [_P, _S, c.c_size_t, _I64, _I64]),
+    "history_end": (None, [_P]),
+    "history_close": (None, [_P]),
+    "history_save": (_B, [_S, _S, _MESSAGE]),
+    "stage_create": (_B, [_S, _I, _U64, _MESSAGE]),
+    "conductor_open": (_P, [_S, _MESSAGE]),
+    "conductor_close": (None, [_P]),
+    "conductor_yield_fd": (_I, [_P]),
+    "conductor_add_strand": (_I, [_P]),
+    "conductor_turn_fd": (_I, [_P, _I]),
+    "conductor_expect": (None, [_P, _I]),
+    "conductor_watch": (_B, [_P, _I, _I]),
+    "conductor_forget": (None, [_P, _I]),
+    "conductor_add_server": (_I, [_P, _S, _S, _MESSAGE]),
+    "conductor_set_offset": (_B, [_P, _I, _I64]),
+    "conductor_server_wall_us": (_I64, [_P, _I]),
+    "conductor_step": (None, [_P, _I, c.POINTER(Step)]),
+    "conductor_continue": (None, [_P, _I]),
+    "conductor_arm": (None, [_P, _I, _S, _U32]),
+    "conductor_set_stopped": (None, [_P, _I, _B]),
+    "conductor_run": (_I, [_P, c.POINTER(_I), _I, _I64, _I]),
+    "conductor_dead": (_I, [_P]),
+    "conductor_state": (_I, [_P, _I]),
+    "conductor_held_at": (_S, [_P, _I]),
+    "conductor_result_of": (StepResult, [_P, _I]),
+    "conductor_mono_ns": (_I64, [_P]),
+    "conductor_wall_ns": (_I64, [_P]),
+    "conductor_turns": (_U64, [_P]),
+    "fault_find": (c.POINTER(FaultTable), [_S]),
+    "describe_locks": (_P, []),
+    "describe_faults": (_P, []),
+    "describe_free": (None, [_P]),
+}
+
+
+@cache
+def library() -> Any:
+    """The library, loaded once."""
+    path = paths.build() / "lib" / "liblockstorm.so"
+    try:
+        loaded = c.CDLL(str(path))
+    except OSError as error:
+        raise Inconclusive(f"{path} cannot be loaded ({error}): run ./lockstorm (or make build)") from None
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(loaded, name)
+        function.restype = result
+        function.argtypes = arguments
+    return loaded
+
+
+def _described(name: str) -> list[dict[str, Any]]:
+    text = getattr(library(), name)()
+    try:
+        described: list[dict[str, Any]] = json.loads(c.string_at(text).decode())
+        return described
+    finally:
+        library().describe_free(text)
+
+
+def locks() -> list[dict[str, Any]]:
+    """Every lock of the table: name, summary, explanation, source, traits."""
+    return _described("describe_locks")
+
+
+def faults() -> list[dict[str, Any]]:
+    """Every fault of the table: name, summary, proof, explanation, source."""
+    return _described("describe_faults")

@@ -1,0 +1,86 @@
+/* The environment: all that a lock implementation may touch. Lock code is plain blocking C against this header and
+ * nothing else: no socket, no thread, no clock, no randomness of its own. So the same file runs live (processes,
+ * sockets, harness/env_live.h) and under any other scheduler that implements harness/env_ops.h.
+ *
+ * One `struct env` belongs to one strand: a client's worker has one, and the watchdog it starts has another. Nothing
+ * here says what a strand is; a function that "blocks" returns later, that is all.
+ *
+ * Times are ns (env clocks) or ms (limits); limits are measured on the environment's monotonic clock. */
+#ifndef LOCKSTORM_ENV_H
+#define LOCKSTORM_ENV_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/outcome.h"
+
+struct env;
+
+enum { ENV_NS_PER_MS = 1000000 };
+
+enum env_reply_kind {
+    ENV_REPLY_UNKNOWN = 0, /* no answer: timed out, connection lost. The command may or may not have run. */
+    ENV_REPLY_NIL,
+    ENV_REPLY_STATUS,  /* text */
+    ENV_REPLY_STRING,  /* text */
+    ENV_REPLY_INTEGER, /* integer */
+    ENV_REPLY_ARRAY,   /* items, count */
+    ENV_REPLY_ERROR,   /* text: the server refused, or failed half-way */
+};
+
+struct env_reply {
+    enum env_reply_kind kind;
+    int64_t integer;
+    const char *text; /* zero-terminated; NULL unless the kind has one */
+    size_t length;    /* of text; it may hold zero bytes */
+    const struct env_reply *items;
+    size_t count;
+};
+
+/* How many nodes there are; they are numbered from 0. */
+int env_nodes(const struct env *env);
+
+/* Sends one command to a node and waits for its reply, at most env_reply_limit_ms. The format is hiredis': %s, %b
+ * (pointer, size_t), %d, %lld; arguments are separated by spaces in the format, not in the values. The reply belongs
+ * to the environment until the next command of the same strand. Never NULL. */
+const struct env_reply *env_command(struct env *env, int node, const char *format, ...)
+    __attribute__((format(printf, 3, 0)));
+
+/* The same with `count` zero-terminated words in front of the formatted rest; each is one argument whatever it holds
+ * (a script). */
+const struct env_reply *env_command_after(struct env *env, int node, const char *const *words, size_t count,
+                                          const char *format, va_list arguments);
+
+/* The same for a command that the server is allowed to sit on (BLPOP, WAIT): waits at most limit_ms (-1: for ever). */
+const struct env_reply *env_command_blocking(struct env *env, int node, int64_t limit_ms, const char *format, ...)
+    __attribute__((format(printf, 4, 0)));
+
+/* How long an ordinary command waits for its reply before its outcome is unknown. */
+int64_t env_reply_limit_ms(const struct env *env);
+
+/* The clock that never jumps, and the clock as this host believes it (ns since 1970). */
+int64_t env_mono_ns(const struct env *env);
+int64_t env_wall_ns(const struct env *env);
+
+/* Returns after that much of monotonic time. */
+void env_sleep(struct env *env, int64_t duration_ms);
+
+/* Random numbers from the trial's seed: any 64 bits; a number in [0, bound). */
+uint64_t env_random(struct env *env);
+uint64_t env_random_below(struct env *env, uint64_t bound);
+
+/* A named place where a fault can land exactly ("after-acquire-reply"). Costs next to nothing when none does. */
+void env_checkpoint(struct env *env, const char *name);
+
+/* Starts the client's watchdog: run(env, argument) on a strand and an env of its own, so it stands still when the
+ * client is stopped, as a renewal thread does. It must return soon after env_watchdog_stopping turns true; its sleeps
+ * end early then. One at a time: false if one runs, or if it cannot be started. */
+bool env_watchdog_start(struct env *env, void (*run)(struct env *, void *), void *argument);
+/* Asks it to stop and returns when it has. Nothing happens when none runs. */
+void env_watchdog_stop(struct env *env);
+/* For the watchdog: whether it was asked to. */
+bool env_watchdog_stopping(const struct env *env);
+
+#endif

@@ -1,0 +1,233 @@
+#include "harness/env_live.h"
+
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/env_ops.h"
+#include "harness/random.h"
+
+struct live {
+    struct env env; /* first: a struct env * is a struct live * */
+    struct env_live_options options;
+    struct strand strand;
+    struct random random;
+    redisContext *links[ENV_LIVE_NODES];
+    redisReply *raw;
+    struct env_reply reply;
+    /* Only in the worker: */
+    struct live *watchdog; /* NULL: none runs */
+    pthread_t thread;
+    /* Only in the watchdog: */
+    struct live *worker;
+    void (*run)(struct env *, void *);
+    void *argument;
+    _Atomic bool stopping;
+};
+
+static struct live *live_of(struct env *env) {
+    return (struct live *)env;
+}
+
+static const struct live *live_of_const(const struct env *env) {
+    return (const struct live *)env;
+}
+
+/* --- replies --- */
+
+static void reply_free(const struct env_reply *reply) {
+    for (size_t each = 0; each < reply->count; each++) reply_free(&reply->items[each]);
+    free((void *)(uintptr_t)reply->items);
+}
+
+static void reply_fill(struct env_reply *reply, const redisReply *raw) {
+    static const enum env_reply_kind kinds[] = {
+        [REDIS_REPLY_STRING] = ENV_REPLY_STRING, [REDIS_REPLY_ARRAY] = ENV_REPLY_ARRAY,
+        [REDIS_REPLY_INTEGER] = ENV_REPLY_INTEGER, [REDIS_REPLY_NIL] = ENV_REPLY_NIL,
+        [REDIS_REPLY_STATUS] = ENV_REPLY_STATUS, [REDIS_REPLY_ERROR] = ENV_REPLY_ERROR,
+    };
+    bool known = raw->type > 0 && (size_t)raw->type < sizeof kinds / sizeof kinds[0];
+    *reply = (struct env_reply){.kind = known ? kinds[raw->type] : ENV_REPLY_UNKNOWN,
+                                .integer = raw->integer,
+                                .text = raw->str,
+                                .length = raw->str ? (size_t)raw->len : 0};
+    if (reply->kind != ENV_REPLY_ARRAY || raw->elements == 0) return;
+    struct env_reply *items = calloc(raw->elements, sizeof *items);
+    if (!items) abort();
+    for (size_t each = 0; each < raw->elements; each++) reply_fill(&items[each], raw->element[each]);
+    reply->items = items;
+    reply->count = raw->elements;
+}
+
+static void reply_drop(struct live *live) {
+    reply_free(&live->reply);
+    live->reply = (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
+    if (live->raw) freeReplyObject(live->raw);
+    live->raw = NULL;
+}
+
+/* --- commands --- */
+
+static void link_drop(struct live *live, int node) {
+    if (live->links[node]) redisFree(live->links[node]);
+    live->links[node] = NULL;
+}
+
+static redisContext *link_get(struct live *live, int node) {
+    if (!live->links[node]) live->links[node] = redisConnectUnixNonBlock(live->options.nodes[node]);
+    if (live->links[node] && live->links[node]->err) link_drop(live, node);
+    return live->links[node];
+}
+
+static bool send_all(redisContext *link) {
+    int done = 0;
+    while (!done) {
+        if (redisBufferWrite(link, &done) == REDIS_ERR) return false;
+        if (!done) poll(&(struct pollfd){.fd = link->fd, .events = POLLOUT}, 1, -1);
+    }
+    return true;
+}
+
+/* Reads until a whole reply is there; NULL: none came in time, or the connection was lost. */
+static redisReply *receive(struct live *live, redisContext *link, int64_t deadline_ns, bool may_block) {
+    void *reply = NULL;
+    while (redisGetReplyFromReader(link, &reply) == REDIS_OK) {
+        if (reply) return reply;
+        if (!strand_wait_readable(&live->strand, link->fd, deadline_ns, may_block)) return NULL;
+        if (redisBufferRead(link) == REDIS_ERR) return NULL;
+    }
+    return NULL;
+}
+
+/* A connection on which a reply is still outstanding is given up: the next command must not read this one's reply. */
+static const struct env_reply *live_command(struct env *env, int node, const char *command, size_t length,
+                                            int64_t limit_ns, bool may_block) {
+    struct live *live = live_of(env);
+    reply_drop(live);
+    if (node < 0 || node >= live->options.node_count) abort();
+    redisContext *link = link_get(live, node);
+    int64_t now_ns = stage_mono_ns(live->strand.stage);
+    int64_t deadline_ns = limit_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + limit_ns;
+    if (link && redisAppendFormattedCommand(link, command, length) == REDIS_OK && send_all(link))
+        live->raw = receive(live, link, deadline_ns, may_block);
+    if (live->raw) {
+        reply_fill(&live->reply, live->raw);
+    } else {
+        link_drop(live, node);
+    }
+    return &live->reply;
+}
+
+/* --- the small ones --- */
+
+static int live_nodes(const struct env *env) {
+    return live_of_const(env)->options.node_count - live_of_const(env)->options.hidden_nodes;
+}
+
+static int64_t live_reply_limit_ms(const struct env *env) {
+    return live_of_const(env)->options.reply_limit_ms;
+}
+
+static int64_t live_mono_ns(const struct env *env) {
+    return stage_mono_ns(live_of_const(env)->strand.stage);
+}
+
+static int64_t live_wall_ns(const struct env *env) {
+    return stage_wall_ns(live_of_const(env)->strand.stage) + live_of_const(env)->options.wall_offset_ns;
+}
+
+static uint64_t live_random(struct env *env) {
+    return random_next(&live_of(env)->random);
+}
+
+static void live_checkpoint(struct env *env, const char *name) {
+    strand_checkpoint(&live_of(env)->strand, name);
+}
+
+/* --- the watchdog --- */
+
+static bool live_watchdog_stopping(const struct env *env) {
+    return atomic_load_explicit(&live_of_const(env)->stopping, memory_order_acquire);
+}
+
+static void live_sleep_until(struct env *env, int64_t mono_ns) {
+    if (!live_watchdog_stopping(env)) strand_sleep_until(&live_of(env)->strand, mono_ns);
+}
+
+static void *watchdog_main(void *argument) {
+    struct live *live = argument;
+    strand_begin(&live->strand);
+    live->run(&live->env, live->argument);
+    reply_drop(live);
+    for (int node = 0; node < live->options.node_count; node++) link_drop(live, node);
+    strand_end(&live->strand, &live->worker->strand);
+    return NULL;
+}
+
+static bool live_watchdog_start(struct env *env, void (*run)(struct env *, void *), void *argument) {
+    struct live *worker = live_of(env);
+    if (worker->watchdog || worker->worker || !worker->options.watchdog.place) return false;
+    struct live *live = calloc(1, sizeof *live);
+    if (!live) abort();
+    live->env = worker->env;
+    live->options = worker->options;
+    live->strand = worker->options.watchdog;
+    live->random = random_split(live->strand.stage->seed, worker->options.stream * 2 + 2);
+    live->run = run;
+    live->argument = argument;
+    live->worker = worker;
+    strand_announce(&live->strand);
+    if (pthread_create(&worker->thread, NULL, watchdog_main, live) != 0) {
+        atomic_store_explicit(&live->strand.place->state, STRAND_ABSENT, memory_order_release);
+        free(live);
+        return false;
+    }
+    worker->watchdog = live;
+    return true;
+}
+
+static void live_watchdog_stop(struct env *env) {
+    struct live *worker = live_of(env), *live = worker->watchdog;
+    if (!live) return;
+    atomic_store_explicit(&live->stopping, true, memory_order_release);
+    strand_await_end(&worker->strand, &live->strand);
+    pthread_join(worker->thread, NULL);
+    free(live);
+    worker->watchdog = NULL;
+}
+
+static const struct env_ops LIVE_OPS = {
+    .nodes = live_nodes,
+    .command = live_command,
+    .reply_limit_ms = live_reply_limit_ms,
+    .mono_ns = live_mono_ns,
+    .wall_ns = live_wall_ns,
+    .sleep_until = live_sleep_until,
+    .random = live_random,
+    .checkpoint = live_checkpoint,
+    .watchdog_start = live_watchdog_start,
+    .watchdog_stop = live_watchdog_stop,
+    .watchdog_stopping = live_watchdog_stopping,
+};
+
+struct env *env_live_open(const struct env_live_options *options) {
+    struct live *live = calloc(1, sizeof *live);
+    if (!live) abort();
+    live->env.ops = &LIVE_OPS;
+    live->options = *options;
+    live->strand = options->worker;
+    live->random = random_split(options->worker.stage->seed, options->stream * 2 + 1);
+    return &live->env;
+}
+
+void env_live_close(struct env *env) {
+    struct live *live = live_of(env);
+    live_watchdog_stop(env);
+    reply_drop(live);
+    for (int node = 0; node < live->options.node_count; node++) link_drop(live, node);
+    free(live);
+}

@@ -1,0 +1,28 @@
+/* What an implementation of the environment provides. Only implementations and env.c include this. */
+#ifndef LOCKSTORM_ENV_OPS_H
+#define LOCKSTORM_ENV_OPS_H
+
+#include "harness/env.h"
+
+struct env_ops {
+    int (*nodes)(const struct env *);
+    /* `command` is one encoded RESP command; limit_ns is a duration; may_block as in env_command_blocking. */
+    const struct env_reply *(*command)(struct env *, int node, const char *command, size_t length, int64_t limit_ns,
+                                       bool may_block);
+    int64_t (*reply_limit_ms)(const struct env *);
+    int64_t (*mono_ns)(const struct env *);
+    int64_t (*wall_ns)(const struct env *);
+    void (*sleep_until)(struct env *, int64_t mono_ns);
+    uint64_t (*random)(struct env *);
+    void (*checkpoint)(struct env *, const char *name);
+    bool (*watchdog_start)(struct env *, void (*run)(struct env *, void *), void *argument);
+    void (*watchdog_stop)(struct env *);
+    bool (*watchdog_stopping)(const struct env *);
+};
+
+/* The first member of every implementation's own structure. */
+struct env {
+    const struct env_ops *ops;
+};
+
+#endif

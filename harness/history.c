@@ -1,0 +1,365 @@
+#include "harness/history.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the history is a little-endian file"
+#endif
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+static const char MAGIC[8] = "lckstorm";
+
+/* The settings and the counters stand in different cache lines: readers of the first must not wait for the second. */
+struct header {
+    char magic[8];
+    uint32_t version;
+    uint32_t record_size;
+    uint64_t capacity;
+    uint64_t seed;
+    uint32_t time;
+    uint32_t reserved[7];
+    _Alignas(64) _Atomic uint64_t next; /* next free slot; may pass capacity */
+    _Alignas(64) _Atomic uint32_t ended;
+};
+_Static_assert(sizeof(struct header) <= HISTORY_HEADER_SIZE, "the header fits its page");
+
+struct history {
+    struct header *header;
+    struct history_record *records;
+    size_t bytes;
+};
+
+struct history_reader {
+    const struct header *header;
+    const struct history_record *records;
+    uint64_t slots; /* that the file or memory has room for */
+    uint64_t cursor;
+    size_t bytes;
+    bool mapped;
+    char *text;
+};
+
+static bool fail(struct history_error *error, const char *path, const char *what) {
+    snprintf(error->text, sizeof error->text, "%.160s: %s", path, what);
+    return false;
+}
+
+/* Folds 128 bits of product to 64 (the mixing step of wyhash, public domain by Wang Yi). */
+static uint64_t fold(uint64_t left, uint64_t right) {
+    __uint128_t product = (__uint128_t)left * right;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+uint32_t history_check(const struct history_record *record, uint64_t index) {
+    uint64_t word[8];
+    memcpy(word, record, sizeof word);
+    word[0] &= 0xffffffff00000000u; /* without the check word itself */
+    uint64_t hash = fold(word[0] ^ 0xa0761d6478bd642fu ^ index, word[1] ^ 0xe7037ed1a0b428dbu) ^
+                    fold(word[2] ^ 0x8ebc6af09c88c6e3u, word[3] ^ 0x589965cc75374cc3u) ^
+                    fold(word[4] ^ 0x1d8e4e27c47d124fu, word[5] ^ 0xeb44accab455d165u) ^
+                    fold(word[6] ^ 0x9fb21c651e98df25u, word[7] ^ 0xbe4ba423396cfeb9u);
+    uint32_t check = (uint32_t)(hash ^ (hash >> 32));
+    return check ? check : 1;
+}
+
+/* --- writing --- */
+
+void history_header_fill(void *bytes, const struct history_settings *settings, uint64_t count) {
+    struct header header = {.version = HISTORY_VERSION,
+                            .record_size = HISTORY_RECORD_SIZE,
+                            .capacity = settings->capacity,
+                            .seed = settings->seed,
+                            .time = (uint32_t)settings->time};
+    memcpy(header.magic, MAGIC, sizeof header.magic);
+    atomic_init(&header.next, count);
+    atomic_init(&header.ended, count != 0);
+    memset(bytes, 0, HISTORY_HEADER_SIZE);
+    memcpy(bytes, &header, sizeof header);
+}
+
+bool history_create(const char *path, const struct history_settings *settings, struct history_error *error) {
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) return fail(error, path, strerror(errno));
+    off_t bytes = (off_t)(HISTORY_HEADER_SIZE + settings->capacity * HISTORY_RECORD_SIZE);
+    char header[HISTORY_HEADER_SIZE];
+    history_header_fill(header, settings, 0);
+    int full = posix_fallocate(fd, 0, bytes);
+    bool written = !full && pwrite(fd, &header, sizeof header, 0) == (ssize_t)sizeof header;
+    int reason = full ? full : errno;
+    close(fd);
+    if (written) return true;
+    unlink(path);
+    return fail(error, path, strerror(reason));
+}
+
+struct history *history_open(const char *path, struct history_error *error) {
+    struct history_reader *reader = history_reader_open(path, error); /* one place that validates */
+    if (!reader) return NULL;
+    uint64_t capacity = reader->header->capacity;
+    bool whole = reader->slots == capacity;
+    history_reader_close(reader);
+    if (!whole) return fail(error, path, "a saved history: it can be read, not appended to"), NULL;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) return fail(error, path, strerror(errno)), NULL;
+    size_t bytes = HISTORY_HEADER_SIZE + capacity * HISTORY_RECORD_SIZE;
+    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    int reason = errno;
+    close(fd);
+    if (map == MAP_FAILED) return fail(error, path, strerror(reason)), NULL;
+    struct history *history = malloc(sizeof *history);
+    if (!history) abort();
+    *history = (struct history){
+        .header = map, .records = (struct history_record *)((char *)map + HISTORY_HEADER_SIZE), .bytes = bytes};
+    return history;
+}
+
+void history_prefault(struct history *history) {
+    /* Best effort: an older kernel answers EINVAL and the pages come one fault at a time. */
+    (void)madvise(history->header, history->bytes, MADV_POPULATE_WRITE);
+}
+
+/* The caller owns slot `index`; readers see the record when its check word appears. */
+static void publish(struct history *history, uint64_t index, const struct history_record *record) {
+    struct history_record *slot = &history->records[index];
+    uint32_t check = history_check(record, index);
+    memcpy((char *)slot + sizeof slot->check, (const char *)record + sizeof record->check,
+           sizeof *record - sizeof record->check);
+    __atomic_store_n(&slot->check, check, __ATOMIC_RELEASE);
+}
+
+uint64_t history_append(struct history *history, const struct history_record *record) {
+    uint64_t index = atomic_fetch_add_explicit(&history->header->next, 1, memory_order_acq_rel);
+    if (index >= history->header->capacity) return HISTORY_FULL;
+    publish(history, index, record);
+    return index;
+}
+
+uint32_t history_text(struct history *history, const void *bytes, size_t length, int64_t mono_ns, int64_t wall_ns) {
+    if (length > HISTORY_TEXT_MAX) return 0;
+    if (atomic_load_explicit(&history->header->next, memory_order_relaxed) == 0) /* index 0 means: no name */
+        history_append(history, &(struct history_record){.kind = HISTORY_NOTE, .mono_ns = mono_ns, .wall_ns = wall_ns});
+    size_t chunks = (length + HISTORY_TEXT_CHUNK - 1) / HISTORY_TEXT_CHUNK;
+    uint64_t first = atomic_fetch_add_explicit(&history->header->next, chunks + 1, memory_order_acq_rel);
+    if (first + chunks >= history->header->capacity || first + chunks > UINT32_MAX) return 0;
+    for (size_t chunk = 0; chunk < chunks; chunk++) {
+        struct history_record more = {.kind = HISTORY_TEXT_MORE};
+        size_t offset = chunk * HISTORY_TEXT_CHUNK, left = length - offset;
+        memcpy(&more.actor, (const char *)bytes + offset, left < HISTORY_TEXT_CHUNK ? left : HISTORY_TEXT_CHUNK);
+        publish(history, first + 1 + chunk, &more);
+    }
+    struct history_record text = {
+        .kind = HISTORY_TEXT, .mono_ns = mono_ns, .wall_ns = wall_ns, .value = (int64_t)length};
+    publish(history, first, &text); /* last: who sees it sees all of it */
+    return (uint32_t)first;
+}
+
+void history_end(struct history *history) {
+    atomic_store_explicit(&history->header->ended, 1, memory_order_release);
+}
+
+void history_close(struct history *history) {
+    if (!history) return;
+    munmap(history->header, history->bytes);
+    free(history);
+}
+
+/* --- reading --- */
+
+/* NULL when the header is one of ours, otherwise what is wrong with it. */
+static const char *header_fault(const struct header *header, size_t bytes) {
+    if (bytes < HISTORY_HEADER_SIZE) return "not a history: shorter than a header (4096 bytes)";
+    if (memcmp(header->magic, MAGIC, sizeof header->magic) != 0) return "not a history: byte 0 does not start a header";
+    if (header->version != HISTORY_VERSION) return "a history of another version (byte 8)";
+    if (header->record_size != HISTORY_RECORD_SIZE) return "damaged header: record size (byte 12)";
+    if (header->time != HISTORY_TIME_VIRTUAL && header->time != HISTORY_TIME_REAL)
+        return "damaged header: kind of time (byte 32)";
+    uint64_t slots = (bytes - HISTORY_HEADER_SIZE) / HISTORY_RECORD_SIZE;
+    uint64_t next = atomic_load_explicit(&header->next, memory_order_acquire);
+    if (slots > header->capacity) return "damaged header: capacity (byte 16) is smaller than the file";
+    if (slots < header->capacity && slots < next && next <= header->capacity)
+        return "cut short: the header counts more records than the file holds";
+    return NULL;
+}
+
+static struct history_reader *reader_new(const void *bytes, size_t length, bool mapped) {
+    struct history_reader *reader = calloc(1, sizeof *reader);
+    if (!reader) abort();
+    reader->header = bytes;
+    reader->records = (const struct history_record *)((const char *)bytes + HISTORY_HEADER_SIZE);
+    reader->slots = (length - HISTORY_HEADER_SIZE) / HISTORY_RECORD_SIZE;
+    reader->bytes = length;
+    reader->mapped = mapped;
+    return reader;
+}
+
+struct history_reader *history_reader_memory(const void *bytes, size_t length, struct history_error *error) {
+    const char *fault = header_fault(bytes, length);
+    if (fault) return fail(error, "memory", fault), NULL;
+    return reader_new(bytes, length, false);
+}
+
+struct history_reader *history_reader_open(const char *path, struct history_error *error) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return fail(error, path, strerror(errno)), NULL;
+    struct stat stat;
+    void *map = MAP_FAILED;
+    int reason = 0;
+    if (fstat(fd, &stat) < 0) {
+        reason = errno;
+    } else if (!S_ISREG(stat.st_mode)) {
+        reason = S_ISDIR(stat.st_mode) ? EISDIR : EINVAL;
+    } else if (stat.st_size < HISTORY_HEADER_SIZE) {
+        close(fd);
+        return fail(error, path, header_fault(NULL, (size_t)stat.st_size)), NULL;
+    } else {
+        map = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_SHARED, fd, 0);
+        reason = errno;
+    }
+    close(fd);
+    if (map == MAP_FAILED) return fail(error, path, strerror(reason)), NULL;
+    const char *fault = header_fault(map, (size_t)stat.st_size);
+    if (fault) {
+        munmap(map, (size_t)stat.st_size);
+        return fail(error, path, fault), NULL;
+    }
+    return reader_new(map, (size_t)stat.st_size, true);
+}
+
+uint64_t history_reader_count(const struct history_reader *reader) {
+    uint64_t next = atomic_load_explicit(&reader->header->next, memory_order_acquire);
+    return next < reader->slots ? next : reader->slots;
+}
+
+uint64_t history_reader_dropped(const struct history_reader *reader) {
+    uint64_t next = atomic_load_explicit(&reader->header->next, memory_order_acquire);
+    return next > reader->header->capacity ? next - reader->header->capacity : 0;
+}
+
+/* Copies the slot if it is published; a slot that changes under us (a live writer) is read after its check word. */
+static enum history_state slot_read(const struct history_reader *reader, uint64_t index,
+                                    struct history_record *record) {
+    const struct history_record *slot = &reader->records[index];
+    uint32_t check = __atomic_load_n(&slot->check, __ATOMIC_ACQUIRE);
+    if (check == 0) return HISTORY_TORN;
+    *record = *slot;
+    if (check != history_check(record, index)) return HISTORY_DAMAGED;
+    return HISTORY_RECORD;
+}
+
+enum history_state history_reader_next(struct history_reader *reader, bool follow, struct history_record *record) {
+    /* `ended` first: what was appended before the end is then in the count. */
+    bool live = follow && !atomic_load_explicit(&reader->header->ended, memory_order_acquire);
+    if (reader->cursor >= history_reader_count(reader)) return live ? HISTORY_WAIT : HISTORY_END;
+    enum history_state state = slot_read(reader, reader->cursor, record);
+    if (state == HISTORY_TORN && live) return HISTORY_WAIT;
+    reader->cursor++;
+    return state;
+}
+
+uint64_t history_reader_index(const struct history_reader *reader) {
+    return reader->cursor ? reader->cursor - 1 : 0;
+}
+
+void history_reader_rewind(struct history_reader *reader) {
+    reader->cursor = 0;
+}
+
+const char *history_reader_text(struct history_reader *reader, uint32_t index, size_t *length) {
+    struct history_record record;
+    uint64_t count = history_reader_count(reader);
+    if (index >= count || slot_read(reader, index, &record) != HISTORY_RECORD) return NULL;
+    if (record.kind != HISTORY_TEXT || record.value < 0 || record.value > HISTORY_TEXT_MAX) return NULL;
+    size_t bytes = (size_t)record.value, chunks = (bytes + HISTORY_TEXT_CHUNK - 1) / HISTORY_TEXT_CHUNK;
+    if (index + chunks >= count) return NULL;
+    char *text = realloc(reader->text, chunks * HISTORY_TEXT_CHUNK + 1);
+    if (!text) abort();
+    reader->text = text;
+    for (size_t chunk = 0; chunk < chunks; chunk++) {
+        if (slot_read(reader, index + 1 + chunk, &record) != HISTORY_RECORD) return NULL;
+        if (record.kind != HISTORY_TEXT_MORE) return NULL;
+        memcpy(text + chunk * HISTORY_TEXT_CHUNK, &record.actor, HISTORY_TEXT_CHUNK);
+    }
+    text[bytes] = '\0';
+    *length = bytes;
+    return text;
+}
+
+struct history_settings history_reader_settings(const struct history_reader *reader) {
+    return (struct history_settings){.time = (enum history_time)reader->header->time,
+                                     .seed = reader->header->seed,
+                                     .capacity = reader->header->capacity};
+}
+
+void history_reader_close(struct history_reader *reader) {
+    if (!reader) return;
+    if (reader->mapped) munmap((void *)(uintptr_t)reader->header, reader->bytes);
+    free(reader->text);
+    free(reader);
+}
+
+bool history_save(const char *from, const char *to, struct history_error *error) {
+    struct history_reader *reader = history_reader_open(from, error);
+    if (!reader) return false;
+    size_t left = HISTORY_HEADER_SIZE + history_reader_count(reader) * HISTORY_RECORD_SIZE;
+    const char *bytes = (const char *)reader->header;
+    int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    bool good = fd >= 0;
+    while (good && left) {
+        ssize_t written = write(fd, bytes, left);
+        if (written < 0 && errno == EINTR) continue;
+        good = written > 0;
+        if (good) bytes += written, left -= (size_t)written;
+    }
+    int reason = errno;
+    if (fd >= 0 && close(fd) < 0 && good) good = false, reason = errno;
+    if (!good && fd >= 0) unlink(to);
+    history_reader_close(reader);
+    return good || fail(error, to, strerror(reason));
+}
+
+static const char *const KIND_NAMES[HISTORY_KIND_COUNT] = {
+    [HISTORY_TEXT] = "text",
+    [HISTORY_TEXT_MORE] = "text-more",
+    [HISTORY_PARAMETER] = "parameter",
+    [HISTORY_LOCK_OPEN] = "lock-open",
+    [HISTORY_ACQUIRE_INVOKE] = "acquire-invoke",
+    [HISTORY_ACQUIRE_RETURN] = "acquire-return",
+    [HISTORY_RENEW_INVOKE] = "renew-invoke",
+    [HISTORY_RENEW_RETURN] = "renew-return",
+    [HISTORY_RELEASE_INVOKE] = "release-invoke",
+    [HISTORY_RELEASE_RETURN] = "release-return",
+    [HISTORY_READ_INVOKE] = "read-invoke",
+    [HISTORY_READ_RETURN] = "read-return",
+    [HISTORY_WRITE_INVOKE] = "write-invoke",
+    [HISTORY_WRITE_RETURN] = "write-return",
+    [HISTORY_STORE_READ] = "store-read",
+    [HISTORY_STORE_WRITE] = "store-write",
+    [HISTORY_FAULT_INJECT] = "fault-inject",
+    [HISTORY_FAULT_PROVE] = "fault-prove",
+    [HISTORY_FAULT_HEAL] = "fault-heal",
+    [HISTORY_CHECKPOINT] = "checkpoint",
+    [HISTORY_CLOCK] = "clock",
+    [HISTORY_ACTOR_EXIT] = "actor-exit",
+    [HISTORY_NOTE] = "note",
+};
+
+const char *history_kind_name(unsigned kind) {
+    return kind < HISTORY_KIND_COUNT ? KIND_NAMES[kind] : NULL;
+}
+
+const char *history_object_name(unsigned object) {
+    static const char *const names[HISTORY_OBJECT_COUNT] = {
+        [HISTORY_OBJECT_REGISTER] = "register", [HISTORY_OBJECT_COUNTER] = "counter", [HISTORY_OBJECT_SET] = "set"};
+    return object < HISTORY_OBJECT_COUNT ? names[object] : NULL;
+}

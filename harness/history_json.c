@@ -1,0 +1,358 @@
+#include "harness/history_json.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const OUTCOMES[] = {"unknown", "ok", "refused"};
+static const char *const TIMES[] = {[HISTORY_TIME_VIRTUAL] = "virtual", [HISTORY_TIME_REAL] = "real"};
+
+enum { LINE_LIMIT = 4 << 20, FOLLOW_NAP_US = 2000 };
+
+static bool fail(struct history_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool fail(struct history_error *error, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->text, sizeof error->text, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* --- writing --- */
+
+struct writer {
+    struct history_reader *reader;
+    FILE *out;
+    json_t *names; /* text -> index of its first appearance */
+};
+
+static void set_number(json_t *line, const char *key, int64_t value) {
+    if (value != 0) json_object_set_new(line, key, json_integer(value));
+}
+
+/* The text itself where it leads back to this index, the index otherwise. */
+static void set_name(const struct writer *writer, json_t *line, const char *key, uint32_t index) {
+    size_t length;
+    const char *text = index ? history_reader_text(writer->reader, index, &length) : NULL;
+    json_t *first = text && strlen(text) == length ? json_object_get(writer->names, text) : NULL;
+    if (first && json_integer_value(first) == index) json_object_set_new(line, key, json_string(text));
+    else set_number(line, key, index);
+}
+
+static void set_hex(json_t *line, const void *bytes, size_t length) {
+    char *hex = malloc(2 * length + 1);
+    if (!hex) abort();
+    for (size_t each = 0; each < length; each++) sprintf(hex + 2 * each, "%02x", ((const unsigned char *)bytes)[each]);
+    hex[2 * length] = '\0';
+    json_object_set_new(line, "hex", json_string(hex));
+    free(hex);
+}
+
+/* Returns how many of the following slots the text covers; 0 if it is not whole or not ours: they follow one by one. */
+static size_t set_text(const struct writer *writer, json_t *line, uint32_t index, int64_t length_said) {
+    size_t length;
+    const char *text = history_reader_text(writer->reader, index, &length);
+    if (!text) {
+        json_object_set_new(line, "length", json_integer(length_said));
+        return 0;
+    }
+    json_t *string = json_stringn(text, length);
+    if (string) json_object_set_new(line, "text", string);
+    else set_hex(line, text, length);
+    if (string && strlen(text) == length && !json_object_get(writer->names, text))
+        json_object_set_new(writer->names, text, json_integer(index));
+    return (length + HISTORY_TEXT_CHUNK - 1) / HISTORY_TEXT_CHUNK;
+}
+
+static bool write_line(const struct writer *writer, json_t *line) {
+    bool good = json_dumpf(line, writer->out, JSON_COMPACT | JSON_ENSURE_ASCII) == 0 && fputc('\n', writer->out) != EOF;
+    json_decref(line);
+    return good;
+}
+
+static json_t *record_line(const struct writer *writer, uint64_t index, const struct history_record *record) {
+    json_t *line = json_object();
+    const char *kind = history_kind_name(record->kind), *object = history_object_name(record->object);
+    json_object_set_new(line, "index", json_integer((json_int_t)index));
+    json_object_set_new(line, "kind", kind ? json_string(kind) : json_integer(record->kind));
+    if (record->outcome)
+        json_object_set_new(line, "outcome", record->outcome <= OUTCOME_REFUSED ? json_string(OUTCOMES[record->outcome])
+                                                                                : json_integer(record->outcome));
+    if (record->object)
+        json_object_set_new(line, "object", object ? json_string(object) : json_integer(record->object));
+    set_number(line, "flags", record->flags);
+    set_name(writer, line, "actor", record->actor);
+    set_name(writer, line, "name", record->name);
+    set_number(line, "mono_ns", record->mono_ns);
+    set_number(line, "wall_ns", record->wall_ns);
+    set_number(line, "op", record->op);
+    set_number(line, "grant", record->grant);
+    set_number(line, "token", record->token);
+    if (record->kind != HISTORY_TEXT) set_number(line, "value", record->value);
+    set_number(line, "extra", record->extra);
+    return line;
+}
+
+static bool write_header(const struct writer *writer) {
+    struct history_settings settings = history_reader_settings(writer->reader);
+    return write_line(writer, json_pack("{s:s,s:i,s:s,s:I}", "history", "lockstorm", "version", HISTORY_VERSION, "time",
+                                        TIMES[settings.time], "seed", (json_int_t)settings.seed));
+}
+
+static bool write_record(const struct writer *writer, uint64_t index, const struct history_record *record,
+                         size_t *covered) {
+    json_t *line = record_line(writer, index, record);
+    if (record->kind == HISTORY_TEXT_MORE) {
+        json_object_clear(line);
+        json_object_set_new(line, "index", json_integer((json_int_t)index));
+        json_object_set_new(line, "kind", json_string("text-more"));
+        set_hex(line, &record->actor, HISTORY_TEXT_CHUNK);
+    } else if (record->kind == HISTORY_TEXT) {
+        *covered = set_text(writer, line, (uint32_t)index, record->value);
+    }
+    return write_line(writer, line);
+}
+
+bool history_json_write(struct history_reader *reader, bool follow, FILE *out, struct history_error *error) {
+    struct writer writer = {reader, out, json_object()};
+    bool good = write_header(&writer);
+    size_t covered = 0;
+    while (good) {
+        struct history_record record;
+        enum history_state state = history_reader_next(reader, follow, &record);
+        uint64_t index = history_reader_index(reader);
+        if (state == HISTORY_END) break;
+        if (state == HISTORY_WAIT) {
+            fflush(out);
+            usleep(FOLLOW_NAP_US);
+        } else if (state == HISTORY_DAMAGED) {
+            json_decref(writer.names);
+            return fail(error, "damaged record %llu at byte %llu", (unsigned long long)index,
+                        (unsigned long long)(HISTORY_HEADER_SIZE + index * HISTORY_RECORD_SIZE));
+        } else if (covered > 0) {
+            covered--;
+        } else if (state == HISTORY_TORN) {
+            good = write_line(&writer, json_pack("{s:I,s:s}", "index", (json_int_t)index, "kind", "torn"));
+        } else {
+            good = write_record(&writer, index, &record, &covered);
+        }
+    }
+    json_decref(writer.names);
+    return (good && fflush(out) == 0) || fail(error, "the output could not be written");
+}
+
+/* --- reading --- */
+
+struct image {
+    char *bytes;
+    uint64_t count, room;
+    json_t *names;
+    size_t line; /* number of the line, from 1 */
+    struct history_error *error;
+};
+
+static struct history_record *image_slot(struct image *image) {
+    if (image->count == image->room) {
+        image->room = image->room ? image->room * 2 : 1024;
+        image->bytes = realloc(image->bytes, HISTORY_HEADER_SIZE + image->room * HISTORY_RECORD_SIZE);
+        if (!image->bytes) abort();
+    }
+    struct history_record *slot =
+        (struct history_record *)(image->bytes + HISTORY_HEADER_SIZE) + image->count++;
+    memset(slot, 0, sizeof *slot);
+    return slot;
+}
+
+static void image_add(struct image *image, const struct history_record *record) {
+    struct history_record *slot = image_slot(image);
+    *slot = *record;
+    slot->check = history_check(slot, image->count - 1);
+}
+
+static uint32_t image_text(struct image *image, const struct history_record *head, const char *text, size_t length) {
+    struct history_record record = *head;
+    uint32_t index = (uint32_t)image->count;
+    record.kind = HISTORY_TEXT;
+    record.value = (int64_t)length;
+    image_add(image, &record);
+    for (size_t offset = 0; offset < length; offset += HISTORY_TEXT_CHUNK) {
+        struct history_record more = {.kind = HISTORY_TEXT_MORE};
+        memcpy(&more.actor, text + offset, length - offset < HISTORY_TEXT_CHUNK ? length - offset : HISTORY_TEXT_CHUNK);
+        image_add(image, &more);
+    }
+    return index;
+}
+
+static bool wrong(struct image *image, const char *what, const char *key) {
+    return fail(image->error, "line %zu: %s%s%s%s", image->line, what, key ? " \"" : "", key ? key : "",
+                key ? "\"" : "");
+}
+
+static bool get_number(struct image *image, json_t *value, const char *key, int64_t low, int64_t high, int64_t *out) {
+    if (!json_is_integer(value)) return wrong(image, "not a whole number:", key);
+    *out = json_integer_value(value);
+    return (*out >= low && *out <= high) || wrong(image, "out of range:", key);
+}
+
+/* The position of a word in a list, or the number itself. */
+static bool get_word(struct image *image, json_t *value, const char *key, const char *(*word)(unsigned), uint8_t *out) {
+    int64_t number = 0;
+    for (unsigned each = 0; json_is_string(value) && each < 256; each++)
+        if (word(each) && strcmp(word(each), json_string_value(value)) == 0) return *out = (uint8_t)each, true;
+    if (json_is_string(value)) return wrong(image, "not a known word for", key);
+    if (!get_number(image, value, key, 0, UINT8_MAX, &number)) return false;
+    return *out = (uint8_t)number, true;
+}
+
+static const char *outcome_word(unsigned outcome) {
+    return outcome <= OUTCOME_REFUSED ? OUTCOMES[outcome] : NULL;
+}
+
+/* Only names in this line are defined on the way: with an explicit index the slot is spoken for. */
+static bool get_name(struct image *image, json_t *line, json_t *value, const char *key, uint32_t *out) {
+    int64_t number = 0;
+    if (json_is_string(value)) {
+        json_t *known = json_object_get(image->names, json_string_value(value));
+        if (known) return *out = (uint32_t)json_integer_value(known), true;
+        if (json_object_get(line, "index")) return wrong(image, "no text defines the name in", key);
+        if (image->count == 0) image_add(image, &(struct history_record){.kind = HISTORY_NOTE});
+        *out = image_text(image, &(struct history_record){0}, json_string_value(value), json_string_length(value));
+        json_object_set_new(image->names, json_string_value(value), json_integer(*out));
+        return true;
+    }
+    if (!get_number(image, value, key, 0, UINT32_MAX, &number)) return false;
+    return *out = (uint32_t)number, true;
+}
+
+static bool get_field(struct image *image, json_t *line, const char *key, json_t *value,
+                      struct history_record *record) {
+    int64_t number = 0;
+    if (!strcmp(key, "kind")) return get_word(image, value, key, history_kind_name, &record->kind);
+    if (!strcmp(key, "outcome")) return get_word(image, value, key, outcome_word, &record->outcome);
+    if (!strcmp(key, "object")) return get_word(image, value, key, history_object_name, &record->object);
+    if (!strcmp(key, "actor")) return get_name(image, line, value, key, &record->actor);
+    if (!strcmp(key, "name")) return get_name(image, line, value, key, &record->name);
+    if (!strcmp(key, "mono_ns")) return get_number(image, value, key, INT64_MIN, INT64_MAX, &record->mono_ns);
+    if (!strcmp(key, "wall_ns")) return get_number(image, value, key, INT64_MIN, INT64_MAX, &record->wall_ns);
+    if (!strcmp(key, "token")) return get_number(image, value, key, INT64_MIN, INT64_MAX, &record->token);
+    if (!strcmp(key, "value")) return get_number(image, value, key, INT64_MIN, INT64_MAX, &record->value);
+    if (!strcmp(key, "length")) return get_number(image, value, key, 0, INT64_MAX, &record->value);
+    if (!strcmp(key, "extra")) return get_number(image, value, key, INT64_MIN, INT64_MAX, &record->extra);
+    if (!strcmp(key, "index") || !strcmp(key, "text") || !strcmp(key, "hex")) return true; /* seen to elsewhere */
+    bool flags = !strcmp(key, "flags"), op = !strcmp(key, "op"), grant = !strcmp(key, "grant");
+    if (!flags && !op && !grant) return wrong(image, "unknown key", key);
+    if (!get_number(image, value, key, 0, flags ? UINT8_MAX : UINT32_MAX, &number)) return false;
+    if (flags) record->flags = (uint8_t)number;
+    if (op) record->op = (uint32_t)number;
+    if (grant) record->grant = (uint32_t)number;
+    return true;
+}
+
+/* The caller frees *bytes. */
+static bool get_hex(struct image *image, json_t *value, char **bytes, size_t *length) {
+    const char *hex = json_is_string(value) ? json_string_value(value) : "x";
+    *length = strlen(hex) / 2;
+    if (strlen(hex) % 2 || strspn(hex, "0123456789abcdef") != strlen(hex)) return wrong(image, "not hex digits:", "hex");
+    *bytes = malloc(*length + 1);
+    if (!*bytes) abort();
+    for (size_t each = 0; each < *length; each++) {
+        const char digits[3] = {hex[2 * each], hex[2 * each + 1], '\0'};
+        (*bytes)[each] = (char)strtoul(digits, NULL, 16);
+    }
+    return true;
+}
+
+static bool add_text(struct image *image, json_t *line, const struct history_record *record) {
+    json_t *text = json_object_get(line, "text"), *hex = json_object_get(line, "hex");
+    char *bytes = NULL;
+    size_t length = 0;
+    if (text && !json_is_string(text)) return wrong(image, "not a string:", "text");
+    if (text && json_string_length(text) > HISTORY_TEXT_MAX) return wrong(image, "too long:", "text");
+    if (hex && !get_hex(image, hex, &bytes, &length)) return false;
+    if (record->kind == HISTORY_TEXT_MORE) {
+        struct history_record more = {.kind = HISTORY_TEXT_MORE};
+        bool fits = bytes && length == HISTORY_TEXT_CHUNK;
+        if (fits) memcpy(&more.actor, bytes, length), image_add(image, &more);
+        free(bytes);
+        return fits || wrong(image, "text-more needs 56 bytes of", "hex");
+    }
+    if (!text && !hex) return image_add(image, record), true; /* its chunks follow one by one */
+    uint32_t index = image_text(image, record, text ? json_string_value(text) : bytes,
+                                text ? json_string_length(text) : length);
+    if (text && strlen(json_string_value(text)) == json_string_length(text) &&
+        !json_object_get(image->names, json_string_value(text)))
+        json_object_set_new(image->names, json_string_value(text), json_integer(index));
+    free(bytes);
+    return true;
+}
+
+static bool add_line(struct image *image, json_t *line) {
+    struct history_record record = {0};
+    const char *key, *kind = json_string_value(json_object_get(line, "kind"));
+    json_t *value, *index = json_object_get(line, "index");
+    if (!json_is_object(line)) return wrong(image, "not a JSON object", NULL);
+    if (index && json_integer_value(index) != (json_int_t)image->count)
+        return fail(image->error, "line %zu: index %lld where %llu comes next", image->line,
+                    (long long)json_integer_value(index), (unsigned long long)image->count);
+    if (kind && strcmp(kind, "torn") == 0) return image_slot(image), true;
+    json_object_foreach(line, key, value) {
+        if (!get_field(image, line, key, value, &record)) return false;
+    }
+    if (!record.kind) return wrong(image, "a record needs a", "kind");
+    if (record.kind == HISTORY_TEXT || record.kind == HISTORY_TEXT_MORE) return add_text(image, line, &record);
+    return image_add(image, &record), true;
+}
+
+/* The header line, as an empty history of these settings. */
+static bool read_header(struct image *image, json_t *line, struct history_settings *settings) {
+    const char *who = NULL, *time = "virtual";
+    json_int_t version = 0, seed = 0;
+    json_error_t why;
+    if (json_unpack_ex(line, &why, JSON_STRICT, "{s:s,s:I,s?s,s?I}", "history", &who, "version", &version, "time", &time,
+                       "seed", &seed) != 0)
+        return fail(image->error, "line 1: not a history's first line: %.150s", why.text);
+    if (strcmp(who, "lockstorm") != 0 || version != HISTORY_VERSION)
+        return wrong(image, "a history of another tool or version", NULL);
+    if (strcmp(time, "virtual") != 0 && strcmp(time, "real") != 0) return wrong(image, "virtual or real:", "time");
+    *settings = (struct history_settings){
+        .time = strcmp(time, "real") == 0 ? HISTORY_TIME_REAL : HISTORY_TIME_VIRTUAL, .seed = (uint64_t)seed};
+    return true;
+}
+
+static bool read_lines(struct image *image, FILE *in, struct history_settings *settings) {
+    char *text = NULL;
+    size_t room = 0;
+    bool good = true;
+    for (ssize_t length; good && (length = getline(&text, &room, in)) > 0;) {
+        json_error_t why;
+        image->line++;
+        if (length > LINE_LIMIT) {
+            good = wrong(image, "longer than 4 MiB", NULL);
+            break;
+        }
+        json_t *line = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
+        if (!line) good = fail(image->error, "line %zu, column %d: %.150s", image->line, why.column, why.text);
+        else good = image->line == 1 ? read_header(image, line, settings) : add_line(image, line);
+        json_decref(line);
+    }
+    free(text);
+    if (good && image->line == 0) good = fail(image->error, "empty: not even a first line");
+    return good;
+}
+
+bool history_json_read(FILE *in, void **bytes, size_t *length, struct history_error *error) {
+    struct image image = {.names = json_object(), .error = error};
+    struct history_settings settings;
+    bool good = read_lines(&image, in, &settings);
+    json_decref(image.names);
+    if (!good) return free(image.bytes), false;
+    settings.capacity = image.count;
+    if (!image.bytes) image.bytes = malloc(HISTORY_HEADER_SIZE);
+    if (!image.bytes) abort();
+    history_header_fill(image.bytes, &settings, image.count);
+    *bytes = image.bytes;
+    *length = HISTORY_HEADER_SIZE + image.count * HISTORY_RECORD_SIZE;
+    return true;
+}

@@ -1,0 +1,44 @@
+/* history to-json FILE | follow FILE | from-json FILE OUT: a history as JSON Lines and back ("-" is standard input).
+ * Exit status: 0; 2 bad usage or a damaged file, with the reason on standard error. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/history_json.h"
+
+static bool to_json(const char *path, bool follow, struct history_error *error) {
+    struct history_reader *reader = history_reader_open(path, error);
+    bool good = reader && history_json_write(reader, follow, stdout, error);
+    history_reader_close(reader);
+    return good;
+}
+
+static bool from_json(const char *path, const char *out, struct history_error *error) {
+    void *image = NULL;
+    size_t bytes = 0;
+    FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+    if (!in) return snprintf(error->text, sizeof error->text, "%s", strerror(errno)), false;
+    bool good = history_json_read(in, &image, &bytes, error);
+    int fd = good ? open(out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644) : -1;
+    if (good && (fd < 0 || write(fd, image, bytes) != (ssize_t)bytes)) {
+        snprintf(error->text, sizeof error->text, "%.160s: %s", out, strerror(errno));
+        good = false;
+    }
+    if (fd >= 0) close(fd);
+    free(image);
+    fclose(in);
+    return good;
+}
+
+int main(int argc, char **argv) {
+    struct history_error error = {.text = "usage: history to-json FILE | follow FILE | from-json FILE OUT"};
+    const char *verb = argc > 2 ? argv[1] : "", *path = argc > 2 ? argv[2] : "history";
+    bool good = false;
+    if (argc == 3 && strcmp(verb, "to-json") == 0) good = to_json(path, false, &error);
+    else if (argc == 3 && strcmp(verb, "follow") == 0) good = to_json(path, true, &error);
+    else if (argc == 4 && strcmp(verb, "from-json") == 0) good = from_json(path, argv[3], &error);
+    if (!good) fprintf(stderr, "%s: %s\n", path, error.text);
+    return good ? 0 : 2;
+}

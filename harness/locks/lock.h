@@ -1,0 +1,76 @@
+/* The lock table: one small C file per pattern, each a struct lock_type. A lock touches nothing but its environment
+ * (harness/env.h), which a test enforces. Adding one: copy set_nx_px.c, change it, add a line to table.c. */
+#ifndef LOCKSTORM_LOCKS_LOCK_H
+#define LOCKSTORM_LOCKS_LOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/env.h"
+
+enum lock_waiting { LOCK_WAITS_NOT = 0, LOCK_WAITS_POLLING, LOCK_WAITS_PUSH, LOCK_WAITS_BLOCKING_POP };
+
+/* What a pattern offers by design. The bits are part of the history format (HISTORY_LOCK_OPEN). */
+enum lock_trait {
+    LOCK_TRAIT_LEASE = 1,      /* the lock frees itself when its lease runs out */
+    LOCK_TRAIT_TOKEN = 2,      /* a grant carries a fencing token */
+    LOCK_TRAIT_REENTRANT = 4,  /* the holder may acquire again */
+    LOCK_TRAIT_FAIR = 8,       /* grants come in the order of the requests */
+};
+
+enum { LOCK_CAPACITY_ASKED = -1 };
+
+/* The answer to an acquire. Zero is unknown. */
+struct lock_grant {
+    enum outcome outcome;
+    int64_t token;         /* fencing token, 0: none */
+    int64_t valid_until_ns; /* env_mono_ns at which the lock itself stops believing, 0: it believes until release */
+};
+
+struct lock_options {
+    const char *resource; /* the name of what is locked: any bytes */
+    size_t resource_length;
+    int64_t lease_ms;
+};
+
+struct lock {
+    const struct lock_type *type;
+    struct env *env;
+    struct lock_options options;
+    void *state; /* of type->state_size bytes, zeroed before open */
+};
+
+struct lock_type {
+    const char *name;    /* as on the command line */
+    const char *summary; /* one line */
+    const char *explanation; /* how it works, what it promises, what it costs, where it breaks */
+    const char *source;  /* article, section, library and version */
+    unsigned traits;     /* of enum lock_trait */
+    int capacity;        /* holders at once: 1, or LOCK_CAPACITY_ASKED: as many permits as asked for */
+    enum lock_waiting waits;
+    size_t state_size;
+    /* All but acquire may be NULL: nothing to do. wait_ms: 0 try once, -1 as long as the pattern itself waits. An
+     * unknown outcome may have happened: the lock keeps what it needs to release it. */
+    enum outcome (*open)(struct lock *lock);
+    struct lock_grant (*acquire)(struct lock *lock, int64_t wait_ms);
+    enum outcome (*renew)(struct lock *lock);
+    enum outcome (*release)(struct lock *lock);
+    void (*close)(struct lock *lock);
+};
+
+/* All patterns, sorted by name; ends with NULL. */
+extern const struct lock_type *const LOCK_TABLE[];
+
+/* NULL: no such pattern. */
+const struct lock_type *lock_find(const char *name);
+
+/* Opens into *lock; OK, or UNKNOWN when a node did not answer. lock_close always follows. options stay the caller's. */
+enum outcome lock_open(struct lock *lock, const struct lock_type *type, struct env *env,
+                       const struct lock_options *options);
+struct lock_grant lock_acquire(struct lock *lock, int64_t wait_ms);
+enum outcome lock_renew(struct lock *lock);
+enum outcome lock_release(struct lock *lock);
+void lock_close(struct lock *lock);
+
+#endif

@@ -1,0 +1,22 @@
+/* Lua scripts on a node: sent by their hash, and whole again when the node has lost them (NOSCRIPT). */
+#ifndef LOCKSTORM_LOCKS_SCRIPT_H
+#define LOCKSTORM_LOCKS_SCRIPT_H
+
+#include <stdarg.h>
+
+#include "harness/env.h"
+
+struct script {
+    const char *source;
+    char hash[41]; /* empty until the node has told it */
+};
+
+/* Loads it on a node; the node answers with its hash. OK, or UNKNOWN without an answer. */
+enum outcome script_load(struct env *env, int node, struct script *script);
+
+/* Runs it. `format` is what follows the script in EVAL: the number of keys, keys, arguments ("1 %b %s"). A script that
+ * the node had lost did not run before it is sent whole, so nothing happens twice. */
+const struct env_reply *script_run(struct env *env, int node, struct script *script, const char *format, ...)
+    __attribute__((format(printf, 4, 0)));
+
+#endif

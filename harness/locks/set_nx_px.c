@@ -1,0 +1,83 @@
+/* The lock of redis.io's "single instance" section: SET NX PX with a random value, released by compare-and-delete. */
+#include "harness/locks/set_nx_px.h"
+
+#include <stdio.h>
+
+extern const struct lock_type LOCK_SET_NX_PX;
+
+const struct poll_pace SET_NX_PX_PACE = {.first_ms = 50, .most_ms = 1000, .tries = 100};
+
+static const char RELEASE[] =
+    "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
+static const char RENEW[] =
+    "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0";
+
+enum outcome set_nx_px_open(struct lock *lock) {
+    struct set_nx_px *self = lock->state;
+    self->release.source = RELEASE;
+    self->renew.source = RENEW;
+    enum outcome loaded = script_load(lock->env, 0, &self->release);
+    return loaded == OUTCOME_OK ? script_load(lock->env, 0, &self->renew) : loaded;
+}
+
+void set_nx_px_new_owner(struct lock *lock) {
+    struct set_nx_px *self = lock->state;
+    snprintf(self->owner, sizeof self->owner, "%016llx%016llx", (unsigned long long)env_random(lock->env),
+             (unsigned long long)env_random(lock->env));
+}
+
+static struct lock_grant attempt(struct lock *lock) {
+    struct set_nx_px *self = lock->state;
+    set_nx_px_new_owner(lock);
+    const struct env_reply *reply =
+        env_command(lock->env, 0, "SET %b %s NX PX %lld", lock->options.resource, lock->options.resource_length,
+                    self->owner, (long long)lock->options.lease_ms);
+    env_checkpoint(lock->env, "after-acquire-reply");
+    if (reply->kind == ENV_REPLY_STATUS) return (struct lock_grant){.outcome = OUTCOME_OK};
+    return (struct lock_grant){.outcome = reply->kind == ENV_REPLY_NIL ? OUTCOME_REFUSED : OUTCOME_UNKNOWN};
+}
+
+static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+    return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, attempt);
+}
+
+/* 1: done, 0: the key is gone or another's; anything else may have happened. */
+static enum outcome outcome_of(const struct env_reply *reply) {
+    if (reply->kind != ENV_REPLY_INTEGER) return OUTCOME_UNKNOWN;
+    return reply->integer == 1 ? OUTCOME_OK : OUTCOME_REFUSED;
+}
+
+enum outcome set_nx_px_renew(struct lock *lock) {
+    struct set_nx_px *self = lock->state;
+    return outcome_of(script_run(lock->env, 0, &self->renew, "1 %b %s %lld", lock->options.resource,
+                                 lock->options.resource_length, self->owner, (long long)lock->options.lease_ms));
+}
+
+enum outcome set_nx_px_release(struct lock *lock) {
+    struct set_nx_px *self = lock->state;
+    env_checkpoint(lock->env, "before-release");
+    return outcome_of(script_run(lock->env, 0, &self->release, "1 %b %s", lock->options.resource,
+                                 lock->options.resource_length, self->owner));
+}
+
+const struct lock_type LOCK_SET_NX_PX = {
+    .name = "set-nx-px",
+    .summary = "SET NX PX with a random value, compare-and-delete in Lua",
+    .explanation =
+        "SET key value NX PX lease grants the lock to whoever finds the key absent; the random value says whose it is,\n"
+        "and a script deletes the key only for its owner. Who is refused polls: 50 ms, doubling to 1 s, plus up to half\n"
+        "of it, 100 tries.\n"
+        "Promises: one holder while nobody outlasts the lease; a crashed holder blocks the others for one lease.\n"
+        "Costs: 1 command to acquire, 1 script to release, and the waiters' polls.\n"
+        "Breaks: whoever is paused, or whose write is delayed, past the lease acts beside the next holder, and nothing\n"
+        "that it carries lets the resource tell (no fencing token).",
+    .source = "redis.io, Distributed Locks, \"Correct implementation with a single instance\"; redis-py Lock",
+    .traits = LOCK_TRAIT_LEASE,
+    .capacity = 1,
+    .waits = LOCK_WAITS_POLLING,
+    .state_size = sizeof(struct set_nx_px),
+    .open = set_nx_px_open,
+    .acquire = acquire,
+    .renew = set_nx_px_renew,
+    .release = set_nx_px_release,
+};

@@ -1,0 +1,24 @@
+/* What set-nx-px shares with its variants: the owner's random value and everything after the grant. */
+#ifndef LOCKSTORM_LOCKS_SET_NX_PX_H
+#define LOCKSTORM_LOCKS_SET_NX_PX_H
+
+#include "harness/locks/lock.h"
+#include "harness/locks/poll.h"
+#include "harness/locks/script.h"
+
+enum { SET_NX_PX_OWNER = 32 }; /* hex digits of 128 random bits */
+
+struct set_nx_px {
+    char owner[SET_NX_PX_OWNER + 1]; /* new for every attempt, so that an old grant can never be mistaken for it */
+    struct script release;
+    struct script renew;
+};
+
+extern const struct poll_pace SET_NX_PX_PACE;
+
+enum outcome set_nx_px_open(struct lock *lock);
+void set_nx_px_new_owner(struct lock *lock);
+enum outcome set_nx_px_renew(struct lock *lock);
+enum outcome set_nx_px_release(struct lock *lock);
+
+#endif

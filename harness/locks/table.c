@@ -1,0 +1,45 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/locks/lock.h"
+
+extern const struct lock_type LOCK_NONE, LOCK_SET_NX_PX, LOCK_SET_NX_PX_FENCED;
+
+const struct lock_type *const LOCK_TABLE[] = {
+    &LOCK_NONE,
+    &LOCK_SET_NX_PX,
+    &LOCK_SET_NX_PX_FENCED,
+    NULL,
+};
+
+const struct lock_type *lock_find(const char *name) {
+    for (size_t each = 0; LOCK_TABLE[each]; each++)
+        if (strcmp(LOCK_TABLE[each]->name, name) == 0) return LOCK_TABLE[each];
+    return NULL;
+}
+
+enum outcome lock_open(struct lock *lock, const struct lock_type *type, struct env *env,
+                       const struct lock_options *options) {
+    *lock = (struct lock){.type = type, .env = env, .options = *options};
+    if (type->state_size) lock->state = calloc(1, type->state_size);
+    if (type->state_size && !lock->state) abort();
+    return type->open ? type->open(lock) : OUTCOME_OK;
+}
+
+struct lock_grant lock_acquire(struct lock *lock, int64_t wait_ms) {
+    return lock->type->acquire(lock, wait_ms);
+}
+
+enum outcome lock_renew(struct lock *lock) {
+    return lock->type->renew ? lock->type->renew(lock) : OUTCOME_OK;
+}
+
+enum outcome lock_release(struct lock *lock) {
+    return lock->type->release ? lock->type->release(lock) : OUTCOME_OK;
+}
+
+void lock_close(struct lock *lock) {
+    if (lock->type->close) lock->type->close(lock);
+    free(lock->state);
+    lock->state = NULL;
+}

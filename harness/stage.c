@@ -1,0 +1,63 @@
+#include "harness/stage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/clock.h"
+
+static const int64_t EPOCH_NS = 1767225600 * (int64_t)CLOCK_NS_PER_S; /* 2026-01-01 00:00:00 UTC */
+
+static struct stage *map_file(int fd) {
+    void *map = mmap(NULL, sizeof(struct stage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    return map == MAP_FAILED ? NULL : map;
+}
+
+bool stage_create(const char *path, enum history_time time, uint64_t seed, struct history_error *error) {
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int full = fd < 0 ? errno : posix_fallocate(fd, 0, sizeof(struct stage));
+    struct stage *stage = full ? NULL : map_file(fd);
+    int reason = full ? full : errno;
+    if (fd >= 0) close(fd);
+    if (!stage) {
+        snprintf(error->text, sizeof error->text, "%.160s: %s", path, strerror(reason));
+        return false;
+    }
+    stage->version = STAGE_VERSION;
+    stage->time = (uint32_t)time;
+    stage->seed = seed;
+    stage->wall_epoch_ns = EPOCH_NS;
+    stage_close(stage);
+    return true;
+}
+
+struct stage *stage_open(const char *path, struct history_error *error) {
+    struct stat stat = {0};
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    bool fits = fd >= 0 && fstat(fd, &stat) == 0 && stat.st_size == (off_t)sizeof(struct stage);
+    struct stage *stage = fits ? map_file(fd) : NULL;
+    const char *reason = fd < 0 || (fits && !stage) ? strerror(errno) : "not a stage of this build";
+    if (fd >= 0) close(fd);
+    if (stage && stage->version == STAGE_VERSION) return stage;
+    stage_close(stage);
+    snprintf(error->text, sizeof error->text, "%.160s: %s", path, reason);
+    return NULL;
+}
+
+void stage_close(struct stage *stage) {
+    if (stage) munmap(stage, sizeof *stage);
+}
+
+int64_t stage_mono_ns(const struct stage *stage) {
+    if (stage->time == HISTORY_TIME_REAL) return clock_real_mono_ns();
+    return atomic_load_explicit(&stage->mono_ns, memory_order_acquire);
+}
+
+int64_t stage_wall_ns(const struct stage *stage) {
+    if (stage->time == HISTORY_TIME_REAL) return clock_real_wall_ns();
+    return stage->wall_epoch_ns + stage_mono_ns(stage);
+}

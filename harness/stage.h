@@ -1,0 +1,100 @@
+/* The stage: one small file that every process of a trial maps, where the trial's clock stands and where every
+ * *strand* - a thread of lock code: a client's worker or its watchdog - says what it is doing.
+ *
+ * In virtual time exactly one strand runs at any moment: it has the *turn*. A strand that sleeps, waits for its next
+ * step, or stands at an armed checkpoint gives the turn back; the conductor (harness/conductor.h, in the driver) gives
+ * it to the next one, or moves the clock when there is none. So the order of everything is decided by the trial's
+ * seed, not by the machine. In real time strands run as they like and only steps and checkpoints pass through here.
+ *
+ * Who writes what: the strand writes its state while it runs, the conductor while it does not. The turn travels through
+ * an eventfd per strand, the news that it came back through one eventfd for all ("yield"), so that a strand can wait
+ * for its turn and for a socket at once. */
+#ifndef LOCKSTORM_STAGE_H
+#define LOCKSTORM_STAGE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/history.h"
+
+enum strand_state {
+    STRAND_ABSENT = 0,   /* nobody uses this place */
+    STRAND_IDLE = 1,     /* a worker without a step to do, a watchdog that is not running */
+    STRAND_READY = 2,    /* wants the turn */
+    STRAND_RUNNING = 3,  /* has the turn */
+    STRAND_SLEEPING = 4, /* until deadline_ns */
+    STRAND_WAITING = 5,  /* for a server's answer that may never come, at most until deadline_ns */
+    STRAND_PROBING = 6,  /* looks whether that answer is there: goes READY or back to WAITING */
+    STRAND_HELD = 7,     /* at the checkpoint `held_at` */
+    STRAND_GONE = 8,     /* its process has ended */
+};
+
+/* What a driver can ask of a client's worker. */
+enum step_kind {
+    STEP_NONE = 0,
+    STEP_ACQUIRE = 1,  /* wait_ms */
+    STEP_RELEASE = 2,
+    STEP_RENEW = 3,
+    STEP_READ = 4,     /* object */
+    STEP_WRITE = 5,    /* object, value: based on the version last read, blind if none was read under this grant */
+    STEP_ADD = 6,      /* object, value: the store adds (counter) or inserts (set) */
+    STEP_SLEEP = 7,    /* work_ms */
+    STEP_WORKLOAD = 8, /* read-modify-write under the lock: all fields */
+    STEP_EXIT = 9,
+};
+
+struct step {
+    uint32_t kind;
+    uint32_t object;       /* enum history_object */
+    int64_t wait_ms;       /* for the lock; -1: for ever */
+    int64_t value;         /* to write; in a workload, what each turn adds */
+    int64_t work_ms;       /* in the critical section, between read and write */
+    int64_t think_ms;      /* mean pause between critical sections, drawn from [0, 2 * think_ms] */
+    int64_t duration_ms;   /* workload: stop starting new turns after this; 0: no limit */
+    int64_t turns;         /* workload: stop after this many; 0: no limit */
+};
+
+struct step_result {
+    uint32_t outcome; /* enum outcome */
+    uint32_t turns;   /* critical sections completed */
+    int64_t token;
+    int64_t value;
+    int64_t version;
+    char error[128]; /* what the other side said, when it refused or failed */
+};
+
+enum { STAGE_NAME = 32, STAGE_STRANDS = 192, STAGE_VERSION = 1 };
+
+struct strand_place {
+    _Alignas(64) _Atomic uint32_t state;
+    _Atomic uint32_t stopped; /* set by whoever stopped the whole process: no turn until it is cleared */
+    _Atomic int64_t deadline_ns;
+    _Atomic uint32_t armed_countdown; /* hold at the n-th passage of armed_at; 0: not armed */
+    int32_t pid;
+    char armed_at[STAGE_NAME];
+    char held_at[STAGE_NAME];
+    struct step step;
+    struct step_result result;
+};
+
+struct stage {
+    uint32_t version;
+    uint32_t time;             /* enum history_time */
+    uint64_t seed;
+    int64_t wall_epoch_ns;     /* virtual time: the wall clock when the trial's clock stood at 0 */
+    _Atomic int64_t mono_ns;   /* virtual time: the trial's clock */
+    struct strand_place strands[STAGE_STRANDS];
+};
+
+/* Makes the file with an empty stage. */
+bool stage_create(const char *path, enum history_time time, uint64_t seed, struct history_error *error);
+/* Maps it; NULL with *error. Unmapped by stage_close. */
+struct stage *stage_open(const char *path, struct history_error *error);
+void stage_close(struct stage *stage);
+
+/* The trial's time as a process without clock faults has it: virtual or real by the kind of the trial. */
+int64_t stage_mono_ns(const struct stage *stage);
+int64_t stage_wall_ns(const struct stage *stage);
+
+#endif

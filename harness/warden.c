@@ -1,0 +1,111 @@
+/* warden DIRECTORY: cleans up after a trial, also when its driver was killed.
+ *
+ * Its standard input is a pipe from the driver. Each line "PID" names a process of the trial. At the end of input - the
+ * driver has closed it, or is dead - the warden kills the processes that are left, removes the shared memory that
+ * libfaketime leaves behind when a process is killed, and removes DIRECTORY. It stands in a session of its own, so no
+ * Ctrl-C reaches it. Processes are held by pidfd: a number that was given out again is never hit.
+ *
+ * While it lives it locks DIRECTORY/.warden. A sibling directory whose lock nobody holds belongs to a trial whose warden
+ * was killed too (a whole process group, a machine that was switched off): it is removed at the start.
+ *
+ * Prints "ready" once DIRECTORY is in its care. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { PROCESSES = 1024, KILL_LIMIT_MS = 5000 };
+
+static const char LOCK[] = ".warden", PREFIX[] = "lockstorm-";
+
+struct process {
+    int pid;
+    int fd; /* -1: it had ended before we looked */
+};
+
+static struct process processes[PROCESSES];
+static int process_count;
+
+static void join(char *path, size_t size, const char *directory, const char *name) {
+    if (snprintf(path, size, "%s/%s", directory, name) >= (int)size) abort();
+}
+
+static int remove_entry(const char *path, const struct stat *stat, int type, struct FTW *walk) {
+    (void)stat, (void)type, (void)walk;
+    remove(path);
+    return 0;
+}
+
+static void remove_tree(const char *path) {
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+/* Locked before it gets its name: whoever sees it unlocked may know that its owner is dead. */
+static bool take_care_of(const char *directory) {
+    char fresh[4096], name[4096];
+    join(fresh, sizeof fresh, directory, ".warden.new");
+    join(name, sizeof name, directory, LOCK);
+    int fd = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && rename(fresh, name) == 0;
+}
+
+static void sweep(const char *directory) {
+    char parent[4096], path[4096], lock[8192];
+    join(parent, sizeof parent, directory, "..");
+    DIR *siblings = opendir(parent);
+    if (!siblings) return;
+    for (struct dirent *entry; (entry = readdir(siblings));) {
+        struct stat stat;
+        if (strncmp(entry->d_name, PREFIX, sizeof PREFIX - 1) != 0) continue;
+        join(path, sizeof path, parent, entry->d_name);
+        join(lock, sizeof lock, path, LOCK);
+        if (lstat(path, &stat) < 0 || !S_ISDIR(stat.st_mode) || stat.st_uid != geteuid()) continue;
+        int fd = open(lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0) continue;
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) remove_tree(path);
+        close(fd);
+    }
+    closedir(siblings);
+}
+
+static void process_add(int pid) {
+    if (pid <= 0 || process_count == PROCESSES) return;
+    processes[process_count++] = (struct process){pid, (int)syscall(SYS_pidfd_open, pid, 0)};
+}
+
+static void process_end(const struct process *process) {
+    if (process->fd >= 0) {
+        syscall(SYS_pidfd_send_signal, process->fd, SIGKILL, NULL, 0);
+        poll(&(struct pollfd){.fd = process->fd, .events = POLLIN}, 1, KILL_LIMIT_MS);
+        close(process->fd);
+    }
+    char path[64];
+    snprintf(path, sizeof path, "/dev/shm/faketime_shm_%d", process->pid);
+    unlink(path);
+    snprintf(path, sizeof path, "/dev/shm/sem.faketime_sem_%d", process->pid);
+    unlink(path);
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2) return fprintf(stderr, "warden: usage: warden DIRECTORY\n"), 2;
+    setsid();
+    signal(SIGINT, SIG_IGN), signal(SIGTERM, SIG_IGN), signal(SIGHUP, SIG_IGN), signal(SIGPIPE, SIG_IGN);
+    if (!take_care_of(argv[1])) return fprintf(stderr, "warden: %s: %s\n", argv[1], strerror(errno)), 2;
+    sweep(argv[1]);
+    puts("ready");
+    fflush(stdout);
+    for (char line[32]; fgets(line, sizeof line, stdin);) process_add(atoi(line));
+    for (int each = 0; each < process_count; each++) process_end(&processes[each]);
+    remove_tree(argv[1]);
+    return 0;
+}

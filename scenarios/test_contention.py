@@ -1,0 +1,22 @@
+"""Plain contention: nothing is broken, many want the lock."""
+
+from harness.driver import Trial, scenario
+
+CLIENTS = 4
+DURATION_MS = 2000
+WORK_MS = 20
+
+
+@scenario(
+    "contention",
+    summary=f"Clients increment a counter under the lock for a while: {CLIENTS} of them for {DURATION_MS / 1000:g} s "
+    "unless --clients and --duration say otherwise.",
+    source="the workload of every lock benchmark; row 0 of the fault matrix",
+    control="one client alone",
+    real_lease_ms=10_000,
+)
+def test_contention(trial: Trial) -> None:
+    clients = trial.clients(1 if trial.control else trial.settings.clients or CLIENTS)
+    for client in clients:
+        client.start_workload(trial.settings.duration_ms or DURATION_MS, work_ms=WORK_MS, think_ms=WORK_MS)
+    trial.finish(*clients)

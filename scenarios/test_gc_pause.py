@@ -1,0 +1,40 @@
+"""The client that stops in the middle of its critical section and does not know that time went on."""
+
+from harness.driver import Trial, scenario
+
+
+@scenario(
+    "gc-pause",
+    summary="A holder is paused past its lease, before its write; another client enters; the first wakes up and writes.",
+    source="Kleppmann 2016, How to do distributed locking, \"Protecting a resource with a lock\" (figure: unsafe lock)",
+    control="the same pause, but over well within the lease",
+)
+def test_gc_pause(trial: Trial) -> None:
+    one, two = trial.clients(2)
+    one.start_increment()  # acquire, read, write, release
+    with trial.pause(one, at="before-write"):
+        two.start_increment()
+        if trial.control:
+            trial.advance_inside_lease()
+        else:
+            two.finish()  # it gets in when the lease of client 1 has run out
+    trial.finish(one, two)
+
+
+@scenario(
+    "gc-pause-read",
+    summary="As gc-pause, but client 2 has only read when client 1 wakes up and writes: the late write comes first.",
+    source="Junqueira 2015, Note on fencing and distributed locks (\"mark before acting\"), an answer to fencing on writes",
+    control="the same pause, but over well within the lease",
+)
+def test_gc_pause_read(trial: Trial) -> None:
+    one, two = trial.clients(2)
+    one.start_increment()
+    with trial.pause(one, at="before-write"):
+        two.start_increment()
+        if trial.control:
+            trial.advance_inside_lease()
+        else:
+            two.run_to("before-write")
+    one.finish()
+    two.finish()
