@@ -1,0 +1,349 @@
+"""The `lockstorm` command."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness.driver import demo as demo_
+from harness.driver import doctor as doctor_
+from harness.driver import paths
+from harness.driver.errors import LockstormError, UsageError
+from harness.driver.library import faults as fault_table
+from harness.driver.library import locks as lock_table
+from harness.driver.narrate import Event, show_result, verdict_table
+from harness.driver.play import PROPERTIES, Wish, choose, judge_file, lock_named, play, scenario_named
+from harness.driver.scenario import scenarios as scenario_table
+
+VERSION = "0.1.0"
+INTERRUPTED, TERMINATED = 130, 143
+
+
+class NearestName(click.Group):
+    """A group that names the nearest command when there is none of the name."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            near = get_close_matches(name, self.list_commands(ctx), n=1, cutoff=0.4)
+            hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(self.list_commands(ctx))}."
+            ctx.fail(f"There is no command {name!r}. {hint}")
+        return super().resolve_command(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)  # in the order of the README, not of the alphabet
+
+
+class Duration(click.ParamType):
+    """A duration in ms: "500ms", "2s", "1.5m"."""
+
+    name = "duration"
+    UNITS = (("ms", 1.0), ("s", 1000.0), ("m", 60_000.0), ("h", 3_600_000.0))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        for unit, factor in self.UNITS:
+            if str(value).endswith(unit):
+                with contextlib.suppress(ValueError, OverflowError):
+                    return int(float(str(value).removesuffix(unit)) * factor)
+                break
+        return self.fail(f"{value!r} is not a duration such as 500ms, 2s or 1.5m", param, ctx)
+
+
+def console() -> Console:
+    """Colour and width of a terminal where there is one; plain and unwrapped where there is none."""
+    return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=160, soft_wrap=True)
+
+
+def print_json(value: dict[str, Any]) -> None:
+    click.echo(json.dumps(value, indent=2))
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+require_option = click.option(
+    "--require",
+    metavar="PROPERTY,…",
+    help=f"Only these decide the exit status: {', '.join(PROPERTIES)}. Default: all that apply to the lock.",
+)
+
+
+@click.group(cls=NearestName, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(VERSION, prog_name="lockstorm")
+def cli() -> None:
+    """Tells whether a distributed lock is safe: runs real lock code against real servers, breaks what is around it,
+    and judges the history.
+
+    \b
+    Start with:  lockstorm demo
+    Exit status: 0 every property as required, 1 one violated, 2 bad usage or input, 3 inconclusive
+    """
+
+
+@cli.command()
+@json_option
+def demo(as_json: bool) -> int:
+    """Kleppmann's first case on a real Redis, narrated: broken, then fenced.
+
+    \b
+    Example: lockstorm demo
+    """
+    done = demo_.perform(None if as_json else console())
+    if as_json:
+        print_json(done)
+    return int(done["exit"])
+
+
+@cli.command()
+@click.argument("scenario")
+@click.option("--lock", required=True, help="The lock to try; `lockstorm locks` lists them.")
+@click.option("--store", metavar="MODE", help="open (default), fence-writes or fence-reads-and-writes.")
+@click.option("--time", "time_", default="virtual", show_default=True, metavar="virtual|real")
+@click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same history.")
+@click.option("--control", is_flag=True, help="The same schedule without the fault, or with it inside the lease.")
+@click.option("--lease-ms", type=int, help="Default: 30000 in virtual time, short in real time.")
+@click.option("--clients", type=int, help="How many, in scenarios that let you choose (contention).")
+@click.option("--duration", type=Duration(), help="How long, in scenarios that let you choose (contention): 2s, 500ms.")
+@click.option("-o", "output", type=click.Path(path_type=Path), help="Save the history here.")
+@click.option("--quiet", "-q", is_flag=True, help="Only the verdict, not the story.")
+@require_option
+@json_option
+def run(
+    scenario: str,
+    lock: str,
+    store: str | None,
+    time_: str,
+    seed: int,
+    control: bool,
+    lease_ms: int | None,
+    clients: int | None,
+    duration: int | None,
+    output: Path | None,
+    quiet: bool,
+    require: str | None,
+    as_json: bool,
+) -> int:
+    """Run one trial of a SCENARIO.
+
+    \b
+    Example: lockstorm run gc-pause --lock set-nx-px-fenced --store fence-reads-and-writes
+    """
+    wish = Wish(scenario, lock, store, time_, seed, control, lease_ms, clients, duration, require)
+    if scenario != "contention" and (clients or duration):
+        scenario_named(scenario)
+        raise UsageError(f"--clients and --duration are for the scenario contention; {scenario} has its own")
+    events: list[Event] | None = None if as_json or quiet else []
+    result = play(wish, save=output, story_to=events)
+    if as_json:
+        print_json(result)
+    else:
+        show_result(console(), result, events)
+        console().print(Text(f"again: ./{result['replay']}", "dim"))
+    return int(result["exit"])
+
+
+@cli.command()
+@click.argument("file", type=click.Path())
+@require_option
+@json_option
+def check(file: str, require: str | None, as_json: bool) -> int:
+    """Judge a recorded history: FILE is a binary history (run -o FILE) or its JSON Lines form.
+
+    \b
+    Example: lockstorm run gc-pause --lock set-nx-px -o gc.history; lockstorm check gc.history
+    """
+    verdict = judge_file(file, require)
+    if as_json:
+        print_json(verdict)
+    else:
+        out = console()
+        out.print(verdict_table(verdict["verdict"], verdict["required"]))
+        out.print()
+        style = {0: "bold green", 1: "bold red"}.get(verdict["exit"], "bold yellow")
+        out.print(Text(verdict["sentence"], style))
+    return int(verdict["exit"])
+
+
+@cli.command()
+@click.argument("form", type=click.Choice(["to-json", "from-json", "follow"]))
+@click.argument("file", type=click.Path())
+@click.option("-o", "output", type=click.Path(), help="from-json: the history to write.")
+def history(form: str, file: str, output: str | None) -> int:
+    """Turn a history into JSON Lines or back, or follow one that is being written.
+
+    \b
+    Example: lockstorm history to-json gc.history | head
+    """
+    if (form == "from-json") != (output is not None):
+        raise UsageError("from-json needs -o FILE" if form == "from-json" else f"{form} writes to standard output")
+    words = [paths.program("history"), form, file, *([output] if output else [])]
+    return subprocess.run(words).returncode
+
+
+@cli.command()
+@click.argument("name", required=False)
+@json_option
+def locks(name: str | None, as_json: bool) -> int:
+    """The locks there are; with NAME, one explained.
+
+    \b
+    Example: lockstorm locks set-nx-px
+    """
+    known = lock_table()
+    if name:
+        return explain(lock_named(name), as_json, ("lease", "token", "reentrant", "fair", "waits", "capacity"))
+    traits = [("lease", "lease"), ("token", "token"), ("re-entrant", "reentrant"), ("fair", "fair")]
+    return show_list("locks", known, as_json, traits, ("waits", "waits"))
+
+
+@cli.command()
+@click.argument("name", required=False)
+@json_option
+def faults(name: str | None, as_json: bool) -> int:
+    """The faults there are; with NAME, one explained.
+
+    \b
+    Example: lockstorm faults pause-client
+    """
+    known = {fault["name"]: fault for fault in fault_table()}
+    if name:
+        return explain(known[choose("fault", name, list(known))], as_json, ("proof",))
+    return show_list("faults", list(known.values()), as_json, [], ("proof", "proof"))
+
+
+@cli.command()
+@click.argument("name", required=False)
+@json_option
+def scenarios(name: str | None, as_json: bool) -> int:
+    """The scenarios there are; with NAME, one explained.
+
+    \b
+    Example: lockstorm scenarios gc-pause
+    """
+    known = [
+        {"name": told.name, "summary": told.summary, "source": told.source, "control": told.control}
+        for told in scenario_table().values()
+    ]
+    if name:
+        wanted = scenario_named(name).name
+        return explain(next(told for told in known if told["name"] == wanted), as_json, ("control",))
+    return show_list("scenarios", known, as_json, [], ("control", "control"))
+
+
+@cli.command()
+@json_option
+def doctor(as_json: bool) -> int:
+    """What this machine can run, and why not.
+
+    \b
+    Example: lockstorm doctor
+    """
+    findings = doctor_.examine()
+    well = all(finding["ok"] for finding in findings)
+    if as_json:
+        print_json({"findings": findings, "ok": well})
+        return 0 if well else 3
+    table = Table(box=None, show_header=False, padding=(0, 1))
+    for finding in findings:
+        mark = Text("ok", "green") if finding["ok"] else Text("no", "bold red")
+        table.add_row(mark, finding["name"], finding["found"] + (f" - {finding['help']}" if finding["help"] else ""))
+    console().print(table)
+    return 0 if well else 3
+
+
+@cli.command(context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def test(arguments: tuple[str, ...]) -> int:
+    """All tests of lockstorm itself; ARGUMENTS go to pytest.
+
+    \b
+    Example: lockstorm test -k gc_pause
+    """
+    return subprocess.run([sys.executable, str(paths.ROOT / "tests" / "all.py"), *arguments], cwd=paths.ROOT).returncode
+
+
+def show_list(
+    kind: str,
+    entries: list[dict[str, Any]],
+    as_json: bool,
+    marks: list[tuple[str, str]],
+    last: tuple[str, str],
+) -> int:
+    """A table of entries, or {"kind": [...]}."""
+    if as_json:
+        print_json({kind: entries})
+        return 0
+    table = Table(box=None, padding=(0, 1), header_style="dim")
+    for title in ("name", *(title for title, _ in marks), "", last[0]):
+        table.add_column(title, no_wrap=title == "name", overflow="fold")
+    for entry in entries:
+        said = [Text("yes", "green") if entry[key] else Text("-", "dim") for _, key in marks]
+        table.add_row(Text(entry["name"], "bold"), *said, entry["summary"], str(entry[last[1]]))
+    console().print(table)
+    return 0
+
+
+def explain(entry: dict[str, Any], as_json: bool, keys: tuple[str, ...]) -> int:
+    """One entry in full."""
+    if as_json:
+        print_json(entry)
+        return 0
+    out = console()
+    out.print(Text(entry["name"], "bold"), "-", entry["summary"])
+    out.print()
+    if "explanation" in entry:
+        out.print(entry["explanation"])
+        out.print()
+    table = Table(box=None, show_header=False, padding=(0, 1))
+    for key in (*keys, "source"):
+        value = entry[key]
+        table.add_row(Text(key, "dim"), {True: "yes", False: "no"}.get(value, str(value)) if value in (True, False) else str(value))
+    out.print(table)
+    return 0
+
+
+def interrupt(signal_number: int, frame: object) -> NoReturn:
+    """SIGTERM and SIGHUP end a trial like Ctrl-C does: everything is cleaned up on the way out."""
+    raise SystemExit(128 + signal_number)
+
+
+@contextlib.contextmanager
+def tidy_end() -> Iterator[None]:
+    """Errors become a message and an exit status; nothing else is ever printed for them."""
+    try:
+        yield
+    except LockstormError as error:
+        click.echo(f"lockstorm: {error}", err=True)
+        sys.exit(error.exit_status)
+    except click.exceptions.Abort:
+        sys.exit(INTERRUPTED)
+    except KeyboardInterrupt:
+        click.echo("lockstorm: interrupted", err=True)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
+
+
+def main() -> NoReturn:
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)
+    with tidy_end():
+        try:
+            status = cli.main(prog_name="lockstorm", standalone_mode=False)
+        except click.exceptions.ClickException as error:
+            error.show()
+            sys.exit(error.exit_code)
+        sys.stdout.flush()
+        sys.exit(int(status or 0))

@@ -1,0 +1,82 @@
+"""What this machine can run, and why not."""
+
+import os
+import platform
+import subprocess
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+from harness.driver import paths
+from harness.driver.errors import LockstormError
+from harness.driver.library import library
+from harness.driver.trial import Trial, TrialSettings
+
+PACKAGES = {
+    "redis-server": "redis-server",
+    "libfaketime": "libfaketime",
+    "programs": "run ./lockstorm, which builds them",
+}
+
+
+def examine() -> list[dict[str, Any]]:
+    """Each finding: what was looked at, whether it is well, what was found, what helps."""
+    return [
+        _look("programs", _programs, "run ./lockstorm in the checkout: it builds them"),
+        _look("redis-server", _redis, "install the package redis-server"),
+        _look("libfaketime", paths.libfaketime, "install the package libfaketime"),
+        _look("private directory", _directory, "set TMPDIR to a directory that you may write to, with a short path"),
+        _look("virtual time", _virtual, "without it --time real still works"),
+        _look("pause a client", _pause, "signals and /proc of one's own processes are needed"),
+    ]
+
+
+def _look(what: str, find: Callable[[], str], help_: str) -> dict[str, Any]:
+    try:
+        return {"name": what, "ok": True, "found": find(), "help": ""}
+    except (LockstormError, OSError, subprocess.SubprocessError) as reason:
+        return {"name": what, "ok": False, "found": str(reason), "help": help_}
+
+
+def _programs() -> str:
+    for name in ("client", "store", "check", "history", "leash", "warden"):
+        paths.program(name)
+    library()
+    return f"built in {paths.build()}, on {platform.machine()}"
+
+
+def _redis() -> str:
+    server = paths.redis_server()
+    said = subprocess.run([server, "--version"], capture_output=True, text=True, check=True).stdout
+    version = next((word[2:] for word in said.split() if word.startswith("v=")), "?")
+    return f"{version} ({server})"
+
+
+def _directory() -> str:
+    base = tempfile.gettempdir()
+    with tempfile.NamedTemporaryFile(dir=base):
+        pass
+    if len(base) > 60:
+        raise OSError(f"{base} is too long: the path of a unix socket below it would not fit 108 bytes")
+    return base
+
+
+def _virtual() -> str:
+    with Trial(TrialSettings("none")) as trial:
+        trial.advance(86_400_000)
+        return "a day passed on a real redis-server at once, read back from its TIME"
+
+
+def _pause() -> str:
+    with Trial(TrialSettings("none", time="real" if not _has_faketime() else "virtual")) as trial:
+        (client,) = trial.clients(1)
+        with trial.fault("pause-client", client):
+            pass
+    return f"stopped, seen in state T and continued, as {'root' if os.geteuid() == 0 else 'an ordinary user'}"
+
+
+def _has_faketime() -> bool:
+    try:
+        return bool(paths.libfaketime())
+    except LockstormError:
+        return False

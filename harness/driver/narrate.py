@@ -1,0 +1,176 @@
+"""A history told as a story: who does what, when, how long the lease still runs, what each believes, what the store
+accepted - one line an event."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+Event = dict[str, Any]
+
+GAUGE = 8  # characters of a full lease
+COLORS = ("cyan", "magenta", "yellow", "blue", "green")
+STATUS_STYLE = {"holds": "green", "violated": "bold red", "inconclusive": "yellow"}
+
+
+@dataclass
+class Line:
+    """One event as it is shown. `held_by`: whose lease the server still counts, with the rest of it."""
+
+    at_ms: float
+    who: str
+    what: str
+    style: str = ""
+    holder: str = ""
+    rest_ms: float = 0
+    believers: tuple[str, ...] = ()
+
+
+@dataclass
+class Teller:
+    """Goes through a history once and remembers what the next line needs."""
+
+    lease_ms: float = 0
+    start_ns: int | None = None
+    granted: dict[str, float] = field(default_factory=dict)  # believer -> when its lease ends, in ms
+    holder: str = ""  # by the server
+    lease_end_ms: float = 0
+    asked: set[str] = field(default_factory=set)
+
+    def lines(self, events: list[Event]) -> Iterator[Line]:
+        for event in events:
+            if self.start_ns is None:
+                self.start_ns = event.get("mono_ns", 0)
+            if event["kind"] == "parameter" and event.get("name") == "lease_ms":
+                self.lease_ms = event.get("value", 0)
+            told = self._tell(event)
+            if told:
+                who, what, style = told
+                at_ms = self._at_ms(event)
+                rest = max(0.0, self.lease_end_ms - at_ms) if self.holder else 0.0
+                yield Line(at_ms, who, what, style, self.holder, rest, tuple(self.granted))
+
+    def _at_ms(self, event: Event) -> float:
+        return (event.get("mono_ns", 0) - (self.start_ns or 0)) / 1e6
+
+    def _tell(self, event: Event) -> tuple[str, str, str] | None:
+        tell = getattr(self, "_" + event["kind"].replace("-", "_"), None)
+        told: tuple[str, str, str] | None = tell(event) if tell else None
+        return told
+
+    def _acquire_invoke(self, event: Event) -> tuple[str, str, str] | None:
+        self.asked.add(event["actor"])
+        return event["actor"], "asks for the lock", "dim"
+
+    def _acquire_return(self, event: Event) -> tuple[str, str, str] | None:
+        who = event["actor"]
+        if event.get("outcome") != "ok":
+            return who, f"does not get the lock ({event.get('outcome', 'unknown')})", ""
+        others = [other for other in self.granted if other != who]
+        self.granted[who] = self._at_ms(event) + self.lease_ms
+        self.holder, self.lease_end_ms = who, self.granted[who]
+        token = f", token {event['token']}" if event.get("token") else ""
+        beside = f" - and {' and '.join(others)} still believe{'s' if len(others) == 1 else ''} in it" if others else ""
+        return who, f"is granted the lock{token}{beside}", "bold red" if others else "green"
+
+    def _read_return(self, event: Event) -> tuple[str, str, str] | None:
+        if event.get("outcome") != "ok":
+            return event["actor"], f"may not read the {event['object']}", "yellow"
+        return event["actor"], f"reads {event['object']} = {event.get('value', 0)}", ""
+
+    def _store_write(self, event: Event) -> tuple[str, str, str] | None:
+        token = f" with token {event['token']}" if event.get("token") else ""
+        write = f"{event['object']} = {event.get('value', 0)} from {event.get('name')}{token}"
+        if event.get("outcome") == "ok":
+            return "store", f"accepts {write}", ""
+        return "store", f"refuses {write}: a newer token was here", "bold green"
+
+    def _release_return(self, event: Event) -> tuple[str, str, str] | None:
+        who = event["actor"]
+        self.granted.pop(who, None)
+        if event.get("outcome") == "ok":
+            if self.holder == who:
+                self.holder = ""
+            return who, "releases the lock", ""
+        if event.get("outcome") == "refused":
+            return who, "wants to release the lock: refused, it is not its own any more", "yellow"
+        return who, "wants to release the lock: no answer", "yellow"
+
+    def _fault_prove(self, event: Event) -> tuple[str, str, str] | None:
+        proved = "proved" if event.get("outcome") == "ok" else "NOT proved"
+        return str(event.get("value_name", "")), f"stands still ({event.get('name')}, {proved})", "bold yellow"
+
+    def _fault_heal(self, event: Event) -> tuple[str, str, str] | None:
+        return str(event.get("value_name", "")), "goes on and knows of nothing", "bold yellow"
+
+    def _actor_exit(self, event: Event) -> tuple[str, str, str] | None:
+        self.granted.pop(str(event.get("name")), None)
+        return str(event.get("name")), "ends", "bold yellow"
+
+
+def resolve_targets(events: list[Event]) -> list[Event]:
+    """Adds `value_name` where a record's value is the index of a name."""
+    names = {event["index"]: event["text"] for event in events if event["kind"] == "text" and "text" in event}
+    for event in events:
+        if event["kind"].startswith("fault-") or event["kind"] == "checkpoint":
+            event["value_name"] = names.get(event.get("value"), "")
+    return events
+
+
+def gauge(line: Line, lease_ms: float) -> str:
+    """The lease that the server still counts, as a bar and in seconds; nothing when there is none."""
+    if not line.holder or lease_ms <= 0:
+        return ""
+    filled = round(GAUGE * line.rest_ms / lease_ms)
+    bar = "█" * filled + "░" * (GAUGE - filled)
+    return f"{bar} {line.rest_ms / 1000:5.1f} s" if line.rest_ms else f"{bar} over"
+
+
+def story_table(events: list[Event], limit: int = 60) -> Table:
+    """The story as a table. Of a long one only the beginning is shown, with a line that says so."""
+    teller = Teller()
+    table = Table(box=None, padding=(0, 1), show_edge=False, header_style="dim")
+    for title, justify in (("time", "right"), ("lease at the server", "left"), ("who", "left"), ("", "left")):
+        table.add_column(title, justify=justify, no_wrap=title != "")  # type: ignore[arg-type]
+    colors: dict[str, str] = {}
+    left = 0
+    for count, line in enumerate(teller.lines(resolve_targets(events))):
+        if count >= limit:
+            left += 1
+            continue
+        if line.who not in colors:
+            colors[line.who] = "bold" if line.who == "store" else COLORS[len(colors) % len(COLORS)]
+        holder = Text(gauge(line, teller.lease_ms), style=colors.get(line.holder, ""))
+        table.add_row(f"{line.at_ms / 1000:.3f} s", holder, Text(line.who, colors[line.who]), Text(line.what, line.style))
+    if left:
+        table.add_row("", "", "", Text(f"... and {left} more events (save the history with -o FILE)", "dim"))
+    return table
+
+
+def verdict_table(verdict: dict[str, Any], required: list[str]) -> Table:
+    """A line a property, with its first piece of evidence."""
+    table = Table(box=None, padding=(0, 1), show_header=False)
+    for name, said in verdict.items():
+        if name not in required and said["status"] == "inconclusive":
+            continue
+        detail = said["evidence"][0]["text"] if said["evidence"] else said.get("reason", "")
+        if said["status"] == "holds" and said.get("fenced"):
+            detail = f"{said['fenced']} stale access{'es' if said['fenced'] > 1 else ''} refused by the store"
+        if said["count"] > 1:
+            detail = f"{said['count']} times; first: {detail}"
+        table.add_row(name.replace("_", " "), Text(said["status"], STATUS_STYLE[said["status"]]), detail)
+    return table
+
+
+def show_result(console: Console, result: dict[str, Any], events: list[Event] | None) -> None:
+    """One trial for a reader: the story, the verdict, how to repeat it."""
+    if events:
+        console.print(story_table(events))
+        console.print()
+    console.print(verdict_table(result["verdict"], result["required"]))
+    console.print()
+    style = {0: "bold green", 1: "bold red"}.get(result["exit"], "bold yellow")
+    console.print(Text(result["sentence"], style))

@@ -1,0 +1,188 @@
+"""Playing one scenario for one lock: the settings that follow from the user's wishes, and the result as one object."""
+
+import shlex
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, cast
+
+from harness.driver.errors import Inconclusive, UsageError
+from harness.driver.library import locks
+from harness.driver.scenario import Scenario, scenarios
+from harness.driver.trial import STORES, TIMES, VIRTUAL_LEASE_MS, Store, Time, Trial, TrialSettings, check
+
+PROPERTIES = ("mutual_exclusion", "integrity", "fencing")
+LEASE_LIMIT_MS = 24 * 24 * 3600 * 1000  # 24 days: beyond that a TTL in ms overflows 31 bits somewhere
+SEED_LIMIT = 2**63 - 1
+CLIENT_LIMIT = 96
+DURATION_LIMIT_MS = 3_600_000
+RECORDS_PER_INCREMENT = 16
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user asked for; None: what is usual."""
+
+    scenario: str
+    lock: str
+    store: str | None = None
+    time: str = "virtual"
+    seed: int = 1
+    control: bool = False
+    lease_ms: int | None = None
+    clients: int | None = None
+    duration_ms: int | None = None
+    require: str | None = None
+
+
+def choose(kind: str, name: str, known: list[str]) -> str:
+    """`name` if it is known; otherwise an error that names the nearest one."""
+    if name in known:
+        return name
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
+    raise UsageError(f"there is no {kind} called {name!r}: {hint}")
+
+
+def lock_named(name: str) -> dict[str, Any]:
+    known = {lock["name"]: lock for lock in locks()}
+    return known[choose("lock", name, list(known))]
+
+
+def scenario_named(name: str) -> Scenario:
+    return scenarios()[choose("scenario", name, list(scenarios()))]
+
+
+def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
+    """Checks everything that can be checked before anything is started."""
+    lock, story = lock_named(wish.lock), scenario_named(wish.scenario)
+    store = cast(Store, choose("store mode", wish.store or "open", list(STORES)))
+    time = cast(Time, choose("time", wish.time, list(TIMES)))
+    _check_range("--seed", wish.seed, 0, SEED_LIMIT)
+    _check_range("--lease-ms", wish.lease_ms, 1, LEASE_LIMIT_MS)
+    _check_range("--clients", wish.clients, 1, CLIENT_LIMIT)
+    _check_range("--duration", wish.duration_ms, 1, DURATION_LIMIT_MS)
+    if wish.require:
+        for name in wish.require.split(","):
+            choose("property", name.strip().replace("-", "_"), list(PROPERTIES))
+    if store != "open" and not lock["token"]:
+        fenced = ", ".join(known["name"] for known in locks() if known["token"])
+        raise UsageError(
+            f"{lock['name']} gives no fencing token, so a {store} store would let none of its clients in: "
+            f"use --store open, or a lock with tokens ({fenced})"
+        )
+    return story, TrialSettings(
+        lock=lock["name"],
+        scenario=story.name,
+        store=store,
+        time=time,
+        seed=wish.seed,
+        control=wish.control,
+        lease_ms=wish.lease_ms or _usual_lease_ms(story, time, wish.control),
+        counter=story.counter,
+        clients=wish.clients,
+        duration_ms=wish.duration_ms,
+        history_records=_room(wish),
+    )
+
+
+def play(wish: Wish, *, save: Path | None = None, story_to: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    """Runs a trial and returns its result as `run --json` prints it. `story_to` receives the history's records.
+
+    A trial that could not be run to its end is a result too: inconclusive, with the reason.
+    """
+    story, settings = settings_for(wish)
+    if save and save.exists():
+        raise UsageError(f"{save} exists already: choose another name for the history, or remove it")
+    try:
+        with Trial(settings) as trial:
+            story.play(trial)
+            verdict = trial.judge(wish.require)
+            if story_to is not None:
+                story_to += trial.story()
+            if save:
+                trial.save(save)
+            versions = {"redis-server": trial.server.version() if trial.server else "?"}
+            elapsed = trial.elapsed_ms
+    except Inconclusive as reason:
+        return _result(wish, settings, _inconclusive(str(reason)), {}, {})
+    return _result(wish, settings, verdict, versions, elapsed)
+
+
+def replay_command(wish: Wish) -> str:
+    """The command that repeats the trial."""
+    words = ["lockstorm", "run", wish.scenario, "--lock", wish.lock, "--seed", str(wish.seed), "--time", wish.time]
+    options = {
+        "--store": wish.store,
+        "--lease-ms": wish.lease_ms,
+        "--clients": wish.clients,
+        "--duration": f"{wish.duration_ms}ms" if wish.duration_ms else None,
+        "--require": wish.require,
+    }
+    for option, value in options.items():
+        if value is not None:
+            words += [option, str(value)]
+    return shlex.join(words + (["--control"] if wish.control else []))
+
+
+def _result(
+    wish: Wish, settings: TrialSettings, verdict: dict[str, Any], versions: dict[str, str], elapsed: dict[str, float]
+) -> dict[str, Any]:
+    return {
+        "lock": settings.lock,
+        "scenario": settings.scenario,
+        "control": settings.control,
+        "store": settings.store,
+        "time": settings.time,
+        "seed": settings.seed,
+        "lease_ms": settings.lease_ms,
+        "verdict": verdict["verdict"],
+        "sentence": verdict["sentence"],
+        "required": verdict["required"],
+        "faults": verdict["faults"],
+        "records": verdict["records"],
+        "grants": verdict["grants"],
+        "replay": replay_command(wish),
+        "versions": versions,
+        "elapsed_ms": {phase: round(value, 1) for phase, value in elapsed.items()},
+        "exit": verdict["exit"],
+    }
+
+
+def _inconclusive(reason: str) -> dict[str, Any]:
+    nothing = {"status": "inconclusive", "count": 0, "evidence": [], "reason": reason}
+    return {
+        "verdict": {name: dict(nothing) for name in PROPERTIES},
+        "sentence": f"Inconclusive: {reason}",
+        "required": list(PROPERTIES),
+        "faults": [],
+        "records": 0,
+        "grants": 0,
+        "exit": Inconclusive.exit_status,
+    }
+
+
+def judge_file(path: str, require: str | None) -> dict[str, Any]:
+    """The verdict on a recorded history."""
+    for name in (require or "").split(",") if require else []:
+        choose("property", name.strip().replace("-", "_"), list(PROPERTIES))
+    verdict = check(Path(path), require)
+    said = verdict.pop("parameters")
+    return {"file": path, **{key: said[key] for key in ("lock", "scenario", "store", "time", "seed") if key in said}, **verdict}
+
+
+def _usual_lease_ms(story: Scenario, time: Time, control: bool) -> int:
+    if time == "virtual":
+        return VIRTUAL_LEASE_MS
+    return story.real_control_lease_ms if control else story.real_lease_ms
+
+
+def _room(wish: Wish) -> int:
+    """Records to reserve: a workload's, when everybody is let in at once and does nothing but increments."""
+    clients, duration_ms = wish.clients or 4, wish.duration_ms or 2000
+    return max(1 << 16, clients * duration_ms * RECORDS_PER_INCREMENT // 20)
+
+
+def _check_range(option: str, value: int | None, low: int, high: int) -> None:
+    if value is not None and not low <= value <= high:
+        raise UsageError(f"{option} {value}: from {low} to {high}")
