@@ -160,11 +160,29 @@ static json_t *verdict_json(const struct judgement *judgement) {
         const struct verdict *verdict = &judgement->verdict[each];
         json_t *said = json_pack("{s:s,s:I,s:o}", "status", STATUS[verdict->status], "count",
                                  (json_int_t)verdict->count, "evidence", evidence_json(verdict));
+        for (int part = 0; part < VERDICT_PARTS && verdict->parts[part].name; part++) {
+            char key[64];
+            snprintf(key, sizeof key, "%ss", verdict->parts[part].name);
+            for (char *blank; (blank = strchr(key, ' '));) *blank = '_';
+            json_object_set_new(said, key, json_integer((json_int_t)verdict->parts[part].count));
+        }
         if (verdict->stopped) json_object_set_new(said, "fenced", json_integer((json_int_t)verdict->stopped));
         if (verdict->status == VERDICT_INCONCLUSIVE) json_object_set_new(said, "reason", json_string(verdict->reason));
         json_object_set_new(object, CHECKER_TABLE[each]->property, said);
     }
     return object;
+}
+
+/* "1 stale write, 9 lost updates" */
+static size_t parts_say(const struct verdict *verdict, char *text, size_t size) {
+    size_t used = 0;
+    for (int part = 0; part < VERDICT_PARTS && verdict->parts[part].name; part++) {
+        const struct verdict_part *each = &verdict->parts[part];
+        if (each->count)
+            used += (size_t)snprintf(text + used, size - used, "%s%llu %s%s", used ? ", " : "",
+                                     (unsigned long long)each->count, each->name, each->count == 1 ? "" : "s");
+    }
+    return used;
 }
 
 /* "Mutual exclusion violated, integrity holds (1 stale access fenced), fencing holds". What does not apply is left out. */
@@ -176,7 +194,10 @@ static json_t *sentence_json(const struct judgement *judgement) {
         if (!verdict->applies && !judgement->required[each]) continue;
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", used ? ", " : "",
                                  CHECKER_TABLE[each]->title, STATUS[verdict->status]);
-        if (verdict->stopped && strcmp(CHECKER_TABLE[each]->property, "integrity") == 0)
+        char parts[128];
+        if (parts_say(verdict, parts, sizeof parts))
+            used += (size_t)snprintf(text + used, sizeof text - used, " (%s)", parts);
+        else if (verdict->stopped && strcmp(CHECKER_TABLE[each]->property, "integrity") == 0)
             used += (size_t)snprintf(text + used, sizeof text - used, " (%llu stale write%s fenced)",
                                      (unsigned long long)verdict->stopped, verdict->stopped == 1 ? "" : "s");
     }

@@ -28,6 +28,14 @@ const char *check_name(const struct check *check, uint32_t index, char *buffer, 
     return buffer;
 }
 
+const char *check_duration(int64_t duration_ns, char *buffer, size_t size) {
+    if (duration_ns == 0) snprintf(buffer, size, "0 s");
+    else if (duration_ns >= 1000000000) snprintf(buffer, size, "%.3f s", (double)duration_ns / 1e9);
+    else if (duration_ns >= 1000000) snprintf(buffer, size, "%.3f ms", (double)duration_ns / 1e6);
+    else snprintf(buffer, size, "%.3f us", (double)duration_ns / 1e3);
+    return buffer;
+}
+
 void *check_table_find(const struct check_table *table, uint32_t key) {
     for (size_t each = 0; each < table->count; each++) {
         char *entry = (char *)table->entries + each * table->size;

@@ -15,7 +15,7 @@
 /* Zero is inconclusive: what was not decided is never taken for a pass. */
 enum verdict_status { VERDICT_INCONCLUSIVE = 0, VERDICT_HOLDS = 1, VERDICT_VIOLATED = 2 };
 
-enum { EVIDENCE_RECORDS = 4, EVIDENCE_KEPT = 8 };
+enum { EVIDENCE_RECORDS = 4, EVIDENCE_KEPT = 8, VERDICT_PARTS = 4 };
 
 struct evidence {
     uint64_t records[EVIDENCE_RECORDS]; /* indices, the smallest set that shows it */
@@ -23,11 +23,18 @@ struct evidence {
     char text[320];
 };
 
+/* Violations of one sort: "stale write", 2. */
+struct verdict_part {
+    const char *name; /* in the singular */
+    uint64_t count;
+};
+
 struct verdict {
     enum verdict_status status;
     bool applies;        /* false: the question does not arise (no tokens in this lock) */
     uint64_t count;      /* violations */
     uint64_t stopped;    /* what the store refused instead */
+    struct verdict_part parts[VERDICT_PARTS]; /* the violations by sort, if there are several sorts */
     char reason[160];    /* of an inconclusive */
     struct evidence evidence[EVIDENCE_KEPT]; /* of the first violations */
     int evidence_count;
@@ -57,6 +64,9 @@ struct evidence *verdict_evidence(struct verdict *verdict, const uint64_t *recor
 
 /* The name at an index, escaped for a terminal and cut, in a buffer of `size` bytes; returns the buffer. */
 const char *check_name(const struct check *check, uint32_t index, char *buffer, size_t size);
+
+/* A duration for a reader: "30.205 s", "12 us". Returns the buffer. */
+const char *check_duration(int64_t duration_ns, char *buffer, size_t size);
 
 /* A growing array of `size`-byte entries that each begin with a uint32_t key; few keys, found by looking. */
 struct check_table {

@@ -147,6 +147,8 @@ static void finish(void *state, struct verdict *verdict) {
     *verdict = self->verdict;
     verdict->applies = true;
     verdict->count = self->stale_writes + self->lost_updates;
+    verdict->parts[0] = (struct verdict_part){"stale write", self->stale_writes};
+    verdict->parts[1] = (struct verdict_part){"lost update", self->lost_updates};
     verdict->status = verdict->count ? VERDICT_VIOLATED : self->accesses ? VERDICT_HOLDS : VERDICT_INCONCLUSIVE;
     if (verdict->status == VERDICT_INCONCLUSIVE)
         snprintf(verdict->reason, sizeof verdict->reason, "nobody used the store");

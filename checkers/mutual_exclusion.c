@@ -50,15 +50,15 @@ static void drop_expired(struct lock *lock, int64_t mono_ns) {
 
 static void describe(struct mutual_exclusion *self, const struct hold *old, const struct history_record *record,
                      uint64_t index) {
-    char first[64], second[64], first_token[32] = "", second_token[32] = "";
+    char first[64], second[64], after[32], first_token[32] = "", second_token[32] = "";
     struct evidence *evidence = verdict_evidence(&self->verdict, (const uint64_t[]){old->grant, index}, 2);
     if (!evidence) return;
     if (old->token) snprintf(first_token, sizeof first_token, " (token %lld)", (long long)old->token);
     if (record->token) snprintf(second_token, sizeof second_token, " (token %lld)", (long long)record->token);
     snprintf(evidence->text, sizeof evidence->text,
-             "%s%s was granted the lock %.3f ms after %s%s, which had not released it and still believed in it",
+             "%s%s was granted the lock %s after %s%s, which had not released it and still believed in it",
              check_name(self->check, record->actor, second, sizeof second), second_token,
-             (double)(record->mono_ns - old->mono_ns) / 1e6,
+             check_duration(record->mono_ns - old->mono_ns, after, sizeof after),
              check_name(self->check, old->actor, first, sizeof first), first_token);
 }
 

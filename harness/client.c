@@ -281,7 +281,8 @@ int main(int argc, char **argv) {
     enum outcome opened = lock_open(&client.lock, type, client.env, &options);
     if (opened == OUTCOME_OK) {
         actor_append(&client.actor, (struct history_record){
-            .kind = HISTORY_LOCK_OPEN, .outcome = OUTCOME_OK, .name = client.resource, .value = options.lease_ms,
+            .kind = HISTORY_LOCK_OPEN, .outcome = OUTCOME_OK, .name = client.resource,
+            .value = type->traits & LOCK_TRAIT_LEASE ? options.lease_ms : 0,
             .extra = (int64_t)type->traits, .token = type->capacity});
         client_serve(&client, &arguments.env.worker);
     } else {

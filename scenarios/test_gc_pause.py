@@ -5,8 +5,8 @@ from harness.driver import Trial, scenario
 
 @scenario(
     "gc-pause",
-    summary="A holder is paused past its lease, before its write; another client enters; the first wakes up and writes.",
-    source="Kleppmann 2016, How to do distributed locking, \"Protecting a resource with a lock\" (figure: unsafe lock)",
+    summary="A holder is paused past its lease, before its write; another client enters; the first one then writes.",
+    source="Kleppmann 2016, How to do distributed locking, the figure of the unsafe lock",
     control="the same pause, but over well within the lease",
 )
 def test_gc_pause(trial: Trial) -> None:
@@ -24,7 +24,7 @@ def test_gc_pause(trial: Trial) -> None:
 @scenario(
     "gc-pause-read",
     summary="As gc-pause, but client 2 has only read when client 1 wakes up and writes: the late write comes first.",
-    source="Junqueira 2015, Note on fencing and distributed locks (\"mark before acting\"), an answer to fencing on writes",
+    source="Junqueira 2015, Note on fencing and distributed locks: mark before acting",
     control="the same pause, but over well within the lease",
 )
 def test_gc_pause_read(trial: Trial) -> None:

@@ -47,7 +47,7 @@ class NearestName(click.Group):
         return list(self.commands)  # in the order of the README, not of the alphabet
 
 
-class Duration(click.ParamType):
+class Duration(click.ParamType[int]):
     """A duration in ms: "500ms", "2s", "1.5m"."""
 
     name = "duration"
@@ -308,7 +308,10 @@ def explain(entry: dict[str, Any], as_json: bool, keys: tuple[str, ...]) -> int:
     table = Table(box=None, show_header=False, padding=(0, 1))
     for key in (*keys, "source"):
         value = entry[key]
-        table.add_row(Text(key, "dim"), {True: "yes", False: "no"}.get(value, str(value)) if value in (True, False) else str(value))
+        table.add_row(
+            Text(key, "dim"),
+            {True: "yes", False: "no"}.get(value, str(value)) if value in (True, False) else str(value),
+        )
     out.print(table)
     return 0
 

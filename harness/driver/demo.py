@@ -48,9 +48,7 @@ def perform(console: Console | None) -> dict[str, Any]:
     return {"trials": results, "ok": status == 0, "exit": status}
 
 
-def _show(
-    console: Console, title: str, intro: str, result: dict[str, Any], events: list[Event], moral: str
-) -> None:
+def _show(console: Console, title: str, intro: str, result: dict[str, Any], events: list[Event], moral: str) -> None:
     console.print(Rule(Text(title, "bold"), align="left"))
     console.print(intro)
     console.print()

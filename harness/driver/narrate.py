@@ -11,6 +11,7 @@ from rich.text import Text
 
 Event = dict[str, Any]
 
+EVIDENCE_SHOWN = 3
 GAUGE = 8  # characters of a full lease
 COLORS = ("cyan", "magenta", "yellow", "blue", "green")
 STATUS_STYLE = {"holds": "green", "violated": "bold red", "inconclusive": "yellow"}
@@ -44,17 +45,22 @@ class Teller:
         for event in events:
             if self.start_ns is None:
                 self.start_ns = event.get("mono_ns", 0)
-            if event["kind"] == "parameter" and event.get("name") == "lease_ms":
+            if event["kind"] == "lock-open":
                 self.lease_ms = event.get("value", 0)
+            at_ms = self._at_ms(event)
+            if self.holder and self.lease_ms and at_ms > self.lease_end_ms:
+                what = f"{self.holder}'s lease has run out: the lock is free"
+                unaware = f", {self.holder} does not know" if self.holder in self.granted else ""
+                yield Line(self.lease_end_ms, "redis", what + unaware, "bold yellow", self.holder, 0.0, ())
+                self.holder = ""
             told = self._tell(event)
             if told:
                 who, what, style = told
-                at_ms = self._at_ms(event)
                 rest = max(0.0, self.lease_end_ms - at_ms) if self.holder else 0.0
                 yield Line(at_ms, who, what, style, self.holder, rest, tuple(self.granted))
 
     def _at_ms(self, event: Event) -> float:
-        return (event.get("mono_ns", 0) - (self.start_ns or 0)) / 1e6
+        return float(event.get("mono_ns", 0) - (self.start_ns or 0)) / 1e6
 
     def _tell(self, event: Event) -> tuple[str, str, str] | None:
         tell = getattr(self, "_" + event["kind"].replace("-", "_"), None)
@@ -73,7 +79,10 @@ class Teller:
         self.granted[who] = self._at_ms(event) + self.lease_ms
         self.holder, self.lease_end_ms = who, self.granted[who]
         token = f", token {event['token']}" if event.get("token") else ""
-        beside = f" - and {' and '.join(others)} still believe{'s' if len(others) == 1 else ''} in it" if others else ""
+        beside = ""
+        if others:
+            crowd = " and ".join(others) if len(others) < 3 else f"{len(others)} others"
+            beside = f" - and {crowd} still believe{'s' if len(others) == 1 else ''} in it"
         return who, f"is granted the lock{token}{beside}", "bold red" if others else "green"
 
     def _read_return(self, event: Event) -> tuple[str, str, str] | None:
@@ -144,7 +153,9 @@ def story_table(events: list[Event], limit: int = 60) -> Table:
         if line.who not in colors:
             colors[line.who] = "bold" if line.who == "store" else COLORS[len(colors) % len(COLORS)]
         holder = Text(gauge(line, teller.lease_ms), style=colors.get(line.holder, ""))
-        table.add_row(f"{line.at_ms / 1000:.3f} s", holder, Text(line.who, colors[line.who]), Text(line.what, line.style))
+        table.add_row(
+            f"{line.at_ms / 1000:.3f} s", holder, Text(line.who, colors[line.who]), Text(line.what, line.style)
+        )
     if left:
         table.add_row("", "", "", Text(f"... and {left} more events (save the history with -o FILE)", "dim"))
     return table
@@ -156,12 +167,14 @@ def verdict_table(verdict: dict[str, Any], required: list[str]) -> Table:
     for name, said in verdict.items():
         if name not in required and said["status"] == "inconclusive":
             continue
-        detail = said["evidence"][0]["text"] if said["evidence"] else said.get("reason", "")
+        details = [piece["text"] for piece in said["evidence"][:EVIDENCE_SHOWN]] or [said.get("reason", "")]
         if said["status"] == "holds" and said.get("fenced"):
-            detail = f"{said['fenced']} stale access{'es' if said['fenced'] > 1 else ''} refused by the store"
-        if said["count"] > 1:
-            detail = f"{said['count']} times; first: {detail}"
-        table.add_row(name.replace("_", " "), Text(said["status"], STATUS_STYLE[said["status"]]), detail)
+            details = [f"{said['fenced']} stale access{'es' if said['fenced'] > 1 else ''} refused by the store"]
+        if said["count"] > len(details):
+            details.append(f"... {said['count']} violations in all")
+        for line, detail in enumerate(details):
+            status = Text(said["status"], STATUS_STYLE[said["status"]]) if line == 0 else Text("")
+            table.add_row(name.replace("_", " ") if line == 0 else "", status, detail)
     return table
 
 

@@ -168,7 +168,11 @@ def judge_file(path: str, require: str | None) -> dict[str, Any]:
         choose("property", name.strip().replace("-", "_"), list(PROPERTIES))
     verdict = check(Path(path), require)
     said = verdict.pop("parameters")
-    return {"file": path, **{key: said[key] for key in ("lock", "scenario", "store", "time", "seed") if key in said}, **verdict}
+    return {
+        "file": path,
+        **{key: said[key] for key in ("lock", "scenario", "store", "time", "seed") if key in said},
+        **verdict,
+    }
 
 
 def _usual_lease_ms(story: Scenario, time: Time, control: bool) -> int:

@@ -1,7 +1,6 @@
-"""A real redis-server of a trial's own: on a private unix socket, without persistence, by a virtual or the real clock."""
+"""A real redis-server of a trial: on a private unix socket, without persistence, by a virtual or the real clock."""
 
 import contextlib
-import os
 import subprocess
 import time
 from pathlib import Path
@@ -41,15 +40,15 @@ class RedisServer:
                 self.link.ping()
                 break
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise Inconclusive(f"redis-server did not start: {self._nursery.log_tail(self.name) or 'no reason given'}")
+                reason = self._nursery.log_tail(self.name) or "it gave no reason"
+                raise Inconclusive(f"redis-server did not start: {reason}")
             time.sleep(0.002)
         if self.clock:
             # Its shared memory stays mapped; without a name nothing is left when it is killed.
             for leftover in (f"faketime_shm_{self.process.pid}", f"sem.faketime_sem_{self.process.pid}"):
-                with contextlib.suppress(OSError):
-                    os.unlink(f"/dev/shm/{leftover}")
+                (Path("/dev/shm") / leftover).unlink(missing_ok=True)
             # Expiry happens on access only: no background cycle that depends on the machine's speed.
-            self.link.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", "0")
+            self.link.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", "0")  # type: ignore[no-untyped-call]
 
     def time_us(self) -> int:
         """What the server says the time is."""

@@ -1,12 +1,12 @@
 """A trial: one lock, one scenario, one history.
 
-    with Trial(TrialSettings("set-nx-px", seed=7)) as trial:
-        a, b = trial.clients(2)
-        a.start_increment()
-        with trial.pause(a, at="before-write"):
-            b.increment()
-        a.finish()
-        print(trial.judge()["sentence"])
+with Trial(TrialSettings("set-nx-px", seed=7)) as trial:
+    a, b = trial.clients(2)
+    a.start_increment()
+    with trial.pause(a, at="before-write"):
+        b.increment()
+    a.finish()
+    print(trial.judge()["sentence"])
 """
 
 import contextlib
