@@ -191,25 +191,16 @@ static void give_turn(struct conductor *conductor, int strand, enum strand_state
     conductor->turns++;
 }
 
-/* In real time READY is not waited for: the strand runs at once. */
-static void make_ready(struct conductor *conductor, int strand) {
-    if (is_virtual(conductor)) {
-        state_set(conductor, strand, STRAND_READY);
-    } else {
-        give_turn(conductor, strand, STRAND_RUNNING);
-    }
-}
-
 void conductor_step(struct conductor *conductor, int strand, const struct step *step) {
     struct strand_place *place = &conductor->stage->strands[strand];
     place->step = *step;
     place->result = (struct step_result){.outcome = OUTCOME_UNKNOWN};
-    make_ready(conductor, strand);
+    state_set(conductor, strand, STRAND_READY);
 }
 
 void conductor_continue(struct conductor *conductor, int strand) {
     memset(conductor->stage->strands[strand].held_at, 0, STAGE_NAME);
-    make_ready(conductor, strand);
+    state_set(conductor, strand, STRAND_READY);
 }
 
 void conductor_arm(struct conductor *conductor, int strand, const char *checkpoint, uint32_t nth) {
@@ -361,6 +352,8 @@ static enum conductor_result run_virtual(struct conductor *conductor, const int 
 static enum conductor_result run_real(struct conductor *conductor, const int *awaited, int count, int64_t until_ns,
                                       int real_limit_ms) {
     int64_t limit_ns = clock_real_mono_ns() + (int64_t)real_limit_ms * CLOCK_NS_PER_MS;
+    int ready[STAGE_STRANDS], wanting = list_ready(conductor, ready);
+    for (int each = 0; each < wanting; each++) give_turn(conductor, ready[each], STRAND_RUNNING);
     for (;;) {
         if (all_parked(conductor, awaited, count)) return CONDUCTOR_DONE;
         int64_t now_ns = clock_real_mono_ns(), next_ns = until_ns < limit_ns ? until_ns : limit_ns;

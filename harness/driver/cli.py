@@ -270,7 +270,8 @@ def test(arguments: tuple[str, ...]) -> int:
     \b
     Example: lockstorm test -k gc_pause
     """
-    return subprocess.run([sys.executable, str(paths.ROOT / "tests" / "all.py"), *arguments], cwd=paths.ROOT).returncode
+    words = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "worksteal", *arguments]
+    return subprocess.run(words, cwd=paths.ROOT).returncode
 
 
 def show_list(
@@ -329,9 +330,7 @@ def tidy_end() -> Iterator[None]:
     except LockstormError as error:
         click.echo(f"lockstorm: {error}", err=True)
         sys.exit(error.exit_status)
-    except click.exceptions.Abort:
-        sys.exit(INTERRUPTED)
-    except KeyboardInterrupt:
+    except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("lockstorm: interrupted", err=True)
         sys.exit(INTERRUPTED)
     except BrokenPipeError:

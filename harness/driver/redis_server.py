@@ -30,7 +30,7 @@ class RedisServer:
         command += ["--enable-debug-command", "local", *options]
         environment = _virtual_clock(clock) if clock else []
         self.process: subprocess.Popen[bytes] = nursery.start(name, command, environment=environment)
-        self.link = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=10, lib_name=None, lib_version=None)
+        self.link = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=10, driver_info=None)
 
     def ready(self) -> None:
         """Returns when the server answers; the server's own log is the reason when it does not."""

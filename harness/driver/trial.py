@@ -396,8 +396,10 @@ class Trial:
         client.run_to(at)
         with self.fault("pause-client", client):
             library().conductor_set_stopped(self.conductor, client.pid, True)
-            yield
-        library().conductor_set_stopped(self.conductor, client.pid, False)
+            try:
+                yield
+            finally:
+                library().conductor_set_stopped(self.conductor, client.pid, False)
         client.go_on()
 
     @contextlib.contextmanager

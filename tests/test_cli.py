@@ -1,0 +1,274 @@
+"""The command line: what it answers, in what form, and with which exit status."""
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.driver import paths
+from tests.support import ENVIRONMENT, lockstorm
+
+COMMANDS = ("demo", "run", "check", "history", "locks", "faults", "scenarios", "doctor", "test")
+
+
+def as_json(*words: str, status: int = 0, **options: Any) -> dict[str, Any]:
+    done = lockstorm(*words, "--json", **options)
+    assert done.returncode == status, done.stderr + done.stdout
+    assert done.stderr == ""
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def refused(*words: str, **options: Any) -> str:
+    """Bad input: exit 2, nothing on standard output, no trace back; returns the message."""
+    done = lockstorm(*words, **options)
+    assert done.returncode == 2, (done.stdout, done.stderr)
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+# --- run ---
+
+
+def test_run_says_what_the_pause_broke() -> None:
+    result = as_json("run", "gc-pause", "--lock", "set-nx-px", status=1)
+    assert (result["lock"], result["scenario"], result["store"]) == ("set-nx-px", "gc-pause", "open")
+    assert (result["time"], result["seed"]) == ("virtual", 1)
+    assert result["verdict"]["mutual_exclusion"]["status"] == "violated"
+    assert result["verdict"]["mutual_exclusion"]["count"] == 1
+    assert result["verdict"]["integrity"]["status"] == "violated"
+    assert (result["verdict"]["integrity"]["stale_writes"], result["verdict"]["integrity"]["lost_updates"]) == (1, 1)
+    assert result["verdict"]["fencing"]["status"] == "inconclusive"
+    assert "fencing" not in result["required"]
+    assert result["faults"] == [{"name": "pause-client", "target": "client-1", "proved": True}]
+    assert result["sentence"] == "Mutual exclusion violated, integrity violated (1 stale write, 1 lost update)"
+
+
+def test_run_says_what_the_fence_saved() -> None:
+    words = ("run", "gc-pause", "--lock", "set-nx-px-fenced", "--store", "fence-reads-and-writes")
+    result = as_json(*words, status=1)
+    found = {name: said["status"] for name, said in result["verdict"].items()}
+    assert found == {"mutual_exclusion": "violated", "integrity": "holds", "fencing": "holds"}
+    sentence = "Mutual exclusion violated, integrity holds (1 stale write fenced), fencing holds"
+    assert result["sentence"] == sentence
+
+
+def test_the_control_holds() -> None:
+    assert as_json("run", "gc-pause", "--lock", "set-nx-px", "--control")["exit"] == 0
+
+
+def test_require_decides_the_exit_status() -> None:
+    words = ("run", "gc-pause", "--lock", "set-nx-px-fenced", "--store", "fence-writes", "--require")
+    assert as_json(*words, "integrity,fencing")["required"] == ["integrity", "fencing"]
+    assert as_json(*words, "mutual-exclusion", status=1)["required"] == ["mutual_exclusion"]
+    assert as_json("run", "gc-pause", "--lock", "set-nx-px", "--control", "--require", "fencing", status=3)["exit"] == 3
+
+
+def test_replay_repeats_the_trial() -> None:
+    first = as_json("run", "contention", "--lock", "none", "--seed", "9", "--clients", "3", status=1)
+    words = first["replay"].split()
+    assert words[0] == "lockstorm"
+    second = as_json(*words[1:], status=1)
+    assert {**second, "elapsed_ms": None} == {**first, "elapsed_ms": None}
+
+
+def test_run_in_real_time() -> None:
+    result = as_json("run", "gc-pause", "--lock", "set-nx-px", "--time", "real", "--lease-ms", "200", status=1)
+    assert (result["time"], result["lease_ms"]) == ("real", 200)
+    assert result["verdict"]["mutual_exclusion"]["status"] == "violated"
+
+
+def test_the_history_is_saved_and_judged_again(tmp_path: Path) -> None:
+    saved = tmp_path / "gc.history"
+    result = as_json("run", "gc-pause", "--lock", "set-nx-px", "-o", str(saved), status=1)
+    again = as_json("check", str(saved), status=1)
+    assert again["verdict"] == result["verdict"]
+    assert (again["lock"], again["scenario"], again["seed"]) == ("set-nx-px", "gc-pause", 1)
+    lines = lockstorm("history", "to-json", str(saved))
+    (tmp_path / "gc.jsonl").write_text(lines.stdout)
+    assert as_json("check", str(tmp_path / "gc.jsonl"), status=1)["verdict"] == result["verdict"]
+    assert lockstorm("history", "from-json", str(tmp_path / "gc.jsonl"), "-o", str(tmp_path / "b")).returncode == 0
+    assert (tmp_path / "b").read_bytes()[4096:] == saved.read_bytes()[4096:]
+    message = refused("run", "gc-pause", "--lock", "set-nx-px", "-o", str(saved))
+    assert "exists already" in message
+
+
+# --- wrong input ---
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("rum", "gc-pause"), "run"),
+        (("run", "gc-pase", "--lock", "none"), "gc-pause"),
+        (("run", "gc-pause", "--lock", "set-nx"), "set-nx-px"),
+        (("run", "gc-pause", "--lock", ""), "none, set-nx-px"),
+        (("run", "gc-pause"), "--lock"),
+        (("run", "gc-pause", "--lock", "none", "--sed", "3"), "--seed"),
+        (("run", "gc-pause", "--lock", "none", "--store", "fence-write"), "fence-writes"),
+        (("run", "gc-pause", "--lock", "none", "--time", "virtul"), "virtual"),
+        (("run", "gc-pause", "--lock", "none", "--seed", "x"), "x"),
+        (("run", "gc-pause", "--lock", "none", "--seed", "-1"), "--seed -1"),
+        (("run", "gc-pause", "--lock", "none", "--seed", str(2**63)), "--seed"),
+        (("run", "gc-pause", "--lock", "none", "--lease-ms", "0"), "--lease-ms 0"),
+        (("run", "gc-pause", "--lock", "none", "--lease-ms", str(25 * 86_400_000)), "--lease-ms"),
+        (("run", "contention", "--lock", "none", "--clients", "97"), "--clients 97"),
+        (("run", "contention", "--lock", "none", "--duration", "2"), "duration"),
+        (("run", "contention", "--lock", "none", "--duration", "nans"), "duration"),
+        (("run", "contention", "--lock", "none", "--duration", "-2s"), "--duration"),
+        (("run", "gc-pause", "--lock", "none", "--clients", "3"), "contention"),
+        (("run", "gc-pause", "--lock", "none", "--require", "integrety"), "integrity"),
+        (("run", "gc-pause", "--lock", "set-nx-px", "--store", "fence-writes"), "set-nx-px-fenced"),
+        (("locks", "nune"), "none"),
+        (("faults", "pause"), "pause-client"),
+        (("scenarios", "lost-credit"), "lost-credits"),
+        (("check", "/nowhere/at-all"), "/nowhere/at-all"),
+        (("check", "/"), "/"),
+        (("history", "from-json", "x"), "-o"),
+        (("locks", "--jsn"), "--json"),
+    ],
+)
+def test_wrong_input_is_named_with_the_way_out(words: tuple[str, ...], said: str) -> None:
+    assert said in refused(*words)
+
+
+def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
+    assert "no-such" in refused("run", "gc-pause", "--lock", "none", "-o", str(tmp_path / "no-such" / "file"))
+
+
+def test_an_empty_history_is_inconclusive(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    answer = as_json("check", str(tmp_path / "empty"), status=3)
+    assert {said["status"] for said in answer["verdict"].values()} == {"inconclusive"}
+
+
+def test_a_damaged_history_is_refused(tmp_path: Path) -> None:
+    saved = tmp_path / "history"
+    lockstorm("run", "gc-pause", "--lock", "none", "-o", str(saved))
+    content = bytearray(saved.read_bytes())
+    content[4096 + 64 * 20 + 30] ^= 1
+    saved.write_bytes(content)
+    assert f"byte {4096 + 64 * 20}" in refused("check", str(saved))
+
+
+# --- servers that are not there or do not start ---
+
+
+def fake_server(directory: Path, script: str) -> dict[str, str]:
+    server = directory / "redis-server"
+    server.write_text(f"#!/bin/sh\n{script}\n")
+    server.chmod(server.stat().st_mode | stat.S_IXUSR)
+    return {**ENVIRONMENT, "LOCKSTORM_REDIS_SERVER": str(server)}
+
+
+def test_a_server_that_cannot_start_gives_its_own_reason(tmp_path: Path) -> None:
+    environment = fake_server(tmp_path, 'exec /usr/bin/redis-server "$@" --maxmemory lots')
+    result = as_json("run", "gc-pause", "--lock", "none", status=3, env=environment)
+    assert "redis-server did not start" in result["sentence"]
+    assert "maxmemory" in result["sentence"]
+
+
+def test_a_server_that_is_missing_names_its_package() -> None:
+    environment = {**ENVIRONMENT, "LOCKSTORM_REDIS_SERVER": "no-such-redis-server"}
+    assert "package redis-server" in as_json("run", "gc-pause", "--lock", "none", status=3, env=environment)["sentence"]
+
+
+def test_without_libfaketime_virtual_time_is_inconclusive_and_doctor_names_the_package() -> None:
+    environment = {**ENVIRONMENT, "LOCKSTORM_LIBFAKETIME": "/nowhere/libfaketime.so"}
+    assert "libfaketime" in as_json("run", "gc-pause", "--lock", "none", status=3, env=environment)["sentence"]
+    findings = {said["name"]: said for said in as_json("doctor", status=3, env=environment)["findings"]}
+    assert not findings["libfaketime"]["ok"]
+    assert "package libfaketime" in findings["libfaketime"]["help"]
+    assert not findings["virtual time"]["ok"]
+    words = ("run", "gc-pause", "--lock", "set-nx-px", "--time", "real")
+    assert as_json(*words, status=1, env=environment)["time"] == "real"
+
+
+def test_a_clock_that_does_not_obey_is_inconclusive(tmp_path: Path) -> None:
+    """libfaketime is there but does nothing: reading TIME back says so, and nothing is judged."""
+    environment = fake_server(tmp_path, 'unset LD_PRELOAD; exec /usr/bin/redis-server "$@"')
+    result = as_json("run", "gc-pause", "--lock", "set-nx-px", status=3, env=environment)
+    assert "the clock of redis-1 stands at" in result["sentence"]
+
+
+# --- lists, help, demo, doctor ---
+
+
+@pytest.mark.parametrize("kind", ["locks", "faults", "scenarios"])
+def test_lists(kind: str) -> None:
+    entries = as_json(kind)[kind]
+    assert entries
+    for entry in entries:
+        assert all(entry[key] for key in ("name", "summary", "source")), entry
+        assert as_json(kind, entry["name"]) == entry
+        assert entry["name"] in lockstorm(kind, entry["name"]).stdout
+        assert entry["name"] in lockstorm(kind).stdout
+    assert [entry["name"] for entry in entries] == sorted(entry["name"] for entry in entries)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_an_example(command: str) -> None:
+    done = lockstorm(command, "--help")
+    assert done.returncode == 0
+    example = done.stdout.partition("Example: ")[2]
+    assert f"lockstorm {command}" in example.splitlines()[0]
+
+
+def test_help_names_every_command() -> None:
+    text = lockstorm("--help").stdout
+    assert all(f"\n  {command} " in text for command in COMMANDS)
+
+
+def test_demo_goes_as_announced_and_says_why() -> None:
+    done = lockstorm("demo")
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout, "colour only on a terminal"
+    for said in (
+        "client-1's lease has run out",
+        "Mutual exclusion violated, integrity violated (1 stale write, 1 lost update)",
+        "Mutual exclusion violated, integrity holds (1 stale write fenced), fencing holds",
+    ):
+        assert said in done.stdout
+    answer = as_json("demo")
+    assert answer["ok"]
+    assert [each["as_announced"] for each in answer["trials"]] == [True, True]
+
+
+def test_demo_without_redis_is_inconclusive() -> None:
+    environment = {**ENVIRONMENT, "LOCKSTORM_REDIS_SERVER": "no-such-redis-server"}
+    assert as_json("demo", status=3, env=environment)["exit"] == 3
+
+
+def test_doctor_finds_this_machine_well() -> None:
+    answer = as_json("doctor")
+    assert answer["ok"]
+    assert {said["name"] for said in answer["findings"]} >= {"redis-server", "libfaketime", "virtual time"}
+
+
+def test_colour_on_a_terminal() -> None:
+    master, slave = os.openpty()
+    try:
+        done = lockstorm(
+            "locks", stdout=slave, stderr=slave, capture_output=False, env={**ENVIRONMENT, "TERM": "xterm"}
+        )
+        assert done.returncode == 0
+        assert b"\x1b[" in os.read(master, 65536)
+    finally:
+        os.close(master)
+        os.close(slave)
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    done = lockstorm("scenarios", stdout=os.open("/dev/full", os.O_WRONLY), capture_output=False)
+    assert done.returncode != 0
+
+
+def test_run_from_another_directory(tmp_path: Path) -> None:
+    done = lockstorm("run", "gc-pause", "--lock", "none", "-q")
+    assert done.returncode == 1
+    assert "violated" in done.stdout
+    assert paths.ROOT.is_dir()
