@@ -188,6 +188,15 @@ def test_pause_stops_the_whole_process_and_heals(time_: str) -> None:
         assert records == [("fault-inject", "ok"), ("fault-prove", "ok"), ("fault-heal", "ok")]
 
 
+def test_a_pause_now_lets_the_lease_run_out_under_an_idle_client() -> None:
+    with trial("set-nx-px") as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        with running.pause(one):
+            assert two.acquire().ok, "it polls until the lease is over"
+        assert one.release().outcome is Outcome.REFUSED
+
+
 def test_healing_twice_is_harmless() -> None:
     with trial("none") as running:
         (one,) = running.clients(1)

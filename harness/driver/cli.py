@@ -67,6 +67,11 @@ def console() -> Console:
     return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=160, soft_wrap=True)
 
 
+def waiting(what: str) -> contextlib.AbstractContextManager[object]:
+    """Says on a terminal what is going on; nothing elsewhere. It is gone when the work is done."""
+    return Console(stderr=True).status(what) if sys.stderr.isatty() else contextlib.nullcontext()
+
+
 def print_json(value: dict[str, Any]) -> None:
     click.echo(json.dumps(value, indent=2))
 
@@ -99,7 +104,8 @@ def demo(as_json: bool) -> int:
     \b
     Example: lockstorm demo
     """
-    done = demo_.perform(None if as_json else console())
+    with waiting("two trials ...") if as_json else contextlib.nullcontext():
+        done = demo_.perform(None if as_json else console())
     if as_json:
         print_json(done)
     return int(done["exit"])
@@ -144,7 +150,8 @@ def run(
         scenario_named(scenario)
         raise UsageError(f"--clients and --duration are for the scenario contention; {scenario} has its own")
     events: list[Event] | None = None if as_json or quiet else []
-    result = play(wish, save=output, story_to=events)
+    with waiting(f"{scenario} with {lock} in {time_} time ..."):
+        result = play(wish, save=output, story_to=events)
     if as_json:
         print_json(result)
     else:

@@ -391,9 +391,10 @@ class Trial:
     # --- faults ---
 
     @contextlib.contextmanager
-    def pause(self, client: Client, at: str) -> Iterator[None]:
-        """Stops a client's whole process at a checkpoint; it goes on when the block ends."""
-        client.run_to(at)
+    def pause(self, client: Client, at: str | None = None) -> Iterator[None]:
+        """Stops a client's whole process, at a checkpoint or now; it goes on when the block ends."""
+        if at:
+            client.run_to(at)
         with self.fault("pause-client", client):
             library().conductor_set_stopped(self.conductor, client.pid, True)
             try:
