@@ -1,14 +1,19 @@
-# `make help` lists what there is. Variables: CC, BUILD (where results go), EXTRA (more compiler flags).
+# `make help` lists what there is. Variables: CC, BUILD (where results go), EXTRA (more compiler flags), FUZZ_SECONDS (per
+# fuzzer), BENCH (options of the benchmark).
 CC ?= gcc
 ifeq ($(origin CC),default)
 CC = gcc
 endif
 BUILD ?= build
 EXTRA ?=
+FUZZ_SECONDS ?= 60
+BENCH ?=
 
+# clang does not know hiredis' %b.
 WARNINGS = -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wconversion -Wvla -Wformat=2 \
-           -Wpointer-arith -Wcast-qual -Wwrite-strings
-CFLAGS = -std=c11 -D_GNU_SOURCE -I. -O2 -g -fPIC -fvisibility=default -pthread $(WARNINGS) $(EXTRA)
+           -Wpointer-arith -Wcast-qual -Wwrite-strings -Wno-format-invalid-specifier
+STANDARD = -std=c11 -D_GNU_SOURCE -I. -pthread
+CFLAGS   = $(STANDARD) -O2 -g -fPIC -fvisibility=default $(WARNINGS) $(EXTRA)
 
 HISTORY = harness/history.c
 STAGE   = harness/clock.c harness/stage.c
@@ -23,15 +28,28 @@ CHECK   = $(CHECKS) harness/history_json.c $(HISTORY)
 TOOL    = harness/history_main.c harness/history_json.c $(HISTORY)
 DRIVER  = harness/conductor.c harness/driver/describe.c harness/env.c $(LOCKS) $(FAULTS) $(STAGE) $(HISTORY)
 
-PROGRAMS = $(addprefix $(BUILD)/bin/,client store check history leash warden)
-LIBRARY  = $(BUILD)/lib/liblockstorm.so
+PROGRAMS       = $(addprefix $(BUILD)/bin/,client store check history leash warden)
+LIBRARY        = $(BUILD)/lib/liblockstorm.so
+TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers)
+BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history scan)
+FUZZERS        = $(addprefix $(BUILD)/fuzz/,history_fuzz history_json_fuzz)
+SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] checkers/*.[ch] faults/*.[ch] tests/*/*.c bench/*.c))
+
+PYTHON = .venv/bin/python
+# The launcher installs what is missing and builds; what only tests need, before its command "test".
+READY         = ./lockstorm --version >/dev/null
+READY_TO_TEST = ./lockstorm test --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
-.PHONY: all build demo test lint format sanitize fuzz bench clean help
+.PHONY: all build programs test-programs bench-programs fuzzers demo test lint format sanitize fuzz bench clean help
 all: build
 
 build: $(PROGRAMS) $(LIBRARY) ## compile everything that runs, breaks or judges a lock
+programs: $(PROGRAMS)
+test-programs: $(TEST_PROGRAMS)
+bench-programs: $(BENCH_PROGRAMS)
+fuzzers: $(FUZZERS)
 
 $(BUILD)/bin/client: $(call object,$(CLIENT))
 $(BUILD)/bin/client: LIBS = -lhiredis
@@ -43,13 +61,27 @@ $(BUILD)/bin/history: $(call object,$(TOOL))
 $(BUILD)/bin/history: LIBS = -ljansson
 $(BUILD)/bin/leash: $(call object,harness/leash.c)
 $(BUILD)/bin/warden: $(call object,harness/warden.c)
-$(PROGRAMS):
+
+$(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c harness/conductor.c $(ENV) $(STAGE) $(HISTORY))
+$(BUILD)/tests/blocking_call: LIBS = -lhiredis
+$(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(STAGE) $(HISTORY))
+
+$(BUILD)/bench/history_append: $(call object,bench/history_append.c $(STAGE) $(HISTORY))
+$(BUILD)/bench/make_history: $(call object,bench/make_history.c $(HISTORY))
+$(BUILD)/bench/scan: $(call object,bench/scan.c)
+
+$(PROGRAMS) $(TEST_PROGRAMS) $(BENCH_PROGRAMS):
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -o $@ $^ $(LIBS)
 
 $(LIBRARY): $(call object,$(DRIVER))
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -shared -o $@ $^ -lhiredis -ljansson
+
+$(FUZZERS): $(BUILD)/fuzz/%: tests/fuzz/%.c harness/history.c harness/history.h harness/history_json.c harness/history_json.h
+	@mkdir -p $(@D)
+	clang $(STANDARD) $(WARNINGS) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ \
+	    $(filter %.c,$^) -ljansson
 
 $(BUILD)/o/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -61,5 +93,50 @@ $(BUILD)/flags: FORCE
 	@echo '$(CC) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(CFLAGS)' >$@
 .PHONY: FORCE
 FORCE:
+
+demo: ## see a lock fail on a real Redis, and a fencing token stop the damage
+	@./lockstorm demo
+
+test: ## run all tests
+	@./lockstorm test
+
+lint: ## check the style of C and Python; changes nothing
+	@$(READY_TO_TEST)
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	clang-format --dry-run -Werror $(SOURCES)
+	clang $(STANDARD) $(WARNINGS) -fsyntax-only $(filter %.c,$(SOURCES))
+
+format: ## rewrite C and Python in the project's layout
+	@$(READY_TO_TEST)
+	.venv/bin/ruff check --fix -q .
+	.venv/bin/ruff format -q .
+	clang-format -i $(SOURCES)
+
+sanitize: ## run the programs under the address, undefined-behaviour and thread sanitizers
+	@$(READY_TO_TEST)
+	$(PYTHON) -m pytest -q tests/test_sanitized.py
+
+fuzz: ## let the fuzzers read hostile histories, FUZZ_SECONDS (60) each
+	@$(READY_TO_TEST)
+	@$(MAKE) -s fuzzers
+	@mkdir -p $(BUILD)/fuzz/found/history $(BUILD)/fuzz/found/history_json
+	cd $(BUILD)/fuzz && ./history_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -print_final_stats=1 \
+	    found/history $(CURDIR)/tests/fuzz/corpus/history
+	cd $(BUILD)/fuzz && ./history_json_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
+	    -dict=$(CURDIR)/tests/fuzz/history_json.dict found/history_json $(CURDIR)/tests/fuzz/corpus/history_json
+
+bench: ## measure records, checks and trials; writes build/bench.json (BENCH=--quick for a short one)
+	@$(READY)
+	@$(MAKE) -s bench-programs
+	@$(PYTHON) -m bench.bench $(BENCH)
+
+clean: ## remove what was built (installed packages stay)
+	rm -rf $(BUILD)/bin $(BUILD)/lib $(BUILD)/o $(BUILD)/tests $(BUILD)/bench $(BUILD)/fuzz $(BUILD)/asan $(BUILD)/tsan \
+	    $(BUILD)/flags $(BUILD)/bench.json
+
+help: ## list these targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 -include $(shell [ -d $(BUILD)/o ] && find $(BUILD)/o -name '*.d')

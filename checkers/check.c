@@ -14,12 +14,12 @@
 #include "checkers/checker.h"
 #include "harness/history_json.h"
 
-enum { CHECKERS = 16, FAULTS = 256, EXIT_VIOLATED = 1, EXIT_BAD = 2, EXIT_INCONCLUSIVE = 3 };
+enum { CHECKERS = 16, EXIT_VIOLATED = 1, EXIT_BAD = 2, EXIT_INCONCLUSIVE = 3 };
 
 static const char *const STATUS[] = {"inconclusive", "holds", "violated"};
 
 struct fault_seen {
-    uint32_t name;
+    uint32_t name; /* key */
     int64_t target;
     bool proved;
 };
@@ -27,8 +27,7 @@ struct fault_seen {
 /* What a history must have to be judged at all, and what it says of itself. */
 struct assumptions {
     uint64_t records, torn, dropped, grants;
-    struct fault_seen faults[FAULTS];
-    int fault_count;
+    struct check_table faults;
     json_t *parameters;
 };
 
@@ -44,14 +43,20 @@ struct judgement {
 
 /* --- assumptions --- */
 
+/* A proof is of the last injection of that fault into that target. */
 static void fault_note(struct assumptions *assumptions, const struct history_record *record) {
-    struct fault_seen *last = NULL;
-    for (int each = 0; each < assumptions->fault_count; each++)
-        if (assumptions->faults[each].name == record->name && assumptions->faults[each].target == record->value)
-            last = &assumptions->faults[each];
-    if (record->kind == HISTORY_FAULT_PROVE && last) last->proved |= record->outcome == OUTCOME_OK;
-    if (record->kind == HISTORY_FAULT_INJECT && assumptions->fault_count < FAULTS)
-        assumptions->faults[assumptions->fault_count++] = (struct fault_seen){record->name, record->value, false};
+    struct fault_seen *fault = NULL;
+    if (record->kind == HISTORY_FAULT_INJECT) {
+        fault = check_table_add(&assumptions->faults, record->name);
+        fault->target = record->value;
+        return;
+    }
+    for (size_t each = assumptions->faults.count; each-- > 0;) {
+        fault = (struct fault_seen *)assumptions->faults.entries + each;
+        if (fault->name != record->name || fault->target != record->value) continue;
+        fault->proved |= record->outcome == OUTCOME_OK;
+        return;
+    }
 }
 
 static void parameter_note(struct judgement *judgement, const struct history_record *record) {
@@ -84,10 +89,11 @@ static const char *assumptions_fault(const struct judgement *judgement, char *te
         snprintf(text, size, "%llu records are torn", (unsigned long long)assumptions->torn);
         return text;
     }
-    for (int each = 0; each < assumptions->fault_count; each++) {
-        if (assumptions->faults[each].proved) continue;
+    for (size_t each = 0; each < assumptions->faults.count; each++) {
+        const struct fault_seen *fault = (const struct fault_seen *)assumptions->faults.entries + each;
+        if (fault->proved) continue;
         snprintf(text, size, "the fault %s was not seen to take effect",
-                 check_name(&judgement->check, assumptions->faults[each].name, name, sizeof name));
+                 check_name(&judgement->check, fault->name, name, sizeof name));
         return text;
     }
     return assumptions->grants ? NULL : "nobody was granted the lock";
@@ -106,8 +112,7 @@ static bool judge_records(struct judgement *judgement, const char *path) {
             judgement->assumptions.torn++;
         } else if (state == HISTORY_DAMAGED) {
             fprintf(stderr, "%s: damaged record %llu at byte %llu: its content does not fit its check word\n", path,
-                    (unsigned long long)index,
-                    (unsigned long long)(HISTORY_HEADER_SIZE + index * HISTORY_RECORD_SIZE));
+                    (unsigned long long)index, (unsigned long long)(HISTORY_HEADER_SIZE + index * HISTORY_RECORD_SIZE));
             return false;
         } else {
             assumptions_take(judgement, &record);
@@ -185,7 +190,8 @@ static size_t parts_say(const struct verdict *verdict, char *text, size_t size) 
     return used;
 }
 
-/* "Mutual exclusion violated, integrity holds (1 stale access fenced), fencing holds". What does not apply is left out. */
+/* "Mutual exclusion violated, integrity holds (1 stale access fenced), fencing holds". What does not apply is left out.
+ */
 static json_t *sentence_json(const struct judgement *judgement) {
     char text[512] = "";
     size_t used = 0;
@@ -208,8 +214,8 @@ static json_t *sentence_json(const struct judgement *judgement) {
 static json_t *faults_json(const struct judgement *judgement) {
     json_t *list = json_array();
     char name[64], target[64];
-    for (int each = 0; each < judgement->assumptions.fault_count; each++) {
-        const struct fault_seen *fault = &judgement->assumptions.faults[each];
+    for (size_t each = 0; each < judgement->assumptions.faults.count; each++) {
+        const struct fault_seen *fault = (const struct fault_seen *)judgement->assumptions.faults.entries + each;
         json_array_append_new(
             list, json_pack("{s:s,s:s,s:b}", "name", check_name(&judgement->check, fault->name, name, sizeof name),
                             "target", check_name(&judgement->check, (uint32_t)fault->target, target, sizeof target),
@@ -222,14 +228,13 @@ static void say(const struct judgement *judgement, int status) {
     const struct assumptions *assumptions = &judgement->assumptions;
     json_t *required = json_array();
     for (int each = 0; each < judgement->checkers; each++)
-        if (judgement->required[each])
-            json_array_append_new(required, json_string(CHECKER_TABLE[each]->property));
-    json_t *said = json_pack(
-        "{s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:o,s:i}", "verdict", verdict_json(judgement), "sentence",
-        sentence_json(judgement), "required", required, "faults", faults_json(judgement), "records",
-        (json_int_t)assumptions->records, "torn", (json_int_t)assumptions->torn, "dropped",
-        (json_int_t)assumptions->dropped, "grants", (json_int_t)assumptions->grants, "parameters",
-        json_incref(assumptions->parameters), "exit", status);
+        if (judgement->required[each]) json_array_append_new(required, json_string(CHECKER_TABLE[each]->property));
+    json_t *said =
+        json_pack("{s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:o,s:i}", "verdict", verdict_json(judgement), "sentence",
+                  sentence_json(judgement), "required", required, "faults", faults_json(judgement), "records",
+                  (json_int_t)assumptions->records, "torn", (json_int_t)assumptions->torn, "dropped",
+                  (json_int_t)assumptions->dropped, "grants", (json_int_t)assumptions->grants, "parameters",
+                  json_incref(assumptions->parameters), "exit", status);
     json_dumpf(said, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
     putchar('\n');
     json_decref(said);
@@ -237,11 +242,10 @@ static void say(const struct judgement *judgement, int status) {
 
 /* --- input --- */
 
-static bool is_binary(FILE *file) {
-    char magic[8] = "";
-    size_t got = fread(magic, 1, sizeof magic, file);
-    rewind(file);
-    return got == sizeof magic && memcmp(magic, "lckstorm", sizeof magic) == 0;
+/* The first byte, which tells what follows and also a pipe gives back; EOF: there is none. */
+static int first_byte(FILE *file) {
+    int first = getc(file);
+    return first == EOF ? EOF : ungetc(first, file);
 }
 
 /* A reader on either form; NULL with a message. *image is freed by the caller after the reader. */
@@ -253,13 +257,13 @@ static struct history_reader *input_open(const char *path, void **image) {
     FILE *file = fopen(path, "re");
     if (!file || fstat(fileno(file), &stat) < 0 || S_ISDIR(stat.st_mode)) {
         fprintf(stderr, "%s: %s\n", path, file ? strerror(EISDIR) : strerror(errno));
-    } else if (stat.st_size == 0) {
+    } else if (first_byte(file) == EOF && !ferror(file)) {
         struct history_settings nothing = {.time = HISTORY_TIME_VIRTUAL};
         *image = malloc(HISTORY_HEADER_SIZE);
         if (!*image) abort();
         history_header_fill(*image, &nothing, 0);
         reader = history_reader_memory(*image, HISTORY_HEADER_SIZE, &error);
-    } else if (is_binary(file)) {
+    } else if (first_byte(file) == 'l') { /* "lckstorm"; JSON begins with a brace */
         reader = history_reader_open(path, &error);
         if (!reader) fprintf(stderr, "%s\n", error.text);
     } else if (history_json_read(file, image, &bytes, &error)) {
@@ -296,6 +300,7 @@ int main(int argc, char **argv) {
     judgement.check.reader = input_open(argv[optind], &image);
     if (!judgement.check.reader) return free(image), EXIT_BAD;
     judgement.assumptions.parameters = json_object();
+    judgement.assumptions.faults.size = sizeof(struct fault_seen);
     for (int each = 0; each < judgement.checkers; each++)
         judgement.state[each] = CHECKER_TABLE[each]->open(&judgement.check);
     bool whole = judge_records(&judgement, argv[optind]);
@@ -303,6 +308,7 @@ int main(int argc, char **argv) {
     int status = whole ? exit_status(&judgement) : EXIT_BAD;
     if (whole) say(&judgement, status);
     json_decref(judgement.assumptions.parameters);
+    check_table_free(&judgement.assumptions.faults);
     history_reader_close(judgement.check.reader);
     free(image);
     return status;

@@ -1,6 +1,6 @@
 /* A checker answers one question about a history: streaming, one record at a time in index order, with memory that
- * grows with actors and locks, not with records. One C file each, a struct checker; adding one: copy fencing.c and add a
- * line to table.c. Checkers know the history and nothing else: no server, no lock code.
+ * grows with actors and locks, not with records. One C file each, a struct checker; adding one: copy fencing.c and add
+ * a line to table.c. Checkers know the history and nothing else: no server, no lock code.
  *
  * Definitions (closed or open ends, which stamps) stand in docs/verdicts.md. */
 #ifndef LOCKSTORM_CHECKERS_CHECKER_H
@@ -31,12 +31,12 @@ struct verdict_part {
 
 struct verdict {
     enum verdict_status status;
-    bool applies;        /* false: the question does not arise (no tokens in this lock) */
-    uint64_t count;      /* violations */
-    uint64_t stopped;    /* what the store refused instead */
+    bool applies;                             /* false: the question does not arise (no tokens in this lock) */
+    uint64_t count;                           /* violations */
+    uint64_t stopped;                         /* what the store refused instead */
     struct verdict_part parts[VERDICT_PARTS]; /* the violations by sort, if there are several sorts */
-    char reason[160];    /* of an inconclusive */
-    struct evidence evidence[EVIDENCE_KEPT]; /* of the first violations */
+    char reason[160];                         /* of an inconclusive */
+    struct evidence evidence[EVIDENCE_KEPT];  /* of the first violations */
     int evidence_count;
 };
 

@@ -2,7 +2,8 @@
  *
  * Rise: the token of a grant is larger than that of every grant that had returned before this acquire was invoked. Two
  * acquires that were in flight together may come back in either order - the history knows when a client learned of its
- * grant, not when the server gave it. Unique: no two grants carry the same token, whenever they were in flight.
+ * grant, not when the server gave it. Unique: no two grants carry the same token, whenever they were in flight. A grant
+ * to a holder of a re-entrant lock may repeat the token of its hold, as long as no newer one had come back.
  *
  * Stale access: a read or write with a token older than that of an access which the store had accepted before. */
 #include <stdio.h>
@@ -26,12 +27,20 @@ struct issued {
     uint64_t index;
 };
 
+/* Who holds a re-entrant lock. */
+struct held {
+    uint32_t actor; /* key */
+    uint32_t depth;
+    int64_t token, valid_until_ns;
+};
+
 struct lock {
     uint32_t name; /* key */
     bool tokens;   /* it says that it gives them */
+    bool reentrant;
     int64_t newest;
     uint64_t newest_index;
-    struct check_table pending, issued;
+    struct check_table pending, issued, held;
 };
 
 struct fencing {
@@ -49,6 +58,7 @@ static struct lock *lock_get(struct fencing *self, uint32_t name) {
     struct lock *lock = check_table_get(&self->locks, name);
     lock->pending.size = sizeof(struct pending);
     lock->issued.size = sizeof(struct issued);
+    lock->held.size = sizeof(struct held);
     return lock;
 }
 
@@ -56,7 +66,9 @@ static void violate(struct fencing *self, const struct history_record *record, u
                     const char *what, int64_t other) {
     char actor[64];
     self->verdict.count++;
-    struct evidence *evidence = verdict_evidence(&self->verdict, (const uint64_t[]){earlier, index}, 2);
+    const uint64_t records[] = {earlier, index};
+    bool alone = earlier == 0; /* slot 0 is never a grant */
+    struct evidence *evidence = verdict_evidence(&self->verdict, alone ? records + 1 : records, alone ? 1 : 2);
     if (!evidence) return;
     snprintf(evidence->text, sizeof evidence->text, "%s was granted token %lld%s %lld",
              check_name(self->check, record->actor, actor, sizeof actor), (long long)record->token, what,
@@ -84,11 +96,28 @@ static const struct issued *issued_find(const struct lock *lock, int64_t token) 
     return NULL;
 }
 
+/* Notes a grant of a re-entrant lock. True: it repeats the token of a hold that stands. */
+static bool held_repeats(struct lock *lock, const struct history_record *record) {
+    struct held *held = check_table_get(&lock->held, record->actor);
+    if (held->valid_until_ns && held->valid_until_ns <= record->mono_ns) held->depth = 0;
+    bool repeats = held->depth && held->token == record->token;
+    *held = (struct held){record->actor, held->depth + 1, record->token, record->value};
+    return repeats;
+}
+
+static void let_go(struct lock *lock, uint32_t actor, bool all) {
+    struct held *held = check_table_find(&lock->held, actor);
+    if (held && (all || --held->depth == 0)) check_table_remove(&lock->held, held);
+}
+
 static void granted(struct fencing *self, struct lock *lock, const struct history_record *record, int64_t floor,
                     uint64_t index) {
+    bool repeats = lock->reentrant && held_repeats(lock, record);
+    if (record->token == 0 && !lock->tokens) return;
     const struct issued *same = issued_find(lock, record->token);
     self->grants++;
-    if (record->token == 0 && lock->tokens) {
+    if (repeats && record->token && record->token >= floor) return; /* nothing new was given out */
+    if (record->token == 0) {
         violate(self, record, lock->newest_index, index, ", that is none; the newest before was", lock->newest);
     } else if (same) {
         violate(self, record, same->index, index, ", which was given out before; the newest was", lock->newest);
@@ -109,12 +138,13 @@ static void returned(struct fencing *self, const struct history_record *record, 
     int64_t floor = pending ? pending->floor : lock->newest;
     if (pending) check_table_remove(&lock->pending, pending);
     self->applies |= record->token != 0;
-    if (record->outcome == OUTCOME_OK && (record->token || lock->tokens)) granted(self, lock, record, floor, index);
+    if (record->outcome == OUTCOME_OK) granted(self, lock, record, floor, index);
     issued_forget(lock);
 }
 
 static void accessed(struct fencing *self, const struct history_record *record, uint64_t index) {
     char late[64], early[64];
+    self->applies |= record->token != 0;
     if (record->outcome == OUTCOME_REFUSED) self->verdict.stopped++;
     if (record->outcome != OUTCOME_OK || record->token == 0) return;
     if (record->token >= self->seen_token) {
@@ -154,7 +184,13 @@ static void take(void *state, const struct history_record *record, uint64_t inde
     } else if (record->kind == HISTORY_LOCK_OPEN) {
         struct lock *lock = lock_get(self, record->name);
         lock->tokens = record->extra & CHECK_TRAIT_TOKEN;
+        lock->reentrant = record->extra & CHECK_TRAIT_REENTRANT;
         self->applies |= lock->tokens;
+    } else if (record->kind == HISTORY_RELEASE_INVOKE) {
+        let_go(lock_get(self, record->name), record->actor, false);
+    } else if (record->kind == HISTORY_ACTOR_EXIT) {
+        for (size_t each = 0; each < self->locks.count; each++)
+            let_go((struct lock *)self->locks.entries + each, record->name, true);
     }
 }
 
@@ -169,6 +205,7 @@ static void finish(void *state, struct verdict *verdict) {
     for (size_t each = 0; each < self->locks.count; each++) {
         check_table_free(&((struct lock *)self->locks.entries + each)->pending);
         check_table_free(&((struct lock *)self->locks.entries + each)->issued);
+        check_table_free(&((struct lock *)self->locks.entries + each)->held);
     }
     check_table_free(&self->locks);
     free(self);

@@ -3,7 +3,10 @@
  * A client believes from its ACQUIRE_RETURN (ok) up to its RELEASE_INVOKE, both in index order, or until the stamp at
  * which the lock itself stops believing, or until its process has ended. Two beliefs overlap when one begins while
  * another has not ended; the release is stamped before it is sent and the grant after it came back, so a correct lock
- * can never look wrong. One violation per grant that found the room full. */
+ * can never look wrong. One violation per grant that found the room full.
+ *
+ * A grant to a client that believes already begins no other belief; the stamp that came last counts. It takes as many
+ * releases as grants to end that of a re-entrant lock, and one to end any other. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -48,10 +51,17 @@ static void drop_expired(struct lock *lock, int64_t mono_ns) {
     }
 }
 
-static void describe(struct mutual_exclusion *self, const struct hold *old, const struct history_record *record,
+/* The grants of the holders, as many as there is room for, and the one that was too much. */
+static void describe(struct mutual_exclusion *self, const struct lock *lock, const struct history_record *record,
                      uint64_t index) {
     char first[64], second[64], after[32], first_token[32] = "", second_token[32] = "";
-    struct evidence *evidence = verdict_evidence(&self->verdict, (const uint64_t[]){old->grant, index}, 2);
+    uint64_t records[EVIDENCE_RECORDS];
+    int shown = 0;
+    const struct hold *old = lock->holds.entries;
+    for (size_t each = 0; each < lock->holds.count && shown < EVIDENCE_RECORDS - 1; each++)
+        if (shown < lock->capacity) records[shown++] = old[each].grant;
+    records[shown++] = index;
+    struct evidence *evidence = verdict_evidence(&self->verdict, records, shown);
     if (!evidence) return;
     if (old->token) snprintf(first_token, sizeof first_token, " (token %lld)", (long long)old->token);
     if (record->token) snprintf(second_token, sizeof second_token, " (token %lld)", (long long)record->token);
@@ -69,11 +79,12 @@ static void granted(struct mutual_exclusion *self, const struct history_record *
     struct hold *hold = check_table_find(&lock->holds, record->actor);
     if (hold && lock->reentrant) {
         hold->depth++;
+        hold->valid_until_ns = record->value;
         return;
     }
     if (!hold && (int64_t)lock->holds.count >= lock->capacity) {
         self->verdict.count++;
-        describe(self, lock->holds.entries, record, index);
+        describe(self, lock, record, index);
     }
     hold = check_table_get(&lock->holds, record->actor);
     *hold = (struct hold){record->actor, 1, index, record->token, record->mono_ns, record->value};

@@ -2,8 +2,8 @@
  *
  * inject does it, prove looks whether it is in effect (from the outside: process state, a server's own words, a count)
  * and heal undoes it; healing twice is harmless. A fault knows processes and servers, never a lock. A fault that cannot
- * prove itself makes the trial inconclusive, so prove never answers from memory. Adding one: copy pause_client.c and add
- * a line to table.c. */
+ * prove itself makes the trial inconclusive, so prove never answers from memory. Adding one: copy pause_client.c and
+ * add a line to table.c. */
 #ifndef LOCKSTORM_FAULTS_FAULT_H
 #define LOCKSTORM_FAULTS_FAULT_H
 

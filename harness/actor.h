@@ -7,7 +7,7 @@
 struct actor {
     struct history *history;
     struct stage *stage;
-    uint32_t id;             /* index of its name */
+    uint32_t id; /* index of its name */
     int64_t wall_offset_ns;
 };
 

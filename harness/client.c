@@ -19,7 +19,7 @@ struct client {
     struct env *env;
     struct lock lock;
     struct strand_place *place;
-    int store; /* the store's number among the nodes */
+    int store;         /* the store's number among the nodes */
     uint32_t resource; /* index of the lock's name */
     uint32_t op;       /* the last operation's number */
     uint32_t grant;    /* index of the grant it acts under, 0: none */
@@ -35,13 +35,17 @@ static void client_forget_reads(struct client *client) {
 
 static void client_acquire(struct client *client, int64_t wait_ms, struct step_result *result) {
     uint32_t op = ++client->op;
-    actor_append(&client->actor, (struct history_record){
-        .kind = HISTORY_ACQUIRE_INVOKE, .name = client->resource, .op = op, .value = wait_ms});
+    actor_append(
+        &client->actor,
+        (struct history_record){.kind = HISTORY_ACQUIRE_INVOKE, .name = client->resource, .op = op, .value = wait_ms});
     env_checkpoint(client->env, "before-acquire");
     struct lock_grant grant = lock_acquire(&client->lock, wait_ms);
-    uint64_t index = actor_append(&client->actor, (struct history_record){
-        .kind = HISTORY_ACQUIRE_RETURN, .outcome = (uint8_t)grant.outcome, .name = client->resource, .op = op,
-        .token = grant.token, .value = grant.valid_until_ns});
+    uint64_t index = actor_append(&client->actor, (struct history_record){.kind = HISTORY_ACQUIRE_RETURN,
+                                                                          .outcome = (uint8_t)grant.outcome,
+                                                                          .name = client->resource,
+                                                                          .op = op,
+                                                                          .token = grant.token,
+                                                                          .value = grant.valid_until_ns});
     result->outcome = (uint32_t)grant.outcome;
     result->token = grant.token;
     if (grant.outcome != OUTCOME_OK) return;
@@ -53,12 +57,18 @@ static void client_acquire(struct client *client, int64_t wait_ms, struct step_r
 
 static void client_release(struct client *client, struct step_result *result) {
     uint32_t op = ++client->op, grant = client->grant;
-    actor_append(&client->actor, (struct history_record){
-        .kind = HISTORY_RELEASE_INVOKE, .name = client->resource, .op = op, .grant = grant, .token = client->token});
+    actor_append(&client->actor, (struct history_record){.kind = HISTORY_RELEASE_INVOKE,
+                                                         .name = client->resource,
+                                                         .op = op,
+                                                         .grant = grant,
+                                                         .token = client->token});
     enum outcome outcome = lock_release(&client->lock);
-    actor_append(&client->actor, (struct history_record){
-        .kind = HISTORY_RELEASE_RETURN, .outcome = (uint8_t)outcome, .name = client->resource, .op = op,
-        .grant = grant, .token = client->token});
+    actor_append(&client->actor, (struct history_record){.kind = HISTORY_RELEASE_RETURN,
+                                                         .outcome = (uint8_t)outcome,
+                                                         .name = client->resource,
+                                                         .op = op,
+                                                         .grant = grant,
+                                                         .token = client->token});
     result->outcome = (uint32_t)outcome;
     client->grant = 0;
     client->token = 0;
@@ -67,12 +77,15 @@ static void client_release(struct client *client, struct step_result *result) {
 
 static void client_renew(struct client *client, struct step_result *result) {
     uint32_t op = ++client->op;
-    actor_append(&client->actor, (struct history_record){
-        .kind = HISTORY_RENEW_INVOKE, .name = client->resource, .op = op, .grant = client->grant});
+    actor_append(&client->actor,
+                 (struct history_record){
+                     .kind = HISTORY_RENEW_INVOKE, .name = client->resource, .op = op, .grant = client->grant});
     enum outcome outcome = lock_renew(&client->lock);
-    actor_append(&client->actor, (struct history_record){
-        .kind = HISTORY_RENEW_RETURN, .outcome = (uint8_t)outcome, .name = client->resource, .op = op,
-        .grant = client->grant});
+    actor_append(&client->actor, (struct history_record){.kind = HISTORY_RENEW_RETURN,
+                                                         .outcome = (uint8_t)outcome,
+                                                         .name = client->resource,
+                                                         .op = op,
+                                                         .grant = client->grant});
     result->outcome = (uint32_t)outcome;
 }
 
@@ -95,17 +108,25 @@ static void store_answer(const struct env_reply *reply, struct step_result *resu
 
 static void client_read(struct client *client, unsigned object, struct step_result *result) {
     uint32_t op = ++client->op;
-    actor_append(&client->actor, (struct history_record){
-        .kind = HISTORY_READ_INVOKE, .object = (uint8_t)object, .op = op, .grant = client->grant,
-        .token = client->token});
+    actor_append(&client->actor, (struct history_record){.kind = HISTORY_READ_INVOKE,
+                                                         .object = (uint8_t)object,
+                                                         .op = op,
+                                                         .grant = client->grant,
+                                                         .token = client->token});
     env_checkpoint(client->env, "before-read");
     store_answer(env_command(client->env, client->store, "GET %s TOKEN %lld ACTOR %u OP %u GRANT %u",
                              history_object_name(object), (long long)client->token, client->actor.id, op,
-                             client->grant), result);
+                             client->grant),
+                 result);
     client->version[object] = result->outcome == OUTCOME_OK ? result->version : -1;
-    actor_append(&client->actor, (struct history_record){
-        .kind = HISTORY_READ_RETURN, .outcome = (uint8_t)result->outcome, .object = (uint8_t)object, .op = op,
-        .grant = client->grant, .token = client->token, .value = result->value, .extra = result->version});
+    actor_append(&client->actor, (struct history_record){.kind = HISTORY_READ_RETURN,
+                                                         .outcome = (uint8_t)result->outcome,
+                                                         .object = (uint8_t)object,
+                                                         .op = op,
+                                                         .grant = client->grant,
+                                                         .token = client->token,
+                                                         .value = result->value,
+                                                         .extra = result->version});
 }
 
 /* verb SET writes a value that was computed from the version last read; ADD lets the store compute. */
@@ -113,17 +134,27 @@ static void client_write(struct client *client, const char *verb, unsigned objec
                          struct step_result *result) {
     uint32_t op = ++client->op;
     int64_t based_on = client->version[object];
-    actor_append(&client->actor, (struct history_record){
-        .kind = HISTORY_WRITE_INVOKE, .object = (uint8_t)object, .op = op, .grant = client->grant,
-        .token = client->token, .value = value, .extra = based_on});
+    actor_append(&client->actor, (struct history_record){.kind = HISTORY_WRITE_INVOKE,
+                                                         .object = (uint8_t)object,
+                                                         .op = op,
+                                                         .grant = client->grant,
+                                                         .token = client->token,
+                                                         .value = value,
+                                                         .extra = based_on});
     env_checkpoint(client->env, "before-write");
     store_answer(env_command(client->env, client->store, "%s %s %lld TOKEN %lld ACTOR %u OP %u GRANT %u VERSION %lld",
                              verb, history_object_name(object), (long long)value, (long long)client->token,
-                             client->actor.id, op, client->grant, (long long)based_on), result);
+                             client->actor.id, op, client->grant, (long long)based_on),
+                 result);
     if (result->outcome == OUTCOME_OK) client->version[object] = result->version;
-    actor_append(&client->actor, (struct history_record){
-        .kind = HISTORY_WRITE_RETURN, .outcome = (uint8_t)result->outcome, .object = (uint8_t)object, .op = op,
-        .grant = client->grant, .token = client->token, .value = value, .extra = result->version});
+    actor_append(&client->actor, (struct history_record){.kind = HISTORY_WRITE_RETURN,
+                                                         .outcome = (uint8_t)result->outcome,
+                                                         .object = (uint8_t)object,
+                                                         .op = op,
+                                                         .grant = client->grant,
+                                                         .token = client->token,
+                                                         .value = value,
+                                                         .extra = result->version});
     env_checkpoint(client->env, "after-write");
 }
 
@@ -169,7 +200,10 @@ static void client_step(struct client *client, const struct step *step, struct s
     case STEP_READ: client_read(client, step->object, result); break;
     case STEP_WRITE: client_write(client, "SET", step->object, step->value, result); break;
     case STEP_ADD: client_write(client, "ADD", step->object, step->value, result); break;
-    case STEP_SLEEP: env_sleep(client->env, step->work_ms); result->outcome = OUTCOME_OK; break;
+    case STEP_SLEEP:
+        env_sleep(client->env, step->work_ms);
+        result->outcome = OUTCOME_OK;
+        break;
     case STEP_WORKLOAD: client_workload(client, step, result); break;
     default: break;
     }
@@ -203,13 +237,13 @@ static bool number(const char *text, int64_t *value) {
 
 static bool parse(int argc, char **argv, struct arguments *arguments) {
     const struct option options[] = {
-        {"history", required_argument, NULL, 'h'},     {"stage", required_argument, NULL, 's'},
-        {"lock", required_argument, NULL, 'l'},        {"resource", required_argument, NULL, 'r'},
-        {"store", required_argument, NULL, 'S'},       {"node", required_argument, NULL, 'n'},
-        {"actor", required_argument, NULL, 'a'},       {"resource-id", required_argument, NULL, 'R'},
-        {"lease-ms", required_argument, NULL, 'L'},    {"strand", required_argument, NULL, 't'},
-        {"turn-fd", required_argument, NULL, 'T'},     {"watchdog-fd", required_argument, NULL, 'W'},
-        {"yield-fd", required_argument, NULL, 'Y'},    {"reply-limit-ms", required_argument, NULL, 'm'},
+        {"history", required_argument, NULL, 'h'},        {"stage", required_argument, NULL, 's'},
+        {"lock", required_argument, NULL, 'l'},           {"resource", required_argument, NULL, 'r'},
+        {"store", required_argument, NULL, 'S'},          {"node", required_argument, NULL, 'n'},
+        {"actor", required_argument, NULL, 'a'},          {"resource-id", required_argument, NULL, 'R'},
+        {"lease-ms", required_argument, NULL, 'L'},       {"strand", required_argument, NULL, 't'},
+        {"turn-fd", required_argument, NULL, 'T'},        {"watchdog-fd", required_argument, NULL, 'W'},
+        {"yield-fd", required_argument, NULL, 'Y'},       {"reply-limit-ms", required_argument, NULL, 'm'},
         {"wall-offset-ns", required_argument, NULL, 'o'}, {0}};
     struct env_live_options *env = &arguments->env;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
@@ -280,10 +314,13 @@ int main(int argc, char **argv) {
     struct lock_options options = {arguments.resource, strlen(arguments.resource), arguments.lease_ms};
     enum outcome opened = lock_open(&client.lock, type, client.env, &options);
     if (opened == OUTCOME_OK) {
-        actor_append(&client.actor, (struct history_record){
-            .kind = HISTORY_LOCK_OPEN, .outcome = OUTCOME_OK, .name = client.resource,
-            .value = type->traits & LOCK_TRAIT_LEASE ? options.lease_ms : 0,
-            .extra = (int64_t)type->traits, .token = type->capacity});
+        actor_append(&client.actor,
+                     (struct history_record){.kind = HISTORY_LOCK_OPEN,
+                                             .outcome = OUTCOME_OK,
+                                             .name = client.resource,
+                                             .value = type->traits & LOCK_TRAIT_LEASE ? options.lease_ms : 0,
+                                             .extra = (int64_t)type->traits,
+                                             .token = type->capacity});
         client_serve(&client, &arguments.env.worker);
     } else {
         fprintf(stderr, "client: the node %s did not answer while the lock was opened\n", arguments.env.nodes[0]);

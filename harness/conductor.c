@@ -273,15 +273,22 @@ static int list_ready(const struct conductor *conductor, int ready[STAGE_STRANDS
     return count;
 }
 
-/* Everything that the servers had to write, they have written. */
+static bool server_ping(struct server *server) {
+    if (!server->link) server->link = redisConnectUnixWithTimeout(server->socket_path, FENCE_LIMIT);
+    if (server->link && !server->link->err) redisSetTimeout(server->link, FENCE_LIMIT);
+    redisReply *pong = server->link && !server->link->err ? redisCommand(server->link, "PING") : NULL;
+    if (pong) return freeReplyObject(pong), true;
+    if (server->link) redisFree(server->link);
+    server->link = NULL;
+    return false;
+}
+
+/* Everything that the servers had to write, they have written. A link that turns out to be lost is made anew, once. */
 static bool fence_servers(struct conductor *conductor) {
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
-        if (!server->link) server->link = redisConnectUnixWithTimeout(server->socket_path, FENCE_LIMIT);
-        if (server->link && !server->link->err) redisSetTimeout(server->link, FENCE_LIMIT);
-        redisReply *pong = server->link && !server->link->err ? redisCommand(server->link, "PING") : NULL;
-        if (!pong) return false;
-        freeReplyObject(pong);
+        bool used_before = server->link != NULL;
+        if (!server_ping(server) && !(used_before && server_ping(server))) return false;
     }
     return true;
 }

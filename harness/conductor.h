@@ -52,8 +52,8 @@ bool conductor_set_offset(struct conductor *conductor, int server, int64_t offse
 /* What a server's wall clock should show, in us since 1970. */
 int64_t conductor_server_wall_us(const struct conductor *conductor, int server);
 
-/* Gives a parked worker its next step. It begins with the next conductor_run, in real time too, so that a checkpoint can
- * be armed before anything has passed it. */
+/* Gives a parked worker its next step. It begins with the next conductor_run, in real time too, so that a checkpoint
+ * can be armed before anything has passed it. */
 void conductor_step(struct conductor *conductor, int strand, const struct step *step);
 /* Lets a strand that is held at a checkpoint go on. */
 void conductor_continue(struct conductor *conductor, int strand);

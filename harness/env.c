@@ -30,8 +30,7 @@ static const struct env_reply *send(struct env *env, int node, int64_t limit_ms,
 const struct env_reply *env_command(struct env *env, int node, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    const struct env_reply *reply =
-        send(env, node, env_reply_limit_ms(env), false, NULL, 0, format, arguments);
+    const struct env_reply *reply = send(env, node, env_reply_limit_ms(env), false, NULL, 0, format, arguments);
     va_end(arguments);
     return reply;
 }

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "harness/env_ops.h"
 #include "harness/random.h"
@@ -46,9 +47,9 @@ static void reply_free(const struct env_reply *reply) {
 
 static void reply_fill(struct env_reply *reply, const redisReply *raw) {
     static const enum env_reply_kind kinds[] = {
-        [REDIS_REPLY_STRING] = ENV_REPLY_STRING, [REDIS_REPLY_ARRAY] = ENV_REPLY_ARRAY,
+        [REDIS_REPLY_STRING] = ENV_REPLY_STRING,   [REDIS_REPLY_ARRAY] = ENV_REPLY_ARRAY,
         [REDIS_REPLY_INTEGER] = ENV_REPLY_INTEGER, [REDIS_REPLY_NIL] = ENV_REPLY_NIL,
-        [REDIS_REPLY_STATUS] = ENV_REPLY_STATUS, [REDIS_REPLY_ERROR] = ENV_REPLY_ERROR,
+        [REDIS_REPLY_STATUS] = ENV_REPLY_STATUS,   [REDIS_REPLY_ERROR] = ENV_REPLY_ERROR,
     };
     bool known = raw->type > 0 && (size_t)raw->type < sizeof kinds / sizeof kinds[0];
     *reply = (struct env_reply){.kind = known ? kinds[raw->type] : ENV_REPLY_UNKNOWN,
@@ -83,11 +84,13 @@ static redisContext *link_get(struct live *live, int node) {
     return live->links[node];
 }
 
-static bool send_all(redisContext *link) {
-    int done = 0;
-    while (!done) {
-        if (redisBufferWrite(link, &done) == REDIS_ERR) return false;
-        if (!done) poll(&(struct pollfd){.fd = link->fd, .events = POLLOUT}, 1, -1);
+/* Without hiredis, whose write to a connection that the server has closed would end this process by SIGPIPE. */
+static bool send_all(int fd, const char *bytes, size_t left) {
+    while (left > 0) {
+        ssize_t sent = send(fd, bytes, left, MSG_NOSIGNAL);
+        if (sent >= 0) bytes += sent, left -= (size_t)sent;
+        else if (errno == EAGAIN) poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
+        else if (errno != EINTR) return false;
     }
     return true;
 }
@@ -112,8 +115,7 @@ static const struct env_reply *live_command(struct env *env, int node, const cha
     redisContext *link = link_get(live, node);
     int64_t now_ns = stage_mono_ns(live->strand.stage);
     int64_t deadline_ns = limit_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + limit_ns;
-    if (link && redisAppendFormattedCommand(link, command, length) == REDIS_OK && send_all(link))
-        live->raw = receive(live, link, deadline_ns, may_block);
+    if (link && send_all(link->fd, command, length)) live->raw = receive(live, link, deadline_ns, may_block);
     if (live->raw) {
         reply_fill(&live->reply, live->raw);
     } else {
@@ -155,7 +157,8 @@ static bool live_watchdog_stopping(const struct env *env) {
 }
 
 static void live_sleep_until(struct env *env, int64_t mono_ns) {
-    if (!live_watchdog_stopping(env)) strand_sleep_until(&live_of(env)->strand, mono_ns);
+    while (!live_watchdog_stopping(env) && live_mono_ns(env) < mono_ns)
+        strand_sleep_until(&live_of(env)->strand, mono_ns);
 }
 
 static void *watchdog_main(void *argument) {
@@ -168,8 +171,19 @@ static void *watchdog_main(void *argument) {
     return NULL;
 }
 
+static void live_watchdog_stop(struct env *env) {
+    struct live *worker = live_of(env), *live = worker->watchdog;
+    if (!live) return;
+    atomic_store_explicit(&live->stopping, true, memory_order_release);
+    strand_await_end(&worker->strand, &live->strand);
+    pthread_join(worker->thread, NULL);
+    free(live);
+    worker->watchdog = NULL;
+}
+
 static bool live_watchdog_start(struct env *env, void (*run)(struct env *, void *), void *argument) {
     struct live *worker = live_of(env);
+    if (worker->watchdog && strand_has_ended(&worker->watchdog->strand)) live_watchdog_stop(env);
     if (worker->watchdog || worker->worker || !worker->options.watchdog.place) return false;
     struct live *live = calloc(1, sizeof *live);
     if (!live) abort();
@@ -188,16 +202,6 @@ static bool live_watchdog_start(struct env *env, void (*run)(struct env *, void 
     }
     worker->watchdog = live;
     return true;
-}
-
-static void live_watchdog_stop(struct env *env) {
-    struct live *worker = live_of(env), *live = worker->watchdog;
-    if (!live) return;
-    atomic_store_explicit(&live->stopping, true, memory_order_release);
-    strand_await_end(&worker->strand, &live->strand);
-    pthread_join(worker->thread, NULL);
-    free(live);
-    worker->watchdog = NULL;
 }
 
 static const struct env_ops LIVE_OPS = {

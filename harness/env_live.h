@@ -9,7 +9,7 @@ enum { ENV_LIVE_NODES = 16 };
 
 struct env_live_options {
     struct strand worker;
-    struct strand watchdog; /* place NULL: env_watchdog_start returns false */
+    struct strand watchdog;            /* place NULL: env_watchdog_start returns false */
     const char *nodes[ENV_LIVE_NODES]; /* unix socket paths; stay the caller's */
     int node_count;
     int hidden_nodes;       /* the last so many are not counted by env_nodes: the store */

@@ -20,7 +20,8 @@
 
 static const char MAGIC[8] = "lckstorm";
 
-/* The settings and the counters stand in different cache lines: readers of the first must not wait for the second. */
+/* The settings and the counters stand in different cache lines: readers of the first must not wait for the second. Told
+ * by padding, not by alignment, which a history in memory (history_reader_memory) need not have. */
 struct header {
     char magic[8];
     uint32_t version;
@@ -29,9 +30,11 @@ struct header {
     uint64_t seed;
     uint32_t time;
     uint32_t reserved[7];
-    _Alignas(64) _Atomic uint64_t next; /* next free slot; may pass capacity */
-    _Alignas(64) _Atomic uint32_t ended;
+    _Atomic uint64_t next; /* next free slot; may pass capacity */
+    uint64_t apart[7];
+    _Atomic uint32_t ended;
 };
+_Static_assert(offsetof(struct header, next) == 64 && offsetof(struct header, ended) == 128, "a line each");
 _Static_assert(sizeof(struct header) <= HISTORY_HEADER_SIZE, "the header fits its page");
 
 struct history {
@@ -186,9 +189,9 @@ static const char *header_fault(const struct header *header, size_t bytes) {
         return "damaged header: kind of time (byte 32)";
     uint64_t slots = (bytes - HISTORY_HEADER_SIZE) / HISTORY_RECORD_SIZE;
     uint64_t next = atomic_load_explicit(&header->next, memory_order_acquire);
+    uint64_t used = next < header->capacity ? next : header->capacity;
     if (slots > header->capacity) return "damaged header: capacity (byte 16) is smaller than the file";
-    if (slots < header->capacity && slots < next && next <= header->capacity)
-        return "cut short: the header counts more records than the file holds";
+    if (slots < used) return "cut short: the header counts more records than the file holds";
     return NULL;
 }
 
@@ -275,6 +278,14 @@ void history_reader_rewind(struct history_reader *reader) {
     reader->cursor = 0;
 }
 
+/* One chunk of a text as history_text writes it: `used` bytes, and zeros behind the last. */
+static bool is_chunk(const struct history_record *record, size_t used) {
+    const char *payload = (const char *)record + (HISTORY_RECORD_SIZE - HISTORY_TEXT_CHUNK);
+    if (record->kind != HISTORY_TEXT_MORE || record->outcome || record->object || record->flags) return false;
+    while (used < HISTORY_TEXT_CHUNK && payload[used] == 0) used++;
+    return used >= HISTORY_TEXT_CHUNK;
+}
+
 const char *history_reader_text(struct history_reader *reader, uint32_t index, size_t *length) {
     struct history_record record;
     uint64_t count = history_reader_count(reader);
@@ -287,7 +298,7 @@ const char *history_reader_text(struct history_reader *reader, uint32_t index, s
     reader->text = text;
     for (size_t chunk = 0; chunk < chunks; chunk++) {
         if (slot_read(reader, index + 1 + chunk, &record) != HISTORY_RECORD) return NULL;
-        if (record.kind != HISTORY_TEXT_MORE) return NULL;
+        if (!is_chunk(&record, bytes - chunk * HISTORY_TEXT_CHUNK)) return NULL;
         memcpy(text + chunk * HISTORY_TEXT_CHUNK, &record.actor, HISTORY_TEXT_CHUNK);
     }
     text[bytes] = '\0';
@@ -308,19 +319,31 @@ void history_reader_close(struct history_reader *reader) {
     free(reader);
 }
 
+static bool write_all(int fd, const void *from, size_t left) {
+    const char *bytes = from;
+    while (left > 0) {
+        ssize_t written = write(fd, bytes, left);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return false;
+        bytes += written, left -= (size_t)written;
+    }
+    return true;
+}
+
 bool history_save(const char *from, const char *to, struct history_error *error) {
     struct history_reader *reader = history_reader_open(from, error);
     if (!reader) return false;
-    size_t left = HISTORY_HEADER_SIZE + history_reader_count(reader) * HISTORY_RECORD_SIZE;
-    const char *bytes = (const char *)reader->header;
+    /* One look at the counter decides: a writer that is still at work must not make the copy look cut short. */
+    union {
+        char page[HISTORY_HEADER_SIZE];
+        struct header header;
+    } copy;
+    memcpy(copy.page, reader->header, sizeof copy.page);
+    uint64_t count = atomic_load_explicit(&copy.header.next, memory_order_relaxed);
+    if (count > reader->slots) count = reader->slots;
     int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    bool good = fd >= 0;
-    while (good && left) {
-        ssize_t written = write(fd, bytes, left);
-        if (written < 0 && errno == EINTR) continue;
-        good = written > 0;
-        if (good) bytes += written, left -= (size_t)written;
-    }
+    bool good = fd >= 0 && write_all(fd, copy.page, sizeof copy.page) &&
+                write_all(fd, reader->records, count * HISTORY_RECORD_SIZE);
     int reason = errno;
     if (fd >= 0 && close(fd) < 0 && good) good = false, reason = errno;
     if (!good && fd >= 0) unlink(to);

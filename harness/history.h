@@ -32,10 +32,10 @@ enum history_time {
  * of the file format: append, never renumber. See docs/history.md for the meaning of each field per kind. */
 enum history_kind {
     HISTORY_NONE = 0,
-    HISTORY_TEXT = 1,        /* a name or note: value = length in bytes, the bytes follow in HISTORY_TEXT_MORE */
-    HISTORY_TEXT_MORE = 2,   /* 56 payload bytes in place of every field after the first eight bytes */
-    HISTORY_PARAMETER = 3,   /* name = text of the key, value = number or index of a text (flag TEXT) */
-    HISTORY_LOCK_OPEN = 4,   /* name = resource, value = lease in ms (0: none), extra = traits, token = permits */
+    HISTORY_TEXT = 1,           /* a name or note: value = length in bytes, the bytes follow in HISTORY_TEXT_MORE */
+    HISTORY_TEXT_MORE = 2,      /* 56 payload bytes in place of every field after the first eight bytes */
+    HISTORY_PARAMETER = 3,      /* name = text of the key, value = number or index of a text (flag TEXT) */
+    HISTORY_LOCK_OPEN = 4,      /* name = resource, value = lease in ms (0: none), extra = traits, token = permits */
     HISTORY_ACQUIRE_INVOKE = 5, /* value = wait in ms, -1: for ever */
     HISTORY_ACQUIRE_RETURN = 6, /* token; value = stamp until which the client itself believes, 0: until release */
     HISTORY_RENEW_INVOKE = 7,
@@ -43,18 +43,18 @@ enum history_kind {
     HISTORY_RELEASE_INVOKE = 9,
     HISTORY_RELEASE_RETURN = 10,
     HISTORY_READ_INVOKE = 11,
-    HISTORY_READ_RETURN = 12,   /* value read, extra = version read */
-    HISTORY_WRITE_INVOKE = 13,  /* value, extra = version it is based on, -1: blind */
-    HISTORY_WRITE_RETURN = 14,  /* value, extra = version after it */
-    HISTORY_STORE_READ = 15,    /* by the store: name = client, value, extra = version */
-    HISTORY_STORE_WRITE = 16,   /* by the store: name = client, value, extra = version it is based on, -1: blind */
-    HISTORY_FAULT_INJECT = 17,  /* by the driver: name = fault, value = index of the target's name */
-    HISTORY_FAULT_PROVE = 18,   /* outcome OK: the fault was seen to be in effect */
+    HISTORY_READ_RETURN = 12,  /* value read, extra = version read */
+    HISTORY_WRITE_INVOKE = 13, /* value, extra = version it is based on, -1: blind */
+    HISTORY_WRITE_RETURN = 14, /* value, extra = version after it */
+    HISTORY_STORE_READ = 15,   /* by the store: name = client, value, extra = version */
+    HISTORY_STORE_WRITE = 16,  /* by the store: name = client, value, extra = version it is based on, -1: blind */
+    HISTORY_FAULT_INJECT = 17, /* by the driver: name = fault, value = index of the target's name */
+    HISTORY_FAULT_PROVE = 18,  /* outcome OK: the fault was seen to be in effect */
     HISTORY_FAULT_HEAL = 19,
-    HISTORY_CHECKPOINT = 20,    /* a client was held here: name = checkpoint */
-    HISTORY_CLOCK = 21,         /* the trial's clock now stands at value (ns); OK: read back from every server */
-    HISTORY_ACTOR_EXIT = 22,    /* by the driver: name = actor that is gone, value = wait status */
-    HISTORY_NOTE = 23,          /* name = text */
+    HISTORY_CHECKPOINT = 20, /* a client was held here: name = checkpoint */
+    HISTORY_CLOCK = 21,      /* the trial's clock now stands at value (ns); OK: read back from every server */
+    HISTORY_ACTOR_EXIT = 22, /* by the driver: name = actor that is gone, value = wait status */
+    HISTORY_NOTE = 23,       /* name = text */
     HISTORY_KIND_COUNT
 };
 
@@ -145,7 +145,7 @@ struct history_reader;
 
 /* Opens for reading. Refuses what is not a history, what another version wrote and what was cut short. */
 struct history_reader *history_reader_open(const char *path, struct history_error *error);
-/* The same over memory that stays the caller's, for tests and fuzzers. */
+/* The same over memory that stays the caller's, aligned as malloc aligns. */
 struct history_reader *history_reader_memory(const void *bytes, size_t length, struct history_error *error);
 /* The next slot in order. With `follow`, an unpublished slot is HISTORY_WAIT until the history has ended. After
  * HISTORY_DAMAGED, history_reader_index tells where. */

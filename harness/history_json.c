@@ -78,8 +78,9 @@ static json_t *record_line(const struct writer *writer, uint64_t index, const st
     json_object_set_new(line, "index", json_integer((json_int_t)index));
     json_object_set_new(line, "kind", kind ? json_string(kind) : json_integer(record->kind));
     if (record->outcome)
-        json_object_set_new(line, "outcome", record->outcome <= OUTCOME_REFUSED ? json_string(OUTCOMES[record->outcome])
-                                                                                : json_integer(record->outcome));
+        json_object_set_new(line, "outcome",
+                            record->outcome <= OUTCOME_REFUSED ? json_string(OUTCOMES[record->outcome])
+                                                               : json_integer(record->outcome));
     if (record->object)
         json_object_set_new(line, "object", object ? json_string(object) : json_integer(record->object));
     set_number(line, "flags", record->flags);
@@ -103,11 +104,10 @@ static bool write_header(const struct writer *writer) {
 
 static bool write_record(const struct writer *writer, uint64_t index, const struct history_record *record,
                          size_t *covered) {
-    json_t *line = record_line(writer, index, record);
+    const struct history_record head = {
+        .kind = record->kind, .outcome = record->outcome, .object = record->object, .flags = record->flags};
+    json_t *line = record_line(writer, index, record->kind == HISTORY_TEXT_MORE ? &head : record);
     if (record->kind == HISTORY_TEXT_MORE) {
-        json_object_clear(line);
-        json_object_set_new(line, "index", json_integer((json_int_t)index));
-        json_object_set_new(line, "kind", json_string("text-more"));
         set_hex(line, &record->actor, HISTORY_TEXT_CHUNK);
     } else if (record->kind == HISTORY_TEXT) {
         *covered = set_text(writer, line, (uint32_t)index, record->value);
@@ -159,8 +159,7 @@ static struct history_record *image_slot(struct image *image) {
         image->bytes = realloc(image->bytes, HISTORY_HEADER_SIZE + image->room * HISTORY_RECORD_SIZE);
         if (!image->bytes) abort();
     }
-    struct history_record *slot =
-        (struct history_record *)(image->bytes + HISTORY_HEADER_SIZE) + image->count++;
+    struct history_record *slot = (struct history_record *)(image->bytes + HISTORY_HEADER_SIZE) + image->count++;
     memset(slot, 0, sizeof *slot);
     return slot;
 }
@@ -214,6 +213,8 @@ static const char *outcome_word(unsigned outcome) {
 static bool get_name(struct image *image, json_t *line, json_t *value, const char *key, uint32_t *out) {
     int64_t number = 0;
     if (json_is_string(value)) {
+        if (strlen(json_string_value(value)) != json_string_length(value)) return wrong(image, "a zero byte in", key);
+        if (json_string_length(value) > HISTORY_TEXT_MAX) return wrong(image, "too long:", key);
         json_t *known = json_object_get(image->names, json_string_value(value));
         if (known) return *out = (uint32_t)json_integer_value(known), true;
         if (json_object_get(line, "index")) return wrong(image, "no text defines the name in", key);
@@ -238,7 +239,7 @@ static bool get_field(struct image *image, json_t *line, const char *key, json_t
     if (!strcmp(key, "wall_ns")) return get_number(image, value, key, INT64_MIN, INT64_MAX, &record->wall_ns);
     if (!strcmp(key, "token")) return get_number(image, value, key, INT64_MIN, INT64_MAX, &record->token);
     if (!strcmp(key, "value")) return get_number(image, value, key, INT64_MIN, INT64_MAX, &record->value);
-    if (!strcmp(key, "length")) return get_number(image, value, key, 0, INT64_MAX, &record->value);
+    if (!strcmp(key, "length")) return get_number(image, value, key, INT64_MIN, INT64_MAX, &record->value);
     if (!strcmp(key, "extra")) return get_number(image, value, key, INT64_MIN, INT64_MAX, &record->extra);
     if (!strcmp(key, "index") || !strcmp(key, "text") || !strcmp(key, "hex")) return true; /* seen to elsewhere */
     bool flags = !strcmp(key, "flags"), op = !strcmp(key, "op"), grant = !strcmp(key, "grant");
@@ -254,7 +255,8 @@ static bool get_field(struct image *image, json_t *line, const char *key, json_t
 static bool get_hex(struct image *image, json_t *value, char **bytes, size_t *length) {
     const char *hex = json_is_string(value) ? json_string_value(value) : "x";
     *length = strlen(hex) / 2;
-    if (strlen(hex) % 2 || strspn(hex, "0123456789abcdef") != strlen(hex)) return wrong(image, "not hex digits:", "hex");
+    if (strlen(hex) % 2 || strspn(hex, "0123456789abcdef") != strlen(hex))
+        return wrong(image, "not hex digits:", "hex");
     *bytes = malloc(*length + 1);
     if (!*bytes) abort();
     for (size_t each = 0; each < *length; each++) {
@@ -264,23 +266,30 @@ static bool get_hex(struct image *image, json_t *value, char **bytes, size_t *le
     return true;
 }
 
+/* Nothing is said where a text's bytes go. */
+static bool is_bare(const struct history_record *record) {
+    return !record->actor && !record->name && !record->mono_ns && !record->wall_ns && !record->op && !record->grant &&
+           !record->token && !record->value && !record->extra;
+}
+
 static bool add_text(struct image *image, json_t *line, const struct history_record *record) {
     json_t *text = json_object_get(line, "text"), *hex = json_object_get(line, "hex");
     char *bytes = NULL;
     size_t length = 0;
     if (text && !json_is_string(text)) return wrong(image, "not a string:", "text");
     if (text && json_string_length(text) > HISTORY_TEXT_MAX) return wrong(image, "too long:", "text");
+    if (hex && json_string_length(hex) > 2 * HISTORY_TEXT_MAX) return wrong(image, "too long:", "hex");
     if (hex && !get_hex(image, hex, &bytes, &length)) return false;
     if (record->kind == HISTORY_TEXT_MORE) {
-        struct history_record more = {.kind = HISTORY_TEXT_MORE};
-        bool fits = bytes && length == HISTORY_TEXT_CHUNK;
+        struct history_record more = *record;
+        bool fits = bytes && length == HISTORY_TEXT_CHUNK && is_bare(record);
         if (fits) memcpy(&more.actor, bytes, length), image_add(image, &more);
         free(bytes);
-        return fits || wrong(image, "text-more needs 56 bytes of", "hex");
+        return fits || wrong(image, "text-more has 56 bytes and nothing else in", "hex");
     }
     if (!text && !hex) return image_add(image, record), true; /* its chunks follow one by one */
-    uint32_t index = image_text(image, record, text ? json_string_value(text) : bytes,
-                                text ? json_string_length(text) : length);
+    uint32_t index =
+        image_text(image, record, text ? json_string_value(text) : bytes, text ? json_string_length(text) : length);
     if (text && strlen(json_string_value(text)) == json_string_length(text) &&
         !json_object_get(image->names, json_string_value(text)))
         json_object_set_new(image->names, json_string_value(text), json_integer(index));
@@ -293,14 +302,18 @@ static bool add_line(struct image *image, json_t *line) {
     const char *key, *kind = json_string_value(json_object_get(line, "kind"));
     json_t *value, *index = json_object_get(line, "index");
     if (!json_is_object(line)) return wrong(image, "not a JSON object", NULL);
+    if (index && !json_is_integer(index)) return wrong(image, "not a whole number:", "index");
     if (index && json_integer_value(index) != (json_int_t)image->count)
         return fail(image->error, "line %zu: index %lld where %llu comes next", image->line,
                     (long long)json_integer_value(index), (unsigned long long)image->count);
-    if (kind && strcmp(kind, "torn") == 0) return image_slot(image), true;
+    if (kind && strcmp(kind, "torn") == 0) {
+        if (json_object_size(line) > (index ? 2 : 1)) return wrong(image, "nothing is known of a record that is", kind);
+        return image_slot(image), true;
+    }
     json_object_foreach(line, key, value) {
         if (!get_field(image, line, key, value, &record)) return false;
     }
-    if (!record.kind) return wrong(image, "a record needs a", "kind");
+    if (!json_object_get(line, "kind")) return wrong(image, "a record needs a", "kind");
     if (record.kind == HISTORY_TEXT || record.kind == HISTORY_TEXT_MORE) return add_text(image, line, &record);
     return image_add(image, &record), true;
 }
@@ -310,14 +323,14 @@ static bool read_header(struct image *image, json_t *line, struct history_settin
     const char *who = NULL, *time = "virtual";
     json_int_t version = 0, seed = 0;
     json_error_t why;
-    if (json_unpack_ex(line, &why, JSON_STRICT, "{s:s,s:I,s?s,s?I}", "history", &who, "version", &version, "time", &time,
-                       "seed", &seed) != 0)
+    if (json_unpack_ex(line, &why, JSON_STRICT, "{s:s,s:I,s?s,s?I}", "history", &who, "version", &version, "time",
+                       &time, "seed", &seed) != 0)
         return fail(image->error, "line 1: not a history's first line: %.150s", why.text);
     if (strcmp(who, "lockstorm") != 0 || version != HISTORY_VERSION)
         return wrong(image, "a history of another tool or version", NULL);
     if (strcmp(time, "virtual") != 0 && strcmp(time, "real") != 0) return wrong(image, "virtual or real:", "time");
-    *settings = (struct history_settings){
-        .time = strcmp(time, "real") == 0 ? HISTORY_TIME_REAL : HISTORY_TIME_VIRTUAL, .seed = (uint64_t)seed};
+    *settings = (struct history_settings){.time = strcmp(time, "real") == 0 ? HISTORY_TIME_REAL : HISTORY_TIME_VIRTUAL,
+                                          .seed = (uint64_t)seed};
     return true;
 }
 

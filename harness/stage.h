@@ -33,7 +33,7 @@ enum strand_state {
 /* What a driver can ask of a client's worker. */
 enum step_kind {
     STEP_NONE = 0,
-    STEP_ACQUIRE = 1,  /* wait_ms */
+    STEP_ACQUIRE = 1, /* wait_ms */
     STEP_RELEASE = 2,
     STEP_RENEW = 3,
     STEP_READ = 4,     /* object */
@@ -46,13 +46,13 @@ enum step_kind {
 
 struct step {
     uint32_t kind;
-    uint32_t object;       /* enum history_object */
-    int64_t wait_ms;       /* for the lock; -1: for ever */
-    int64_t value;         /* to write; in a workload, what each turn adds */
-    int64_t work_ms;       /* in the critical section, between read and write */
-    int64_t think_ms;      /* mean pause between critical sections, drawn from [0, 2 * think_ms] */
-    int64_t duration_ms;   /* workload: stop starting new turns after this; 0: no limit */
-    int64_t turns;         /* workload: stop after this many; 0: no limit */
+    uint32_t object;     /* enum history_object */
+    int64_t wait_ms;     /* for the lock; -1: for ever */
+    int64_t value;       /* to write; in a workload, what each turn adds */
+    int64_t work_ms;     /* in the critical section, between read and write */
+    int64_t think_ms;    /* mean pause between critical sections, drawn from [0, 2 * think_ms] */
+    int64_t duration_ms; /* workload: stop starting new turns after this; 0: no limit */
+    int64_t turns;       /* workload: stop after this many; 0: no limit */
 };
 
 struct step_result {
@@ -80,10 +80,10 @@ struct strand_place {
 
 struct stage {
     uint32_t version;
-    uint32_t time;             /* enum history_time */
+    uint32_t time; /* enum history_time */
     uint64_t seed;
-    int64_t wall_epoch_ns;     /* virtual time: the wall clock when the trial's clock stood at 0 */
-    _Atomic int64_t mono_ns;   /* virtual time: the trial's clock */
+    int64_t wall_epoch_ns;   /* virtual time: the wall clock when the trial's clock stood at 0 */
+    _Atomic int64_t mono_ns; /* virtual time: the trial's clock */
     struct strand_place strands[STAGE_STRANDS];
 };
 

@@ -108,8 +108,7 @@ static bool member_insert(struct store *store, int64_t member) {
         store->members = realloc(store->members, store->member_room * sizeof *store->members);
         if (!store->members) abort();
     }
-    memmove(&store->members[place + 1], &store->members[place],
-            (store->member_count - place) * sizeof *store->members);
+    memmove(&store->members[place + 1], &store->members[place], (store->member_count - place) * sizeof *store->members);
     store->members[place] = member;
     store->member_count++;
     return true;
@@ -141,17 +140,18 @@ static void serve_access(struct connection *connection, const struct access *acc
     int64_t before = store->version[access->object];
     int64_t value = refused ? 0 : apply(store, access);
     int64_t based_on = access->atomic ? before : access->based_on;
-    actor_append(&store->actor, (struct history_record){
-        .kind = access->write ? HISTORY_STORE_WRITE : HISTORY_STORE_READ,
-        .outcome = refused ? OUTCOME_REFUSED : OUTCOME_OK,
-        .object = (uint8_t)access->object,
-        .flags = (uint8_t)((access->atomic ? HISTORY_FLAG_ATOMIC : 0) | (refused ? HISTORY_FLAG_FENCED : 0)),
-        .name = access->actor ? (uint32_t)access->actor : store->stranger,
-        .op = (uint32_t)access->op,
-        .grant = (uint32_t)access->grant,
-        .token = access->token,
-        .value = access->write ? access->value : value,
-        .extra = access->write ? based_on : before});
+    actor_append(&store->actor,
+                 (struct history_record){.kind = access->write ? HISTORY_STORE_WRITE : HISTORY_STORE_READ,
+                                         .outcome = refused ? OUTCOME_REFUSED : OUTCOME_OK,
+                                         .object = (uint8_t)access->object,
+                                         .flags = (uint8_t)((access->atomic ? HISTORY_FLAG_ATOMIC : 0) |
+                                                            (refused ? HISTORY_FLAG_FENCED : 0)),
+                                         .name = access->actor ? (uint32_t)access->actor : store->stranger,
+                                         .op = (uint32_t)access->op,
+                                         .grant = (uint32_t)access->grant,
+                                         .token = access->token,
+                                         .value = access->write ? access->value : value,
+                                         .extra = access->write ? based_on : before});
     if (refused && strcmp(refused, "FENCED") == 0) {
         answer(connection, "-FENCED token %lld is older than %lld, the newest seen\r\n", (long long)access->token,
                (long long)store->newest_token);
@@ -220,8 +220,9 @@ static void serve(struct connection *connection, redisReply **words, size_t coun
     struct access access;
     if (word_is(words[0], "GET") || word_is(words[0], "SET") || word_is(words[0], "ADD")) {
         if (parse_access(words, count, &access)) serve_access(connection, &access);
-        else answer(connection, "-ERR usage: GET|SET|ADD register|counter|set [value] [TOKEN t] [VERSION v] "
-                                "[ACTOR a] [OP n] [GRANT g], numbers only\r\n");
+        else
+            answer(connection, "-ERR usage: GET|SET|ADD register|counter|set [value] [TOKEN t] [VERSION v] "
+                               "[ACTOR a] [OP n] [GRANT g], numbers only\r\n");
     } else if (word_is(words[0], "MEMBERS")) {
         serve_members(connection);
     } else if (word_is(words[0], "MODE")) {
@@ -329,10 +330,11 @@ struct arguments {
 };
 
 static bool parse(int argc, char **argv, struct arguments *arguments) {
-    const struct option options[] = {{"history", required_argument, NULL, 'h'}, {"stage", required_argument, NULL, 's'},
-                                     {"socket", required_argument, NULL, 'S'},  {"mode", required_argument, NULL, 'm'},
-                                     {"actor", required_argument, NULL, 'a'},   {"stranger", required_argument, NULL, 'x'},
-                                     {"counter", required_argument, NULL, 'c'}, {0}};
+    const struct option options[] = {
+        {"history", required_argument, NULL, 'h'}, {"stage", required_argument, NULL, 's'},
+        {"socket", required_argument, NULL, 'S'},  {"mode", required_argument, NULL, 'm'},
+        {"actor", required_argument, NULL, 'a'},   {"stranger", required_argument, NULL, 'x'},
+        {"counter", required_argument, NULL, 'c'}, {0}};
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (option) {
         case 'h': arguments->history = optarg; break;

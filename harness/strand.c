@@ -23,13 +23,19 @@ static void give_back(struct strand *strand, enum strand_state state) {
     ring(strand->yield_fd);
 }
 
-/* The driver's end of the world is ours: without it nobody gives turns. PR_SET_PDEATHSIG normally ends us first. */
-static void await_turn(struct strand *strand) {
+/* Waits for a ring of turn_fd. The driver's end of the world is ours: without it nobody gives turns. PR_SET_PDEATHSIG
+ * normally ends us first. */
+static void await_ring(struct strand *strand) {
     uint64_t count;
     ssize_t got;
     while ((got = read(strand->turn_fd, &count, sizeof count)) < 0 && errno == EINTR) continue;
     if (got != sizeof count) abort();
-    atomic_store_explicit(&strand->place->state, STRAND_RUNNING, memory_order_release);
+}
+
+/* Whose turn it is says the state, not the ring: in real time that may be a strand_wake that came too late. */
+static void await_turn(struct strand *strand) {
+    do await_ring(strand);
+    while (atomic_load_explicit(&strand->place->state, memory_order_acquire) != STRAND_RUNNING);
 }
 
 void strand_park(struct strand *strand, enum strand_state state) {
@@ -46,7 +52,9 @@ static void sleep_real(struct strand *strand, int64_t deadline_ns) {
     int64_t left_ns;
     while ((left_ns = deadline_ns - clock_real_mono_ns()) > 0) {
         struct timespec left = {.tv_sec = left_ns / CLOCK_NS_PER_S, .tv_nsec = left_ns % CLOCK_NS_PER_S};
-        if (ppoll(&(struct pollfd){.fd = strand->turn_fd, .events = POLLIN}, 1, &left, NULL) > 0) return;
+        if (ppoll(&(struct pollfd){.fd = strand->turn_fd, .events = POLLIN}, 1, &left, NULL) <= 0) continue;
+        await_ring(strand);
+        return;
     }
 }
 
@@ -83,11 +91,14 @@ void strand_end(struct strand *second, struct strand *first) {
     give_back(second, STRAND_GONE);
 }
 
+bool strand_has_ended(const struct strand *second) {
+    return atomic_load_explicit(&second->place->state, memory_order_acquire) == STRAND_GONE;
+}
+
 /* The caller joins the thread afterwards, which in real time is all the waiting there is to do. */
 void strand_await_end(struct strand *first, struct strand *second) {
     strand_wake(second);
-    while (is_virtual(first) && atomic_load_explicit(&second->place->state, memory_order_acquire) != STRAND_GONE)
-        strand_sleep_until(first, INT64_MAX);
+    while (is_virtual(first) && !strand_has_ended(second)) strand_sleep_until(first, INT64_MAX);
 }
 
 /* Whether one of `fds` is readable within timeout_ms of real time. */
@@ -107,8 +118,7 @@ static bool wait_without_turn(struct strand *strand, int fd, int64_t deadline_ns
     atomic_store_explicit(&strand->place->deadline_ns, deadline_ns, memory_order_relaxed);
     give_back(strand, STRAND_WAITING);
     for (;;) {
-        uint64_t count;
-        while (read(strand->turn_fd, &count, sizeof count) < 0 && errno == EINTR) continue;
+        await_ring(strand);
         bool here = readable(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 0);
         if (atomic_load_explicit(&strand->place->state, memory_order_acquire) != STRAND_PROBING) return here;
         give_back(strand, here ? STRAND_READY : STRAND_WAITING);
@@ -131,8 +141,9 @@ bool strand_checkpoint(struct strand *strand, const char *name) {
     struct strand_place *place = strand->place;
     uint32_t countdown = atomic_load_explicit(&place->armed_countdown, memory_order_acquire);
     if (countdown == 0 || strncmp(place->armed_at, name, sizeof place->armed_at) != 0) return false;
-    atomic_store_explicit(&place->armed_countdown, countdown - 1, memory_order_relaxed);
-    if (countdown > 1) return false;
+    /* In real time the driver may arm anew in this moment: then its number stands. */
+    if (!atomic_compare_exchange_strong(&place->armed_countdown, &countdown, countdown - 1) || countdown > 1)
+        return false;
     strncpy(place->held_at, name, sizeof place->held_at - 1);
     strand_park(strand, STRAND_HELD);
     return true;

@@ -19,7 +19,8 @@ void strand_enter(struct strand *strand);
  * that is when the driver says so. */
 void strand_park(struct strand *strand, enum strand_state state);
 
-/* Sleeps until the trial's clock reaches deadline_ns, or another strand calls strand_wake. */
+/* Sleeps until the trial's clock reaches deadline_ns, or another strand calls strand_wake. In real time a wake-up that
+ * came after the last sleep ends this one: look at the clock. */
 void strand_sleep_until(struct strand *strand, int64_t deadline_ns);
 void strand_wake(struct strand *sleeper);
 
@@ -29,6 +30,7 @@ void strand_announce(struct strand *second);
 void strand_begin(struct strand *second);
 void strand_end(struct strand *second, struct strand *first);
 void strand_await_end(struct strand *first, struct strand *second);
+bool strand_has_ended(const struct strand *second);
 
 /* Waits until `fd` is readable: true; or until the trial's clock passes deadline_ns: false. With `may_block` the other
  * side is allowed to let us wait (a blocking pop, a subscription): others run and the clock moves meanwhile. Without,

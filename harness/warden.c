@@ -5,8 +5,8 @@
  * libfaketime leaves behind when a process is killed, and removes DIRECTORY. It stands in a session of its own, so no
  * Ctrl-C reaches it. Processes are held by pidfd: a number that was given out again is never hit.
  *
- * While it lives it locks DIRECTORY/.warden. A sibling directory whose lock nobody holds belongs to a trial whose warden
- * was killed too (a whole process group, a machine that was switched off): it is removed at the start.
+ * While it lives it locks DIRECTORY/.warden. A sibling directory whose lock nobody holds belongs to a trial whose
+ * warden was killed too (a whole process group, a machine that was switched off): it is removed at the start.
  *
  * Prints "ready" once DIRECTORY is in its care. */
 #include <dirent.h>

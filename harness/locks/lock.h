@@ -13,10 +13,10 @@ enum lock_waiting { LOCK_WAITS_NOT = 0, LOCK_WAITS_POLLING, LOCK_WAITS_PUSH, LOC
 
 /* What a pattern offers by design. The bits are part of the history format (HISTORY_LOCK_OPEN). */
 enum lock_trait {
-    LOCK_TRAIT_LEASE = 1,      /* the lock frees itself when its lease runs out */
-    LOCK_TRAIT_TOKEN = 2,      /* a grant carries a fencing token */
-    LOCK_TRAIT_REENTRANT = 4,  /* the holder may acquire again */
-    LOCK_TRAIT_FAIR = 8,       /* grants come in the order of the requests */
+    LOCK_TRAIT_LEASE = 1,     /* the lock frees itself when its lease runs out */
+    LOCK_TRAIT_TOKEN = 2,     /* a grant carries a fencing token */
+    LOCK_TRAIT_REENTRANT = 4, /* the holder may acquire again */
+    LOCK_TRAIT_FAIR = 8,      /* grants come in the order of the requests */
 };
 
 enum { LOCK_CAPACITY_ASKED = -1 };
@@ -24,7 +24,7 @@ enum { LOCK_CAPACITY_ASKED = -1 };
 /* The answer to an acquire. Zero is unknown. */
 struct lock_grant {
     enum outcome outcome;
-    int64_t token;         /* fencing token, 0: none */
+    int64_t token;          /* fencing token, 0: none */
     int64_t valid_until_ns; /* env_mono_ns at which the lock itself stops believing, 0: it believes until release */
 };
 
@@ -42,12 +42,12 @@ struct lock {
 };
 
 struct lock_type {
-    const char *name;    /* as on the command line */
-    const char *summary; /* one line */
+    const char *name;        /* as on the command line */
+    const char *summary;     /* one line */
     const char *explanation; /* how it works, what it promises, what it costs, where it breaks */
-    const char *source;  /* article, section, library and version */
-    unsigned traits;     /* of enum lock_trait */
-    int capacity;        /* holders at once: 1, or LOCK_CAPACITY_ASKED: as many permits as asked for */
+    const char *source;      /* article, section, library and version */
+    unsigned traits;         /* of enum lock_trait */
+    int capacity;            /* holders at once: 1, or LOCK_CAPACITY_ASKED: as many permits as asked for */
     enum lock_waiting waits;
     size_t state_size;
     /* All but acquire may be NULL: nothing to do. wait_ms: 0 try once, -1 as long as the pattern itself waits. An

@@ -34,10 +34,9 @@ static enum outcome open(struct lock *lock) {
 static struct lock_grant attempt(struct lock *lock) {
     struct set_nx_px_fenced *self = lock->state;
     set_nx_px_new_owner(lock);
-    const struct env_reply *reply =
-        script_run(lock->env, 0, &self->acquire, "2 %b %b %s %lld", lock->options.resource,
-                   lock->options.resource_length, self->counter, self->counter_length, self->base.owner,
-                   (long long)lock->options.lease_ms);
+    const struct env_reply *reply = script_run(lock->env, 0, &self->acquire, "2 %b %b %s %lld", lock->options.resource,
+                                               lock->options.resource_length, self->counter, self->counter_length,
+                                               self->base.owner, (long long)lock->options.lease_ms);
     env_checkpoint(lock->env, "after-acquire-reply");
     if (reply->kind == ENV_REPLY_INTEGER) return (struct lock_grant){.outcome = OUTCOME_OK, .token = reply->integer};
     return (struct lock_grant){.outcome = reply->kind == ENV_REPLY_NIL ? OUTCOME_REFUSED : OUTCOME_UNKNOWN};

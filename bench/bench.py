@@ -1,0 +1,220 @@
+"""`make bench`: what a record, a check, a trial and the demonstration cost on this machine, beside what was promised.
+
+Every number is the median of several runs, and stands beside a reference that was measured in the same run, because
+machines differ and this one may be busy. Writes build/bench.json.
+"""
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from harness.driver import paths
+from harness.driver.play import Wish, play
+
+LEASE_S = 30.0
+WIDTH = 130
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to measure."""
+
+    runs: int
+    append_records: int
+    check_records: int
+    trials: int
+    demos: int
+
+
+FULL = Effort(runs=5, append_records=4_000_000, check_records=10_000_000, trials=20, demos=5)
+QUICK = Effort(runs=2, append_records=100_000, check_records=200_000, trials=2, demos=1)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement. `target`: what was promised, in the same unit; at least that, or at most if `less_is_better`."""
+
+    name: str
+    value: float
+    unit: str
+    remark: str
+    target: float | None = None
+    less_is_better: bool = False
+
+    @property
+    def met(self) -> bool | None:
+        if self.target is None:
+            return None
+        return self.value <= self.target if self.less_is_better else self.value >= self.target
+
+
+def bench_program(name: str) -> str:
+    """A program that make built for this."""
+    return str(paths.build() / "bench" / name)
+
+
+def median_s(runs: int, action: Callable[[], object]) -> float:
+    """The median wall time of an action."""
+    took = []
+    for _ in range(runs):
+        began = time.perf_counter()
+        action()
+        took.append(time.perf_counter() - began)
+    return statistics.median(took)
+
+
+def run_quietly(*command: str, status: tuple[int, ...] = (0,)) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, cwd=paths.ROOT)
+    if done.returncode not in status:
+        raise click.ClickException(f"{Path(command[0]).name} ended with status {done.returncode}: {done.stderr}")
+
+
+def measure_append(effort: Effort, directory: str) -> list[Row]:
+    """A record with both stamps, in real time: what every actor pays."""
+    command = [bench_program("history_append"), directory, str(effort.append_records)]
+    runs = [json.loads(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(effort.runs)]
+    ns = {key: statistics.median(run[key] for run in runs) for key in runs[0]}
+
+    def row(name: str, key: str, target: float | None = None) -> Row:
+        return Row(
+            name, 1000 / ns[key], "M records/s", f"{ns[key]:.1f} ns, {ns[key] / ns['clocks']:.2f} x clocks", target
+        )
+
+    return [
+        Row("two clock readings (reference)", ns["clocks"], "ns", "monotonic and wall"),
+        row("append, pages prefaulted", "prefaulted", 10),
+        row("append, cold pages", "cold"),
+        row("append, two processes at once", "two_processes"),
+    ]
+
+
+def measure_check(effort: Effort, directory: str) -> list[Row]:
+    """All checkers over one history that is in memory, against adding up its words."""
+    history = Path(directory) / "history"
+    run_quietly(bench_program("make_history"), str(history), str(effort.check_records))
+    run_quietly(bench_program("scan"), str(history))  # the first look maps it
+    scan_s = median_s(effort.runs, lambda: run_quietly(bench_program("scan"), str(history)))
+    check_s = median_s(effort.runs, lambda: run_quietly(paths.program("check"), str(history)))
+    million = effort.check_records / 1e6
+    history.unlink()
+    return [
+        Row(
+            "scan of a history (reference)",
+            million / scan_s,
+            "M records/s",
+            f"{scan_s * 1000:.0f} ms, its words added up",
+        ),
+        Row(
+            "check of a history",
+            million / check_s,
+            "M records/s",
+            f"{million:g} million in {check_s * 1000:.0f} ms, {check_s / scan_s:.1f} x scan",
+            10,
+        ),
+    ]
+
+
+def measure_trials(effort: Effort) -> list[Row]:
+    """gc-pause in virtual time: a lease of 30 s runs out."""
+    phases: list[dict[str, float]] = []
+    for seed in range(1, effort.trials + 1):
+        result = play(Wish("gc-pause", "set-nx-px", seed=seed))
+        if result["exit"] == 3:
+            raise click.ClickException(result["sentence"])
+        phases.append(result["elapsed_ms"])
+    scenario_ms = statistics.median(phase["scenario"] for phase in phases)
+    whole_ms = statistics.median(sum(phase.values()) for phase in phases)
+    return [
+        Row("gc-pause, the scenario", LEASE_S * 1000 / scenario_ms, "x lease", f"{scenario_ms:.1f} ms", 100),
+        Row(
+            "gc-pause, servers and verdict too",
+            LEASE_S * 1000 / whole_ms,
+            "x lease",
+            f"{whole_ms:.0f} ms, redis-server started",
+            100,
+        ),
+    ]
+
+
+def measure_demo(effort: Effort) -> list[Row]:
+    demo_s = median_s(effort.demos, lambda: run_quietly("./lockstorm", "demo"))
+    return [Row("./lockstorm demo", demo_s, "s", "the whole command", 10, less_is_better=True)]
+
+
+def machine() -> dict[str, str | int]:
+    """What the numbers were measured on."""
+    model = next(
+        (line.split(":", 1)[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
+        platform.machine(),
+    )
+    return {
+        "cpu": model,
+        "cores": os.cpu_count() or 0,
+        "kernel": platform.release(),
+        "compiler": _first_line(os.environ.get("CC", "gcc"), "--version"),
+        "redis": _first_line(paths.redis_server(), "--version").split(" sha=")[0],
+        "commit": _first_line("git", "describe", "--always", "--dirty"),
+    }
+
+
+def _lines(path: str) -> list[str]:
+    return Path(path).read_text().splitlines() if Path(path).exists() else []
+
+
+def _first_line(*command: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, cwd=paths.ROOT)
+    except OSError:
+        return "unknown"
+    return (done.stdout.splitlines() or ["unknown"])[0]
+
+
+def show(rows: list[Row], about: dict[str, str | int]) -> None:
+    table = Table(title=f"{about['cpu']}, {about['cores']} cores, Linux {about['kernel']}, {about['redis']}")
+    for heading in ("", "measured", "promised", "", "remark"):
+        table.add_column(heading, justify="right" if heading in ("measured", "promised") else "left")
+    for row in rows:
+        sign = "<" if row.less_is_better else ">="
+        promised = "" if row.target is None else f"{sign} {row.target:g} {row.unit}"
+        word = {None: "", True: "[green]met[/green]", False: "[red]missed[/red]"}[row.met]
+        table.add_row(row.name, f"{row.value:,.1f} {row.unit}", promised, word, row.remark)
+    console = Console()
+    if not console.is_terminal:
+        console.width = WIDTH  # a log has room
+    console.print(table)
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Measure little: only to see that the benchmark works.")
+@click.option("-o", "output", type=click.Path(path_type=Path), default=paths.ROOT / "build" / "bench.json")
+def main(quick: bool, output: Path) -> None:
+    """Measures, prints a table, writes a JSON file. A missed target is no failure: the machine may be busy."""
+    effort = QUICK if quick else FULL
+    with tempfile.TemporaryDirectory(prefix="ls-bench-") as directory:
+        rows = [
+            *measure_append(effort, directory),
+            *measure_check(effort, directory),
+            *measure_trials(effort),
+            *measure_demo(effort),
+        ]
+    about = machine()
+    show(rows, about)
+    results: list[dict[str, Any]] = [{**asdict(row), "met": row.met} for row in rows]
+    text = json.dumps({"machine": about, "effort": asdict(effort), "quick": quick, "results": results}, indent=1)
+    output.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""Every fuzzer for some seconds, from its seeds. `make fuzz` lets them run for longer."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.driver import paths
+from tests.building import make, need_clang
+
+SEEDS = paths.ROOT / "tests" / "fuzz" / "corpus"
+FUZZERS = {"history": ("-max_len=8192",), "history_json": (f"-dict={SEEDS.parent / 'history_json.dict'}",)}
+
+
+@pytest.fixture(scope="session")
+def fuzzers() -> Path:
+    need_clang()
+    return make("fuzzers") / "fuzz"
+
+
+@pytest.mark.parametrize("name", sorted(FUZZERS))
+def test_fuzzer_finds_nothing(fuzzers: Path, tmp_path: Path, name: str) -> None:
+    seeds = SEEDS / name
+    assert list(seeds.iterdir())
+    command = [
+        str(fuzzers / f"{name}_fuzz"),
+        "-max_total_time=5",
+        "-timeout=10",
+        *FUZZERS[name],
+        str(tmp_path),
+        str(seeds),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=50)
+    assert done.returncode == 0, done.stderr[-4000:]

@@ -1,0 +1,89 @@
+"""The C programs under the sanitizers: AddressSanitizer with UndefinedBehaviorSanitizer, and ThreadSanitizer."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.driver.library import locks
+from harness.driver.play import Wish, play
+from tests.building import SANITIZERS, built, make, need_clang
+from tests.test_c_programs import redis_with_virtual_clock, run_program
+
+REPORTED = 99  # exit status
+
+PLANTED = {
+    "asan": "#include <stdlib.h>\nint main(int n, char **v) { char *p = malloc(4); p[n + 3] = 1; return p[0] + !v; }",
+    "asan-undefined": "int main(int n, char **v) { (void)v; return 0x7fffffff + n > 0; }",
+    "asan-leak": "#include <stdlib.h>\nint main(void) { volatile char *p = malloc(4); p = 0; return p != 0; }",
+    "tsan": "#include <pthread.h>\nstatic int n;\nstatic void *add(void *p) { n++; return p; }\n"
+    "int main(void) { pthread_t t; pthread_create(&t, 0, add, 0); n++; return pthread_join(t, 0); }",
+}
+
+
+@pytest.fixture(scope="session", params=sorted(SANITIZERS))
+def sanitizer(request: pytest.FixtureRequest) -> str:
+    need_clang()
+    name = str(request.param)
+    make("programs", "test-programs", sanitizer=name)
+    return name
+
+
+@pytest.fixture
+def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory in which every report of a sanitizer ends up, whoever started the process."""
+    directory = tmp_path / "reports"
+    directory.mkdir()
+    for variable in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS"):
+        monkeypatch.setenv(variable, f"exitcode={REPORTED}:log_path={directory}/{variable}")
+    return directory
+
+
+def assert_no_report(reports: Path) -> None:
+    assert not [path.read_text() for path in reports.iterdir()]
+
+
+def not_randomised() -> list[str]:
+    """A prefix for ThreadSanitizer, which on some kernels cannot place its shadow memory unless addresses are fixed."""
+    prefix = ["setarch", "-R"]
+    works = shutil.which(prefix[0]) and subprocess.run([*prefix, "true"], capture_output=True).returncode == 0
+    return prefix if works else []
+
+
+@pytest.mark.parametrize("planted", sorted(PLANTED))
+def test_the_alarm_rings(planted: str, reports: Path, tmp_path: Path) -> None:
+    need_clang()
+    flags = SANITIZERS[planted.split("-")[0]].split()
+    program = tmp_path / "planted"
+    command = ["clang", *flags, "-O0", "-pthread", "-x", "c", "-", "-o", str(program)]
+    subprocess.run(command, input=PLANTED[planted], text=True, check=True, capture_output=True)
+    done = subprocess.run([*not_randomised(), str(program)], capture_output=True)
+    assert done.returncode != 0
+    assert list(reports.iterdir())
+
+
+def test_history_writers(sanitizer: str, reports: Path, tmp_path: Path) -> None:
+    program = built(sanitizer) / "tests" / "history_writers"
+    run_program(*not_randomised(), program, tmp_path / "history", 3, 3000)
+    run_program(*not_randomised(), program, "--kill", tmp_path / "killed", 3, 3000)
+    assert_no_report(reports)
+
+
+def test_blocking_call(sanitizer: str, reports: Path) -> None:
+    with redis_with_virtual_clock() as (server, directory):
+        program = built(sanitizer) / "tests" / "blocking_call"
+        run_program(*not_randomised(), program, server.socket, server.clock, directory / "stage")
+    assert_no_report(reports)
+
+
+@pytest.mark.parametrize("lock", [lock["name"] for lock in locks()])
+def test_gc_pause_comes_to_the_same_verdict(
+    sanitizer: str, lock: str, reports: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = play(Wish("gc-pause", lock))
+    monkeypatch.setenv("LOCKSTORM_PROGRAMS", str(built(sanitizer)))
+    sanitized = play(Wish("gc-pause", lock))
+    assert sanitized["sentence"] == plain["sentence"]
+    assert sanitized["records"] == plain["records"]
+    assert_no_report(reports)
