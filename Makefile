@@ -105,14 +105,14 @@ lint: ## check the style of C and Python; changes nothing
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
-	clang-format --dry-run -Werror $(SOURCES)
+	.venv/bin/clang-format --dry-run -Werror $(SOURCES)
 	clang $(STANDARD) $(WARNINGS) -fsyntax-only $(filter %.c,$(SOURCES))
 
 format: ## rewrite C and Python in the project's layout
 	@$(READY_TO_TEST)
 	.venv/bin/ruff check --fix -q .
 	.venv/bin/ruff format -q .
-	clang-format -i $(SOURCES)
+	.venv/bin/clang-format -i $(SOURCES)
 
 sanitize: ## run the programs under the address, undefined-behaviour and thread sanitizers
 	@$(READY_TO_TEST)
