@@ -3,7 +3,7 @@
  * Rise: the token of a grant is larger than that of every grant that had returned before this acquire was invoked. Two
  * acquires that were in flight together may come back in either order - the history knows when a client learned of its
  * grant, not when the server gave it. Unique: no two grants carry the same token, whenever they were in flight. A grant
- * to a holder of a re-entrant lock may repeat the token of its hold, as long as no newer one had come back.
+ * to a client that has not released a re-entrant lock may repeat its token, as long as no newer one had come back.
  *
  * Stale access: a read or write with a token older than that of an access which the store had accepted before. */
 #include <stdio.h>
@@ -31,7 +31,7 @@ struct issued {
 struct held {
     uint32_t actor; /* key */
     uint32_t depth;
-    int64_t token, valid_until_ns;
+    int64_t token;
 };
 
 struct lock {
@@ -99,9 +99,8 @@ static const struct issued *issued_find(const struct lock *lock, int64_t token) 
 /* Notes a grant of a re-entrant lock. True: it repeats the token of a hold that stands. */
 static bool held_repeats(struct lock *lock, const struct history_record *record) {
     struct held *held = check_table_get(&lock->held, record->actor);
-    if (held->valid_until_ns && held->valid_until_ns <= record->mono_ns) held->depth = 0;
     bool repeats = held->depth && held->token == record->token;
-    *held = (struct held){record->actor, held->depth + 1, record->token, record->value};
+    *held = (struct held){record->actor, held->depth + 1, record->token};
     return repeats;
 }
 

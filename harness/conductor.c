@@ -29,6 +29,7 @@ struct conductor {
     struct stage *stage;
     struct random random;
     int yield_fd;
+    int signal_fd; /* -1: none */
     int strands;
     int turn_fd[STAGE_STRANDS];
     int pid_fd[STAGE_STRANDS]; /* -1: not watched, or seen to end */
@@ -67,6 +68,7 @@ struct conductor *conductor_open(const char *path, struct history_error *error) 
     if (!conductor) abort();
     conductor->stage = stage;
     conductor->random = random_split(stage->seed, 0);
+    conductor->signal_fd = -1;
     conductor->yield_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (conductor->yield_fd >= 0) return conductor;
     snprintf(error->text, sizeof error->text, "eventfd: %s", strerror(errno));
@@ -87,6 +89,10 @@ void conductor_close(struct conductor *conductor) {
     if (conductor->yield_fd >= 0) close(conductor->yield_fd);
     stage_close(conductor->stage);
     free(conductor);
+}
+
+void conductor_set_signal_fd(struct conductor *conductor, int fd) {
+    conductor->signal_fd = fd;
 }
 
 int conductor_yield_fd(const struct conductor *conductor) {
@@ -237,23 +243,28 @@ static bool anyone_runs(const struct conductor *conductor) {
     return false;
 }
 
+static void drain(int fd) {
+    char bytes[64];
+    while (read(fd, bytes, sizeof bytes) > 0) continue;
+}
+
 /* Waits until a strand rings, a client ends or a signal comes, at most timeout_ms. DONE: somebody rang. */
 static enum conductor_result await_ring(struct conductor *conductor, int timeout_ms) {
-    struct pollfd fds[STAGE_STRANDS + 1] = {{.fd = conductor->yield_fd, .events = POLLIN}};
-    nfds_t count = 1;
+    struct pollfd fds[STAGE_STRANDS + 2] = {{.fd = conductor->yield_fd, .events = POLLIN},
+                                            {.fd = conductor->signal_fd, .events = POLLIN}};
     for (int strand = 0; strand < conductor->strands; strand++)
-        fds[count++] = (struct pollfd){.fd = conductor->pid_fd[strand], .events = POLLIN};
-    int ready = poll(fds, count, timeout_ms);
+        fds[strand + 2] = (struct pollfd){.fd = conductor->pid_fd[strand], .events = POLLIN};
+    int ready = poll(fds, (nfds_t)conductor->strands + 2, timeout_ms);
     if (ready < 0) return errno == EINTR ? CONDUCTOR_INTERRUPTED : CONDUCTOR_FAILED;
     if (ready == 0) return CONDUCTOR_STUCK;
+    if (fds[1].revents & POLLIN) return drain(conductor->signal_fd), CONDUCTOR_INTERRUPTED;
     for (int strand = 0; strand < conductor->strands; strand++) {
-        if (!(fds[strand + 1].revents & POLLIN)) continue;
+        if (!(fds[strand + 2].revents & POLLIN)) continue;
         conductor->dead = conductor->stage->strands[strand].pid;
         conductor_forget(conductor, conductor->dead);
         return CONDUCTOR_DIED;
     }
-    uint64_t rings;
-    (void)!read(conductor->yield_fd, &rings, sizeof rings);
+    drain(conductor->yield_fd);
     return CONDUCTOR_DONE;
 }
 

@@ -31,6 +31,10 @@ enum conductor_result {
 struct conductor *conductor_open(const char *path, struct history_error *error);
 void conductor_close(struct conductor *conductor);
 
+/* A descriptor that becomes readable when the caller's process has been signalled: a signal that arrives between two
+ * waits would go unseen otherwise. It stays the caller's; a run drains it and returns INTERRUPTED. */
+void conductor_set_signal_fd(struct conductor *conductor, int fd);
+
 /* The eventfd that strands ring; children inherit it. Owned by the conductor. */
 int conductor_yield_fd(const struct conductor *conductor);
 /* Takes a place on the stage; its number, or -1 if all are taken. */

@@ -177,7 +177,7 @@ def is_grant(record: Record) -> bool:
     return record.kind == "acquire-return" and record.ok
 
 
-def hold(history: History, actor: str, lock: str, at: Record) -> list[Record]:
+def hold(history: History, actor: str, lock: str, at: Record, lapses: bool = True) -> list[Record]:
     """The grants of a belief that stands just before a record; more than one only where the lock is re-entrant, and
     then it ends with as many releases. A belief whose stamp is past at any grant of the lock is over for good."""
     held: list[Record] = []
@@ -186,7 +186,7 @@ def hold(history: History, actor: str, lock: str, at: Record) -> list[Record]:
     for each in history:
         if each.index >= at.index:
             break
-        if is_grant(each) and each.name == lock:
+        if lapses and is_grant(each) and each.name == lock:
             held = alive(held, each)
         if is_grant(each) and (each.actor, each.name) == (actor, lock):
             held = [*held, each] if reentrant else [each]
@@ -196,7 +196,7 @@ def hold(history: History, actor: str, lock: str, at: Record) -> list[Record]:
             held = held if released < len(held) else []
         elif each.kind == "actor-exit" and each.name == actor:
             held = []
-    return alive(held, at)
+    return alive(held, at) if lapses else held
 
 
 def alive(held: list[Record], at: Record) -> list[Record]:
@@ -250,13 +250,7 @@ def lost_updates(history: History) -> int:
         overwritten = any(
             each.index > update.index and not each.flags & FLAG_ATOMIC and 0 <= each.extra < version for each in same
         )
-        told = not update.op or any(
-            each.kind == "write-return"
-            and each.ok
-            and (each.actor, each.op, each.object) == (update.name, update.op, update.object)
-            for each in history
-        )
-        count += overwritten and told
+        count += overwritten and told(history, update)
     return count
 
 
@@ -281,7 +275,7 @@ def token_faults(history: History) -> int:
     for grant in token_grants(history):
         before = [each for each in token_grants(history) if each.name == grant.name and each.index < grant.index]
         known = [each.token for each in before if each.index < asked_at(history, grant)]
-        mine = hold(history, grant.actor, grant.name, grant)
+        mine = hold(history, grant.actor, grant.name, grant, lapses=False)
         reentry = mine and traits(history, grant.name) & TRAIT_REENTRANT and latest(mine).token == grant.token
         if grant.token == 0:
             count += 1
@@ -295,6 +289,38 @@ def token_faults(history: History) -> int:
 def stale_accesses(history: History) -> int:
     accesses = [each for each in history if is_access(each) and each.ok and each.token]
     return sum(any(e.index < late.index and e.token > late.token for e in accesses) for late in accesses)
+
+
+def told(history: History, write: Record) -> bool:
+    """Whether the writer of an accepted write was told of it; strangers are, as far as anybody knows."""
+    return not write.op or any(
+        each.kind == "write-return"
+        and each.ok
+        and (each.actor, each.op, each.object) == (write.name, write.op, write.object)
+        for each in history
+    )
+
+
+def shows(history: History, name: str, shown: list[Record]) -> bool:
+    """Whether these records, taken by themselves, are a violation."""
+    *before, last = shown
+    if name == "mutual_exclusion":
+        holders = {each.actor for each in before if each in hold(history, each.actor, last.name, last)}
+        return is_grant(last) and last.actor not in holders and len(holders) == min(permits(history, last.name), 3)
+    if len(shown) == 4:
+        late_grant, early_grant, early, late = shown
+        indices = (late_grant.index, early_grant.index, early.index)
+        return older(late, early) and indices == (late.grant, early.grant, min(early.index, late.index))
+    if name == "integrity":
+        update = before[0]
+        same = [each for each in accepted_writes(history) if each.object == update.object]
+        return told(history, update) and update in same and last in same and 0 <= last.extra <= same.index(update)
+    if not before:
+        return is_grant(last) and last.token == 0
+    earlier = before[0]
+    if is_grant(last):
+        return is_grant(earlier) and earlier.name == last.name and earlier.token >= last.token
+    return is_access(earlier) and is_access(last) and earlier.token > last.token
 
 
 def unproved(history: History) -> bool:
@@ -576,6 +602,10 @@ def differences(seed: int, path: Path) -> str:
     found, expected = summary(said), judged(story.records)
     wrong = [f"{key}: check says {found[key]}, oracle {expected[key]}" for key in found if found[key] != expected[key]]
     wrong += evidence_faults(said, kinds, {*(client.name for client in story.clients), "#0"})
+    by_index = {each.index: each for each in story.records}
+    for name, verdict in said["verdict"].items():
+        shown = [[by_index[index] for index in piece["records"]] for piece in verdict["evidence"]]
+        wrong += [f"{name}: {each} shows nothing" for each in shown if not shows(story.records, name, each)]
     return "; ".join(wrong)
 
 

@@ -183,7 +183,8 @@ def show_result(console: Console, result: dict[str, Any], events: list[Event] | 
     if events:
         console.print(story_table(events))
         console.print()
-    console.print(verdict_table(result["verdict"], result["required"]))
-    console.print()
+    if result["records"]:
+        console.print(verdict_table(result["verdict"], result["required"]))
+        console.print()
     style = {0: "bold green", 1: "bold red"}.get(result["exit"], "bold yellow")
     console.print(Text(result["sentence"], style))

@@ -40,8 +40,7 @@ class RedisServer:
                 self.link.ping()
                 break
             if self.process.poll() is not None or time.monotonic() > deadline:
-                reason = self._nursery.log_tail(self.name) or "it gave no reason"
-                raise Inconclusive(f"redis-server did not start: {reason}")
+                raise Inconclusive(f"redis-server did not start: {self._reason()}")
             time.sleep(0.002)
         if self.clock:
             # Its shared memory stays mapped; without a name nothing is left when it is killed.
@@ -49,6 +48,13 @@ class RedisServer:
                 (Path("/dev/shm") / leftover).unlink(missing_ok=True)
             # Expiry happens on access only: no background cycle that depends on the machine's speed.
             self.link.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", "0")  # type: ignore[no-untyped-call]
+
+    def _reason(self) -> str:
+        """The last warning in the server's own log, without process number and date; else its last lines."""
+        warnings = [
+            line.partition(" # ")[2] for line in self._nursery.log_tail(self.name, 20).split("; ") if " # " in line
+        ]
+        return warnings[-1] if warnings else self._nursery.log_tail(self.name) or "it gave no reason"
 
     def time_us(self) -> int:
         """What the server says the time is."""

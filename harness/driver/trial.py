@@ -12,7 +12,10 @@ with Trial(TrialSettings("set-nx-px", seed=7)) as trial:
 import contextlib
 import ctypes
 import json
+import os
+import signal
 import subprocess
+import threading
 import time as real_time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -239,9 +242,21 @@ class Trial:
         self.conductor = self._must(lib.conductor_open(bytes(stage), message), message)
         self._exit.callback(lib.conductor_close, self.conductor)
         self._stage = stage
+        self._watch_signals()
         self._begin_history()
         self._start_servers()
         self._lap("start")
+
+    def _watch_signals(self) -> None:
+        """Python notes a signal and goes on in C; through this pipe the conductor hears of it and comes back."""
+        if threading.current_thread() is not threading.main_thread():
+            return  # signals are the main thread's, and Ctrl-C ends it
+        reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        for end in (reading, writing):
+            self._exit.callback(os.close, end)
+        self._exit.callback(signal.set_wakeup_fd, before)
+        library().conductor_set_signal_fd(self.conductor, reading)
 
     def _begin_history(self) -> None:
         self.record(Kind.CLOCK, outcome=Outcome.OK, value=self.mono_ns)
