@@ -81,7 +81,9 @@ def evidence_faults(said: Said, kinds: dict[int, str], actors: set[str]) -> Iter
         pieces = verdict["evidence"]
         if (verdict["status"] == "violated") != bool(pieces) or (verdict["count"] > 0) != bool(pieces):
             yield f"{name} is {verdict['status']} with {len(pieces)} pieces of evidence"
-        if len(pieces) > min(verdict["count"], EVIDENCE_KEPT):
+        # One overwrite may lose several updates.
+        least = verdict[STALE_WRITES] + (verdict[LOST_UPDATES] > 0) if name == "integrity" else verdict["count"]
+        if not min(least, EVIDENCE_KEPT) <= len(pieces) <= min(verdict["count"], EVIDENCE_KEPT):
             yield f"{name} has {len(pieces)} pieces of evidence for {verdict['count']} violations"
         for piece in pieces:
             found = [kinds.get(index, "no record") for index in piece["records"]]
@@ -319,7 +321,8 @@ def shows(history: History, name: str, shown: list[Record]) -> bool:
         return is_grant(last) and last.token == 0
     earlier = before[0]
     if is_grant(last):
-        return is_grant(earlier) and earlier.name == last.name and earlier.token >= last.token
+        known = earlier.index < asked_at(history, last) and earlier.token > last.token
+        return is_grant(earlier) and earlier.name == last.name and (known or earlier.token == last.token)
     return is_access(earlier) and is_access(last) and earlier.token > last.token
 
 
