@@ -38,6 +38,10 @@ def running_trial(directory: Path, words: tuple[str, ...] = LONG) -> tuple[subpr
     return driver, processes_below(directory)
 
 
+def program_among(pids: list[int], name: bytes) -> int:
+    return next(pid for pid in pids if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].endswith(name))
+
+
 def assert_clean(directory: Path, pids: list[int]) -> None:
     wait_until(lambda: not processes_below(directory), 10, f"processes gone: {processes_below(directory)}")
     wait_until(lambda: not list(directory.iterdir()), 10, "the private directory gone")
@@ -93,8 +97,10 @@ def test_the_next_trial_sweeps_up_after_a_warden_that_was_killed() -> None:
     """The whole process tree is killed at once, as a container that is thrown away: nobody is left to clean up."""
     with short_directory() as directory:
         driver, pids = running_trial(directory)
-        for pid in [driver.pid, *pids]:
-            os.kill(pid, signal.SIGKILL)
+        os.kill(
+            program_among(pids, b"warden"), signal.SIGKILL
+        )  # first: it would clean up as soon as the driver is dead
+        driver.kill()
         driver.communicate(timeout=20)
         wait_until(lambda: not processes_below(directory), 10, "processes gone")
         assert list(directory.glob("lockstorm-*")), "there is something to sweep"
@@ -106,8 +112,7 @@ def test_the_next_trial_sweeps_up_after_a_warden_that_was_killed() -> None:
 def test_a_killed_client_ends_the_trial_with_its_name() -> None:
     with short_directory() as directory:
         driver, pids = running_trial(directory)
-        victim = next(pid for pid in pids if b"client" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0])
-        os.kill(victim, signal.SIGKILL)
+        os.kill(program_among(pids, b"client"), signal.SIGKILL)
         out, err = driver.communicate(timeout=20)
         assert driver.returncode == 3, (out, err)
         assert "client-" in out and "ended" in out
