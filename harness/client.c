@@ -225,7 +225,7 @@ static void client_serve(struct client *client, struct strand *strand) {
 struct arguments {
     const char *history, *stage, *lock, *resource, *store;
     struct env_live_options env;
-    int64_t actor, resource_id, lease_ms, strand, turn_fd, watchdog_fd, yield_fd;
+    int64_t actor, resource_id, lease_ms, permits, strand, turn_fd, watchdog_fd, yield_fd;
 };
 
 static bool number(const char *text, int64_t *value) {
@@ -236,15 +236,23 @@ static bool number(const char *text, int64_t *value) {
 }
 
 static bool parse(int argc, char **argv, struct arguments *arguments) {
-    const struct option options[] = {
-        {"history", required_argument, NULL, 'h'},        {"stage", required_argument, NULL, 's'},
-        {"lock", required_argument, NULL, 'l'},           {"resource", required_argument, NULL, 'r'},
-        {"store", required_argument, NULL, 'S'},          {"node", required_argument, NULL, 'n'},
-        {"actor", required_argument, NULL, 'a'},          {"resource-id", required_argument, NULL, 'R'},
-        {"lease-ms", required_argument, NULL, 'L'},       {"strand", required_argument, NULL, 't'},
-        {"turn-fd", required_argument, NULL, 'T'},        {"watchdog-fd", required_argument, NULL, 'W'},
-        {"yield-fd", required_argument, NULL, 'Y'},       {"reply-limit-ms", required_argument, NULL, 'm'},
-        {"wall-offset-ns", required_argument, NULL, 'o'}, {0}};
+    const struct option options[] = {{"history", required_argument, NULL, 'h'},
+                                     {"stage", required_argument, NULL, 's'},
+                                     {"lock", required_argument, NULL, 'l'},
+                                     {"resource", required_argument, NULL, 'r'},
+                                     {"store", required_argument, NULL, 'S'},
+                                     {"node", required_argument, NULL, 'n'},
+                                     {"actor", required_argument, NULL, 'a'},
+                                     {"resource-id", required_argument, NULL, 'R'},
+                                     {"lease-ms", required_argument, NULL, 'L'},
+                                     {"strand", required_argument, NULL, 't'},
+                                     {"turn-fd", required_argument, NULL, 'T'},
+                                     {"watchdog-fd", required_argument, NULL, 'W'},
+                                     {"yield-fd", required_argument, NULL, 'Y'},
+                                     {"reply-limit-ms", required_argument, NULL, 'm'},
+                                     {"wall-offset-ns", required_argument, NULL, 'o'},
+                                     {"permits", required_argument, NULL, 'p'},
+                                     {0}};
     struct env_live_options *env = &arguments->env;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         bool good = true;
@@ -261,6 +269,7 @@ static bool parse(int argc, char **argv, struct arguments *arguments) {
         case 'a': good = number(optarg, &arguments->actor); break;
         case 'R': good = number(optarg, &arguments->resource_id); break;
         case 'L': good = number(optarg, &arguments->lease_ms); break;
+        case 'p': good = number(optarg, &arguments->permits); break;
         case 't': good = number(optarg, &arguments->strand); break;
         case 'T': good = number(optarg, &arguments->turn_fd); break;
         case 'W': good = number(optarg, &arguments->watchdog_fd); break;
@@ -291,7 +300,7 @@ static void strands_fill(struct arguments *arguments, struct stage *stage) {
 }
 
 int main(int argc, char **argv) {
-    struct arguments arguments = {.strand = -1, .env = {.reply_limit_ms = 1000}};
+    struct arguments arguments = {.strand = -1, .permits = 1, .env = {.reply_limit_ms = 1000}};
     if (!parse(argc, argv, &arguments)) return 2;
     struct history_error error;
     const struct lock_type *type = lock_find(arguments.lock);
@@ -311,16 +320,18 @@ int main(int argc, char **argv) {
         .resource = (uint32_t)arguments.resource_id,
     };
     client_forget_reads(&client);
-    struct lock_options options = {arguments.resource, strlen(arguments.resource), arguments.lease_ms};
+    struct lock_options options = {arguments.resource, strlen(arguments.resource), arguments.lease_ms,
+                                   arguments.permits};
     enum outcome opened = lock_open(&client.lock, type, client.env, &options);
     if (opened == OUTCOME_OK) {
-        actor_append(&client.actor,
-                     (struct history_record){.kind = HISTORY_LOCK_OPEN,
-                                             .outcome = OUTCOME_OK,
-                                             .name = client.resource,
-                                             .value = type->traits & LOCK_TRAIT_LEASE ? options.lease_ms : 0,
-                                             .extra = (int64_t)type->traits,
-                                             .token = type->capacity});
+        actor_append(
+            &client.actor,
+            (struct history_record){.kind = HISTORY_LOCK_OPEN,
+                                    .outcome = OUTCOME_OK,
+                                    .name = client.resource,
+                                    .value = type->traits & LOCK_TRAIT_LEASE ? options.lease_ms : 0,
+                                    .extra = (int64_t)type->traits,
+                                    .token = type->capacity == LOCK_CAPACITY_ASKED ? options.permits : type->capacity});
         client_serve(&client, &arguments.env.worker);
     } else {
         fprintf(stderr, "client: the node %s did not answer while the lock was opened\n", arguments.env.nodes[0]);

@@ -48,6 +48,18 @@ const struct env_reply *env_command_blocking(struct env *env, int node, int64_t 
     return reply;
 }
 
+enum outcome env_subscribe(struct env *env, int node, const char *channel, size_t length) {
+    return env->ops->subscribe(env, node, channel, length);
+}
+
+void env_unsubscribe(struct env *env, int node, const char *channel, size_t length) {
+    env->ops->unsubscribe(env, node, channel, length);
+}
+
+const struct env_reply *env_message(struct env *env, int node, int64_t limit_ms) {
+    return env->ops->message(env, node, limit_ms < 0 ? INT64_MAX : limit_ms * ENV_NS_PER_MS);
+}
+
 int env_nodes(const struct env *env) {
     return env->ops->nodes(env);
 }

@@ -53,9 +53,23 @@ const struct env_reply *env_command(struct env *env, int node, const char *forma
 const struct env_reply *env_command_after(struct env *env, int node, const char *const *words, size_t count,
                                           const char *format, va_list arguments);
 
-/* The same for a command that the server is allowed to sit on (BLPOP, WAIT): waits at most limit_ms (-1: for ever). */
+/* The same for a command that asks the server to sit on it for limit_ms (BLPOP, WAIT; -1: for ever). The server gives
+ * up when more than that has passed by its own clock; UNKNOWN when env_reply_limit_ms later there is still no answer.
+ */
 const struct env_reply *env_command_blocking(struct env *env, int node, int64_t limit_ms, const char *format, ...)
     __attribute__((format(printf, 4, 0)));
+
+/* Subscribes this strand to a channel of a node, and returns when the node has confirmed it: every message published
+ * after that is kept until env_message takes it. UNKNOWN without a confirmation. Channels are any bytes. */
+enum outcome env_subscribe(struct env *env, int node, const char *channel, size_t length);
+
+/* Ends it; messages that were not taken are dropped. */
+void env_unsubscribe(struct env *env, int node, const char *channel, size_t length);
+
+/* The next message on any channel of that node to which this strand is subscribed: a STRING, owned by the environment
+ * until the next call. Waits at most limit_ms (-1: for ever); UNKNOWN when none came, or when the connection was lost -
+ * and with it every subscription to that node. */
+const struct env_reply *env_message(struct env *env, int node, int64_t limit_ms);
 
 /* How long an ordinary command waits for its reply before its outcome is unknown. */
 int64_t env_reply_limit_ms(const struct env *env);

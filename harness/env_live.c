@@ -7,10 +7,18 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 #include "harness/env_ops.h"
 #include "harness/random.h"
+
+/* A connection that is only subscribed, and the messages that came while something else was waited for. */
+struct subscriber {
+    redisContext *link;
+    redisReply **kept;
+    size_t kept_count;
+};
 
 struct live {
     struct env env; /* first: a struct env * is a struct live * */
@@ -18,6 +26,7 @@ struct live {
     struct strand strand;
     struct random random;
     redisContext *links[ENV_LIVE_NODES];
+    struct subscriber subscribers[ENV_LIVE_NODES];
     redisReply *raw;
     struct env_reply reply;
     /* Only in the worker: */
@@ -36,6 +45,10 @@ static struct live *live_of(struct env *env) {
 
 static const struct live *live_of_const(const struct env *env) {
     return (const struct live *)env;
+}
+
+static int64_t live_mono_ns(const struct env *env) {
+    return stage_mono_ns(live_of_const(env)->strand.stage);
 }
 
 /* --- replies --- */
@@ -78,10 +91,15 @@ static void link_drop(struct live *live, int node) {
     live->links[node] = NULL;
 }
 
-static redisContext *link_get(struct live *live, int node) {
-    if (!live->links[node]) live->links[node] = redisConnectUnixNonBlock(live->options.nodes[node]);
-    if (live->links[node] && live->links[node]->err) link_drop(live, node);
-    return live->links[node];
+/* A connection to a node in *link, made if there is none; NULL: it cannot be had. */
+static redisContext *link_get(struct live *live, redisContext **link, int node) {
+    if (node < 0 || node >= live->options.node_count) abort();
+    if (!*link) *link = redisConnectUnixNonBlock(live->options.nodes[node]);
+    if (*link && (*link)->err) {
+        redisFree(*link);
+        *link = NULL;
+    }
+    return *link;
 }
 
 /* Without hiredis, whose write to a connection that the server has closed would end this process by SIGPIPE. */
@@ -95,15 +113,25 @@ static bool send_all(int fd, const char *bytes, size_t left) {
     return true;
 }
 
-/* Reads until a whole reply is there; NULL: none came in time, or the connection was lost. */
-static redisReply *receive(struct live *live, redisContext *link, int64_t deadline_ns, bool may_block) {
+/* Reads until a whole reply is there; NULL: none came in time, or the connection was lost. A wait ends at give_up_ns;
+ * at look_ns an answer that the server gives by its own clock is looked for. */
+static redisReply *receive(struct live *live, redisContext *link, int64_t look_ns, int64_t give_up_ns, bool may_block) {
     void *reply = NULL;
     while (redisGetReplyFromReader(link, &reply) == REDIS_OK) {
         if (reply) return reply;
-        if (!strand_wait_readable(&live->strand, link->fd, deadline_ns, may_block)) return NULL;
-        if (redisBufferRead(link) == REDIS_ERR) return NULL;
+        if (!strand_wait_readable(&live->strand, link->fd, look_ns, may_block)) {
+            if (look_ns == give_up_ns) return NULL;
+            look_ns = give_up_ns;
+        } else if (redisBufferRead(link) == REDIS_ERR) {
+            return NULL;
+        }
     }
     return NULL;
+}
+
+static int64_t deadline_after(const struct live *live, int64_t limit_ns) {
+    int64_t now_ns = stage_mono_ns(live->strand.stage);
+    return limit_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + limit_ns;
 }
 
 /* A connection on which a reply is still outstanding is given up: the next command must not read this one's reply. */
@@ -111,17 +139,107 @@ static const struct env_reply *live_command(struct env *env, int node, const cha
                                             int64_t limit_ns, bool may_block) {
     struct live *live = live_of(env);
     reply_drop(live);
-    if (node < 0 || node >= live->options.node_count) abort();
-    redisContext *link = link_get(live, node);
-    int64_t now_ns = stage_mono_ns(live->strand.stage);
-    int64_t deadline_ns = limit_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + limit_ns;
-    if (link && send_all(link->fd, command, length)) live->raw = receive(live, link, deadline_ns, may_block);
+    redisContext *link = link_get(live, &live->links[node], node);
+    bool sits = may_block && limit_ns != INT64_MAX;
+    int64_t look_ns = deadline_after(live, sits ? limit_ns + ENV_NS_PER_MS : limit_ns);
+    int64_t give_up_ns = sits ? look_ns + live->options.reply_limit_ms * ENV_NS_PER_MS : look_ns;
+    if (link && send_all(link->fd, command, length)) live->raw = receive(live, link, look_ns, give_up_ns, may_block);
     if (live->raw) {
         reply_fill(&live->reply, live->raw);
     } else {
         link_drop(live, node);
     }
     return &live->reply;
+}
+
+/* --- subscriptions --- */
+
+static void subscriber_forget(struct subscriber *subscriber) {
+    for (size_t each = 0; each < subscriber->kept_count; each++) freeReplyObject(subscriber->kept[each]);
+    free(subscriber->kept);
+    subscriber->kept = NULL;
+    subscriber->kept_count = 0;
+}
+
+static void subscriber_drop(struct subscriber *subscriber) {
+    subscriber_forget(subscriber);
+    if (subscriber->link) redisFree(subscriber->link);
+    subscriber->link = NULL;
+}
+
+static bool is_push(const redisReply *reply, const char *kind) {
+    return reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 && reply->element[0]->type == REDIS_REPLY_STRING &&
+           strcasecmp(reply->element[0]->str, kind) == 0;
+}
+
+static void subscriber_keep(struct subscriber *subscriber, redisReply *message) {
+    redisReply **kept = realloc(subscriber->kept, (subscriber->kept_count + 1) * sizeof *kept);
+    if (!kept) abort();
+    kept[subscriber->kept_count++] = message;
+    subscriber->kept = kept;
+}
+
+/* Sends SUBSCRIBE or UNSUBSCRIBE and waits for its confirmation; messages that come before it are kept. */
+static enum outcome subscriber_ask(struct live *live, int node, const char *verb, const char *channel, size_t length) {
+    struct subscriber *subscriber = &live->subscribers[node];
+    redisContext *link = link_get(live, &subscriber->link, node);
+    char *command = NULL;
+    int bytes = redisFormatCommand(&command, "%s %b", verb, channel, length);
+    bool sent = link && bytes > 0 && send_all(link->fd, command, (size_t)bytes);
+    int64_t deadline_ns = deadline_after(live, live->options.reply_limit_ms * ENV_NS_PER_MS);
+    redisFreeCommand(command);
+    while (sent) {
+        redisReply *reply = receive(live, link, deadline_ns, deadline_ns, false);
+        if (!reply) break;
+        if (is_push(reply, "message")) {
+            subscriber_keep(subscriber, reply);
+            continue;
+        }
+        bool confirmed = is_push(reply, verb);
+        freeReplyObject(reply);
+        if (confirmed) return OUTCOME_OK;
+        break;
+    }
+    subscriber_drop(subscriber);
+    return OUTCOME_UNKNOWN;
+}
+
+static enum outcome live_subscribe(struct env *env, int node, const char *channel, size_t length) {
+    return subscriber_ask(live_of(env), node, "SUBSCRIBE", channel, length);
+}
+
+static void live_unsubscribe(struct env *env, int node, const char *channel, size_t length) {
+    struct live *live = live_of(env);
+    if (live->subscribers[node].link) subscriber_ask(live, node, "UNSUBSCRIBE", channel, length);
+    subscriber_forget(&live->subscribers[node]);
+}
+
+static redisReply *subscriber_next(struct live *live, int node, int64_t deadline_ns) {
+    struct subscriber *subscriber = &live->subscribers[node];
+    if (subscriber->kept_count > 0) {
+        redisReply *first = subscriber->kept[0];
+        memmove(subscriber->kept, subscriber->kept + 1, --subscriber->kept_count * sizeof *subscriber->kept);
+        return first;
+    }
+    return subscriber->link ? receive(live, subscriber->link, deadline_ns, deadline_ns, true) : NULL;
+}
+
+/* A connection that ended a wait before its time is lost: its subscriptions are gone. */
+static const struct env_reply *live_message(struct env *env, int node, int64_t limit_ns) {
+    struct live *live = live_of(env);
+    int64_t deadline_ns = deadline_after(live, limit_ns);
+    reply_drop(live);
+    while ((live->raw = subscriber_next(live, node, deadline_ns)) && !is_push(live->raw, "message")) reply_drop(live);
+    if (live->raw) reply_fill(&live->reply, live->raw->element[2]);
+    else if (live_mono_ns(env) < deadline_ns) subscriber_drop(&live->subscribers[node]);
+    return &live->reply;
+}
+
+static void links_drop(struct live *live) {
+    for (int node = 0; node < live->options.node_count; node++) {
+        link_drop(live, node);
+        subscriber_drop(&live->subscribers[node]);
+    }
 }
 
 /* --- the small ones --- */
@@ -132,10 +250,6 @@ static int live_nodes(const struct env *env) {
 
 static int64_t live_reply_limit_ms(const struct env *env) {
     return live_of_const(env)->options.reply_limit_ms;
-}
-
-static int64_t live_mono_ns(const struct env *env) {
-    return stage_mono_ns(live_of_const(env)->strand.stage);
 }
 
 static int64_t live_wall_ns(const struct env *env) {
@@ -166,7 +280,7 @@ static void *watchdog_main(void *argument) {
     strand_begin(&live->strand);
     live->run(&live->env, live->argument);
     reply_drop(live);
-    for (int node = 0; node < live->options.node_count; node++) link_drop(live, node);
+    links_drop(live);
     strand_end(&live->strand, &live->worker->strand);
     return NULL;
 }
@@ -207,6 +321,9 @@ static bool live_watchdog_start(struct env *env, void (*run)(struct env *, void 
 static const struct env_ops LIVE_OPS = {
     .nodes = live_nodes,
     .command = live_command,
+    .subscribe = live_subscribe,
+    .unsubscribe = live_unsubscribe,
+    .message = live_message,
     .reply_limit_ms = live_reply_limit_ms,
     .mono_ns = live_mono_ns,
     .wall_ns = live_wall_ns,
@@ -232,6 +349,6 @@ void env_live_close(struct env *env) {
     struct live *live = live_of(env);
     live_watchdog_stop(env);
     reply_drop(live);
-    for (int node = 0; node < live->options.node_count; node++) link_drop(live, node);
+    links_drop(live);
     free(live);
 }

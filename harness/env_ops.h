@@ -9,6 +9,9 @@ struct env_ops {
     /* `command` is one encoded RESP command; limit_ns is a duration; may_block as in env_command_blocking. */
     const struct env_reply *(*command)(struct env *, int node, const char *command, size_t length, int64_t limit_ns,
                                        bool may_block);
+    enum outcome (*subscribe)(struct env *, int node, const char *channel, size_t length);
+    void (*unsubscribe)(struct env *, int node, const char *channel, size_t length);
+    const struct env_reply *(*message)(struct env *, int node, int64_t limit_ns);
     int64_t (*reply_limit_ms)(const struct env *);
     int64_t (*mono_ns)(const struct env *);
     int64_t (*wall_ns)(const struct env *);

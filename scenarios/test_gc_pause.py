@@ -14,10 +14,7 @@ def test_gc_pause(trial: Trial) -> None:
     one.start_increment()  # acquire, read, write, release
     with trial.pause(one, at="before-write"):
         two.start_increment()
-        if trial.control:
-            trial.advance_inside_lease()
-        else:
-            two.finish()  # it gets in when the lease of client 1 has run out
+        trial.outlast_lease(two)  # it gets in when the lease of client 1 has run out
     trial.finish(one, two)
 
 
@@ -32,9 +29,6 @@ def test_gc_pause_read(trial: Trial) -> None:
     one.start_increment()
     with trial.pause(one, at="before-write"):
         two.start_increment()
-        if trial.control:
-            trial.advance_inside_lease()
-        else:
-            two.run_to("before-write")
+        trial.outlast_lease(two, "before-write")
     one.finish()
     two.finish()

@@ -107,7 +107,7 @@ def test_the_history_is_saved_and_judged_again(tmp_path: Path) -> None:
     [
         (("rum", "gc-pause"), "run"),
         (("run", "gc-pase", "--lock", "none"), "gc-pause"),
-        (("run", "gc-pause", "--lock", "set-nx"), "set-nx-px"),
+        (("run", "gc-pause", "--lock", "set-nx-pq"), "set-nx-px"),
         (("run", "gc-pause", "--lock", ""), "none, set-nx-px"),
         (("run", "gc-pause"), "--lock"),
         (("run", "gc-pause", "--lock", "none", "--sed", "3"), "--seed"),

@@ -11,13 +11,15 @@ from harness.driver.expected import expected, pairs
 from harness.driver.library import FaultTarget, Message, library, locks
 from tests.support import trial
 
+EXCLUSIVE = [lock["name"] for lock in locks() if lock["name"] != "none"]
 LEASED = [lock["name"] for lock in locks() if lock["lease"]]
+UNRENEWED = [lock["name"] for lock in locks() if lock["lease"] and not lock["renews"]]
 
 
 # --- locks ---
 
 
-@pytest.mark.parametrize("lock", LEASED)
+@pytest.mark.parametrize("lock", EXCLUSIVE)
 @pytest.mark.parametrize("time_", ["virtual", "real"])
 def test_one_holder_at_a_time(lock: str, time_: str) -> None:
     with trial(lock, time=time_, lease_ms=10_000) as running:
@@ -38,7 +40,7 @@ def test_a_wait_ends_when_it_should(lock: str) -> None:
         assert running.mono_ns - before_ns == 5000 * 1_000_000
 
 
-@pytest.mark.parametrize("lock", LEASED)
+@pytest.mark.parametrize("lock", UNRENEWED)
 def test_the_lease_frees_the_lock_and_its_old_holder_cannot(lock: str) -> None:
     with trial(lock) as running:
         one, two = running.clients(2)
@@ -52,7 +54,7 @@ def test_the_lease_frees_the_lock_and_its_old_holder_cannot(lock: str) -> None:
         assert two.release().outcome is Outcome.REFUSED, "released twice"
 
 
-@pytest.mark.parametrize("lock", LEASED)
+@pytest.mark.parametrize("lock", UNRENEWED)
 def test_renewing_keeps_a_hold_and_does_not_revive_a_lost_one(lock: str) -> None:
     with trial(lock) as running:
         one, two = running.clients(2)

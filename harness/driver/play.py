@@ -80,6 +80,7 @@ def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
         control=wish.control,
         lease_ms=wish.lease_ms or _usual_lease_ms(story, time, wish.control),
         counter=story.counter,
+        nodes=lock["nodes"],
         clients=wish.clients,
         duration_ms=wish.duration_ms,
         history_records=_room(wish),
@@ -102,7 +103,7 @@ def play(wish: Wish, *, save: Path | None = None, story_to: list[dict[str, Any]]
                 story_to += trial.story()
             if save:
                 trial.save(save)
-            versions = {"redis-server": trial.server.version() if trial.server else "?"}
+            versions = {"redis-server": trial.server.version()}
             elapsed = trial.elapsed_ms
     except Inconclusive as reason:
         return _result(wish, settings, _inconclusive(str(reason)), {}, {})

@@ -54,6 +54,7 @@ VIRTUAL_LEASE_MS = 30_000
 TURN_LIMIT_MS = 30_000  # virtual time: how long one strand may keep the turn before the trial is given up
 RUN_LIMIT_MS = 180_000  # real time: how long a run may last, beyond a workload's own duration; 100 polls take 150 s
 REAL_CONTROL_MS = 100  # a fault inside a lease of 10 s: not even a busy machine turns it into one past it
+REAL_BEYOND_MS = 3_000  # past the lease: a poller may have just begun its longest sleep
 FLAG_TEXT = 1
 
 
@@ -69,6 +70,8 @@ class TrialSettings:
     control: bool = False
     lease_ms: int = VIRTUAL_LEASE_MS
     counter: int = 0
+    nodes: int = 1
+    permits: int = 1
     clients: int | None = None
     duration_ms: int | None = None
     history_records: int = 1 << 18
@@ -206,7 +209,7 @@ class Trial:
         self.control = settings.control
         self.verdict: dict[str, Any] | None = None
         self.elapsed_ms: dict[str, float] = {}
-        self.server: RedisServer | None = None
+        self.servers: list[RedisServer] = []
         self._texts: dict[str, int] = {}
         self._clients: list[Client] = []
         self._exit = contextlib.ExitStack()
@@ -269,24 +272,32 @@ class Trial:
         for key, number in {**numbers, **said.parameters}.items():
             self.record(Kind.PARAMETER, name=self.text(key), value=number)
 
+    @property
+    def server(self) -> RedisServer:
+        """The only node, or the first."""
+        return self.servers[0]
+
     def _start_servers(self) -> None:
-        """redis-server and store, side by side."""
+        """The nodes and the store, side by side."""
         lib, message = library(), Message()
         virtual = self.settings.time == "virtual"
-        clock = self._nursery.directory / "redis-1.clock" if virtual else None
-        socket = self._nursery.directory / "redis-1.sock"
-        number = lib.conductor_add_server(self.conductor, bytes(clock) if clock else None, bytes(socket), message)
-        self._must(number >= 0, message)
-        self.server = RedisServer(self._nursery, "redis-1", clock=clock)
-        self.server.number = number
-        self._exit.callback(self.server.close)
+        for name in (f"redis-{each + 1}" for each in range(self.settings.nodes)):
+            clock = self._nursery.directory / f"{name}.clock" if virtual else None
+            socket = self._nursery.directory / f"{name}.sock"
+            number = lib.conductor_add_server(self.conductor, bytes(clock) if clock else None, bytes(socket), message)
+            self._must(number >= 0, message)
+            server = RedisServer(self._nursery, name, clock=clock)
+            server.number = number
+            self.servers.append(server)
+            self._exit.callback(server.close)
         self.store_socket = self._nursery.directory / "store.sock"
         command = [paths.program("store"), "--history", str(self.history_path), "--stage", str(self._stage)]
         command += ["--socket", str(self.store_socket), "--mode", self.settings.store]
         command += ["--actor", str(self.text("store")), "--stranger", str(self.text("stranger"))]
         command += ["--counter", str(self.settings.counter)]
         store = self._nursery.start("store", command)
-        self.server.ready()
+        for server in self.servers:
+            server.ready()
         deadline = real_time.monotonic() + 10
         while not self.store_socket.exists():
             if store.poll() is not None or real_time.monotonic() > deadline:
@@ -318,7 +329,6 @@ class Trial:
 
     def _client_start(self, client: Client) -> None:
         lib = library()
-        assert self.server
         turn, watchdog, yields = (
             inheritable(fd)
             for fd in (
@@ -334,7 +344,7 @@ class Trial:
             "resource": RESOURCE,
             "resource-id": self.text(RESOURCE),
             "lease-ms": self.lease_ms,
-            "node": self.server.socket,
+            "permits": self.settings.permits,
             "store": self.store_socket,
             "actor": client.identity,
             "strand": client.strand,
@@ -343,6 +353,7 @@ class Trial:
             "yield-fd": yields,
         }
         command = [paths.program("client"), *(f"--{key}={value}" for key, value in options.items())]
+        command += [f"--node={server.socket}" for server in self.servers]
         client.process = self._nursery.start(client.name, command, inherit=(turn, watchdog, yields))
         for strand in (client.strand, client.strand + 1):
             if not lib.conductor_watch(self.conductor, strand, client.pid):
@@ -361,16 +372,28 @@ class Trial:
         proved = self.settings.time == "real" or self.prove_clock()
         self.record(Kind.CLOCK, outcome=Outcome.OK if proved else Outcome.UNKNOWN, value=self.mono_ns)
 
-    def advance_inside_lease(self) -> None:
-        """Lets time pass that is safely within the lease: what a control does instead of outlasting it."""
-        self.advance(self.lease_ms / 3 if self.settings.time == "virtual" else REAL_CONTROL_MS)
+    def outlast_lease(self, other: Client, checkpoint: str | None = None) -> None:
+        """Lets time pass until the other client has done its step, or stands at a checkpoint; at most two leases (in
+        real time one and some seconds), for a lock that never expires lets nobody in. In a control: time that is safely
+        within the lease."""
+        if self.control:
+            self.advance(self.lease_ms / 3 if self.settings.time == "virtual" else REAL_CONTROL_MS)
+            return
+        beyond_ms = self.lease_ms if self.settings.time == "virtual" else REAL_BEYOND_MS
+        lib, until_ns = library(), self.mono_ns + (self.lease_ms + beyond_ms) * 1_000_000
+        if checkpoint:
+            lib.conductor_arm(self.conductor, other.strand, checkpoint.encode(), 1)
+        self.run([other], until_ns)
+        lib.conductor_arm(self.conductor, other.strand, b"", 0)
+        if lib.conductor_state(self.conductor, other.strand) == StrandState.HELD:
+            self.record(Kind.CHECKPOINT, name=self.text(checkpoint or ""), value=other.identity)
 
     def prove_clock(self) -> bool:
-        """Reads TIME back from the server; a clock that is not where the trial has it ends the trial."""
-        assert self.server
-        shown, meant = self.server.time_us(), library().conductor_server_wall_us(self.conductor, self.server.number)
-        if shown != meant:
-            raise Inconclusive(f"the clock of {self.server.name} stands at {shown} us instead of {meant} us")
+        """Reads TIME back from every node; a clock that is not where the trial has it ends the trial."""
+        for server in self.servers:
+            shown, meant = server.time_us(), library().conductor_server_wall_us(self.conductor, server.number)
+            if shown != meant:
+                raise Inconclusive(f"the clock of {server.name} stands at {shown} us instead of {meant} us")
         return True
 
     def run(self, awaited: list[Client], until_ns: int = FOREVER) -> None:

@@ -17,6 +17,7 @@ enum lock_trait {
     LOCK_TRAIT_TOKEN = 2,     /* a grant carries a fencing token */
     LOCK_TRAIT_REENTRANT = 4, /* the holder may acquire again */
     LOCK_TRAIT_FAIR = 8,      /* grants come in the order of the requests */
+    LOCK_TRAIT_RENEWS = 16,   /* a watchdog extends the lease while the process runs */
 };
 
 enum { LOCK_CAPACITY_ASKED = -1 };
@@ -32,6 +33,7 @@ struct lock_options {
     const char *resource; /* the name of what is locked: any bytes */
     size_t resource_length;
     int64_t lease_ms;
+    int64_t permits; /* of a lock whose capacity is asked for; others ignore it */
 };
 
 struct lock {
@@ -49,6 +51,7 @@ struct lock_type {
     unsigned traits;         /* of enum lock_trait */
     int capacity;            /* holders at once: 1, or LOCK_CAPACITY_ASKED: as many permits as asked for */
     enum lock_waiting waits;
+    int nodes; /* independent servers that it wants; 0: one */
     size_t state_size;
     /* All but acquire may be NULL: nothing to do. wait_ms: 0 try once, -1 as long as the pattern itself waits. An
      * unknown outcome may have happened: the lock keeps what it needs to release it. */

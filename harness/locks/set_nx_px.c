@@ -26,7 +26,7 @@ void set_nx_px_new_owner(struct lock *lock) {
              (unsigned long long)env_random(lock->env));
 }
 
-static struct lock_grant attempt(struct lock *lock) {
+struct lock_grant set_nx_px_attempt(struct lock *lock) {
     struct set_nx_px *self = lock->state;
     set_nx_px_new_owner(lock);
     const struct env_reply *reply =
@@ -38,7 +38,7 @@ static struct lock_grant attempt(struct lock *lock) {
 }
 
 static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
-    return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, attempt);
+    return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, set_nx_px_attempt);
 }
 
 /* 1: done, 0: the key is gone or another's; anything else may have happened. */
@@ -47,10 +47,14 @@ static enum outcome outcome_of(const struct env_reply *reply) {
     return reply->integer == 1 ? OUTCOME_OK : OUTCOME_REFUSED;
 }
 
-enum outcome set_nx_px_renew(struct lock *lock) {
+enum outcome set_nx_px_renew_in(struct lock *lock, struct env *env) {
     struct set_nx_px *self = lock->state;
-    return outcome_of(script_run(lock->env, 0, &self->renew, "1 %b %s %lld", lock->options.resource,
+    return outcome_of(script_run(env, 0, &self->renew, "1 %b %s %lld", lock->options.resource,
                                  lock->options.resource_length, self->owner, (long long)lock->options.lease_ms));
+}
+
+enum outcome set_nx_px_renew(struct lock *lock) {
+    return set_nx_px_renew_in(lock, lock->env);
 }
 
 enum outcome set_nx_px_release(struct lock *lock) {

@@ -18,7 +18,9 @@ extern const struct poll_pace SET_NX_PX_PACE;
 
 enum outcome set_nx_px_open(struct lock *lock);
 void set_nx_px_new_owner(struct lock *lock);
+struct lock_grant set_nx_px_attempt(struct lock *lock);
 enum outcome set_nx_px_renew(struct lock *lock);
+enum outcome set_nx_px_renew_in(struct lock *lock, struct env *env); /* the same in a watchdog's environment */
 enum outcome set_nx_px_release(struct lock *lock);
 
 #endif

@@ -3,13 +3,10 @@
 
 #include "harness/locks/lock.h"
 
-extern const struct lock_type LOCK_NONE, LOCK_SET_NX_PX, LOCK_SET_NX_PX_FENCED;
+extern const struct lock_type LOCK_NONE, LOCK_SETNX, LOCK_SET_NX_PX, LOCK_SET_NX_PX_FENCED, LOCK_SET_NX_PX_RENEW;
 
 const struct lock_type *const LOCK_TABLE[] = {
-    &LOCK_NONE,
-    &LOCK_SET_NX_PX,
-    &LOCK_SET_NX_PX_FENCED,
-    NULL,
+    &LOCK_NONE, &LOCK_SET_NX_PX, &LOCK_SET_NX_PX_FENCED, &LOCK_SET_NX_PX_RENEW, &LOCK_SETNX, NULL,
 };
 
 const struct lock_type *lock_find(const char *name) {

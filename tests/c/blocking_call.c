@@ -21,7 +21,7 @@
 #include "harness/conductor.h"
 #include "harness/env_live.h"
 
-enum { PLAYERS = 2, STUCK_MS = 20000, LONG_NAP_MS = 3600000 };
+enum { PLAYERS = 2, STUCK_MS = 20000, LONG_NAP_MS = 3600000, REPLY_LIMIT_MS = 1000 };
 static const int64_t MS_NS = CLOCK_NS_PER_MS;
 
 struct player;
@@ -78,7 +78,7 @@ static void *player_main(void *argument) {
                                              .watchdog = player->watchdog,
                                              .nodes = {player->theatre->socket},
                                              .node_count = 1,
-                                             .reply_limit_ms = 1000,
+                                             .reply_limit_ms = REPLY_LIMIT_MS,
                                              .stream = (uint64_t)player->strand};
     player->env = env_live_open(&options);
     for (;;) {
@@ -105,7 +105,7 @@ static void pop_for_7_s(struct player *player) {
 }
 
 static void pop_longer_than_the_server(struct player *player) {
-    keep(player, env_command_blocking(player->env, 0, 7001, "BLPOP nobody-pushes 7"));
+    keep(player, env_command_blocking(player->env, 0, 7000, "BLPOP nobody-pushes 7"));
 }
 
 static void pop_for_60_s(struct player *player) {
@@ -250,7 +250,7 @@ static enum strand_state watchdog_state(const struct theatre *theatre, int playe
 static bool nobody_pushes(struct theatre *theatre) {
     struct player *player = &theatre->players[0];
     give(theatre, 0, pop_for_7_s);
-    if (!run(theatre, 1, 0) || !took_exactly(theatre, 0, 7000)) return false;
+    if (!run(theatre, 1, 0) || !took_exactly(theatre, 0, 7001 + REPLY_LIMIT_MS)) return false;
     if (!meant(theatre, player->kind == ENV_REPLY_UNKNOWN, "reply of kind %d", (int)player->kind)) return false;
     int64_t wall_us = conductor_server_wall_us(theatre->conductor, 0);
     char expected[32];
