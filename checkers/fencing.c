@@ -13,18 +13,18 @@
 
 extern const struct checker CHECKER_FENCING;
 
-/* An acquire in flight. */
-struct pending {
-    uint32_t actor; /* key */
-    int64_t floor;  /* the newest token that had come back when it was invoked */
-    uint64_t invoked;
-};
-
-/* A grant that some acquire in flight may still repeat. */
+/* A grant. */
 struct issued {
     uint32_t key;
     int64_t token;
     uint64_t index;
+};
+
+/* An acquire in flight. */
+struct pending {
+    uint32_t actor; /* key */
+    uint64_t invoked;
+    struct issued floor; /* the newest that had come back by then */
 };
 
 /* Who holds a re-entrant lock. */
@@ -38,9 +38,9 @@ struct lock {
     uint32_t name; /* key */
     bool tokens;   /* it says that it gives them */
     bool reentrant;
-    int64_t newest;
-    uint64_t newest_index;
-    struct check_table pending, issued, held;
+    struct issued newest;
+    struct check_table pending, held;
+    struct check_table issued; /* grants that some acquire in flight may still repeat */
 };
 
 struct fencing {
@@ -109,32 +109,30 @@ static void let_go(struct lock *lock, uint32_t actor, bool all) {
     if (held && (all || --held->depth == 0)) check_table_remove(&lock->held, held);
 }
 
-static void granted(struct fencing *self, struct lock *lock, const struct history_record *record, int64_t floor,
+static void granted(struct fencing *self, struct lock *lock, const struct history_record *record, struct issued floor,
                     uint64_t index) {
     bool repeats = lock->reentrant && held_repeats(lock, record);
     if (record->token == 0 && !lock->tokens) return;
     const struct issued *same = issued_find(lock, record->token);
     self->grants++;
-    if (repeats && record->token && record->token >= floor) return; /* nothing new was given out */
+    if (repeats && record->token && record->token >= floor.token) return; /* nothing new was given out */
     if (record->token == 0) {
-        violate(self, record, lock->newest_index, index, ", that is none; the newest before was", lock->newest);
+        violate(self, record, 0, index, ", that is none; the newest before was", lock->newest.token);
     } else if (same) {
-        violate(self, record, same->index, index, ", which was given out before; the newest was", lock->newest);
-    } else if (record->token <= floor) {
-        violate(self, record, lock->newest_index, index,
-                ", not newer than one that had come back before it was asked for:", floor);
+        violate(self, record, same->index, index, ", which was given out before; the newest was", lock->newest.token);
+    } else if (record->token <= floor.token) {
+        violate(self, record, floor.index, index,
+                ", not newer than one that had come back before it was asked for:", floor.token);
     }
     struct issued *issued = check_table_add(&lock->issued, (uint32_t)index);
     *issued = (struct issued){(uint32_t)index, record->token, index};
-    if (record->token <= lock->newest) return;
-    lock->newest = record->token;
-    lock->newest_index = index;
+    if (record->token > lock->newest.token) lock->newest = *issued;
 }
 
 static void returned(struct fencing *self, const struct history_record *record, uint64_t index) {
     struct lock *lock = lock_get(self, record->name);
     struct pending *pending = check_table_find(&lock->pending, record->actor);
-    int64_t floor = pending ? pending->floor : lock->newest;
+    struct issued floor = pending ? pending->floor : lock->newest;
     if (pending) check_table_remove(&lock->pending, pending);
     self->applies |= record->token != 0;
     if (record->outcome == OUTCOME_OK) granted(self, lock, record, floor, index);
@@ -177,7 +175,7 @@ static void take(void *state, const struct history_record *record, uint64_t inde
     } else if (record->kind == HISTORY_ACQUIRE_INVOKE) {
         struct lock *lock = lock_get(self, record->name);
         struct pending *pending = check_table_get(&lock->pending, record->actor);
-        *pending = (struct pending){record->actor, lock->newest, index};
+        *pending = (struct pending){record->actor, index, lock->newest};
     } else if (record->kind == HISTORY_ACQUIRE_RETURN) {
         returned(self, record, index);
     } else if (record->kind == HISTORY_LOCK_OPEN) {
