@@ -190,8 +190,14 @@ static const char *header_fault(const struct header *header, size_t bytes) {
     uint64_t slots = (bytes - HISTORY_HEADER_SIZE) / HISTORY_RECORD_SIZE;
     uint64_t next = atomic_load_explicit(&header->next, memory_order_acquire);
     uint64_t used = next < header->capacity ? next : header->capacity;
+    if ((bytes - HISTORY_HEADER_SIZE) % HISTORY_RECORD_SIZE) return "cut short: it ends in the middle of a record";
     if (slots > header->capacity) return "damaged header: capacity (byte 16) is smaller than the file";
     if (slots < used) return "cut short: the header counts more records than the file holds";
+    /* A slot is counted before it is published, so behind the last counted one there is nothing. */
+    const struct history_record *records = (const void *)((const char *)header + HISTORY_HEADER_SIZE);
+    bool more = next < slots && __atomic_load_n(&records[next].check, __ATOMIC_ACQUIRE) != 0;
+    if (more && atomic_load_explicit(&header->next, memory_order_acquire) == next)
+        return "damaged header: the file holds more records than it counts (byte 64)";
     return NULL;
 }
 

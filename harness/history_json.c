@@ -98,8 +98,11 @@ static json_t *record_line(const struct writer *writer, uint64_t index, const st
 
 static bool write_header(const struct writer *writer) {
     struct history_settings settings = history_reader_settings(writer->reader);
-    return write_line(writer, json_pack("{s:s,s:i,s:s,s:I}", "history", "lockstorm", "version", HISTORY_VERSION, "time",
-                                        TIMES[settings.time], "seed", (json_int_t)settings.seed));
+    uint64_t dropped = history_reader_dropped(writer->reader);
+    json_t *line = json_pack("{s:s,s:i,s:s,s:I}", "history", "lockstorm", "version", HISTORY_VERSION, "time",
+                             TIMES[settings.time], "seed", (json_int_t)settings.seed);
+    if (dropped) json_object_set_new(line, "dropped", json_integer((json_int_t)dropped));
+    return write_line(writer, line);
 }
 
 static bool write_record(const struct writer *writer, uint64_t index, const struct history_record *record,
@@ -147,7 +150,7 @@ bool history_json_write(struct history_reader *reader, bool follow, FILE *out, s
 
 struct image {
     char *bytes;
-    uint64_t count, room;
+    uint64_t count, room, dropped;
     json_t *names;
     size_t line; /* number of the line, from 1 */
     struct history_error *error;
@@ -315,20 +318,24 @@ static bool add_line(struct image *image, json_t *line) {
     }
     if (!json_object_get(line, "kind")) return wrong(image, "a record needs a", "kind");
     if (record.kind == HISTORY_TEXT || record.kind == HISTORY_TEXT_MORE) return add_text(image, line, &record);
+    if (json_object_get(line, "text") || json_object_get(line, "hex") || json_object_get(line, "length"))
+        return wrong(image, "text, hex and length are for texts, not for a", kind);
     return image_add(image, &record), true;
 }
 
 /* The header line, as an empty history of these settings. */
 static bool read_header(struct image *image, json_t *line, struct history_settings *settings) {
     const char *who = NULL, *time = "virtual";
-    json_int_t version = 0, seed = 0;
+    json_int_t version = 0, seed = 0, dropped = 0;
     json_error_t why;
-    if (json_unpack_ex(line, &why, JSON_STRICT, "{s:s,s:I,s?s,s?I}", "history", &who, "version", &version, "time",
-                       &time, "seed", &seed) != 0)
+    if (json_unpack_ex(line, &why, JSON_STRICT, "{s:s,s:I,s?s,s?I,s?I}", "history", &who, "version", &version, "time",
+                       &time, "seed", &seed, "dropped", &dropped) != 0)
         return fail(image->error, "line 1: not a history's first line: %.150s", why.text);
     if (strcmp(who, "lockstorm") != 0 || version != HISTORY_VERSION)
         return wrong(image, "a history of another tool or version", NULL);
     if (strcmp(time, "virtual") != 0 && strcmp(time, "real") != 0) return wrong(image, "virtual or real:", "time");
+    if (dropped < 0) return wrong(image, "out of range:", "dropped");
+    image->dropped = (uint64_t)dropped;
     *settings = (struct history_settings){.time = strcmp(time, "real") == 0 ? HISTORY_TIME_REAL : HISTORY_TIME_VIRTUAL,
                                           .seed = (uint64_t)seed};
     return true;
@@ -364,7 +371,7 @@ bool history_json_read(FILE *in, void **bytes, size_t *length, struct history_er
     settings.capacity = image.count;
     if (!image.bytes) image.bytes = malloc(HISTORY_HEADER_SIZE);
     if (!image.bytes) abort();
-    history_header_fill(image.bytes, &settings, image.count);
+    history_header_fill(image.bytes, &settings, image.count + image.dropped);
     *bytes = image.bytes;
     *length = HISTORY_HEADER_SIZE + image.count * HISTORY_RECORD_SIZE;
     return true;

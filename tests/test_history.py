@@ -51,6 +51,22 @@ def test_a_full_history_counts_what_it_dropped_and_is_inconclusive(tmp_path: Pat
     answer = json.loads(done.stdout)
     assert (done.returncode, answer["dropped"], answer["records"]) == (3, 2, 3)
     assert "2 records found no room" in answer["verdict"]["integrity"]["reason"]
+    lines = lockstorm("history", "to-json", str(tmp_path / "h")).stdout
+    assert json.loads(lines.splitlines()[0])["dropped"] == 2
+    (tmp_path / "h.jsonl").write_text(lines)
+    again = lockstorm("check", str(tmp_path / "h.jsonl"), "--json")
+    assert (again.returncode, json.loads(again.stdout)["dropped"]) == (3, 2), "not a pass in its other form"
+
+
+def test_a_counter_that_hides_records_is_damage(tmp_path: Path) -> None:
+    with history(tmp_path / "h", 8) as opened:
+        for value in range(6):
+            append(opened, value)
+    content = bytearray((tmp_path / "h").read_bytes())
+    content[64:72] = (3).to_bytes(8, "little")
+    (tmp_path / "h").write_bytes(content)
+    done = lockstorm("check", str(tmp_path / "h"))
+    assert (done.returncode, "byte 64" in done.stderr) == (2, True)
 
 
 def test_a_text_that_does_not_fit_is_not_half_there(tmp_path: Path) -> None:
