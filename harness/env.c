@@ -35,9 +35,17 @@ const struct env_reply *env_command(struct env *env, int node, const char *forma
     return reply;
 }
 
-const struct env_reply *env_command_after(struct env *env, int node, const char *const *words, size_t count,
-                                          const char *format, va_list arguments) {
-    return send(env, node, env_reply_limit_ms(env), false, words, count, format, arguments);
+const struct env_reply *env_command_within(struct env *env, int node, int64_t limit_ms, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const struct env_reply *reply = send(env, node, limit_ms, false, NULL, 0, format, arguments);
+    va_end(arguments);
+    return reply;
+}
+
+const struct env_reply *env_command_after(struct env *env, int node, int64_t limit_ms, const char *const *words,
+                                          size_t count, const char *format, va_list arguments) {
+    return send(env, node, limit_ms, false, words, count, format, arguments);
 }
 
 const struct env_reply *env_command_blocking(struct env *env, int node, int64_t limit_ms, const char *format, ...) {

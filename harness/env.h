@@ -48,10 +48,14 @@ int env_nodes(const struct env *env);
 const struct env_reply *env_command(struct env *env, int node, const char *format, ...)
     __attribute__((format(printf, 3, 0)));
 
+/* The same, but waits at most limit_ms: for a node that others can stand in for. */
+const struct env_reply *env_command_within(struct env *env, int node, int64_t limit_ms, const char *format, ...)
+    __attribute__((format(printf, 4, 0)));
+
 /* The same with `count` zero-terminated words in front of the formatted rest; each is one argument whatever it holds
  * (a script). */
-const struct env_reply *env_command_after(struct env *env, int node, const char *const *words, size_t count,
-                                          const char *format, va_list arguments);
+const struct env_reply *env_command_after(struct env *env, int node, int64_t limit_ms, const char *const *words,
+                                          size_t count, const char *format, va_list arguments);
 
 /* The same for a command that asks the server to sit on it for limit_ms (BLPOP, WAIT; -1: for ever). The server gives
  * up when more than that has passed by its own clock; UNKNOWN when env_reply_limit_ms later there is still no answer.

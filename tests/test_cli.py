@@ -107,8 +107,8 @@ def test_the_history_is_saved_and_judged_again(tmp_path: Path) -> None:
     [
         (("rum", "gc-pause"), "run"),
         (("run", "gc-pase", "--lock", "none"), "gc-pause"),
-        (("run", "gc-pause", "--lock", "set-nx-pq"), "set-nx-px"),
-        (("run", "gc-pause", "--lock", ""), "none, set-nx-px"),
+        (("run", "gc-pause", "--lock", "set-nx-p"), "set-nx-px"),
+        (("run", "gc-pause", "--lock", ""), "there are: "),
         (("run", "gc-pause"), "--lock"),
         (("run", "gc-pause", "--lock", "none", "--sed", "3"), "--seed"),
         (("run", "gc-pause", "--lock", "none", "--store", "fence-write"), "fence-writes"),

@@ -123,6 +123,9 @@ class Client:
     def release(self) -> Result:
         return self._do(StepKind.RELEASE)
 
+    def start_release(self) -> None:
+        self._start(StepKind.RELEASE)
+
     def renew(self) -> Result:
         return self._do(StepKind.RENEW)
 

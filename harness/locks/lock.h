@@ -51,10 +51,12 @@ struct lock_type {
     unsigned traits;         /* of enum lock_trait */
     int capacity;            /* holders at once: 1, or LOCK_CAPACITY_ASKED: as many permits as asked for */
     enum lock_waiting waits;
-    int nodes; /* independent servers that it wants; 0: one */
+    int nodes;    /* independent servers that it wants; 0: one */
+    int replicas; /* that each of them has */
     size_t state_size;
-    /* All but acquire may be NULL: nothing to do. wait_ms: 0 try once, -1 as long as the pattern itself waits. An
-     * unknown outcome may have happened: the lock keeps what it needs to release it. */
+    /* All but acquire may be NULL: nothing to do - and a lease that nothing renews is refused renewal. wait_ms: 0 try
+     * once, -1 as long as the pattern itself waits. An unknown outcome may have happened: the lock keeps what it needs
+     * to release it. */
     enum outcome (*open)(struct lock *lock);
     struct lock_grant (*acquire)(struct lock *lock, int64_t wait_ms);
     enum outcome (*renew)(struct lock *lock);

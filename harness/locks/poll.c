@@ -1,8 +1,10 @@
 #include "harness/locks/poll.h"
 
-/* How long to sleep now: b plus up to half of it, but not past the end of the wait. */
-static int64_t nap_ms(struct lock *lock, int64_t backoff_ms, int64_t wait_ms, int64_t until_ns) {
-    int64_t nap = backoff_ms + (int64_t)env_random_below(lock->env, (uint64_t)(backoff_ms / 2 + 1));
+/* How long to sleep now: b plus a random part, but not past the end of the wait. */
+static int64_t nap_ms(struct lock *lock, const struct poll_pace *pace, int64_t backoff_ms, int64_t wait_ms,
+                      int64_t until_ns) {
+    int64_t spread_ms = pace->spread_ms ? pace->spread_ms : backoff_ms / 2;
+    int64_t nap = backoff_ms + (int64_t)env_random_below(lock->env, (uint64_t)spread_ms + 1);
     if (wait_ms < 0) return nap;
     int64_t left = (until_ns - env_mono_ns(lock->env) + ENV_NS_PER_MS - 1) / ENV_NS_PER_MS;
     return nap < left ? nap : left;
@@ -17,7 +19,7 @@ struct lock_grant poll_until_granted(struct lock *lock, int64_t wait_ms, const s
         if (grant.outcome != OUTCOME_REFUSED) return grant;
         if (env_mono_ns(lock->env) >= until_ns) return grant;
         if (wait_ms < 0 && pace->tries && try >= pace->tries) return grant;
-        env_sleep(lock->env, nap_ms(lock, backoff_ms, wait_ms, until_ns));
+        env_sleep(lock->env, nap_ms(lock, pace, backoff_ms, wait_ms, until_ns));
         backoff_ms = backoff_ms * 2 < pace->most_ms ? backoff_ms * 2 : pace->most_ms;
     }
 }

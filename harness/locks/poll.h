@@ -7,11 +7,12 @@
 struct poll_pace {
     int64_t first_ms; /* the first sleep; doubles up to most_ms */
     int64_t most_ms;
-    int tries; /* at the most when nobody limits the wait; 0: no limit */
+    int64_t spread_ms; /* how much is added to each sleep at random, at the most; 0: half of it */
+    int tries;         /* at the most when nobody limits the wait; 0: no limit */
 };
 
-/* Calls attempt until it grants, its outcome is unknown, or the wait is over: REFUSED. Each sleep is b + U(0, b/2),
- * cut at the wait's end, after which one last attempt is made. */
+/* Calls attempt until it grants, its outcome is unknown, or the wait is over: REFUSED. Each sleep is b + U(0, b/2)
+ * or b + U(0, spread), cut at the wait's end, after which one last attempt is made. */
 struct lock_grant poll_until_granted(struct lock *lock, int64_t wait_ms, const struct poll_pace *pace,
                                      struct lock_grant (*attempt)(struct lock *lock));
 

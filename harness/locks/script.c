@@ -10,17 +10,38 @@ enum outcome script_load(struct env *env, int node, struct script *script) {
     return OUTCOME_OK;
 }
 
-const struct env_reply *script_run(struct env *env, int node, struct script *script, const char *format, ...) {
-    va_list arguments;
-    const struct env_reply *reply = NULL;
+static const struct env_reply *run(struct env *env, int node, int64_t limit_ms, struct script *script,
+                                   const char *format, va_list arguments) {
     if (script->hash[0]) {
-        va_start(arguments, format);
-        reply = env_command_after(env, node, (const char *const[]){"EVALSHA", script->hash}, 2, format, arguments);
-        va_end(arguments);
+        va_list again;
+        va_copy(again, arguments);
+        const char *const words[] = {"EVALSHA", script->hash};
+        const struct env_reply *reply = env_command_after(env, node, limit_ms, words, 2, format, again);
+        va_end(again);
         if (reply->kind != ENV_REPLY_ERROR || strncmp(reply->text, "NOSCRIPT", 8) != 0) return reply;
     }
+    const char *const words[] = {"EVAL", script->source};
+    return env_command_after(env, node, limit_ms, words, 2, format, arguments);
+}
+
+const struct env_reply *script_run_within(struct env *env, int node, int64_t limit_ms, struct script *script,
+                                          const char *format, ...) {
+    va_list arguments;
     va_start(arguments, format);
-    reply = env_command_after(env, node, (const char *const[]){"EVAL", script->source}, 2, format, arguments);
+    const struct env_reply *reply = run(env, node, limit_ms, script, format, arguments);
     va_end(arguments);
     return reply;
+}
+
+const struct env_reply *script_run(struct env *env, int node, struct script *script, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const struct env_reply *reply = run(env, node, env_reply_limit_ms(env), script, format, arguments);
+    va_end(arguments);
+    return reply;
+}
+
+enum outcome script_outcome(const struct env_reply *reply) {
+    if (reply->kind != ENV_REPLY_INTEGER) return OUTCOME_UNKNOWN;
+    return reply->integer == 1 ? OUTCOME_OK : OUTCOME_REFUSED;
 }

@@ -14,9 +14,18 @@ struct script {
 /* Loads it on a node; the node answers with its hash. OK, or UNKNOWN without an answer. */
 enum outcome script_load(struct env *env, int node, struct script *script);
 
-/* Runs it. `format` is what follows the script in EVAL: the number of keys, keys, arguments ("1 %b %s"). A script that
- * the node had lost did not run before it is sent whole, so nothing happens twice. */
+/* Runs it, waiting at most limit_ms for the answer. `format` is what follows the script in EVAL: the number of keys,
+ * keys, arguments ("1 %b %s"). A script that the node had lost did not run before it is sent whole, so nothing happens
+ * twice. */
+const struct env_reply *script_run_within(struct env *env, int node, int64_t limit_ms, struct script *script,
+                                          const char *format, ...) __attribute__((format(printf, 5, 0)));
+
+/* The same, waiting as long as for an ordinary command. */
 const struct env_reply *script_run(struct env *env, int node, struct script *script, const char *format, ...)
     __attribute__((format(printf, 4, 0)));
+
+/* What such a script says as a lock's outcome: 1 done, 0 the key is gone or another's; anything else may have happened.
+ */
+enum outcome script_outcome(const struct env_reply *reply);
 
 #endif

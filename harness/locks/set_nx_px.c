@@ -12,12 +12,12 @@ static const char RELEASE[] =
 static const char RENEW[] =
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0";
 
-enum outcome set_nx_px_open(struct lock *lock) {
+enum outcome set_nx_px_load_on(struct lock *lock, int node) {
     struct set_nx_px *self = lock->state;
     self->release.source = RELEASE;
     self->renew.source = RENEW;
-    enum outcome loaded = script_load(lock->env, 0, &self->release);
-    return loaded == OUTCOME_OK ? script_load(lock->env, 0, &self->renew) : loaded;
+    enum outcome loaded = script_load(lock->env, node, &self->release);
+    return loaded == OUTCOME_OK ? script_load(lock->env, node, &self->renew) : loaded;
 }
 
 void set_nx_px_new_owner(struct lock *lock) {
@@ -26,31 +26,45 @@ void set_nx_px_new_owner(struct lock *lock) {
              (unsigned long long)env_random(lock->env));
 }
 
-struct lock_grant set_nx_px_attempt(struct lock *lock) {
+enum outcome set_nx_px_set_on(struct lock *lock, int node, int64_t limit_ms) {
     struct set_nx_px *self = lock->state;
-    set_nx_px_new_owner(lock);
     const struct env_reply *reply =
-        env_command(lock->env, 0, "SET %b %s NX PX %lld", lock->options.resource, lock->options.resource_length,
-                    self->owner, (long long)lock->options.lease_ms);
+        env_command_within(lock->env, node, limit_ms, "SET %b %s NX PX %lld", lock->options.resource,
+                           lock->options.resource_length, self->owner, (long long)lock->options.lease_ms);
+    if (reply->kind == ENV_REPLY_STATUS) return OUTCOME_OK;
+    return reply->kind == ENV_REPLY_NIL ? OUTCOME_REFUSED : OUTCOME_UNKNOWN;
+}
+
+enum outcome set_nx_px_renew_on(struct lock *lock, struct env *env, int node, int64_t limit_ms) {
+    struct set_nx_px *self = lock->state;
+    return script_outcome(script_run_within(env, node, limit_ms, &self->renew, "1 %b %s %lld", lock->options.resource,
+                                            lock->options.resource_length, self->owner,
+                                            (long long)lock->options.lease_ms));
+}
+
+enum outcome set_nx_px_release_on(struct lock *lock, int node, int64_t limit_ms) {
+    struct set_nx_px *self = lock->state;
+    return script_outcome(script_run_within(lock->env, node, limit_ms, &self->release, "1 %b %s",
+                                            lock->options.resource, lock->options.resource_length, self->owner));
+}
+
+enum outcome set_nx_px_open(struct lock *lock) {
+    return set_nx_px_load_on(lock, 0);
+}
+
+struct lock_grant set_nx_px_attempt(struct lock *lock) {
+    set_nx_px_new_owner(lock);
+    enum outcome outcome = set_nx_px_set_on(lock, 0, env_reply_limit_ms(lock->env));
     env_checkpoint(lock->env, "after-acquire-reply");
-    if (reply->kind == ENV_REPLY_STATUS) return (struct lock_grant){.outcome = OUTCOME_OK};
-    return (struct lock_grant){.outcome = reply->kind == ENV_REPLY_NIL ? OUTCOME_REFUSED : OUTCOME_UNKNOWN};
+    return (struct lock_grant){.outcome = outcome};
 }
 
 static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
     return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, set_nx_px_attempt);
 }
 
-/* 1: done, 0: the key is gone or another's; anything else may have happened. */
-static enum outcome outcome_of(const struct env_reply *reply) {
-    if (reply->kind != ENV_REPLY_INTEGER) return OUTCOME_UNKNOWN;
-    return reply->integer == 1 ? OUTCOME_OK : OUTCOME_REFUSED;
-}
-
 enum outcome set_nx_px_renew_in(struct lock *lock, struct env *env) {
-    struct set_nx_px *self = lock->state;
-    return outcome_of(script_run(env, 0, &self->renew, "1 %b %s %lld", lock->options.resource,
-                                 lock->options.resource_length, self->owner, (long long)lock->options.lease_ms));
+    return set_nx_px_renew_on(lock, env, 0, env_reply_limit_ms(env));
 }
 
 enum outcome set_nx_px_renew(struct lock *lock) {
@@ -58,10 +72,8 @@ enum outcome set_nx_px_renew(struct lock *lock) {
 }
 
 enum outcome set_nx_px_release(struct lock *lock) {
-    struct set_nx_px *self = lock->state;
     env_checkpoint(lock->env, "before-release");
-    return outcome_of(script_run(lock->env, 0, &self->release, "1 %b %s", lock->options.resource,
-                                 lock->options.resource_length, self->owner));
+    return set_nx_px_release_on(lock, 0, env_reply_limit_ms(lock->env));
 }
 
 const struct lock_type LOCK_SET_NX_PX = {

@@ -3,11 +3,23 @@
 
 #include "harness/locks/lock.h"
 
-extern const struct lock_type LOCK_NONE, LOCK_SETNX, LOCK_SET_NX_PX, LOCK_SET_NX_PX_FENCED, LOCK_SET_NX_PX_RENEW;
+extern const struct lock_type LOCK_NONE, LOCK_SETNX, LOCK_SETNX_EXPIRE, LOCK_SET_NX_BLIND_DEL, LOCK_SET_NX_GET_DEL,
+    LOCK_SET_NX_PX, LOCK_SET_NX_PX_FENCED, LOCK_SET_NX_PX_RENEW;
 
+/* One a line, so that two that are added at once do not meet. */
+/* clang-format off */
 const struct lock_type *const LOCK_TABLE[] = {
-    &LOCK_NONE, &LOCK_SET_NX_PX, &LOCK_SET_NX_PX_FENCED, &LOCK_SET_NX_PX_RENEW, &LOCK_SETNX, NULL,
+    &LOCK_NONE,
+    &LOCK_SET_NX_BLIND_DEL,
+    &LOCK_SET_NX_GET_DEL,
+    &LOCK_SET_NX_PX,
+    &LOCK_SET_NX_PX_FENCED,
+    &LOCK_SET_NX_PX_RENEW,
+    &LOCK_SETNX,
+    &LOCK_SETNX_EXPIRE,
+    NULL,
 };
+/* clang-format on */
 
 const struct lock_type *lock_find(const char *name) {
     for (size_t each = 0; LOCK_TABLE[each]; each++)
@@ -28,7 +40,9 @@ struct lock_grant lock_acquire(struct lock *lock, int64_t wait_ms) {
 }
 
 enum outcome lock_renew(struct lock *lock) {
-    return lock->type->renew ? lock->type->renew(lock) : OUTCOME_OK;
+    if (lock->type->renew) return lock->type->renew(lock);
+    unsigned lease = lock->type->traits & (LOCK_TRAIT_LEASE | LOCK_TRAIT_RENEWS);
+    return lease == LOCK_TRAIT_LEASE ? OUTCOME_REFUSED : OUTCOME_OK;
 }
 
 enum outcome lock_release(struct lock *lock) {
