@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from harness.driver import Client, Outcome, Trial
-from harness.driver.library import Kind, library
+from harness.driver.library import Kind, StrandState, library
 from harness.driver.trial import RESOURCE
 from tests.support import trial
 
@@ -79,3 +79,137 @@ def test_a_crash_after_the_expiry_was_set_locks_for_one_lease() -> None:
         one.run_to("after-acquire-reply")
         crash(running, one)
         assert two.acquire(wait_ms=running.lease_ms + 101).ok
+
+
+# --- waiting in BLPOP ---
+
+BLPOP = ["blpop", "blpop-default", "blpop-renew"]
+SIGNALS = {
+    "blpop": f"signal:{RESOURCE}",
+    "blpop-default": f"lock-signal:{RESOURCE}",
+    "blpop-renew": f"lock-signal:{RESOURCE}",
+}
+LOCK_KEY = f"lock:{RESOURCE}"  # of python-redis-lock
+
+
+@pytest.mark.parametrize("lock", BLPOP)
+def test_a_popping_waiter_wakes_at_the_moment_of_the_release(lock: str) -> None:
+    with trial(lock) as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        two.start_acquire()
+        running.advance(12_345.678)
+        released_ns = running.mono_ns
+        assert one.release().ok
+        assert two.finish().ok
+        assert running.mono_ns == released_ns, "in no time at all, so not by polling"
+
+
+@pytest.mark.parametrize("lock", BLPOP)
+def test_a_release_that_nobody_waits_for_leaves_its_signal(lock: str) -> None:
+    with trial(lock) as running:
+        (one,) = running.clients(1)
+        for _ in range(20):
+            assert one.acquire().ok
+            assert one.release().ok
+        left = running.server.link.llen(SIGNALS[lock])
+        assert left == (20 if lock == "blpop" else 1)
+        running.advance(1001)
+        assert running.server.link.llen(SIGNALS[lock]) == (20 if lock == "blpop" else 0), "it expires, or it does not"
+
+
+def test_stale_signals_wake_a_waiter_for_nothing() -> None:
+    with trial("blpop") as running:
+        one, two = running.clients(2)
+        for _ in range(20):
+            assert one.acquire().ok
+            assert one.release().ok
+        assert one.acquire().ok
+        refusals = running.server.link.info("commandstats")["cmdstat_set"]["calls"]
+        assert two.acquire(wait_ms=5000).outcome is Outcome.REFUSED
+        tries = running.server.link.info("commandstats")["cmdstat_set"]["calls"] - refusals
+        assert tries == 22, "one, one after each stale signal, and one when the wait was over"
+
+
+def test_a_crashed_holder_costs_a_popping_waiter_up_to_two_leases() -> None:
+    with trial("blpop") as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        running.advance(running.lease_ms - 1)
+        two.start_acquire()
+        crash(running, one)
+        before_ns = running.mono_ns
+        assert two.finish().ok
+        assert running.mono_ns - before_ns == (running.lease_ms + 1) * 1_000_000, "its BLPOP takes a whole lease"
+
+
+@pytest.mark.parametrize("lock", BLPOP)
+def test_a_signal_that_comes_before_the_waiter_sits_down_may_be_lost(lock: str) -> None:
+    with trial(lock) as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        two.start_acquire()
+        two.run_to("between-refusal-and-blpop")
+        assert one.release().ok
+        running.advance(1001)
+        two.go_on()
+        running.advance(running.lease_ms - 1)
+        waits = library().conductor_state(running.conductor, two.strand) == StrandState.WAITING
+        assert waits == (lock != "blpop"), "the signal of blpop never expires"
+        running.advance(10 * running.lease_ms)
+        waits = library().conductor_state(running.conductor, two.strand) == StrandState.WAITING
+        assert waits == (lock == "blpop-default"), "the lock is free, and it sleeps"
+        if waits:
+            assert not running.server.link.exists(LOCK_KEY)
+
+
+def test_without_expiry_a_dead_holder_keeps_the_lock() -> None:
+    with trial("blpop-default") as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        crash(running, one)
+        assert two.acquire(wait_ms=10 * running.lease_ms).outcome is Outcome.REFUSED
+
+
+# --- renewal ---
+
+RENEWING = {"blpop-renew": LOCK_KEY, "set-nx-px-renew": RESOURCE}
+
+
+@pytest.mark.parametrize("lock", RENEWING)
+def test_renewal_keeps_a_hold_of_three_leases(lock: str) -> None:
+    with trial(lock) as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        running.advance(3 * running.lease_ms)
+        assert two.acquire(wait_ms=0).outcome is Outcome.REFUSED
+        assert one.release().ok
+        assert two.acquire(wait_ms=0).ok
+        assert two.release().ok
+        running.advance(running.lease_ms)
+        assert not running.server.link.exists(RENEWING[lock]), "nothing renews what is released"
+
+
+@pytest.mark.parametrize("lock", RENEWING)
+def test_renewal_ends_with_its_process(lock: str) -> None:
+    with trial(lock) as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        running.advance(2 * running.lease_ms)
+        crash(running, one)
+        assert two.acquire(wait_ms=2 * running.lease_ms + 2).ok
+
+
+@pytest.mark.parametrize("lock", RENEWING)
+def test_what_one_unanswered_renewal_does(lock: str) -> None:
+    """The connection is lost between two renewals: python-redis-lock's thread ends, a better watchdog goes on."""
+    with trial(lock) as running:
+        (one,) = running.clients(1)
+        assert one.acquire().ok
+        running.advance(running.lease_ms - 1)
+        running.server.link.execute_command("CLIENT", "KILL", "TYPE", "normal")  # type: ignore[no-untyped-call]
+        (two,) = running.clients(1)
+        running.advance(2 * running.lease_ms)
+        kept = lock == "set-nx-px-renew"
+        assert two.acquire(wait_ms=0).outcome is (Outcome.REFUSED if kept else Outcome.OK)
+        assert [record for record in running.story() if record["kind"].startswith("renew")] == [], "nobody was told"

@@ -3,12 +3,16 @@
 
 #include "harness/locks/lock.h"
 
-extern const struct lock_type LOCK_NONE, LOCK_SETNX, LOCK_SETNX_EXPIRE, LOCK_SET_NX_BLIND_DEL, LOCK_SET_NX_GET_DEL,
-    LOCK_SET_NX_PX, LOCK_SET_NX_PX_FENCED, LOCK_SET_NX_PX_RENEW;
+extern const struct lock_type LOCK_BLPOP, LOCK_BLPOP_DEFAULT, LOCK_BLPOP_RENEW, LOCK_NONE, LOCK_SETNX,
+    LOCK_SETNX_EXPIRE, LOCK_SET_NX_BLIND_DEL, LOCK_SET_NX_GET_DEL, LOCK_SET_NX_PX, LOCK_SET_NX_PX_FENCED,
+    LOCK_SET_NX_PX_RENEW;
 
 /* One a line, so that two that are added at once do not meet. */
 /* clang-format off */
 const struct lock_type *const LOCK_TABLE[] = {
+    &LOCK_BLPOP,
+    &LOCK_BLPOP_DEFAULT,
+    &LOCK_BLPOP_RENEW,
     &LOCK_NONE,
     &LOCK_SET_NX_BLIND_DEL,
     &LOCK_SET_NX_GET_DEL,
