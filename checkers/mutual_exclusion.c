@@ -1,9 +1,10 @@
 /* Mutual exclusion: did more clients believe that they held the lock at once than it has room for?
  *
  * A client believes from its ACQUIRE_RETURN (ok) up to its RELEASE_INVOKE, both in index order, or until the stamp at
- * which the lock itself stops believing, or until its process has ended. Two beliefs overlap when one begins while
- * another has not ended; the release is stamped before it is sent and the grant after it came back, so a correct lock
- * can never look wrong. One violation per grant that found the room full.
+ * which the lock itself stops believing (it may be told a later or an earlier one meanwhile), or until its process has
+ * ended. Two beliefs overlap when one begins while another has not ended; the release is stamped before it is sent and
+ * the grant after it came back, so a correct lock can never look wrong. One violation per grant that found the room
+ * full.
  *
  * A grant to a client that believes already begins no other belief; the stamp that came last counts. It takes as many
  * releases as grants to end that of a re-entrant lock, and one to end any other. */
@@ -95,6 +96,11 @@ static void let_go(struct lock *lock, uint32_t actor, bool all) {
     if (hold && (all || --hold->depth == 0)) check_table_remove(&lock->holds, hold);
 }
 
+static void told_validity(struct lock *lock, const struct history_record *record) {
+    struct hold *hold = check_table_find(&lock->holds, record->actor);
+    if (hold) hold->valid_until_ns = record->value;
+}
+
 static void *open(const struct check *check) {
     struct mutual_exclusion *self = calloc(1, sizeof *self);
     if (!self) abort();
@@ -109,6 +115,8 @@ static void take(void *state, const struct history_record *record, uint64_t inde
         granted(self, record, index);
     } else if (record->kind == HISTORY_RELEASE_INVOKE) {
         let_go(lock_get(self, record->name), record->actor, false);
+    } else if (record->kind == HISTORY_VALIDITY) {
+        told_validity(lock_get(self, record->name), record);
     } else if (record->kind == HISTORY_LOCK_OPEN) {
         struct lock *lock = lock_get(self, record->name);
         lock->reentrant = record->extra & CHECK_TRAIT_REENTRANT;

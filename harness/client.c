@@ -89,6 +89,17 @@ static void client_renew(struct client *client, struct step_result *result) {
     result->outcome = (uint32_t)outcome;
 }
 
+/* The lock of its own accord, perhaps in its watchdog's thread: beside the worker nothing of the client may be read
+ * that changes. */
+static void client_told_validity(void *holder, int64_t valid_until_ns) {
+    struct client *client = holder;
+    enum outcome outcome = valid_until_ns > env_mono_ns(client->env) ? OUTCOME_OK : OUTCOME_REFUSED;
+    actor_append(&client->actor, (struct history_record){.kind = HISTORY_VALIDITY,
+                                                         .outcome = (uint8_t)outcome,
+                                                         .name = client->resource,
+                                                         .value = valid_until_ns});
+}
+
 /* --- store --- */
 
 /* The store answers [value, version], or an error that begins with FENCED when the token was too old. */
@@ -314,11 +325,13 @@ int main(int argc, char **argv) {
     strand_enter(&arguments.env.worker);
     struct client client = {
         .actor = {history, stage, (uint32_t)arguments.actor, arguments.env.wall_offset_ns},
-        .env = env_live_open(&arguments.env),
         .place = arguments.env.worker.place,
         .store = arguments.env.node_count - 1,
         .resource = (uint32_t)arguments.resource_id,
     };
+    arguments.env.told_validity = client_told_validity;
+    arguments.env.holder = &client;
+    client.env = env_live_open(&arguments.env);
     client_forget_reads(&client);
     struct lock_options options = {arguments.resource, strlen(arguments.resource), arguments.lease_ms,
                                    arguments.permits};

@@ -21,7 +21,9 @@ static const struct timeval FENCE_LIMIT = {.tv_sec = 10};
 struct server {
     int clock_fd; /* -1: the machine's clock */
     int64_t offset_ns;
-    redisContext *link; /* for PING only */
+    bool gone;
+    int replicas;
+    redisContext *link; /* for PING and WAIT only */
     char socket_path[108];
 };
 
@@ -183,6 +185,16 @@ int conductor_add_server(struct conductor *conductor, const char *clock_path, co
     return conductor->servers++;
 }
 
+void conductor_set_replicas(struct conductor *conductor, int server, int replicas) {
+    conductor->server[server].replicas = replicas;
+}
+
+void conductor_drop_server(struct conductor *conductor, int server) {
+    if (conductor->server[server].link) redisFree(conductor->server[server].link);
+    conductor->server[server].link = NULL;
+    conductor->server[server].gone = true;
+}
+
 bool conductor_set_offset(struct conductor *conductor, int server, int64_t offset_ns) {
     conductor->server[server].offset_ns = offset_ns;
     return clock_write(conductor, server);
@@ -294,15 +306,26 @@ static bool server_ping(struct server *server) {
     return false;
 }
 
+/* The replicas have acknowledged all that this server had told them when it was last asked PING, and whoever sat in
+ * WAIT for that has been answered. Its clock stands, so a WAIT with a limit would have none either. */
+static bool replicas_fence(struct server *server) {
+    redisReply *reply = redisCommand(server->link, "WAIT %d 0", server->replicas);
+    bool acknowledged = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer >= server->replicas;
+    if (reply) freeReplyObject(reply);
+    return acknowledged && server_ping(server);
+}
+
 /* Everything that the servers had to write, they have written. A link that turns out to be lost is made anew, once. */
 static bool fence_servers(struct conductor *conductor) {
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
+        if (server->gone) continue;
         bool used_before = server->link != NULL;
         if (!server_ping(server) && !(used_before && server_ping(server))) return false;
         /* The first PING makes the server look at its clock and give up what it sat on too long; only after the second
          * is what it then had to say written. */
         if (!server_ping(server)) return false;
+        if (server->replicas > 0 && !replicas_fence(server)) return false;
     }
     return true;
 }

@@ -51,6 +51,11 @@ void conductor_forget(struct conductor *conductor, int pid);
  * `socket_path`; its number, or -1 with *error. Its clock is written at once. */
 int conductor_add_server(struct conductor *conductor, const char *clock_path, const char *socket_path,
                          struct history_error *error);
+/* So many replicas follow a server (0 when they are cut off): before the clock moves while somebody waits, they must
+ * have acknowledged what it had told them, for a WAIT is in flight until then. */
+void conductor_set_replicas(struct conductor *conductor, int server, int replicas);
+/* The server is gone, on purpose: it is asked nothing more. */
+void conductor_drop_server(struct conductor *conductor, int server);
 /* Sets how far a server's wall clock is ahead of the trial's. False when its clock could not be written. */
 bool conductor_set_offset(struct conductor *conductor, int server, int64_t offset_ns);
 /* What a server's wall clock should show, in us since 1970. */

@@ -100,6 +100,10 @@ void env_checkpoint(struct env *env, const char *name) {
     env->ops->checkpoint(env, name);
 }
 
+void env_tell_validity(struct env *env, int64_t valid_until_ns) {
+    env->ops->tell_validity(env, valid_until_ns);
+}
+
 bool env_watchdog_start(struct env *env, void (*run)(struct env *, void *), void *argument) {
     return env->ops->watchdog_start(env, run, argument);
 }

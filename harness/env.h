@@ -92,6 +92,11 @@ uint64_t env_random_below(struct env *env, uint64_t bound);
 /* A named place where a fault can land exactly ("after-acquire-reply"). Costs next to nothing when none does. */
 void env_checkpoint(struct env *env, const char *name);
 
+/* Tells the holder until when (env_mono_ns) it may believe in its grant from now on: a renewal was granted. A stamp
+ * that has passed says that the grant is lost. For locks whose grants state a validity; from the worker or its
+ * watchdog. */
+void env_tell_validity(struct env *env, int64_t valid_until_ns);
+
 /* Starts the client's watchdog: run(env, argument) on a strand and an env of its own, so it stands still when the
  * client is stopped, as a renewal thread does. It must return soon after env_watchdog_stopping turns true; its sleeps
  * end early then. One at a time: false if one runs, or if it cannot be started. */

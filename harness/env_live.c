@@ -264,6 +264,11 @@ static void live_checkpoint(struct env *env, const char *name) {
     strand_checkpoint(&live_of(env)->strand, name);
 }
 
+static void live_tell_validity(struct env *env, int64_t valid_until_ns) {
+    const struct env_live_options *options = &live_of(env)->options;
+    if (options->told_validity) options->told_validity(options->holder, valid_until_ns);
+}
+
 /* --- the watchdog --- */
 
 static bool live_watchdog_stopping(const struct env *env) {
@@ -330,6 +335,7 @@ static const struct env_ops LIVE_OPS = {
     .sleep_until = live_sleep_until,
     .random = live_random,
     .checkpoint = live_checkpoint,
+    .tell_validity = live_tell_validity,
     .watchdog_start = live_watchdog_start,
     .watchdog_stop = live_watchdog_stop,
     .watchdog_stopping = live_watchdog_stopping,

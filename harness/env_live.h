@@ -16,6 +16,9 @@ struct env_live_options {
     int64_t wall_offset_ns; /* how far this host's wall clock is off */
     int64_t reply_limit_ms;
     uint64_t stream; /* which stream of the trial's random numbers */
+    /* Called when the lock tells its holder until when to believe; in the watchdog's thread too. May be NULL. */
+    void (*told_validity)(void *holder, int64_t valid_until_ns);
+    void *holder;
 };
 
 /* The worker's environment. Connections are made at the first command to a node and again after one was lost. Freed by

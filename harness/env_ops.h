@@ -18,6 +18,7 @@ struct env_ops {
     void (*sleep_until)(struct env *, int64_t mono_ns);
     uint64_t (*random)(struct env *);
     void (*checkpoint)(struct env *, const char *name);
+    void (*tell_validity)(struct env *, int64_t valid_until_ns);
     bool (*watchdog_start)(struct env *, void (*run)(struct env *, void *), void *argument);
     void (*watchdog_stop)(struct env *);
     bool (*watchdog_stopping)(const struct env *);

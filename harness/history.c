@@ -381,6 +381,7 @@ static const char *const KIND_NAMES[HISTORY_KIND_COUNT] = {
     [HISTORY_CLOCK] = "clock",
     [HISTORY_ACTOR_EXIT] = "actor-exit",
     [HISTORY_NOTE] = "note",
+    [HISTORY_VALIDITY] = "validity",
 };
 
 const char *history_kind_name(unsigned kind) {

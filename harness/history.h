@@ -55,6 +55,7 @@ enum history_kind {
     HISTORY_CLOCK = 21,      /* the trial's clock now stands at value (ns); OK: read back from every server */
     HISTORY_ACTOR_EXIT = 22, /* by the driver: name = actor that is gone, value = wait status */
     HISTORY_NOTE = 23,       /* name = text */
+    HISTORY_VALIDITY = 24,   /* the lock told its client: value = stamp until which to believe; REFUSED: it is lost */
     HISTORY_KIND_COUNT
 };
 

@@ -213,3 +213,31 @@ def test_what_one_unanswered_renewal_does(lock: str) -> None:
         kept = lock == "set-nx-px-renew"
         assert two.acquire(wait_ms=0).outcome is (Outcome.REFUSED if kept else Outcome.OK)
         assert [record for record in running.story() if record["kind"].startswith("renew")] == [], "nobody was told"
+
+
+# --- singleflight ---
+
+
+def test_calls_of_one_client_share_a_grant_and_the_last_one_releases() -> None:
+    with trial("singleflight") as running:
+        one, two = running.clients(2)
+        for _ in range(3):
+            assert one.acquire().ok
+        assert running.server.link.info("commandstats")["cmdstat_set"]["calls"] == 1, "the server was asked once"
+        for _ in range(2):
+            assert one.release().ok
+            assert two.acquire(wait_ms=0).outcome is Outcome.REFUSED
+        assert one.release().ok
+        assert one.release().outcome is Outcome.REFUSED, "once too often"
+        assert two.acquire(wait_ms=0).ok
+
+
+def test_a_call_that_joins_late_shares_a_lease_that_is_over() -> None:
+    with trial("singleflight") as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        running.advance(running.lease_ms + 1)
+        assert two.acquire(wait_ms=0).ok
+        assert one.acquire(wait_ms=0).ok, "nobody asked the server"
+        assert one.release().ok
+        assert one.release().outcome is Outcome.REFUSED, "the lock is client 2's"

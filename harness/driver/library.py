@@ -195,6 +195,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "conductor_watch": (_B, [_P, _I, _I]),
     "conductor_forget": (None, [_P, _I]),
     "conductor_add_server": (_I, [_P, _S, _S, _MESSAGE]),
+    "conductor_set_replicas": (None, [_P, _I, _I]),
+    "conductor_drop_server": (None, [_P, _I]),
     "conductor_set_offset": (_B, [_P, _I, _I64]),
     "conductor_server_wall_us": (_I64, [_P, _I]),
     "conductor_step": (None, [_P, _I, c.POINTER(Step)]),

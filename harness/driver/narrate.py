@@ -90,6 +90,11 @@ class Teller:
             return event["actor"], f"may not read the {event['object']}", "yellow"
         return event["actor"], f"reads {event['object']} = {event.get('value', 0)}", ""
 
+    def _validity(self, event: Event) -> tuple[str, str, str] | None:
+        if event.get("outcome") == "ok":
+            return None
+        return event["actor"], "is told by its lock that it is lost", "yellow"
+
     def _store_write(self, event: Event) -> tuple[str, str, str] | None:
         token = f" with token {event['token']}" if event.get("token") else ""
         write = f"{event['object']} = {event.get('value', 0)} from {event.get('name')}{token}"

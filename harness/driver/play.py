@@ -81,6 +81,7 @@ def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
         lease_ms=wish.lease_ms or _usual_lease_ms(story, time, wish.control),
         counter=story.counter,
         nodes=lock["nodes"],
+        replicas=lock["replicas"],
         clients=wish.clients,
         duration_ms=wish.duration_ms,
         history_records=_room(wish),

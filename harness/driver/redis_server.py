@@ -1,6 +1,7 @@
 """A real redis-server of a trial: on a private unix socket, without persistence, by a virtual or the real clock."""
 
 import contextlib
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -12,7 +13,26 @@ from harness.driver.errors import Inconclusive
 from harness.driver.process import Nursery
 
 START_LIMIT_S = 20.0
-OPTIONS = ["--port", "0", "--save", "", "--appendonly", "no", "--daemonize", "no", "--unixsocketperm", "700"]
+PORT_TRIES = 20
+PROBE = "lockstorm:probe"
+OPTIONS = [
+    "--port",
+    "0",
+    "--bind",
+    "127.0.0.1",
+    "--save",
+    "",
+    "--appendonly",
+    "no",
+    "--daemonize",
+    "no",
+    "--unixsocketperm",
+    "700",
+]
+
+
+# A frozen clock: the delay before a synchronisation would never pass, and no link may be taken for dead.
+REPLICATION = ["--repl-diskless-sync-delay", "0", "--repl-timeout", "1000000000"]
 
 
 class RedisServer:
@@ -23,11 +43,14 @@ class RedisServer:
         self.socket = nursery.directory / f"{name}.sock"
         self.clock = clock
         self.number = -1  # among the conductor's servers
+        self.port = 0
+        self.replicas: list[RedisServer] = []
+        self.gone = False  # on purpose
         self._nursery = nursery
         place = nursery.directory / name
         place.mkdir(mode=0o700)
         command = [paths.redis_server(), *OPTIONS, "--unixsocket", str(self.socket), "--dir", str(place)]
-        command += ["--enable-debug-command", "local", *options]
+        command += ["--enable-debug-command", "local", *REPLICATION, *options]
         environment = _virtual_clock(clock) if clock else []
         self.process: subprocess.Popen[bytes] = nursery.start(name, command, environment=environment)
         self.link = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=10, driver_info=None)
@@ -55,6 +78,39 @@ class RedisServer:
             line.partition(" # ")[2] for line in self._nursery.log_tail(self.name, 20).split("; ") if " # " in line
         ]
         return warnings[-1] if warnings else self._nursery.log_tail(self.name) or "it gave no reason"
+
+    def listen(self) -> None:
+        """Also listens on a loopback port, which replicas need. The kernel names one that is free; should another
+        process take it first, the next one is tried."""
+        for _ in range(PORT_TRIES):
+            with socket.socket() as asked:
+                asked.bind(("127.0.0.1", 0))
+                port = int(asked.getsockname()[1])
+            with contextlib.suppress(redis.exceptions.ResponseError):
+                self.link.config_set("port", port)
+                self.port = port
+                return
+        raise Inconclusive(f"{self.name} found no free port on the loopback interface")
+
+    def follow(self, master: "RedisServer") -> None:
+        """Becomes its replica; returns when a write there has been seen to be acknowledged."""
+        self.link.replicaof("127.0.0.1", str(master.port))
+        deadline = time.monotonic() + START_LIMIT_S
+        while self.link.info("replication").get("master_link_status") != "up":
+            if time.monotonic() > deadline:
+                raise Inconclusive(f"{self.name} did not become a replica: {self._nursery.log_tail(self.name)}")
+            time.sleep(0.005)
+        master.replicas.append(self)
+        master.prove_replicas()
+
+    def prove_replicas(self) -> None:
+        """Writes, and asks on the same connection who has it: WAIT knows nothing of others' writes."""
+        with contextlib.closing(self.link.client()) as link:  # type: ignore[no-untyped-call]
+            link.set(PROBE, "")
+            acknowledged = link.wait(len(self.replicas), 0)
+            link.delete(PROBE)
+        if acknowledged != len(self.replicas):
+            raise Inconclusive(f"{acknowledged} of {len(self.replicas)} replicas of {self.name} acknowledge its writes")
 
     def time_us(self) -> int:
         """What the server says the time is."""

@@ -71,6 +71,7 @@ class TrialSettings:
     lease_ms: int = VIRTUAL_LEASE_MS
     counter: int = 0
     nodes: int = 1
+    replicas: int = 0  # of each node
     permits: int = 1
     clients: int | None = None
     duration_ms: int | None = None
@@ -212,7 +213,8 @@ class Trial:
         self.control = settings.control
         self.verdict: dict[str, Any] | None = None
         self.elapsed_ms: dict[str, float] = {}
-        self.servers: list[RedisServer] = []
+        self.servers: list[RedisServer] = []  # the nodes that clients know
+        self.replicas: list[RedisServer] = []
         self._texts: dict[str, int] = {}
         self._clients: list[Client] = []
         self._exit = contextlib.ExitStack()
@@ -280,34 +282,58 @@ class Trial:
         """The only node, or the first."""
         return self.servers[0]
 
+    def _start_server(self, name: str) -> RedisServer:
+        message = Message()
+        clock = self._nursery.directory / f"{name}.clock" if self.settings.time == "virtual" else None
+        socket, shown = self._nursery.directory / f"{name}.sock", bytes(clock) if clock else None
+        number = library().conductor_add_server(self.conductor, shown, bytes(socket), message)
+        self._must(number >= 0, message)
+        server = RedisServer(self._nursery, name, clock=clock)
+        server.number = number
+        self._exit.callback(server.close)
+        return server
+
     def _start_servers(self) -> None:
-        """The nodes and the store, side by side."""
-        lib, message = library(), Message()
-        virtual = self.settings.time == "virtual"
-        for name in (f"redis-{each + 1}" for each in range(self.settings.nodes)):
-            clock = self._nursery.directory / f"{name}.clock" if virtual else None
-            socket = self._nursery.directory / f"{name}.sock"
-            number = lib.conductor_add_server(self.conductor, bytes(clock) if clock else None, bytes(socket), message)
-            self._must(number >= 0, message)
-            server = RedisServer(self._nursery, name, clock=clock)
-            server.number = number
-            self.servers.append(server)
-            self._exit.callback(server.close)
+        """The nodes, their replicas and the store, side by side."""
+        names = [f"redis-{each + 1}" for each in range(self.settings.nodes)]
+        self.servers = [self._start_server(name) for name in names]
+        replicas = {
+            self._start_server(f"{node.name}-replica-{each + 1}"): node
+            for node in self.servers
+            for each in range(self.settings.replicas)
+        }
+        self.replicas = list(replicas)
         self.store_socket = self._nursery.directory / "store.sock"
         command = [paths.program("store"), "--history", str(self.history_path), "--stage", str(self._stage)]
         command += ["--socket", str(self.store_socket), "--mode", self.settings.store]
         command += ["--actor", str(self.text("store")), "--stranger", str(self.text("stranger"))]
         command += ["--counter", str(self.settings.counter)]
         store = self._nursery.start("store", command)
-        for server in self.servers:
+        for server in (*self.servers, *self.replicas):
             server.ready()
+        for replica, node in replicas.items():
+            if not node.port:
+                node.listen()
+            replica.follow(node)
+            library().conductor_set_replicas(self.conductor, node.number, len(node.replicas))
         deadline = real_time.monotonic() + 10
         while not self.store_socket.exists():
             if store.poll() is not None or real_time.monotonic() > deadline:
                 raise Inconclusive(f"the store did not start: {self._nursery.log_tail('store')}")
             real_time.sleep(0.001)
-        if virtual:
+        if self.settings.time == "virtual":
             self.prove_clock()
+
+    def kill_server(self, server: RedisServer) -> None:
+        """Ends a node or a replica, with its data: there is no persistence."""
+        server.process.kill()
+        server.process.wait()
+        server.gone = True
+        library().conductor_drop_server(self.conductor, server.number)
+        for node in self.servers:
+            if server in node.replicas:
+                node.replicas.remove(server)
+                library().conductor_set_replicas(self.conductor, node.number, len(node.replicas))
 
     def clients(self, count: int) -> list[Client]:
         """Starts client-1 .. client-N, side by side; returns when each has opened its lock and waits for a step."""
@@ -393,7 +419,9 @@ class Trial:
 
     def prove_clock(self) -> bool:
         """Reads TIME back from every node; a clock that is not where the trial has it ends the trial."""
-        for server in self.servers:
+        for server in (*self.servers, *self.replicas):
+            if server.gone:
+                continue
             shown, meant = server.time_us(), library().conductor_server_wall_us(self.conductor, server.number)
             if shown != meant:
                 raise Inconclusive(f"the clock of {server.name} stands at {shown} us instead of {meant} us")

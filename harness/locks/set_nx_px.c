@@ -26,10 +26,10 @@ void set_nx_px_new_owner(struct lock *lock) {
              (unsigned long long)env_random(lock->env));
 }
 
-enum outcome set_nx_px_set_on(struct lock *lock, int node, int64_t limit_ms) {
+enum outcome set_nx_px_set_on(struct lock *lock, struct env *env, int node, int64_t limit_ms) {
     struct set_nx_px *self = lock->state;
     const struct env_reply *reply =
-        env_command_within(lock->env, node, limit_ms, "SET %b %s NX PX %lld", lock->options.resource,
+        env_command_within(env, node, limit_ms, "SET %b %s NX PX %lld", lock->options.resource,
                            lock->options.resource_length, self->owner, (long long)lock->options.lease_ms);
     if (reply->kind == ENV_REPLY_STATUS) return OUTCOME_OK;
     return reply->kind == ENV_REPLY_NIL ? OUTCOME_REFUSED : OUTCOME_UNKNOWN;
@@ -42,10 +42,10 @@ enum outcome set_nx_px_renew_on(struct lock *lock, struct env *env, int node, in
                                             (long long)lock->options.lease_ms));
 }
 
-enum outcome set_nx_px_release_on(struct lock *lock, int node, int64_t limit_ms) {
+enum outcome set_nx_px_release_on(struct lock *lock, struct env *env, int node, int64_t limit_ms) {
     struct set_nx_px *self = lock->state;
-    return script_outcome(script_run_within(lock->env, node, limit_ms, &self->release, "1 %b %s",
-                                            lock->options.resource, lock->options.resource_length, self->owner));
+    return script_outcome(script_run_within(env, node, limit_ms, &self->release, "1 %b %s", lock->options.resource,
+                                            lock->options.resource_length, self->owner));
 }
 
 enum outcome set_nx_px_open(struct lock *lock) {
@@ -54,7 +54,7 @@ enum outcome set_nx_px_open(struct lock *lock) {
 
 struct lock_grant set_nx_px_attempt(struct lock *lock) {
     set_nx_px_new_owner(lock);
-    enum outcome outcome = set_nx_px_set_on(lock, 0, env_reply_limit_ms(lock->env));
+    enum outcome outcome = set_nx_px_set_on(lock, lock->env, 0, env_reply_limit_ms(lock->env));
     env_checkpoint(lock->env, "after-acquire-reply");
     return (struct lock_grant){.outcome = outcome};
 }
@@ -73,7 +73,7 @@ enum outcome set_nx_px_renew(struct lock *lock) {
 
 enum outcome set_nx_px_release(struct lock *lock) {
     env_checkpoint(lock->env, "before-release");
-    return set_nx_px_release_on(lock, 0, env_reply_limit_ms(lock->env));
+    return set_nx_px_release_on(lock, lock->env, 0, env_reply_limit_ms(lock->env));
 }
 
 const struct lock_type LOCK_SET_NX_PX = {

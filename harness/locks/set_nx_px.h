@@ -18,9 +18,9 @@ extern const struct poll_pace SET_NX_PX_PACE;
 
 /* Each on one node, waiting at most limit_ms for its answer. env is the lock's, or its watchdog's. */
 enum outcome set_nx_px_load_on(struct lock *lock, int node);
-enum outcome set_nx_px_set_on(struct lock *lock, int node, int64_t limit_ms);
+enum outcome set_nx_px_set_on(struct lock *lock, struct env *env, int node, int64_t limit_ms);
 enum outcome set_nx_px_renew_on(struct lock *lock, struct env *env, int node, int64_t limit_ms);
-enum outcome set_nx_px_release_on(struct lock *lock, int node, int64_t limit_ms);
+enum outcome set_nx_px_release_on(struct lock *lock, struct env *env, int node, int64_t limit_ms);
 
 /* The same on the only node: what the lock table wants. */
 enum outcome set_nx_px_open(struct lock *lock);

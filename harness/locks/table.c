@@ -3,9 +3,9 @@
 
 #include "harness/locks/lock.h"
 
-extern const struct lock_type LOCK_BLPOP, LOCK_BLPOP_DEFAULT, LOCK_BLPOP_RENEW, LOCK_NONE, LOCK_SETNX,
-    LOCK_SETNX_EXPIRE, LOCK_SET_NX_BLIND_DEL, LOCK_SET_NX_GET_DEL, LOCK_SET_NX_PX, LOCK_SET_NX_PX_FENCED,
-    LOCK_SET_NX_PX_RENEW;
+extern const struct lock_type LOCK_BLPOP, LOCK_BLPOP_DEFAULT, LOCK_BLPOP_RENEW, LOCK_NONE, LOCK_REDLOCK,
+    LOCK_REDLOCK_NAIVE, LOCK_REDLOCK_RENEW, LOCK_REPLICA_WAIT, LOCK_SINGLEFLIGHT, LOCK_SETNX, LOCK_SETNX_EXPIRE,
+    LOCK_SET_NX_BLIND_DEL, LOCK_SET_NX_GET_DEL, LOCK_SET_NX_PX, LOCK_SET_NX_PX_FENCED, LOCK_SET_NX_PX_RENEW;
 
 /* One a line, so that two that are added at once do not meet. */
 /* clang-format off */
@@ -14,6 +14,10 @@ const struct lock_type *const LOCK_TABLE[] = {
     &LOCK_BLPOP_DEFAULT,
     &LOCK_BLPOP_RENEW,
     &LOCK_NONE,
+    &LOCK_REDLOCK,
+    &LOCK_REDLOCK_NAIVE,
+    &LOCK_REDLOCK_RENEW,
+    &LOCK_REPLICA_WAIT,
     &LOCK_SET_NX_BLIND_DEL,
     &LOCK_SET_NX_GET_DEL,
     &LOCK_SET_NX_PX,
@@ -21,6 +25,7 @@ const struct lock_type *const LOCK_TABLE[] = {
     &LOCK_SET_NX_PX_RENEW,
     &LOCK_SETNX,
     &LOCK_SETNX_EXPIRE,
+    &LOCK_SINGLEFLIGHT,
     NULL,
 };
 /* clang-format on */

@@ -1,0 +1,109 @@
+/* The Redlock algorithm of redis.io. */
+#include "harness/locks/redlock.h"
+
+extern const struct lock_type LOCK_REDLOCK;
+
+enum { DRIFT_PERCENT = 1, DRIFT_MS = 2, NODE_LIMIT_PERCENT = 5, NODE_LIMIT_LEAST_MS = 5, EXTENSIONS_MOST = 10 };
+
+const struct redlock_rule REDLOCK_RULE = {.now_ns = env_mono_ns, .checks = true, .extensions_most = EXTENSIONS_MOST};
+
+const struct poll_pace REDLOCK_PACE = {.first_ms = 50, .most_ms = 50, .spread_ms = 200};
+
+static int64_t validity_ns(const struct lock *lock) {
+    int64_t lease_ns = lock->options.lease_ms * ENV_NS_PER_MS;
+    return lease_ns - lease_ns / 100 * DRIFT_PERCENT - DRIFT_MS * ENV_NS_PER_MS;
+}
+
+/* A node that does not answer must not eat up the validity that the others give. */
+static int64_t node_limit_ms(const struct lock *lock) {
+    int64_t share_ms = lock->options.lease_ms * NODE_LIMIT_PERCENT / 100;
+    int64_t limit_ms = share_ms > NODE_LIMIT_LEAST_MS ? share_ms : NODE_LIMIT_LEAST_MS;
+    int64_t usual_ms = env_reply_limit_ms(lock->env);
+    return limit_ms < usual_ms ? limit_ms : usual_ms;
+}
+
+static enum outcome load(struct lock *lock, struct env *env, int node, int64_t limit_ms) {
+    (void)env, (void)limit_ms;
+    return set_nx_px_load_on(lock, node);
+}
+
+enum outcome redlock_open(struct lock *lock) {
+    struct tally tally = majority_ask(lock, lock->env, 0, load);
+    return majority_outcome(&tally);
+}
+
+struct lock_grant redlock_attempt(struct lock *lock, const struct redlock_rule *rule) {
+    struct redlock *self = lock->state;
+    set_nx_px_new_owner(lock);
+    int64_t expires_ns = rule->now_ns(lock->env) + validity_ns(lock);
+    struct tally tally = majority_ask(lock, lock->env, node_limit_ms(lock), set_nx_px_set_on);
+    env_checkpoint(lock->env, "after-acquire-reply");
+    bool late = rule->checks && rule->now_ns(lock->env) >= expires_ns;
+    if (majority_outcome(&tally) == OUTCOME_OK && !late) {
+        self->expires_ns = expires_ns;
+        self->extensions = 0;
+        return (struct lock_grant){.outcome = OUTCOME_OK, .valid_until_ns = rule->checks ? expires_ns : 0};
+    }
+    majority_ask(lock, lock->env, node_limit_ms(lock), set_nx_px_release_on);
+    return (struct lock_grant){.outcome = tally.silent == tally.nodes ? OUTCOME_UNKNOWN : OUTCOME_REFUSED};
+}
+
+enum outcome redlock_extend(struct lock *lock, struct env *env, const struct redlock_rule *rule) {
+    struct redlock *self = lock->state;
+    int64_t now_ns = rule->now_ns(env), expires_ns = now_ns + validity_ns(lock);
+    if (now_ns >= self->expires_ns) return OUTCOME_REFUSED;
+    if (rule->extensions_most && self->extensions >= rule->extensions_most) return OUTCOME_REFUSED;
+    struct tally tally = majority_ask(lock, env, node_limit_ms(lock), set_nx_px_renew_on);
+    enum outcome outcome = majority_outcome(&tally);
+    if (outcome != OUTCOME_OK) return outcome;
+    if (rule->checks && rule->now_ns(env) >= self->expires_ns) return OUTCOME_REFUSED; /* it had lapsed meanwhile */
+    self->expires_ns = expires_ns;
+    self->extensions++;
+    if (rule->checks) env_tell_validity(env, expires_ns);
+    return OUTCOME_OK;
+}
+
+enum outcome redlock_release(struct lock *lock) {
+    env_checkpoint(lock->env, "before-release");
+    struct tally tally = majority_ask(lock, lock->env, node_limit_ms(lock), set_nx_px_release_on);
+    return majority_outcome(&tally);
+}
+
+static struct lock_grant attempt(struct lock *lock) {
+    return redlock_attempt(lock, &REDLOCK_RULE);
+}
+
+static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+    return poll_until_granted(lock, wait_ms, &REDLOCK_PACE, attempt);
+}
+
+static enum outcome renew(struct lock *lock) {
+    return redlock_extend(lock, lock->env, &REDLOCK_RULE);
+}
+
+const struct lock_type LOCK_REDLOCK = {
+    .name = "redlock",
+    .summary = "SET NX PX on a majority of five independent nodes, with a validity that the client keeps to",
+    .explanation =
+        "The client sets the key with its random value on every node in turn, giving each at most 5 % of the lease, and\n"
+        "holds the lock if a majority took it and lease - elapsed - drift (1 % + 2 ms) is left by its monotonic clock. Else\n"
+        "it deletes what it set on all nodes and tries again after a random 50 to 250 ms. A grant says until when it is\n"
+        "valid; extending it works within that time, on a majority, and at most ten times.\n"
+        "Promises: one client whose grant is valid, as long as clocks run at about the same rate, no node forgets, and\n"
+        "pauses end before the check; two of five nodes may be lost.\n"
+        "Costs: 5 commands to acquire, 5 scripts to release, 10 commands for each refused try.\n"
+        "Breaks: a pause or a delay after the check leads past the validity, and the late write is made all the same: it\n"
+        "carries nothing by which the resource could tell (no fencing token). A node whose clock jumps, or that comes\n"
+        "back without its data, gives its vote twice.",
+    .source =
+        "redis.io, Distributed Locks with Redis, \"The Redlock algorithm\"; delays and node limit as in redsync v4",
+    .traits = LOCK_TRAIT_LEASE,
+    .capacity = 1,
+    .waits = LOCK_WAITS_POLLING,
+    .nodes = REDLOCK_NODES,
+    .state_size = sizeof(struct redlock),
+    .open = redlock_open,
+    .acquire = acquire,
+    .renew = renew,
+    .release = redlock_release,
+};
