@@ -7,23 +7,46 @@
 
 #include "harness/env_ops.h"
 
-/* Formats one command, puts `words` in front of it (the array header counts them in), and sends it. */
+enum { HEADER_ROOM = 32 }; /* "*", "$", a number, two line ends */
+
+static char *put_header(char *to, char kind, size_t number) {
+    return to + sprintf(to, "%c%zu\r\n", kind, number);
+}
+
+static char *put_bytes(char *to, const char *bytes, size_t length) {
+    memcpy(to, bytes, length);
+    return to + length;
+}
+
+/* `words` in front of a formatted command, whose array header then counts them in. The caller frees. */
+static char *prepend(const char *const *words, size_t count, const char *command, size_t *length) {
+    const char *body = strchr(command, '\n') + 1;
+    size_t body_length = *length - (size_t)(body - command), room = HEADER_ROOM + body_length;
+    for (size_t each = 0; each < count; each++) room += HEADER_ROOM + strlen(words[each]);
+    char *whole = malloc(room);
+    if (!whole) abort();
+    char *end = put_header(whole, '*', strtoul(command + 1, NULL, 10) + count);
+    for (size_t each = 0; each < count; each++) {
+        end = put_header(end, '$', strlen(words[each]));
+        end = put_bytes(end, words[each], strlen(words[each]));
+        end = put_bytes(end, "\r\n", 2);
+    }
+    *length = (size_t)(put_bytes(end, body, body_length) - whole);
+    return whole;
+}
+
+/* Formats one command, puts `words` in front of it, and sends it. */
 static const struct env_reply *send(struct env *env, int node, int64_t limit_ms, bool may_block,
                                     const char *const *words, size_t count, const char *format, va_list arguments) {
-    char *rest = NULL, *command = NULL;
-    size_t length = 0;
-    int formatted = redisvFormatCommand(&rest, format, arguments);
-    FILE *stream = open_memstream(&command, &length);
-    if (formatted < 0 || !stream) abort(); /* a format that a programmer got wrong, or no memory */
-    const char *body = memchr(rest, '\n', (size_t)formatted);
-    fprintf(stream, "*%zu\r\n", strtoul(rest + 1, NULL, 10) + count);
-    for (size_t each = 0; each < count; each++) fprintf(stream, "$%zu\r\n%s\r\n", strlen(words[each]), words[each]);
-    fwrite(body + 1, 1, (size_t)formatted - (size_t)(body + 1 - rest), stream);
-    fclose(stream);
+    char *command = NULL;
+    int formatted = redisvFormatCommand(&command, format, arguments);
+    if (formatted < 0) abort(); /* a format that a programmer got wrong, or no memory */
+    size_t length = (size_t)formatted;
+    char *whole = count > 0 ? prepend(words, count, command, &length) : NULL;
     int64_t limit_ns = limit_ms < 0 ? INT64_MAX : limit_ms * ENV_NS_PER_MS;
-    const struct env_reply *reply = env->ops->command(env, node, command, length, limit_ns, may_block);
-    free(command);
-    redisFreeCommand(rest);
+    const struct env_reply *reply = env->ops->command(env, node, whole ? whole : command, length, limit_ns, may_block);
+    free(whole);
+    redisFreeCommand(command);
     return reply;
 }
 

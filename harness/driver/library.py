@@ -71,6 +71,7 @@ class StepKind(IntEnum):
     SLEEP = 7
     WORKLOAD = 8
     EXIT = 9
+    HOLD = 10
 
 
 class RunResult(IntEnum):
@@ -124,6 +125,7 @@ class Step(c.Structure):
         ("think_ms", c.c_int64),
         ("duration_ms", c.c_int64),
         ("turns", c.c_int64),
+        ("pace_us", c.c_int64),
     )
 
 

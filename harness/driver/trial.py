@@ -99,10 +99,11 @@ class Client:
     """A client process. Methods that `start_` something return at once; `finish` runs the trial until it is done.
     The others do both."""
 
-    def __init__(self, trial: "Trial", name: str, identity: int, strand: int) -> None:
+    def __init__(self, trial: "Trial", name: str, resource: str, strand: int) -> None:
         self.trial = trial
         self.name = name
-        self.identity = identity
+        self.resource = resource  # the name of what its lock protects
+        self.identity = trial.text(name)
         self.strand = strand
         self.process: subprocess.Popen[bytes] | None = None
         self.stopped = False
@@ -163,6 +164,10 @@ class Client:
             think_ms=think_ms,
             duration_ms=duration_ms,
         )
+
+    def start_hold(self, turns: int, pace_us: int = 0) -> None:
+        """Acquires and releases, `turns` times whether granted or not, the n-th time not before n * pace_us."""
+        self._start(StepKind.HOLD, wait_ms=-1, turns=turns, pace_us=pace_us)
 
     # --- waiting ---
 
@@ -335,10 +340,10 @@ class Trial:
                 node.replicas.remove(server)
                 library().conductor_set_replicas(self.conductor, node.number, len(node.replicas))
 
-    def clients(self, count: int) -> list[Client]:
+    def clients(self, count: int, resource: str = RESOURCE) -> list[Client]:
         """Starts client-1 .. client-N, side by side; returns when each has opened its lock and waits for a step."""
         lib = library()
-        new = [self._client_place(f"client-{len(self._clients) + 1 + each}") for each in range(count)]
+        new = [self._client_place(f"client-{len(self._clients) + 1 + each}", resource) for each in range(count)]
         for client in new:
             lib.conductor_expect(self.conductor, client.strand)
         for client in new:
@@ -348,13 +353,13 @@ class Trial:
         self._lap("clients")
         return new
 
-    def _client_place(self, name: str) -> Client:
+    def _client_place(self, name: str, resource: str) -> Client:
         """Two places on the stage, side by side: worker and watchdog."""
         worker = library().conductor_add_strand(self.conductor)
         watchdog = library().conductor_add_strand(self.conductor)
         if watchdog < 0:
             raise UsageError("more than 96 clients in one trial")
-        return Client(self, name, self.text(name), worker)
+        return Client(self, name, resource, worker)
 
     def _client_start(self, client: Client) -> None:
         lib = library()
@@ -370,8 +375,8 @@ class Trial:
             "history": self.history_path,
             "stage": self._stage,
             "lock": self.settings.lock,
-            "resource": RESOURCE,
-            "resource-id": self.text(RESOURCE),
+            "resource": client.resource,
+            "resource-id": self.text(client.resource),
             "lease-ms": self.lease_ms,
             "permits": self.settings.permits,
             "store": self.store_socket,
