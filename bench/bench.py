@@ -6,7 +6,6 @@ machines differ and this one may be busy. Writes build/bench.json.
 
 import json
 import os
-import platform
 import statistics
 import subprocess
 import tempfile
@@ -21,7 +20,11 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.driver import paths
+from harness.driver.benchmark import measure_pair
+from harness.driver.errors import Inconclusive
+from harness.driver.machine import machine
 from harness.driver.play import Wish, play
+from harness.driver.trial import Trial, TrialSettings
 
 LEASE_S = 30.0
 WIDTH = 130
@@ -36,10 +39,28 @@ class Effort:
     check_records: int
     trials: int
     demos: int
+    grants: int
+    grant_rounds: int
 
 
-FULL = Effort(runs=5, append_records=4_000_000, check_records=10_000_000, trials=20, demos=5)
-QUICK = Effort(runs=2, append_records=100_000, check_records=200_000, trials=2, demos=1)
+FULL = Effort(
+    runs=5,
+    append_records=4_000_000,
+    check_records=10_000_000,
+    trials=20,
+    demos=5,
+    grants=5000,
+    grant_rounds=15,
+)
+QUICK = Effort(
+    runs=2,
+    append_records=100_000,
+    check_records=200_000,
+    trials=2,
+    demos=1,
+    grants=500,
+    grant_rounds=2,
+)
 
 
 @dataclass(frozen=True)
@@ -148,37 +169,47 @@ def measure_trials(effort: Effort) -> list[Row]:
     ]
 
 
+def measure_grants(effort: Effort) -> list[Row]:
+    """An uncontended acquire and release with every event in the history, against redis-benchmark sending the same two
+    commands to the same server, in turns. Pinned to one core, what is measured is work, not wake-ups."""
+    everywhere = os.sched_getaffinity(0)
+    rows = []
+    for remark, cores, target in (("one core", {min(everywhere)}, 1.15), ("unpinned", everywhere, None)):
+        os.sched_setaffinity(0, cores)  # whoever is started from here on inherits it
+        try:
+            rounds = _grant_rounds(effort)
+        except Inconclusive as reason:
+            raise click.ClickException(str(reason)) from None
+        finally:
+            os.sched_setaffinity(0, everywhere)
+        ratio = statistics.median(ours / pair for ours, pair in rounds)
+        ours_us, pair_us = (statistics.median(each) for each in zip(*rounds, strict=True))
+        detail = f"{ours_us:.1f} us against {pair_us:.1f} us, median of {len(rounds)} in turns"
+        rows.append(Row(f"acquire + release, {remark}", ratio, "x benchmark", detail, target, less_is_better=True))
+    return rows
+
+
+def _grant_rounds(effort: Effort) -> list[tuple[float, float]]:
+    """In us a pair: ours, redis-benchmark's."""
+    records = 4 * effort.grants * effort.grant_rounds + 4096
+    rounds = []
+    with Trial(TrialSettings("set-nx-px", "bench", time="real", history_records=records)) as trial:
+        (client,) = trial.clients(1)
+        for _ in range(effort.grant_rounds):
+            pair = measure_pair(trial.server, effort.grants)
+            began_ns = trial.mono_ns
+            client.start_hold(turns=effort.grants)
+            done = client.finish()
+            took_us = (trial.mono_ns - began_ns) / 1000
+            if done.turns != effort.grants:
+                raise click.ClickException(f"only {done.turns} of {effort.grants} acquires were granted")
+            rounds.append((took_us / effort.grants, pair.us))
+    return rounds
+
+
 def measure_demo(effort: Effort) -> list[Row]:
     demo_s = median_s(effort.demos, lambda: run_quietly("./lockstorm", "demo"))
     return [Row("./lockstorm demo", demo_s, "s", "the whole command", 10, less_is_better=True)]
-
-
-def machine() -> dict[str, str | int]:
-    """What the numbers were measured on."""
-    model = next(
-        (line.split(":", 1)[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
-        platform.machine(),
-    )
-    return {
-        "cpu": model,
-        "cores": os.cpu_count() or 0,
-        "kernel": platform.release(),
-        "compiler": _first_line(os.environ.get("CC", "gcc"), "--version"),
-        "redis": _first_line(paths.redis_server(), "--version").split(" sha=")[0],
-        "commit": _first_line("git", "describe", "--always", "--dirty"),
-    }
-
-
-def _lines(path: str) -> list[str]:
-    return Path(path).read_text().splitlines() if Path(path).exists() else []
-
-
-def _first_line(*command: str) -> str:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, cwd=paths.ROOT)
-    except OSError:
-        return "unknown"
-    return (done.stdout.splitlines() or ["unknown"])[0]
 
 
 def show(rows: list[Row], about: dict[str, str | int]) -> None:
@@ -189,7 +220,7 @@ def show(rows: list[Row], about: dict[str, str | int]) -> None:
         sign = "<" if row.less_is_better else ">="
         promised = "" if row.target is None else f"{sign} {row.target:g} {row.unit}"
         word = {None: "", True: "[green]met[/green]", False: "[red]missed[/red]"}[row.met]
-        table.add_row(row.name, f"{row.value:,.1f} {row.unit}", promised, word, row.remark)
+        table.add_row(row.name, f"{row.value:,.{2 if row.value < 10 else 1}f} {row.unit}", promised, word, row.remark)
     console = Console()
     if not console.is_terminal:
         console.width = WIDTH  # a log has room
@@ -206,6 +237,7 @@ def main(quick: bool, output: Path) -> None:
         rows = [
             *measure_append(effort, directory),
             *measure_check(effort, directory),
+            *measure_grants(effort),
             *measure_trials(effort),
             *measure_demo(effort),
         ]

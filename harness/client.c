@@ -201,16 +201,20 @@ static void client_workload(struct client *client, const struct step *step, stru
     result->turns = turns;
 }
 
-/* Nothing but the lock. Sleeps are whole milliseconds, so a fast pace comes in bursts of what fell due meanwhile. */
+/* Nothing but the lock, until `turns` attempts are made or the history is full. Sleeps are whole milliseconds, so a fast
+ * pace comes in bursts of what fell due meanwhile. */
 static void client_hold(struct client *client, const struct step *step, struct step_result *result) {
     int64_t began_ns = env_mono_ns(client->env);
     uint32_t granted = 0;
-    for (int64_t turn = 0; turn < step->turns; turn++) {
+    bool recorded = true;
+    for (int64_t turn = 0; recorded && (step->turns == 0 || turn < step->turns); turn++) {
         int64_t early_ns = step->pace_us ? began_ns + turn * step->pace_us * 1000 - env_mono_ns(client->env) : 0;
         if (early_ns > 0) env_sleep(client->env, (early_ns + ENV_NS_PER_MS - 1) / ENV_NS_PER_MS);
         client_acquire(client, step->wait_ms, result);
         if (result->outcome != OUTCOME_OK) continue;
         granted++;
+        recorded = client->grant != 0;
+        env_sleep(client->env, step->work_ms);
         client_release(client, result);
     }
     result->turns = granted;

@@ -42,7 +42,7 @@ enum step_kind {
     STEP_SLEEP = 7,    /* work_ms */
     STEP_WORKLOAD = 8, /* read-modify-write under the lock: all fields */
     STEP_EXIT = 9,
-    STEP_HOLD = 10, /* acquire and release again and again, nothing in between: wait_ms, turns, pace_us */
+    STEP_HOLD = 10, /* acquire and release again and again, until the history is full: wait_ms, work_ms, turns, pace_us */
 };
 
 struct step {
@@ -53,7 +53,7 @@ struct step {
     int64_t work_ms;     /* in the critical section, between read and write */
     int64_t think_ms;    /* mean pause between critical sections, drawn from [0, 2 * think_ms] */
     int64_t duration_ms; /* workload: stop starting new turns after this; 0: no limit */
-    int64_t turns;       /* workload: stop after this many; 0: no limit. Hold: stop after this many attempts */
+    int64_t turns;       /* workload, hold: stop after this many; 0: no limit */
     int64_t pace_us;     /* hold: the n-th attempt is not made before n times this; 0: at once */
 };
 

@@ -6,28 +6,32 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from harness.driver import compare as compare_
+from harness.driver import compare_table, paths
 from harness.driver import demo as demo_
 from harness.driver import doctor as doctor_
-from harness.driver import paths
 from harness.driver.errors import LockstormError, UsageError
 from harness.driver.library import faults as fault_table
 from harness.driver.library import locks as lock_table
 from harness.driver.narrate import Event, show_result, verdict_table
-from harness.driver.play import PROPERTIES, Wish, choose, judge_file, lock_named, play, scenario_named
+from harness.driver.play import CLIENT_LIMIT, PROPERTIES, Wish, choose, judge_file, lock_named, play, scenario_named
 from harness.driver.scenario import scenarios as scenario_table
 
 VERSION = "0.1.0"
 INTERRUPTED, TERMINATED = 130, 143
+RATE_LIMIT = 1_000_000
+DURATION_LEAST_MS, DURATION_MOST_MS = 10, 60_000  # of a measurement
 
 
 class NearestName(click.Group):
@@ -62,6 +66,23 @@ class Duration(click.ParamType[int]):
         return self.fail(f"{value!r} is not a duration such as 500ms, 2s or 1.5m", param, ctx)
 
 
+class Numbers(click.ParamType[tuple[int, ...]]):
+    """Numbers from 1 to a limit, such as "1,8,64"; or "none"."""
+
+    name = "numbers"
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        if value == "none":
+            return ()
+        words = str(value).split(",")
+        if not all(word.isdecimal() and 1 <= int(word) <= self.most for word in words):
+            self.fail(f"{value!r}: numbers from 1 to {self.most:,}, such as 1,8, or none", param, ctx)
+        return tuple(dict.fromkeys(int(word) for word in words))
+
+
 def console() -> Console:
     """Colour and width of a terminal where there is one; plain and unwrapped where there is none."""
     return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=160, soft_wrap=True)
@@ -70,6 +91,16 @@ def console() -> Console:
 def waiting(what: str) -> contextlib.AbstractContextManager[object]:
     """Says on a terminal what is going on; nothing elsewhere. It is gone when the work is done."""
     return Console(stderr=True).status(what) if sys.stderr.isatty() else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def progress(total: int) -> Iterator[Callable[[str], object]]:
+    """A bar on a terminal's standard error; call what it gives before each of `total` pieces of work."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("", total=total)
+        begun = iter([0] + [1] * total)  # what is begun ends the one before
+        yield lambda what: bar.update(task, advance=next(begun), description=what)
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -158,6 +189,65 @@ def run(
         show_result(console(), result, events)
         console().print(Text(f"again: ./{result['replay']}", "dim"))
     return int(result["exit"])
+
+
+@cli.command()
+@click.option("--lock", metavar="LOCK,…", help="Only these; default: all that `lockstorm locks` lists.")
+@click.option(
+    "--waiters", type=Numbers(CLIENT_LIMIT), default="1,8,64", show_default=True, help="Clients that want one lock."
+)
+@click.option(
+    "--rate",
+    type=Numbers(RATE_LIMIT),
+    default="100,1000,10000",
+    show_default=True,
+    help="Grants a second to sustain, in total over clients that do not contend.",
+)
+@click.option("--duration", type=Duration(), default="1s", show_default=True, help="Of each measurement.")
+@click.option(
+    "--work",
+    type=Duration(),
+    default="0ms",
+    show_default=True,
+    help="How long a client among --waiters keeps the lock.",
+)
+@click.option("-o", "output", type=click.Path(path_type=Path), help="Write the JSON object here, too.")
+@json_option
+def compare(
+    lock: str | None,
+    waiters: tuple[int, ...],
+    rate: tuple[int, ...],
+    duration: int,
+    work: int,
+    output: Path | None,
+    as_json: bool,
+) -> int:
+    """What each lock costs in real time: requests, bytes and CPU per grant, hand-over, throughput, overtaking.
+
+    \b
+    Example: lockstorm compare --lock set-nx-px,setnx --waiters 1,8 --rate none
+    docs/compare.md says what the columns mean, and what not to conclude.
+    """
+    chosen = [lock_named(name) for name in lock.split(",")] if lock is not None else lock_table()
+    wanted = compare_.loads(waiters, rate, work)
+    if not wanted:
+        raise UsageError("--waiters none --rate none leaves nothing to measure")
+    if not DURATION_LEAST_MS <= duration <= DURATION_MOST_MS:
+        raise UsageError(f"--duration {duration}ms: from {DURATION_LEAST_MS}ms to {DURATION_MOST_MS}ms")
+    if not 0 <= work < duration:
+        raise UsageError(f"--work {work}ms: from 0ms to less than --duration")
+    if output and (output.exists() or not output.parent.is_dir()):
+        problem = "exists already" if output.exists() else "its directory does not exist"
+        raise UsageError(f"-o {output}: {problem}")
+    with progress(len(chosen) * len(wanted)) as tell:
+        result = compare_.compare(chosen, wanted, duration, tell)
+    if output:
+        output.write_text(json.dumps(result, indent=2) + "\n")
+    if as_json:
+        print_json(result)
+    else:
+        compare_table.show(console(), result)
+    return 0 if any(cell["measured"] for cell in result["cells"]) else 3
 
 
 @cli.command()

@@ -34,9 +34,12 @@ class Object(IntEnum):
 
 
 class Kind(IntEnum):
-    """The kinds of record that the driver itself appends (enum history_kind)."""
+    """The kinds of record that the driver appends or looks at (enum history_kind)."""
 
     PARAMETER = 3
+    ACQUIRE_INVOKE = 5
+    ACQUIRE_RETURN = 6
+    RELEASE_INVOKE = 9
     FAULT_INJECT = 17
     FAULT_PROVE = 18
     FAULT_HEAL = 19
@@ -72,6 +75,16 @@ class StepKind(IntEnum):
     WORKLOAD = 8
     EXIT = 9
     HOLD = 10
+
+
+class ReaderState(IntEnum):
+    """enum history_state"""
+
+    RECORD = 0
+    TORN = 1
+    WAIT = 2
+    DAMAGED = 3
+    END = 4
 
 
 class RunResult(IntEnum):
@@ -185,6 +198,10 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "history_text": (_U32, [_P, _S, c.c_size_t, _I64, _I64]),
     "history_end": (None, [_P]),
     "history_close": (None, [_P]),
+    "history_reader_open": (_P, [_S, _MESSAGE]),
+    "history_reader_next": (_I, [_P, _B, c.POINTER(Record)]),
+    "history_reader_dropped": (_U64, [_P]),
+    "history_reader_close": (None, [_P]),
     "history_save": (_B, [_S, _S, _MESSAGE]),
     "stage_create": (_B, [_S, _I, _U64, _MESSAGE]),
     "conductor_open": (_P, [_S, _MESSAGE]),

@@ -165,9 +165,10 @@ class Client:
             duration_ms=duration_ms,
         )
 
-    def start_hold(self, turns: int, pace_us: int = 0) -> None:
-        """Acquires and releases, `turns` times whether granted or not, the n-th time not before n * pace_us."""
-        self._start(StepKind.HOLD, wait_ms=-1, turns=turns, pace_us=pace_us)
+    def start_hold(self, turns: int = 0, pace_us: int = 0, work_ms: int = 0) -> None:
+        """Acquires and releases, no access to the store in between, until that was tried `turns` times (0: no limit) or
+        the history is full; the n-th time not before n * pace_us."""
+        self._start(StepKind.HOLD, wait_ms=-1, turns=turns, pace_us=pace_us, work_ms=work_ms)
 
     # --- waiting ---
 

@@ -1,0 +1,48 @@
+"""The reference that costs are held against: redis-benchmark sending the two commands of the plainest correct lock -
+SET key value NX PX lease, and the script that compares and deletes - over one connection, one at a time."""
+
+import csv
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+from harness.driver import paths
+from harness.driver.errors import Inconclusive
+from harness.driver.redis_server import RedisServer
+
+KEY, VALUE, LEASE_MS = "reference", "0123456789abcdef0123456789abcdef", "30000"
+RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
+SET = ("SET", KEY, VALUE, "NX", "PX", LEASE_MS)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What one of each takes, in us."""
+
+    set_us: float
+    evalsha_us: float
+
+    @property
+    def us(self) -> float:
+        return self.set_us + self.evalsha_us
+
+
+def measure_pair(server: RedisServer, requests: int) -> Pair:
+    """So many of each, on the server's own socket. Raises Inconclusive when redis-benchmark is missing or fails."""
+    script = str(server.link.script_load(RELEASE))
+    pair = Pair(_request_us(server, requests, SET), _request_us(server, requests, ("EVALSHA", script, "1", KEY, VALUE)))
+    server.link.delete(KEY)
+    return pair
+
+
+def _request_us(server: RedisServer, requests: int, command: tuple[str, ...]) -> float:
+    program = shutil.which("redis-benchmark", path=paths.search_path())
+    if not program:
+        raise Inconclusive("redis-benchmark is not installed: on Debian and Ubuntu it is in the package redis-tools")
+    words = [program, "-s", str(server.socket), "-c", "1", "-P", "1", "-n", str(requests), "--csv", *command]
+    done = subprocess.run(words, capture_output=True, text=True)
+    rows = list(csv.reader(done.stdout.splitlines()))
+    try:
+        return 1e6 / float(rows[-1][1])
+    except (IndexError, ValueError, ZeroDivisionError):
+        raise Inconclusive(f"redis-benchmark failed: {done.stderr.strip() or done.stdout.strip()}") from None
