@@ -3,12 +3,25 @@
 
 #include "harness/locks/lock.h"
 
-extern const struct lock_type LOCK_BLPOP, LOCK_BLPOP_DEFAULT, LOCK_BLPOP_RENEW, LOCK_NONE, LOCK_REDLOCK,
-    LOCK_REDLOCK_NAIVE, LOCK_REDLOCK_RENEW, LOCK_REPLICA_WAIT, LOCK_SINGLEFLIGHT, LOCK_SETNX, LOCK_SETNX_EXPIRE,
-    LOCK_SET_NX_BLIND_DEL, LOCK_SET_NX_GET_DEL, LOCK_SET_NX_PX, LOCK_SET_NX_PX_FENCED, LOCK_SET_NX_PX_RENEW;
-
 /* One a line, so that two that are added at once do not meet. */
 /* clang-format off */
+extern const struct lock_type LOCK_BLPOP;
+extern const struct lock_type LOCK_BLPOP_DEFAULT;
+extern const struct lock_type LOCK_BLPOP_RENEW;
+extern const struct lock_type LOCK_NONE;
+extern const struct lock_type LOCK_REDLOCK;
+extern const struct lock_type LOCK_REDLOCK_NAIVE;
+extern const struct lock_type LOCK_REDLOCK_RENEW;
+extern const struct lock_type LOCK_REPLICA_WAIT;
+extern const struct lock_type LOCK_SET_NX_BLIND_DEL;
+extern const struct lock_type LOCK_SET_NX_GET_DEL;
+extern const struct lock_type LOCK_SET_NX_PX;
+extern const struct lock_type LOCK_SET_NX_PX_FENCED;
+extern const struct lock_type LOCK_SET_NX_PX_RENEW;
+extern const struct lock_type LOCK_SETNX;
+extern const struct lock_type LOCK_SETNX_EXPIRE;
+extern const struct lock_type LOCK_SINGLEFLIGHT;
+
 const struct lock_type *const LOCK_TABLE[] = {
     &LOCK_BLPOP,
     &LOCK_BLPOP_DEFAULT,
