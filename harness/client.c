@@ -23,6 +23,7 @@ struct client {
     uint32_t resource; /* index of the lock's name */
     uint32_t op;       /* the last operation's number */
     uint32_t grant;    /* index of the grant it acts under, 0: none */
+    uint32_t depth;    /* grants of a re-entrant lock that it has not released; of any other: 1 or 0 */
     int64_t token;
     int64_t version[HISTORY_OBJECT_COUNT]; /* last read under this grant, -1: none */
 };
@@ -51,7 +52,9 @@ static void client_acquire(struct client *client, int64_t wait_ms, struct step_r
     if (grant.outcome != OUTCOME_OK) return;
     client->grant = index == HISTORY_FULL ? 0 : (uint32_t)index;
     client->token = grant.token;
-    client_forget_reads(client);
+    bool again = client->depth > 0 && client->lock.type->traits & LOCK_TRAIT_REENTRANT;
+    client->depth = again ? client->depth + 1 : 1;
+    if (!again) client_forget_reads(client);
     env_checkpoint(client->env, "after-acquire");
 }
 
@@ -70,6 +73,11 @@ static void client_release(struct client *client, struct step_result *result) {
                                                          .grant = grant,
                                                          .token = client->token});
     result->outcome = (uint32_t)outcome;
+    if (client->depth > 1) {
+        client->depth--;
+        return;
+    }
+    client->depth = 0;
     client->grant = 0;
     client->token = 0;
     client_forget_reads(client);
