@@ -13,8 +13,9 @@ from tests.support import trial
 
 EXCLUSIVE = [lock["name"] for lock in locks() if lock["name"] != "none"]
 LEASED = [lock["name"] for lock in locks() if lock["lease"]]
-UNRENEWED = [lock["name"] for lock in locks() if lock["lease"] and not lock["renews"]]
-RENEWABLE = [lock["name"] for lock in locks() if lock["lease"] and not lock["renews"] and lock["renewable"]]
+# A permit's lease is its owner's word, not a key's life: tests/test_locks_redisson.py
+UNRENEWED = [lock["name"] for lock in locks() if lock["lease"] and not lock["renews"] and lock["capacity"] == 1]
+RENEWABLE = [lock["name"] for lock in locks() if lock["name"] in UNRENEWED and lock["renewable"]]
 OWNED = [name for name in UNRENEWED if name != "set-nx-blind-del"]  # its key says nobody's name: test_locks_simple.py
 
 
@@ -108,7 +109,7 @@ def test_tokens_rise_with_every_grant() -> None:
 def test_every_lock_says_where_it_comes_from() -> None:
     for lock in locks():
         assert lock["source"] and lock["explanation"] and lock["summary"], lock["name"]
-        assert lock["capacity"] == 1
+        assert lock["capacity"] in (1, -1), "one, or as many as asked for"
 
 
 # --- the store, through a client ---

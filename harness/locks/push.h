@@ -1,0 +1,29 @@
+/* Waiting for a message: try, subscribe, try again, wait until something is published, and so on. The try that follows
+ * the subscription is what keeps a wake-up from being lost. */
+#ifndef LOCKSTORM_LOCKS_PUSH_H
+#define LOCKSTORM_LOCKS_PUSH_H
+
+#include "harness/locks/key.h"
+#include "harness/locks/lock.h"
+
+struct push_try {
+    struct lock_grant grant;
+    int64_t again_ms; /* when refused: ask again after so long even without a message; -1: only a message helps */
+};
+
+struct push_waiter {
+    struct push_try (*attempt)(struct lock *lock, void *what);
+    void *what;
+    const struct key *channel;
+};
+
+/* Calls attempt until it grants, its outcome is unknown, or wait_ms is over: REFUSED (0: one attempt, -1: no limit).
+ * A subscription that is lost with its connection is made anew; if that fails, UNKNOWN. A wait of 0 ms lasts 1 ms: the
+ * last millisecond of a key's life. */
+struct lock_grant push_until_granted(struct lock *lock, int64_t wait_ms, const struct push_waiter *waiter);
+
+/* Waits for the next message on a channel to which this strand is subscribed, at most limit_ms (-1: for ever). True:
+ * it came, or the time is over. False: the connection is lost and could not be made anew. */
+bool push_await(struct env *env, const struct key *channel, int64_t limit_ms);
+
+#endif
