@@ -10,6 +10,7 @@ extern const struct lock_type LOCK_BLPOP_DEFAULT;
 extern const struct lock_type LOCK_BLPOP_RENEW;
 extern const struct lock_type LOCK_NONE;
 extern const struct lock_type LOCK_PUBSUB;
+extern const struct lock_type LOCK_PUBSUB_NAIVE;
 extern const struct lock_type LOCK_REDLOCK;
 extern const struct lock_type LOCK_REDLOCK_NAIVE;
 extern const struct lock_type LOCK_REDLOCK_RENEW;
@@ -29,6 +30,7 @@ const struct lock_type *const LOCK_TABLE[] = {
     &LOCK_BLPOP_RENEW,
     &LOCK_NONE,
     &LOCK_PUBSUB,
+    &LOCK_PUBSUB_NAIVE,
     &LOCK_REDLOCK,
     &LOCK_REDLOCK_NAIVE,
     &LOCK_REDLOCK_RENEW,
