@@ -8,6 +8,7 @@
 extern const struct lock_type LOCK_BLPOP;
 extern const struct lock_type LOCK_BLPOP_DEFAULT;
 extern const struct lock_type LOCK_BLPOP_RENEW;
+extern const struct lock_type LOCK_FENCED;
 extern const struct lock_type LOCK_NONE;
 extern const struct lock_type LOCK_PUBSUB;
 extern const struct lock_type LOCK_PUBSUB_NAIVE;
@@ -28,6 +29,7 @@ const struct lock_type *const LOCK_TABLE[] = {
     &LOCK_BLPOP,
     &LOCK_BLPOP_DEFAULT,
     &LOCK_BLPOP_RENEW,
+    &LOCK_FENCED,
     &LOCK_NONE,
     &LOCK_PUBSUB,
     &LOCK_PUBSUB_NAIVE,
