@@ -8,6 +8,7 @@
 extern const struct lock_type LOCK_BLPOP;
 extern const struct lock_type LOCK_BLPOP_DEFAULT;
 extern const struct lock_type LOCK_BLPOP_RENEW;
+extern const struct lock_type LOCK_FAIR;
 extern const struct lock_type LOCK_FENCED;
 extern const struct lock_type LOCK_NONE;
 extern const struct lock_type LOCK_PUBSUB;
@@ -29,6 +30,7 @@ const struct lock_type *const LOCK_TABLE[] = {
     &LOCK_BLPOP,
     &LOCK_BLPOP_DEFAULT,
     &LOCK_BLPOP_RENEW,
+    &LOCK_FAIR,
     &LOCK_FENCED,
     &LOCK_NONE,
     &LOCK_PUBSUB,

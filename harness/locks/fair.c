@@ -1,0 +1,168 @@
+/* Redisson's fair lock: pubsub with a queue; a release tells the head of the queue, on a channel of its own. */
+#include <string.h>
+
+#include "harness/locks/redisson.h"
+
+extern const struct lock_type LOCK_FAIR;
+
+/* For how long a waiter that does not come back keeps its place: Redisson's fairLockWaitTimeout, 5 s until 3.13.3. */
+enum { DEAD_WAITER_MS = 300000 };
+
+struct fair {
+    struct redisson base; /* first: the shared functions see it */
+    struct key own;       /* the channel on which its turn is announced */
+    struct script leave;
+};
+
+/* KEYS: hash, queue, time limits of those in the queue (ms, by the clock of whoever asks). ARGV[1]: owner, ARGV[2]:
+ * now. Heads of the queue whose time is over are taken out; `first` is then the head, or false. */
+#define PURGE                                                                                                          \
+    "local now = tonumber(ARGV[2])\n"                                                                                  \
+    "local first = redis.call('lindex', KEYS[2], 0)\n"                                                                 \
+    "while first do\n"                                                                                                 \
+    "  local limit = redis.call('zscore', KEYS[3], first)\n"                                                           \
+    "  if not limit or tonumber(limit) > now then break end\n"                                                         \
+    "  redis.call('zrem', KEYS[3], first)\n"                                                                           \
+    "  redis.call('lpop', KEYS[2])\n"                                                                                  \
+    "  first = redis.call('lindex', KEYS[2], 0)\n"                                                                     \
+    "end\n"
+
+/* ARGV[3]: lease, ARGV[4]: DEAD_WAITER_MS, ARGV[5]: 1 to queue up. Who queues up gets the limit of the one before it
+ * and its own patience on top; who is granted takes that patience out of the limits of all others again. */
+static const char ACQUIRE[] =
+    PURGE "local patience = tonumber(ARGV[4])\n"
+          "local held = redis.call('exists', KEYS[1]) == 1\n"
+          "if not held and (not first or first == ARGV[1]) then\n"
+          "  redis.call('lpop', KEYS[2])\n"
+          "  redis.call('zrem', KEYS[3], ARGV[1])\n"
+          "  for _, other in ipairs(redis.call('zrange', KEYS[3], 0, -1)) do\n"
+          "    redis.call('zincrby', KEYS[3], -patience, other)\n"
+          "  end\n"
+          "elseif redis.call('hexists', KEYS[1], ARGV[1]) == 0 then\n"
+          "  local limit = redis.call('zscore', KEYS[3], ARGV[1])\n"
+          "  if limit then return math.max(0, tonumber(limit) - patience - now) end\n"
+          "  local last = redis.call('lindex', KEYS[2], -1)\n"
+          "  local ahead = last and tonumber(redis.call('zscore', KEYS[3], last) or now) - now\n"
+          "    or redis.call('pttl', KEYS[1])\n"
+          "  if ARGV[5] == '1' then\n"
+          "    redis.call('rpush', KEYS[2], ARGV[1])\n"
+          "    redis.call('zadd', KEYS[3], now + ahead + patience, ARGV[1])\n"
+          "  end\n"
+          "  return ahead\n"
+          "end\n"
+          "redis.call('hincrby', KEYS[1], ARGV[1], 1)\n"
+          "redis.call('pexpire', KEYS[1], ARGV[3])\n"
+          "return false";
+
+/* ARGV[2]: DEAD_WAITER_MS. Leaves the queue. */
+static const char LEAVE[] = "local behind = false\n"
+                            "for _, each in ipairs(redis.call('lrange', KEYS[2], 0, -1)) do\n"
+                            "  if behind then redis.call('zincrby', KEYS[3], -ARGV[2], each) end\n"
+                            "  behind = behind or each == ARGV[1]\n"
+                            "end\n"
+                            "redis.call('zrem', KEYS[3], ARGV[1])\n"
+                            "return redis.call('lrem', KEYS[2], 0, ARGV[1])";
+
+/* KEYS[4]: the latch; ARGV[3]: lease, ARGV[4]: the latch's life, ARGV[5]: the channels' common beginning. A lock that
+ * is free already - the lease ran out - tells the head of the queue too. */
+static const char RELEASE[] =
+    "local answered = redis.call('get', KEYS[4])\n"
+    "if answered then return tonumber(answered) end\n" PURGE "local freed = false\n"
+    "if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then\n"
+    "  freed = 1\n"
+    "  if redis.call('hincrby', KEYS[1], ARGV[1], -1) > 0 then\n"
+    "    redis.call('pexpire', KEYS[1], ARGV[3])\n"
+    "    freed = 0\n"
+    "  else redis.call('del', KEYS[1]) end\n"
+    "  redis.call('set', KEYS[4], freed, 'PX', ARGV[4])\n"
+    "end\n"
+    "if first and redis.call('exists', KEYS[1]) == 0 then redis.call('publish', ARGV[5] .. first, '0') end\n"
+    "return freed";
+#undef PURGE
+
+#define KEYS "%b redisson_lock_queue:{%b} redisson_lock_timeout:{%b}"
+#define KEYS_OF(self)                                                                                                  \
+    (self)->name, (self)->name_length, (self)->name, (self)->name_length, (self)->name, (self)->name_length
+
+static enum outcome open(struct lock *lock) {
+    struct fair *self = lock->state;
+    const char *name = lock->options.resource;
+    size_t length = lock->options.resource_length;
+    self->base.acquire.source = ACQUIRE;
+    self->base.release.source = RELEASE;
+    self->leave.source = LEAVE;
+    enum outcome opened = redisson_hash_open(&self->base, lock->env, name, length, false);
+    if (opened == OUTCOME_OK) opened = script_load(lock->env, 0, &self->leave);
+    char after[REDISSON_ID + 2] = ":";
+    memcpy(after + 1, self->base.owner, sizeof self->base.owner);
+    self->own = key_make("redisson_lock__channel:", name, length, after);
+    return opened;
+}
+
+static long long now_ms(struct lock *lock) {
+    return env_wall_ns(lock->env) / ENV_NS_PER_MS;
+}
+
+/* `what` is whether to queue up. */
+static struct push_try attempt(struct lock *lock, void *what) {
+    struct fair *self = lock->state;
+    struct push_try try = redisson_answer(script_run(lock->env, 0, &self->base.acquire, "3 " KEYS " %s %lld %lld %d %d",
+                                                     KEYS_OF(&self->base), self->base.owner, now_ms(lock),
+                                                     (long long)lock->options.lease_ms, DEAD_WAITER_MS, *(bool *)what));
+    env_checkpoint(lock->env, "after-acquire-reply");
+    return try;
+}
+
+static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+    struct fair *self = lock->state;
+    bool queues = wait_ms != 0;
+    const struct push_waiter waiter = {attempt, &queues, &self->own};
+    struct lock_grant grant = push_until_granted(lock, wait_ms, &waiter);
+    if (queues && grant.outcome == OUTCOME_REFUSED)
+        script_run(lock->env, 0, &self->leave, "3 " KEYS " %s %d", KEYS_OF(&self->base), self->base.owner,
+                   DEAD_WAITER_MS);
+    return redisson_granted(&self->base, lock, grant, NULL);
+}
+
+static const struct env_reply *unlock(struct redisson *self, struct lock *lock, const char *request) {
+    return script_run(
+        lock->env, 0, &self->release,
+        "4 " KEYS " redisson_unlock_latch:{%b}:%s %s %lld %lld %lld redisson_lock__channel:{%b}:", KEYS_OF(self),
+        self->name, self->name_length, request, self->owner, now_ms(lock), (long long)lock->options.lease_ms,
+        (long long)redisson_latch_ms(lock->env), self->name, self->name_length);
+}
+
+static enum outcome release(struct lock *lock) {
+    return redisson_release_by(lock, unlock);
+}
+
+static void close(struct lock *lock) {
+    struct fair *self = lock->state;
+    key_free(&self->own);
+    redisson_close(lock);
+}
+
+const struct lock_type LOCK_FAIR = {
+    .name = "fair",
+    .summary = "Redisson's fair lock: re-entrant hash, watchdog, waiters served in the order of their requests",
+    .explanation =
+        "As pubsub, with a queue: who is refused is appended to a list, and to a sorted set with the time until which it\n"
+        "may take to come back, by its own wall clock: its turn and 5 minutes more. Only the head of the list is granted\n"
+        "a free lock, and a release publishes to the head alone. Who asks first takes out heads whose time is over.\n"
+        "Promises: as pubsub, in the order of arrival; one waiter woken per release.\n"
+        "Costs: 1 script to acquire, a script and a DEL to release, 3 scripts per lease held; the scripts grow with the\n"
+        "queue.\n"
+        "Breaks: where pubsub does. A waiter that dies in the queue holds everybody behind it up for those 5 minutes,\n"
+        "the lock being free, and who has been told to come at once asks every millisecond meanwhile. Wall clocks that\n"
+        "differ take waiters out too early - they lose their place, never the exclusion - or too late.",
+    .source = "Redisson, RedissonFairLock (fairLockWaitTimeout: 5 min since 3.13.3, 5 s before)",
+    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_FAIR | LOCK_TRAIT_RENEWS,
+    .capacity = 1,
+    .waits = LOCK_WAITS_PUSH,
+    .state_size = sizeof(struct fair),
+    .open = open,
+    .acquire = acquire,
+    .renew = redisson_renew,
+    .release = release,
+    .close = close,
+};
