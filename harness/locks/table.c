@@ -10,6 +10,7 @@ extern const struct lock_type LOCK_BLPOP_DEFAULT;
 extern const struct lock_type LOCK_BLPOP_RENEW;
 extern const struct lock_type LOCK_FAIR;
 extern const struct lock_type LOCK_FENCED;
+extern const struct lock_type LOCK_MULTI;
 extern const struct lock_type LOCK_NONE;
 extern const struct lock_type LOCK_PUBSUB;
 extern const struct lock_type LOCK_PUBSUB_NAIVE;
@@ -32,6 +33,7 @@ const struct lock_type *const LOCK_TABLE[] = {
     &LOCK_BLPOP_RENEW,
     &LOCK_FAIR,
     &LOCK_FENCED,
+    &LOCK_MULTI,
     &LOCK_NONE,
     &LOCK_PUBSUB,
     &LOCK_PUBSUB_NAIVE,

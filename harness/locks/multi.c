@@ -1,0 +1,124 @@
+/* Redisson's multi lock: several locks as one, all of them or none. */
+#include "harness/locks/redisson.h"
+
+extern const struct lock_type LOCK_MULTI;
+
+/* How many, and how long one round may take when nobody limits the wait. */
+enum { PARTS = 3, ROUND_MS = 1500 * PARTS };
+
+struct multi {
+    struct redisson parts[PARTS]; /* the first also has the depth and the watchdog of the whole */
+    struct key names[PARTS];
+};
+
+static enum outcome open(struct lock *lock) {
+    static const char *const suffixes[PARTS] = {":1", ":2", ":3"};
+    struct multi *self = lock->state;
+    enum outcome opened = OUTCOME_OK;
+    for (int part = 0; part < PARTS && opened == OUTCOME_OK; part++) {
+        struct key *name = &self->names[part];
+        *name = key_make("", lock->options.resource, lock->options.resource_length, suffixes[part]);
+        opened = redisson_hash_open(&self->parts[part], lock->env, name->bytes, name->length, true);
+    }
+    return opened;
+}
+
+/* How many parts were renewed, were refused, did not answer. */
+static void renew_parts(struct lock *lock, struct env *env, int counts[3]) {
+    struct multi *self = lock->state;
+    for (int part = 0; part < PARTS; part++)
+        counts[redisson_hash_renew(&self->parts[part], env, lock->options.lease_ms)]++;
+}
+
+/* The watchdog goes on as long as there is any part to renew. */
+static enum outcome renew_any(struct lock *lock, struct env *env) {
+    int counts[3] = {0};
+    renew_parts(lock, env, counts);
+    if (counts[OUTCOME_OK]) return OUTCOME_OK;
+    return counts[OUTCOME_UNKNOWN] ? OUTCOME_UNKNOWN : OUTCOME_REFUSED;
+}
+
+static enum outcome renew(struct lock *lock) {
+    int counts[3] = {0};
+    renew_parts(lock, lock->env, counts);
+    if (counts[OUTCOME_OK] == PARTS) return OUTCOME_OK;
+    return counts[OUTCOME_REFUSED] ? OUTCOME_REFUSED : OUTCOME_UNKNOWN;
+}
+
+/* Releases the first `count` parts. OK: all were ours. */
+static enum outcome release_parts(struct lock *lock, int count) {
+    struct multi *self = lock->state;
+    int counts[3] = {0};
+    bool all_freed = true;
+    for (int part = 0; part < count; part++) {
+        bool freed;
+        counts[redisson_hash_release(&self->parts[part], lock, redisson_hash_unlock, &freed)]++;
+        all_freed &= freed;
+    }
+    redisson_released(&self->parts[0], all_freed);
+    if (counts[OUTCOME_UNKNOWN]) return OUTCOME_UNKNOWN;
+    return counts[OUTCOME_REFUSED] ? OUTCOME_REFUSED : OUTCOME_OK;
+}
+
+/* One part after the other. If one cannot be had within wait_ms, those before it are given back, and also itself if
+ * nobody knows. */
+static struct lock_grant round_of_all(struct lock *lock, int64_t wait_ms) {
+    struct multi *self = lock->state;
+    int64_t until_ns = env_mono_ns(lock->env) + wait_ms * ENV_NS_PER_MS;
+    struct lock_grant grant = {.outcome = OUTCOME_UNKNOWN};
+    for (int part = 0; part < PARTS; part++) {
+        const struct push_waiter waiter = {redisson_hash_attempt, &self->parts[part], &self->parts[part].channel};
+        int64_t left_ms = (until_ns - env_mono_ns(lock->env) + ENV_NS_PER_MS - 1) / ENV_NS_PER_MS;
+        grant = push_until_granted(lock, left_ms > 0 ? left_ms : 0, &waiter);
+        if (part == 0) redisson_granted(&self->parts[0], lock, grant, renew_any);
+        if (grant.outcome == OUTCOME_OK) continue;
+        int taken = grant.outcome == OUTCOME_UNKNOWN ? part + 1 : part;
+        if (taken > 0) release_parts(lock, taken);
+        break;
+    }
+    return grant;
+}
+
+static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+    if (wait_ms >= 0) return round_of_all(lock, wait_ms);
+    for (;;) {
+        struct lock_grant grant = round_of_all(lock, ROUND_MS);
+        if (grant.outcome != OUTCOME_REFUSED) return grant;
+    }
+}
+
+static enum outcome release(struct lock *lock) {
+    env_checkpoint(lock->env, "before-release");
+    return release_parts(lock, PARTS);
+}
+
+static void close(struct lock *lock) {
+    struct multi *self = lock->state;
+    watchdog_stop(&self->parts[0].watchdog);
+    for (int part = 0; part < PARTS; part++) {
+        redisson_hash_close(&self->parts[part]);
+        key_free(&self->names[part]);
+    }
+}
+
+const struct lock_type LOCK_MULTI = {
+    .name = "multi",
+    .summary = "Redisson's multi lock: three locks as one, all or nothing",
+    .explanation =
+        "Three locks as pubsub has them are acquired one after the other, in the same order by everybody. If one cannot\n"
+        "be had in time - the caller's limit, or rounds of 4.5 s - those before it are released again.\n"
+        "Promises: as pubsub, for all three at once; a client that gives up keeps none.\n"
+        "Costs: three times pubsub; a lock that is taken and rolled back was taken from others meanwhile.\n"
+        "Breaks: where any of the three does. Its parts stand on one server here: more of them do not make it safer, as\n"
+        "a majority on independent servers is meant to. A client that dies in the middle leaves parts for one lease.",
+    .source = "Redisson, RedissonMultiLock",
+    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_RENEWS,
+    .capacity = 1,
+    .waits = LOCK_WAITS_PUSH,
+    .state_size = sizeof(struct multi),
+    .open = open,
+    .acquire = acquire,
+    .renew = renew,
+    .release = release,
+    .close = close,
+};
