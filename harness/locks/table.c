@@ -25,7 +25,9 @@ extern const struct lock_type LOCK_SET_NX_PX_FENCED;
 extern const struct lock_type LOCK_SET_NX_PX_RENEW;
 extern const struct lock_type LOCK_SETNX;
 extern const struct lock_type LOCK_SETNX_EXPIRE;
+extern const struct lock_type LOCK_SHARDED_SPIN;
 extern const struct lock_type LOCK_SINGLEFLIGHT;
+extern const struct lock_type LOCK_SPIN;
 
 const struct lock_type *const LOCK_TABLE[] = {
     &LOCK_BLPOP,
@@ -48,7 +50,9 @@ const struct lock_type *const LOCK_TABLE[] = {
     &LOCK_SET_NX_PX_RENEW,
     &LOCK_SETNX,
     &LOCK_SETNX_EXPIRE,
+    &LOCK_SHARDED_SPIN,
     &LOCK_SINGLEFLIGHT,
+    &LOCK_SPIN,
     NULL,
 };
 /* clang-format on */
