@@ -25,7 +25,17 @@ from harness.driver.errors import LockstormError, UsageError
 from harness.driver.library import faults as fault_table
 from harness.driver.library import locks as lock_table
 from harness.driver.narrate import Event, show_result, verdict_table
-from harness.driver.play import CLIENT_LIMIT, PROPERTIES, Wish, choose, judge_file, lock_named, play, scenario_named
+from harness.driver.play import (
+    AS_ASKED,
+    CLIENT_LIMIT,
+    PROPERTIES,
+    Wish,
+    choose,
+    judge_file,
+    lock_named,
+    play,
+    scenario_named,
+)
 from harness.driver.scenario import scenarios as scenario_table
 
 VERSION = "0.1.0"
@@ -152,6 +162,7 @@ def demo(as_json: bool) -> int:
 @click.option("--lease-ms", type=int, help="Default: 30000 in virtual time, short in real time.")
 @click.option("--clients", type=int, help="How many, in scenarios that let you choose (contention).")
 @click.option("--duration", type=Duration(), help="How long, in scenarios that let you choose (contention): 2s, 500ms.")
+@click.option("--permits", type=int, help="How many may hold a semaphore at once. Default: 1.")
 @click.option("-o", "output", type=click.Path(path_type=Path), help="Save the history here.")
 @click.option("--quiet", "-q", is_flag=True, help="Only the verdict, not the story.")
 @require_option
@@ -166,6 +177,7 @@ def run(
     lease_ms: int | None,
     clients: int | None,
     duration: int | None,
+    permits: int | None,
     output: Path | None,
     quiet: bool,
     require: str | None,
@@ -176,7 +188,7 @@ def run(
     \b
     Example: lockstorm run gc-pause --lock set-nx-px-fenced --store fence-reads-and-writes
     """
-    wish = Wish(scenario, lock, store, time_, seed, control, lease_ms, clients, duration, require)
+    wish = Wish(scenario, lock, store, time_, seed, control, lease_ms, clients, duration, require, permits)
     if scenario != "contention" and (clients or duration):
         scenario_named(scenario)
         raise UsageError(f"--clients and --duration are for the scenario contention; {scenario} has its own")
@@ -405,13 +417,16 @@ def explain(entry: dict[str, Any], as_json: bool, keys: tuple[str, ...]) -> int:
         out.print()
     table = Table(box=None, show_header=False, padding=(0, 1))
     for key in (*keys, "source"):
-        value = entry[key]
-        table.add_row(
-            Text(key, "dim"),
-            {True: "yes", False: "no"}.get(value, str(value)) if value in (True, False) else str(value),
-        )
+        table.add_row(Text(key, "dim"), said_of(key, entry[key]))
     out.print(table)
     return 0
+
+
+def said_of(key: str, value: Any) -> str:
+    """A value of an entry in words."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "as many as --permits asks for" if key == "capacity" and value == AS_ASKED else str(value)
 
 
 def interrupt(signal_number: int, frame: object) -> NoReturn:

@@ -15,6 +15,8 @@ PROPERTIES = ("mutual_exclusion", "integrity", "fencing")
 LEASE_LIMIT_MS = 24 * 24 * 3600 * 1000  # 24 days: beyond that a TTL in ms overflows 31 bits somewhere
 SEED_LIMIT = 2**63 - 1
 CLIENT_LIMIT = 96
+PERMIT_LIMIT = 64
+AS_ASKED = -1  # the capacity of a lock that has as many permits as are asked for
 DURATION_LIMIT_MS = 3_600_000
 RECORDS_PER_INCREMENT = 16
 
@@ -33,6 +35,7 @@ class Wish:
     clients: int | None = None
     duration_ms: int | None = None
     require: str | None = None
+    permits: int | None = None
 
 
 def choose(kind: str, name: str, known: list[str]) -> str:
@@ -62,6 +65,10 @@ def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
     _check_range("--lease-ms", wish.lease_ms, 1, LEASE_LIMIT_MS)
     _check_range("--clients", wish.clients, 1, CLIENT_LIMIT)
     _check_range("--duration", wish.duration_ms, 1, DURATION_LIMIT_MS)
+    _check_range("--permits", wish.permits, 1, PERMIT_LIMIT)
+    if wish.permits and lock["capacity"] != AS_ASKED:
+        several = ", ".join(known["name"] for known in locks() if known["capacity"] == AS_ASKED)
+        raise UsageError(f"--permits is for locks that have several ({several}); {lock['name']} has one")
     if wish.require:
         for name in wish.require.split(","):
             choose("property", name.strip().replace("-", "_"), list(PROPERTIES))
@@ -82,6 +89,7 @@ def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
         counter=story.counter,
         nodes=lock["nodes"],
         replicas=lock["replicas"],
+        permits=wish.permits or 1,
         clients=wish.clients,
         duration_ms=wish.duration_ms,
         history_records=_room(wish),
@@ -120,6 +128,7 @@ def replay_command(wish: Wish) -> str:
         "--clients": wish.clients,
         "--duration": f"{wish.duration_ms}ms" if wish.duration_ms else None,
         "--require": wish.require,
+        "--permits": wish.permits,
     }
     for option, value in options.items():
         if value is not None:

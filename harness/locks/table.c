@@ -12,12 +12,14 @@ extern const struct lock_type LOCK_FAIR;
 extern const struct lock_type LOCK_FENCED;
 extern const struct lock_type LOCK_MULTI;
 extern const struct lock_type LOCK_NONE;
+extern const struct lock_type LOCK_PERMIT_SEMAPHORE;
 extern const struct lock_type LOCK_PUBSUB;
 extern const struct lock_type LOCK_PUBSUB_NAIVE;
 extern const struct lock_type LOCK_REDLOCK;
 extern const struct lock_type LOCK_REDLOCK_NAIVE;
 extern const struct lock_type LOCK_REDLOCK_RENEW;
 extern const struct lock_type LOCK_REPLICA_WAIT;
+extern const struct lock_type LOCK_SEMAPHORE;
 extern const struct lock_type LOCK_SET_NX_BLIND_DEL;
 extern const struct lock_type LOCK_SET_NX_GET_DEL;
 extern const struct lock_type LOCK_SET_NX_PX;
@@ -37,12 +39,14 @@ const struct lock_type *const LOCK_TABLE[] = {
     &LOCK_FENCED,
     &LOCK_MULTI,
     &LOCK_NONE,
+    &LOCK_PERMIT_SEMAPHORE,
     &LOCK_PUBSUB,
     &LOCK_PUBSUB_NAIVE,
     &LOCK_REDLOCK,
     &LOCK_REDLOCK_NAIVE,
     &LOCK_REDLOCK_RENEW,
     &LOCK_REPLICA_WAIT,
+    &LOCK_SEMAPHORE,
     &LOCK_SET_NX_BLIND_DEL,
     &LOCK_SET_NX_GET_DEL,
     &LOCK_SET_NX_PX,
