@@ -262,7 +262,9 @@ static void client_serve(struct client *client, struct strand *strand) {
 /* --- start --- */
 
 struct arguments {
-    const char *history, *stage, *lock, *resource, *store;
+    const char *history, *stage, *lock, *store;
+    char *resource;
+    size_t resource_length;
     struct env_live_options env;
     int64_t actor, resource_id, lease_ms, permits, strand, turn_fd, watchdog_fd, yield_fd;
 };
@@ -274,11 +276,26 @@ static bool number(const char *text, int64_t *value) {
     return errno == 0 && end != text && *end == '\0';
 }
 
+/* The bytes for which two hexadecimal digits each stand, in *bytes, which the caller frees: a name may hold any. */
+static bool unhex(const char *text, char **bytes, size_t *length) {
+    size_t digits = strlen(text);
+    free(*bytes);
+    *bytes = malloc(digits / 2 + 1);
+    *length = digits / 2;
+    if (!*bytes) abort();
+    for (size_t each = 0; each < *length; each++) {
+        unsigned byte;
+        if (sscanf(text + 2 * each, "%2x", &byte) != 1) return false;
+        (*bytes)[each] = (char)byte;
+    }
+    return digits % 2 == 0;
+}
+
 static bool parse(int argc, char **argv, struct arguments *arguments) {
     const struct option options[] = {{"history", required_argument, NULL, 'h'},
                                      {"stage", required_argument, NULL, 's'},
                                      {"lock", required_argument, NULL, 'l'},
-                                     {"resource", required_argument, NULL, 'r'},
+                                     {"resource-hex", required_argument, NULL, 'r'},
                                      {"store", required_argument, NULL, 'S'},
                                      {"node", required_argument, NULL, 'n'},
                                      {"actor", required_argument, NULL, 'a'},
@@ -299,7 +316,7 @@ static bool parse(int argc, char **argv, struct arguments *arguments) {
         case 'h': arguments->history = optarg; break;
         case 's': arguments->stage = optarg; break;
         case 'l': arguments->lock = optarg; break;
-        case 'r': arguments->resource = optarg; break;
+        case 'r': good = unhex(optarg, &arguments->resource, &arguments->resource_length); break;
         case 'S': arguments->store = optarg; break;
         case 'n':
             good = env->node_count < ENV_LIVE_NODES - 1;
@@ -361,7 +378,7 @@ int main(int argc, char **argv) {
     arguments.env.holder = &client;
     client.env = env_live_open(&arguments.env);
     client_forget_reads(&client);
-    struct lock_options options = {arguments.resource, strlen(arguments.resource), arguments.lease_ms,
+    struct lock_options options = {arguments.resource, arguments.resource_length, arguments.lease_ms,
                                    arguments.permits};
     enum outcome opened = lock_open(&client.lock, type, client.env, &options);
     if (opened == OUTCOME_OK) {
@@ -378,6 +395,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "client: the node %s did not answer while the lock was opened\n", arguments.env.nodes[0]);
     }
     lock_close(&client.lock);
+    free(arguments.resource);
     env_live_close(client.env);
     history_close(history);
     stage_close(stage);

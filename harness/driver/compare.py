@@ -186,7 +186,7 @@ def _clients(trial: Trial, load: Load) -> list[Client]:
         for client in clients:
             client.start_hold(work_ms=load.work_ms)
         return clients
-    clients = [trial.clients(1, f"{RESOURCE}-{each + 1}")[0] for each in range(load.clients)]
+    clients = [trial.clients(1, b"%s-%d" % (RESOURCE, each + 1))[0] for each in range(load.clients)]
     for client in clients:
         client.start_hold(pace_us=load.clients * 1_000_000 // load.rate)
     return clients

@@ -49,7 +49,7 @@ Store = Literal["open", "fence-writes", "fence-reads-and-writes"]
 TIMES: tuple[Time, ...] = ("virtual", "real")
 STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes")
 
-RESOURCE = "account"  # the name of what the lock protects
+RESOURCE = b"account"  # the name of what the lock protects
 VIRTUAL_LEASE_MS = 30_000
 TURN_LIMIT_MS = 30_000  # virtual time: how long one strand may keep the turn before the trial is given up
 RUN_LIMIT_MS = 180_000  # real time: how long a run may last, beyond a workload's own duration; 100 polls take 150 s
@@ -73,6 +73,7 @@ class TrialSettings:
     nodes: int = 1
     replicas: int = 0  # of each node
     permits: int = 1
+    resource: bytes = RESOURCE
     clients: int | None = None
     duration_ms: int | None = None
     history_records: int = 1 << 18
@@ -99,7 +100,7 @@ class Client:
     """A client process. Methods that `start_` something return at once; `finish` runs the trial until it is done.
     The others do both."""
 
-    def __init__(self, trial: "Trial", name: str, resource: str, strand: int) -> None:
+    def __init__(self, trial: "Trial", name: str, resource: bytes, strand: int) -> None:
         self.trial = trial
         self.name = name
         self.resource = resource  # the name of what its lock protects
@@ -341,10 +342,11 @@ class Trial:
                 node.replicas.remove(server)
                 library().conductor_set_replicas(self.conductor, node.number, len(node.replicas))
 
-    def clients(self, count: int, resource: str = RESOURCE) -> list[Client]:
+    def clients(self, count: int, resource: bytes | None = None) -> list[Client]:
         """Starts client-1 .. client-N, side by side; returns when each has opened its lock and waits for a step."""
         lib = library()
-        new = [self._client_place(f"client-{len(self._clients) + 1 + each}", resource) for each in range(count)]
+        names = [f"client-{len(self._clients) + 1 + each}" for each in range(count)]
+        new = [self._client_place(name, resource or self.settings.resource) for name in names]
         for client in new:
             lib.conductor_expect(self.conductor, client.strand)
         for client in new:
@@ -354,7 +356,7 @@ class Trial:
         self._lap("clients")
         return new
 
-    def _client_place(self, name: str, resource: str) -> Client:
+    def _client_place(self, name: str, resource: bytes) -> Client:
         """Two places on the stage, side by side: worker and watchdog."""
         worker = library().conductor_add_strand(self.conductor)
         watchdog = library().conductor_add_strand(self.conductor)
@@ -376,8 +378,8 @@ class Trial:
             "history": self.history_path,
             "stage": self._stage,
             "lock": self.settings.lock,
-            "resource": client.resource,
-            "resource-id": self.text(client.resource),
+            "resource-hex": client.resource.hex(),
+            "resource-id": self.text(os.fsdecode(client.resource)),
             "lease-ms": self.lease_ms,
             "permits": self.settings.permits,
             "store": self.store_socket,

@@ -133,6 +133,87 @@ static void cut_everybody_else(struct player *player) {
     keep(player, env_command(player->env, 0, "CLIENT KILL TYPE normal SKIPME yes"));
 }
 
+/* --- subscriptions: names and messages hold zero bytes --- */
+
+static const char NEWS[] = {'n', '\0', 'w'}, SPORT[] = {'n', '\0', 's'};
+
+static void publish(struct player *player, const char channel[3], char word) {
+    env_command(player->env, 0, "PUBLISH %b %b", channel, (size_t)3, (const char[]){word, '\0'}, (size_t)2);
+}
+
+/* Appends the letter of the next message to what was heard; '-': none came. */
+static void hear(struct player *player, int64_t limit_ms) {
+    const struct env_reply *reply = env_message(player->env, 0, limit_ms);
+    size_t heard = strlen(player->text);
+    bool whole = reply->kind == ENV_REPLY_STRING && reply->length == 2 && reply->text[1] == '\0';
+    if (heard < sizeof player->text - 1) player->text[heard] = whole ? reply->text[0] : '-';
+}
+
+static void follow(struct player *player, const char channel[3]) {
+    if (env_subscribe(player->env, 0, channel, 3) != OUTCOME_OK) hear(player, 0);
+}
+
+static void hear_one(struct player *player) {
+    follow(player, NEWS);
+    hear(player, -1);
+    env_unsubscribe(player->env, 0, NEWS, 3);
+}
+
+/* What comes while nobody listens is kept, in order, also across further subscriptions; then nothing, for 7 s. */
+static void hear_late(struct player *player) {
+    follow(player, NEWS);
+    env_sleep(player->env, 10000);
+    follow(player, SPORT);
+    for (int message = 0; message < 4; message++) hear(player, 1000);
+    hear(player, 0);
+    hear(player, 7000);
+    env_unsubscribe(player->env, 0, NEWS, 3);
+    hear(player, -1);
+    env_unsubscribe(player->env, 0, SPORT, 3);
+}
+
+static void tell_one(struct player *player) {
+    env_sleep(player->env, 5000);
+    publish(player, NEWS, 'a');
+}
+
+/* What is told on a channel to which nobody listens yet, or any more, is an x. */
+static void tell_many(struct player *player) {
+    env_sleep(player->env, 5000);
+    for (char word = 'a'; word < 'd'; word++) publish(player, NEWS, word);
+    publish(player, SPORT, 'x');
+    env_sleep(player->env, 5500);
+    publish(player, SPORT, 'd');
+    env_sleep(player->env, 9500);
+    publish(player, NEWS, 'x');
+    publish(player, SPORT, 'e');
+}
+
+/* A subscription that is lost ends the wait at once; what follows finds none, until it is made anew. */
+static void hear_after_loss(struct player *player) {
+    follow(player, NEWS);
+    hear(player, 60000);
+    hear(player, 60000);
+    hear_one(player);
+}
+
+static void cut_and_tell(struct player *player) {
+    env_sleep(player->env, 5000);
+    env_command(player->env, 0, "CLIENT KILL TYPE pubsub");
+    tell_one(player);
+}
+
+static void hear_nothing_for_50_ms(struct player *player) {
+    follow(player, NEWS);
+    hear(player, 50);
+    env_unsubscribe(player->env, 0, NEWS, 3);
+}
+
+static void tell_after_50_ms(struct player *player) {
+    env_sleep(player->env, 50);
+    publish(player, NEWS, 'a');
+}
+
 /* --- watchdogs --- */
 
 static void renew(struct env *env, void *argument) {
@@ -337,6 +418,33 @@ static bool connection_lost(struct theatre *theatre) {
            nobody_pushes(theatre);
 }
 
+static bool heard(struct theatre *theatre, const char *expected) {
+    return meant(theatre, strcmp(theatre->players[0].text, expected) == 0, "heard \"%s\" instead of \"%s\"",
+                 theatre->players[0].text, expected);
+}
+
+static bool told_at_once(struct theatre *theatre) {
+    for (int round = 0; round < 20; round++) {
+        memset(theatre->players[0].text, 0, sizeof theatre->players[0].text);
+        give(theatre, 0, hear_one);
+        give(theatre, 1, tell_one);
+        if (!run(theatre, 2, 0) || !took_exactly(theatre, 0, 5000) || !heard(theatre, "a")) return false;
+    }
+    return true;
+}
+
+static bool told_meanwhile(struct theatre *theatre) {
+    give(theatre, 0, hear_late);
+    give(theatre, 1, tell_many);
+    return run(theatre, 2, 0) && heard(theatre, "abcd--e") && took_exactly(theatre, 0, 20000);
+}
+
+static bool subscription_lost(struct theatre *theatre) {
+    give(theatre, 0, hear_after_loss);
+    give(theatre, 1, cut_and_tell);
+    return run(theatre, 2, 0) && heard(theatre, "--a") && took_exactly(theatre, 0, 10000);
+}
+
 /* --- cases in real time --- */
 
 static bool stops_at_once(struct theatre *theatre) {
@@ -381,6 +489,16 @@ static bool step_waits_for_run(struct theatre *theatre) {
     return run(theatre, 1, 0);
 }
 
+static bool told_in_real_time(struct theatre *theatre) {
+    give(theatre, 0, hear_nothing_for_50_ms);
+    if (!run(theatre, 1, 0) || !heard(theatre, "-")) return false;
+    int64_t took_ms = took_ns(theatre, 0) / MS_NS;
+    if (!meant(theatre, took_ms >= 50, "gave up after %" PRId64 " ms", took_ms)) return false;
+    give(theatre, 0, hear_one);
+    give(theatre, 1, tell_after_50_ms);
+    return run(theatre, 2, 0) && heard(theatre, "-a");
+}
+
 /* --- all of it --- */
 
 struct scene {
@@ -397,9 +515,13 @@ static const struct scene SCENES[] = {
     {"watchdog_ends_by_itself", watchdog_ends_by_itself, HISTORY_TIME_VIRTUAL},
     {"held_in_virtual_time", held_in_virtual_time, HISTORY_TIME_VIRTUAL},
     {"connection_lost", connection_lost, HISTORY_TIME_VIRTUAL},
+    {"told_at_once", told_at_once, HISTORY_TIME_VIRTUAL},
+    {"told_meanwhile", told_meanwhile, HISTORY_TIME_VIRTUAL},
+    {"subscription_lost", subscription_lost, HISTORY_TIME_VIRTUAL},
     {"stops_at_once", stops_at_once, HISTORY_TIME_REAL},
     {"renews_in_real_time", renews_in_real_time, HISTORY_TIME_REAL},
     {"held_in_real_time", held_in_real_time, HISTORY_TIME_REAL},
+    {"told_in_real_time", told_in_real_time, HISTORY_TIME_REAL},
     {"step_waits_for_run", step_waits_for_run, HISTORY_TIME_REAL},
 };
 
