@@ -6,12 +6,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from harness.driver import paths
+from harness.driver.library import Kind, library
 from harness.driver.play import Wish, settings_for
-from harness.driver.trial import Trial
+from harness.driver.trial import RESOURCE, Client, Trial
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(paths.ROOT)}
 
@@ -29,11 +31,20 @@ def start_lockstorm(*words: str, **options: Any) -> subprocess.Popen[str]:
 
 
 @contextmanager
-def trial(lock: str, **wishes: Any) -> Iterator[Trial]:
+def trial(lock: str, *, resource: bytes = RESOURCE, **wishes: Any) -> Iterator[Trial]:
     """A trial of one lock, driven by hand."""
     _, settings = settings_for(Wish("gc-pause", lock, **wishes))
-    with Trial(settings) as running:
+    with Trial(replace(settings, resource=resource)) as running:
         yield running
+
+
+def kill(running: Trial, client: Client) -> None:
+    """Ends a client's process at once, and tells the trial."""
+    assert client.process
+    client.process.kill()
+    status = client.process.wait()
+    library().conductor_forget(running.conductor, client.pid)
+    running.record(Kind.ACTOR_EXIT, name=client.identity, value=status & 0xFFFF)
 
 
 @contextmanager
