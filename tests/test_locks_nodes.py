@@ -8,7 +8,7 @@ import pytest
 from harness.driver import Client, Outcome, Trial
 from harness.driver.redis_server import RedisServer
 from harness.driver.trial import RESOURCE
-from tests.support import trial
+from tests.support import lockstorm, trial
 
 REDLOCKS = ["redlock", "redlock-naive", "redlock-renew"]
 DRIFT_MS = 30_000 // 100 + 2
@@ -256,3 +256,10 @@ def test_two_masters_ask_for_different_ports() -> None:
     with trial("replica-wait") as first, trial("replica-wait") as second:
         assert first.server.port != second.server.port
         assert first.server.port and second.server.port
+
+
+def test_the_story_says_that_a_holder_believes_only_while_its_grant_is_valid() -> None:
+    assert "client-1 still believes" in lockstorm("run", "gc-pause", "--lock", "redlock-naive").stdout
+    told = lockstorm("run", "gc-pause", "--lock", "redlock").stdout
+    assert "client-2  is granted the lock" in told
+    assert "believes" not in told

@@ -85,11 +85,11 @@ def test_a_crash_after_the_expiry_was_set_locks_for_one_lease() -> None:
 
 BLPOP = ["blpop", "blpop-default", "blpop-renew"]
 SIGNALS = {
-    "blpop": f"signal:{RESOURCE}",
-    "blpop-default": f"lock-signal:{RESOURCE}",
-    "blpop-renew": f"lock-signal:{RESOURCE}",
+    "blpop": b"signal:" + RESOURCE,
+    "blpop-default": b"lock-signal:" + RESOURCE,
+    "blpop-renew": b"lock-signal:" + RESOURCE,
 }
-LOCK_KEY = f"lock:{RESOURCE}"  # of python-redis-lock
+LOCK_KEY = b"lock:" + RESOURCE  # of python-redis-lock
 
 
 @pytest.mark.parametrize("lock", BLPOP)

@@ -9,6 +9,7 @@ import pytest
 from harness.driver.library import locks
 from harness.driver.play import Wish, play
 from tests.building import SANITIZERS, built, make, need_clang
+from tests.support import trial
 from tests.test_c_programs import redis_with_virtual_clock, run_program
 
 REPORTED = 99  # exit status
@@ -74,6 +75,21 @@ def test_blocking_call(sanitizer: str, reports: Path) -> None:
     with redis_with_virtual_clock() as (server, directory):
         program = built(sanitizer) / "tests" / "blocking_call"
         run_program(*not_randomised(), program, server.socket, server.clock, directory / "stage")
+    assert_no_report(reports)
+
+
+@pytest.mark.parametrize("lock", [lock["name"] for lock in locks() if lock["renews"]])
+def test_a_watchdog_renews_beside_its_worker(
+    sanitizer: str, lock: str, reports: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In real time, where the two really run at once."""
+    monkeypatch.setenv("LOCKSTORM_PROGRAMS", str(built(sanitizer)))
+    with trial(lock, time="real", lease_ms=150) as running:
+        (one,) = running.clients(1)
+        for _ in range(3):
+            one.acquire()
+            one.work(310)
+            one.release()
     assert_no_report(reports)
 
 

@@ -311,7 +311,11 @@ def locks(name: str | None, as_json: bool) -> int:
     """
     known = lock_table()
     if name:
-        return explain(lock_named(name), as_json, ("lease", "token", "reentrant", "fair", "waits", "capacity"))
+        return explain(
+            lock_named(name),
+            as_json,
+            ("lease", "renews", "token", "reentrant", "fair", "waits", "capacity", "nodes", "replicas"),
+        )
     traits = [("lease", "lease"), ("token", "token"), ("re-entrant", "reentrant"), ("fair", "fair")]
     return show_list("locks", known, as_json, traits, ("waits", "waits"))
 

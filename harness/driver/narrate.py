@@ -1,6 +1,7 @@
 """A history told as a story: who does what, when, how long the lease still runs, what each believes, what the store
 accepted - one line an event."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,7 +37,7 @@ class Teller:
 
     lease_ms: float = 0
     start_ns: int | None = None
-    granted: dict[str, float] = field(default_factory=dict)  # believer -> when its lease ends, in ms
+    granted: dict[str, float] = field(default_factory=dict)  # holder -> until when it believes, in ms
     holder: str = ""  # by the server
     lease_end_ms: float = 0
     asked: set[str] = field(default_factory=set)
@@ -50,7 +51,7 @@ class Teller:
             at_ms = self._at_ms(event)
             if self.holder and self.lease_ms and at_ms > self.lease_end_ms:
                 what = f"{self.holder}'s lease has run out: the lock is free"
-                unaware = f", {self.holder} does not know" if self.holder in self.granted else ""
+                unaware = f", {self.holder} does not know" if self.believes(self.holder, at_ms) else ""
                 yield Line(self.lease_end_ms, "redis", what + unaware, "bold yellow", self.holder, 0.0, ())
                 self.holder = ""
             told = self._tell(event)
@@ -59,8 +60,14 @@ class Teller:
                 rest = max(0.0, self.lease_end_ms - at_ms) if self.holder else 0.0
                 yield Line(at_ms, who, what, style, self.holder, rest, tuple(self.granted))
 
+    def believes(self, who: str, at_ms: float) -> bool:
+        return self.granted.get(who, 0.0) > at_ms
+
     def _at_ms(self, event: Event) -> float:
-        return float(event.get("mono_ns", 0) - (self.start_ns or 0)) / 1e6
+        return self._stamp_ms(event.get("mono_ns", 0))
+
+    def _stamp_ms(self, stamp_ns: int) -> float:
+        return float(stamp_ns - (self.start_ns or 0)) / 1e6
 
     def _tell(self, event: Event) -> tuple[str, str, str] | None:
         tell = getattr(self, "_" + event["kind"].replace("-", "_"), None)
@@ -75,9 +82,10 @@ class Teller:
         who = event["actor"]
         if event.get("outcome") != "ok":
             return who, f"does not get the lock ({event.get('outcome', 'unknown')})", ""
-        others = [other for other in self.granted if other != who]
-        self.granted[who] = self._at_ms(event) + self.lease_ms
-        self.holder, self.lease_end_ms = who, self.granted[who]
+        at_ms = self._at_ms(event)
+        others = [other for other in self.granted if other != who and self.believes(other, at_ms)]
+        self.granted[who] = self._stamp_ms(event["value"]) if event.get("value") else math.inf
+        self.holder, self.lease_end_ms = who, at_ms + self.lease_ms
         token = f", token {event['token']}" if event.get("token") else ""
         beside = ""
         if others:
@@ -91,9 +99,14 @@ class Teller:
         return event["actor"], f"reads {event['object']} = {event.get('value', 0)}", ""
 
     def _validity(self, event: Event) -> tuple[str, str, str] | None:
-        if event.get("outcome") == "ok":
-            return None
-        return event["actor"], "is told by its lock that it is lost", "yellow"
+        who = event["actor"]
+        if who in self.granted:
+            self.granted[who] = self._stamp_ms(event["value"])
+        if event.get("outcome") != "ok":
+            return who, "is told by its lock that it is lost", "yellow"
+        if who == self.holder:
+            self.lease_end_ms = self._at_ms(event) + self.lease_ms
+        return who, "extends its lease", "dim"
 
     def _store_write(self, event: Event) -> tuple[str, str, str] | None:
         token = f" with token {event['token']}" if event.get("token") else ""
