@@ -209,8 +209,8 @@ static void client_workload(struct client *client, const struct step *step, stru
     result->turns = turns;
 }
 
-/* Nothing but the lock, until `turns` attempts are made or the history is full. Sleeps are whole milliseconds, so a fast
- * pace comes in bursts of what fell due meanwhile. */
+/* Nothing but the lock, until `turns` attempts are made or the history is full. Sleeps are whole milliseconds, so a
+ * fast pace comes in bursts of what fell due meanwhile. */
 static void client_hold(struct client *client, const struct step *step, struct step_result *result) {
     int64_t began_ns = env_mono_ns(client->env);
     uint32_t granted = 0;

@@ -42,7 +42,8 @@ enum step_kind {
     STEP_SLEEP = 7,    /* work_ms */
     STEP_WORKLOAD = 8, /* read-modify-write under the lock: all fields */
     STEP_EXIT = 9,
-    STEP_HOLD = 10, /* acquire and release again and again, until the history is full: wait_ms, work_ms, turns, pace_us */
+    STEP_HOLD =
+        10, /* acquire and release again and again, until the history is full: wait_ms, work_ms, turns, pace_us */
 };
 
 struct step {
