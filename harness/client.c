@@ -243,6 +243,7 @@ static void client_step(struct client *client, const struct step *step, struct s
         result->outcome = OUTCOME_OK;
         break;
     case STEP_WORKLOAD: client_workload(client, step, result); break;
+    case STEP_IS_HELD: result->outcome = (uint32_t)lock_is_held(&client->lock); break;
     case STEP_HOLD: client_hold(client, step, result); break;
     default: break;
     }
@@ -262,6 +263,7 @@ static void client_serve(struct client *client, struct strand *strand) {
 /* --- start --- */
 
 struct arguments {
+    bool fixed_lease;
     const char *history, *stage, *lock, *store;
     char *resource;
     size_t resource_length;
@@ -292,23 +294,16 @@ static bool unhex(const char *text, char **bytes, size_t *length) {
 }
 
 static bool parse(int argc, char **argv, struct arguments *arguments) {
-    const struct option options[] = {{"history", required_argument, NULL, 'h'},
-                                     {"stage", required_argument, NULL, 's'},
-                                     {"lock", required_argument, NULL, 'l'},
-                                     {"resource-hex", required_argument, NULL, 'r'},
-                                     {"store", required_argument, NULL, 'S'},
-                                     {"node", required_argument, NULL, 'n'},
-                                     {"actor", required_argument, NULL, 'a'},
-                                     {"resource-id", required_argument, NULL, 'R'},
-                                     {"lease-ms", required_argument, NULL, 'L'},
-                                     {"strand", required_argument, NULL, 't'},
-                                     {"turn-fd", required_argument, NULL, 'T'},
-                                     {"watchdog-fd", required_argument, NULL, 'W'},
-                                     {"yield-fd", required_argument, NULL, 'Y'},
-                                     {"reply-limit-ms", required_argument, NULL, 'm'},
-                                     {"wall-offset-ns", required_argument, NULL, 'o'},
-                                     {"permits", required_argument, NULL, 'p'},
-                                     {0}};
+    const struct option options[] = {
+        {"history", required_argument, NULL, 'h'},        {"stage", required_argument, NULL, 's'},
+        {"lock", required_argument, NULL, 'l'},           {"resource-hex", required_argument, NULL, 'r'},
+        {"store", required_argument, NULL, 'S'},          {"node", required_argument, NULL, 'n'},
+        {"actor", required_argument, NULL, 'a'},          {"resource-id", required_argument, NULL, 'R'},
+        {"lease-ms", required_argument, NULL, 'L'},       {"strand", required_argument, NULL, 't'},
+        {"turn-fd", required_argument, NULL, 'T'},        {"watchdog-fd", required_argument, NULL, 'W'},
+        {"yield-fd", required_argument, NULL, 'Y'},       {"reply-limit-ms", required_argument, NULL, 'm'},
+        {"wall-offset-ns", required_argument, NULL, 'o'}, {"permits", required_argument, NULL, 'p'},
+        {"fixed-lease", no_argument, NULL, 'f'},          {0}};
     struct env_live_options *env = &arguments->env;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         bool good = true;
@@ -325,6 +320,7 @@ static bool parse(int argc, char **argv, struct arguments *arguments) {
         case 'a': good = number(optarg, &arguments->actor); break;
         case 'R': good = number(optarg, &arguments->resource_id); break;
         case 'L': good = number(optarg, &arguments->lease_ms); break;
+        case 'f': arguments->fixed_lease = true; break;
         case 'p': good = number(optarg, &arguments->permits); break;
         case 't': good = number(optarg, &arguments->strand); break;
         case 'T': good = number(optarg, &arguments->turn_fd); break;
@@ -378,8 +374,9 @@ int main(int argc, char **argv) {
     arguments.env.holder = &client;
     client.env = env_live_open(&arguments.env);
     client_forget_reads(&client);
-    struct lock_options options = {arguments.resource, arguments.resource_length, arguments.lease_ms,
-                                   arguments.permits};
+    struct lock_options options = {arguments.resource, arguments.resource_length, arguments.lease_ms, arguments.permits,
+                                   arguments.fixed_lease};
+    unsigned traits = options.fixed_lease ? type->traits & ~(unsigned)LOCK_TRAIT_RENEWS : type->traits;
     enum outcome opened = lock_open(&client.lock, type, client.env, &options);
     if (opened == OUTCOME_OK) {
         actor_append(
@@ -388,7 +385,7 @@ int main(int argc, char **argv) {
                                     .outcome = OUTCOME_OK,
                                     .name = client.resource,
                                     .value = type->traits & LOCK_TRAIT_LEASE ? options.lease_ms : 0,
-                                    .extra = (int64_t)type->traits,
+                                    .extra = (int64_t)traits,
                                     .token = type->capacity == LOCK_CAPACITY_ASKED ? options.permits : type->capacity});
         client_serve(&client, &arguments.env.worker);
     } else {

@@ -42,6 +42,7 @@ enum step_kind {
     STEP_SLEEP = 7,    /* work_ms */
     STEP_WORKLOAD = 8, /* read-modify-write under the lock: all fields */
     STEP_EXIT = 9,
+    STEP_IS_HELD = 11, /* asks the lock whether it is this client's */
     STEP_HOLD =
         10, /* acquire and release again and again, until the history is full: wait_ms, work_ms, turns, pace_us */
 };

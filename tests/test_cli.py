@@ -127,6 +127,7 @@ def test_the_history_is_saved_and_judged_again(tmp_path: Path) -> None:
         (("run", "gc-pause", "--lock", "semaphore", "--permits", "65"), "--permits 65"),
         (("run", "gc-pause", "--lock", "semaphore", "--permits", "0"), "--permits 0"),
         (("run", "gc-pause", "--lock", "none", "--require", "integrety"), "integrity"),
+        (("run", "gc-pause", "--lock", "set-nx-px", "--fixed-lease"), "set-nx-px never does"),
         (("run", "gc-pause", "--lock", "set-nx-px", "--store", "fence-writes"), "set-nx-px-fenced"),
         (("locks", "nune"), "none"),
         (("faults", "pause"), "pause-client"),

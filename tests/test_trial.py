@@ -243,3 +243,47 @@ def test_the_proof_is_looked_at_not_remembered() -> None:
 
 def test_every_pair_that_can_be_run_has_its_expectation() -> None:
     assert set(expected()) == set(pairs())
+
+
+# --- asking, and a lease that is meant ---
+
+RENEWING = [lock["name"] for lock in locks() if lock["renews"]]
+ASKABLE = [
+    "fair",
+    "fenced",
+    "pubsub",
+    "sharded-spin",
+    "spin",
+    "set-nx-px",
+    "set-nx-px-fenced",
+    "set-nx-px-renew",
+    "setnx",
+]
+
+
+@pytest.mark.parametrize("lock", ASKABLE)
+def test_a_client_can_ask_whether_the_lock_is_its_own(lock: str) -> None:
+    with trial(lock) as running:
+        one, two = running.clients(2)
+        assert one.is_held().outcome is Outcome.REFUSED
+        assert one.acquire().ok
+        assert one.is_held().ok
+        assert two.is_held().outcome is Outcome.REFUSED
+        assert one.release().ok
+        assert one.is_held().outcome is Outcome.REFUSED
+
+
+def test_a_pattern_that_cannot_say_does_not_guess() -> None:
+    with trial("semaphore") as running:
+        (one,) = running.clients(1)
+        assert one.acquire().ok
+        assert one.is_held().outcome is Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize("lock", RENEWING)
+def test_a_fixed_lease_is_not_renewed(lock: str) -> None:
+    with trial(lock, fixed_lease=True) as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        running.advance(running.lease_ms + 1)
+        assert two.acquire(wait_ms=0).ok, "the lease was over"

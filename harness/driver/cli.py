@@ -162,6 +162,7 @@ def demo(as_json: bool) -> int:
 @click.option("--lease-ms", type=int, help="Default: 30000 in virtual time, short in real time.")
 @click.option("--clients", type=int, help="How many, in scenarios that let you choose (contention).")
 @click.option("--duration", type=Duration(), help="How long, in scenarios that let you choose (contention): 2s, 500ms.")
+@click.option("--fixed-lease", is_flag=True, help="Of locks with a watchdog: the lease is meant, nothing renews it.")
 @click.option("--permits", type=int, help="How many may hold a semaphore at once. Default: 1.")
 @click.option("-o", "output", type=click.Path(path_type=Path), help="Save the history here.")
 @click.option("--quiet", "-q", is_flag=True, help="Only the verdict, not the story.")
@@ -177,6 +178,7 @@ def run(
     lease_ms: int | None,
     clients: int | None,
     duration: int | None,
+    fixed_lease: bool,
     permits: int | None,
     output: Path | None,
     quiet: bool,
@@ -188,7 +190,7 @@ def run(
     \b
     Example: lockstorm run gc-pause --lock set-nx-px-fenced --store fence-reads-and-writes
     """
-    wish = Wish(scenario, lock, store, time_, seed, control, lease_ms, clients, duration, require, permits)
+    wish = Wish(scenario, lock, store, time_, seed, control, lease_ms, clients, duration, require, permits, fixed_lease)
     if scenario != "contention" and (clients or duration):
         scenario_named(scenario)
         raise UsageError(f"--clients and --duration are for the scenario contention; {scenario} has its own")

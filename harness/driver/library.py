@@ -74,6 +74,7 @@ class StepKind(IntEnum):
     SLEEP = 7
     WORKLOAD = 8
     EXIT = 9
+    IS_HELD = 11
     HOLD = 10
 
 

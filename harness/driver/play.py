@@ -36,6 +36,7 @@ class Wish:
     duration_ms: int | None = None
     require: str | None = None
     permits: int | None = None
+    fixed_lease: bool = False
 
 
 def choose(kind: str, name: str, known: list[str]) -> str:
@@ -66,6 +67,8 @@ def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
     _check_range("--clients", wish.clients, 1, CLIENT_LIMIT)
     _check_range("--duration", wish.duration_ms, 1, DURATION_LIMIT_MS)
     _check_range("--permits", wish.permits, 1, PERMIT_LIMIT)
+    if wish.fixed_lease and not lock["renews"]:
+        raise UsageError(f"--fixed-lease is for locks that renew their lease; {lock['name']} never does")
     if wish.permits and lock["capacity"] != AS_ASKED:
         several = ", ".join(known["name"] for known in locks() if known["capacity"] == AS_ASKED)
         raise UsageError(f"--permits is for locks that have several ({several}); {lock['name']} has one")
@@ -90,6 +93,7 @@ def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
         nodes=lock["nodes"],
         replicas=lock["replicas"],
         permits=wish.permits or 1,
+        fixed_lease=wish.fixed_lease,
         clients=wish.clients,
         duration_ms=wish.duration_ms,
         history_records=_room(wish),
@@ -133,7 +137,8 @@ def replay_command(wish: Wish) -> str:
     for option, value in options.items():
         if value is not None:
             words += [option, str(value)]
-    return shlex.join(words + (["--control"] if wish.control else []))
+    flags = {"--control": wish.control, "--fixed-lease": wish.fixed_lease}
+    return shlex.join(words + [flag for flag, wanted in flags.items() if wanted])
 
 
 def _result(

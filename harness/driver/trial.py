@@ -73,6 +73,7 @@ class TrialSettings:
     nodes: int = 1
     replicas: int = 0  # of each node
     permits: int = 1
+    fixed_lease: bool = False  # no watchdog renews it
     resource: bytes = RESOURCE
     clients: int | None = None
     duration_ms: int | None = None
@@ -131,6 +132,10 @@ class Client:
 
     def renew(self) -> Result:
         return self._do(StepKind.RENEW)
+
+    def is_held(self) -> Result:
+        """Asks the lock whether it is this client's: ok yes, refused no, unknown where the pattern cannot say."""
+        return self._do(StepKind.IS_HELD)
 
     def read(self, what: Object = Object.COUNTER) -> Result:
         return self._do(StepKind.READ, object=what)
@@ -391,6 +396,7 @@ class Trial:
         }
         command = [paths.program("client"), *(f"--{key}={value}" for key, value in options.items())]
         command += [f"--node={server.socket}" for server in self.servers]
+        command += ["--fixed-lease"] if self.settings.fixed_lease else []
         client.process = self._nursery.start(client.name, command, inherit=(turn, watchdog, yields))
         for strand in (client.strand, client.strand + 1):
             if not lib.conductor_watch(self.conductor, strand, client.pid):

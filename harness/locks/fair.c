@@ -163,6 +163,7 @@ const struct lock_type LOCK_FAIR = {
     .open = open,
     .acquire = acquire,
     .renew = redisson_renew,
+    .is_held = redisson_is_held,
     .release = release,
     .close = close,
 };

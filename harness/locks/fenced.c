@@ -59,6 +59,7 @@ const struct lock_type LOCK_FENCED = {
     .open = open,
     .acquire = acquire,
     .renew = redisson_renew,
+    .is_held = redisson_is_held,
     .release = redisson_release,
     .close = redisson_close,
 };

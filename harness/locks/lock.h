@@ -33,7 +33,8 @@ struct lock_options {
     const char *resource; /* the name of what is locked: any bytes */
     size_t resource_length;
     int64_t lease_ms;
-    int64_t permits; /* of a lock whose capacity is asked for; others ignore it */
+    int64_t permits;  /* of a lock whose capacity is asked for; others ignore it */
+    bool fixed_lease; /* the caller means this lease: no watchdog renews it */
 };
 
 struct lock {
@@ -61,6 +62,8 @@ struct lock_type {
     struct lock_grant (*acquire)(struct lock *lock, int64_t wait_ms);
     enum outcome (*renew)(struct lock *lock);
     enum outcome (*release)(struct lock *lock);
+    /* Asks the node whether this client holds the lock: OK yes, REFUSED no. NULL: the pattern cannot say. */
+    enum outcome (*is_held)(struct lock *lock);
     void (*close)(struct lock *lock);
 };
 
@@ -76,6 +79,7 @@ enum outcome lock_open(struct lock *lock, const struct lock_type *type, struct e
 struct lock_grant lock_acquire(struct lock *lock, int64_t wait_ms);
 enum outcome lock_renew(struct lock *lock);
 enum outcome lock_release(struct lock *lock);
+enum outcome lock_is_held(struct lock *lock);
 void lock_close(struct lock *lock);
 
 #endif

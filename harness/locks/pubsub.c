@@ -28,6 +28,7 @@ const struct lock_type LOCK_PUBSUB = {
     .open = redisson_open,
     .acquire = redisson_acquire,
     .renew = redisson_renew,
+    .is_held = redisson_is_held,
     .release = redisson_release,
     .close = redisson_close,
 };

@@ -154,6 +154,14 @@ enum outcome redisson_release(struct lock *lock) {
     return redisson_release_by(lock, redisson_hash_unlock);
 }
 
+enum outcome redisson_is_held(struct lock *lock) {
+    const struct redisson *self = lock->state;
+    const struct env_reply *reply =
+        env_command(lock->env, 0, "HEXISTS %b %s", self->name, self->name_length, self->owner);
+    if (reply->kind != ENV_REPLY_INTEGER) return OUTCOME_UNKNOWN;
+    return reply->integer == 1 ? OUTCOME_OK : OUTCOME_REFUSED;
+}
+
 void redisson_close(struct lock *lock) {
     struct redisson *self = lock->state;
     watchdog_stop(&self->watchdog);

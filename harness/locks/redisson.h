@@ -60,6 +60,7 @@ enum outcome redisson_open(struct lock *lock);
 struct lock_grant redisson_acquire(struct lock *lock, int64_t wait_ms);
 enum outcome redisson_renew(struct lock *lock);
 enum outcome redisson_release(struct lock *lock);
+enum outcome redisson_is_held(struct lock *lock);
 void redisson_close(struct lock *lock);
 /* redisson_release with another script. */
 enum outcome redisson_release_by(struct lock *lock, redisson_unlock *unlock);

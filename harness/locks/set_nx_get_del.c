@@ -27,5 +27,6 @@ const struct lock_type LOCK_SET_NX_GET_DEL = {
     .open = set_nx_px_open,
     .acquire = acquire,
     .renew = set_nx_px_renew,
+    .is_held = set_nx_px_is_held,
     .release = get_del_release,
 };

@@ -2,6 +2,7 @@
 #include "harness/locks/set_nx_px.h"
 
 #include <stdio.h>
+#include <string.h>
 
 extern const struct lock_type LOCK_SET_NX_PX;
 
@@ -76,6 +77,15 @@ enum outcome set_nx_px_release(struct lock *lock) {
     return set_nx_px_release_on(lock, lock->env, 0, env_reply_limit_ms(lock->env));
 }
 
+enum outcome set_nx_px_is_held(struct lock *lock) {
+    const struct set_nx_px *self = lock->state;
+    const struct env_reply *reply =
+        env_command(lock->env, 0, "GET %b", lock->options.resource, lock->options.resource_length);
+    if (reply->kind == ENV_REPLY_NIL) return OUTCOME_REFUSED;
+    if (reply->kind != ENV_REPLY_STRING) return OUTCOME_UNKNOWN;
+    return strcmp(reply->text, self->owner) == 0 ? OUTCOME_OK : OUTCOME_REFUSED;
+}
+
 const struct lock_type LOCK_SET_NX_PX = {
     .name = "set-nx-px",
     .summary = "SET NX PX with a random value, compare-and-delete in Lua",
@@ -95,5 +105,6 @@ const struct lock_type LOCK_SET_NX_PX = {
     .open = set_nx_px_open,
     .acquire = acquire,
     .renew = set_nx_px_renew,
+    .is_held = set_nx_px_is_held,
     .release = set_nx_px_release,
 };

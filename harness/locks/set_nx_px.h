@@ -29,5 +29,6 @@ struct lock_grant set_nx_px_attempt(struct lock *lock);
 enum outcome set_nx_px_renew(struct lock *lock);
 enum outcome set_nx_px_renew_in(struct lock *lock, struct env *env); /* the same in a watchdog's environment */
 enum outcome set_nx_px_release(struct lock *lock);
+enum outcome set_nx_px_is_held(struct lock *lock);
 
 #endif

@@ -71,6 +71,7 @@ const struct lock_type LOCK_SET_NX_PX_FENCED = {
     .open = open,
     .acquire = acquire,
     .renew = set_nx_px_renew,
+    .is_held = set_nx_px_is_held,
     .release = set_nx_px_release,
     .close = close,
 };

@@ -49,6 +49,7 @@ const struct lock_type LOCK_SET_NX_PX_RENEW = {
     .open = set_nx_px_open,
     .acquire = acquire,
     .renew = set_nx_px_renew,
+    .is_held = set_nx_px_is_held,
     .release = release,
     .close = close,
 };

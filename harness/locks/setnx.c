@@ -32,5 +32,6 @@ const struct lock_type LOCK_SETNX = {
     .state_size = sizeof(struct set_nx_px),
     .open = set_nx_px_open,
     .acquire = acquire,
+    .is_held = set_nx_px_is_held,
     .release = set_nx_px_release,
 };

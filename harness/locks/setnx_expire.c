@@ -44,5 +44,6 @@ const struct lock_type LOCK_SETNX_EXPIRE = {
     .open = set_nx_px_open,
     .acquire = acquire,
     .renew = set_nx_px_renew,
+    .is_held = set_nx_px_is_held,
     .release = get_del_release,
 };

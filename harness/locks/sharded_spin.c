@@ -46,6 +46,7 @@ const struct lock_type LOCK_SHARDED_SPIN = {
     .open = open,
     .acquire = spin_acquire,
     .renew = redisson_renew,
+    .is_held = redisson_is_held,
     .release = redisson_release,
     .close = redisson_close,
 };

@@ -36,6 +36,7 @@ const struct lock_type LOCK_SPIN = {
     .open = open,
     .acquire = spin_acquire,
     .renew = redisson_renew,
+    .is_held = redisson_is_held,
     .release = redisson_release,
     .close = redisson_close,
 };

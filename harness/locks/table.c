@@ -89,6 +89,10 @@ enum outcome lock_release(struct lock *lock) {
     return lock->type->release ? lock->type->release(lock) : OUTCOME_OK;
 }
 
+enum outcome lock_is_held(struct lock *lock) {
+    return lock->type->is_held ? lock->type->is_held(lock) : OUTCOME_UNKNOWN;
+}
+
 void lock_close(struct lock *lock) {
     if (lock->type->close) lock->type->close(lock);
     free(lock->state);

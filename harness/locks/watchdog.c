@@ -13,6 +13,7 @@ static void run(struct env *env, void *argument) {
 }
 
 void watchdog_start(struct watchdog *watchdog, struct lock *lock) {
+    if (lock->options.fixed_lease) return;
     if (watchdog->lock != lock) watchdog->lock = lock;  /* one that is running reads it */
     (void)env_watchdog_start(lock->env, run, watchdog); /* false: it runs already */
 }

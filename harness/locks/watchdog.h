@@ -19,8 +19,8 @@ struct watchdog {
     struct lock *lock; /* set by watchdog_start */
 };
 
-/* Starts renewing every period_ms; one that is running goes on. A renewal that is refused - the lock is not ours any
- * more - ends it, and nobody is told: that is what the originals do. */
+/* Starts renewing every period_ms, unless the lease is fixed; one that is running goes on. A renewal that is refused -
+ * the lock is not ours any more - ends it, and nobody is told: that is what the originals do. */
 void watchdog_start(struct watchdog *watchdog, struct lock *lock);
 
 /* Returns when it has stopped. Harmless when none runs. */
