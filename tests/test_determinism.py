@@ -43,7 +43,19 @@ def test_a_hundred_verdicts_beside_a_cpu_burner_are_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scenario", ["lost-credits", "contention", "gc-pause-read"])
 @pytest.mark.parametrize(
-    "lock", ["none", "set-nx-px", "set-nx-px-fenced", "blpop-renew", "redlock-renew", "replica-wait"]
+    "lock",
+    [
+        "blpop-renew",
+        "fair",
+        "multi",
+        "none",
+        "permit-semaphore",
+        "pubsub",
+        "redlock-renew",
+        "replica-wait",
+        "set-nx-px",
+        "set-nx-px-fenced",
+    ],
 )
 def test_the_same_seed_gives_the_same_history(scenario: str, lock: str, tmp_path: Path) -> None:
     wish = Wish(scenario, lock, seed=11)

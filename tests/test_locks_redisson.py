@@ -560,7 +560,7 @@ def test_a_release_whose_answer_was_lost_counts_once(lock: str) -> None:
             assert one.acquire(wait_ms=0).ok
         with standing_still(running):
             one.start_release()
-            running.advance(1300)
+            running.advance(2000)
         assert one.finish().ok
         assert one.release().ok
         assert two.acquire(wait_ms=0).outcome is Outcome.REFUSED, "two of three"
@@ -576,7 +576,7 @@ def test_a_release_of_a_semaphore_whose_answer_was_lost_counts_twice() -> None:
         assert one.acquire().ok
         with standing_still(running):
             one.start_release()
-            running.advance(1300)
+            running.advance(2000)
         assert one.finish().ok
         assert two.acquire(wait_ms=0).ok
         assert three.acquire(wait_ms=0).ok, "there is only one permit"
