@@ -13,6 +13,7 @@ from rich.text import Text
 Event = dict[str, Any]
 
 EVIDENCE_SHOWN = 3
+TRAIT_RENEWS = 16  # harness/locks/lock.h, in lock-open's `extra`
 GAUGE = 8  # characters of a full lease
 COLORS = ("cyan", "magenta", "yellow", "blue", "green")
 STATUS_STYLE = {"holds": "green", "violated": "bold red", "inconclusive": "yellow"}
@@ -41,6 +42,8 @@ class Teller:
     holder: str = ""  # by the server
     lease_end_ms: float = 0
     asked: set[str] = field(default_factory=set)
+    renews: bool = False  # a watchdog extends the lease as long as its process runs
+    still: set[str] = field(default_factory=set)  # who is stopped
 
     def lines(self, events: list[Event]) -> Iterator[Line]:
         for event in events:
@@ -48,7 +51,12 @@ class Teller:
                 self.start_ns = event.get("mono_ns", 0)
             if event["kind"] == "lock-open":
                 self.lease_ms = event.get("value", 0)
+                self.renews = bool(event.get("extra", 0) & TRAIT_RENEWS)
             at_ms = self._at_ms(event)
+            if self.renews and self.holder and self.holder not in self.still:
+                self.lease_end_ms = max(
+                    self.lease_end_ms, at_ms + self.lease_ms
+                )  # at the latest: renewals are not told
             if self.holder and self.lease_ms and at_ms > self.lease_end_ms:
                 what = f"{self.holder}'s lease has run out: the lock is free"
                 unaware = f", {self.holder} does not know" if self.believes(self.holder, at_ms) else ""
@@ -128,9 +136,11 @@ class Teller:
 
     def _fault_prove(self, event: Event) -> tuple[str, str, str] | None:
         proved = "proved" if event.get("outcome") == "ok" else "NOT proved"
+        self.still.add(str(event.get("value_name", "")))
         return str(event.get("value_name", "")), f"stands still ({event.get('name')}, {proved})", "bold yellow"
 
     def _fault_heal(self, event: Event) -> tuple[str, str, str] | None:
+        self.still.discard(str(event.get("value_name", "")))
         return str(event.get("value_name", "")), "goes on and knows of nothing", "bold yellow"
 
     def _actor_exit(self, event: Event) -> tuple[str, str, str] | None:
