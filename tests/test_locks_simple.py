@@ -190,6 +190,23 @@ def test_renewal_keeps_a_hold_of_three_leases(lock: str) -> None:
         assert not running.server.link.exists(RENEWING[lock]), "nothing renews what is released"
 
 
+def test_a_renewal_whose_answer_was_lost_is_the_last_one_although_it_was_done() -> None:
+    with trial("blpop-renew") as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        renewal_ms = running.lease_ms * 2 / 3
+        running.advance(renewal_ms)
+        assert running.server.link.pttl(LOCK_KEY) == running.lease_ms
+        running.server.link.execute_command("CLIENT", "KILL", "TYPE", "normal")  # type: ignore[no-untyped-call]
+        running.advance(renewal_ms)
+        running.server.link.pexpire(LOCK_KEY, running.lease_ms)  # as if the request had arrived
+        watchdog = library().conductor_state(running.conductor, one.strand + 1)
+        assert watchdog == StrandState.GONE, "one that went on would come in time"
+        running.advance(running.lease_ms + 1)
+        assert two.acquire(wait_ms=0).outcome is Outcome.UNKNOWN, "its own connection was lost too"
+        assert two.acquire(wait_ms=0).ok
+
+
 @pytest.mark.parametrize("lock", RENEWING)
 def test_renewal_ends_with_its_process(lock: str) -> None:
     with trial(lock) as running:
@@ -211,6 +228,8 @@ def test_what_one_unanswered_renewal_does(lock: str) -> None:
         (two,) = running.clients(1)
         running.advance(2 * running.lease_ms)
         kept = lock == "set-nx-px-renew"
+        watchdog = library().conductor_state(running.conductor, one.strand + 1)
+        assert (watchdog != StrandState.GONE) == kept
         assert two.acquire(wait_ms=0).outcome is (Outcome.REFUSED if kept else Outcome.OK)
         assert [record for record in running.story() if record["kind"].startswith("renew")] == [], "nobody was told"
 
@@ -241,3 +260,12 @@ def test_a_call_that_joins_late_shares_a_lease_that_is_over() -> None:
         assert one.acquire(wait_ms=0).ok, "nobody asked the server"
         assert one.release().ok
         assert one.release().outcome is Outcome.REFUSED, "the lock is client 2's"
+
+
+def test_the_blind_locks_waiters_poll_every_0_to_25_ms() -> None:
+    with trial("set-nx-blind-del") as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        assert two.acquire(wait_ms=10_000).outcome is Outcome.REFUSED
+        tries = running.server.link.info("commandstats")["cmdstat_set"]["calls"] - 1
+        assert 700 < tries < 900, "800 on average"

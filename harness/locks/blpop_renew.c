@@ -35,8 +35,9 @@ const struct lock_type LOCK_BLPOP_RENEW = {
         "waiter is told of a release at once, or tries again when its BLPOP of one lease is over.\n"
         "Costs: as blpop, and 1.5 scripts per lease while it is held.\n"
         "Breaks: the first renewal without an answer (a timeout, a lost connection, a busy server) ends the watchdog,\n"
-        "and nobody tells the holder: the lease runs out under it although everything works again. Only a third of the\n"
-        "lease is left when a renewal is due. What stops the process stops its watchdog with it.",
+        "and nobody tells the holder: the lease runs out under it although everything works again. With a third of the\n"
+        "lease left when a renewal is due, a second try would come too late unless the first was done after all. What\n"
+        "stops the process stops its watchdog with it.",
     .source = "python-redis-lock 4.0.1, Lock(expire=..., auto_renewal=True)",
     .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_RENEWS,
     .capacity = 1,
