@@ -114,9 +114,11 @@ format: ## rewrite C and Python in the project's layout
 	.venv/bin/ruff format -q .
 	.venv/bin/clang-format -i $(SOURCES)
 
-sanitize: ## run the programs under the address, undefined-behaviour and thread sanitizers
+sanitize: ## run the locks under the address, undefined-behaviour and thread sanitizers
 	@$(READY_TO_TEST)
 	$(PYTHON) -m pytest -q tests/test_sanitized.py
+	LOCKSTORM_PROGRAMS=$(BUILD)/asan $(PYTHON) -m pytest -q -n 2 tests/test_trial.py tests/test_locks_*.py
+	TSAN_OPTIONS=halt_on_error=1 LOCKSTORM_PROGRAMS=$(BUILD)/tsan $(PYTHON) -m pytest -q -n 2 tests/test_trial.py tests/test_locks_*.py
 
 fuzz: ## let the fuzzers read hostile histories, FUZZ_SECONDS (60) each
 	@$(READY_TO_TEST)
