@@ -30,7 +30,7 @@ DRIVER  = harness/conductor.c harness/driver/describe.c harness/env.c $(LOCKS) $
 
 PROGRAMS       = $(addprefix $(BUILD)/bin/,client store check history leash warden)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
-TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers)
+TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers lock_threads)
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history scan)
 FUZZERS        = $(addprefix $(BUILD)/fuzz/,history_fuzz history_json_fuzz)
 SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] checkers/*.[ch] faults/*.[ch] tests/*/*.c bench/*.c))
@@ -65,6 +65,8 @@ $(BUILD)/bin/warden: $(call object,harness/warden.c)
 $(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c harness/conductor.c $(ENV) $(STAGE) $(HISTORY))
 $(BUILD)/tests/blocking_call: LIBS = -lhiredis
 $(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(STAGE) $(HISTORY))
+$(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY))
+$(BUILD)/tests/lock_threads: LIBS = -lhiredis
 
 $(BUILD)/bench/history_append: $(call object,bench/history_append.c $(STAGE) $(HISTORY))
 $(BUILD)/bench/make_history: $(call object,bench/make_history.c $(HISTORY))

@@ -10,7 +10,7 @@ from harness.driver.library import locks
 from harness.driver.play import Wish, play
 from tests.building import SANITIZERS, built, make, need_clang
 from tests.support import trial
-from tests.test_c_programs import redis_with_virtual_clock, run_program
+from tests.test_c_programs import assert_each_had_its_turns, contend, redis_with_virtual_clock, run_program
 
 REPORTED = 99  # exit status
 
@@ -75,6 +75,14 @@ def test_blocking_call(sanitizer: str, reports: Path) -> None:
     with redis_with_virtual_clock() as (server, directory):
         program = built(sanitizer) / "tests" / "blocking_call"
         run_program(*not_randomised(), program, server.socket, server.clock, directory / "stage")
+    assert_no_report(reports)
+
+
+@pytest.mark.parametrize("lock", ["set-nx-px", "pubsub", "blpop", "redlock"])
+def test_lock_threads(sanitizer: str, lock: str, reports: Path, tmp_path: Path) -> None:
+    """One lock of each way of waiting, and one on several nodes; pubsub starts a watchdog for every grant."""
+    program = built(sanitizer) / "tests" / "lock_threads"
+    assert_each_had_its_turns(contend(program, lock, tmp_path, prefix=not_randomised()))
     assert_no_report(reports)
 
 
