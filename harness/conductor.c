@@ -38,7 +38,6 @@ struct conductor {
     int servers;
     struct server server[SERVERS];
     int dead;
-    uint64_t turns;
 };
 
 static enum strand_state state_of(const struct conductor *conductor, int strand) {
@@ -206,7 +205,6 @@ static void give_turn(struct conductor *conductor, int strand, enum strand_state
     uint64_t one = 1;
     state_set(conductor, strand, state);
     while (write(conductor->turn_fd[strand], &one, sizeof one) < 0 && errno == EINTR) continue;
-    conductor->turns++;
 }
 
 void conductor_step(struct conductor *conductor, int strand, const struct step *step) {
@@ -427,8 +425,4 @@ const char *conductor_held_at(const struct conductor *conductor, int strand) {
 
 struct step_result conductor_result_of(const struct conductor *conductor, int strand) {
     return conductor->stage->strands[strand].result;
-}
-
-uint64_t conductor_turns(const struct conductor *conductor) {
-    return conductor->turns;
 }

@@ -84,7 +84,5 @@ const char *conductor_held_at(const struct conductor *conductor, int strand);
 struct step_result conductor_result_of(const struct conductor *conductor, int strand);
 int64_t conductor_mono_ns(const struct conductor *conductor);
 int64_t conductor_wall_ns(const struct conductor *conductor);
-/* How often the clock was moved and the turn given since the start: the cost of a trial in steps. */
-uint64_t conductor_turns(const struct conductor *conductor);
 
 #endif

@@ -93,9 +93,16 @@ class Numbers(click.ParamType[tuple[int, ...]]):
         return tuple(dict.fromkeys(int(word) for word in words))
 
 
+class Terminal(Console):
+    """A console on which a reader that has gone is no verdict: rich would end with status 1, which says "violated"."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """Colour and width of a terminal where there is one; plain and unwrapped where there is none."""
-    return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=160, soft_wrap=True)
+    return Terminal(highlight=False) if sys.stdout.isatty() else Terminal(highlight=False, width=160, soft_wrap=True)
 
 
 def waiting(what: str) -> contextlib.AbstractContextManager[object]:

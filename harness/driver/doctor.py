@@ -12,12 +12,6 @@ from harness.driver.errors import LockstormError
 from harness.driver.library import library
 from harness.driver.trial import Trial, TrialSettings
 
-PACKAGES = {
-    "redis-server": "redis-server",
-    "libfaketime": "libfaketime",
-    "programs": "run ./lockstorm, which builds them",
-}
-
 
 def examine() -> list[dict[str, Any]]:
     """Each finding: what was looked at, whether it is well, what was found, what helps."""

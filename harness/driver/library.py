@@ -230,7 +230,6 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "conductor_result_of": (StepResult, [_P, _I]),
     "conductor_mono_ns": (_I64, [_P]),
     "conductor_wall_ns": (_I64, [_P]),
-    "conductor_turns": (_U64, [_P]),
     "fault_find": (c.POINTER(FaultTable), [_S]),
     "describe_locks": (_P, []),
     "describe_faults": (_P, []),

@@ -41,7 +41,6 @@ class Teller:
     granted: dict[str, float] = field(default_factory=dict)  # holder -> until when it believes, in ms
     holder: str = ""  # by the server
     lease_end_ms: float = 0
-    asked: set[str] = field(default_factory=set)
     renews: bool = False  # a watchdog extends the lease as long as its process runs
     still: set[str] = field(default_factory=set)  # who is stopped
 
@@ -83,7 +82,6 @@ class Teller:
         return told
 
     def _acquire_invoke(self, event: Event) -> tuple[str, str, str] | None:
-        self.asked.add(event["actor"])
         return event["actor"], "asks for the lock", "dim"
 
     def _acquire_return(self, event: Event) -> tuple[str, str, str] | None:
