@@ -382,6 +382,9 @@ static const char *const KIND_NAMES[HISTORY_KIND_COUNT] = {
     [HISTORY_ACTOR_EXIT] = "actor-exit",
     [HISTORY_NOTE] = "note",
     [HISTORY_VALIDITY] = "validity",
+    [HISTORY_RULE] = "rule",
+    [HISTORY_RELEASED] = "released",
+    [HISTORY_PHASE] = "phase",
 };
 
 const char *history_kind_name(unsigned kind) {

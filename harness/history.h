@@ -56,6 +56,9 @@ enum history_kind {
     HISTORY_ACTOR_EXIT = 22, /* by the driver: name = actor that is gone, value = wait status */
     HISTORY_NOTE = 23,       /* name = text */
     HISTORY_VALIDITY = 24,   /* the lock told its client: value = stamp until which to believe; REFUSED: it is lost */
+    HISTORY_RULE = 25, /* by the proxy: rule `name` fired; value = bytes, extra = index of the link's name, op = n */
+    HISTORY_RELEASED = 26, /* by the proxy: what rule `name` had held goes on; value = bytes, extra = link, op = n */
+    HISTORY_PHASE = 27,    /* by the driver: from here on the trial is in the phase `name` ("storm", "quiet") */
     HISTORY_KIND_COUNT
 };
 

@@ -31,6 +31,7 @@ bool stage_create(const char *path, enum history_time time, uint64_t seed, struc
     stage->time = (uint32_t)time;
     stage->seed = seed;
     stage->wall_epoch_ns = EPOCH_NS;
+    atomic_init(&stage->proxy_deadline_ns, INT64_MAX);
     stage_close(stage);
     return true;
 }

@@ -68,7 +68,7 @@ struct step_result {
     char error[128]; /* what the other side said, when it refused or failed */
 };
 
-enum { STAGE_NAME = 32, STAGE_STRANDS = 192, STAGE_VERSION = 1 };
+enum { STAGE_NAME = 32, STAGE_STRANDS = 192, STAGE_VERSION = 2 };
 
 struct strand_place {
     _Alignas(64) _Atomic uint32_t state;
@@ -76,6 +76,10 @@ struct strand_place {
     _Atomic int64_t deadline_ns;
     _Atomic uint32_t armed_countdown; /* hold at the n-th passage of armed_at; 0: not armed */
     int32_t pid;
+    _Atomic int64_t wall_offset_ns; /* how far this host's wall clock is off */
+    _Atomic int64_t wall_drift_ppm; /* and how fast that grows, from wall_since_ns (trial's clock) on */
+    _Atomic int64_t wall_since_ns;
+    _Atomic int64_t suspended_ns; /* how long this host's monotonic clock has stood still so far */
     char armed_at[STAGE_NAME];
     char held_at[STAGE_NAME];
     struct step step;
@@ -88,6 +92,10 @@ struct stage {
     uint64_t seed;
     int64_t wall_epoch_ns;   /* virtual time: the wall clock when the trial's clock stood at 0 */
     _Atomic int64_t mono_ns; /* virtual time: the trial's clock */
+    /* Replies may stay away (a fault is, or was, on a link or a server): in virtual time a strand gives the turn back
+     * while it waits for one. */
+    _Atomic uint32_t unreliable;
+    _Atomic int64_t proxy_deadline_ns; /* by the proxy: when it next has something to do; INT64_MAX: nothing */
     struct strand_place strands[STAGE_STRANDS];
 };
 

@@ -46,6 +46,8 @@ class Kind(IntEnum):
     CHECKPOINT = 20
     CLOCK = 21
     ACTOR_EXIT = 22
+    NOTE = 23
+    PHASE = 27
 
 
 class StrandState(IntEnum):
