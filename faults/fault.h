@@ -1,22 +1,92 @@
 /* A fault: something that really happens to a lock, done on purpose. One C file each, a struct fault.
  *
  * inject does it, prove looks whether it is in effect (from the outside: process state, a server's own words, a count)
- * and heal undoes it; healing twice is harmless. A fault knows processes and servers, never a lock. A fault that cannot
- * prove itself makes the trial inconclusive, so prove never answers from memory. Adding one: copy pause_client.c and
- * add a line to table.c. */
+ * and heal undoes it; healing twice is harmless. A fault knows processes, servers and the proxy, never a lock. A fault
+ * that cannot prove itself makes the trial inconclusive, so prove never answers from memory. Adding one: copy
+ * pause_client.c and add a line to table.c.
+ *
+ * A fault keeps nothing in static variables: what heal has to know stands in the target's `state`. So one fault can be
+ * in effect on several targets at once. */
 #ifndef LOCKSTORM_FAULTS_FAULT_H
 #define LOCKSTORM_FAULTS_FAULT_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* What it is done to. */
+enum { FAULT_STATE = 512 };
+
+struct conductor;
+
+/* What a fault may ask of the trial around it. A function may be NULL: then this trial cannot do that. */
+struct fault_means {
+    struct conductor *conductor;
+    /* The whole process stands still, or goes on: its strands get no turn meanwhile. */
+    void (*process_stopped)(struct conductor *, int pid, bool stopped);
+    /* The process has ended, on purpose. */
+    void (*process_ended)(struct conductor *, int pid);
+    /* A client's worker alone stands still: its watchdog goes on. */
+    void (*strand_stopped)(struct conductor *, int strand, bool stopped);
+    /* The server cannot answer, or can again: it is not waited for meanwhile. */
+    void (*server_silent)(struct conductor *, int server, bool silent);
+    /* So many replicas acknowledge what the server writes. */
+    void (*server_replicas)(struct conductor *, int server, int replicas);
+    /* From now on the server's wall clock is offset_ns ahead of the trial's and gains drift_ppm. False: it has no clock
+     * of its own. */
+    bool (*server_clock)(struct conductor *, int server, int64_t offset_ns, int64_t drift_ppm);
+    int64_t (*server_wall_us)(const struct conductor *, int server); /* what it should show */
+    /* The same for the wall clock of the client that has this strand. */
+    bool (*host_clock)(struct conductor *, int strand, int64_t offset_ns, int64_t drift_ppm);
+    /* Time passes for everybody, while the monotonic clock of the client that has this strand stands; ends when false.
+     */
+    void (*host_suspended)(struct conductor *, int strand, bool suspended);
+    int64_t (*mono_ns)(const struct conductor *); /* the trial's clock */
+    /* From here on replies may stay away: nobody keeps the turn while it waits for one. */
+    void (*unreliable)(struct conductor *);
+    /* Starts the server again, in the same place with what is in its directory; true when it answers. By the driver. */
+    bool (*server_restart)(int server);
+};
+
+struct fault_option {
+    const char *name, *value;
+};
+
+/* What it is done to. Strings stay the caller's; what a target does not have is 0, -1 (server, strand) or NULL. */
 struct fault_target {
-    int pid;
+    const char *name;                 /* "client-1", "redis-2" */
+    int pid;                          /* the process */
+    int server;                       /* its number at the conductor */
+    int strand;                       /* the client's worker, its number at the conductor; the watchdog's is the next */
+    const char *socket;               /* the unix socket on which the server listens */
+    const char *directory;            /* the server's data */
+    const char *proxy;                /* the proxy's control socket */
+    const char *links;                /* a pattern of the proxy's links that are concerned: "client-1>redis-*" */
+    const struct fault_target *other; /* a second one that takes part: the replica of a failover */
+    const struct fault_option *options;
+    size_t option_count;
+    const struct fault_means *means;
+    char state[FAULT_STATE]; /* the fault's own, zero before inject; aligned for any type */
 };
 
 /* What happened, in words: what was seen, or why it failed. */
 struct fault_report {
-    char text[160];
+    char text[256];
+};
+
+/* When prove can see something. */
+enum fault_moment {
+    FAULT_AT_ONCE = 0,     /* as soon as it is injected */
+    FAULT_BEFORE_HEAL = 1, /* when it had its time: a message had to come by */
+    FAULT_AFTER_HEAL = 2,  /* only when it is over: a server had to come back */
+};
+
+enum fault_time { FAULT_VIRTUAL = 1, FAULT_REAL = 2 };
+
+/* An option that a fault understands. */
+struct fault_word {
+    const char *name;
+    const char *usual;   /* its value when it is not given; NULL: it must be given */
+    const char *meaning; /* with the unit */
 };
 
 struct fault {
@@ -25,9 +95,13 @@ struct fault {
     const char *proof;   /* what prove looks at */
     const char *explanation;
     const char *source;
-    bool (*inject)(const struct fault_target *target, struct fault_report *report);
-    bool (*prove)(const struct fault_target *target, struct fault_report *report);
-    bool (*heal)(const struct fault_target *target, struct fault_report *report);
+    const char *target;               /* "client", "server", "link" or "clients" */
+    const struct fault_word *options; /* ends with a name of NULL; NULL: none */
+    enum fault_moment moment;
+    unsigned times; /* enum fault_time, or-ed: in which kinds of time it can bite */
+    bool (*inject)(struct fault_target *target, struct fault_report *report);
+    bool (*prove)(struct fault_target *target, struct fault_report *report);
+    bool (*heal)(struct fault_target *target, struct fault_report *report);
 };
 
 /* All faults, sorted by name; ends with NULL. */
@@ -35,5 +109,17 @@ extern const struct fault *const FAULT_TABLE[];
 
 /* NULL: no such fault. */
 const struct fault *fault_find(const char *name);
+
+/* False with a sentence when the target's options are not the fault's, or one that must be given is missing. */
+bool fault_check_options(const struct fault *fault, const struct fault_target *target, struct fault_report *report);
+
+/* The value of an option, the usual one when it was not given. */
+const char *fault_text(const struct fault *fault, const struct fault_target *target, const char *name);
+/* The same as a number; false with a sentence when it is none, or outside [low, high]. */
+bool fault_number(const struct fault *fault, const struct fault_target *target, const char *name, int64_t low,
+                  int64_t high, int64_t *value, struct fault_report *report);
+
+/* Writes the report and returns false, for a `return fault_fail(...)`. */
+bool fault_fail(struct fault_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -45,7 +45,7 @@ static bool threads_count(int pid, int *threads, int *stopped) {
     return *threads > 0;
 }
 
-static bool prove(const struct fault_target *target, struct fault_report *report) {
+static bool prove(struct fault_target *target, struct fault_report *report) {
     int threads, stopped;
     if (!threads_count(target->pid, &threads, &stopped)) {
         snprintf(report->text, sizeof report->text, "process %d is gone", target->pid);
@@ -72,12 +72,18 @@ static bool signal_and_wait(const struct fault_target *target, int signal, bool 
     return false;
 }
 
-static bool inject(const struct fault_target *target, struct fault_report *report) {
-    return signal_and_wait(target, SIGSTOP, true, report);
+static bool inject(struct fault_target *target, struct fault_report *report) {
+    if (!signal_and_wait(target, SIGSTOP, true, report)) return false;
+    if (target->means && target->means->process_stopped)
+        target->means->process_stopped(target->means->conductor, target->pid, true);
+    return true;
 }
 
-static bool heal(const struct fault_target *target, struct fault_report *report) {
-    return signal_and_wait(target, SIGCONT, false, report);
+static bool heal(struct fault_target *target, struct fault_report *report) {
+    bool goes_on = signal_and_wait(target, SIGCONT, false, report);
+    if (target->means && target->means->process_stopped)
+        target->means->process_stopped(target->means->conductor, target->pid, false);
+    return goes_on;
 }
 
 const struct fault FAULT_PAUSE_CLIENT = {
@@ -90,6 +96,8 @@ const struct fault FAULT_PAUSE_CLIENT = {
         "container that is throttled or migrated, of a laptop lid. It does not model a worker that is stuck while its\n"
         "renewal thread runs.",
     .source = "Kleppmann 2016, \"Protecting a resource with a lock\" (the GC pause); HBase's session expiry",
+    .target = "client",
+    .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = inject,
     .prove = prove,
     .heal = heal,

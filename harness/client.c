@@ -28,6 +28,11 @@ struct client {
     int64_t version[HISTORY_OBJECT_COUNT]; /* last read under this grant, -1: none */
 };
 
+/* A stamp of this host's clock as one of the trial's; 0 stays 0. */
+static int64_t trial_stamp(const struct client *client, int64_t host_ns) {
+    return host_ns ? host_ns + atomic_load_explicit(&client->place->suspended_ns, memory_order_acquire) : 0;
+}
+
 /* --- lock --- */
 
 static void client_forget_reads(struct client *client) {
@@ -41,12 +46,13 @@ static void client_acquire(struct client *client, int64_t wait_ms, struct step_r
         (struct history_record){.kind = HISTORY_ACQUIRE_INVOKE, .name = client->resource, .op = op, .value = wait_ms});
     env_checkpoint(client->env, "before-acquire");
     struct lock_grant grant = lock_acquire(&client->lock, wait_ms);
-    uint64_t index = actor_append(&client->actor, (struct history_record){.kind = HISTORY_ACQUIRE_RETURN,
-                                                                          .outcome = (uint8_t)grant.outcome,
-                                                                          .name = client->resource,
-                                                                          .op = op,
-                                                                          .token = grant.token,
-                                                                          .value = grant.valid_until_ns});
+    uint64_t index =
+        actor_append(&client->actor, (struct history_record){.kind = HISTORY_ACQUIRE_RETURN,
+                                                             .outcome = (uint8_t)grant.outcome,
+                                                             .name = client->resource,
+                                                             .op = op,
+                                                             .token = grant.token,
+                                                             .value = trial_stamp(client, grant.valid_until_ns)});
     result->outcome = (uint32_t)grant.outcome;
     result->token = grant.token;
     if (grant.outcome != OUTCOME_OK) return;
@@ -105,7 +111,7 @@ static void client_told_validity(void *holder, int64_t valid_until_ns) {
     actor_append(&client->actor, (struct history_record){.kind = HISTORY_VALIDITY,
                                                          .outcome = (uint8_t)outcome,
                                                          .name = client->resource,
-                                                         .value = valid_until_ns});
+                                                         .value = trial_stamp(client, valid_until_ns)});
 }
 
 /* --- store --- */
@@ -294,16 +300,23 @@ static bool unhex(const char *text, char **bytes, size_t *length) {
 }
 
 static bool parse(int argc, char **argv, struct arguments *arguments) {
-    const struct option options[] = {
-        {"history", required_argument, NULL, 'h'},        {"stage", required_argument, NULL, 's'},
-        {"lock", required_argument, NULL, 'l'},           {"resource-hex", required_argument, NULL, 'r'},
-        {"store", required_argument, NULL, 'S'},          {"node", required_argument, NULL, 'n'},
-        {"actor", required_argument, NULL, 'a'},          {"resource-id", required_argument, NULL, 'R'},
-        {"lease-ms", required_argument, NULL, 'L'},       {"strand", required_argument, NULL, 't'},
-        {"turn-fd", required_argument, NULL, 'T'},        {"watchdog-fd", required_argument, NULL, 'W'},
-        {"yield-fd", required_argument, NULL, 'Y'},       {"reply-limit-ms", required_argument, NULL, 'm'},
-        {"wall-offset-ns", required_argument, NULL, 'o'}, {"permits", required_argument, NULL, 'p'},
-        {"fixed-lease", no_argument, NULL, 'f'},          {0}};
+    const struct option options[] = {{"history", required_argument, NULL, 'h'},
+                                     {"stage", required_argument, NULL, 's'},
+                                     {"lock", required_argument, NULL, 'l'},
+                                     {"resource-hex", required_argument, NULL, 'r'},
+                                     {"store", required_argument, NULL, 'S'},
+                                     {"node", required_argument, NULL, 'n'},
+                                     {"actor", required_argument, NULL, 'a'},
+                                     {"resource-id", required_argument, NULL, 'R'},
+                                     {"lease-ms", required_argument, NULL, 'L'},
+                                     {"strand", required_argument, NULL, 't'},
+                                     {"turn-fd", required_argument, NULL, 'T'},
+                                     {"watchdog-fd", required_argument, NULL, 'W'},
+                                     {"yield-fd", required_argument, NULL, 'Y'},
+                                     {"reply-limit-ms", required_argument, NULL, 'm'},
+                                     {"permits", required_argument, NULL, 'p'},
+                                     {"fixed-lease", no_argument, NULL, 'f'},
+                                     {0}};
     struct env_live_options *env = &arguments->env;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         bool good = true;
@@ -327,7 +340,6 @@ static bool parse(int argc, char **argv, struct arguments *arguments) {
         case 'W': good = number(optarg, &arguments->watchdog_fd); break;
         case 'Y': good = number(optarg, &arguments->yield_fd); break;
         case 'm': good = number(optarg, &env->reply_limit_ms); break;
-        case 'o': good = number(optarg, &env->wall_offset_ns); break;
         default: return false;
         }
         if (!good) return fprintf(stderr, "client: not a usable value: %s\n", optarg), false;
@@ -343,6 +355,7 @@ static void strands_fill(struct arguments *arguments, struct stage *stage) {
                             .turn_fd = (int)arguments->turn_fd,
                             .yield_fd = (int)arguments->yield_fd};
     arguments->env.worker = worker;
+    arguments->env.host = worker.place;
     worker.place += 1;
     worker.turn_fd = (int)arguments->watchdog_fd;
     arguments->env.watchdog = worker;
@@ -365,7 +378,7 @@ int main(int argc, char **argv) {
     strands_fill(&arguments, stage);
     strand_enter(&arguments.env.worker);
     struct client client = {
-        .actor = {history, stage, (uint32_t)arguments.actor, arguments.env.wall_offset_ns},
+        .actor = {history, stage, (uint32_t)arguments.actor, arguments.env.host},
         .place = arguments.env.worker.place,
         .store = arguments.env.node_count - 1,
         .resource = (uint32_t)arguments.resource_id,

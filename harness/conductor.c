@@ -21,7 +21,8 @@ static const struct timeval FENCE_LIMIT = {.tv_sec = 10};
 struct server {
     int clock_fd; /* -1: the machine's clock */
     int64_t offset_ns;
-    bool gone;
+    int64_t drift_ppm, since_ns; /* gains so much, from this stamp of the trial's clock on */
+    bool silent;
     int replicas;
     redisContext *link; /* for PING and WAIT only */
     char socket_path[108];
@@ -38,6 +39,10 @@ struct conductor {
     int servers;
     struct server server[SERVERS];
     int dead;
+    redisContext *proxy; /* its control connection; NULL: links lead straight to the servers */
+    char proxy_path[108];
+    bool settled; /* unreliable only: nothing is in flight that could still arrive */
+    int64_t suspended_at_ns[STAGE_STRANDS];
 };
 
 static enum strand_state state_of(const struct conductor *conductor, int strand) {
@@ -87,6 +92,7 @@ void conductor_close(struct conductor *conductor) {
         if (conductor->server[server].clock_fd >= 0) close(conductor->server[server].clock_fd);
         if (conductor->server[server].link) redisFree(conductor->server[server].link);
     }
+    if (conductor->proxy) redisFree(conductor->proxy);
     if (conductor->yield_fd >= 0) close(conductor->yield_fd);
     stage_close(conductor->stage);
     free(conductor);
@@ -145,7 +151,9 @@ int64_t conductor_wall_ns(const struct conductor *conductor) {
 }
 
 int64_t conductor_server_wall_us(const struct conductor *conductor, int server) {
-    return (stage_wall_ns(conductor->stage) + conductor->server[server].offset_ns) / CLOCK_NS_PER_US;
+    const struct server *clock = &conductor->server[server];
+    int64_t gained_ns = stage_drift_ns(stage_mono_ns(conductor->stage) - clock->since_ns, clock->drift_ppm);
+    return (stage_wall_ns(conductor->stage) + clock->offset_ns + gained_ns) / CLOCK_NS_PER_US;
 }
 
 static bool clock_write(const struct conductor *conductor, int server) {
@@ -163,6 +171,7 @@ static bool clock_write(const struct conductor *conductor, int server) {
 static bool clock_set(struct conductor *conductor, int64_t mono_ns) {
     bool written = true;
     atomic_store_explicit(&conductor->stage->mono_ns, mono_ns, memory_order_release);
+    conductor->settled = false;
     for (int server = 0; server < conductor->servers; server++) written &= clock_write(conductor, server);
     return written;
 }
@@ -188,21 +197,49 @@ void conductor_set_replicas(struct conductor *conductor, int server, int replica
     conductor->server[server].replicas = replicas;
 }
 
-void conductor_drop_server(struct conductor *conductor, int server) {
+void conductor_set_silent(struct conductor *conductor, int server, bool silent) {
     if (conductor->server[server].link) redisFree(conductor->server[server].link);
     conductor->server[server].link = NULL;
-    conductor->server[server].gone = true;
+    conductor->server[server].silent = silent;
 }
 
-bool conductor_set_offset(struct conductor *conductor, int server, int64_t offset_ns) {
-    conductor->server[server].offset_ns = offset_ns;
+bool conductor_set_clock(struct conductor *conductor, int server, int64_t offset_ns, int64_t drift_ppm) {
+    struct server *clock = &conductor->server[server];
+    if (clock->clock_fd < 0) return false;
+    clock->offset_ns = offset_ns;
+    clock->drift_ppm = drift_ppm;
+    clock->since_ns = stage_mono_ns(conductor->stage);
     return clock_write(conductor, server);
+}
+
+bool conductor_set_host_clock(struct conductor *conductor, int strand, int64_t offset_ns, int64_t drift_ppm) {
+    struct strand_place *place = &conductor->stage->strands[strand];
+    atomic_store_explicit(&place->wall_drift_ppm, 0, memory_order_release);
+    atomic_store_explicit(&place->wall_since_ns, stage_mono_ns(conductor->stage), memory_order_release);
+    atomic_store_explicit(&place->wall_offset_ns, offset_ns, memory_order_release);
+    atomic_store_explicit(&place->wall_drift_ppm, drift_ppm, memory_order_release);
+    return true;
+}
+
+bool conductor_set_proxy(struct conductor *conductor, const char *control_path, struct history_error *error) {
+    snprintf(conductor->proxy_path, sizeof conductor->proxy_path, "%s", control_path);
+    conductor->proxy = redisConnectUnixWithTimeout(control_path, FENCE_LIMIT);
+    if (conductor->proxy && !conductor->proxy->err) return redisSetTimeout(conductor->proxy, FENCE_LIMIT) == REDIS_OK;
+    snprintf(error->text, sizeof error->text, "the proxy at %.100s: %.100s", control_path,
+             conductor->proxy ? conductor->proxy->errstr : "out of memory");
+    return false;
+}
+
+void conductor_set_unreliable(struct conductor *conductor) {
+    atomic_store_explicit(&conductor->stage->unreliable, 1, memory_order_release);
+    conductor->settled = false;
 }
 
 /* --- turns --- */
 
 static void give_turn(struct conductor *conductor, int strand, enum strand_state state) {
     uint64_t one = 1;
+    if (state == STRAND_RUNNING) conductor->settled = false;
     state_set(conductor, strand, state);
     while (write(conductor->turn_fd[strand], &one, sizeof one) < 0 && errno == EINTR) continue;
 }
@@ -231,6 +268,21 @@ void conductor_set_stopped(struct conductor *conductor, int pid, bool stopped) {
     for (int strand = 0; strand < conductor->strands; strand++)
         if (conductor->stage->strands[strand].pid == pid)
             atomic_store_explicit(&conductor->stage->strands[strand].stopped, stopped, memory_order_release);
+}
+
+void conductor_set_stalled(struct conductor *conductor, int strand, bool stalled) {
+    atomic_store_explicit(&conductor->stage->strands[strand].stopped, stalled, memory_order_release);
+}
+
+void conductor_set_suspended(struct conductor *conductor, int strand, bool suspended) {
+    int64_t now_ns = stage_mono_ns(conductor->stage), *since_ns = &conductor->suspended_at_ns[strand];
+    if (suspended) {
+        *since_ns = now_ns;
+        return;
+    }
+    if (*since_ns == 0) return;
+    atomic_fetch_add(&conductor->stage->strands[strand].suspended_ns, now_ns - *since_ns);
+    *since_ns = 0;
 }
 
 /* --- running --- */
@@ -313,11 +365,20 @@ static bool replicas_fence(struct server *server) {
     return acknowledged && server_ping(server);
 }
 
+/* The proxy has passed on all that it had received and was free to pass on. */
+static bool proxy_settle(struct conductor *conductor) {
+    if (!conductor->proxy) return true;
+    redisReply *reply = redisCommand(conductor->proxy, "SETTLE");
+    bool settled = reply && reply->type != REDIS_REPLY_ERROR;
+    if (reply) freeReplyObject(reply);
+    return settled;
+}
+
 /* Everything that the servers had to write, they have written. A link that turns out to be lost is made anew, once. */
-static bool fence_servers(struct conductor *conductor) {
+static bool servers_ping(struct conductor *conductor) {
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
-        if (server->gone) continue;
+        if (server->silent) continue;
         bool used_before = server->link != NULL;
         if (!server_ping(server) && !(used_before && server_ping(server))) return false;
         /* The first PING makes the server look at its clock and give up what it sat on too long; only after the second
@@ -328,12 +389,24 @@ static bool fence_servers(struct conductor *conductor) {
     return true;
 }
 
+/* What was sent has been received, what had to be answered has been answered, and the answers have arrived. */
+static bool fence(struct conductor *conductor) {
+    return proxy_settle(conductor) && servers_ping(conductor) && proxy_settle(conductor);
+}
+
+/* After a turn in which replies may have stayed away: nothing may be on its way when the next turn is given. */
+static bool settle(struct conductor *conductor) {
+    if (conductor->settled || !atomic_load_explicit(&conductor->stage->unreliable, memory_order_acquire)) return true;
+    conductor->settled = fence(conductor);
+    return conductor->settled;
+}
+
 /* Asks every strand that waits for a server whether its answer has come; those that have it are READY afterwards. */
 static enum conductor_result probe_waiting(struct conductor *conductor, int real_limit_ms) {
     bool fenced = false;
     for (int strand = 0; strand < conductor->strands; strand++) {
         if (state_of(conductor, strand) != STRAND_WAITING || is_stopped(conductor, strand)) continue;
-        if (!fenced && !fence_servers(conductor)) return CONDUCTOR_STUCK;
+        if (!fenced && !conductor->settled && !fence(conductor)) return CONDUCTOR_STUCK;
         fenced = true;
         give_turn(conductor, strand, STRAND_PROBING);
         enum conductor_result result = await_yield(conductor, real_limit_ms);
@@ -350,6 +423,8 @@ static enum conductor_result advance(struct conductor *conductor, int64_t until_
         if (is_stopped(conductor, strand) || (state != STRAND_SLEEPING && state != STRAND_WAITING)) continue;
         if (deadline_of(conductor, strand) < next_ns) next_ns = deadline_of(conductor, strand);
     }
+    int64_t proxy_ns = atomic_load_explicit(&conductor->stage->proxy_deadline_ns, memory_order_acquire);
+    if (proxy_ns < next_ns) next_ns = proxy_ns;
     if (next_ns > until_ns) next_ns = until_ns;
     if (next_ns == INT64_MAX) return CONDUCTOR_QUIET;
     if (next_ns > now_ns && !clock_set(conductor, next_ns)) return CONDUCTOR_FAILED;
@@ -372,9 +447,11 @@ static int wake_due(struct conductor *conductor) {
 
 static enum conductor_result run_virtual(struct conductor *conductor, const int *awaited, int count, int64_t until_ns,
                                          int real_limit_ms) {
+    conductor->settled = false; /* whoever called may have let something go */
     for (;;) {
         enum conductor_result result = await_yield(conductor, real_limit_ms);
         if (result != CONDUCTOR_DONE) return result;
+        if (!settle(conductor)) return CONDUCTOR_STUCK;
         if (all_parked(conductor, awaited, count)) return CONDUCTOR_DONE;
         int ready[STAGE_STRANDS], wanting = list_ready(conductor, ready);
         if (wanting > 0) { /* the only choice of a trial: it comes from the seed */

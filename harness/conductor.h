@@ -54,10 +54,19 @@ int conductor_add_server(struct conductor *conductor, const char *clock_path, co
 /* So many replicas follow a server (0 when they are cut off): before the clock moves while somebody waits, they must
  * have acknowledged what it had told them, for a WAIT is in flight until then. */
 void conductor_set_replicas(struct conductor *conductor, int server, int replicas);
-/* The server is gone, on purpose: it is asked nothing more. */
-void conductor_drop_server(struct conductor *conductor, int server);
-/* Sets how far a server's wall clock is ahead of the trial's. False when its clock could not be written. */
-bool conductor_set_offset(struct conductor *conductor, int server, int64_t offset_ns);
+/* The server cannot answer, on purpose: it is asked nothing until it can again. */
+void conductor_set_silent(struct conductor *conductor, int server, bool silent);
+/* From now on a server's wall clock is offset_ns ahead of the trial's and gains drift_ppm. False when its clock could
+ * not be written, or when it has none of its own. */
+bool conductor_set_clock(struct conductor *conductor, int server, int64_t offset_ns, int64_t drift_ppm);
+/* The same for the host of the client that has this strand (its worker). Never false. */
+bool conductor_set_host_clock(struct conductor *conductor, int strand, int64_t offset_ns, int64_t drift_ppm);
+/* The proxy that all links lead through; it is asked SETTLE wherever servers are asked PING. False with *error. */
+bool conductor_set_proxy(struct conductor *conductor, const char *control_path, struct history_error *error);
+/* From here on replies may stay away. In virtual time a strand then gives the turn back while it waits for one, and
+ * after every turn all that is in flight is let arrive before the next is given: the order of messages stays the
+ * seed's. */
+void conductor_set_unreliable(struct conductor *conductor);
 /* What a server's wall clock should show, in us since 1970. */
 int64_t conductor_server_wall_us(const struct conductor *conductor, int server);
 
@@ -70,6 +79,11 @@ void conductor_continue(struct conductor *conductor, int strand);
 void conductor_arm(struct conductor *conductor, int strand, const char *checkpoint, uint32_t nth);
 /* The whole process of this strand was stopped or goes on: it gets no turn meanwhile. */
 void conductor_set_stopped(struct conductor *conductor, int pid, bool stopped);
+/* A client's worker alone gets no turn: its watchdog goes on. In virtual time only. */
+void conductor_set_stalled(struct conductor *conductor, int strand, bool stalled);
+/* The monotonic clock of this client's host stands from true to false, while the trial's goes on. The process is
+ * stopped meanwhile (conductor_set_stopped is the caller's). */
+void conductor_set_suspended(struct conductor *conductor, int strand, bool suspended);
 
 /* Runs the trial until every strand of `awaited` (an array of `count` numbers) is parked, the clock reaches until_ns
  * (INT64_MAX: no bound), or one of the other results. With count 0 it runs until until_ns. real_limit_ms bounds how

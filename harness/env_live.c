@@ -48,7 +48,19 @@ static const struct live *live_of_const(const struct env *env) {
 }
 
 static int64_t live_mono_ns(const struct env *env) {
-    return stage_mono_ns(live_of_const(env)->strand.stage);
+    return stage_host_mono_ns(live_of_const(env)->strand.stage, live_of_const(env)->options.host);
+}
+
+/* How long this host was suspended so far. */
+static int64_t suspended_ns(const struct live *live) {
+    const struct strand_place *host = live->options.host;
+    return host ? atomic_load_explicit(&host->suspended_ns, memory_order_acquire) : 0;
+}
+
+/* A stamp of this host's clock as one of the trial's, if the host is not suspended before. */
+static int64_t trial_stamp(const struct live *live, int64_t host_ns) {
+    int64_t gap_ns = suspended_ns(live);
+    return host_ns > INT64_MAX - gap_ns ? INT64_MAX : host_ns + gap_ns;
 }
 
 /* --- replies --- */
@@ -119,7 +131,9 @@ static redisReply *receive(struct live *live, redisContext *link, int64_t look_n
     void *reply = NULL;
     while (redisGetReplyFromReader(link, &reply) == REDIS_OK) {
         if (reply) return reply;
-        if (!strand_wait_readable(&live->strand, link->fd, look_ns, may_block)) {
+        int64_t gap_ns = suspended_ns(live);
+        if (!strand_wait_readable(&live->strand, link->fd, trial_stamp(live, look_ns), may_block)) {
+            if (suspended_ns(live) != gap_ns) continue; /* no time has passed for us */
             if (look_ns == give_up_ns) return NULL;
             look_ns = give_up_ns;
         } else if (redisBufferRead(link) == REDIS_ERR) {
@@ -130,7 +144,7 @@ static redisReply *receive(struct live *live, redisContext *link, int64_t look_n
 }
 
 static int64_t deadline_after(const struct live *live, int64_t limit_ns) {
-    int64_t now_ns = stage_mono_ns(live->strand.stage);
+    int64_t now_ns = live_mono_ns(&live->env);
     return limit_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + limit_ns;
 }
 
@@ -253,7 +267,7 @@ static int64_t live_reply_limit_ms(const struct env *env) {
 }
 
 static int64_t live_wall_ns(const struct env *env) {
-    return stage_wall_ns(live_of_const(env)->strand.stage) + live_of_const(env)->options.wall_offset_ns;
+    return stage_host_wall_ns(live_of_const(env)->strand.stage, live_of_const(env)->options.host);
 }
 
 static uint64_t live_random(struct env *env) {
@@ -277,7 +291,7 @@ static bool live_watchdog_stopping(const struct env *env) {
 
 static void live_sleep_until(struct env *env, int64_t mono_ns) {
     while (!live_watchdog_stopping(env) && live_mono_ns(env) < mono_ns)
-        strand_sleep_until(&live_of(env)->strand, mono_ns);
+        strand_sleep_until(&live_of(env)->strand, trial_stamp(live_of(env), mono_ns));
 }
 
 static void *watchdog_main(void *argument) {

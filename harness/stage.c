@@ -58,6 +58,24 @@ int64_t stage_mono_ns(const struct stage *stage) {
     return atomic_load_explicit(&stage->mono_ns, memory_order_acquire);
 }
 
+int64_t stage_host_mono_ns(const struct stage *stage, const struct strand_place *host) {
+    int64_t suspended_ns = host ? atomic_load_explicit(&host->suspended_ns, memory_order_acquire) : 0;
+    return stage_mono_ns(stage) - suspended_ns;
+}
+
+/* In two parts: a year in ns times a million would not fit. */
+int64_t stage_drift_ns(int64_t duration_ns, int64_t drift_ppm) {
+    return duration_ns / 1000000 * drift_ppm + duration_ns % 1000000 * drift_ppm / 1000000;
+}
+
+int64_t stage_host_wall_ns(const struct stage *stage, const struct strand_place *host) {
+    int64_t wall_ns = stage_wall_ns(stage);
+    if (!host) return wall_ns;
+    int64_t drift_ppm = atomic_load_explicit(&host->wall_drift_ppm, memory_order_acquire);
+    if (drift_ppm) wall_ns += stage_drift_ns(stage_mono_ns(stage) - atomic_load(&host->wall_since_ns), drift_ppm);
+    return wall_ns + atomic_load_explicit(&host->wall_offset_ns, memory_order_acquire);
+}
+
 int64_t stage_wall_ns(const struct stage *stage) {
     if (stage->time == HISTORY_TIME_REAL) return clock_real_wall_ns();
     return stage->wall_epoch_ns + stage_mono_ns(stage);

@@ -108,5 +108,11 @@ void stage_close(struct stage *stage);
 /* The trial's time as a process without clock faults has it: virtual or real by the kind of the trial. */
 int64_t stage_mono_ns(const struct stage *stage);
 int64_t stage_wall_ns(const struct stage *stage);
+/* The same clocks as the host has them on which the client with this worker lives: the monotonic one stood still while
+ * the host was suspended, the wall clock may be off. NULL: a host without faults. */
+int64_t stage_host_mono_ns(const struct stage *stage, const struct strand_place *host);
+int64_t stage_host_wall_ns(const struct stage *stage, const struct strand_place *host);
+/* What a clock has gained that has been drift_ppm too fast for so long. */
+int64_t stage_drift_ns(int64_t duration_ns, int64_t drift_ppm);
 
 #endif

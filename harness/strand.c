@@ -127,8 +127,9 @@ static bool wait_without_turn(struct strand *strand, int fd, int64_t deadline_ns
 
 bool strand_wait_readable(struct strand *strand, int fd, int64_t deadline_ns, bool may_block) {
     struct pollfd socket = {.fd = fd, .events = POLLIN};
+    bool may_stay_away = may_block || atomic_load_explicit(&strand->stage->unreliable, memory_order_acquire);
     if (is_virtual(strand))
-        return may_block ? wait_without_turn(strand, fd, deadline_ns) : readable(&socket, 1, STRAND_REPLY_LIMIT_MS);
+        return may_stay_away ? wait_without_turn(strand, fd, deadline_ns) : readable(&socket, 1, STRAND_REPLY_LIMIT_MS);
     for (;;) {
         int64_t left_ns = deadline_ns - clock_real_mono_ns();
         int64_t left_ms = left_ns <= 0 ? 0 : (left_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;

@@ -208,7 +208,7 @@ def test_healing_twice_is_harmless() -> None:
     with trial("none") as running:
         (one,) = running.clients(1)
         fault = library().fault_find(b"pause-client").contents
-        target, message = FaultTarget(pid=one.pid), Message()
+        target, message = FaultTarget(pid=one.pid, server=-1, strand=-1), Message()
         assert fault.inject(target, message) and fault.prove(target, message)
         assert fault.heal(target, message) and fault.heal(target, message)
         assert not fault.prove(target, message), "it is not stopped any more, and the proof looks"

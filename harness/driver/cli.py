@@ -340,7 +340,9 @@ def faults(name: str | None, as_json: bool) -> int:
     """
     known = {fault["name"]: fault for fault in fault_table()}
     if name:
-        return explain(known[choose("fault", name, list(known))], as_json, ("proof",))
+        return explain(
+            known[choose("fault", name, list(known))], as_json, ("target", "options", "proof", "proved", "times")
+        )
     return show_list("faults", list(known.values()), as_json, [], ("proof", "proof"))
 
 
@@ -439,6 +441,10 @@ def said_of(key: str, value: Any) -> str:
     """A value of an entry in words."""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if key == "options":
+        return "\n".join(f"{word['name']}={word['usual'] or '…'}  {word['meaning']}" for word in value) or "none"
+    if isinstance(value, list):
+        return ", ".join(value)
     return "as many as --permits asks for" if key == "capacity" and value == AS_ASKED else str(value)
 
 

@@ -33,12 +33,32 @@ char *describe_locks(void) {
     return dump(list);
 }
 
-char *describe_faults(void) {
+static json_t *fault_options(const struct fault *fault) {
     json_t *list = json_array();
-    for (const struct fault *const *fault = FAULT_TABLE; *fault; fault++)
-        json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s,s:s}", "name", (*fault)->name, "summary",
-                                              (*fault)->summary, "proof", (*fault)->proof, "explanation",
-                                              (*fault)->explanation, "source", (*fault)->source));
+    for (const struct fault_word *word = fault->options; word && word->name; word++)
+        json_array_append_new(
+            list, json_pack("{s:s,s:s?,s:s}", "name", word->name, "usual", word->usual, "meaning", word->meaning));
+    return list;
+}
+
+static json_t *fault_times(const struct fault *fault) {
+    json_t *list = json_array();
+    if (fault->times & FAULT_VIRTUAL) json_array_append_new(list, json_string("virtual"));
+    if (fault->times & FAULT_REAL) json_array_append_new(list, json_string("real"));
+    return list;
+}
+
+char *describe_faults(void) {
+    static const char *const moments[] = {"at once", "before it is healed", "when it is healed"};
+    json_t *list = json_array();
+    for (const struct fault *const *each = FAULT_TABLE; *each; each++) {
+        const struct fault *fault = *each;
+        json_array_append_new(list,
+                              json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:o,s:o}", "name", fault->name, "summary",
+                                        fault->summary, "target", fault->target, "proof", fault->proof, "proved",
+                                        moments[fault->moment], "explanation", fault->explanation, "source",
+                                        fault->source, "options", fault_options(fault), "times", fault_times(fault)));
+    }
     return dump(list);
 }
 

@@ -167,10 +167,54 @@ class Message(c.Structure):
         return bytes(self.text).decode(errors="replace")
 
 
+ServerRestart = c.CFUNCTYPE(c.c_bool, c.c_int)
+
+
+class FaultMeans(c.Structure):
+    """struct fault_means"""
+
+    _fields_ = (
+        ("conductor", c.c_void_p),
+        ("process_stopped", c.c_void_p),
+        ("process_ended", c.c_void_p),
+        ("strand_stopped", c.c_void_p),
+        ("server_silent", c.c_void_p),
+        ("server_replicas", c.c_void_p),
+        ("server_clock", c.c_void_p),
+        ("server_wall_us", c.c_void_p),
+        ("host_clock", c.c_void_p),
+        ("host_suspended", c.c_void_p),
+        ("mono_ns", c.c_void_p),
+        ("unreliable", c.c_void_p),
+        ("server_restart", ServerRestart),
+    )
+
+
+class FaultOption(c.Structure):
+    """struct fault_option"""
+
+    _fields_ = (("name", c.c_char_p), ("value", c.c_char_p))
+
+
 class FaultTarget(c.Structure):
     """struct fault_target"""
 
-    _fields_ = (("pid", c.c_int),)
+
+FaultTarget._fields_ = (
+    ("name", c.c_char_p),
+    ("pid", c.c_int),
+    ("server", c.c_int),
+    ("strand", c.c_int),
+    ("socket", c.c_char_p),
+    ("directory", c.c_char_p),
+    ("proxy", c.c_char_p),
+    ("links", c.c_char_p),
+    ("other", c.POINTER(FaultTarget)),
+    ("options", c.POINTER(FaultOption)),
+    ("option_count", c.c_size_t),
+    ("means", c.POINTER(FaultMeans)),
+    ("state", c.c_char * 512),
+)
 
 
 _FAULT_ACTION = c.CFUNCTYPE(c.c_bool, c.POINTER(FaultTarget), c.POINTER(Message))
@@ -185,6 +229,10 @@ class FaultTable(c.Structure):
         ("proof", c.c_char_p),
         ("explanation", c.c_char_p),
         ("source", c.c_char_p),
+        ("target", c.c_char_p),
+        ("options", c.c_void_p),
+        ("moment", c.c_int),
+        ("times", c.c_uint),
         ("inject", _FAULT_ACTION),
         ("prove", _FAULT_ACTION),
         ("heal", _FAULT_ACTION),
@@ -218,8 +266,13 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "conductor_forget": (None, [_P, _I]),
     "conductor_add_server": (_I, [_P, _S, _S, _MESSAGE]),
     "conductor_set_replicas": (None, [_P, _I, _I]),
-    "conductor_drop_server": (None, [_P, _I]),
-    "conductor_set_offset": (_B, [_P, _I, _I64]),
+    "conductor_set_silent": (None, [_P, _I, _B]),
+    "conductor_set_clock": (_B, [_P, _I, _I64, _I64]),
+    "conductor_set_host_clock": (_B, [_P, _I, _I64, _I64]),
+    "conductor_set_proxy": (_B, [_P, _S, _MESSAGE]),
+    "conductor_set_unreliable": (None, [_P]),
+    "conductor_set_stalled": (None, [_P, _I, _B]),
+    "conductor_set_suspended": (None, [_P, _I, _B]),
     "conductor_server_wall_us": (_I64, [_P, _I]),
     "conductor_step": (None, [_P, _I, c.POINTER(Step)]),
     "conductor_continue": (None, [_P, _I]),
@@ -233,6 +286,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "conductor_mono_ns": (_I64, [_P]),
     "conductor_wall_ns": (_I64, [_P]),
     "fault_find": (c.POINTER(FaultTable), [_S]),
+    "fault_check_options": (_B, [c.POINTER(FaultTable), c.POINTER(FaultTarget), _MESSAGE]),
     "describe_locks": (_P, []),
     "describe_faults": (_P, []),
     "describe_free": (None, [_P]),
@@ -269,5 +323,5 @@ def locks() -> list[dict[str, Any]]:
 
 
 def faults() -> list[dict[str, Any]]:
-    """Every fault of the table: name, summary, proof, explanation, source."""
+    """Every fault of the table: name, summary, target, proof, options, times, explanation, source."""
     return _described("describe_faults")

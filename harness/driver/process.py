@@ -47,7 +47,7 @@ class Nursery:
         inherit: Sequence[int] = (),
     ) -> subprocess.Popen[bytes]:
         """Starts a process whose output goes to NAME.log. `inherit`: descriptors that it keeps, by the same number."""
-        with (self.directory / f"{name}.log").open("wb") as log:
+        with (self.directory / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
                 [paths.program("leash"), *environment, "--", *command],
                 stdin=subprocess.DEVNULL,

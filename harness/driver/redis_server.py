@@ -46,14 +46,28 @@ class RedisServer:
         self.port = 0
         self.replicas: list[RedisServer] = []
         self.gone = False  # on purpose
+        self.silent = False  # cannot answer now, on purpose
         self._nursery = nursery
-        place = nursery.directory / name
-        place.mkdir(mode=0o700)
-        command = [paths.redis_server(), *OPTIONS, "--unixsocket", str(self.socket), "--dir", str(place)]
-        command += ["--enable-debug-command", "local", *REPLICATION, *options]
-        environment = _virtual_clock(clock) if clock else []
-        self.process: subprocess.Popen[bytes] = nursery.start(name, command, environment=environment)
+        self.directory = nursery.directory / name
+        self.directory.mkdir(mode=0o700)
+        self._command = [paths.redis_server(), *OPTIONS, "--unixsocket", str(self.socket), "--dir", str(self.directory)]
+        self._command += ["--enable-debug-command", "local", *REPLICATION, *options]
+        self.process = self._start()
         self.link = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=10, driver_info=None)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        environment = _virtual_clock(self.clock) if self.clock else []
+        return self._nursery.start(self.name, self._command, environment=environment)
+
+    def restart(self) -> None:
+        """Starts it again after its process has ended: the same place, with the data that is in it, if any."""
+        self.process.wait()
+        self.socket.unlink(missing_ok=True)
+        self.link.connection_pool.disconnect()
+        self.process = self._start()
+        self.ready()
+        if self.port:
+            self.link.config_set("port", self.port)
 
     def ready(self) -> None:
         """Returns when the server answers; the server's own log is the reason when it does not."""
@@ -92,9 +106,10 @@ class RedisServer:
                 return
         raise Inconclusive(f"{self.name} found no free port on the loopback interface")
 
-    def follow(self, master: "RedisServer") -> None:
-        """Becomes its replica; returns when a write there has been seen to be acknowledged."""
-        self.link.replicaof("127.0.0.1", str(master.port))
+    def follow(self, master: "RedisServer", port: int | None = None) -> None:
+        """Becomes its replica, through a link's port if one is given; returns when a write there has been seen to be
+        acknowledged."""
+        self.link.replicaof("127.0.0.1", str(port or master.port))
         deadline = time.monotonic() + START_LIMIT_S
         while self.link.info("replication").get("master_link_status") != "up":
             if time.monotonic() > deadline:

@@ -24,10 +24,10 @@ from typing import Any, Literal, Self
 
 from harness.driver import paths
 from harness.driver.errors import Inconclusive, UsageError
+from harness.driver.fault import Fault, Target, means_of
 from harness.driver.library import (
     FOREVER,
     FULL,
-    FaultTarget,
     Kind,
     Message,
     Object,
@@ -42,6 +42,7 @@ from harness.driver.library import (
     library,
 )
 from harness.driver.process import Nursery, inheritable
+from harness.driver.proxy import Proxy
 from harness.driver.redis_server import RedisServer
 
 Time = Literal["virtual", "real"]
@@ -74,6 +75,9 @@ class TrialSettings:
     replicas: int = 0  # of each node
     permits: int = 1
     fixed_lease: bool = False  # no watchdog renews it
+    direct: bool = True  # links lead straight to the servers: nothing can be done to what passes
+    settable_clocks: bool = False  # in real time: servers run under libfaketime, or clock faults cannot bite
+    server_options: tuple[str, ...] = ()  # of every redis-server: ("--appendonly", "yes")
     resource: bytes = RESOURCE
     clients: int | None = None
     duration_ms: int | None = None
@@ -227,6 +231,8 @@ class Trial:
         self.elapsed_ms: dict[str, float] = {}
         self.servers: list[RedisServer] = []  # the nodes that clients know
         self.replicas: list[RedisServer] = []
+        self.proxy: Proxy | None = None
+        self._faults: list[Fault] = []
         self._texts: dict[str, int] = {}
         self._clients: list[Client] = []
         self._exit = contextlib.ExitStack()
@@ -264,6 +270,8 @@ class Trial:
         self._stage = stage
         self._watch_signals()
         self._begin_history()
+        self.means = means_of(self)
+        self._start_proxy()
         self._start_servers()
         self._lap("start")
 
@@ -294,13 +302,25 @@ class Trial:
         """The only node, or the first."""
         return self.servers[0]
 
+    def _start_proxy(self) -> None:
+        if self.settings.direct:
+            return
+        message, actor = Message(), self.text("proxy")
+        self.proxy = Proxy(self._nursery, self.history_path, self._stage, actor, self.settings.seed)
+        self._exit.callback(self.proxy.close)
+        self._must(library().conductor_set_proxy(self.conductor, bytes(self.proxy.control), message), message)
+
+    def link(self, name: str, target: Path) -> str:
+        """Where somebody has to connect to reach the target: a link of the proxy, if there is one."""
+        return self.proxy.link(name, target) if self.proxy else str(target)
+
     def _start_server(self, name: str) -> RedisServer:
         message = Message()
         clock = self._nursery.directory / f"{name}.clock" if self.settings.time == "virtual" else None
         socket, shown = self._nursery.directory / f"{name}.sock", bytes(clock) if clock else None
         number = library().conductor_add_server(self.conductor, shown, bytes(socket), message)
         self._must(number >= 0, message)
-        server = RedisServer(self._nursery, name, clock=clock)
+        server = RedisServer(self._nursery, name, clock=clock, options=self.settings.server_options)
         server.number = number
         self._exit.callback(server.close)
         return server
@@ -321,12 +341,15 @@ class Trial:
         command += ["--actor", str(self.text("store")), "--stranger", str(self.text("stranger"))]
         command += ["--counter", str(self.settings.counter)]
         store = self._nursery.start("store", command)
+        message = Message()
+        number = library().conductor_add_server(self.conductor, None, bytes(self.store_socket), message)
+        self._must(number >= 0, message)
         for server in (*self.servers, *self.replicas):
             server.ready()
         for replica, node in replicas.items():
             if not node.port:
                 node.listen()
-            replica.follow(node)
+            self._follow(replica, node)
             library().conductor_set_replicas(self.conductor, node.number, len(node.replicas))
         deadline = real_time.monotonic() + 10
         while not self.store_socket.exists():
@@ -336,12 +359,34 @@ class Trial:
         if self.settings.time == "virtual":
             self.prove_clock()
 
+    def _follow(self, replica: RedisServer, node: RedisServer) -> None:
+        if not self.proxy:
+            replica.follow(node)
+            return
+        name, target = f"{replica.name}>{node.name}", f"127.0.0.1:{node.port}"
+        address = self.proxy.link(name, target, listen="127.0.0.1:0")
+        replica.follow(node, int(address.rpartition(":")[2]))
+
+    def server_named(self, name: str) -> RedisServer:
+        for server in (*self.servers, *self.replicas):
+            if server.name == name:
+                return server
+        raise UsageError(f"this trial has no server called {name}")
+
+    def restart_numbered(self, number: int) -> bool:
+        """For a fault: starts a server again that has ended."""
+        for server in (*self.servers, *self.replicas):
+            if server.number == number:
+                server.restart()
+                return True
+        return False
+
     def kill_server(self, server: RedisServer) -> None:
         """Ends a node or a replica, with its data: there is no persistence."""
         server.process.kill()
         server.process.wait()
         server.gone = True
-        library().conductor_drop_server(self.conductor, server.number)
+        library().conductor_set_silent(self.conductor, server.number, True)
         for node in self.servers:
             if server in node.replicas:
                 node.replicas.remove(server)
@@ -387,7 +432,7 @@ class Trial:
             "resource-id": self.text(os.fsdecode(client.resource)),
             "lease-ms": self.lease_ms,
             "permits": self.settings.permits,
-            "store": self.store_socket,
+            "store": self.link(f"{client.name}>store", self.store_socket),
             "actor": client.identity,
             "strand": client.strand,
             "turn-fd": turn,
@@ -395,7 +440,8 @@ class Trial:
             "yield-fd": yields,
         }
         command = [paths.program("client"), *(f"--{key}={value}" for key, value in options.items())]
-        command += [f"--node={server.socket}" for server in self.servers]
+        nodes = [self.link(f"{client.name}>{server.name}", server.socket) for server in self.servers]
+        command += [f"--node={node}" for node in nodes]
         command += ["--fixed-lease"] if self.settings.fixed_lease else []
         client.process = self._nursery.start(client.name, command, inherit=(turn, watchdog, yields))
         for strand in (client.strand, client.strand + 1):
@@ -434,7 +480,7 @@ class Trial:
     def prove_clock(self) -> bool:
         """Reads TIME back from every node; a clock that is not where the trial has it ends the trial."""
         for server in (*self.servers, *self.replicas):
-            if server.gone:
+            if server.gone or server.silent:
                 continue
             shown, meant = server.time_us(), library().conductor_server_wall_us(self.conductor, server.number)
             if shown != meant:
@@ -482,34 +528,39 @@ class Trial:
         if at:
             client.run_to(at)
         with self.fault("pause-client", client):
-            library().conductor_set_stopped(self.conductor, client.pid, True)
-            try:
-                yield
-            finally:
-                library().conductor_set_stopped(self.conductor, client.pid, False)
+            yield
         client.go_on()
 
     @contextlib.contextmanager
-    def fault(self, name: str, client: Client) -> Iterator[None]:
+    def fault(
+        self, name: str, target: Target = None, other: RedisServer | None = None, **options: str | float | bytes
+    ) -> Iterator[Fault]:
         """Injects a fault, proves it, and heals it when the block ends; each is a record."""
-        lib, message, target = library(), Message(), FaultTarget(pid=client.pid)
-        fault = lib.fault_find(name.encode())
-        if not fault:
-            raise UsageError(f"there is no fault called {name}")
-        identity = self.text(name)
-
-        def act(kind: Kind, action: Any) -> bool:
-            done = bool(action(target, message))
-            self.record(kind, outcome=Outcome.OK if done else Outcome.UNKNOWN, name=identity, value=client.identity)
-            return done
-
-        act(Kind.FAULT_INJECT, fault.contents.inject)
+        fault = self.inject(name, target, other, **options)
         try:
-            if not act(Kind.FAULT_PROVE, fault.contents.prove):
-                raise Inconclusive(f"the fault {name} did not take effect on {client.name}: {message}")
-            yield
-        finally:
-            act(Kind.FAULT_HEAL, fault.contents.heal)
+            yield fault
+        except BaseException:
+            fault.heal(prove=False)
+            raise
+        fault.heal()
+
+    def inject(
+        self, name: str, target: Target = None, other: RedisServer | None = None, **options: str | float | bytes
+    ) -> Fault:
+        """The same, until its `heal` is called or the trial ends."""
+        fault = Fault(self, name, target, other, **options)
+        self._faults.append(fault)
+        try:
+            fault.inject()
+        except BaseException:
+            fault.heal(prove=False)
+            raise
+        return fault
+
+    def heal(self) -> None:
+        """Heals whatever is not healed yet, the last first."""
+        while self._faults:
+            self._faults.pop().heal()
 
     # --- history ---
 
@@ -534,6 +585,10 @@ class Trial:
 
     def judge(self, require: str | None = None) -> dict[str, Any]:
         """Ends the history and has it judged: what `check` says, as docs/verdicts.md describes it."""
+        self.heal()
+        if self.proxy:
+            for rule in self.proxy.idle_rules():
+                raise Inconclusive(f"the rule {rule} of the proxy matched nothing: what it was to break went unbroken")
         library().history_end(self._history)
         self._lap("scenario")
         self.verdict = check(self.history_path, require)

@@ -1,0 +1,146 @@
+"""A fault in a trial: injected, proved, healed, and each of that a record of the history."""
+
+import ctypes as c
+from enum import IntEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+from harness.driver.errors import Inconclusive, UsageError
+from harness.driver.library import (
+    FaultMeans,
+    FaultOption,
+    FaultTarget,
+    Kind,
+    Message,
+    Outcome,
+    ServerRestart,
+    library,
+)
+from harness.driver.redis_server import RedisServer
+
+if TYPE_CHECKING:
+    from harness.driver.trial import Client, Trial
+
+Target: TypeAlias = "Client | RedisServer | str | None"
+
+
+class Moment(IntEnum):
+    """When a fault can be proved (enum fault_moment)."""
+
+    AT_ONCE = 0
+    BEFORE_HEAL = 1
+    AFTER_HEAL = 2
+
+
+def means_of(trial: "Trial") -> FaultMeans:
+    """What a fault may ask of this trial: the conductor's functions, and a restart by the driver."""
+    means = FaultMeans(conductor=trial.conductor, server_restart=ServerRestart(trial.restart_numbered))
+    for field, function in {
+        "process_stopped": "conductor_set_stopped",
+        "process_ended": "conductor_forget",
+        "strand_stopped": "conductor_set_stalled",
+        "server_silent": "conductor_set_silent",
+        "server_replicas": "conductor_set_replicas",
+        "server_clock": "conductor_set_clock",
+        "server_wall_us": "conductor_server_wall_us",
+        "host_clock": "conductor_set_host_clock",
+        "host_suspended": "conductor_set_suspended",
+        "mono_ns": "conductor_mono_ns",
+        "unreliable": "conductor_set_unreliable",
+    }.items():
+        setattr(means, field, c.cast(getattr(library(), function), c.c_void_p))
+    return means
+
+
+class Fault:
+    """One fault on one target. `heal` may be called twice; a proof that fails raises Inconclusive.
+
+    `target`: a client, a server, a pattern of links ("client-2>redis-*"), or None where the fault needs none. `other`:
+    a server that takes part, as the replica of a failover. Options are the fault's own; `lockstorm faults NAME` lists
+    them.
+    """
+
+    def __init__(
+        self,
+        trial: "Trial",
+        name: str,
+        target: Target,
+        other: RedisServer | None = None,
+        **options: str | float | bytes,
+    ) -> None:
+        found = library().fault_find(name.encode())
+        if not found:
+            raise UsageError(f"there is no fault called {name}")
+        self.trial, self.name = trial, name
+        self.injected = self.healed = False
+        self.report = ""  # what the last action saw
+        self._fault = found.contents
+        self._message = Message()
+        self._other = self._place(other) if other else None  # kept: C points to it
+        self._options = (FaultOption * max(1, len(options)))(
+            *(FaultOption(word.replace("_", "-").encode(), as_bytes(value)) for word, value in options.items())
+        )
+        self.target = self._place(target)
+        self.target.options, self.target.option_count = self._options, len(options)
+        if self._other:
+            self.target.other = c.pointer(self._other)
+        self.where = self.target.name.decode() if self.target.name else name
+        if not library().fault_check_options(found, self.target, self._message):
+            raise UsageError(str(self._message))
+
+    def _place(self, target: Target) -> FaultTarget:
+        trial = self.trial
+        place = FaultTarget(server=-1, strand=-1, means=c.pointer(trial.means))
+        if trial.proxy:
+            place.proxy = bytes(trial.proxy.control)
+        if isinstance(target, str):
+            place.name = place.links = target.encode()
+        elif isinstance(target, RedisServer):
+            place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
+            place.socket, place.directory = bytes(target.socket), bytes(target.directory)
+            place.links = f"*>{target.name}".encode()
+        elif target:
+            place.name, place.pid, place.strand = target.name.encode(), target.pid, target.strand
+            place.links = f"{target.name}>*".encode()
+        return place
+
+    def inject(self) -> None:
+        """Does it, and proves it if that can be seen at once."""
+        self.injected = True
+        if not self._act(Kind.FAULT_INJECT, self._fault.inject):
+            raise Inconclusive(f"the fault {self.name} did not take effect on {self.where}: {self.report}")
+        if self._fault.moment == Moment.AT_ONCE:
+            self._prove()
+
+    def heal(self, *, prove: bool = True) -> None:
+        """Undoes it. Without `prove`, a proof that is due now or afterwards is not looked for: the trial has failed."""
+        if not self.injected or self.healed:
+            return
+        self.healed = True
+        try:
+            if prove and self._fault.moment == Moment.BEFORE_HEAL:
+                self._prove()
+        finally:
+            healed = self._act(Kind.FAULT_HEAL, self._fault.heal)
+        if prove and not healed:
+            raise Inconclusive(f"the fault {self.name} could not be healed on {self.where}: {self.report}")
+        if prove and self._fault.moment == Moment.AFTER_HEAL:
+            self._prove()
+
+    def _prove(self) -> None:
+        if not self._act(Kind.FAULT_PROVE, self._fault.prove):
+            raise Inconclusive(f"the fault {self.name} did not take effect on {self.where}: {self.report}")
+
+    def _act(self, kind: Kind, action: "c._FuncPointer") -> bool:
+        self._message.text = b""
+        done = bool(action(self.target, self._message))
+        self.report = str(self._message)
+        outcome = Outcome.OK if done else Outcome.UNKNOWN
+        trial = self.trial
+        trial.record(kind, outcome=outcome, name=trial.text(self.name), value=trial.text(self.where))
+        return done
+
+
+def as_bytes(value: str | float | bytes) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    return ("yes" if value else "no").encode() if isinstance(value, bool) else str(value).encode()
