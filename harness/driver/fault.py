@@ -2,6 +2,7 @@
 
 import ctypes as c
 from enum import IntEnum
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, TypeAlias
 
 from harness.driver.errors import Inconclusive, UsageError
@@ -94,6 +95,9 @@ class Fault:
             place.proxy = bytes(trial.proxy.control)
         if isinstance(target, str):
             place.name = place.links = target.encode()
+            for node in trial.servers:  # a cut between a node and its replicas concerns whoever waits for those
+                if any(fnmatchcase(f"{replica.name}>{node.name}", target) for replica in node.replicas):
+                    place.server, place.socket = node.number, bytes(node.socket)
         elif isinstance(target, RedisServer):
             place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
             place.socket, place.directory = bytes(target.socket), bytes(target.directory)

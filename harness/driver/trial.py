@@ -557,6 +557,18 @@ class Trial:
             raise
         return fault
 
+    @contextlib.contextmanager
+    def rule(self, name: str, links: str, direction: str, *words: str | int | bytes) -> Iterator[Proxy]:
+        """What no fault has a name for: a rule of the proxy (faults/README.md), until the block ends."""
+        if not self.proxy:
+            raise UsageError("the links of this trial do not lead through the proxy")
+        library().conductor_set_unreliable(self.conductor)
+        self.proxy.rule(name, links, direction, *words)
+        try:
+            yield self.proxy
+        finally:
+            self.proxy.remove(name)
+
     def heal(self) -> None:
         """Heals whatever is not healed yet, the last first."""
         while self._faults:
