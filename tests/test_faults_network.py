@@ -14,9 +14,8 @@ LEASE_MS = {"virtual": 30_000, "real": 500}
 REPLY_LIMIT_MS = 1000  # of the environment
 
 
-def value(running: Trial, key: str = "account") -> bytes | None:
-    found: Any = running.server.link.get(key)
-    return found
+def value(running: Trial, key: str = "account") -> Any:
+    return running.server.link.get(key)
 
 
 def status(running: Trial, name: str) -> str:
