@@ -9,7 +9,7 @@ static const struct fault_word OPTIONS[] = {
     {"argument", "", "only a command with this argument"},
     {"nth", "1", "the first command that is doubled, counted from the injection"},
     {"count", "1", "how many are"},
-    {"to", "redis-*", "the servers that receive it twice"},
+    {"servers", "redis-*", "the servers that receive it twice"},
     {0},
 };
 
@@ -21,8 +21,8 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     rule_option(&words, "ARG", &FAULT_DUPLICATE_REQUEST, target, "argument");
     rule_option(&words, "NTH", &FAULT_DUPLICATE_REQUEST, target, "nth");
     rule_option(&words, "COUNT", &FAULT_DUPLICATE_REQUEST, target, "count");
-    const char *to = fault_text(&FAULT_DUPLICATE_REQUEST, target, "to");
-    return rule_inject(&FAULT_DUPLICATE_REQUEST, target, to, "to-server", &words, report);
+    const char *servers = fault_text(&FAULT_DUPLICATE_REQUEST, target, "servers");
+    return rule_inject(&FAULT_DUPLICATE_REQUEST, target, servers, "to-server", &words, report);
 }
 
 static bool prove(struct fault_target *target, struct fault_report *report) {

@@ -9,7 +9,7 @@ static const struct fault_word OPTIONS[] = {
     {"argument", "", "only to a command with this argument"},
     {"nth", "1", "the first answer that is lost, counted from the injection"},
     {"count", "1", "how many connections lose theirs"},
-    {"of", "redis-*", "the servers whose answers are meant"},
+    {"servers", "redis-*", "the servers whose answers are meant"},
     {0},
 };
 
@@ -22,8 +22,8 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     rule_option(&words, "ARG", &FAULT_LOSE_REPLY, target, "argument");
     rule_option(&words, "NTH", &FAULT_LOSE_REPLY, target, "nth");
     rule_option(&words, "COUNT", &FAULT_LOSE_REPLY, target, "count");
-    const char *of = fault_text(&FAULT_LOSE_REPLY, target, "of");
-    return rule_inject(&FAULT_LOSE_REPLY, target, of, "to-client", &words, report);
+    const char *servers = fault_text(&FAULT_LOSE_REPLY, target, "servers");
+    return rule_inject(&FAULT_LOSE_REPLY, target, servers, "to-client", &words, report);
 }
 
 static bool prove(struct fault_target *target, struct fault_report *report) {

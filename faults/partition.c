@@ -15,7 +15,7 @@ extern const struct fault FAULT_PARTITION;
 enum { REPLICAS_AT = 128, REPLICAS_LIMIT_MS = 5000, LOOK_EVERY_MS = 2 };
 
 static const struct fault_word OPTIONS[] = {
-    {"from", "redis-*", "of a client: the servers that it is cut off from"},
+    {"servers", "redis-*", "of a client: the servers that it is cut off from"},
     {"direction", "both", "what is lost: both, to-server or to-client"},
     {0},
 };
@@ -34,10 +34,10 @@ static int replicas_connected(const struct fault_target *target, struct fault_re
 static bool inject(struct fault_target *target, struct fault_report *report) {
     struct rule_words words = {0};
     rule_word(&words, "black-hole");
-    const char *from = fault_text(&FAULT_PARTITION, target, "from");
+    const char *servers = fault_text(&FAULT_PARTITION, target, "servers");
     const char *direction = fault_text(&FAULT_PARTITION, target, "direction");
     int replicas = target->server >= 0 ? replicas_connected(target, report) : 0;
-    if (!rule_inject(&FAULT_PARTITION, target, from, direction, &words, report)) return false;
+    if (!rule_inject(&FAULT_PARTITION, target, servers, direction, &words, report)) return false;
     *replicas_of(target) = replicas;
     if (replicas > 0) target->means->server_replicas(target->means->conductor, target->server, 0);
     return true;
@@ -72,7 +72,7 @@ const struct fault FAULT_PARTITION = {
     .summary = "cut a client, a server or a link off from the others, in one direction or both",
     .proof = "the proxy's count of bytes that were lost",
     .explanation =
-        "Of a client: from the nodes it locks with, but not from the resource (option from). Of a server: from everybody\n"
+        "Of a client: from the nodes it locks with, but not from the resource (option servers). Of a server: from everybody\n"
         "who comes to it, its replicas included. Of a link, by its name (\"redis-1-replica-1>redis-1\"). What is sent\n"
         "meanwhile is lost, new connections find nobody, and when the cut is healed the connections that lost something\n"
         "are closed, as after a partition that outlived its connections. It models no slow or lossy network.",
