@@ -20,20 +20,22 @@ STAGE   = harness/clock.c harness/stage.c
 LOCKS   = $(sort $(wildcard harness/locks/*.c))
 ENV     = harness/env.c harness/env_live.c harness/strand.c
 FAULTS  = $(sort $(wildcard faults/*.c))
+LINKS   = $(sort $(wildcard faults/proxy/*.c))
 CHECKS  = $(sort $(wildcard checkers/*.c))
 
 CLIENT  = harness/client.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY)
 STORE   = harness/store.c $(STAGE) $(HISTORY)
+PROXY   = $(LINKS) $(STAGE) $(HISTORY)
 CHECK   = $(CHECKS) harness/history_json.c $(HISTORY)
 TOOL    = harness/history_main.c harness/history_json.c $(HISTORY)
 DRIVER  = harness/conductor.c harness/driver/describe.c harness/env.c $(LOCKS) $(FAULTS) $(STAGE) $(HISTORY)
 
-PROGRAMS       = $(addprefix $(BUILD)/bin/,client store check history leash warden)
+PROGRAMS       = $(addprefix $(BUILD)/bin/,client store proxy check history leash warden)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
 TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers lock_threads)
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history scan)
 FUZZERS        = $(addprefix $(BUILD)/fuzz/,history_fuzz history_json_fuzz)
-SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] checkers/*.[ch] faults/*.[ch] tests/*/*.c bench/*.c))
+SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] checkers/*.[ch] faults/*.[ch] faults/proxy/*.[ch] tests/*/*.c bench/*.c))
 
 PYTHON = .venv/bin/python
 # The launcher installs what is missing and builds; what only tests need, before its command "test".
@@ -55,6 +57,8 @@ $(BUILD)/bin/client: $(call object,$(CLIENT))
 $(BUILD)/bin/client: LIBS = -lhiredis
 $(BUILD)/bin/store: $(call object,$(STORE))
 $(BUILD)/bin/store: LIBS = -lhiredis -lev
+$(BUILD)/bin/proxy: $(call object,$(PROXY))
+$(BUILD)/bin/proxy: LIBS = -lhiredis -lev
 $(BUILD)/bin/check: $(call object,$(CHECK))
 $(BUILD)/bin/check: LIBS = -ljansson
 $(BUILD)/bin/history: $(call object,$(TOOL))

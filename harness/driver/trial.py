@@ -75,7 +75,7 @@ class TrialSettings:
     replicas: int = 0  # of each node
     permits: int = 1
     fixed_lease: bool = False  # no watchdog renews it
-    direct: bool = True  # links lead straight to the servers: nothing can be done to what passes
+    direct: bool = False  # links lead straight to the servers: nothing can be done to what passes
     settable_clocks: bool = False  # in real time: servers run under libfaketime, or clock faults cannot bite
     server_options: tuple[str, ...] = ()  # of every redis-server: ("--appendonly", "yes")
     resource: bytes = RESOURCE
