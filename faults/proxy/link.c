@@ -14,7 +14,7 @@ static const double RETRY_S = 0.002;
 
 uint32_t proxy_text(struct proxy *proxy, const char *text) {
     const struct stage *stage = proxy->actor.stage;
-    int64_t wall_ns = stage_wall_ns(stage) + proxy->actor.wall_offset_ns;
+    int64_t wall_ns = stage_wall_ns(stage);
     return history_text(proxy->actor.history, text, strlen(text), stage_mono_ns(stage), wall_ns);
 }
 

@@ -28,10 +28,10 @@ class Proxy:
         words = {"history": history, "stage": stage, "actor": actor, "seed": seed, "control": self.control}
         command = [paths.program("proxy"), *(word for key, value in words.items() for word in (f"--{key}", str(value)))]
         self.process: subprocess.Popen[bytes] = nursery.start("proxy", command)
-        self._ask = redis.Redis(unix_socket_path=str(self.control), socket_timeout=10, driver_info=None)
+        self._ask = redis.Redis(unix_socket_path=str(self.control), protocol=2, socket_timeout=10, driver_info=None)
         deadline = time.monotonic() + START_LIMIT_S
         while True:
-            with contextlib.suppress(redis.exceptions.RedisError):
+            with contextlib.suppress(redis.exceptions.ConnectionError):
                 self._ask.ping()
                 return
             if self.process.poll() is not None or time.monotonic() > deadline:
