@@ -64,10 +64,10 @@ class Wire:
 
     def read(self, count: int) -> bytes:
         """Exactly so many bytes, fewer if the stream ends before."""
-        got = b""
-        while len(got) < count and (more := self.socket.recv(count - len(got))):
+        got = bytearray()
+        while len(got) < count and (more := self.socket.recv(min(count - len(got), 1 << 20))):
             got += more
-        return got
+        return bytes(got)
 
     def expect(self, wanted: bytes) -> None:
         assert self.read(len(wanted)) == wanted
@@ -167,7 +167,21 @@ class Proxy:
 
     def records(self, *kinds: str) -> list[dict[str, Any]]:
         """What it has appended so far, with names instead of indices."""
-        return [record for record in read_history(self.history) if record["kind"] in kinds]
+        return [record for record in read_history(self.history)[1:] if record["kind"] in kinds]
+
+    def fired(self, name: str, times: int = 1) -> None:
+        """Returns when a rule has fired so often, and not once more."""
+        wait_until(lambda: self.stat(name)["fired"] >= times)
+        assert self.stat(name)["fired"] == times
+
+    def hang_up(self) -> None:
+        """Ends all connections; nothing of them stays behind in the proxy."""
+        for wire in self._wires:
+            wire.close()
+        for rule in self.ask("RULE", "LIST"):
+            self.ask("RULE", "REMOVE", pairs(rule)["name"])
+        wait_until(lambda: self.stats()["connections"] == 0)
+        assert self.stats() == {"connections": 0, "links": self.links, "rules": 0, "memory": 0, "opaque": 0}
 
     def close(self) -> None:
         for wire in self._wires:
@@ -190,6 +204,7 @@ def proxy(time_kind: int = REAL) -> Iterator[Proxy]:
         running = Proxy(nursery, time_kind)
         yield running
         assert running.process.poll() is None, nursery.log_tail("proxy", 20)
+        running.hang_up()
         running.ask("SHUTDOWN")
         assert running.process.wait(timeout=10) == 0, nursery.log_tail("proxy", 20)
     finally:

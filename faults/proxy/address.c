@@ -35,6 +35,8 @@ static bool parse_host(struct address *address, struct address_error *error) {
     static const char WANTED[] = "neither a path that begins with / nor host:port with a numeric host or localhost";
     if (!colon || colon == text || colon[1] == '\0') return fail(error, address->text, WANTED);
     *colon = '\0';
+    if (strlen(colon + 1) > 5 || atoi(colon + 1) > UINT16_MAX)
+        return fail(error, address->text, "a port is at most 65535");
     if (host[0] == '[' && colon[-1] == ']') {
         colon[-1] = '\0';
         host++;

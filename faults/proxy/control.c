@@ -34,6 +34,8 @@ struct caller {
 
 /* --- answers --- */
 
+static void say_list(struct answer_text *out, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 static void say_list(struct answer_text *out, const char *format, va_list arguments) {
     char *text = NULL;
     int length = vasprintf(&text, format, arguments);

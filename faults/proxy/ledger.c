@@ -95,6 +95,7 @@ static void reverse(struct mark *marks, size_t count) {
 
 /* Turning round all of them and then each request's own moves one group behind the other. */
 void ledger_swap(struct ledger *ledger) {
+    if (ledger->count == 0) return;
     struct mark *marks = ledger->marks + ledger->first;
     uint64_t latest = ledger->asked - 1;
     size_t from = ledger->count, of_latest = 0;

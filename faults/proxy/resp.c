@@ -135,15 +135,17 @@ static enum step scan_payload_end(struct resp_scanner *scanner, const char **at)
     return element_end(scanner);
 }
 
-/* A single value ends with \r\n; a lone \r or \n is part of it. */
+/* A single value ends with \r\n; a lone \r or \n is part of it, which is known of a \r only when the next byte is there. */
 static enum step scan_line(struct resp_scanner *scanner, const char **at, const char *end) {
     const char *start = *at, *newline = memchr(start, '\n', (size_t)(end - start));
-    size_t length = (size_t)((newline ? newline : end) - start);
-    bool carriage = length ? start[length - 1] == '\r' : scanner->carriage;
+    const char *stop = newline ? newline : end;
+    if (scanner->carriage && start != newline) word_add(scanner, "\r", 1);
+    bool carriage = stop > start ? stop[-1] == '\r' : scanner->carriage;
+    if (stop > start) word_add(scanner, start, (size_t)(stop - start) - carriage);
     *at = newline ? newline + 1 : end;
-    word_add(scanner, start, carriage && length ? length - 1 : length);
     scanner->carriage = carriage && !newline;
-    if (!newline || !carriage) return STEP_ON;
+    if (!newline) return STEP_ON;
+    if (!carriage) return word_add(scanner, "\n", 1), STEP_ON;
     word_end(scanner);
     return element_end(scanner);
 }
