@@ -135,7 +135,8 @@ static enum step scan_payload_end(struct resp_scanner *scanner, const char **at)
     return element_end(scanner);
 }
 
-/* A single value ends with \r\n; a lone \r or \n is part of it, which is known of a \r only when the next byte is there. */
+/* A single value ends with \r\n; a lone \r or \n is part of it, which is known of a \r only when the next byte is
+ * there. */
 static enum step scan_line(struct resp_scanner *scanner, const char **at, const char *end) {
     const char *start = *at, *newline = memchr(start, '\n', (size_t)(end - start));
     const char *stop = newline ? newline : end;

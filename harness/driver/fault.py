@@ -127,6 +127,8 @@ class Fault:
             healed = self._act(Kind.FAULT_HEAL, self._fault.heal)
         if prove and not healed:
             raise Inconclusive(f"the fault {self.name} could not be healed on {self.where}: {self.report}")
+        if prove:
+            self.trial.settle()
         if prove and self._fault.moment == Moment.AFTER_HEAL:
             self._prove()
 

@@ -312,7 +312,7 @@ class Trial:
 
     def link(self, name: str, target: Path) -> str:
         """Where somebody has to connect to reach the target: a link of the proxy, if there is one."""
-        return self.proxy.link(name, target) if self.proxy else str(target)
+        return self.proxy.link(name, target, option="STEPPED") if self.proxy else str(target)
 
     def _start_server(self, name: str) -> RedisServer:
         message = Message()
@@ -569,6 +569,11 @@ class Trial:
         finally:
             self.proxy.remove(name)
 
+    def settle(self) -> None:
+        """Lets everything arrive that is in flight and that nobody holds: what a healed fault let go, for instance."""
+        if not library().conductor_settle(self.conductor):
+            raise Inconclusive("a server, or the proxy, does not answer")
+
     def heal(self) -> None:
         """Heals whatever is not healed yet, the last first."""
         while self._faults:
@@ -601,6 +606,7 @@ class Trial:
         if self.proxy:
             for rule in self.proxy.idle_rules():
                 raise Inconclusive(f"the rule {rule} of the proxy matched nothing: what it was to break went unbroken")
+        self.settle()
         library().history_end(self._history)
         self._lap("scenario")
         self.verdict = check(self.history_path, require)
