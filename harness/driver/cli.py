@@ -18,10 +18,12 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.driver import compare as compare_
-from harness.driver import compare_table, paths
+from harness.driver import compare_table, matrix_table, paths
 from harness.driver import demo as demo_
 from harness.driver import doctor as doctor_
+from harness.driver import matrix as matrix_
 from harness.driver.errors import LockstormError, UsageError
+from harness.driver.expected import pairs
 from harness.driver.library import faults as fault_table
 from harness.driver.library import locks as lock_table
 from harness.driver.narrate import Event, show_result, verdict_table
@@ -37,6 +39,7 @@ from harness.driver.play import (
     scenario_named,
 )
 from harness.driver.scenario import scenarios as scenario_table
+from harness.driver.trial import STORES
 
 VERSION = "0.1.0"
 INTERRUPTED, TERMINATED = 130, 143
@@ -269,6 +272,66 @@ def compare(
     else:
         compare_table.show(console(), result)
     return 0 if any(cell["measured"] for cell in result["cells"]) else 3
+
+
+@cli.command()
+@click.option("--lock", metavar="LOCK,…", help="Only these; default: all that `lockstorm locks` lists.")
+@click.option("--scenario", metavar="SCENARIO,…", help="Only these; default: all that `lockstorm scenarios` lists.")
+@click.option("--store", metavar="MODE,…", help="Only these store modes; default: all that a lock can be used with.")
+@click.option("--time", "time_", default="virtual", show_default=True, metavar="virtual|real")
+@click.option("--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Trials a cell.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the first trial; the others count on.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print a GitHub table.")
+@json_option
+def matrix(
+    lock: str | None,
+    scenario: str | None,
+    store: str | None,
+    time_: str,
+    repeat: int,
+    seed: int,
+    as_markdown: bool,
+    as_json: bool,
+) -> int:
+    """Every lock against every scenario, with its control, held against the table of expected verdicts.
+
+    \b
+    Example: lockstorm matrix --scenario gc-pause,gc-pause-read --store open
+    Exit status: 0 all as expected, 1 a cell is not, 3 nothing but inconclusive ones are not
+    """
+    wanted = choose_cells(lock, scenario, store)
+    choose("time", time_, ["virtual", "real"])
+    if as_json and as_markdown:
+        raise UsageError("--json or --markdown, not both")
+    with progress(len(wanted) * 2 * repeat) as tell:
+        result = matrix_.matrix(wanted, time_, repeat, seed, tell)
+    if as_json:
+        print_json(result)
+    elif as_markdown:
+        click.echo(matrix_table.markdown(result), nl=False)
+    else:
+        matrix_table.show(console(), result)
+    wrong = [cell for cell in result["cells"] if not cell["ok"]]
+    if not wrong:
+        return 0
+    return 3 if all("inconclusive" in (cell["result"], cell["control"]) for cell in wrong) else 1
+
+
+def choose_cells(lock: str | None, scenario: str | None, store: str | None) -> list[tuple[str, str, str]]:
+    """The cells that fit all of the comma-separated names; an unknown name is an error, and so is an empty choice."""
+    locks_ = {lock_named(name)["name"] for name in lock.split(",")} if lock else None
+    scenarios_ = {scenario_named(name).name for name in scenario.split(",")} if scenario else None
+    stores = {choose("store mode", name, list(STORES)) for name in store.split(",")} if store else None
+    wanted = [
+        trio
+        for trio in pairs()
+        if (not scenarios_ or trio[0] in scenarios_)
+        and (not locks_ or trio[1] in locks_)
+        and (not stores or trio[2] in stores)
+    ]
+    if not wanted:
+        raise UsageError("no cell fits: a store mode other than open needs a lock with tokens")
+    return wanted
 
 
 @cli.command()
