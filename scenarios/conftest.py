@@ -19,7 +19,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         Wish(scenario, lock, store, time, control=control)
         for scenario, lock, store in pairs()
         if scenario == told.name
-        for time in ("virtual", "real")
+        for time in told.times
         for control in (False, True)
     ]
     names = [f"{w.lock}-{w.store}-{w.time}-{'control' if w.control else 'fault'}" for w in wishes]

@@ -419,12 +419,19 @@ def scenarios(name: str | None, as_json: bool) -> int:
     Example: lockstorm scenarios gc-pause
     """
     known = [
-        {"name": told.name, "summary": told.summary, "source": told.source, "control": told.control}
+        {
+            "name": told.name,
+            "summary": told.summary,
+            "needs": list(told.needs),
+            "times": list(told.times),
+            "source": told.source,
+            "control": told.control,
+        }
         for told in scenario_table().values()
     ]
     if name:
         wanted = scenario_named(name).name
-        return explain(next(told for told in known if told["name"] == wanted), as_json, ("control",))
+        return explain(next(told for told in known if told["name"] == wanted), as_json, ("needs", "times", "control"))
     return show_list("scenarios", known, as_json, [], ("control", "control"))
 
 
@@ -511,7 +518,7 @@ def said_of(key: str, value: Any) -> str:
         width = max((len(given) for given, _ in said), default=0)
         return "\n".join(f"{given:{width}}  {meaning}" for given, meaning in said) or "none"
     if isinstance(value, list):
-        return ", ".join(value)
+        return ", ".join(value) or "nothing of a lock"
     return "as many as --permits asks for" if key == "capacity" and value == AS_ASKED else str(value)
 
 

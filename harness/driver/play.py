@@ -1,7 +1,7 @@
 """Playing one scenario for one lock: the settings that follow from the user's wishes, and the result as one object."""
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
@@ -62,6 +62,10 @@ def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
     lock, story = lock_named(wish.lock), scenario_named(wish.scenario)
     store = cast(Store, choose("store mode", wish.store or "open", list(STORES)))
     time = cast(Time, choose("time", wish.time, list(TIMES)))
+    if story.unfit(lock):
+        raise UsageError(f"{story.name} is no story about {lock['name']}: {story.unfit(lock)}")
+    if time not in story.times:
+        raise UsageError(f"{story.name} can only be played in {story.times[0]} time")
     _check_range("--seed", wish.seed, 0, SEED_LIMIT)
     _check_range("--lease-ms", wish.lease_ms, 1, LEASE_LIMIT_MS)
     _check_range("--clients", wish.clients, 1, CLIENT_LIMIT)
@@ -81,7 +85,7 @@ def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
             f"{lock['name']} gives no fencing token, so a {store} store would let none of its clients in: "
             f"use --store open, or a lock with tokens ({fenced})"
         )
-    return story, TrialSettings(
+    settings = TrialSettings(
         lock=lock["name"],
         scenario=story.name,
         store=store,
@@ -98,6 +102,7 @@ def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
         duration_ms=wish.duration_ms,
         history_records=_room(wish),
     )
+    return story, replace(settings, **story.settings)
 
 
 def play(wish: Wish, *, save: Path | None = None, story_to: list[dict[str, Any]] | None = None) -> dict[str, Any]:

@@ -5,10 +5,10 @@ calls the same function. What it is expected to show stands in scenarios/expecte
 """
 
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.driver import paths
 
@@ -16,9 +16,29 @@ if TYPE_CHECKING:
     from harness.driver.trial import Trial
 
 
+# What a scenario may need of a lock: the word, what a lock has to be (its entry in the table of locks), and how a lock
+# that is not is told.
+NEEDS: dict[str, tuple[Callable[[Mapping[str, Any]], bool], str]] = {
+    "lease": (lambda lock: bool(lock["lease"]), "never expires"),
+    "no lease": (lambda lock: not lock["lease"], "expires"),
+    "token": (lambda lock: bool(lock["token"]), "gives no fencing token"),
+    "watchdog": (lambda lock: bool(lock["renews"]), "has no watchdog"),
+    "no watchdog": (lambda lock: not lock["renews"], "has a watchdog"),
+    "one node": (lambda lock: lock["nodes"] == 1, "lives on several nodes"),
+    "majority": (lambda lock: lock["nodes"] >= MAJORITY_NODES, "does not live on five nodes"),
+    "push": (lambda lock: lock["waits"] == "push", "wakes its waiters without a message"),
+    "blocking pop": (lambda lock: lock["waits"] == "blocking-pop", "wakes its waiters without a list"),
+    "fair": (lambda lock: bool(lock["fair"]), "has no queue"),
+    "permits": (lambda lock: lock["capacity"] == -1, "has no permits"),
+    "lock": (lambda lock: lock["name"] != "none", "is no lock"),
+}
+MAJORITY_NODES = 5
+
+
 @dataclass(frozen=True)
 class Scenario:
-    """One story. `control` says in words what its control does instead of the fault."""
+    """One story. `control` says in words what its control does instead of the fault. `settings`: fields of the trial's
+    settings that it needs otherwise than usual; `times`: the kinds of time in which it can be played."""
 
     name: str
     summary: str
@@ -28,6 +48,17 @@ class Scenario:
     counter: int = 0  # what the store's counter starts with
     real_lease_ms: int = 400  # in real time, where somebody has to wait for it to run out
     real_control_lease_ms: int = 10_000  # in real time, where nobody may outlast it, on however busy a machine
+    needs: tuple[str, ...] = ()  # of a lock: words of NEEDS
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    times: tuple[str, ...] = ("virtual", "real")
+
+    def unfit(self, lock: Mapping[str, Any]) -> str:
+        """Why it is no story about this lock; empty when it is one."""
+        for word in self.needs:
+            fits, otherwise = NEEDS[word]
+            if not fits(lock):
+                return f"{lock['name']} {otherwise}"
+        return ""
 
 
 def scenario(
@@ -38,11 +69,25 @@ def scenario(
     control: str,
     counter: int = 0,
     real_lease_ms: int = 400,
+    needs: tuple[str, ...] = (),
+    settings: Mapping[str, Any] | None = None,
+    times: tuple[str, ...] = ("virtual", "real"),
 ) -> "Callable[[Callable[[Trial], None]], Callable[[Trial], None]]":
     """Makes a function a scenario, without changing it."""
 
     def mark(play: "Callable[[Trial], None]") -> "Callable[[Trial], None]":
-        told = Scenario(name, summary, source, control, play, counter, real_lease_ms)
+        told = Scenario(
+            name,
+            summary,
+            source,
+            control,
+            play,
+            counter,
+            real_lease_ms,
+            needs=needs,
+            settings=settings or {},
+            times=times,
+        )
         play.scenario = told  # type: ignore[attr-defined]
         return play
 
