@@ -54,6 +54,7 @@ RESOURCE = b"account"  # the name of what the lock protects
 VIRTUAL_LEASE_MS = 30_000
 TURN_LIMIT_MS = 30_000  # virtual time: how long one strand may keep the turn before the trial is given up
 RUN_LIMIT_MS = 180_000  # real time: how long a run may last, beyond a workload's own duration; 100 polls take 150 s
+REPLY_LIMIT_MS = 1000  # how long a client waits for an ordinary answer (client.c)
 REAL_CONTROL_MS = 100  # a fault inside a lease of 10 s: not even a busy machine turns it into one past it
 REAL_BEYOND_MS = 3_000  # past the lease: a poller may have just begun its longest sleep
 FLAG_TEXT = 1
@@ -148,6 +149,9 @@ class Client:
         """Writes a value that was computed from what this client last read under its grant."""
         return self._do(StepKind.WRITE, object=what, value=value)
 
+    def start_write(self, value: int, what: Object = Object.COUNTER) -> None:
+        self._start(StepKind.WRITE, object=what, value=value)
+
     def add(self, value: int, what: Object = Object.COUNTER) -> Result:
         """Lets the store add: atomic."""
         return self._do(StepKind.ADD, object=what, value=value)
@@ -226,6 +230,7 @@ class Trial:
     def __init__(self, settings: TrialSettings) -> None:
         self.settings = settings
         self.lease_ms = settings.lease_ms
+        self.reply_limit_ms = REPLY_LIMIT_MS
         self.control = settings.control
         self.verdict: dict[str, Any] | None = None
         self.elapsed_ms: dict[str, float] = {}
@@ -431,6 +436,7 @@ class Trial:
             "resource-hex": client.resource.hex(),
             "resource-id": self.text(os.fsdecode(client.resource)),
             "lease-ms": self.lease_ms,
+            "reply-limit-ms": self.reply_limit_ms,
             "permits": self.settings.permits,
             "store": self.link(f"{client.name}>store", self.store_socket),
             "actor": client.identity,
