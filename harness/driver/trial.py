@@ -52,6 +52,7 @@ STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes")
 
 RESOURCE = b"account"  # the name of what the lock protects
 VIRTUAL_LEASE_MS = 30_000
+VIRTUAL_LIMIT_LEASES, VIRTUAL_LIMIT_MS = 100, 3_600_000  # virtual time: how long anybody is waited for
 TURN_LIMIT_MS = 30_000  # virtual time: how long one strand may keep the turn before the trial is given up
 RUN_LIMIT_MS = 180_000  # real time: how long a run may last, beyond a workload's own duration; 100 polls take 150 s
 REAL_CONTROL_MS = 100  # a fault inside a lease of 10 s: not even a busy machine turns it into one past it
@@ -488,13 +489,21 @@ class Trial:
         return True
 
     def run(self, awaited: list[Client], until_ns: int = FOREVER) -> None:
-        """Runs the trial until all of these clients are parked or the clock reaches until_ns."""
+        """Runs the trial until all of these clients are parked or the clock reaches until_ns. In virtual time a wait
+        without a bound has one all the same: a watchdog can renew for ever what another client waits for."""
         lib = library()
+        limit_ns = until_ns
+        if until_ns == FOREVER and self.settings.time == "virtual":
+            bound_ms = VIRTUAL_LIMIT_MS + VIRTUAL_LIMIT_LEASES * self.lease_ms + (self.settings.duration_ms or 0)
+            limit_ns = min(FOREVER, self.mono_ns + bound_ms * 1_000_000)
         strands = (ctypes.c_int * max(1, len(awaited)))(*(client.strand for client in awaited))
         while True:
-            outcome = RunResult(lib.conductor_run(self.conductor, strands, len(awaited), until_ns, self._limit_ms))
-            if outcome in (RunResult.DONE, RunResult.TIME):
+            outcome = RunResult(lib.conductor_run(self.conductor, strands, len(awaited), limit_ns, self._limit_ms))
+            if outcome is RunResult.DONE or (outcome is RunResult.TIME and limit_ns == until_ns):
                 return
+            if outcome is RunResult.TIME:
+                names = ", ".join(client.name for client in awaited)
+                raise Inconclusive(f"{names} did not come back within {bound_ms / 1000:g} s of the trial's time")
             if outcome is RunResult.INTERRUPTED:
                 continue  # Python has run its own handler by now; without an exception there is nothing to do
             raise Inconclusive(self._why(outcome, awaited))
