@@ -3,11 +3,13 @@
 
 #include "faults/fault.h"
 
+extern const struct fault FAULT_FAILOVER;
+extern const struct fault FAULT_FAILOVER_CLUSTER;
+extern const struct fault FAULT_FAILOVER_SENTINEL;
 extern const struct fault FAULT_PAUSE_CLIENT;
 
 const struct fault *const FAULT_TABLE[] = {
-    &FAULT_PAUSE_CLIENT,
-    NULL,
+    &FAULT_FAILOVER, &FAULT_FAILOVER_CLUSTER, &FAULT_FAILOVER_SENTINEL, &FAULT_PAUSE_CLIENT, NULL,
 };
 
 const struct fault *fault_find(const char *name) {
