@@ -113,15 +113,23 @@ static bool bring_back(const struct fault *fault, struct fault_target *target, s
     return target->means->server_restart(target->server) || fault_fail(report, "%s did not start again", target->name);
 }
 
+/* Whoever is still connected to what was the master looks where it is now, as after MOVED. */
+static bool demoted(struct fault_target *target, struct fault_report *report) {
+    struct fault_report ignored;
+    struct answer answer;
+    if (!role_await(target->socket, "slave", ELECTION_LIMIT_MS, report)) return false;
+    ask(target->socket, &answer, &ignored, "CLIENT KILL TYPE normal");
+    ask(target->socket, &answer, &ignored, "CLIENT KILL TYPE pubsub");
+    return target->means->server_follow(target->server, election_of(target)->elected) ||
+           fault_fail(report, "%s does not follow", target->name);
+}
+
 bool election_end(const struct fault *fault, struct fault_target *target, struct fault_report *report) {
     struct election *election = election_of(target);
     bool was_cut = election->replication.cut, well = true;
     if (election->lost) well = bring_back(fault, target, report);
     replication_mend(&election->replication, target);
-    if (well && election->led)
-        well = role_await(target->socket, "slave", ELECTION_LIMIT_MS, report) &&
-               (target->means->server_follow(target->server, election->elected) ||
-                fault_fail(report, "%s does not follow", target->name));
+    if (well && election->led) well = demoted(target, report);
     else if (well && was_cut)
         for (int each = 0; each < election->replication.count; each++)
             well &= target->means->server_follow(election->replication.replicas[each], target->server);

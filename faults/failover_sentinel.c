@@ -126,8 +126,8 @@ const struct fault FAULT_FAILOVER_SENTINEL = {
         "only) or stopped, they take it for down, elect one of theirs and promote a replica. Clients are led to it as soon\n"
         "as +switch-master is published, as clients that listen to it are. Heal starts the old master again (or lets it go\n"
         "on); the sentinels make it a replica. replicated=no has the master refuse its replicas before, from `prepare` on.\n"
-        "It models neither a cut between the sentinels nor clients that stay with the old master. Real time only: an\n"
-        "election is made of timeouts.",
+        "It does not model a cut between the sentinels. Without the proxy a client's open connection to a stopped master\n"
+        "stays until a command has had no answer. Real time only: an election is made of timeouts.",
     .source = "Redis documentation of Sentinel, \"Sentinel and consistency\"; issues redbeat 163, infrahub 9450",
     .target = "server",
     .options = OPTIONS,

@@ -49,7 +49,8 @@ static bool is_connected(const char *socket) {
 
 bool role_await(const char *socket, const char *role, int limit_ms, struct fault_report *report) {
     for (int waited_ms = 0; waited_ms < limit_ms; waited_ms += 5) {
-        if (role_is(socket, role, report) && (strcmp(role, "slave") != 0 || is_connected(socket))) return true;
+        if (role_is(socket, role, report) && (strcmp(role, "slave") != 0 || is_connected(socket)))
+            return report->text[0] = '\0', true;
         pause_ms(5);
     }
     return false;

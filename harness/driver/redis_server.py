@@ -33,10 +33,13 @@ OPTIONS = [
 ]
 
 
-# A frozen clock: the delay before a synchronisation would never pass, and no link may be taken for dead.
-REPLICATION = ["--repl-diskless-sync-delay", "0", "--repl-timeout", "1000000000"]
-
-
+# Synchronisation by way of a file: streamed, the replica is often taken for online only a second later. The file goes
+# afterwards, or a server that is started again would find data. A link is never taken for dead: clocks may stand still.
+REPLICATION = [
+    *("--repl-diskless-sync", "no"),
+    *("--rdb-del-sync-files", "yes"),
+    *("--repl-timeout", "1000000000"),
+]
 CLUSTER = [
     *("--cluster-enabled", "yes"),
     *("--cluster-node-timeout", "1000"),

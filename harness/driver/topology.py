@@ -103,9 +103,8 @@ class Sentinel:
 
     def knows(self, replicas: int) -> bool:
         """Whether it has heard of everybody."""
-        reply = self.link.execute_command("SENTINEL", "MASTER", self._master.name)  # type: ignore[no-untyped-call]
-        said = dict(zip(reply[::2], reply[1::2], strict=True))
-        return int(said[b"num-slaves"]) == replicas and int(said[b"num-other-sentinels"]) == SENTINELS - 1
+        said = self.link.sentinel_master(self._master.name)  # type: ignore[no-untyped-call]
+        return int(said["num-slaves"]) == replicas and int(said["num-other-sentinels"]) == SENTINELS - 1
 
     def close(self) -> None:
         self.link.close()

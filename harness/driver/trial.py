@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import redis
+
 from harness.driver import paths
 from harness.driver.errors import Inconclusive, UsageError
 from harness.driver.fault import Fault, Target, means_of
@@ -596,10 +598,23 @@ class Trial:
         while True:
             outcome = RunResult(lib.conductor_run(self.conductor, strands, len(awaited), until_ns, self._limit_ms))
             if outcome in (RunResult.DONE, RunResult.TIME):
+                if self.cluster:
+                    self._look_for_crossing()
                 return
             if outcome is RunResult.INTERRUPTED:
                 continue  # Python has run its own handler by now; without an exception there is nothing to do
             raise Inconclusive(self._why(outcome, awaited))
+
+    def _look_for_crossing(self) -> None:
+        """A lock whose keys do not share a slot of the cluster is told so by every server, and is not what it is
+        elsewhere. A master of the slot says MOVED for keys of other slots only."""
+        for node in self.servers:
+            with contextlib.suppress(redis.exceptions.ConnectionError):
+                errors = self.master(node).link.info("errorstats")
+                for name in ("CROSSSLOT", "MOVED"):
+                    if f"errorstat_{name}" in errors:
+                        lock = self.settings.lock
+                        raise Inconclusive(f"{lock} cannot work in a cluster: {name}, its keys do not share a slot")
 
     def finish(self, *clients: Client) -> None:
         """Runs the trial until these clients have done their steps."""
