@@ -20,20 +20,22 @@ STAGE   = harness/clock.c harness/stage.c
 LOCKS   = $(sort $(wildcard harness/locks/*.c))
 ENV     = harness/env.c harness/env_live.c harness/strand.c
 FAULTS  = $(sort $(wildcard faults/*.c))
+LINKS   = $(sort $(wildcard faults/proxy/*.c))
 CHECKS  = $(sort $(wildcard checkers/*.c))
 
 CLIENT  = harness/client.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY)
 STORE   = harness/store.c $(STAGE) $(HISTORY)
+PROXY   = $(LINKS) $(STAGE) $(HISTORY)
 CHECK   = $(CHECKS) harness/history_json.c $(HISTORY)
 TOOL    = harness/history_main.c harness/history_json.c $(HISTORY)
 DRIVER  = harness/conductor.c harness/driver/describe.c harness/env.c $(LOCKS) $(FAULTS) $(STAGE) $(HISTORY)
 
-PROGRAMS       = $(addprefix $(BUILD)/bin/,client store check history leash warden)
+PROGRAMS       = $(addprefix $(BUILD)/bin/,client store proxy check history leash warden)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
-TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers lock_threads)
+TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers lock_threads resp_guard)
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history scan)
-FUZZERS        = $(addprefix $(BUILD)/fuzz/,history_fuzz history_json_fuzz)
-SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] checkers/*.[ch] faults/*.[ch] tests/*/*.c bench/*.c))
+FUZZERS        = $(addprefix $(BUILD)/fuzz/,history_fuzz history_json_fuzz resp_fuzz)
+SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] checkers/*.[ch] faults/*.[ch] faults/proxy/*.[ch] tests/*/*.c bench/*.c))
 
 PYTHON = .venv/bin/python
 # The launcher installs what is missing and builds; what only tests need, before its command "test".
@@ -55,6 +57,8 @@ $(BUILD)/bin/client: $(call object,$(CLIENT))
 $(BUILD)/bin/client: LIBS = -lhiredis
 $(BUILD)/bin/store: $(call object,$(STORE))
 $(BUILD)/bin/store: LIBS = -lhiredis -lev
+$(BUILD)/bin/proxy: $(call object,$(PROXY))
+$(BUILD)/bin/proxy: LIBS = -lhiredis -lev
 $(BUILD)/bin/check: $(call object,$(CHECK))
 $(BUILD)/bin/check: LIBS = -ljansson
 $(BUILD)/bin/history: $(call object,$(TOOL))
@@ -67,6 +71,7 @@ $(BUILD)/tests/blocking_call: LIBS = -lhiredis
 $(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(STAGE) $(HISTORY))
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY))
 $(BUILD)/tests/lock_threads: LIBS = -lhiredis
+$(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.c)
 
 $(BUILD)/bench/history_append: $(call object,bench/history_append.c $(STAGE) $(HISTORY))
 $(BUILD)/bench/make_history: $(call object,bench/make_history.c $(HISTORY))
@@ -80,7 +85,10 @@ $(LIBRARY): $(call object,$(DRIVER))
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -shared -o $@ $^ -lhiredis -ljansson
 
-$(FUZZERS): $(BUILD)/fuzz/%: tests/fuzz/%.c harness/history.c harness/history.h harness/history_json.c harness/history_json.h
+HISTORY_READERS = harness/history.c harness/history.h harness/history_json.c harness/history_json.h
+$(BUILD)/fuzz/history_fuzz $(BUILD)/fuzz/history_json_fuzz: $(HISTORY_READERS)
+$(BUILD)/fuzz/resp_fuzz: $(foreach part,resp ledger rule,faults/proxy/$(part).c faults/proxy/$(part).h)
+$(FUZZERS): $(BUILD)/fuzz/%: tests/fuzz/%.c
 	@mkdir -p $(@D)
 	clang $(STANDARD) $(WARNINGS) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ \
 	    $(filter %.c,$^) -ljansson
@@ -122,14 +130,16 @@ sanitize: ## run the locks under the address, undefined-behaviour and thread san
 	LOCKSTORM_PROGRAMS=$(BUILD)/asan $(PYTHON) -m pytest -q -n 2 tests/test_trial.py tests/test_locks_*.py
 	TSAN_OPTIONS=halt_on_error=1 LOCKSTORM_PROGRAMS=$(BUILD)/tsan $(PYTHON) -m pytest -q -n 2 tests/test_trial.py tests/test_locks_*.py
 
-fuzz: ## let the fuzzers read hostile histories, FUZZ_SECONDS (60) each
+fuzz: ## let the fuzzers read hostile histories and messages, FUZZ_SECONDS (60) each
 	@$(READY_TO_TEST)
 	@$(MAKE) -s fuzzers
-	@mkdir -p $(BUILD)/fuzz/found/history $(BUILD)/fuzz/found/history_json
+	@mkdir -p $(BUILD)/fuzz/found/history $(BUILD)/fuzz/found/history_json $(BUILD)/fuzz/found/resp
 	cd $(BUILD)/fuzz && ./history_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -print_final_stats=1 \
 	    found/history $(CURDIR)/tests/fuzz/corpus/history
 	cd $(BUILD)/fuzz && ./history_json_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
 	    -dict=$(CURDIR)/tests/fuzz/history_json.dict found/history_json $(CURDIR)/tests/fuzz/corpus/history_json
+	cd $(BUILD)/fuzz && ./resp_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -print_final_stats=1 \
+	    -dict=$(CURDIR)/tests/fuzz/resp.dict found/resp $(CURDIR)/tests/fuzz/corpus/resp
 
 bench: ## measure records, checks and trials; writes build/bench.json (BENCH=--quick for a short one)
 	@$(READY)

@@ -193,7 +193,7 @@ def _grant_rounds(effort: Effort) -> list[tuple[float, float]]:
     """In us a pair: ours, redis-benchmark's."""
     records = 4 * effort.grants * effort.grant_rounds + 4096
     rounds = []
-    with Trial(TrialSettings("set-nx-px", "bench", time="real", history_records=records)) as trial:
+    with Trial(TrialSettings("set-nx-px", "bench", time="real", history_records=records, direct=True)) as trial:
         (client,) = trial.clients(1)
         for _ in range(effort.grant_rounds):
             pair = measure_pair(trial.server, effort.grants)

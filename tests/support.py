@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +32,11 @@ def start_lockstorm(*words: str, **options: Any) -> subprocess.Popen[str]:
 
 @contextmanager
 def trial(lock: str, *, resource: bytes = RESOURCE, **wishes: Any) -> Iterator[Trial]:
-    """A trial of one lock, driven by hand."""
-    _, settings = settings_for(Wish("gc-pause", lock, **wishes))
-    with Trial(replace(settings, resource=resource)) as running:
+    """A trial of one lock, driven by hand. `wishes`: a Wish's fields, or a TrialSettings' where a Wish has none."""
+    known = {field.name for field in fields(Wish)}
+    _, settings = settings_for(Wish("gc-pause", lock, **{key: wishes[key] for key in wishes if key in known}))
+    more = {key: wishes[key] for key in wishes if key not in known}
+    with Trial(replace(settings, resource=resource, **more)) as running:
         yield running
 
 

@@ -1,5 +1,5 @@
 """The C programs of tests/c: the history under many writers, the live environment's waiting calls, every lock among the
-threads of one process."""
+threads of one process, messages cut anywhere in front of a guard page."""
 
 import json
 import subprocess
@@ -97,6 +97,13 @@ def test_waiting_calls_stand_exactly_in_time(programs: Path) -> None:
 @pytest.mark.parametrize("lock", EXCLUSIVE)
 def test_threads_of_one_process_enter_one_at_a_time(programs: Path, lock: str, tmp_path: Path) -> None:
     assert_each_had_its_turns(contend(programs / "lock_threads", lock, tmp_path))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_messages_are_found_however_they_are_cut(programs: Path, seed: int) -> None:
+    said = run_program(programs / "resp_guard", seed, 2000)
+    assert said["messages"] == 2000
+    assert said["cuts"] > 50_000
 
 
 def test_threads_without_a_lock_are_seen_to_meet(programs: Path, tmp_path: Path) -> None:

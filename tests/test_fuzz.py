@@ -9,7 +9,11 @@ from harness.driver import paths
 from tests.building import make, need_clang
 
 SEEDS = paths.ROOT / "tests" / "fuzz" / "corpus"
-FUZZERS = {"history": ("-max_len=8192",), "history_json": (f"-dict={SEEDS.parent / 'history_json.dict'}",)}
+FUZZERS = {
+    "history": ("-max_len=8192",),
+    "history_json": (f"-dict={SEEDS.parent / 'history_json.dict'}",),
+    "resp": ("-max_len=4096", f"-dict={SEEDS.parent / 'resp.dict'}"),
+}
 
 
 @pytest.fixture(scope="session")

@@ -15,9 +15,22 @@ OWN = ("harness/", "faults/", "checkers/")
 ALLOWED = {
     "harness/locks": ("harness/locks/", "harness/env.h", "harness/outcome.h"),
     "faults": ("faults/",),
+    "faults/proxy": (
+        "faults/proxy/",
+        "harness/actor.h",
+        "harness/clock.h",
+        "harness/history.h",
+        "harness/random.h",
+        "harness/stage.h",
+    ),
     "checkers": ("checkers/", "harness/history.h", "harness/history_json.h", "harness/outcome.h"),
 }
-LIBRARIES = {"harness/locks": (), "faults": ("hiredis/",), "checkers": ("jansson.h",)}
+LIBRARIES = {
+    "harness/locks": (),
+    "faults": ("hiredis/",),
+    "faults/proxy": ("ev.h", "hiredis/"),
+    "checkers": ("jansson.h",),
+}
 FORBIDDEN_IN_LOCKS = ("time.h", "sys/", "unistd.h", "pthread.h", "poll.h", "netinet/", "arpa/", "signal.h", "threads.h")
 EXTERNAL = ("hiredis/", "jansson.h", "ev.h")
 

@@ -442,7 +442,11 @@ def said_of(key: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if key == "options":
-        return "\n".join(f"{word['name']}={word['usual'] or '…'}  {word['meaning']}" for word in value) or "none"
+        said = [
+            (f"{word['name']}={'…' if word['usual'] is None else word['usual']}", word["meaning"]) for word in value
+        ]
+        width = max((len(given) for given, _ in said), default=0)
+        return "\n".join(f"{given:{width}}  {meaning}" for given, meaning in said) or "none"
     if isinstance(value, list):
         return ", ".join(value)
     return "as many as --permits asks for" if key == "capacity" and value == AS_ASKED else str(value)

@@ -126,7 +126,13 @@ def measure(lock: Json, load: Load, duration_ms: int) -> tuple[Cell, Pair | None
     cell, pair = Cell(lock["name"], load.clients, load.rate, load.work_ms), None
     records = min(RECORDS_MOST, max(1 << 16, RECORDS_PER_S * duration_ms // 1000))
     settings = TrialSettings(
-        lock["name"], "compare", time="real", lease_ms=LEASE_MS, nodes=lock["nodes"], history_records=records
+        lock["name"],
+        "compare",
+        time="real",
+        lease_ms=LEASE_MS,
+        nodes=lock["nodes"],
+        history_records=records,
+        direct=True,
     )
     try:
         with Trial(settings) as trial:

@@ -3,6 +3,7 @@
 import ctypes as c
 from collections.abc import Callable
 from enum import IntEnum
+from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -129,6 +130,9 @@ class Fault:
             place.proxy = bytes(trial.proxy.control)
         if isinstance(target, str):
             place.name = place.links = target.encode()
+            for node in trial.servers:  # a cut between a node and its replicas concerns whoever waits for those
+                if any(fnmatchcase(f"{replica.name}>{node.name}", target) for replica in node.replicas):
+                    place.server, place.socket = node.number, bytes(node.socket)
         elif isinstance(target, (RedisServer, Sentinel)):
             place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
             place.socket, place.directory = bytes(target.socket), bytes(target.directory)
@@ -167,6 +171,8 @@ class Fault:
             healed = self._act(Kind.FAULT_HEAL, self._fault.heal)
         if prove and not healed:
             raise Inconclusive(f"the fault {self.name} could not be healed on {self.where}: {self.report}")
+        if prove:
+            self.trial.settle()
         if prove and self._fault.moment == Moment.AFTER_HEAL:
             self._prove()
 

@@ -277,6 +277,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "conductor_set_clock": (_B, [_P, _I, _I64, _I64]),
     "conductor_set_host_clock": (_B, [_P, _I, _I64, _I64]),
     "conductor_set_proxy": (_B, [_P, _S, _MESSAGE]),
+    "conductor_settle": (_B, [_P]),
     "conductor_set_unreliable": (None, [_P]),
     "conductor_set_stalled": (None, [_P, _I, _B]),
     "conductor_set_suspended": (None, [_P, _I, _B]),

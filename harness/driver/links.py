@@ -17,7 +17,7 @@ class DirectLinks:
         self._directory.mkdir(mode=0o700)
         self._paths: dict[str, Path] = {}
 
-    def link(self, name: str, target: Path | str, *, listen: str | None = None, plain: bool = False) -> str:
+    def link(self, name: str, target: Path | str, *, listen: str | None = None, option: str = "") -> str:
         """Where to connect: the address itself for a port, for a socket a path that can be led elsewhere."""
         if isinstance(target, str):
             return target

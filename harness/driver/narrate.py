@@ -14,6 +14,7 @@ Event = dict[str, Any]
 
 EVIDENCE_SHOWN = 3
 TRAIT_RENEWS = 16  # harness/locks/lock.h, in lock-open's `extra`
+STANDING_STILL = ("pause-client", "stall-worker", "suspend-host")  # faults after which somebody does nothing
 GAUGE = 8  # characters of a full lease
 COLORS = ("cyan", "magenta", "yellow", "blue", "green")
 STATUS_STYLE = {"holds": "green", "violated": "bold red", "inconclusive": "yellow"}
@@ -132,14 +133,33 @@ class Teller:
             return who, "wants to release the lock: refused, it is not its own any more", "yellow"
         return who, "wants to release the lock: no answer", "yellow"
 
+    def _fault_inject(self, event: Event) -> tuple[str, str, str] | None:
+        if event.get("name") in STANDING_STILL:
+            return None  # its proof is the event
+        return str(event.get("value_name", "")), f"{event.get('name')} begins", "bold yellow"
+
     def _fault_prove(self, event: Event) -> tuple[str, str, str] | None:
-        proved = "proved" if event.get("outcome") == "ok" else "NOT proved"
-        self.still.add(str(event.get("value_name", "")))
-        return str(event.get("value_name", "")), f"stands still ({event.get('name')}, {proved})", "bold yellow"
+        who, proved = str(event.get("value_name", "")), "proved" if event.get("outcome") == "ok" else "NOT proved"
+        if event.get("name") not in STANDING_STILL:
+            return who, f"{event.get('name')}: {proved}", "yellow"
+        self.still.add(who)
+        return who, f"stands still ({event.get('name')}, {proved})", "bold yellow"
 
     def _fault_heal(self, event: Event) -> tuple[str, str, str] | None:
-        self.still.discard(str(event.get("value_name", "")))
-        return str(event.get("value_name", "")), "goes on and knows of nothing", "bold yellow"
+        who = str(event.get("value_name", ""))
+        if event.get("name") not in STANDING_STILL:
+            return who, f"{event.get('name')} is over", "bold yellow"
+        self.still.discard(who)
+        return who, "goes on and knows of nothing", "bold yellow"
+
+    def _rule(self, event: Event) -> tuple[str, str, str] | None:
+        return "proxy", f"{event.get('name')}: fires on {event.get('extra_name', '')}", "yellow"
+
+    def _released(self, event: Event) -> tuple[str, str, str] | None:
+        return "proxy", f"{event.get('name')}: lets go what it held on {event.get('extra_name', '')}", "yellow"
+
+    def _phase(self, event: Event) -> tuple[str, str, str] | None:
+        return "trial", f"from here on: {event.get('name')}", "dim"
 
     def _actor_exit(self, event: Event) -> tuple[str, str, str] | None:
         self.granted.pop(str(event.get("name")), None)
@@ -147,11 +167,13 @@ class Teller:
 
 
 def resolve_targets(events: list[Event]) -> list[Event]:
-    """Adds `value_name` where a record's value is the index of a name."""
+    """Adds `value_name` and `extra_name` where a record's value or extra is the index of a name."""
     names = {event["index"]: event["text"] for event in events if event["kind"] == "text" and "text" in event}
     for event in events:
         if event["kind"].startswith("fault-") or event["kind"] == "checkpoint":
             event["value_name"] = names.get(event.get("value"), "")
+        if event["kind"] in ("rule", "released"):
+            event["extra_name"] = names.get(event.get("extra"), "")
     return events
 
 

@@ -28,10 +28,10 @@ class Proxy:
         words = {"history": history, "stage": stage, "actor": actor, "seed": seed, "control": self.control}
         command = [paths.program("proxy"), *(word for key, value in words.items() for word in (f"--{key}", str(value)))]
         self.process: subprocess.Popen[bytes] = nursery.start("proxy", command)
-        self._ask = redis.Redis(unix_socket_path=str(self.control), socket_timeout=10, driver_info=None)
+        self._ask = redis.Redis(unix_socket_path=str(self.control), protocol=2, socket_timeout=10, driver_info=None)
         deadline = time.monotonic() + START_LIMIT_S
         while True:
-            with contextlib.suppress(redis.exceptions.RedisError):
+            with contextlib.suppress(redis.exceptions.ConnectionError):
                 self._ask.ping()
                 return
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -45,11 +45,12 @@ class Proxy:
         except redis.exceptions.ResponseError as error:
             raise UsageError(f"the proxy: {error}") from None
 
-    def link(self, name: str, target: Path | str, *, listen: str | None = None, plain: bool = False) -> str:
-        """Makes a link and returns the address on which it listens: a socket of its own unless `listen` says where."""
+    def link(self, name: str, target: Path | str, *, listen: str | None = None, option: str = "") -> str:
+        """Makes a link and returns the address on which it listens: a socket of its own unless `listen` says where. `option`:
+        PLAIN for what is not RESP, STEPPED for whoever takes turns in virtual time."""
         self._names.append(name)
         at = listen or str(self._directory / str(len(self._names)))
-        reply = self.ask("LINK", "ADD", name, at, str(target), *(["PLAIN"] if plain else []))
+        reply = self.ask("LINK", "ADD", name, at, str(target), *([option] if option else []))
         return reply.decode() if isinstance(reply, bytes) else str(reply)
 
     def lead(self, pattern: str, target: Path | str) -> int:

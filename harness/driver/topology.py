@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count, pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import redis
 
@@ -103,7 +103,7 @@ class Sentinel:
 
     def knows(self, replicas: int) -> bool:
         """Whether it has heard of everybody."""
-        said = self.link.sentinel_master(self._master.name)  # type: ignore[no-untyped-call]
+        said: Any = self.link.sentinel_master(self._master.name)
         return int(said["num-slaves"]) == replicas and int(said["num-other-sentinels"]) == SENTINELS - 1
 
     def close(self) -> None:

@@ -80,7 +80,7 @@ class TrialSettings:
     topology: Topology = "single"  # or a master under three sentinels, or a cluster of three masters: in real time
     permits: int = 1
     fixed_lease: bool = False  # no watchdog renews it
-    direct: bool = True  # links lead straight to the servers: nothing can be done to what passes
+    direct: bool = False  # links lead straight to the servers: nothing can be done to what passes
     settable_clocks: bool = False  # in real time: servers run under libfaketime, or clock faults cannot bite
     server_options: tuple[str, ...] = ()  # of every redis-server: ("--appendonly", "yes")
     resource: bytes = RESOURCE
@@ -314,8 +314,9 @@ class Trial:
         return self.servers[0]
 
     def _start_proxy(self) -> None:
-        self._links: Proxy | DirectLinks = DirectLinks(self._nursery)
+        self._links: Proxy | DirectLinks
         if self.settings.direct:
+            self._links = DirectLinks(self._nursery)
             return
         message, actor = Message(), self.text("proxy")
         self.proxy = Proxy(self._nursery, self.history_path, self._stage, actor, self.settings.seed)
@@ -325,7 +326,7 @@ class Trial:
 
     def link(self, name: str, target: Path) -> str:
         """Where somebody has to connect to reach the target: a link of the proxy, if there is one."""
-        return self._links.link(name, target)
+        return self._links.link(name, target, option="STEPPED")
 
     def _peer_port(self, name: str, port: int, client: str = "peers") -> int:
         """The port on which others than clients reach the port of a server: a link's, if there is a proxy."""
@@ -335,8 +336,8 @@ class Trial:
         if link in self._peer_links:
             self.proxy.lead(link, target)
         else:
-            plain = name.endswith("-bus")
-            address = self.proxy.link(link, target, listen="127.0.0.1:0", plain=plain)
+            option = "PLAIN" if name.endswith("-bus") else ""
+            address = self.proxy.link(link, target, listen="127.0.0.1:0", option=option)
             self._peer_links[link] = int(address.rpartition(":")[2])
         return self._peer_links[link]
 
@@ -684,6 +685,23 @@ class Trial:
         fault.prepare()
         return fault
 
+    @contextlib.contextmanager
+    def rule(self, name: str, links: str, direction: str, *words: str | int | bytes) -> Iterator[Proxy]:
+        """What no fault has a name for: a rule of the proxy (faults/README.md), until the block ends."""
+        if not self.proxy:
+            raise UsageError("the links of this trial do not lead through the proxy")
+        library().conductor_set_unreliable(self.conductor)
+        self.proxy.rule(name, links, direction, *words)
+        try:
+            yield self.proxy
+        finally:
+            self.proxy.remove(name)
+
+    def settle(self) -> None:
+        """Lets everything arrive that is in flight and that nobody holds: what a healed fault let go, for instance."""
+        if not library().conductor_settle(self.conductor):
+            raise Inconclusive("a server, or the proxy, does not answer")
+
     def heal(self) -> None:
         """Heals whatever is not healed yet, the last first."""
         while self._faults:
@@ -716,6 +734,7 @@ class Trial:
         if self.proxy:
             for rule in self.proxy.idle_rules():
                 raise Inconclusive(f"the rule {rule} of the proxy matched nothing: what it was to break went unbroken")
+        self.settle()
         library().history_end(self._history)
         self._lap("scenario")
         self.verdict = check(self.history_path, require)

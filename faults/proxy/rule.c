@@ -1,0 +1,251 @@
+#include "faults/proxy/rule.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const struct action {
+    const char *name, *amount; /* amount: what the number behind it is, NULL: there is none */
+} ACTIONS[RULE_ACTIONS] = {
+    [RULE_DELAY] = {"delay", "milliseconds"},
+    [RULE_RATE] = {"rate", "bytes per second, at least 1"},
+    [RULE_HOLD] = {"hold", NULL},
+    [RULE_DROP] = {"drop", NULL},
+    [RULE_DUPLICATE] = {"duplicate", NULL},
+    [RULE_REORDER] = {"reorder", NULL},
+    [RULE_TRUNCATE] = {"truncate", "bytes"},
+    [RULE_RESET] = {"reset", NULL},
+    [RULE_HALF_CLOSE] = {"half-close", NULL},
+    [RULE_BLACK_HOLE] = {"black-hole", NULL},
+};
+
+/* Words that are still to be read. */
+struct reading {
+    const struct span *words;
+    size_t count, at;
+    struct rule_error *error;
+};
+
+#define WORD(span) (int)((span).length < 60 ? (span).length : 60), (span).bytes
+
+bool rule_word_is(struct span word, const char *text) {
+    return word.length == strlen(text) && strncasecmp(word.bytes, text, word.length) == 0;
+}
+
+bool rule_number(struct span word, int64_t least, int64_t *number) {
+    char text[24], *end;
+    if (word.length == 0 || word.length >= sizeof text) return false;
+    memcpy(text, word.bytes, word.length);
+    text[word.length] = '\0';
+    if (text[0] != '-' && (text[0] < '0' || text[0] > '9')) return false;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (errno || *end != '\0' || value < least || value > INT64_MAX / 1000000) return false;
+    *number = value;
+    return true;
+}
+
+static char *copy(struct span span) {
+    char *text = strndup(span.bytes, span.length);
+    if (!text) abort();
+    return text;
+}
+
+static struct span copy_bytes(struct span span) {
+    char *bytes = malloc(span.length + 1);
+    if (!bytes) abort();
+    if (span.length) memcpy(bytes, span.bytes, span.length);
+    return (struct span){bytes, span.length};
+}
+
+void rule_free(struct rule *rule) {
+    if (!rule) return;
+    free(rule->name);
+    free(rule->pattern);
+    free(rule->command); /* the subcommand is a part of it */
+    free((void *)(uintptr_t)rule->key.bytes);
+    free((void *)(uintptr_t)rule->argument.bytes);
+    free(rule);
+}
+
+static bool parse_direction(struct rule *rule, struct reading *reading) {
+    struct span word = reading->words[reading->at++];
+    bool both = rule_word_is(word, "both");
+    rule->directions[TO_SERVER] = both || rule_word_is(word, "to-server");
+    rule->directions[TO_CLIENT] = both || rule_word_is(word, "to-client");
+    if (rule->directions[TO_SERVER] || rule->directions[TO_CLIENT]) return true;
+    snprintf(reading->error->text, sizeof reading->error->text,
+             "'%.*s' is no direction: say to-server, to-client or both", WORD(word));
+    return false;
+}
+
+static bool parse_action(struct rule *rule, struct reading *reading) {
+    struct span word = reading->words[reading->at++];
+    int action = 0;
+    while (action < RULE_ACTIONS && !rule_word_is(word, ACTIONS[action].name)) action++;
+    rule->action = (enum rule_action)action;
+    if (action == RULE_ACTIONS) {
+        snprintf(
+            reading->error->text, sizeof reading->error->text,
+            "'%.*s' is no action: there are delay, rate, hold, drop, duplicate, reorder, truncate, reset, half-close "
+            "and black-hole",
+            WORD(word));
+        return false;
+    }
+    if (!ACTIONS[action].amount) return true;
+    if (reading->at < reading->count && rule_number(reading->words[reading->at++], action == RULE_RATE, &rule->amount))
+        return true;
+    snprintf(reading->error->text, sizeof reading->error->text, "%s needs a number: %s", ACTIONS[action].name,
+             ACTIONS[action].amount);
+    return false;
+}
+
+static void set_command(struct rule *rule, struct span word) {
+    free(rule->command);
+    rule->command = copy(word);
+    rule->subcommand = strchr(rule->command, ' ');
+    if (rule->subcommand) *rule->subcommand++ = '\0';
+}
+
+static void set_bytes(struct span *span, bool *has, struct span word) {
+    free((void *)(uintptr_t)span->bytes);
+    *span = copy_bytes(word);
+    *has = true;
+}
+
+/* An option with a value. False: the value does not fit. */
+static bool set_option(struct rule *rule, struct span option, struct span value) {
+    int64_t seed;
+    if (rule_word_is(option, "COMMAND")) return set_command(rule, value), value.length > 0;
+    if (rule_word_is(option, "KEY")) return set_bytes(&rule->key, &rule->has_key, value), true;
+    if (rule_word_is(option, "ARG")) return set_bytes(&rule->argument, &rule->has_argument, value), true;
+    if (rule_word_is(option, "NTH")) return rule_number(value, 1, &rule->nth);
+    if (rule_word_is(option, "COUNT")) return rule_number(value, 1, &rule->count);
+    if (rule_word_is(option, "JITTER")) return rule->action == RULE_DELAY && rule_number(value, 0, &rule->jitter_ms);
+    if (!rule_word_is(option, "SEED") || !rule_number(value, 0, &seed)) return false;
+    rule->has_seed = true;
+    rule->seed = (uint64_t)seed;
+    return true;
+}
+
+static bool parse_options(struct rule *rule, struct reading *reading) {
+    while (reading->at < reading->count) {
+        struct span option = reading->words[reading->at++];
+        bool is_push = rule_word_is(option, "PUSH"), is_reply = rule_word_is(option, "REPLY");
+        rule->push |= is_push;
+        rule->reply |= is_reply;
+        if (is_push || is_reply) continue;
+        if (reading->at < reading->count && set_option(rule, option, reading->words[reading->at++])) continue;
+        snprintf(
+            reading->error->text, sizeof reading->error->text,
+            "'%.*s' is no option, or what follows it does not fit: there are COMMAND name, KEY bytes, ARG bytes, PUSH, "
+            "REPLY, NTH n, COUNT n, SEED n and (of delay) JITTER ms",
+            WORD(option));
+        return false;
+    }
+    if ((rule->push || rule->reply) && rule->directions[TO_SERVER]) {
+        snprintf(reading->error->text, sizeof reading->error->text,
+                 "pushes and replies go to the client: with PUSH or REPLY the direction is to-client");
+        return false;
+    }
+    if (rule->push && rule->reply) {
+        snprintf(reading->error->text, sizeof reading->error->text, "no message is a PUSH and a REPLY: add two rules");
+        return false;
+    }
+    return true;
+}
+
+struct rule *rule_parse(const struct span *words, size_t count, struct rule_error *error) {
+    if (count < 4 || words[0].length == 0) {
+        snprintf(error->text, sizeof error->text,
+                 "usage: RULE ADD name pattern to-server|to-client|both action [options]");
+        return NULL;
+    }
+    struct rule *rule = calloc(1, sizeof *rule);
+    if (!rule) abort();
+    rule->nth = 1;
+    rule->active = true;
+    rule->name = copy(words[0]);
+    rule->pattern = copy(words[1]);
+    struct reading reading = {.words = words, .count = count, .at = 2, .error = error};
+    if (parse_direction(rule, &reading) && parse_action(rule, &reading) && parse_options(rule, &reading)) return rule;
+    rule_free(rule);
+    return NULL;
+}
+
+bool rule_concerns(const struct rule *rule, const char *link, enum direction direction) {
+    return rule->active && rule->directions[direction] && fnmatch(rule->pattern, link, 0) == 0;
+}
+
+bool rule_has_match(const struct rule *rule) {
+    return rule->command || rule->has_key || rule->has_argument || rule->push || rule->reply;
+}
+
+bool rule_is_blanket(const struct rule *rule) {
+    return rule->action == RULE_BLACK_HOLE && !rule_has_match(rule) && rule->nth == 1 && rule->count == 0;
+}
+
+static bool span_equals(struct span one, struct span other) {
+    return one.length == other.length && (one.length == 0 || memcmp(one.bytes, other.bytes, one.length) == 0);
+}
+
+static bool is_script(struct span command) {
+    static const char *const SCRIPTS[] = {"EVAL", "EVALSHA", "FCALL", "EVAL_RO", "EVALSHA_RO", "FCALL_RO"};
+    for (size_t each = 0; each < sizeof SCRIPTS / sizeof SCRIPTS[0]; each++)
+        if (rule_word_is(command, SCRIPTS[each])) return true;
+    return false;
+}
+
+/* Which element is the key: of a script the first of its keys (if it has any), of a push the channel. */
+static int64_t key_place(const struct message *message, struct span first, struct resp_cursor after) {
+    struct span script, keys;
+    int64_t count;
+    if (message->answer) return rule_word_is(first, "pmessage") ? 2 : 1;
+    if (!is_script(first)) return 1;
+    bool has_key = resp_next(&after, &script) && resp_next(&after, &keys) && rule_number(keys, 1, &count);
+    return has_key ? 3 : -1;
+}
+
+static bool matches_words(const struct rule *rule, const struct message *message) {
+    struct resp_cursor cursor = resp_elements(message->scanner, message->head);
+    struct span word;
+    bool command = !rule->command, subcommand = !rule->subcommand, key = !rule->has_key, argument = !rule->has_argument;
+    int64_t key_at = 1;
+    for (int64_t place = 0; resp_next(&cursor, &word); place++) {
+        if (place == 0 && rule->has_key) key_at = key_place(message, word, cursor);
+        if (place == 0 && rule->command && !(command = rule_word_is(word, rule->command))) return false;
+        if (place == 1 && rule->subcommand) subcommand = rule_word_is(word, rule->subcommand);
+        if (place == key_at && rule->has_key) key = span_equals(word, rule->key);
+        if (place > 0 && rule->has_argument && span_equals(word, rule->argument)) argument = true;
+        if (command && subcommand && key && argument) return true;
+    }
+    return command && subcommand && key && argument;
+}
+
+static bool has_mark(const struct answer *answer, uint32_t id) {
+    for (size_t each = 0; each < answer->count; each++)
+        if (answer->marks[each].kind == MARK_RULE && answer->marks[each].number == (int64_t)id) return true;
+    return false;
+}
+
+bool rule_matches(const struct rule *rule, const struct message *message) {
+    if (!rule_has_match(rule)) return true;
+    if (message->answer && !rule->push) return has_mark(message->answer, rule->id);
+    if (message->answer && !message->answer->push) return false;
+    /* Quick to say of nearly every message: it is another command. */
+    const struct resp_word *first = &message->scanner->words[0];
+    if (rule->command && first->length <= RESP_WORD && !resp_word_is(first, rule->command)) return false;
+    return matches_words(rule, message);
+}
+
+bool rule_matches_raw(const struct rule *rule) {
+    return !rule_has_match(rule);
+}
+
+bool rule_count_match(struct rule *rule) {
+    rule->matched++;
+    return rule->matched >= (uint64_t)rule->nth && (rule->count == 0 || rule->fired < (uint64_t)rule->count);
+}
