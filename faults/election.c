@@ -32,7 +32,7 @@ static bool signal_and_wait(const struct fault_target *target, int number, const
                             struct fault_report *report) {
     if (target->pid <= 0 || kill(target->pid, number) < 0)
         return fault_fail(report, "kill(%d): %s", target->pid, target->pid <= 0 ? "no process" : strerror(errno));
-    for (int waited_ms = 0; waited_ms < STATE_LIMIT_MS; waited_ms++) {
+    for (int64_t until_ms = real_ms() + STATE_LIMIT_MS; real_ms() < until_ms;) {
         if (strchr(states, process_state(target->pid))) return true;
         pause_ms(1);
     }
@@ -52,7 +52,7 @@ bool election_prepare(const struct fault *fault, struct fault_target *target, st
     bool replicated;
     if (!replicated_option(fault, target, &replicated, report)) return false;
     if (!replication_find(&election->replication, target, false, report)) return false;
-    election->ready = replicated || replication_cut(&election->replication, target, false, report);
+    election->ready = replicated || replication_cut(&election->replication, target, NULL, report);
     return election->ready;
 }
 
@@ -82,7 +82,7 @@ static const struct fault_target *find_elected(struct fault_target *target) {
 bool election_follow(struct fault_target *target, struct fault_report *report) {
     struct election *election = election_of(target);
     const struct fault_target *elected = NULL;
-    for (int waited_ms = 0; !elected && waited_ms < ELECTION_LIMIT_MS; waited_ms += 5) {
+    for (int64_t until_ms = real_ms() + ELECTION_LIMIT_MS; !elected && real_ms() < until_ms;) {
         elected = find_elected(target);
         if (!elected) pause_ms(5);
     }

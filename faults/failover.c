@@ -34,8 +34,11 @@ static bool prepare(struct fault_target *target, struct fault_report *report) {
     bool replicated;
     if (!replicated_option(&FAULT_FAILOVER, target, &replicated, report)) return false;
     if (!target->other) return fault_fail(report, "%s has no replica to promote", target->name);
+    for (const struct fault_target *each = target->other; each; each = each->other)
+        if (role_is(each->socket, "sentinel", report))
+            return fault_fail(report, "sentinels watch %s: use failover-sentinel", target->name);
     if (!replication_find(&memory->replication, target, true, report)) return false;
-    memory->ready = replicated || replication_cut(&memory->replication, target, true, report);
+    memory->ready = replicated || replication_cut(&memory->replication, target, &FAULT_FAILOVER, report);
     return memory->ready;
 }
 
@@ -76,6 +79,7 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     if (!replicated_option(&FAULT_FAILOVER, target, &replicated, report)) return false;
     if (!clock_option(target, &ahead_ms, report)) return false;
     if (!memory->ready && !prepare(target, report)) return false;
+    target->means->unreliable(target->means->conductor); /* connections are cut, some of them while an answer is due */
     if (ahead_ms != 0) memory->ahead = set_clock(target->other, ahead_ms, report);
     if (ahead_ms != 0 && !memory->ahead) return false;
     if (replicated && !replication_drain(&memory->replication, target, report)) return false;

@@ -83,7 +83,7 @@ static bool others_agree(struct fault_target *target, struct fault_report *repor
 }
 
 static bool await_agreement(struct fault_target *target, struct fault_report *report) {
-    for (int waited_ms = 0; waited_ms < ELECTION_LIMIT_MS; waited_ms += 5) {
+    for (int64_t until_ms = real_ms() + ELECTION_LIMIT_MS; real_ms() < until_ms;) {
         if (others_agree(target, report)) return true;
         pause_ms(5);
     }

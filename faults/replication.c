@@ -6,11 +6,18 @@
 #include <time.h>
 
 #include "faults/ask.h"
+#include "faults/rule_fault.h"
 
-enum { CATCH_UP_LIMIT_MS = 3000, PAUSE_WRITES_MS = 60000 };
+enum { CATCH_UP_LIMIT_MS = 2000, PAUSE_WRITES_MS = 60000 };
 
 void pause_ms(int duration_ms) {
     nanosleep(&(struct timespec){.tv_sec = duration_ms / 1000, .tv_nsec = duration_ms % 1000 * 1000000L}, NULL);
+}
+
+int64_t real_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * (int64_t)1000 + now.tv_nsec / 1000000;
 }
 
 static const char *name_of(const struct fault_target *target) {
@@ -48,7 +55,7 @@ static bool is_connected(const char *socket) {
 }
 
 bool role_await(const char *socket, const char *role, int limit_ms, struct fault_report *report) {
-    for (int waited_ms = 0; waited_ms < limit_ms; waited_ms += 5) {
+    for (int64_t until_ms = real_ms() + limit_ms; real_ms() < until_ms;) {
         if (role_is(socket, role, report) && (strcmp(role, "slave") != 0 || is_connected(socket)))
             return report->text[0] = '\0', true;
         pause_ms(5);
@@ -102,7 +109,7 @@ static bool catch_up(const struct replication *replication, const struct fault_t
     if (!offset_of(target->socket, "master_repl_offset", &told, report)) return false;
     for (int each = 0; each < replication->count; each++) {
         const struct fault_target *replica = taking_part(target, replication->replicas[each]);
-        for (int waited_ms = 0; waited_ms < CATCH_UP_LIMIT_MS; waited_ms++) {
+        for (int64_t until_ms = real_ms() + CATCH_UP_LIMIT_MS; real_ms() < until_ms;) {
             if (!offset_of(replica->socket, "slave_repl_offset", &done, report)) return false;
             if (done >= told) break;
             pause_ms(1);
@@ -162,45 +169,53 @@ static bool throw_out(const struct replication *replication, const struct fault_
            ask_good(target->socket, &answer, report, "CLIENT KILL ADDR %s", end);
 }
 
-static void rule_name(const struct replication *replication, const struct fault_target *target, char *link, char *rule,
-                      size_t size) {
-    snprintf(link, size, "%s>%s", name_of(taking_part(target, replication->replicas[0])), name_of(target));
-    snprintf(rule, size, "failover:%s", link);
+/* The link of the only replica as a target of its own, with the rule that it may have. */
+static struct fault_target link_of(const struct replication *replication, const struct fault_target *target,
+                                   char name[REPLICATION_KEY]) {
+    struct fault_target link = {.strand = -1, .server = -1, .links = name, .proxy = target->proxy};
+    link.means = target->means;
+    snprintf(name, REPLICATION_KEY, "%s>%s", name_of(taking_part(target, replication->replicas[0])), name_of(target));
+    memcpy(link.state, replication->rule, sizeof replication->rule);
+    return link;
 }
 
-static bool swallow(struct replication *replication, const struct fault_target *target, struct fault_report *report) {
-    struct answer answer;
-    char link[96], rule[96];
-    rule_name(replication, target, link, rule, sizeof link);
-    replication->ruled = ask_good(target->proxy, &answer, report, "RULE ADD %s %s both black-hole", rule, link);
-    return replication->ruled;
+static bool swallow(struct replication *replication, const struct fault_target *target, const struct fault *fault,
+                    struct fault_report *report) {
+    char name[REPLICATION_KEY];
+    struct rule_words words = {0};
+    struct fault_target link = link_of(replication, target, name);
+    rule_word(&words, "black-hole");
+    bool ruled = rule_inject(fault, &link, NULL, "to-client", &words, report);
+    memcpy(replication->rule, link.state, sizeof replication->rule);
+    return ruled;
 }
 
-bool replication_cut(struct replication *replication, const struct fault_target *target, bool rule,
+/* The first message that is swallowed is a record of the history: it must not come later, when others write there. */
+static bool await_swallowed(const struct replication *replication, const struct fault_target *target,
+                            struct fault_report *report) {
+    char name[REPLICATION_KEY];
+    struct fault_target link = link_of(replication, target, name);
+    for (int64_t until_ms = real_ms() + CATCH_UP_LIMIT_MS; real_ms() < until_ms;) {
+        if (rule_prove(&link, "swallowed", report)) return true;
+        pause_ms(1);
+    }
+    return false;
+}
+
+bool replication_cut(struct replication *replication, const struct fault_target *target, const struct fault *rule,
                      struct fault_report *report) {
     struct answer answer;
     char key[REPLICATION_KEY];
+    bool swallows = rule && target->proxy;
     probe_key(target, key);
     if (!ask_good(target->socket, &answer, report, "DEL %s", key)) return false;
     if (!catch_up(replication, target, report)) return false;
     replication->cut = true;
-    bool silent = rule && target->proxy ? swallow(replication, target, report) : throw_out(replication, target, report);
-    if (!silent) return false;
+    if (swallows ? !swallow(replication, target, rule, report) : !throw_out(replication, target, report)) return false;
     for (int each = 0; each < replication->count && target->means && target->means->replica_lost; each++)
         target->means->replica_lost(replication->replicas[each]);
-    return ask_good(target->socket, &answer, report, "SET %s %s", key, name_of(target));
-}
-
-/* A connection that the rule had swallowed bytes of must not go on: it is closed before and, in case it was made again
- * at once, after the rule goes. */
-static void pass_again(const struct replication *replication, const struct fault_target *target) {
-    struct fault_report ignored;
-    struct answer answer;
-    char link[96], rule[96];
-    rule_name(replication, target, link, rule, sizeof link);
-    ask(target->proxy, &answer, &ignored, "LINK CLOSE %s", link);
-    ask(target->proxy, &answer, &ignored, "RULE REMOVE %s", rule);
-    ask(target->proxy, &answer, &ignored, "LINK CLOSE %s", link);
+    if (!ask_good(target->socket, &answer, report, "SET %s %s", key, name_of(target))) return false;
+    return !swallows || await_swallowed(replication, target, report);
 }
 
 void replication_resume(struct replication *replication, const struct fault_target *target) {
@@ -213,8 +228,14 @@ void replication_resume(struct replication *replication, const struct fault_targ
 void replication_mend(struct replication *replication, const struct fault_target *target) {
     struct fault_report ignored;
     struct answer answer;
-    if (replication->ruled) pass_again(replication, target);
-    else if (replication->cut) ask(target->socket, &answer, &ignored, "ACL SETUSER default +psync +sync");
-    replication->cut = replication->ruled = false;
+    char name[REPLICATION_KEY];
+    if (replication->rule[0]) {
+        struct fault_target link = link_of(replication, target, name);
+        rule_heal(&link, &ignored);
+    } else if (replication->cut) {
+        ask(target->socket, &answer, &ignored, "ACL SETUSER default +psync +sync");
+    }
+    replication->cut = false;
+    replication->rule[0] = '\0';
     replication_resume(replication, target);
 }

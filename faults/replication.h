@@ -4,15 +4,15 @@
 
 #include "faults/fault.h"
 
-enum { REPLICATION_REPLICAS = 8, REPLICATION_KEY = 128 };
+enum { REPLICATION_REPLICAS = 8, REPLICATION_KEY = 128, REPLICATION_RULE = 96 };
 
 /* Of one failover; stands in the target's state, zero before use. */
 struct replication {
     bool cut;    /* the replicas hear nothing from their master */
-    bool ruled;  /* ... by a rule of the proxy */
     bool paused; /* the master takes no writes */
     int count;
     int replicas[REPLICATION_REPLICAS]; /* the conductor's numbers */
+    char rule[REPLICATION_RULE];        /* the proxy's rule that cuts the link; empty: there is none */
 };
 
 /* Finds out who follows the target among those who take part; `first_only`: the first of them, and nobody else. False:
@@ -20,10 +20,10 @@ struct replication {
 bool replication_find(struct replication *replication, const struct fault_target *target, bool first_only,
                       struct fault_report *report);
 
-/* From here on the replicas get nothing that is written to the target. What was written before, they have. Through the
- * proxy the link is a black hole; without one the master throws them out and refuses them (with a proxy too, when there
- * is more than one way to the master: `rule` says which). */
-bool replication_cut(struct replication *replication, const struct fault_target *target, bool rule,
+/* From here on the replicas get nothing that is written to the target; what was written before, they have. The master
+ * throws them out and refuses them. With the name of a fault in `rule`, and a proxy, the only replica's link swallows
+ * instead what the master says - not what the replica says, whose acknowledgements are late by then. */
+bool replication_cut(struct replication *replication, const struct fault_target *target, const struct fault *rule,
                      struct fault_report *report);
 
 /* The replicas have all that was written to the target, and nothing more is written to it. */
@@ -52,5 +52,8 @@ bool replicated_option(const struct fault *fault, const struct fault_target *tar
                        struct fault_report *report);
 
 void pause_ms(int duration_ms);
+
+/* The real time now, for a limit. */
+int64_t real_ms(void);
 
 #endif

@@ -39,6 +39,7 @@ REPLICATION = [
     *("--repl-diskless-sync", "no"),
     *("--rdb-del-sync-files", "yes"),
     *("--repl-timeout", "1000000000"),
+    *("--repl-ping-replica-period", "86400"),  # nothing is sent that nobody wrote
 ]
 CLUSTER = [
     *("--cluster-enabled", "yes"),
@@ -195,7 +196,7 @@ class RedisServer:
             link.set(self.probe, "")
             acknowledged = link.wait(len(self.replicas), 0)
             link.delete(self.probe)
-        if acknowledged != len(self.replicas):
+        if acknowledged < len(self.replicas):  # sentinels may have led more here than are counted yet
             raise Inconclusive(f"{acknowledged} of {len(self.replicas)} replicas of {self.name} acknowledge its writes")
 
     def time_us(self) -> int:
