@@ -135,8 +135,9 @@ const struct fault FAULT_FAILOVER_CLUSTER = {
         "only) or stopped, the other two vote for its replica. Clients are led to it once it is elected, as a client that\n"
         "knows clusters would find it. Heal starts the old master again (or lets it go on): it becomes a replica.\n"
         "replicated=no has the master refuse its replica before, from `prepare` on. The resource is named \"{account}\", so\n"
-        "that all keys of a lock share a slot; a lock whose keys do not gets CROSSSLOT or MOVED, and the trial is\n"
-        "inconclusive with that reason. It models no partition. Real time only: an election is made of timeouts.",
+        "that all keys of a lock share a slot; one whose keys do not (sharded-spin) gets CROSSSLOT or MOVED, one that needs\n"
+        "independent servers (redlock) has none: the trial is inconclusive with that reason. It models no partition. Real\n"
+        "time only: an election is made of timeouts.",
     .source = "Redis Cluster specification, \"Write safety\" and \"Replica election and promotion\"",
     .target = "server",
     .options = OPTIONS,
