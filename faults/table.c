@@ -7,15 +7,18 @@ extern const struct fault FAULT_DELAY_MESSAGE;
 extern const struct fault FAULT_DELAY_WRITE;
 extern const struct fault FAULT_DROP_MESSAGE;
 extern const struct fault FAULT_DUPLICATE_REQUEST;
+extern const struct fault FAULT_FAILOVER;
+extern const struct fault FAULT_FAILOVER_CLUSTER;
+extern const struct fault FAULT_FAILOVER_SENTINEL;
 extern const struct fault FAULT_KILL_SUBSCRIBER;
 extern const struct fault FAULT_LOSE_REPLY;
 extern const struct fault FAULT_PARTITION;
 extern const struct fault FAULT_PAUSE_CLIENT;
 
 const struct fault *const FAULT_TABLE[] = {
-    &FAULT_DELAY_MESSAGE,     &FAULT_DELAY_WRITE,     &FAULT_DROP_MESSAGE,
-    &FAULT_DUPLICATE_REQUEST, &FAULT_KILL_SUBSCRIBER, &FAULT_LOSE_REPLY,
-    &FAULT_PARTITION,         &FAULT_PAUSE_CLIENT,    NULL,
+    &FAULT_DELAY_MESSAGE, &FAULT_DELAY_WRITE,      &FAULT_DROP_MESSAGE,      &FAULT_DUPLICATE_REQUEST,
+    &FAULT_FAILOVER,      &FAULT_FAILOVER_CLUSTER, &FAULT_FAILOVER_SENTINEL, &FAULT_KILL_SUBSCRIBER,
+    &FAULT_LOSE_REPLY,    &FAULT_PARTITION,        &FAULT_PAUSE_CLIENT,      NULL,
 };
 
 const struct fault *fault_find(const char *name) {
