@@ -15,6 +15,7 @@ from harness.driver.process import Nursery
 START_LIMIT_S = 20.0
 PORT_TRIES = 20
 PROBE = "lockstorm:probe"
+OWN_NAME = "lockstorm"  # of connections that are no client's, in the server's list
 OPTIONS = [
     "--port",
     "0",
@@ -46,14 +47,15 @@ class RedisServer:
         self.port = 0
         self.replicas: list[RedisServer] = []
         self.gone = False  # on purpose
-        self.silent = False  # cannot answer now, on purpose
         self._nursery = nursery
         self.directory = nursery.directory / name
         self.directory.mkdir(mode=0o700)
         self._command = [paths.redis_server(), *OPTIONS, "--unixsocket", str(self.socket), "--dir", str(self.directory)]
         self._command += ["--enable-debug-command", "local", *REPLICATION, *options]
         self.process = self._start()
-        self.link = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=10, driver_info=None)
+        self.link = redis.Redis(
+            unix_socket_path=str(self.socket), socket_timeout=10, driver_info=None, client_name=OWN_NAME
+        )
 
     def _start(self) -> subprocess.Popen[bytes]:
         environment = _virtual_clock(self.clock) if self.clock else []

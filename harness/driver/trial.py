@@ -47,8 +47,12 @@ from harness.driver.redis_server import RedisServer
 
 Time = Literal["virtual", "real"]
 Store = Literal["open", "fence-writes", "fence-reads-and-writes"]
+Persistence = Literal["none", "aof"]
 TIMES: tuple[Time, ...] = ("virtual", "real")
 STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes")
+
+# What a redis-server is told; "aof": nothing is acknowledged before it is in the append-only file, and on the disk.
+PERSISTENCE: dict[Persistence, tuple[str, ...]] = {"none": (), "aof": ("--appendonly", "yes", "--appendfsync", "always")}
 
 RESOURCE = b"account"  # the name of what the lock protects
 VIRTUAL_LEASE_MS = 30_000
@@ -77,7 +81,8 @@ class TrialSettings:
     fixed_lease: bool = False  # no watchdog renews it
     direct: bool = False  # links lead straight to the servers: nothing can be done to what passes
     settable_clocks: bool = False  # in real time: servers run under libfaketime, or clock faults cannot bite
-    server_options: tuple[str, ...] = ()  # of every redis-server: ("--appendonly", "yes")
+    persistence: Persistence = "none"  # of every redis-server
+    server_options: tuple[str, ...] = ()  # of every redis-server: ("--maxmemory", "100mb")
     resource: bytes = RESOURCE
     clients: int | None = None
     duration_ms: int | None = None
@@ -320,7 +325,8 @@ class Trial:
         socket, shown = self._nursery.directory / f"{name}.sock", bytes(clock) if clock else None
         number = library().conductor_add_server(self.conductor, shown, bytes(socket), message)
         self._must(number >= 0, message)
-        server = RedisServer(self._nursery, name, clock=clock, options=self.settings.server_options)
+        options = (*PERSISTENCE[self.settings.persistence], *self.settings.server_options)
+        server = RedisServer(self._nursery, name, clock=clock, options=options)
         server.number = number
         self._exit.callback(server.close)
         return server
@@ -374,11 +380,12 @@ class Trial:
         raise UsageError(f"this trial has no server called {name}")
 
     def restart_numbered(self, number: int) -> bool:
-        """For a fault: starts a server again that has ended."""
+        """For a fault: starts a server again that has ended. False: it does not start; its log says why."""
         for server in (*self.servers, *self.replicas):
             if server.number == number:
-                server.restart()
-                return True
+                with contextlib.suppress(Inconclusive):
+                    server.restart()
+                    return True
         return False
 
     def kill_server(self, server: RedisServer) -> None:
@@ -480,7 +487,7 @@ class Trial:
     def prove_clock(self) -> bool:
         """Reads TIME back from every node; a clock that is not where the trial has it ends the trial."""
         for server in (*self.servers, *self.replicas):
-            if server.gone or server.silent:
+            if library().conductor_is_silent(self.conductor, server.number):
                 continue
             shown, meant = server.time_us(), library().conductor_server_wall_us(self.conductor, server.number)
             if shown != meant:
