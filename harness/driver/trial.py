@@ -51,8 +51,15 @@ from harness.driver.topology import CLUSTER_MASTERS, Sentinel, Topology, cluster
 
 Time = Literal["virtual", "real"]
 Store = Literal["open", "fence-writes", "fence-reads-and-writes"]
+Persistence = Literal["none", "aof"]
 TIMES: tuple[Time, ...] = ("virtual", "real")
 STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes")
+
+# What a redis-server is told; "aof": nothing is acknowledged before it is in the append-only file, and on the disk.
+PERSISTENCE: dict[Persistence, tuple[str, ...]] = {
+    "none": (),
+    "aof": ("--appendonly", "yes", "--appendfsync", "always"),
+}
 
 RESOURCE = b"account"  # the name of what the lock protects
 VIRTUAL_LEASE_MS = 30_000
@@ -83,7 +90,8 @@ class TrialSettings:
     fixed_lease: bool = False  # no watchdog renews it
     direct: bool = False  # links lead straight to the servers: nothing can be done to what passes
     settable_clocks: bool = False  # in real time: servers run under libfaketime, or clock faults cannot bite
-    server_options: tuple[str, ...] = ()  # of every redis-server: ("--appendonly", "yes")
+    persistence: Persistence = "none"  # of every redis-server
+    server_options: tuple[str, ...] = ()  # of every redis-server: ("--maxmemory", "100mb")
     resource: bytes = RESOURCE
     clients: int | None = None
     duration_ms: int | None = None
@@ -349,7 +357,7 @@ class Trial:
         number = library().conductor_add_server(self.conductor, shown, bytes(socket), message)
         self._must(number >= 0, message)
         network = Network(topology == "cluster", self._peer_port) if topology != "single" else None
-        options = self.settings.server_options
+        options = (*PERSISTENCE[self.settings.persistence], *self.settings.server_options)
         server = RedisServer(self._nursery, name, clock=clock, options=options, network=network)
         server.number = number
         self._exit.callback(server.close)
@@ -586,7 +594,7 @@ class Trial:
     def prove_clock(self) -> bool:
         """Reads TIME back from every node; a clock that is not where the trial has it ends the trial."""
         for server in (*self.servers, *self.replicas):
-            if server.gone or server.silent:
+            if library().conductor_is_silent(self.conductor, server.number):
                 continue
             shown, meant = server.time_us(), library().conductor_server_wall_us(self.conductor, server.number)
             if shown != meant:
