@@ -10,6 +10,9 @@ extern const struct fault FAULT_DELAY_WRITE;
 extern const struct fault FAULT_DROP_MESSAGE;
 extern const struct fault FAULT_DUPLICATE_REQUEST;
 extern const struct fault FAULT_EVICT;
+extern const struct fault FAULT_FAILOVER;
+extern const struct fault FAULT_FAILOVER_CLUSTER;
+extern const struct fault FAULT_FAILOVER_SENTINEL;
 extern const struct fault FAULT_FLUSH;
 extern const struct fault FAULT_KILL_CONNECTIONS;
 extern const struct fault FAULT_KILL_SUBSCRIBER;
@@ -20,6 +23,8 @@ extern const struct fault FAULT_PAUSE_CLIENT;
 extern const struct fault FAULT_READ_ONLY;
 extern const struct fault FAULT_SCRIPT_FLUSH;
 
+/* One a line, so that two that are added at once do not meet. */
+/* clang-format off */
 const struct fault *const FAULT_TABLE[] = {
     &FAULT_CLIENT_PAUSE,
     &FAULT_CRASH_SERVER,
@@ -28,6 +33,9 @@ const struct fault *const FAULT_TABLE[] = {
     &FAULT_DROP_MESSAGE,
     &FAULT_DUPLICATE_REQUEST,
     &FAULT_EVICT,
+    &FAULT_FAILOVER,
+    &FAULT_FAILOVER_CLUSTER,
+    &FAULT_FAILOVER_SENTINEL,
     &FAULT_FLUSH,
     &FAULT_KILL_CONNECTIONS,
     &FAULT_KILL_SUBSCRIBER,
@@ -39,6 +47,7 @@ const struct fault *const FAULT_TABLE[] = {
     &FAULT_SCRIPT_FLUSH,
     NULL,
 };
+/* clang-format on */
 
 const struct fault *fault_find(const char *name) {
     for (size_t each = 0; FAULT_TABLE[each]; each++)

@@ -88,6 +88,9 @@ void conductor_set_stalled(struct conductor *conductor, int strand, bool stalled
  * stopped meanwhile (conductor_set_stopped is the caller's). */
 void conductor_set_suspended(struct conductor *conductor, int strand, bool suspended);
 
+/* Lets everything arrive that is in flight and that nobody holds. False: a server, or the proxy, did not answer. */
+bool conductor_settle(struct conductor *conductor);
+
 /* Runs the trial until every strand of `awaited` (an array of `count` numbers) is parked, the clock reaches until_ns
  * (INT64_MAX: no bound), or one of the other results. With count 0 it runs until until_ns. real_limit_ms bounds how
  * long one strand may keep the turn; in real time, the whole call. */

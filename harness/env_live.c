@@ -148,11 +148,20 @@ static int64_t deadline_after(const struct live *live, int64_t limit_ns) {
     return limit_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + limit_ns;
 }
 
-/* A connection on which a reply is still outstanding is given up: the next command must not read this one's reply. */
+/* What a client library sees of an idle connection, too: the other side has closed it. */
+static bool is_closed(const redisContext *link) {
+    char byte;
+    ssize_t got = recv(link->fd, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
+    return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+/* A connection that was closed while nothing was asked on it is made anew. One on which a reply is still outstanding is
+ * given up: the next command must not read this one's reply. */
 static const struct env_reply *live_command(struct env *env, int node, const char *command, size_t length,
                                             int64_t limit_ns, bool may_block) {
     struct live *live = live_of(env);
     reply_drop(live);
+    if (live->links[node] && is_closed(live->links[node])) link_drop(live, node);
     redisContext *link = link_get(live, &live->links[node], node);
     bool sits = may_block && limit_ns != INT64_MAX;
     int64_t look_ns = deadline_after(live, sits ? limit_ns + ENV_NS_PER_MS : limit_ns);

@@ -44,7 +44,7 @@ def test_a_holder_cut_off_from_the_lock_still_reaches_the_resource(time: str) ->
 @pytest.mark.parametrize(("direction", "arrives"), [("to-server", False), ("to-client", True), ("both", False)])
 def test_one_way_or_both(time: str, direction: str, arrives: bool) -> None:
     """What is lost on the way back has run; what is lost on the way there has not."""
-    with trial("set-nx-px", time=time) as running:
+    with trial("set-nx-px", time=time, lease_ms=30_000) as running:
         (one,) = running.clients(1)
         with running.fault("partition", one, direction=direction):
             assert one.acquire(wait_ms=0).outcome is Outcome.UNKNOWN

@@ -51,8 +51,9 @@ static enum verdict link_add_command(struct proxy *proxy, struct words words, st
     struct address_error error;
     char name[NAME_MAX_BYTES + 1];
     bool plain = words.count == 4 && rule_word_is(words.at[3], "PLAIN");
-    if (words.count == 4 && !plain) {
-        say_error(out, "'%.*s' is no option of LINK ADD: there is PLAIN", WORD(words.at[3]));
+    bool stepped = words.count == 4 && rule_word_is(words.at[3], "STEPPED");
+    if (words.count == 4 && !plain && !stepped) {
+        say_error(out, "'%.*s' is no option of LINK ADD: there are PLAIN and STEPPED", WORD(words.at[3]));
         return COMMAND_DONE;
     }
     if (!check_name(words.at[0], out)) return COMMAND_DONE;
@@ -64,7 +65,7 @@ static enum verdict link_add_command(struct proxy *proxy, struct words words, st
     name[words.at[0].length] = '\0';
     struct link *link = NULL;
     if (address_parse(words.at[1], &listen, &error) && address_parse(words.at[2], &target, &error))
-        link = link_add(proxy, name, &listen, &target, plain, &error);
+        link = link_add(proxy, name, &listen, &target, plain, stepped, &error);
     if (link) say_text(out, link->listen.text);
     else say_error(out, "%s", error.text);
     return COMMAND_DONE;

@@ -10,6 +10,8 @@
 
 #include "faults/proxy/address.h"
 
+#include "faults/proxy/link.h"
+
 enum { REQUEST_LIMIT = 1 << 20, WORDS_MAX = 64 };
 
 /* Somebody who asked for SETTLE waits, and so do the requests behind it. The idle watcher has the lowest priority: it
@@ -175,7 +177,7 @@ static void on_idle(struct ev_loop *loop, ev_idle *idle, int events) {
     struct control *control = idle->data;
     struct proxy *proxy = control->proxy;
     (void)events;
-    if (agenda_deliver(&proxy->agenda)) return;
+    if (link_step_all(proxy) || agenda_deliver(&proxy->agenda)) return;
     ev_idle_stop(loop, idle);
     int64_t next_ns = agenda_next_ns(&proxy->agenda);
     for (struct caller *next, *each = control->callers; each; each = next) {

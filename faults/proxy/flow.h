@@ -115,7 +115,8 @@ struct connection {
     struct flow flows[DIRECTIONS];
     struct ledger ledger;
     bool connected, opaque_counted;
-    enum doom doom; /* to be closed as soon as nobody looks at it */
+    int events_wait[SIDES]; /* stepped: what has come and was not looked at yet */
+    enum doom doom;         /* to be closed as soon as nobody looks at it */
 };
 
 void flow_open(struct flow *flow, struct connection *connection, enum direction direction, bool opaque);

@@ -114,12 +114,15 @@ static void connection_finish_connect(struct connection *connection) {
     else connection_begin(connection);
 }
 
-static void on_event(struct ev_loop *loop, ev_io *io, int events) {
-    struct connection *connection = io->data;
-    bool is_server = io == &connection->io[SIDE_SERVER];
+static bool is_stepped(const struct link *link) {
+    const struct stage *stage = link->proxy->actor.stage;
+    return link->stepped && stage->time == HISTORY_TIME_VIRTUAL && atomic_load(&stage->unreliable);
+}
+
+static void connection_work(struct connection *connection, int side, int events) {
+    bool is_server = side == SIDE_SERVER;
     struct flow *from = &connection->flows[is_server ? TO_CLIENT : TO_SERVER];
     struct flow *to = &connection->flows[is_server ? TO_SERVER : TO_CLIENT];
-    (void)loop;
     if (!connection->connected) {
         connection_finish_connect(connection);
     } else {
@@ -130,6 +133,29 @@ static void on_event(struct ev_loop *loop, ev_io *io, int events) {
         if ((events & EV_READ) && !connection->doom && flow_wants_to_read(from)) flow_read(from);
     }
     connection_review(connection);
+}
+
+static void on_event(struct ev_loop *loop, ev_io *io, int events) {
+    struct connection *connection = io->data;
+    int side = io == &connection->io[SIDE_SERVER] ? SIDE_SERVER : SIDE_CLIENT;
+    if (is_stepped(connection->link)) {
+        connection->events_wait[side] = events;
+        ev_io_stop(loop, io);
+    } else {
+        connection_work(connection, side, events);
+    }
+}
+
+/* The server's side first: what it closed has no use for more. False: nothing had come. */
+static bool connection_step(struct connection *connection) {
+    for (int side = SIDES - 1; side >= 0; side--) {
+        int events = connection->events_wait[side];
+        connection->events_wait[side] = 0;
+        if (!events) continue;
+        connection_work(connection, side, events); /* the connection may be gone */
+        return true;
+    }
+    return false;
 }
 
 static void connection_open(struct link *link, int fd) {
@@ -157,9 +183,9 @@ static void connection_open(struct link *link, int fd) {
 
 /* --- links --- */
 
-static void on_accept(struct ev_loop *loop, ev_io *io, int events) {
-    struct link *link = io->data;
-    (void)events;
+static void link_accept(struct link *link) {
+    struct ev_loop *loop = link->proxy->loop;
+    ev_io *io = &link->io;
     for (int each = 0; each < ACCEPT_AT_ONCE; each++) {
         int fd = accept4(io->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
@@ -176,6 +202,31 @@ static void on_accept(struct ev_loop *loop, ev_io *io, int events) {
     }
 }
 
+static void on_accept(struct ev_loop *loop, ev_io *io, int events) {
+    struct link *link = io->data;
+    (void)events;
+    link->accept_waits = is_stepped(link);
+    if (link->accept_waits) ev_io_stop(loop, io);
+    else link_accept(link);
+}
+
+size_t link_step_all(struct proxy *proxy) {
+    size_t count = 0;
+    for (struct link *link = proxy->links; link; link = link->next) {
+        if (link->accept_waits) {
+            link->accept_waits = false;
+            ev_io_start(proxy->loop, &link->io);
+            link_accept(link);
+            count++;
+        }
+        for (struct connection *next, *each = link->connections; each; each = next) {
+            next = each->next;
+            count += connection_step(each);
+        }
+    }
+    return count;
+}
+
 static void on_retry(struct ev_loop *loop, ev_timer *timer, int events) {
     struct proxy *proxy = timer->data;
     (void)events;
@@ -190,11 +241,11 @@ static void on_retry(struct ev_loop *loop, ev_timer *timer, int events) {
 }
 
 struct link *link_add(struct proxy *proxy, const char *name, const struct address *listen, const struct address *target,
-                      bool plain, struct address_error *error) {
+                      bool plain, bool stepped, struct address_error *error) {
     struct link **place = &proxy->links, *link = calloc(1, sizeof *link);
     if (!link) abort();
     while (*place) place = &(*place)->next;
-    *link = (struct link){.proxy = proxy, .listen = *listen, .target = *target, .plain = plain};
+    *link = (struct link){.proxy = proxy, .listen = *listen, .target = *target, .plain = plain, .stepped = stepped};
     int fd = address_listen(&link->listen, error);
     if (fd < 0) {
         free(link);

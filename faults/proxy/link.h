@@ -18,8 +18,10 @@ struct link {
     uint32_t opaque_text; /* of the sentence that a connection has become opaque; 0: none has yet */
     struct address listen, target;
     ev_io io;
-    bool plain;  /* carries something that is not RESP */
-    bool paused; /* accepts nobody until the machine has descriptors again */
+    bool plain;        /* carries something that is not RESP */
+    bool stepped;      /* see link_step_all */
+    bool accept_waits; /* stepped: somebody has come and was not looked at yet */
+    bool paused;       /* accepts nobody until the machine has descriptors again */
     struct connection *connections;
     size_t connection_count;
     struct rule_list rules[DIRECTIONS]; /* that concern it, in the order added */
@@ -29,7 +31,11 @@ struct link {
 
 /* Listens and adds it to the proxy's links; NULL with a sentence in *error. */
 struct link *link_add(struct proxy *proxy, const char *name, const struct address *listen, const struct address *target,
-                      bool plain, struct address_error *error);
+                      bool plain, bool stepped, struct address_error *error);
+/* On a stepped link, in virtual time and once replies may stay away, nothing happens when something comes, only when it
+ * is asked for: link by link, connection by connection, in an order that does not depend on when the machine noticed.
+ * How many of them there were; call it until there are none. */
+size_t link_step_all(struct proxy *proxy);
 /* Its connections are closed too. */
 void link_remove(struct link *link);
 /* Closes its connections, returns how many. */

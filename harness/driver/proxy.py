@@ -10,10 +10,10 @@ import redis
 
 from harness.driver import paths
 from harness.driver.errors import Inconclusive, UsageError
+from harness.driver.links import LINKS
 from harness.driver.process import Nursery
 
 START_LIMIT_S = 10.0
-LINKS = "links"  # the directory of the sockets on which it listens
 
 
 class Proxy:
@@ -45,11 +45,12 @@ class Proxy:
         except redis.exceptions.ResponseError as error:
             raise UsageError(f"the proxy: {error}") from None
 
-    def link(self, name: str, target: Path | str, *, listen: str | None = None, plain: bool = False) -> str:
-        """Makes a link and returns the address on which it listens: a socket of its own unless `listen` says where."""
+    def link(self, name: str, target: Path | str, *, listen: str | None = None, option: str = "") -> str:
+        """Makes a link and returns the address on which it listens: a socket of its own unless `listen` says where.
+        `option`: PLAIN for what is not RESP, STEPPED for whoever takes turns in virtual time."""
         self._names.append(name)
         at = listen or str(self._directory / str(len(self._names)))
-        reply = self.ask("LINK", "ADD", name, at, str(target), *(["PLAIN"] if plain else []))
+        reply = self.ask("LINK", "ADD", name, at, str(target), *([option] if option else []))
         return reply.decode() if isinstance(reply, bytes) else str(reply)
 
     def lead(self, pattern: str, target: Path | str) -> int:
