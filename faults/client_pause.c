@@ -8,6 +8,7 @@
 
 #include "faults/ask.h"
 #include "faults/own_link.h"
+#include "faults/replicas.h"
 
 extern const struct fault FAULT_CLIENT_PAUSE;
 
@@ -22,6 +23,7 @@ static const struct fault_word OPTIONS[] = {
 
 struct state {
     bool all, paused;
+    int replicas;          /* whose acknowledgements wait too, in mode write */
     redisContext *monitor; /* of a pause of all */
 };
 
@@ -48,6 +50,8 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
         return fault_fail(report, "mode=%.40s: there are write and all", mode);
     target->means->unreliable(target->means->conductor);
     if (state->all) return pause_all(target, report);
+    state->replicas = replicas_connected(target->socket, report);
+    if (state->replicas > 0) replicas_leave(target);
     state->paused = ask_good(target->socket, &answer, report, "CLIENT PAUSE %lld WRITE", PAUSE_MS);
     return state->paused;
 }
@@ -87,7 +91,7 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
     if (!ask_good(target->socket, &answer, report, "DEL %s", MARK)) return false;
     if (all) target->means->server_silent(target->means->conductor, target->server, false);
     state->paused = false;
-    return true;
+    return state->replicas == 0 || replicas_return(target, state->replicas, report);
 }
 
 const struct fault FAULT_CLIENT_PAUSE = {
@@ -97,8 +101,8 @@ const struct fault FAULT_CLIENT_PAUSE = {
     .explanation =
         "What an operator does for a manual failover, and forgets to end: commands are accepted and wait until the pause\n"
         "is healed. The server's time goes on, so leases run out, and a renewal that waits comes too late. In mode write\n"
-        "reads are answered. A client that gives up and closes its connection takes its command with it, as long as its\n"
-        "connection ends at the server too. Replication goes on. Not modelled: a pause that ends by its own time.",
+        "reads are answered, but WAIT is not. A client that gives up and closes its connection takes its command with it.\n"
+        "Replication goes on. Not modelled: a pause that ends by its own time.",
     .source = "Redis, CLIENT PAUSE (mode WRITE since 6.2); redisson#1966: CLIENT PAUSE 5000, renewed for ever after",
     .target = "server",
     .options = OPTIONS,

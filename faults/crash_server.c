@@ -4,11 +4,11 @@
  * is in its directory. */
 #include <errno.h>
 #include <ftw.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/types.h>
-#include <time.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "faults/append_only.h"
@@ -17,7 +17,7 @@
 
 extern const struct fault FAULT_CRASH_SERVER;
 
-enum { LOST_MOST = 1000000, END_LIMIT_MS = 10000, LOOK_EVERY_US = 100, DIRECTORIES_OPEN = 8 };
+enum { LOST_MOST = 1000000, END_LIMIT_MS = 10000, DIRECTORIES_OPEN = 8 };
 static const char MARK[] = "lockstorm:crash:last", KEPT[] = "lockstorm:crash:kept";
 
 static const struct fault_word OPTIONS[] = {
@@ -72,27 +72,19 @@ static bool writes_to_disk(const struct fault_target *target, struct fault_repor
 
 /* --- its end --- */
 
-/* Dead to the world: gone, or waiting for its parent to ask (state Z). */
-static bool has_ended(int pid) {
-    char path[64], line[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *file = fopen(path, "re");
-    if (!file) return true;
-    const char *got = fgets(line, sizeof line, file);
-    fclose(file);
-    const char *end = got ? strrchr(line, ')') : NULL;
-    return !end || end[1] == '\0' || end[2] == 'Z' || end[2] == 'X';
-}
-
+/* Waits for the last of its threads, not for the first to be a zombie: until then its connections are open. */
 static bool end_process(const struct fault_target *target, struct fault_report *report) {
-    struct timespec pause = {.tv_nsec = LOOK_EVERY_US * 1000L};
-    if (target->pid <= 0 || kill(target->pid, SIGKILL) < 0)
-        return fault_fail(report, "kill(%d): %s", target->pid, target->pid <= 0 ? "no process" : strerror(errno));
-    for (long waited_us = 0; waited_us < END_LIMIT_MS * 1000L; waited_us += LOOK_EVERY_US) {
-        if (has_ended(target->pid)) return true;
-        nanosleep(&pause, NULL);
+    int fd = target->pid > 0 ? (int)syscall(SYS_pidfd_open, target->pid, 0) : -1;
+    if (fd < 0 || kill(target->pid, SIGKILL) < 0) {
+        fault_fail(report, "process %d: %s", target->pid, target->pid > 0 ? strerror(errno) : "there is none");
+        if (fd >= 0) close(fd);
+        return false;
     }
-    return fault_fail(report, "process %d does not end", target->pid);
+    int ended;
+    while ((ended = poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, END_LIMIT_MS)) < 0 && errno == EINTR)
+        continue;
+    close(fd);
+    return ended > 0 || fault_fail(report, "process %d does not end", target->pid);
 }
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {

@@ -96,7 +96,7 @@ const struct fault FAULT_KILL_CONNECTIONS = {
         "is closed, or only those of subscribers. What was asked and not yet answered has no outcome for the client; a\n"
         "subscription ends without a message; a blocking pop ends without an element. New connections are accepted at\n"
         "once, so healing does nothing. Replicas keep theirs: see partition. A message lost in flight: kill-subscriber.",
-    .source = "Redis, CLIENT KILL; redisson#6026, #2180: subscriptions that were not made again",
+    .source = "redisson#6026, #2180 (subscriptions not made again), #2515 (renewals that ended); Redis, CLIENT KILL",
     .target = "server",
     .options = OPTIONS,
     .times = FAULT_VIRTUAL | FAULT_REAL,

@@ -87,7 +87,7 @@ const struct fault FAULT_MAX_CLIENTS = {
         "connected goes on and whoever comes is refused - the connection of a watchdog, of a subscriber, of a client that\n"
         "has just started or lost the one it had. A place that is freed can be taken. Not modelled: a server that is out\n"
         "of descriptors or memory, and a load balancer that lets connections wait.",
-    .source = "Redis, Client handling: maximum concurrent connected clients (maxclients)",
+    .source = "redisson#1288; Redis, Client handling: maximum concurrent connected clients",
     .target = "server",
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = inject,

@@ -88,7 +88,7 @@ const struct fault FAULT_READ_ONLY = {
         "which also throws its own replicas out until it is healed). Reads are answered, and keys run out meanwhile:\n"
         "nobody can acquire, and no holder can renew or release. Not modelled: a replica that gets another master's data.",
     .source =
-        "Redis, Replication (min-replicas-to-write; read-only replicas); redisson#4822 and what follows a failover",
+        "Redis, Replication (min-replicas-to-write; read-only replicas); aspnet-redis-providers#130: locks after a failover",
     .target = "server",
     .options = OPTIONS,
     .times = FAULT_VIRTUAL | FAULT_REAL,

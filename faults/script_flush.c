@@ -21,7 +21,8 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
     struct answer answer;
     if (!ask_good(target->socket, &answer, report, "SCRIPT EXISTS %s", target->state)) return false;
     bool gone = strcmp(answer.text, "0") == 0;
-    snprintf(report->text, sizeof report->text, "the script %.40s is %s", target->state, gone ? "unknown" : "still known");
+    snprintf(report->text, sizeof report->text, "the script %.40s is %s", target->state,
+             gone ? "unknown" : "still known");
     return gone;
 }
 
@@ -38,7 +39,8 @@ const struct fault FAULT_SCRIPT_FLUSH = {
         "An operator's mistake, and what every restart and failover does as well: EVALSHA is answered by NOSCRIPT. A lock\n"
         "whose code sends the script then gets on; one that does not can neither release nor renew what it holds, and\n"
         "the lease runs out. Keys stay. Healing does nothing: clients load what they need.",
-    .source = "Redis, SCRIPT FLUSH and EVALSHA: the script cache is volatile, clients have to expect NOSCRIPT",
+    .source =
+        "redlock-rb#27, #29: a hosted Redis ran SCRIPT FLUSH, no lock could be released; Redis, EVALSHA: the cache is volatile",
     .target = "server",
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = inject,
