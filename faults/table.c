@@ -3,19 +3,41 @@
 
 #include "faults/fault.h"
 
+extern const struct fault FAULT_CLOCK_DRIFT;
+extern const struct fault FAULT_CLOCK_JUMP;
 extern const struct fault FAULT_DELAY_MESSAGE;
 extern const struct fault FAULT_DELAY_WRITE;
 extern const struct fault FAULT_DROP_MESSAGE;
 extern const struct fault FAULT_DUPLICATE_REQUEST;
+extern const struct fault FAULT_KILL_CLIENT;
 extern const struct fault FAULT_KILL_SUBSCRIBER;
 extern const struct fault FAULT_LOSE_REPLY;
 extern const struct fault FAULT_PARTITION;
 extern const struct fault FAULT_PAUSE_CLIENT;
+extern const struct fault FAULT_PAUSE_SERVER;
+extern const struct fault FAULT_SLOW_SERVER;
+extern const struct fault FAULT_STALL_WORKER;
+extern const struct fault FAULT_SUSPEND_HOST;
 
 const struct fault *const FAULT_TABLE[] = {
-    &FAULT_DELAY_MESSAGE,     &FAULT_DELAY_WRITE,     &FAULT_DROP_MESSAGE,
-    &FAULT_DUPLICATE_REQUEST, &FAULT_KILL_SUBSCRIBER, &FAULT_LOSE_REPLY,
-    &FAULT_PARTITION,         &FAULT_PAUSE_CLIENT,    NULL,
+    /* clang-format off */
+    &FAULT_CLOCK_DRIFT,
+    &FAULT_CLOCK_JUMP,
+    &FAULT_DELAY_MESSAGE,
+    &FAULT_DELAY_WRITE,
+    &FAULT_DROP_MESSAGE,
+    &FAULT_DUPLICATE_REQUEST,
+    &FAULT_KILL_CLIENT,
+    &FAULT_KILL_SUBSCRIBER,
+    &FAULT_LOSE_REPLY,
+    &FAULT_PARTITION,
+    &FAULT_PAUSE_CLIENT,
+    &FAULT_PAUSE_SERVER,
+    &FAULT_SLOW_SERVER,
+    &FAULT_STALL_WORKER,
+    &FAULT_SUSPEND_HOST,
+    NULL,
+    /* clang-format on */
 };
 
 const struct fault *fault_find(const char *name) {

@@ -22,6 +22,7 @@ def examine() -> list[dict[str, Any]]:
         _look("private directory", _directory, "set TMPDIR to a directory that you may write to, with a short path"),
         _look("virtual time", _virtual, "without it --time real still works"),
         _look("pause a client", _pause, "signals and /proc of one's own processes are needed"),
+        _look("clock faults in real time", _clocks, "without them, clock faults work in virtual time"),
     ]
 
 
@@ -67,6 +68,15 @@ def _pause() -> str:
         with trial.fault("pause-client", client):
             pass
     return f"stopped, seen in state T and continued, as {'root' if os.geteuid() == 0 else 'an ordinary user'}"
+
+
+def _clocks() -> str:
+    with Trial(TrialSettings("none", time="real", settable_clocks=True, direct=True)) as trial:
+        with trial.fault("clock-jump", trial.server, offset_ms=86_400_000):
+            pass
+        with trial.fault("clock-drift", trial.server, ppm=1_000_000):
+            trial.advance(20)
+    return "a redis-server under libfaketime was set a day ahead and made to run twice as fast, read back from its TIME"
 
 
 def _has_faketime() -> bool:

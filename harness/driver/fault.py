@@ -1,18 +1,23 @@
 """A fault in a trial: injected, proved, healed, and each of that a record of the history."""
 
 import ctypes as c
+from collections.abc import Sequence
 from enum import IntEnum
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from harness.driver.errors import Inconclusive, UsageError
 from harness.driver.library import (
+    ClientRestart,
     FaultMeans,
     FaultOption,
     FaultTarget,
+    HostSuspended,
     Kind,
     Message,
     Outcome,
+    ProcessEnded,
     ServerRestart,
     library,
 )
@@ -21,7 +26,8 @@ from harness.driver.redis_server import RedisServer
 if TYPE_CHECKING:
     from harness.driver.trial import Client, Trial
 
-Target: TypeAlias = "Client | RedisServer | str | None"
+OneTarget: TypeAlias = "Client | RedisServer | str | None"
+Target: TypeAlias = "OneTarget | Sequence[Client]"
 
 
 class Moment(IntEnum):
@@ -33,19 +39,42 @@ class Moment(IntEnum):
 
 
 def means_of(trial: "Trial") -> FaultMeans:
-    """What a fault may ask of this trial: the conductor's functions, and a restart by the driver."""
-    means = FaultMeans(conductor=trial.conductor, server_restart=ServerRestart(trial.restart_numbered))
+    """What a fault may ask of this trial: the conductor's functions, and what only the driver can do."""
+
+    def restart_client(strand: int) -> bool:
+        try:
+            trial.restart(trial.client_on(strand))
+        except Inconclusive as reason:  # no exception can pass through C
+            trial.fault_reason = str(reason)
+            return False
+        return True
+
+    means = FaultMeans(
+        conductor=trial.conductor,
+        virtual_time=trial.settings.time == "virtual",
+        server_restart=ServerRestart(trial.restart_numbered),
+        client_restart=ClientRestart(restart_client),
+        process_ended=ProcessEnded(lambda _, pid: trial.process_ended(pid)),
+        host_suspended=HostSuspended(lambda _, strand, suspended: trial.suspend(strand, suspended)),
+    )
     for field, function in {
         "process_stopped": "conductor_set_stopped",
-        "process_ended": "conductor_forget",
         "strand_stopped": "conductor_set_stalled",
+        "strand_stands": "conductor_stands",
+        "strand_moves": "conductor_moves",
         "server_silent": "conductor_set_silent",
+        "server_busy": "conductor_set_busy",
+        "server_works": "conductor_server_works",
         "server_replicas": "conductor_set_replicas",
         "server_clock": "conductor_set_clock",
         "server_wall_us": "conductor_server_wall_us",
+        "server_clock_error": "conductor_clock_error",
         "host_clock": "conductor_set_host_clock",
-        "host_suspended": "conductor_set_suspended",
+        "host_clock_error": "conductor_host_clock_error",
+        "host_wall_ns": "conductor_host_wall_ns",
+        "host_mono_ns": "conductor_host_mono_ns",
         "mono_ns": "conductor_mono_ns",
+        "wall_ns": "conductor_wall_ns",
         "unreliable": "conductor_set_unreliable",
     }.items():
         setattr(means, field, c.cast(getattr(library(), function), c.c_void_p))
@@ -55,9 +84,9 @@ def means_of(trial: "Trial") -> FaultMeans:
 class Fault:
     """One fault on one target. `heal` may be called twice; a proof that fails raises Inconclusive.
 
-    `target`: a client, a server, a pattern of links ("client-2>redis-*"), or None where the fault needs none. `other`:
-    a server that takes part, as the replica of a failover. Options are the fault's own; `lockstorm faults NAME` lists
-    them.
+    `target`: a client, a server, a pattern of links ("client-2>redis-*"), several clients, or None where the fault
+    needs none (of a fault on clients that means all). `other`: a server that takes part, as the replica of a failover.
+    Options are the fault's own; `lockstorm faults NAME` lists them.
     """
 
     def __init__(
@@ -74,21 +103,28 @@ class Fault:
         self.trial, self.name = trial, name
         self.injected = self.healed = False
         self.report = ""  # what the last action saw
+        self.proof = ""  # what the last good proof saw
         self._fault = found.contents
         self._message = Message()
         self._other = self._place(other) if other else None  # kept: C points to it
         self._options = (FaultOption * max(1, len(options)))(
             *(FaultOption(word.replace("_", "-").encode(), as_bytes(value)) for word, value in options.items())
         )
-        self.target = self._place(target)
+        if target is None and self._fault.target == b"clients":
+            target = [client for client in trial.every_client if not client.ended]
+        several = [target] if isinstance(target, str) or not isinstance(target, Sequence) else target
+        self._targets = [self._place(each) for each in several or [None]]
+        for before, after in pairwise(self._targets):
+            before.next = c.pointer(after)
+        self.target = self._targets[0]
         self.target.options, self.target.option_count = self._options, len(options)
         if self._other:
             self.target.other = c.pointer(self._other)
-        self.where = self.target.name.decode() if self.target.name else name
+        self.where = ", ".join(place.name.decode() for place in self._targets if place.name) or name
         if not library().fault_check_options(found, self.target, self._message):
             raise UsageError(str(self._message))
 
-    def _place(self, target: Target) -> FaultTarget:
+    def _place(self, target: OneTarget) -> FaultTarget:
         trial = self.trial
         place = FaultTarget(server=-1, strand=-1, means=c.pointer(trial.means))
         if trial.proxy:
@@ -103,8 +139,9 @@ class Fault:
             place.socket, place.directory = bytes(target.socket), bytes(target.directory)
             place.links = f"*>{target.name}".encode()
         elif target:
-            place.name, place.pid, place.strand = target.name.encode(), target.pid, target.strand
-            place.links = f"{target.name}>*".encode()
+            place.name, place.strand = target.name.encode(), target.strand
+            place.pid = 0 if target.ended else target.pid
+            place.links, place.socket = f"{target.host}>*".encode(), bytes(trial.server.socket)
         return place
 
     def inject(self) -> None:
@@ -135,11 +172,12 @@ class Fault:
     def _prove(self) -> None:
         if not self._act(Kind.FAULT_PROVE, self._fault.prove):
             raise Inconclusive(f"the fault {self.name} did not take effect on {self.where}: {self.report}")
+        self.proof = self.report
 
     def _act(self, kind: Kind, action: "c._FuncPointer") -> bool:
-        self._message.text = b""
+        self._message.text, self.trial.fault_reason = b"", ""
         done = bool(action(self.target, self._message))
-        self.report = str(self._message)
+        self.report = ": ".join(filter(None, (str(self._message), self.trial.fault_reason)))
         outcome = Outcome.OK if done else Outcome.UNKNOWN
         trial = self.trial
         trial.record(kind, outcome=outcome, name=trial.text(self.name), value=trial.text(self.where))

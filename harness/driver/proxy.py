@@ -46,8 +46,8 @@ class Proxy:
             raise UsageError(f"the proxy: {error}") from None
 
     def link(self, name: str, target: Path | str, *, listen: str | None = None, option: str = "") -> str:
-        """Makes a link and returns the address on which it listens: a socket of its own unless `listen` says where. `option`:
-        PLAIN for what is not RESP, STEPPED for whoever takes turns in virtual time."""
+        """Makes a link and returns the address on which it listens: a socket of its own unless `listen` says where.
+        `option`: PLAIN for what is not RESP, STEPPED for whoever takes turns in virtual time."""
         self._names.append(name)
         at = listen or str(self._directory / str(len(self._names)))
         reply = self.ask("LINK", "ADD", name, at, str(target), *([option] if option else []))

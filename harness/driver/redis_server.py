@@ -38,15 +38,17 @@ REPLICATION = ["--repl-diskless-sync-delay", "0", "--repl-timeout", "1000000000"
 class RedisServer:
     """Started by the constructor; `ready` waits until it answers."""
 
-    def __init__(self, nursery: Nursery, name: str, *, clock: Path | None, options: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, nursery: Nursery, name: str, *, clock: Path | None, frozen: bool = True, options: tuple[str, ...] = ()
+    ) -> None:
         self.name = name
         self.socket = nursery.directory / f"{name}.sock"
-        self.clock = clock
+        self.clock = clock  # a file, for libfaketime; None: the machine's clock
+        self.frozen = frozen and clock is not None  # it moves only when the trial moves it
         self.number = -1  # among the conductor's servers
         self.port = 0
         self.replicas: list[RedisServer] = []
         self.gone = False  # on purpose
-        self.silent = False  # cannot answer now, on purpose
         self._nursery = nursery
         self.directory = nursery.directory / name
         self.directory.mkdir(mode=0o700)
@@ -56,7 +58,7 @@ class RedisServer:
         self.link = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=10, driver_info=None)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        environment = _virtual_clock(self.clock) if self.clock else []
+        environment = _settable_clock(self.clock) if self.clock else []
         return self._nursery.start(self.name, self._command, environment=environment)
 
     def restart(self) -> None:
@@ -83,6 +85,7 @@ class RedisServer:
             # Its shared memory stays mapped; without a name nothing is left when it is killed.
             for leftover in (f"faketime_shm_{self.process.pid}", f"sem.faketime_sem_{self.process.pid}"):
                 (Path("/dev/shm") / leftover).unlink(missing_ok=True)
+        if self.frozen:
             # Expiry happens on access only: no background cycle that depends on the machine's speed.
             self.link.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", "0")  # type: ignore[no-untyped-call]
 
@@ -139,7 +142,7 @@ class RedisServer:
         self.link.close()
 
 
-def _virtual_clock(clock: Path) -> list[str]:
+def _settable_clock(clock: Path) -> list[str]:
     """libfaketime first and the C library right after it: then malloc is libc's, and jemalloc does not ask for the
     time while libfaketime starts."""
     return [
