@@ -36,6 +36,7 @@ struct conductor {
     struct random random;
     int yield_fd;
     int signal_fd; /* -1: none */
+    int64_t patience_ns;
     int strands;
     int turn_fd[STAGE_STRANDS];
     int pid_fd[STAGE_STRANDS]; /* -1: not watched, or seen to end */
@@ -89,6 +90,7 @@ struct conductor *conductor_open(const char *path, struct history_error *error) 
     conductor->stage = stage;
     conductor->random = random_split(stage->seed, 0);
     conductor->signal_fd = -1;
+    conductor->patience_ns = INT64_MAX;
     conductor->yield_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (conductor->yield_fd >= 0) return conductor;
     snprintf(error->text, sizeof error->text, "eventfd: %s", strerror(errno));
@@ -114,6 +116,10 @@ void conductor_close(struct conductor *conductor) {
 
 void conductor_set_signal_fd(struct conductor *conductor, int fd) {
     conductor->signal_fd = fd;
+}
+
+void conductor_set_patience(struct conductor *conductor, int64_t patience_ns) {
+    conductor->patience_ns = patience_ns;
 }
 
 int conductor_yield_fd(const struct conductor *conductor) {
@@ -560,7 +566,7 @@ static enum conductor_result probe_waiting(struct conductor *conductor, int real
 }
 
 /* Moves the clock to the next deadline, at most to until_ns, and makes ready whom it reaches. */
-static enum conductor_result advance(struct conductor *conductor, int64_t until_ns) {
+static enum conductor_result advance(struct conductor *conductor, int64_t until_ns, int64_t late_ns) {
     int64_t next_ns = INT64_MAX, now_ns = conductor_mono_ns(conductor);
     for (int strand = 0; strand < conductor->strands; strand++) {
         enum strand_state state = state_of(conductor, strand);
@@ -571,6 +577,7 @@ static enum conductor_result advance(struct conductor *conductor, int64_t until_
     if (proxy_ns < next_ns) next_ns = proxy_ns;
     if (next_ns > until_ns) next_ns = until_ns;
     if (next_ns == INT64_MAX) return CONDUCTOR_QUIET;
+    if (next_ns > late_ns) return CONDUCTOR_LATE;
     if (next_ns > now_ns && !clock_set(conductor, next_ns)) return CONDUCTOR_FAILED;
     return CONDUCTOR_DONE;
 }
@@ -591,6 +598,9 @@ static int wake_due(struct conductor *conductor) {
 
 static enum conductor_result run_virtual(struct conductor *conductor, const int *awaited, int count, int64_t until_ns,
                                          int real_limit_ms) {
+    int64_t now_ns = conductor_mono_ns(conductor), patience_ns = conductor->patience_ns;
+    bool bounded = until_ns != INT64_MAX || patience_ns > INT64_MAX - now_ns;
+    int64_t late_ns = bounded ? INT64_MAX : now_ns + patience_ns;
     conductor->settled = false; /* whoever called may have let something go */
     for (;;) {
         enum conductor_result result = await_yield(conductor, real_limit_ms);
@@ -607,7 +617,7 @@ static enum conductor_result run_virtual(struct conductor *conductor, const int 
         if (result != CONDUCTOR_DONE) return result;
         if (list_ready(conductor, ready) > 0 || wake_due(conductor)) continue;
         if (conductor_mono_ns(conductor) >= until_ns) return CONDUCTOR_TIME;
-        result = advance(conductor, until_ns);
+        result = advance(conductor, until_ns, late_ns);
         if (result != CONDUCTOR_DONE) return result;
     }
 }

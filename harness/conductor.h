@@ -27,6 +27,7 @@ enum conductor_result {
     CONDUCTOR_INTERRUPTED = 4, /* a signal came in */
     CONDUCTOR_DIED = 5,        /* a client's process ended: conductor_dead says whose */
     CONDUCTOR_FAILED = 6,      /* a server's clock could not be written */
+    CONDUCTOR_LATE = 7,        /* the awaited strands did not come back within the trial's patience */
 };
 
 /* On the stage at `path`. NULL with *error. The caller frees with conductor_close. */
@@ -36,6 +37,10 @@ void conductor_close(struct conductor *conductor);
 /* A descriptor that becomes readable when the caller's process has been signalled: a signal that arrives between two
  * waits would go unseen otherwise. It stays the caller's; a run drains it and returns INTERRUPTED. */
 void conductor_set_signal_fd(struct conductor *conductor, int fd);
+
+/* In virtual time: how long a run without a bound may last. Nothing else would end it when a watchdog renews for ever
+ * what somebody else waits for. Without a call: for ever. */
+void conductor_set_patience(struct conductor *conductor, int64_t patience_ns);
 
 /* The eventfd that strands ring; children inherit it. Owned by the conductor. */
 int conductor_yield_fd(const struct conductor *conductor);

@@ -101,6 +101,7 @@ class RunResult(IntEnum):
     INTERRUPTED = 4
     DIED = 5
     FAILED = 6
+    LATE = 7
 
 
 class Record(c.Structure):
@@ -281,6 +282,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "stage_create": (_B, [_S, _I, _U64, _MESSAGE]),
     "conductor_open": (_P, [_S, _MESSAGE]),
     "conductor_close": (None, [_P]),
+    "conductor_set_patience": (None, [_P, _I64]),
     "conductor_set_signal_fd": (None, [_P, _I]),
     "conductor_yield_fd": (_I, [_P]),
     "conductor_add_strand": (_I, [_P]),

@@ -63,7 +63,7 @@ PERSISTENCE: dict[Persistence, tuple[str, ...]] = {
 
 RESOURCE = b"account"  # the name of what the lock protects
 VIRTUAL_LEASE_MS = 30_000
-VIRTUAL_LIMIT_LEASES, VIRTUAL_LIMIT_MS = 100, 3_600_000  # virtual time: how long anybody is waited for
+PATIENCE_LEASES, PATIENCE_MS = 100, 3_600_000  # virtual time: how long anybody is waited for
 TURN_LIMIT_MS = 30_000  # virtual time: how long one strand may keep the turn before the trial is given up
 RUN_LIMIT_MS = 180_000  # real time: how long a run may last, beyond a workload's own duration; 100 polls take 150 s
 REAL_CONTROL_MS = 100  # a fault inside a lease of 10 s: not even a busy machine turns it into one past it
@@ -293,6 +293,8 @@ class Trial:
         self.conductor = self._must(lib.conductor_open(bytes(stage), message), message)
         self._exit.callback(lib.conductor_close, self.conductor)
         self._stage = stage
+        self._patience_ms = PATIENCE_MS + PATIENCE_LEASES * self.lease_ms + (self.settings.duration_ms or 0)
+        library().conductor_set_patience(self.conductor, self._patience_ms * 1_000_000)
         self._watch_signals()
         self._begin_history()
         self.means = means_of(self)
@@ -665,23 +667,15 @@ class Trial:
         return True
 
     def run(self, awaited: list[Client], until_ns: int = FOREVER) -> None:
-        """Runs the trial until all of these clients are parked or the clock reaches until_ns. In virtual time a wait
-        without a bound has one all the same: a watchdog can renew for ever what another client waits for."""
+        """Runs the trial until all of these clients are parked or the clock reaches until_ns."""
         lib = library()
-        limit_ns = until_ns
-        if until_ns == FOREVER and self.settings.time == "virtual":
-            bound_ms = VIRTUAL_LIMIT_MS + VIRTUAL_LIMIT_LEASES * self.lease_ms + (self.settings.duration_ms or 0)
-            limit_ns = min(FOREVER, self.mono_ns + bound_ms * 1_000_000)
         strands = (ctypes.c_int * max(1, len(awaited)))(*(client.strand for client in awaited))
         while True:
-            outcome = RunResult(lib.conductor_run(self.conductor, strands, len(awaited), limit_ns, self._limit_ms))
-            if outcome is RunResult.DONE or (outcome is RunResult.TIME and limit_ns == until_ns):
+            outcome = RunResult(lib.conductor_run(self.conductor, strands, len(awaited), until_ns, self._limit_ms))
+            if outcome in (RunResult.DONE, RunResult.TIME):
                 if self.cluster:
                     self._look_for_crossing()
                 return
-            if outcome is RunResult.TIME:
-                names = ", ".join(client.name for client in awaited)
-                raise Inconclusive(f"{names} did not come back within {bound_ms / 1000:g} s of the trial's time")
             if outcome is RunResult.INTERRUPTED:
                 continue  # Python has run its own handler by now; without an exception there is nothing to do
             raise Inconclusive(self._why(outcome, awaited))
@@ -712,6 +706,8 @@ class Trial:
                     status = client.process.wait()
                     return f"{client.name} ended (status {status}): {self._nursery.log_tail(client.name)}"
             return f"a client ended (process {dead})"
+        if outcome is RunResult.LATE:
+            return f"{names} did not come back within {self._patience_ms / 1000:g} s of the trial's time"
         if outcome is RunResult.QUIET:
             return f"nobody can go on: the trial waits for {names}, who waits for the trial"
         if outcome is RunResult.STUCK:
