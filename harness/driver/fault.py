@@ -66,6 +66,7 @@ def means_of(trial: "Trial") -> FaultMeans:
         "process_ended": "conductor_forget",
         "strand_stopped": "conductor_set_stalled",
         "server_silent": "conductor_set_silent",
+        "server_answers": "conductor_answers",
         "server_replicas": "conductor_set_replicas",
         "server_clock": "conductor_set_clock",
         "server_wall_us": "conductor_server_wall_us",

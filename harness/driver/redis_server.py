@@ -17,6 +17,7 @@ from harness.driver.process import Nursery
 START_LIMIT_S = 20.0
 PORT_TRIES = 20
 PROBE = "lockstorm:probe"
+OWN_NAME = "lockstorm"  # of connections that are no client's, in the server's list
 OPTIONS = [
     "--port",
     "0",
@@ -85,7 +86,6 @@ class RedisServer:
         self.probe = PROBE  # a key of nobody else's
         self.replicas: list[RedisServer] = []
         self.gone = False  # on purpose
-        self.silent = False  # cannot answer now, on purpose
         self._nursery = nursery
         self.directory = nursery.directory / name
         self.directory.mkdir(mode=0o700)
@@ -95,7 +95,9 @@ class RedisServer:
         self._known = False  # it has answered: others may know its port
         self._listening: list[str] = self._ports() if network else []
         self.process = self._start()
-        self.link = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=10, driver_info=None)
+        self.link = redis.Redis(
+            unix_socket_path=str(self.socket), socket_timeout=10, driver_info=None, client_name=OWN_NAME
+        )
 
     def _start(self) -> subprocess.Popen[bytes]:
         environment = _virtual_clock(self.clock) if self.clock else []

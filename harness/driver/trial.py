@@ -51,11 +51,19 @@ from harness.driver.topology import CLUSTER_MASTERS, Sentinel, Topology, cluster
 
 Time = Literal["virtual", "real"]
 Store = Literal["open", "fence-writes", "fence-reads-and-writes"]
+Persistence = Literal["none", "aof"]
 TIMES: tuple[Time, ...] = ("virtual", "real")
 STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes")
 
+# What a redis-server is told; "aof": nothing is acknowledged before it is in the append-only file, and on the disk.
+PERSISTENCE: dict[Persistence, tuple[str, ...]] = {
+    "none": (),
+    "aof": ("--appendonly", "yes", "--appendfsync", "always"),
+}
+
 RESOURCE = b"account"  # the name of what the lock protects
 VIRTUAL_LEASE_MS = 30_000
+VIRTUAL_LIMIT_LEASES, VIRTUAL_LIMIT_MS = 100, 3_600_000  # virtual time: how long anybody is waited for
 TURN_LIMIT_MS = 30_000  # virtual time: how long one strand may keep the turn before the trial is given up
 RUN_LIMIT_MS = 180_000  # real time: how long a run may last, beyond a workload's own duration; 100 polls take 150 s
 REAL_CONTROL_MS = 100  # a fault inside a lease of 10 s: not even a busy machine turns it into one past it
@@ -82,7 +90,8 @@ class TrialSettings:
     fixed_lease: bool = False  # no watchdog renews it
     direct: bool = False  # links lead straight to the servers: nothing can be done to what passes
     settable_clocks: bool = False  # in real time: servers run under libfaketime, or clock faults cannot bite
-    server_options: tuple[str, ...] = ()  # of every redis-server: ("--appendonly", "yes")
+    persistence: Persistence = "none"  # of every redis-server
+    server_options: tuple[str, ...] = ()  # of every redis-server: ("--maxmemory", "100mb")
     resource: bytes = RESOURCE
     clients: int | None = None
     duration_ms: int | None = None
@@ -350,7 +359,7 @@ class Trial:
         number = library().conductor_add_server(self.conductor, shown, bytes(socket), message)
         self._must(number >= 0, message)
         network = Network(topology == "cluster", self._peer_port) if topology != "single" else None
-        options = self.settings.server_options
+        options = (*PERSISTENCE[self.settings.persistence], *self.settings.server_options)
         server = RedisServer(self._nursery, name, clock=clock, options=options, network=network)
         server.number = number
         self._exit.callback(server.close)
@@ -587,7 +596,7 @@ class Trial:
     def prove_clock(self) -> bool:
         """Reads TIME back from every node; a clock that is not where the trial has it ends the trial."""
         for server in (*self.servers, *self.replicas):
-            if server.gone or server.silent:
+            if library().conductor_is_silent(self.conductor, server.number):
                 continue
             shown, meant = server.time_us(), library().conductor_server_wall_us(self.conductor, server.number)
             if shown != meant:
@@ -595,15 +604,23 @@ class Trial:
         return True
 
     def run(self, awaited: list[Client], until_ns: int = FOREVER) -> None:
-        """Runs the trial until all of these clients are parked or the clock reaches until_ns."""
+        """Runs the trial until all of these clients are parked or the clock reaches until_ns. In virtual time a wait
+        without a bound has one all the same: a watchdog can renew for ever what another client waits for."""
         lib = library()
+        limit_ns = until_ns
+        if until_ns == FOREVER and self.settings.time == "virtual":
+            bound_ms = VIRTUAL_LIMIT_MS + VIRTUAL_LIMIT_LEASES * self.lease_ms + (self.settings.duration_ms or 0)
+            limit_ns = min(FOREVER, self.mono_ns + bound_ms * 1_000_000)
         strands = (ctypes.c_int * max(1, len(awaited)))(*(client.strand for client in awaited))
         while True:
-            outcome = RunResult(lib.conductor_run(self.conductor, strands, len(awaited), until_ns, self._limit_ms))
-            if outcome in (RunResult.DONE, RunResult.TIME):
+            outcome = RunResult(lib.conductor_run(self.conductor, strands, len(awaited), limit_ns, self._limit_ms))
+            if outcome is RunResult.DONE or (outcome is RunResult.TIME and limit_ns == until_ns):
                 if self.cluster:
                     self._look_for_crossing()
                 return
+            if outcome is RunResult.TIME:
+                names = ", ".join(client.name for client in awaited)
+                raise Inconclusive(f"{names} did not come back within {bound_ms / 1000:g} s of the trial's time")
             if outcome is RunResult.INTERRUPTED:
                 continue  # Python has run its own handler by now; without an exception there is nothing to do
             raise Inconclusive(self._why(outcome, awaited))
