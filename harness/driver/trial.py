@@ -318,6 +318,8 @@ class Trial:
         self._driver = self.text("driver")
         said = self.settings
         words = {"scenario": said.scenario, "lock": said.lock, "store": said.store, "time": said.time}
+        if said.topology != "single":
+            words["topology"] = said.topology
         for key, word in words.items():
             self.record(Kind.PARAMETER, name=self.text(key), value=self.text(word), flags=FLAG_TEXT)
         numbers = {"seed": said.seed, "control": int(said.control), "lease_ms": said.lease_ms, "counter": said.counter}
