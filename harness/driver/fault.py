@@ -67,6 +67,7 @@ def means_of(trial: "Trial") -> FaultMeans:
         "strand_stopped": "conductor_set_stalled",
         "server_silent": "conductor_set_silent",
         "server_answers": "conductor_answers",
+        "settle": "conductor_settle",
         "server_replicas": "conductor_set_replicas",
         "server_clock": "conductor_set_clock",
         "server_wall_us": "conductor_server_wall_us",

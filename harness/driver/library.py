@@ -182,6 +182,7 @@ class FaultMeans(c.Structure):
         ("strand_stopped", c.c_void_p),
         ("server_silent", c.c_void_p),
         ("server_answers", c.c_void_p),
+        ("settle", c.c_void_p),
         ("server_replicas", c.c_void_p),
         ("server_clock", c.c_void_p),
         ("server_wall_us", c.c_void_p),
