@@ -81,6 +81,7 @@ def means_of(trial: "Trial") -> FaultMeans:
         "server_answers": "conductor_answers",
         "server_busy": "conductor_set_busy",
         "server_works": "conductor_server_works",
+        "settle": "conductor_settle",
         "server_replicas": "conductor_set_replicas",
         "server_clock": "conductor_set_clock",
         "server_wall_us": "conductor_server_wall_us",

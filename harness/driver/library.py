@@ -192,6 +192,7 @@ class FaultMeans(c.Structure):
         ("server_answers", c.c_void_p),
         ("server_busy", c.c_void_p),
         ("server_works", c.c_void_p),
+        ("settle", c.c_void_p),
         ("server_replicas", c.c_void_p),
         ("server_clock", c.c_void_p),
         ("server_wall_us", c.c_void_p),
