@@ -11,6 +11,7 @@ SINGLE = ("lock", "one node", "no replicas")
     source="redis.io, Distributed Locks with Redis, Why failover-based implementations are not enough",
     control="the grant is replicated before the master fails",
     needs=SINGLE,
+    times=("virtual",),
     settings={"replicas": 1},
 )
 def test_failover_unreplicated(trial: Trial) -> None:
@@ -23,7 +24,8 @@ def test_failover_unreplicated(trial: Trial) -> None:
     source="matrix of the project, row 11: expiry is replicated as an absolute time",
     control="the clock of the replica is right",
     needs=SINGLE,
-    settings={"replicas": 1, "settable_clocks": True},
+    times=("virtual",),
+    settings={"replicas": 1},
 )
 def test_failover_clock_ahead(trial: Trial) -> None:
     fail_over(trial, replicated="yes", clock_ms=0 if trial.control else trial.lease_ms + 1000)
@@ -51,6 +53,7 @@ def wants(trial: Trial, two: Client) -> None:
     source="Kleppmann 2016; matrix of the project, row 9",
     control="the server keeps an append-only file that it syncs before it answers",
     needs=SINGLE,
+    times=("virtual",),
     settings={"persistence": "aof"},
 )
 def test_restart_data_lost(trial: Trial) -> None:
@@ -68,6 +71,7 @@ def test_restart_data_lost(trial: Trial) -> None:
     source="an operator's mistake; matrix of the project, row 18: keys that go before their time",
     control="nobody flushes",
     needs=SINGLE,
+    times=("virtual",),
 )
 def test_flush(trial: Trial) -> None:
     one, two = trial.clients(2)
@@ -85,6 +89,7 @@ def test_flush(trial: Trial) -> None:
     source="redisson#3636, consul#18271; matrix of the project, row 12",
     control="the cut is healed well within the lease",
     needs=("lock",),
+    times=("virtual",),
 )
 def test_partition_holder(trial: Trial) -> None:
     one, two = trial.clients(2)

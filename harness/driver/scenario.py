@@ -25,6 +25,7 @@ NEEDS: dict[str, tuple[Callable[[Mapping[str, Any]], bool], str]] = {
     "watchdog": (lambda lock: bool(lock["renews"]), "has no watchdog"),
     "no watchdog": (lambda lock: not lock["renews"], "has a watchdog"),
     "one node": (lambda lock: lock["nodes"] == 1, "lives on several nodes"),
+    "no replicas": (lambda lock: not lock["replicas"], "has a replica of its own"),
     "majority": (lambda lock: lock["nodes"] >= MAJORITY_NODES, "does not live on five nodes"),
     "push": (lambda lock: lock["waits"] == "push", "wakes its waiters without a message"),
     "blocking pop": (lambda lock: lock["waits"] == "blocking-pop", "wakes its waiters without a list"),

@@ -219,6 +219,17 @@ class Client:
             raise Inconclusive(f"{self.name} never came to the checkpoint {checkpoint}")
         self.trial.record(Kind.CHECKPOINT, name=self.trial.text(checkpoint), value=self.identity)
 
+    def run_for(self, limit_ms: float, checkpoint: str) -> bool:
+        """Runs the trial until this client has done its step or stands at the checkpoint (then true), or for so long."""
+        lib, trial = library(), self.trial
+        lib.conductor_arm(trial.conductor, self.strand, checkpoint.encode(), 1)
+        trial.run([self], trial.mono_ns + int(limit_ms * 1_000_000))
+        lib.conductor_arm(trial.conductor, self.strand, b"", 0)
+        held = bool(lib.conductor_state(trial.conductor, self.strand) == StrandState.HELD)
+        if held:
+            trial.record(Kind.CHECKPOINT, name=trial.text(checkpoint), value=self.identity)
+        return held
+
     def go_on(self) -> None:
         """Lets a client that is held at a checkpoint go on."""
         if library().conductor_state(self.trial.conductor, self.strand) == StrandState.HELD:
