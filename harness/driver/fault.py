@@ -72,7 +72,8 @@ class Fault:
         if not found:
             raise UsageError(f"there is no fault called {name}")
         self.trial, self.name = trial, name
-        self.injected = self.healed = False
+        self.injected = self.proved = self.healed = False
+        self.undone = True  # nothing of it is left
         self.report = ""  # what the last action saw
         self._fault = found.contents
         self._message = Message()
@@ -107,9 +108,37 @@ class Fault:
             place.links = f"{target.name}>*".encode()
         return place
 
+    def attempt(self) -> bool:
+        """Injects it where one fault among many may come to nothing; False: it did, and was taken back."""
+        try:
+            self.inject()
+        except Inconclusive:
+            self.heal(prove=False)
+            self._take_back()
+            return False
+        return True
+
+    def conclude(self) -> bool:
+        """Heals what was attempted. Whether it was proved; if not, it was taken back."""
+        try:
+            self.heal()
+        except Inconclusive:
+            if self.proved:
+                raise
+            self._take_back()
+        return self.proved
+
+    def _take_back(self) -> None:
+        """The history says that this one was not seen to take effect, and that nothing of it is left. If something is,
+        nobody knows what the rest of the trial shows."""
+        if not self.undone:
+            raise Inconclusive(f"the fault {self.name} could not be taken back from {self.where}: {self.report}")
+        self.trial.settle()
+        self._note(Kind.FAULT_PROVE, Outcome.REFUSED)
+
     def inject(self) -> None:
         """Does it, and proves it if that can be seen at once."""
-        self.injected = True
+        self.injected, self.undone = True, False
         if not self._act(Kind.FAULT_INJECT, self._fault.inject):
             raise Inconclusive(f"the fault {self.name} did not take effect on {self.where}: {self.report}")
         if self._fault.moment == Moment.AT_ONCE:
@@ -124,8 +153,8 @@ class Fault:
             if prove and self._fault.moment == Moment.BEFORE_HEAL:
                 self._prove()
         finally:
-            healed = self._act(Kind.FAULT_HEAL, self._fault.heal)
-        if prove and not healed:
+            self.undone = self._act(Kind.FAULT_HEAL, self._fault.heal)
+        if prove and not self.undone:
             raise Inconclusive(f"the fault {self.name} could not be healed on {self.where}: {self.report}")
         if prove:
             self.trial.settle()
@@ -133,17 +162,20 @@ class Fault:
             self._prove()
 
     def _prove(self) -> None:
-        if not self._act(Kind.FAULT_PROVE, self._fault.prove):
+        self.proved = self._act(Kind.FAULT_PROVE, self._fault.prove)
+        if not self.proved:
             raise Inconclusive(f"the fault {self.name} did not take effect on {self.where}: {self.report}")
 
     def _act(self, kind: Kind, action: "c._FuncPointer") -> bool:
         self._message.text = b""
         done = bool(action(self.target, self._message))
         self.report = str(self._message)
-        outcome = Outcome.OK if done else Outcome.UNKNOWN
+        self._note(kind, Outcome.OK if done else Outcome.UNKNOWN)
+        return done
+
+    def _note(self, kind: Kind, outcome: Outcome) -> None:
         trial = self.trial
         trial.record(kind, outcome=outcome, name=trial.text(self.name), value=trial.text(self.where))
-        return done
 
 
 def as_bytes(value: str | float | bytes) -> bytes:
