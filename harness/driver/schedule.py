@@ -6,6 +6,7 @@ The same seed, faults and ground give the same schedule, on every machine. docs/
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ HEAD = {
 
 @dataclass(frozen=True)
 class Event:
-    """One fault. `passage`: it is injected when its client, from at_ms on, comes to its n-th checkpoint (0: at once)."""
+    """One fault. `passage`: it is injected when its client comes to its n-th checkpoint after at_ms (0: at once)."""
 
     at_ms: int
     fault: str
@@ -67,8 +68,9 @@ class Schedule:
 
 def draw_schedule(seed: int, faults: Sequence[str], ground: Ground, duration_ms: int) -> Schedule:
     """Gaps and lengths are log-uniform from 1 ms to ground.longest_ms, everything else uniform."""
-    dice, events, at_ms = Dice(seed), [], 0
-    chosen = tuple(sorted(faults))
+    dice, chosen = Dice(seed), tuple(sorted(faults))
+    events: list[Event] = []
+    at_ms = 0
     while len(events) < EVENTS_MOST:
         at_ms += dice.log_uniform(1, ground.longest_ms)
         if at_ms >= duration_ms:
@@ -116,7 +118,7 @@ def _schedule_of(said: Any) -> Schedule:
     if not isinstance(events, list) or not 0 < len(events) <= EVENTS_MOST:
         raise UsageError(f'"events" is not a list of 1 to {EVENTS_MOST} events')
     read = tuple(_event_of(number, event, head["duration_ms"]) for number, event in enumerate(events, 1))
-    if any(later.at_ms < earlier.at_ms for earlier, later in zip(read, read[1:], strict=False)):
+    if any(later.at_ms < earlier.at_ms for earlier, later in pairwise(read)):
         raise UsageError('"events" are not in the order of their "at_ms"')
     return Schedule(**head, faults=tuple(faults), events=read)
 
@@ -140,13 +142,13 @@ def _event_of(number: int, said: Any, duration_ms: int) -> Event:
     )
 
 
-def _fields(where: str, said: Any, needed: set[str], allowed: set[str] = frozenset()) -> dict[str, Any]:  # type: ignore[assignment]
+def _fields(where: str, said: Any, needed: set[str], allowed: set[str] | None = None) -> dict[str, Any]:
     if not isinstance(said, dict):
         raise UsageError(f"{where} is not an object")
-    known = ", ".join(sorted(needed | allowed))
+    known = needed | (allowed or set())
     for key in said:
-        if key not in needed | allowed:
-            raise UsageError(f'{where} has an unknown key "{key}"; there are: {known}')
+        if key not in known:
+            raise UsageError(f'{where} has an unknown key "{key}"; there are: {", ".join(sorted(known))}')
     for key in sorted(needed):
         if key not in said:
             raise UsageError(f'{where} has no "{key}"')

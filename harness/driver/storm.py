@@ -5,15 +5,12 @@ quiet that follows everybody has to be served once more.
 """
 
 import shlex
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from harness.driver.errors import Inconclusive, UsageError
-from harness.driver.fault import Fault, Target
-from harness.driver.library import Kind, StrandState
 from harness.driver.library import faults as fault_table
 from harness.driver.play import (
     DURATION_LIMIT_MS,
@@ -25,12 +22,12 @@ from harness.driver.play import (
     inconclusive,
     result_of,
 )
-from harness.driver.schedule import Event, Schedule, draw_schedule, read_schedule
-from harness.driver.storm_faults import ALL_CLIENTS, BY_NAME, Ground, Lock, StormFault
-from harness.driver.trial import ANYWHERE, Client, Trial, TrialSettings
+from harness.driver.schedule import Schedule, draw_schedule, read_schedule
+from harness.driver.storm_faults import BY_NAME, Ground, Lock, StormFault
+from harness.driver.trial import Trial, TrialSettings
+from harness.driver.weather import Course, Weather, count_faults
 
 ALL = "all"
-NS_PER_MS = 1_000_000
 USUAL_CLIENTS = 4
 USUAL_DURATION_MS = 10_000
 USUAL_LEASE_MS = 1_000  # short, so that a storm has many leases
@@ -88,25 +85,6 @@ class Plan:
     def quiet_ms(self) -> int:
         """After so long whoever still waits has waited too long, even for a lock whose holder had died."""
         return self.bound_ms + PATIENCE_LEASES * self.schedule.lease_ms + self.turns_ms
-
-
-@dataclass
-class Course:
-    """What became of an event."""
-
-    event: Event
-    state: str = "waits"  # active, proved, not proved, skipped
-    reason: str = ""
-    injected_ms: float | None = None
-    healed_ms: float | None = None
-    fault: Fault | None = None
-    prepared: bool = False
-
-    def as_json(self) -> dict[str, Any]:
-        said: dict[str, Any] = {"at_ms": self.event.at_ms, "fault": self.event.fault, "target": self.event.target}
-        said |= {"state": self.state, "reason": self.reason}
-        said |= {"injected_ms": self.injected_ms, "healed_ms": self.healed_ms}
-        return {key: value for key, value in said.items() if value not in (None, "")}
 
 
 # --- planning ---
@@ -247,8 +225,8 @@ def _room(schedule: Schedule) -> int:
     if records > RECORDS_MOST:
         raise UsageError(
             f"a storm of {schedule.duration_ms / 1000:g} s with {schedule.clients} clients and a lease of "
-            f"{schedule.lease_ms} ms may leave {records:,} records, more than {RECORDS_MOST:,}: make it shorter, the lease "
-            "longer or the clients fewer, and take more --trials"
+            f"{schedule.lease_ms} ms may leave {records:,} records, more than {RECORDS_MOST:,}: make it shorter, the "
+            "lease longer or the clients fewer, and take more --trials"
         )
     return records
 
@@ -276,193 +254,6 @@ def replay_command(storm: StormWish, seed: int) -> str:
         if value is not None:
             words += [option, str(value)]
     return shlex.join(words + (["--fixed-lease"] if wish.fixed_lease else []))
-
-
-# --- playing ---
-
-
-@dataclass(order=True)
-class _Due:
-    at_ns: int
-    order: int
-    act: Callable[[], None] = field(compare=False)
-
-
-class Weather:
-    """The schedule at work in one trial."""
-
-    def __init__(self, trial: Trial, plan: Plan) -> None:
-        self.trial, self.plan = trial, plan
-        self.course = [Course(event) for event in plan.schedule.events]
-        self.clients = trial.clients(plan.schedule.clients)
-        self._began_ns = trial.mono_ns
-        self._agenda: list[_Due] = []
-        self._armed: dict[str, Course] = {}  # target -> what lands at its next checkpoint
-        self._active: list[Course] = []
-        self._dues = 0
-
-    def blow(self) -> None:
-        """The storm, from its first fault to its end."""
-        self.trial.phase("storm")
-        self._began_ns = self.trial.mono_ns
-        for course in self.course:
-            self._at(course.event.at_ms, lambda course=course: self._strike(course))  # type: ignore[misc]
-        self._keep_busy()
-        end_ns = self._began_ns + self.plan.schedule.duration_ms * NS_PER_MS
-        while self.trial.mono_ns < end_ns:
-            next_ns = min(self._agenda[0].at_ns, end_ns) if self._agenda else end_ns
-            self.trial.run([self._client(name) for name in self._armed], next_ns, first=True)
-            self._strike_the_held()
-            while self._agenda and self._agenda[0].at_ns <= self.trial.mono_ns < end_ns:
-                heappop(self._agenda).act()
-
-    def calm(self) -> None:
-        """Everything is healed, what was injected last first; everybody ends the turn it is at and makes one more."""
-        for course in list(self._armed.values()):
-            self._disarm(course, "the storm was over before its client came to the checkpoint")
-        while self._active:
-            self._end(self._active[-1])
-        for course in self.course:
-            if course.state == "waits":
-                course.state, course.reason = "skipped", "the storm was over before"
-        self.trial.heal()
-        self.trial.phase("quiet")
-        self._keep_busy()
-        for client in self.clients:
-            client.wind_down()
-        self.trial.run(self.clients, self.trial.mono_ns + self.plan.quiet_ms * NS_PER_MS)
-
-    # --- one fault ---
-
-    def _strike(self, course: Course) -> None:
-        """Its time has come: it begins, waits for its client's checkpoint, or finds somebody in its way."""
-        event = course.event
-        if not event.passage:
-            self._begin(course)
-        elif event.target in self._armed:
-            course.state, course.reason = "skipped", "another fault waits for the same client's checkpoint"
-        else:
-            self._armed[event.target] = course
-            self._client(event.target).hold_at(ANYWHERE, event.passage)
-
-    def _strike_the_held(self) -> None:
-        """Faults whose client has come to its checkpoint begin there."""
-        for name, course in list(self._armed.items()):
-            client = self._client(name)
-            if client.state is StrandState.GONE:
-                self._disarm(course, f"{name} had ended")
-            elif client.state is StrandState.HELD:
-                del self._armed[name]
-                trial = self.trial
-                trial.record(Kind.CHECKPOINT, name=trial.text(client.held_at), value=client.identity)
-                self._begin(course)
-                client.go_on()
-
-    def _disarm(self, course: Course, reason: str) -> None:
-        del self._armed[course.event.target]
-        self._client(course.event.target).hold_at("", 0)
-        course.state, course.reason = "skipped", reason
-
-    def _begin(self, course: Course) -> None:
-        event, entry = course.event, BY_NAME[course.event.fault]
-        course.reason = self._in_the_way(course)
-        if course.reason:
-            course.state = "skipped"
-            return
-        course.injected_ms = self._now_ms()
-        options = {name.replace("-", "_"): value for name, value in event.options.items()}
-        course.fault = Fault(self.trial, event.fault, self._target(event.target), **options)
-        took = course.fault.attempt()
-        course.reason = course.fault.report
-        if not took:
-            self._conclude(course, proved=False)
-            return
-        course.state = "active"
-        self._active.append(course)
-        if entry.lasts:
-            self._at(self._now_ms() + event.length_ms, lambda: self._end_when_possible(course))
-        else:
-            self._end(course)
-
-    def _end_when_possible(self, course: Course) -> None:
-        """Its time is over; while a server does not answer that must, it lasts on."""
-        if course.state != "active":
-            return
-        blocking = next((other for other in self._active if other is not course and self._blocks(other, course)), None)
-        if blocking:
-            self._at(self._now_ms() + 1, lambda: self._end_when_possible(course))
-        else:
-            self._end(course)
-
-    def _end(self, course: Course) -> None:
-        assert course.fault
-        self._active.remove(course)
-        self._conclude(course, proved=course.fault.conclude())
-
-    def _conclude(self, course: Course, *, proved: bool) -> None:
-        course.state = "proved" if proved else "not proved"
-        course.healed_ms = self._now_ms()
-        if course.fault and course.fault.report:
-            course.reason = course.fault.report
-        self._keep_busy()
-
-    # --- who is in whose way ---
-
-    def _in_the_way(self, course: Course) -> str:
-        """Why a fault cannot begin now; empty: it can."""
-        event, entry = course.event, BY_NAME[course.event.fault]
-        for other in self._active:
-            same = (other.event.fault, other.event.target) == (event.fault, event.target)
-            holds = {BY_NAME[other.event.fault].excludes, BY_NAME[other.event.fault].shares}
-            wanted = entry.excludes and entry.excludes in holds and self._meet(other.event, event)
-            if same or wanted or self._blocks(other, course):
-                return f"{other.event.fault} was in effect on {other.event.target}"
-        if self._is_client(event.target) and self._client(event.target).state is StrandState.GONE:
-            return f"{event.target} had ended"
-        return ""
-
-    def _blocks(self, other: Course, course: Course) -> bool:
-        """Whether the other has alone in hands what this one shares, or has to reach."""
-        entry, held = BY_NAME[course.event.fault], BY_NAME[other.event.fault].excludes
-        return (
-            bool(held) and held in (entry.shares, entry.asks, entry.excludes) and self._meet(other.event, course.event)
-        )
-
-    def _meet(self, one: Event, other: Event) -> bool:
-        """Whether two events concern the same process or server. A link has its server's name at its end."""
-        ends = {one.target.rpartition(">")[2], other.target.rpartition(">")[2]}
-        return len(ends) == 1 or (ALL_CLIENTS in ends and all(end.startswith("client") for end in ends))
-
-    # --- whom ---
-
-    def _is_client(self, target: str) -> bool:
-        return any(target == f"client-{each + 1}" for each in range(len(self.clients)))
-
-    def _client(self, target: str) -> Client:
-        """By the name of its first life."""
-        return self.clients[int(target.removeprefix("client-")) - 1]
-
-    def _target(self, target: str) -> Target:
-        if self._is_client(target):
-            return self._client(target)
-        if target == ALL_CLIENTS:
-            return None
-        return target if ">" in target else self.trial.server_named(target)
-
-    def _keep_busy(self) -> None:
-        """Whoever has nothing to do - it has just begun its life - works."""
-        for client in self.clients:
-            if client.state is StrandState.IDLE:
-                client.start_workload(0, self.plan.work_ms, self.plan.work_ms)
-
-    # --- when ---
-
-    def _now_ms(self) -> float:
-        return (self.trial.mono_ns - self._began_ns) / NS_PER_MS
-
-    def _at(self, at_ms: float, act: Callable[[], None]) -> None:
-        self._dues += 1
-        heappush(self._agenda, _Due(self._began_ns + int(at_ms * NS_PER_MS), self._dues, act))
 
 
 # --- results ---
@@ -503,105 +294,3 @@ def blow(plan: Plan, *, save: Path | None = None, story_to: list[dict[str, Any]]
         "course": [each.as_json() for each in course],
     }
     return result
-
-
-def count_faults(course: Iterable[Course]) -> list[dict[str, Any]]:
-    """Per fault: how often it was meant, injected, seen to take effect, and left out because something was in its way."""
-    counts: dict[str, dict[str, Any]] = {}
-    for each in course:
-        empty = {"name": each.event.fault, "meant": 0, "injected": 0, "proved": 0, "skipped": 0}
-        count = counts.setdefault(each.event.fault, empty)
-        count["meant"] += 1
-        count["injected"] += each.injected_ms is not None
-        count["proved"] += each.state == "proved"
-        count["skipped"] += each.state == "skipped"
-    return [counts[name] for name in sorted(counts)]
-
-
-def blow_many(
-    storm: StormWish,
-    tell: Callable[[str], object],
-    *,
-    save: Path | None = None,
-    save_schedule: Path | None = None,
-) -> dict[str, Any]:
-    """Plays as many storms as are wanted, of rising seeds. The history and the schedule that are saved are those of the
-    first storm in which something is violated."""
-    summary = Summary(storm)
-    for number in range(storm.trials):
-        planned = plan(storm, storm.wish.seed + number)
-        tell(f"{planned.settings.lock}, seed {planned.schedule.seed}")
-        result = blow(planned, save=save)
-        if result["exit"] == 1:
-            if save_schedule and not summary.first:
-                planned.schedule.save(save_schedule)
-            save = None
-        elif save:
-            save.unlink(missing_ok=True)
-        summary.add(result)
-    return summary.as_json()
-
-
-class Summary:
-    """The results of several storms as one object."""
-
-    def __init__(self, storm: StormWish) -> None:
-        self.storm = storm
-        self.first: dict[str, Any] | None = None  # in which something was violated
-        self.unclear: dict[str, Any] | None = None  # the first that is inconclusive
-        self.last: dict[str, Any] = {}
-        self.counts = {"holds": 0, "violated": 0, "inconclusive": 0}
-        self.properties: dict[str, dict[str, int]] = {}
-        self.faults: dict[str, dict[str, Any]] = {}
-
-    def add(self, result: dict[str, Any]) -> None:
-        outcome = {0: "holds", 1: "violated"}.get(result["exit"], "inconclusive")
-        self.counts[outcome] += 1
-        self.last = result
-        if outcome == "violated":
-            self.first = self.first or result
-        if outcome == "inconclusive":
-            self.unclear = self.unclear or result
-        for name, said in result["verdict"].items():
-            count = self.properties.setdefault(name, {"holds": 0, "violated": 0, "inconclusive": 0})
-            count[said["status"]] += 1
-        for fault in result["storm"]["faults"]:
-            sums = self.faults.setdefault(fault["name"], {"name": fault["name"]})
-            for key, value in fault.items():
-                if key != "name":
-                    sums[key] = sums.get(key, 0) + value
-
-    @property
-    def sentence(self) -> str:
-        judged, trials = self.counts["holds"] + self.counts["violated"], self.storm.trials
-        unclear = f", {self.counts['inconclusive']} inconclusive" if self.counts["inconclusive"] else ""
-        if self.counts["violated"]:
-            return f"{self.counts['violated']} of {trials} storms violated{unclear}"
-        if not judged:
-            return f"Inconclusive: none of {trials} storms could be judged"
-        worth = f": under {3 / judged:.2g} at 95 %" if judged > 3 else ""
-        return f"0 violations in {judged} storms{worth}{unclear}"
-
-    def as_json(self) -> dict[str, Any]:
-        shown = self.first or self.unclear or self.last
-        exit_status = 1 if self.first else 3 if self.unclear else 0
-        result = {key: value for key, value in shown.items() if key != "storm"}
-        storm = shown["storm"]
-        first = self.first and {key: self.first[key] for key in ("seed", "sentence", "replay")}
-        return result | {
-            "seed": self.storm.wish.seed,
-            "verdict": shown["verdict"],
-            "sentence": self.sentence,
-            "exit": exit_status,
-            "storm": {
-                "duration_ms": storm["duration_ms"],
-                "trials": self.storm.trials,
-                "clients": storm["clients"],
-                "shown_seed": shown["seed"],  # whose verdict and schedule these are
-                "verdicts": self.counts,
-                "properties": self.properties,
-                "first_violation": first,
-                "faults": [self.faults[name] for name in sorted(self.faults)],
-                "schedule": storm["schedule"],
-            },
-        }
