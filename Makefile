@@ -41,6 +41,7 @@ PYTHON = .venv/bin/python
 # The launcher installs what is missing and builds; what only tests need, before its command "test".
 READY         = ./lockstorm --version >/dev/null
 READY_TO_TEST = ./lockstorm test --version >/dev/null
+READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
@@ -142,7 +143,7 @@ fuzz: ## let the fuzzers read hostile histories and messages, FUZZ_SECONDS (60) 
 	    -dict=$(CURDIR)/tests/fuzz/resp.dict found/resp $(CURDIR)/tests/fuzz/corpus/resp
 
 bench: ## measure records, checks and trials; writes build/bench.json (BENCH=--quick for a short one)
-	@$(READY)
+	@$(READY_TO_BENCH) || $(READY)
 	@$(MAKE) -s bench-programs
 	@$(PYTHON) -m bench.bench $(BENCH)
 

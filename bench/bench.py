@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from bench import proxy
 from harness.driver import paths
 from harness.driver.benchmark import measure_pair
 from harness.driver.errors import Inconclusive
@@ -41,6 +42,8 @@ class Effort:
     demos: int
     grants: int
     grant_rounds: int
+    proxy_requests: int
+    proxy_rounds: int
 
 
 FULL = Effort(
@@ -51,6 +54,8 @@ FULL = Effort(
     demos=5,
     grants=5000,
     grant_rounds=15,
+    proxy_requests=50_000,
+    proxy_rounds=9,
 )
 QUICK = Effort(
     runs=2,
@@ -60,6 +65,8 @@ QUICK = Effort(
     demos=1,
     grants=500,
     grant_rounds=2,
+    proxy_requests=2000,
+    proxy_rounds=1,
 )
 
 
@@ -207,6 +214,34 @@ def _grant_rounds(effort: Effort) -> list[tuple[float, float]]:
     return rounds
 
 
+def measure_proxy(effort: Effort) -> list[Row]:
+    """What the proxy adds to a round trip and leaves of the throughput, against HAProxy. On one core, as above."""
+    everywhere = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(everywhere)})
+    try:
+        trips, rates = proxy.measure(effort.proxy_rounds, effort.proxy_requests)
+    except Inconclusive as reason:
+        raise click.ClickException(str(reason)) from None
+    finally:
+        os.sched_setaffinity(0, everywhere)
+    reference = proxy.HAPROXY in trips
+    rows = []
+    for name in (proxy.HAPROXY, proxy.BARE, proxy.RULE) if reference else (proxy.BARE, proxy.RULE):
+        target = proxy.added_us(trips, proxy.HAPROXY) if reference and name != proxy.HAPROXY else None
+        detail = f"direct: {statistics.median(trips[proxy.DIRECT]):.1f} us, a GET at a time, one core"
+        value = proxy.added_us(trips, name)
+        rows.append(Row(f"{name}: round trip added", value, "us", detail, target, less_is_better=True))
+    for clients, by_name in rates.items():
+        thousand = statistics.median(by_name[proxy.DIRECT]) / 1000
+        detail = f"direct: {thousand:.0f} k GET/s, {clients} connections, {proxy.PIPELINE} at a time"
+        for name in (proxy.HAPROXY, proxy.BARE, proxy.RULE) if reference else (proxy.BARE, proxy.RULE):
+            target = proxy.share(by_name, proxy.HAPROXY) if reference and name != proxy.HAPROXY else None
+            rows.append(Row(f"{name}: throughput left", proxy.share(by_name, name), "x direct", detail, target))
+    if not reference:
+        rows = [replace(row, remark=f"{row.remark}; {proxy.MISSING}") for row in rows]
+    return rows
+
+
 def measure_demo(effort: Effort) -> list[Row]:
     demo_s = median_s(effort.demos, lambda: run_quietly("./lockstorm", "demo"))
     return [Row("./lockstorm demo", demo_s, "s", "the whole command", 10, less_is_better=True)]
@@ -238,6 +273,7 @@ def main(quick: bool, output: Path) -> None:
             *measure_append(effort, directory),
             *measure_check(effort, directory),
             *measure_grants(effort),
+            *measure_proxy(effort),
             *measure_trials(effort),
             *measure_demo(effort),
         ]

@@ -91,6 +91,15 @@ bool ask_good(const char *socket, struct answer *answer, struct fault_report *re
     return answered;
 }
 
+bool ask_setting(const char *socket, const char *name, char *value, size_t size, struct fault_report *report) {
+    struct answer answer;
+    if (!ask_good(socket, &answer, report, "CONFIG GET %s", name)) return false;
+    const char *found = strchr(answer.text, '\n');
+    if (answer.count != 2 || !found) return fault_fail(report, "the server has no setting %s", name);
+    snprintf(value, size, "%s", found + 1);
+    return true;
+}
+
 bool answer_line(const struct answer *answer, const char *name, char *value, size_t size) {
     size_t length = strlen(name);
     for (const char *line = answer->text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {

@@ -31,6 +31,10 @@ bool ask_words(const char *socket, int limit_ms, struct answer *answer, struct f
 bool ask_good(const char *socket, struct answer *answer, struct fault_report *report, const char *format, ...)
     __attribute__((format(printf, 4, 0)));
 
+/* The value of a server's setting (CONFIG GET), copied to `value`. False with a sentence: it has none, or does not say.
+ */
+bool ask_setting(const char *socket, const char *name, char *value, size_t size, struct fault_report *report);
+
 /* The value of a line "name:value" of an answer (INFO), copied to `value`; false: there is none. */
 bool answer_line(const struct answer *answer, const char *name, char *value, size_t size);
 

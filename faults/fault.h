@@ -29,6 +29,8 @@ struct fault_means {
     void (*strand_stopped)(struct conductor *, int strand, bool stopped);
     /* The server cannot answer, or can again: it is not waited for meanwhile. */
     void (*server_silent)(struct conductor *, int server, bool silent);
+    /* Whether it answers the conductor now, on the connection that is kept from then on: it needs no new one later. */
+    bool (*server_answers)(struct conductor *, int server);
     /* So many replicas acknowledge what the server writes. */
     void (*server_replicas)(struct conductor *, int server, int replicas);
     /* From now on the server's wall clock is offset_ns ahead of the trial's and gains drift_ppm. False: it has no clock
@@ -43,8 +45,15 @@ struct fault_means {
     int64_t (*mono_ns)(const struct conductor *); /* the trial's clock */
     /* From here on replies may stay away: nobody keeps the turn while it waits for one. */
     void (*unreliable)(struct conductor *);
-    /* Starts the server again, in the same place with what is in its directory; true when it answers. By the driver. */
+    /* By the driver. Starts the server again, in the same place with what is in its directory; true when it answers. */
     bool (*server_restart)(int server);
+    /* By the driver. Nobody counts on the replica any more: it does not hear of its master's writes. */
+    void (*replica_lost)(int server);
+    /* By the driver. What led clients to a server leads them to another from now on. False: no client knows it. */
+    bool (*clients_lead)(int from, int to);
+    /* By the driver. The server follows that master, and so does whoever followed the server; true when they have
+     * acknowledged a write. Where sentinels or a cluster see to that, it is waited for. */
+    bool (*server_follow)(int server, int master);
 };
 
 struct fault_option {
@@ -61,7 +70,8 @@ struct fault_target {
     const char *directory;            /* the server's data */
     const char *proxy;                /* the proxy's control socket */
     const char *links;                /* a pattern of the proxy's links that are concerned: "client-1>redis-*" */
-    const struct fault_target *other; /* a second one that takes part: the replica of a failover */
+    const char *probe;                /* a key that the server may have and nobody else uses; NULL: any will do */
+    const struct fault_target *other; /* who takes part, each has the next in its `other`: the replica of a failover */
     const struct fault_option *options;
     size_t option_count;
     const struct fault_means *means;
@@ -99,6 +109,9 @@ struct fault {
     const struct fault_word *options; /* ends with a name of NULL; NULL: none */
     enum fault_moment moment;
     unsigned times; /* enum fault_time, or-ed: in which kinds of time it can bite */
+    /* What must be so before the moment of inject, which does it itself when nobody did; heal undoes it. NULL: nothing.
+     */
+    bool (*prepare)(struct fault_target *target, struct fault_report *report);
     bool (*inject)(struct fault_target *target, struct fault_report *report);
     bool (*prove)(struct fault_target *target, struct fault_report *report);
     bool (*heal)(struct fault_target *target, struct fault_report *report);

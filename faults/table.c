@@ -3,20 +3,51 @@
 
 #include "faults/fault.h"
 
+extern const struct fault FAULT_CLIENT_PAUSE;
+extern const struct fault FAULT_CRASH_SERVER;
 extern const struct fault FAULT_DELAY_MESSAGE;
 extern const struct fault FAULT_DELAY_WRITE;
 extern const struct fault FAULT_DROP_MESSAGE;
 extern const struct fault FAULT_DUPLICATE_REQUEST;
+extern const struct fault FAULT_EVICT;
+extern const struct fault FAULT_FAILOVER;
+extern const struct fault FAULT_FAILOVER_CLUSTER;
+extern const struct fault FAULT_FAILOVER_SENTINEL;
+extern const struct fault FAULT_FLUSH;
+extern const struct fault FAULT_KILL_CONNECTIONS;
 extern const struct fault FAULT_KILL_SUBSCRIBER;
 extern const struct fault FAULT_LOSE_REPLY;
+extern const struct fault FAULT_MAX_CLIENTS;
 extern const struct fault FAULT_PARTITION;
 extern const struct fault FAULT_PAUSE_CLIENT;
+extern const struct fault FAULT_READ_ONLY;
+extern const struct fault FAULT_SCRIPT_FLUSH;
 
+/* One a line, so that two that are added at once do not meet. */
+/* clang-format off */
 const struct fault *const FAULT_TABLE[] = {
-    &FAULT_DELAY_MESSAGE,     &FAULT_DELAY_WRITE,     &FAULT_DROP_MESSAGE,
-    &FAULT_DUPLICATE_REQUEST, &FAULT_KILL_SUBSCRIBER, &FAULT_LOSE_REPLY,
-    &FAULT_PARTITION,         &FAULT_PAUSE_CLIENT,    NULL,
+    &FAULT_CLIENT_PAUSE,
+    &FAULT_CRASH_SERVER,
+    &FAULT_DELAY_MESSAGE,
+    &FAULT_DELAY_WRITE,
+    &FAULT_DROP_MESSAGE,
+    &FAULT_DUPLICATE_REQUEST,
+    &FAULT_EVICT,
+    &FAULT_FAILOVER,
+    &FAULT_FAILOVER_CLUSTER,
+    &FAULT_FAILOVER_SENTINEL,
+    &FAULT_FLUSH,
+    &FAULT_KILL_CONNECTIONS,
+    &FAULT_KILL_SUBSCRIBER,
+    &FAULT_LOSE_REPLY,
+    &FAULT_MAX_CLIENTS,
+    &FAULT_PARTITION,
+    &FAULT_PAUSE_CLIENT,
+    &FAULT_READ_ONLY,
+    &FAULT_SCRIPT_FLUSH,
+    NULL,
 };
+/* clang-format on */
 
 const struct fault *fault_find(const char *name) {
     for (size_t each = 0; FAULT_TABLE[each]; each++)

@@ -203,6 +203,10 @@ void conductor_set_silent(struct conductor *conductor, int server, bool silent) 
     conductor->server[server].silent = silent;
 }
 
+bool conductor_is_silent(const struct conductor *conductor, int server) {
+    return conductor->server[server].silent;
+}
+
 bool conductor_set_clock(struct conductor *conductor, int server, int64_t offset_ns, int64_t drift_ppm) {
     struct server *clock = &conductor->server[server];
     if (clock->clock_fd < 0) return false;
@@ -358,14 +362,26 @@ static int list_ready(const struct conductor *conductor, int ready[STAGE_STRANDS
     return count;
 }
 
+/* A server's list of connections tells ours from the clients' by its name; the store keeps no such list. */
+static void server_connect(struct server *server) {
+    server->link = redisConnectUnixWithTimeout(server->socket_path, FENCE_LIMIT);
+    if (!server->link || server->link->err) return;
+    redisSetTimeout(server->link, FENCE_LIMIT);
+    redisReply *named = redisCommand(server->link, "CLIENT SETNAME lockstorm");
+    if (named) freeReplyObject(named);
+}
+
 static bool server_ping(struct server *server) {
-    if (!server->link) server->link = redisConnectUnixWithTimeout(server->socket_path, FENCE_LIMIT);
-    if (server->link && !server->link->err) redisSetTimeout(server->link, FENCE_LIMIT);
+    if (!server->link) server_connect(server);
     redisReply *pong = server->link && !server->link->err ? redisCommand(server->link, "PING") : NULL;
     if (pong) return freeReplyObject(pong), true;
     if (server->link) redisFree(server->link);
     server->link = NULL;
     return false;
+}
+
+bool conductor_answers(struct conductor *conductor, int server) {
+    return server_ping(&conductor->server[server]) || server_ping(&conductor->server[server]);
 }
 
 /* The replicas have acknowledged all that this server had told them when it was last asked PING, and whoever sat in

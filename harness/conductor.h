@@ -56,6 +56,9 @@ int conductor_add_server(struct conductor *conductor, const char *clock_path, co
 void conductor_set_replicas(struct conductor *conductor, int server, int replicas);
 /* The server cannot answer, on purpose: it is asked nothing until it can again. */
 void conductor_set_silent(struct conductor *conductor, int server, bool silent);
+bool conductor_is_silent(const struct conductor *conductor, int server);
+/* Whether the server answers now; from then on the connection for that is there. */
+bool conductor_answers(struct conductor *conductor, int server);
 /* From now on a server's wall clock is offset_ns ahead of the trial's and gains drift_ppm. False when its clock could
  * not be written, or when it has none of its own. */
 bool conductor_set_clock(struct conductor *conductor, int server, int64_t offset_ns, int64_t drift_ppm);

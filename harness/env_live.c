@@ -114,15 +114,15 @@ static redisContext *link_get(struct live *live, redisContext **link, int node) 
     return *link;
 }
 
-/* Without hiredis, whose write to a connection that the server has closed would end this process by SIGPIPE. */
-static bool send_all(int fd, const char *bytes, size_t left) {
+/* Without hiredis, whose write to a connection that the server has closed would end this process by SIGPIPE. Whether it
+ * could all be sent is not asked: what a server said before it closed can be read all the same, else the end. */
+static void send_all(int fd, const char *bytes, size_t left) {
     while (left > 0) {
         ssize_t sent = send(fd, bytes, left, MSG_NOSIGNAL);
         if (sent >= 0) bytes += sent, left -= (size_t)sent;
         else if (errno == EAGAIN) poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
-        else if (errno != EINTR) return false;
+        else if (errno != EINTR) return;
     }
-    return true;
 }
 
 /* Reads until a whole reply is there; NULL: none came in time, or the connection was lost. A wait ends at give_up_ns;
@@ -148,16 +148,28 @@ static int64_t deadline_after(const struct live *live, int64_t limit_ns) {
     return limit_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + limit_ns;
 }
 
-/* A connection on which a reply is still outstanding is given up: the next command must not read this one's reply. */
+/* What a client library sees of an idle connection, too: the other side has closed it. */
+static bool is_closed(const redisContext *link) {
+    char byte;
+    ssize_t got = recv(link->fd, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
+    return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+/* A connection that was closed while nothing was asked on it is made anew. One on which a reply is still outstanding is
+ * given up: the next command must not read this one's reply. */
 static const struct env_reply *live_command(struct env *env, int node, const char *command, size_t length,
                                             int64_t limit_ns, bool may_block) {
     struct live *live = live_of(env);
     reply_drop(live);
+    if (live->links[node] && is_closed(live->links[node])) link_drop(live, node);
     redisContext *link = link_get(live, &live->links[node], node);
     bool sits = may_block && limit_ns != INT64_MAX;
     int64_t look_ns = deadline_after(live, sits ? limit_ns + ENV_NS_PER_MS : limit_ns);
     int64_t give_up_ns = sits ? look_ns + live->options.reply_limit_ms * ENV_NS_PER_MS : look_ns;
-    if (link && send_all(link->fd, command, length)) live->raw = receive(live, link, look_ns, give_up_ns, may_block);
+    if (link) {
+        send_all(link->fd, command, length);
+        live->raw = receive(live, link, look_ns, give_up_ns, may_block);
+    }
     if (live->raw) {
         reply_fill(&live->reply, live->raw);
     } else {
@@ -199,10 +211,11 @@ static enum outcome subscriber_ask(struct live *live, int node, const char *verb
     redisContext *link = link_get(live, &subscriber->link, node);
     char *command = NULL;
     int bytes = redisFormatCommand(&command, "%s %b", verb, channel, length);
-    bool sent = link && bytes > 0 && send_all(link->fd, command, (size_t)bytes);
+    bool asked = link && bytes > 0;
+    if (asked) send_all(link->fd, command, (size_t)bytes);
     int64_t deadline_ns = deadline_after(live, live->options.reply_limit_ms * ENV_NS_PER_MS);
     redisFreeCommand(command);
-    while (sent) {
+    while (asked) {
         redisReply *reply = receive(live, link, deadline_ns, deadline_ns, false);
         if (!reply) break;
         if (is_push(reply, "message")) {

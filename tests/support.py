@@ -57,14 +57,15 @@ def short_directory() -> Iterator[Path]:
 
 
 def processes_below(directory: Path) -> list[int]:
-    """The processes that have something to do with a directory, by their command lines."""
+    """The processes that have something to do with a directory: by their command lines, or because they are in it (a
+    redis-server on a port writes that into its command line)."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                command = (entry / "cmdline").read_bytes()
+                said = (entry / "cmdline").read_bytes() + os.fsencode(os.readlink(entry / "cwd"))
             except OSError:
                 continue
-            if str(directory).encode() in command:
+            if str(directory).encode() in said:
                 found.append(int(entry.name))
     return found

@@ -1,11 +1,14 @@
 """The C programs under the sanitizers: AddressSanitizer with UndefinedBehaviorSanitizer, and ThreadSanitizer."""
 
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from harness.driver import paths
 from harness.driver.library import locks
 from harness.driver.play import Wish, play
 from tests.building import SANITIZERS, built, make, need_clang
@@ -13,6 +16,7 @@ from tests.support import trial
 from tests.test_c_programs import assert_each_had_its_turns, contend, redis_with_virtual_clock, run_program
 
 REPORTED = 99  # exit status
+PROXY_TESTS = [f"tests/{path.name}" for path in sorted((paths.ROOT / "tests").glob("test_proxy*.py"))]
 
 PLANTED = {
     "asan": "#include <stdlib.h>\nint main(int n, char **v) { char *p = malloc(4); p[n + 3] = 1; return p[0] + !v; }",
@@ -83,6 +87,17 @@ def test_lock_threads(sanitizer: str, lock: str, reports: Path, tmp_path: Path) 
     """One lock of each way of waiting, and one on several nodes; pubsub starts a watchdog for every grant."""
     program = built(sanitizer) / "tests" / "lock_threads"
     assert_each_had_its_turns(contend(program, lock, tmp_path, prefix=not_randomised()))
+    assert_no_report(reports)
+
+
+def test_proxy(reports: Path) -> None:
+    """All of its own tests; it has one thread, so that only asan has something to look for."""
+    need_clang()
+    programs = make("programs", sanitizer="asan")
+    environment = {**os.environ, "LOCKSTORM_PROGRAMS": str(programs)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *PROXY_TESTS]
+    done = subprocess.run(command, cwd=paths.ROOT, env=environment, capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, done.stdout[-4000:]
     assert_no_report(reports)
 
 

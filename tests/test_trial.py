@@ -287,3 +287,14 @@ def test_a_fixed_lease_is_not_renewed(lock: str) -> None:
         assert one.acquire().ok
         running.advance(running.lease_ms + 1)
         assert two.acquire(wait_ms=0).ok, "the lease was over"
+
+
+def test_a_wait_for_what_never_comes_has_an_end() -> None:
+    """One stands in its critical section while its watchdog renews, and the other has to wait for it."""
+    with trial("pubsub") as running:
+        one, two = running.clients(2)
+        one.start_increment()
+        one.run_to("before-write")
+        two.start_acquire()
+        with pytest.raises(Inconclusive, match="client-2 did not come back within 6600 s of the trial's time"):
+            running.run([two])

@@ -20,8 +20,8 @@ static bool fail(struct address_error *error, const char *text, const char *reas
 
 static bool parse_path(struct address *address, struct address_error *error) {
     struct sockaddr_un *socket = (struct sockaddr_un *)&address->storage;
-    if (strlen(address->text) >= sizeof socket->sun_path)
-        return fail(error, address->text, "the path of a unix socket has at most 107 bytes; make it shorter");
+    if (strlen(address->text) + 1 >= sizeof socket->sun_path)
+        return fail(error, address->text, "the path of a unix socket has at most 106 bytes here; make it shorter");
     socket->sun_family = AF_UNIX;
     strcpy(socket->sun_path, address->text);
     address->length = sizeof *socket;
@@ -70,7 +70,6 @@ static bool is_for_this_machine(const struct address *address) {
 
 static void write_port(struct address *address) {
     char host[INET6_ADDRSTRLEN], port[8];
-    if (address->storage.ss_family == AF_UNIX) return;
     if (getnameinfo((struct sockaddr *)&address->storage, address->length, host, sizeof host, port, sizeof port,
                     NI_NUMERICHOST | NI_NUMERICSERV) != 0)
         abort();
@@ -78,21 +77,39 @@ static void write_port(struct address *address) {
     snprintf(address->text, sizeof address->text, is_v6 ? "[%s]:%s" : "%s:%s", host, port);
 }
 
+/* A unix socket gets its name when it already listens: whoever sees the file can connect. */
+static bool listen_at_path(struct address *address, int fd) {
+    struct sockaddr_un hidden = *(struct sockaddr_un *)&address->storage;
+    strcat(hidden.sun_path, "~");
+    if (bind(fd, (struct sockaddr *)&hidden, sizeof hidden) < 0) return false;
+    bool good = listen(fd, BACKLOG) == 0 && link(hidden.sun_path, address->text) == 0;
+    int reason = errno == EEXIST ? EADDRINUSE : errno;
+    unlink(hidden.sun_path);
+    errno = reason;
+    return good;
+}
+
+static bool listen_at_port(struct address *address, int fd) {
+    int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(fd, (struct sockaddr *)&address->storage, address->length) < 0 || listen(fd, BACKLOG) < 0 ||
+        getsockname(fd, (struct sockaddr *)&address->storage, &address->length) < 0)
+        return false;
+    write_port(address);
+    return true;
+}
+
 int address_listen(struct address *address, struct address_error *error) {
     if (!is_for_this_machine(address)) {
         fail(error, address->text, "only this machine may connect: listen at 127.0.0.1, [::1] or a unix socket");
         return -1;
     }
-    int on = 1, fd = socket(address->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address->storage, address->length) < 0 || listen(fd, BACKLOG) < 0 ||
-        getsockname(fd, (struct sockaddr *)&address->storage, &address->length) < 0) {
-        fail(error, address->text, strerror(errno));
-        if (fd >= 0) close(fd);
-        return -1;
-    }
-    write_port(address);
-    return fd;
+    bool is_path = address->storage.ss_family == AF_UNIX;
+    int fd = socket(address->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && (is_path ? listen_at_path(address, fd) : listen_at_port(address, fd))) return fd;
+    fail(error, address->text, strerror(errno));
+    if (fd >= 0) close(fd);
+    return -1;
 }
 
 enum address_state address_connect(const struct address *address, int *fd) {

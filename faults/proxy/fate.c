@@ -275,13 +275,17 @@ static void head_keep(struct flow *flow, struct span head) {
 }
 
 static void take_part(struct flow *flow, struct span part, bool whole) {
-    if (flow->fate == FATE_OPEN) decide(flow, part);
-    if (flow->head) head_drop(flow);
-    carry(flow, part, whole);
-    if (!whole) return;
-    if (!flow->counted) count(flow);
-    flow->fate = FATE_OPEN;
-    if (flow->direction == TO_SERVER && flow->connection->ledger.opaque_asked)
+    if (whole && flow->fate == FATE_OPEN && !flow->head && !is_watched(flow)) { /* nearly always */
+        count(flow);
+        flow_pass(flow, part);
+    } else {
+        if (flow->fate == FATE_OPEN) decide(flow, part);
+        head_drop(flow);
+        carry(flow, part, whole);
+        if (whole && !flow->counted) count(flow);
+        if (whole) flow->fate = FATE_OPEN;
+    }
+    if (whole && flow->direction == TO_SERVER && flow->connection->ledger.opaque_asked)
         opaque(flow, "a request makes it one that does not carry requests and replies");
 }
 

@@ -75,7 +75,8 @@ static int receiver(const struct flow *flow) {
 /* How much the receiver took. */
 static size_t write_some(struct flow *flow, struct iovec *parts, size_t count) {
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
-    ssize_t sent = sendmsg(receiver(flow), &message, MSG_NOSIGNAL);
+    ssize_t sent = count == 1 ? send(receiver(flow), parts->iov_base, parts->iov_len, MSG_NOSIGNAL)
+                              : sendmsg(receiver(flow), &message, MSG_NOSIGNAL);
     if (sent >= 0) {
         flow->connection->link->bytes[flow->direction] += (uint64_t)sent;
         return (size_t)sent;

@@ -91,9 +91,12 @@ int main(int argc, char **argv) {
     if (!proxy.buffer || !proxy.loop) abort();
     agenda_open(&proxy.agenda, proxy.loop, proxy.actor.stage);
     struct control *control = control_open(&proxy, arguments.control, &reason);
-    if (!control) return fprintf(stderr, "proxy: %s\n", reason.text), 2;
-    ev_run(proxy.loop, 0);
-    control_close(control);
+    if (control) {
+        ev_run(proxy.loop, 0);
+        control_close(control);
+    } else {
+        fprintf(stderr, "proxy: %s\n", reason.text);
+    }
     proxy_close(&proxy);
-    return 0;
+    return control ? 0 : 2;
 }

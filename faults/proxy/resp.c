@@ -26,6 +26,8 @@ uint64_t resp_told_bytes(const struct resp_scanner *scanner) {
 }
 
 bool resp_word_is(const struct resp_word *word, const char *text) {
+    if (word->length == 0) return *text == '\0';
+    if ((word->bytes[0] ^ text[0]) & ~0x20) return false; /* quick to say of most */
     size_t length = strlen(text);
     return word->length == length && strncasecmp(word->bytes, text, length) == 0;
 }
@@ -214,12 +216,60 @@ static enum step scan_step(struct resp_scanner *scanner, const char **at, const 
     }
 }
 
+/* The number of a header that is there as a whole; returns what comes after it, NULL: look at it byte by byte. */
+static inline const char *number_at_once(const char *at, const char *end, int64_t *number) {
+    if (end - at >= 3 && at[0] >= '0' && at[0] <= '9' && at[1] == '\r' && at[2] == '\n') /* nearly always */
+        return *number = at[0] - '0', at + 3;
+    *number = 0;
+    if (at == end || *at < '0' || *at > '9') return NULL;
+    for (int digits = 0; at < end && *at >= '0' && *at <= '9'; at++) {
+        if (++digits > DIGITS_MAX) return NULL;
+        *number = *number * 10 + (*at - '0');
+    }
+    return end - at >= 2 && at[0] == '\r' && at[1] == '\n' ? at + 2 : NULL;
+}
+
+/* Where bytes follow, a copy of a fixed size is quicker than one of the right size. */
+static void word_set(struct resp_word *word, const char *bytes, size_t length, const char *end) {
+    word->length = (uint8_t)(length <= RESP_WORD ? length : RESP_WORD + 1);
+    if (end - bytes >= RESP_WORD) memcpy(word->bytes, bytes, RESP_WORD);
+    else memcpy(word->bytes, bytes, length <= RESP_WORD ? length : 0);
+}
+
+/* Nearly all messages are a bulk string or an array of them and there as a whole: then nothing need be remembered
+ * between their bytes. Returns where the message ends, NULL: it is another one, and nothing was used of it. */
+static const char *message_at_once(struct resp_scanner *scanner, const char *at, const char *end) {
+    bool array = *at == '*';
+    int64_t count = 1, number;
+    scanner->type = *at;
+    if (array) at = number_at_once(at + 1, end, &count);
+    else if (*at != '$' || scanner->side == RESP_REQUESTS) return NULL;
+    if (!at || count == 0) return NULL;
+    scanner->elements = array ? count : 0;
+    for (int64_t each = 0; each < count; each++) {
+        if (at == end || *at != '$') return NULL;
+        const char *payload = number_at_once(at + 1, end, &number);
+        if (!payload || end - payload < number + 2 || payload[number] != '\r' || payload[number + 1] != '\n')
+            return NULL;
+        if (array && each < RESP_WORDS) word_set(&scanner->words[each], payload, (size_t)number, end);
+        at = payload + number + 2;
+    }
+    return at;
+}
+
 enum resp_result resp_scan(struct resp_scanner *scanner, const char *bytes, size_t length, size_t *used) {
     const char *at = bytes, *end = bytes + length;
     enum step step = STEP_ON;
     if (scanner->state == AT_START && length) {
         message_begin(scanner);
+        at = message_at_once(scanner, bytes, end);
+        if (at) {
+            *used = scanner->length = (size_t)(at - bytes);
+            return RESP_WHOLE;
+        }
+        message_begin(scanner);
         scanner->state = AT_TYPE;
+        at = bytes;
     }
     uint64_t before = scanner->length;
     while (at < end && step == STEP_ON) {

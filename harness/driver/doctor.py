@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.driver import paths
-from harness.driver.errors import LockstormError
+from harness.driver.errors import Inconclusive, LockstormError
 from harness.driver.library import library
+from harness.driver.redis_server import free_port
 from harness.driver.trial import Trial, TrialSettings
 
 
@@ -22,6 +23,7 @@ def examine() -> list[dict[str, Any]]:
         _look("private directory", _directory, "set TMPDIR to a directory that you may write to, with a short path"),
         _look("virtual time", _virtual, "without it --time real still works"),
         _look("pause a client", _pause, "signals and /proc of one's own processes are needed"),
+        _look("failovers", _failovers, "they need redis-server 7.0 or newer and ports on the loopback interface"),
     ]
 
 
@@ -39,11 +41,13 @@ def _programs() -> str:
     return f"built in {paths.build()}, on {platform.machine()}"
 
 
+def _redis_version() -> str:
+    said = subprocess.run([paths.redis_server(), "--version"], capture_output=True, text=True, check=True).stdout
+    return next((word[2:] for word in said.split() if word.startswith("v=")), "?")
+
+
 def _redis() -> str:
-    server = paths.redis_server()
-    said = subprocess.run([server, "--version"], capture_output=True, text=True, check=True).stdout
-    version = next((word[2:] for word in said.split() if word.startswith("v=")), "?")
-    return f"{version} ({server})"
+    return f"{_redis_version()} ({paths.redis_server()})"
 
 
 def _directory() -> str:
@@ -67,6 +71,15 @@ def _pause() -> str:
         with trial.fault("pause-client", client):
             pass
     return f"stopped, seen in state T and continued, as {'root' if os.geteuid() == 0 else 'an ordinary user'}"
+
+
+def _failovers() -> str:
+    version = _redis_version()
+    major = version.partition(".")[0]
+    if not major.isdigit() or int(major) < 7:
+        raise Inconclusive(f"redis-server {version} has neither SENTINEL DEBUG nor CLUSTER ADDSLOTSRANGE")
+    free_port()
+    return "by hand, by sentinels and in a cluster"
 
 
 def _has_faketime() -> bool:

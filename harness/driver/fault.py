@@ -1,9 +1,13 @@
 """A fault in a trial: injected, proved, healed, and each of that a record of the history."""
 
 import ctypes as c
+from collections.abc import Callable
 from enum import IntEnum
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
+
+import redis
 
 from harness.driver.errors import Inconclusive, UsageError
 from harness.driver.library import (
@@ -12,16 +16,19 @@ from harness.driver.library import (
     FaultTarget,
     Kind,
     Message,
+    OneServer,
+    OneServerLost,
     Outcome,
-    ServerRestart,
+    TwoServers,
     library,
 )
 from harness.driver.redis_server import RedisServer
+from harness.driver.topology import Sentinel
 
 if TYPE_CHECKING:
     from harness.driver.trial import Client, Trial
 
-Target: TypeAlias = "Client | RedisServer | str | None"
+Target: TypeAlias = "Client | RedisServer | Sentinel | str | None"
 
 
 class Moment(IntEnum):
@@ -33,13 +40,33 @@ class Moment(IntEnum):
 
 
 def means_of(trial: "Trial") -> FaultMeans:
-    """What a fault may ask of this trial: the conductor's functions, and a restart by the driver."""
-    means = FaultMeans(conductor=trial.conductor, server_restart=ServerRestart(trial.restart_numbered))
+    """What a fault may ask of this trial: the conductor's functions, and what only the driver can do."""
+
+    def told(action: Callable[..., object]) -> Callable[..., bool]:
+        """No exception can pass through C: its reason waits for Fault to take it."""
+
+        def act(*numbers: int) -> bool:
+            try:
+                return bool(action(*(trial.server_numbered(number) for number in numbers)))
+            except (Inconclusive, redis.exceptions.RedisError) as reason:
+                trial.fault_reason = str(reason)
+                return False
+
+        return act
+
+    means = FaultMeans(
+        conductor=trial.conductor,
+        server_restart=OneServer(told(trial.restart_server)),
+        replica_lost=OneServerLost(told(trial.lose_replica)),
+        clients_lead=TwoServers(told(trial.lead_clients)),
+        server_follow=TwoServers(told(trial.follow)),
+    )
     for field, function in {
         "process_stopped": "conductor_set_stopped",
         "process_ended": "conductor_forget",
         "strand_stopped": "conductor_set_stalled",
         "server_silent": "conductor_set_silent",
+        "server_answers": "conductor_answers",
         "server_replicas": "conductor_set_replicas",
         "server_clock": "conductor_set_clock",
         "server_wall_us": "conductor_server_wall_us",
@@ -56,8 +83,8 @@ class Fault:
     """One fault on one target. `heal` may be called twice; a proof that fails raises Inconclusive.
 
     `target`: a client, a server, a pattern of links ("client-2>redis-*"), or None where the fault needs none. `other`:
-    a server that takes part, as the replica of a failover. Options are the fault's own; `lockstorm faults NAME` lists
-    them.
+    a server that takes part, as the replica of a failover; a server's replicas, sentinels or cluster do without being
+    named. Options are the fault's own; `lockstorm faults NAME` lists them.
     """
 
     def __init__(
@@ -72,22 +99,32 @@ class Fault:
         if not found:
             raise UsageError(f"there is no fault called {name}")
         self.trial, self.name = trial, name
-        self.injected = self.proved = self.healed = False
+        self.prepared = self.injected = self.proved = self.healed = False
         self.undone = True  # nothing of it is left
         self.report = ""  # what the last action saw
+        self.doubt = ""  # why it was not seen to take effect
         self._fault = found.contents
         self._message = Message()
-        self._other = self._place(other) if other else None  # kept: C points to it
+        self._others = self._chain(target, other)  # kept: C points to them
         self._options = (FaultOption * max(1, len(options)))(
             *(FaultOption(word.replace("_", "-").encode(), as_bytes(value)) for word, value in options.items())
         )
         self.target = self._place(target)
         self.target.options, self.target.option_count = self._options, len(options)
-        if self._other:
-            self.target.other = c.pointer(self._other)
+        if self._others:
+            self.target.other = c.pointer(self._others[0])
         self.where = self.target.name.decode() if self.target.name else name
         if not library().fault_check_options(found, self.target, self._message):
             raise UsageError(str(self._message))
+
+    def _chain(self, target: Target, first: RedisServer | None) -> list[FaultTarget]:
+        """Who takes part, each with the next in its `other`: the one that was named, then whoever has to do with it."""
+        around = self.trial.around(target) if isinstance(target, RedisServer) else []
+        named = [first] if first else []
+        places = [self._place(each) for each in (*named, *(each for each in around if each is not first))]
+        for before, after in pairwise(places):
+            before.other = c.pointer(after)
+        return places
 
     def _place(self, target: Target) -> FaultTarget:
         trial = self.trial
@@ -99,20 +136,32 @@ class Fault:
             for node in trial.servers:  # a cut between a node and its replicas concerns whoever waits for those
                 if any(fnmatchcase(f"{replica.name}>{node.name}", target) for replica in node.replicas):
                     place.server, place.socket = node.number, bytes(node.socket)
-        elif isinstance(target, RedisServer):
+        elif isinstance(target, (RedisServer, Sentinel)):
             place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
             place.socket, place.directory = bytes(target.socket), bytes(target.directory)
-            place.links = f"*>{target.name}".encode()
+            place.links, place.probe = f"*>{target.name}".encode(), target.probe.encode()
         elif target:
             place.name, place.pid, place.strand = target.name.encode(), target.pid, target.strand
             place.links = f"{target.name}>*".encode()
         return place
 
-    def attempt(self) -> bool:
-        """Injects it where one fault among many may come to nothing; False: it did, and was taken back."""
+    @property
+    def prepares(self) -> bool:
+        """Whether something must be so for a while before it is injected."""
+        return bool(self._fault.prepare)
+
+    def prepare(self) -> None:
+        """What must be so before the moment of `inject`, for faults that have such a thing: clients act in between."""
+        self.prepared, self.undone = True, False
+        if self.prepares and not self._told(self._fault.prepare):
+            raise Inconclusive(f"the fault {self.name} could not be prepared on {self.where}: {self.report}")
+
+    def attempt(self, step: Callable[[], None]) -> bool:
+        """Prepares or injects it where one fault among many may come to nothing; False: it did, and was taken back."""
         try:
-            self.inject()
+            step()
         except Inconclusive:
+            self.doubt = self.report
             self.heal(prove=False)
             self._take_back()
             return False
@@ -134,7 +183,8 @@ class Fault:
         if not self.undone:
             raise Inconclusive(f"the fault {self.name} could not be taken back from {self.where}: {self.report}")
         self.trial.settle()
-        self._note(Kind.FAULT_PROVE, Outcome.REFUSED)
+        if self.injected:
+            self._note(Kind.FAULT_PROVE, Outcome.REFUSED)
 
     def inject(self) -> None:
         """Does it, and proves it if that can be seen at once."""
@@ -146,9 +196,12 @@ class Fault:
 
     def heal(self, *, prove: bool = True) -> None:
         """Undoes it. Without `prove`, a proof that is due now or afterwards is not looked for: the trial has failed."""
-        if not self.injected or self.healed:
+        if self.healed or not (self.injected or self.prepared):
             return
         self.healed = True
+        if not self.injected:  # nothing has happened that anybody could have seen
+            self.undone = self._told(self._fault.heal)
+            return
         try:
             if prove and self._fault.moment == Moment.BEFORE_HEAL:
                 self._prove()
@@ -164,12 +217,17 @@ class Fault:
     def _prove(self) -> None:
         self.proved = self._act(Kind.FAULT_PROVE, self._fault.prove)
         if not self.proved:
+            self.doubt = self.report
             raise Inconclusive(f"the fault {self.name} did not take effect on {self.where}: {self.report}")
 
-    def _act(self, kind: Kind, action: "c._FuncPointer") -> bool:
-        self._message.text = b""
+    def _told(self, action: "c._FuncPointer") -> bool:
+        self._message.text, self.trial.fault_reason = b"", ""
         done = bool(action(self.target, self._message))
-        self.report = str(self._message)
+        self.report = ": ".join(filter(None, (str(self._message), self.trial.fault_reason)))
+        return done
+
+    def _act(self, kind: Kind, action: "c._FuncPointer") -> bool:
+        done = self._told(action)
         self._note(kind, Outcome.OK if done else Outcome.UNKNOWN)
         return done
 

@@ -167,7 +167,9 @@ class Message(c.Structure):
         return bytes(self.text).decode(errors="replace")
 
 
-ServerRestart = c.CFUNCTYPE(c.c_bool, c.c_int)
+OneServer = c.CFUNCTYPE(c.c_bool, c.c_int)
+OneServerLost = c.CFUNCTYPE(None, c.c_int)
+TwoServers = c.CFUNCTYPE(c.c_bool, c.c_int, c.c_int)
 
 
 class FaultMeans(c.Structure):
@@ -179,6 +181,7 @@ class FaultMeans(c.Structure):
         ("process_ended", c.c_void_p),
         ("strand_stopped", c.c_void_p),
         ("server_silent", c.c_void_p),
+        ("server_answers", c.c_void_p),
         ("server_replicas", c.c_void_p),
         ("server_clock", c.c_void_p),
         ("server_wall_us", c.c_void_p),
@@ -186,7 +189,10 @@ class FaultMeans(c.Structure):
         ("host_suspended", c.c_void_p),
         ("mono_ns", c.c_void_p),
         ("unreliable", c.c_void_p),
-        ("server_restart", ServerRestart),
+        ("server_restart", OneServer),
+        ("replica_lost", OneServerLost),
+        ("clients_lead", TwoServers),
+        ("server_follow", TwoServers),
     )
 
 
@@ -209,6 +215,7 @@ FaultTarget._fields_ = (
     ("directory", c.c_char_p),
     ("proxy", c.c_char_p),
     ("links", c.c_char_p),
+    ("probe", c.c_char_p),
     ("other", c.POINTER(FaultTarget)),
     ("options", c.POINTER(FaultOption)),
     ("option_count", c.c_size_t),
@@ -233,6 +240,7 @@ class FaultTable(c.Structure):
         ("options", c.c_void_p),
         ("moment", c.c_int),
         ("times", c.c_uint),
+        ("prepare", _FAULT_ACTION),
         ("inject", _FAULT_ACTION),
         ("prove", _FAULT_ACTION),
         ("heal", _FAULT_ACTION),
@@ -267,6 +275,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "conductor_add_server": (_I, [_P, _S, _S, _MESSAGE]),
     "conductor_set_replicas": (None, [_P, _I, _I]),
     "conductor_set_silent": (None, [_P, _I, _B]),
+    "conductor_is_silent": (_B, [_P, _I]),
+    "conductor_answers": (_B, [_P, _I]),
     "conductor_set_clock": (_B, [_P, _I, _I64, _I64]),
     "conductor_set_host_clock": (_B, [_P, _I, _I64, _I64]),
     "conductor_run_to_first": (_I, [_P, c.POINTER(_I), _I, _I64, _I]),

@@ -10,10 +10,10 @@ import redis
 
 from harness.driver import paths
 from harness.driver.errors import Inconclusive, UsageError
+from harness.driver.links import LINKS
 from harness.driver.process import Nursery
 
 START_LIMIT_S = 10.0
-LINKS = "links"  # the directory of the sockets on which it listens
 
 
 class Proxy:

@@ -4,6 +4,8 @@ import contextlib
 import socket
 import subprocess
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import redis
@@ -15,6 +17,7 @@ from harness.driver.process import Nursery
 START_LIMIT_S = 20.0
 PORT_TRIES = 20
 PROBE = "lockstorm:probe"
+OWN_NAME = "lockstorm"  # of connections that are no client's, in the server's list
 OPTIONS = [
     "--port",
     "0",
@@ -31,33 +34,99 @@ OPTIONS = [
 ]
 
 
-# A frozen clock: the delay before a synchronisation would never pass, and no link may be taken for dead.
-REPLICATION = ["--repl-diskless-sync-delay", "0", "--repl-timeout", "1000000000"]
+# Synchronisation by way of a file: streamed, the replica is often taken for online only a second later. The file goes
+# afterwards, or a server that is started again would find data. A link is never taken for dead: clocks may stand still.
+REPLICATION = [
+    *("--repl-diskless-sync", "no"),
+    *("--rdb-del-sync-files", "yes"),
+    *("--repl-timeout", "1000000000"),
+    *("--repl-ping-replica-period", "86400"),  # nothing is sent that nobody wrote
+]
+CLUSTER = [
+    *("--cluster-enabled", "yes"),
+    *("--cluster-node-timeout", "1000"),
+    *("--cluster-replica-validity-factor", "0"),  # a replica that was cut off may be elected all the same
+    *("--cluster-require-full-coverage", "no"),
+    *("--cluster-allow-replica-migration", "no"),
+]
+
+
+@dataclass(frozen=True)
+class Network:
+    """How the peers of a server reach it: sentinels, replicas, the other nodes of its cluster."""
+
+    cluster: bool
+    announce: Callable[[str, int], int]  # name and port -> the port where peers find it: a link's, if there is a proxy
+
+
+def free_port() -> int:
+    """A port of the loopback interface that the kernel has just named as free; another may take it first."""
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        return int(asked.getsockname()[1])
 
 
 class RedisServer:
-    """Started by the constructor; `ready` waits until it answers."""
+    """Started by the constructor; `ready` waits until it answers. In a network it listens on a port at once."""
 
-    def __init__(self, nursery: Nursery, name: str, *, clock: Path | None, options: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        nursery: Nursery,
+        name: str,
+        *,
+        clock: Path | None,
+        options: tuple[str, ...] = (),
+        network: Network | None = None,
+    ) -> None:
         self.name = name
         self.socket = nursery.directory / f"{name}.sock"
         self.clock = clock
         self.number = -1  # among the conductor's servers
-        self.port = 0
+        self.port = self.announced = self.announced_bus = 0
+        self.probe = PROBE  # a key of nobody else's
         self.replicas: list[RedisServer] = []
         self.gone = False  # on purpose
-        self.silent = False  # cannot answer now, on purpose
         self._nursery = nursery
         self.directory = nursery.directory / name
         self.directory.mkdir(mode=0o700)
         self._command = [paths.redis_server(), *OPTIONS, "--unixsocket", str(self.socket), "--dir", str(self.directory)]
         self._command += ["--enable-debug-command", "local", *REPLICATION, *options]
+        self._network = network
+        self._known = False  # it has answered: others may know its port
+        self._listening: list[str] = self._ports() if network else []
         self.process = self._start()
-        self.link = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=10, driver_info=None)
+        self.link = redis.Redis(
+            unix_socket_path=str(self.socket), socket_timeout=10, driver_info=None, client_name=OWN_NAME
+        )
 
     def _start(self) -> subprocess.Popen[bytes]:
         environment = _virtual_clock(self.clock) if self.clock else []
-        return self._nursery.start(self.name, self._command, environment=environment)
+        return self._nursery.start(self.name, self._command + self._listening, environment=environment)
+
+    def _ports(self) -> list[str]:
+        """Chooses where it listens, and says so in options."""
+        assert self._network
+        self.port = free_port()
+        self.announced = self._network.announce(self.name, self.port)
+        options = {"port": self.port}
+        if not self._network.cluster:
+            options["replica-announce-port"] = self.announced
+        else:
+            options["cluster-port"] = free_port()
+            self.announced_bus = self._network.announce(f"{self.name}-bus", options["cluster-port"])
+            options |= {"cluster-announce-port": self.announced, "cluster-announce-bus-port": self.announced_bus}
+        words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
+        address = "--cluster-announce-ip" if self._network.cluster else "--replica-announce-ip"
+        return [*words, address, "127.0.0.1", *(CLUSTER if self._network.cluster else [])]
+
+    def _start_elsewhere(self) -> bool:
+        """When another process took the port: with another one."""
+        taken = self._network and "ddress already in use" in self._nursery.log_tail(self.name, 20)
+        if not taken or self._known:
+            return False
+        self._listening = self._ports()
+        self.process = self._start()
+        return True
 
     def restart(self) -> None:
         """Starts it again after its process has ended: the same place, with the data that is in it, if any."""
@@ -76,9 +145,11 @@ class RedisServer:
             with contextlib.suppress(redis.exceptions.RedisError):
                 self.link.ping()
                 break
-            if self.process.poll() is not None or time.monotonic() > deadline:
+            over = time.monotonic() > deadline
+            if over or (self.process.poll() is not None and not self._start_elsewhere()):
                 raise Inconclusive(f"redis-server did not start: {self._reason()}")
             time.sleep(0.002)
+        self._known = True
         if self.clock:
             # Its shared memory stays mapped; without a name nothing is left when it is killed.
             for leftover in (f"faketime_shm_{self.process.pid}", f"sem.faketime_sem_{self.process.pid}"):
@@ -97,19 +168,22 @@ class RedisServer:
         """Also listens on a loopback port, which replicas need. The kernel names one that is free; should another
         process take it first, the next one is tried."""
         for _ in range(PORT_TRIES):
-            with socket.socket() as asked:
-                asked.bind(("127.0.0.1", 0))
-                port = int(asked.getsockname()[1])
+            port = free_port()
             with contextlib.suppress(redis.exceptions.ResponseError):
                 self.link.config_set("port", port)
-                self.port = port
+                self.port = self.announced = port
                 return
         raise Inconclusive(f"{self.name} found no free port on the loopback interface")
 
     def follow(self, master: "RedisServer", port: int | None = None) -> None:
         """Becomes its replica, through a link's port if one is given; returns when a write there has been seen to be
         acknowledged."""
-        self.link.replicaof("127.0.0.1", str(port or master.port))
+        self.link.replicaof("NO", "ONE")  # or it would not try at once again to reach a master that it follows
+        self.link.replicaof("127.0.0.1", str(port or master.announced))
+        self.await_link(master)
+
+    def await_link(self, master: "RedisServer") -> None:
+        """Returns when it follows that master and a write there has been seen to be acknowledged."""
         deadline = time.monotonic() + START_LIMIT_S
         while self.link.info("replication").get("master_link_status") != "up":
             if time.monotonic() > deadline:
@@ -121,10 +195,10 @@ class RedisServer:
     def prove_replicas(self) -> None:
         """Writes, and asks on the same connection who has it: WAIT knows nothing of others' writes."""
         with contextlib.closing(self.link.client()) as link:  # type: ignore[no-untyped-call]
-            link.set(PROBE, "")
+            link.set(self.probe, "")
             acknowledged = link.wait(len(self.replicas), 0)
-            link.delete(PROBE)
-        if acknowledged != len(self.replicas):
+            link.delete(self.probe)
+        if acknowledged < len(self.replicas):  # sentinels may have led more here than are counted yet
             raise Inconclusive(f"{acknowledged} of {len(self.replicas)} replicas of {self.name} acknowledge its writes")
 
     def time_us(self) -> int:

@@ -18,7 +18,7 @@ EVENTS_MOST = 100_000
 PASSAGES_MOST = 8  # checkpoints that a client may still pass before the fault lands
 HEAD = {
     "seed": (0, 2**63 - 1),
-    "duration_ms": (1, 3_600_000),
+    "duration_ms": (10, 3_600_000),
     "lease_ms": (1, 2**31),
     "longest_ms": (1, 2**32),
     "clients": (1, 96),
@@ -67,12 +67,13 @@ class Schedule:
 
 
 def draw_schedule(seed: int, faults: Sequence[str], ground: Ground, duration_ms: int) -> Schedule:
-    """Gaps and lengths are log-uniform from 1 ms to ground.longest_ms, everything else uniform."""
+    """Gaps and lengths are log-uniform from 1 ms to ground.longest_ms, everything else uniform. The first gap is shorter
+    than the storm, however short that is."""
     dice, chosen = Dice(seed), tuple(sorted(faults))
     events: list[Event] = []
     at_ms = 0
     while len(events) < EVENTS_MOST:
-        at_ms += dice.log_uniform(1, ground.longest_ms)
+        at_ms += dice.log_uniform(1, ground.longest_ms if events else min(ground.longest_ms, duration_ms - 1))
         if at_ms >= duration_ms:
             break
         events.append(_draw_event(dice, at_ms, dice.pick(chosen), ground))

@@ -170,7 +170,7 @@ STORM_FAULTS = (
     StormFault("client-pause", _servers, lambda dice, _: {"mode": dice.pick(("write", "all"))}, excludes="server"),
     StormFault("clock-drift", _clocks, _drift, asks="server", needs={"settable_clocks": True}),
     StormFault("clock-jump", _clocks, _jump, asks="server", needs={"settable_clocks": True}),
-    StormFault("crash-server", _servers, _crash, excludes="server"),
+    StormFault("crash-server", _servers, _crash, needs={"persistence": "aof"}, excludes="server"),
     StormFault("delay-message", _clients, _late, unfit=_hears_messages),
     StormFault("delay-write", _clients, _nth),
     StormFault("drop-message", _clients, _nth, unfit=_hears_messages),

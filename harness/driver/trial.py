@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import redis
+
 from harness.driver import paths
 from harness.driver.errors import Inconclusive, UsageError
 from harness.driver.fault import Fault, Target, means_of
@@ -41,17 +43,27 @@ from harness.driver.library import (
     StrandState,
     library,
 )
+from harness.driver.links import DirectLinks
 from harness.driver.process import Nursery, inheritable
 from harness.driver.proxy import Proxy
-from harness.driver.redis_server import RedisServer
+from harness.driver.redis_server import Network, RedisServer
+from harness.driver.topology import CLUSTER_MASTERS, Sentinel, Topology, cluster_ranges, join, slot_of, tagged, watch
 
 Time = Literal["virtual", "real"]
 Store = Literal["open", "fence-writes", "fence-reads-and-writes"]
+Persistence = Literal["none", "aof"]
 TIMES: tuple[Time, ...] = ("virtual", "real")
 STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes")
 
+# What a redis-server is told; "aof": nothing is acknowledged before it is in the append-only file, and on the disk.
+PERSISTENCE: dict[Persistence, tuple[str, ...]] = {
+    "none": (),
+    "aof": ("--appendonly", "yes", "--appendfsync", "always"),
+}
+
 RESOURCE = b"account"  # the name of what the lock protects
 VIRTUAL_LEASE_MS = 30_000
+VIRTUAL_LIMIT_LEASES, VIRTUAL_LIMIT_MS = 100, 3_600_000  # virtual time: how long anybody is waited for
 TURN_LIMIT_MS = 30_000  # virtual time: how long one strand may keep the turn before the trial is given up
 RUN_LIMIT_MS = 180_000  # real time: how long a run may last, beyond a workload's own duration; 100 polls take 150 s
 REAL_CONTROL_MS = 100  # a fault inside a lease of 10 s: not even a busy machine turns it into one past it
@@ -74,11 +86,13 @@ class TrialSettings:
     counter: int = 0
     nodes: int = 1
     replicas: int = 0  # of each node
+    topology: Topology = "single"  # or a master under three sentinels, or a cluster of three masters: in real time
     permits: int = 1
     fixed_lease: bool = False  # no watchdog renews it
     direct: bool = False  # links lead straight to the servers: nothing can be done to what passes
     settable_clocks: bool = False  # in real time: servers run under libfaketime, or clock faults cannot bite
-    server_options: tuple[str, ...] = ()  # of every redis-server: ("--appendonly", "yes")
+    persistence: Persistence = "none"  # of every redis-server
+    server_options: tuple[str, ...] = ()  # of every redis-server: ("--maxmemory", "100mb")
     resource: bytes = RESOURCE
     clients: int | None = None
     duration_ms: int | None = None
@@ -247,9 +261,15 @@ class Trial:
         self.control = settings.control
         self.verdict: dict[str, Any] | None = None
         self.elapsed_ms: dict[str, float] = {}
-        self.servers: list[RedisServer] = []  # the nodes that clients know
+        self.resource = tagged(settings.resource) if settings.topology == "cluster" else settings.resource
+        self.servers: list[RedisServer] = []  # the nodes that clients know: where a link leads that names one
         self.replicas: list[RedisServer] = []
+        self.cluster: list[RedisServer] = []  # all masters and replicas of a cluster, but for those
+        self.sentinels: list[Sentinel] = []
         self.proxy: Proxy | None = None
+        self.fault_reason = ""  # why the driver could not do what a fault asked of it
+        self._masters: dict[str, RedisServer] = {}  # node -> who is its master now, if not itself
+        self._peer_links: dict[str, int] = {}  # name -> port on which the proxy listens for it
         self._faults: list[Fault] = []
         self._texts: dict[str, int] = {}
         self._clients: list[Client] = []
@@ -321,38 +341,97 @@ class Trial:
         return self.servers[0]
 
     def _start_proxy(self) -> None:
+        self._links: Proxy | DirectLinks
         if self.settings.direct:
+            self._links = DirectLinks(self._nursery)
             return
         message, actor = Message(), self.text("proxy")
         self.proxy = Proxy(self._nursery, self.history_path, self._stage, actor, self.settings.seed)
+        self._links = self.proxy
         self._exit.callback(self.proxy.close)
         self._must(library().conductor_set_proxy(self.conductor, bytes(self.proxy.control), message), message)
 
     def link(self, name: str, target: Path) -> str:
         """Where somebody has to connect to reach the target: a link of the proxy, if there is one."""
-        return self.proxy.link(name, target, option="STEPPED") if self.proxy else str(target)
+        return self._links.link(name, target, option="STEPPED")
+
+    def _peer_port(self, name: str, port: int, client: str = "peers") -> int:
+        """The port on which others than clients reach the port of a server: a link's, if there is a proxy."""
+        if not self.proxy:
+            return port
+        link, target = f"{client}>{name}", f"127.0.0.1:{port}"
+        if link in self._peer_links:
+            self.proxy.lead(link, target)
+        else:
+            option = "PLAIN" if name.endswith("-bus") else ""
+            address = self.proxy.link(link, target, listen="127.0.0.1:0", option=option)
+            self._peer_links[link] = int(address.rpartition(":")[2])
+        return self._peer_links[link]
 
     def _start_server(self, name: str) -> RedisServer:
-        message = Message()
+        message, topology = Message(), self.settings.topology
         clock = self._nursery.directory / f"{name}.clock" if self.settings.time == "virtual" else None
         socket, shown = self._nursery.directory / f"{name}.sock", bytes(clock) if clock else None
         number = library().conductor_add_server(self.conductor, shown, bytes(socket), message)
         self._must(number >= 0, message)
-        server = RedisServer(self._nursery, name, clock=clock, options=self.settings.server_options)
+        network = Network(topology == "cluster", self._peer_port) if topology != "single" else None
+        options = (*PERSISTENCE[self.settings.persistence], *self.settings.server_options)
+        server = RedisServer(self._nursery, name, clock=clock, options=options, network=network)
         server.number = number
         self._exit.callback(server.close)
         return server
 
+    def _check_topology(self) -> None:
+        said = self.settings
+        if said.topology == "single":
+            return
+        if said.time == "virtual":
+            raise UsageError(f"the topology {said.topology} is for real time: elections are made of timeouts")
+        if said.nodes != 1:
+            one = "one master" if said.topology == "sentinel" else "one cluster"
+            raise Inconclusive(f"{said.lock} needs {said.nodes} servers that know nothing of each other, not {one}")
+
     def _start_servers(self) -> None:
         """The nodes, their replicas and the store, side by side."""
-        names = [f"redis-{each + 1}" for each in range(self.settings.nodes)]
-        self.servers = [self._start_server(name) for name in names]
+        self._check_topology()
+        said = self.settings
+        count = CLUSTER_MASTERS if said.topology == "cluster" else said.nodes
+        replicas_each = said.replicas if said.topology == "single" else max(1, said.replicas)
+        masters = [self._start_server(f"redis-{each + 1}") for each in range(count)]
         replicas = {
             self._start_server(f"{node.name}-replica-{each + 1}"): node
-            for node in self.servers
-            for each in range(self.settings.replicas)
+            for node in masters
+            for each in range(replicas_each)
         }
-        self.replicas = list(replicas)
+        self.servers, self.replicas = masters, list(replicas)
+        store = self._start_store()
+        for server in (*masters, *replicas):
+            server.ready()
+        if said.topology == "cluster":
+            self._join_cluster(masters, replicas)
+        else:
+            for replica, node in replicas.items():
+                self._follow_by_hand(replica, node)
+                library().conductor_set_replicas(self.conductor, node.number, len(node.replicas))
+        if said.topology == "sentinel":
+            self.sentinels = watch(self._nursery, self.server, self._peer_port)
+            for sentinel in self.sentinels:
+                self._exit.callback(sentinel.close)
+        self._await_store(store)
+        if said.time == "virtual":
+            self.prove_clock()
+
+    def _join_cluster(self, masters: list[RedisServer], replicas: dict[RedisServer, RedisServer]) -> None:
+        """Of a cluster's nodes, clients know the one that has the slot of the resource."""
+        join(masters, replicas)
+        slot = slot_of(self.resource)
+        self.servers = [masters[each] for each, slots in enumerate(cluster_ranges()) if slot in slots]
+        self.replicas = [replica for replica, node in replicas.items() if node is self.server]
+        self.cluster = [server for server in (*masters, *replicas) if server not in (self.server, *self.replicas)]
+        for replica in self.replicas:
+            replica.await_link(self.server)
+
+    def _start_store(self) -> subprocess.Popen[bytes]:
         self.store_socket = self._nursery.directory / "store.sock"
         command = [paths.program("store"), "--history", str(self.history_path), "--stage", str(self._stage)]
         command += ["--socket", str(self.store_socket), "--mode", self.settings.store]
@@ -362,42 +441,80 @@ class Trial:
         message = Message()
         number = library().conductor_add_server(self.conductor, None, bytes(self.store_socket), message)
         self._must(number >= 0, message)
-        for server in (*self.servers, *self.replicas):
-            server.ready()
-        for replica, node in replicas.items():
-            if not node.port:
-                node.listen()
-            self._follow(replica, node)
-            library().conductor_set_replicas(self.conductor, node.number, len(node.replicas))
+        return store
+
+    def _await_store(self, store: subprocess.Popen[bytes]) -> None:
         deadline = real_time.monotonic() + 10
         while not self.store_socket.exists():
             if store.poll() is not None or real_time.monotonic() > deadline:
                 raise Inconclusive(f"the store did not start: {self._nursery.log_tail('store')}")
             real_time.sleep(0.001)
-        if self.settings.time == "virtual":
-            self.prove_clock()
 
-    def _follow(self, replica: RedisServer, node: RedisServer) -> None:
-        if not self.proxy:
-            replica.follow(node)
-            return
-        name, target = f"{replica.name}>{node.name}", f"127.0.0.1:{node.port}"
-        address = self.proxy.link(name, target, listen="127.0.0.1:0")
-        replica.follow(node, int(address.rpartition(":")[2]))
+    # --- who follows whom ---
+
+    def master(self, node: RedisServer) -> RedisServer:
+        """Where the links lead that name this node: itself, or who has taken its place."""
+        return self._masters.get(node.name, node)
+
+    def follow(self, server: RedisServer, master: RedisServer) -> bool:
+        """The server becomes a replica of that master, with whoever followed the server, and they acknowledge what is
+        written there. Sentinels and clusters see to it themselves."""
+        moving = [*(replica for replica in server.replicas if replica is not master), server]
+        for replica in moving:
+            self.lose_replica(replica)
+            if self.settings.topology == "single":
+                self._follow_by_hand(replica, master)
+            else:
+                replica.await_link(master)
+        library().conductor_set_replicas(self.conductor, master.number, len(master.replicas))
+        return True
+
+    def _follow_by_hand(self, replica: RedisServer, master: RedisServer) -> None:
+        if not master.port:
+            master.listen()
+        by_itself = self.settings.topology == "single"  # sentinels want to see everybody at the address that they know
+        link = self._peer_port(master.name, master.port, replica.name) if by_itself else master.announced
+        replica.follow(master, link)
+
+    def lose_replica(self, replica: RedisServer) -> bool:
+        """The replica does not hear of its master's writes any more."""
+        for node in self.every_server():
+            if replica in node.replicas:
+                node.replicas.remove(replica)
+                library().conductor_set_replicas(self.conductor, node.number, len(node.replicas))
+        return True
+
+    def lead_clients(self, old: RedisServer, new: RedisServer) -> bool:
+        """Links of clients that lead to a server lead to another from now on. False: none does."""
+        nodes = [node for node in self.servers if self.master(node) is old]
+        for node in nodes:
+            self._masters[node.name] = new
+            self._links.lead(f"client-*>{node.name}", new.socket)
+        return bool(nodes)
+
+    def around(self, server: RedisServer) -> list[RedisServer | Sentinel]:
+        """Who has to do with a server: its replicas first, then the other nodes of its cluster, or the sentinels."""
+        if self.settings.topology == "single":
+            return [*server.replicas]
+        known: list[RedisServer | Sentinel] = [*server.replicas, *self.every_server(), *self.sentinels]
+        return [each for each in dict.fromkeys(known) if each is not server]
+
+    def every_server(self) -> list[RedisServer]:
+        return [*self.servers, *self.replicas, *self.cluster]
+
+    def server_numbered(self, number: int) -> RedisServer:
+        return next(server for server in self.every_server() if server.number == number)
 
     def server_named(self, name: str) -> RedisServer:
-        for server in (*self.servers, *self.replicas):
+        for server in self.every_server():
             if server.name == name:
                 return server
         raise UsageError(f"this trial has no server called {name}")
 
-    def restart_numbered(self, number: int) -> bool:
+    def restart_server(self, server: RedisServer) -> bool:
         """For a fault: starts a server again that has ended."""
-        for server in (*self.servers, *self.replicas):
-            if server.number == number:
-                server.restart()
-                return True
-        return False
+        server.restart()
+        return True
 
     def kill_server(self, server: RedisServer) -> None:
         """Ends a node or a replica, with its data: there is no persistence."""
@@ -405,16 +522,13 @@ class Trial:
         server.process.wait()
         server.gone = True
         library().conductor_set_silent(self.conductor, server.number, True)
-        for node in self.servers:
-            if server in node.replicas:
-                node.replicas.remove(server)
-                library().conductor_set_replicas(self.conductor, node.number, len(node.replicas))
+        self.lose_replica(server)
 
     def clients(self, count: int, resource: bytes | None = None) -> list[Client]:
         """Starts client-1 .. client-N, side by side; returns when each has opened its lock and waits for a step."""
         lib = library()
         names = [f"client-{len(self._clients) + 1 + each}" for each in range(count)]
-        new = [self._client_place(name, resource or self.settings.resource) for name in names]
+        new = [self._client_place(name, resource or self.resource) for name in names]
         for client in new:
             lib.conductor_expect(self.conductor, client.strand)
         for client in new:
@@ -458,7 +572,7 @@ class Trial:
             "yield-fd": yields,
         }
         command = [paths.program("client"), *(f"--{key}={value}" for key, value in options.items())]
-        nodes = [self.link(f"{client.name}>{server.name}", server.socket) for server in self.servers]
+        nodes = [self.link(f"{client.name}>{node.name}", self.master(node).socket) for node in self.servers]
         command += [f"--node={node}" for node in nodes]
         command += ["--fixed-lease"] if self.settings.fixed_lease else []
         client.process = self._nursery.start(client.name, command, inherit=(turn, watchdog, yields))
@@ -498,7 +612,7 @@ class Trial:
     def prove_clock(self) -> bool:
         """Reads TIME back from every node; a clock that is not where the trial has it ends the trial."""
         for server in (*self.servers, *self.replicas):
-            if server.gone or server.silent:
+            if library().conductor_is_silent(self.conductor, server.number):
                 continue
             shown, meant = server.time_us(), library().conductor_server_wall_us(self.conductor, server.number)
             if shown != meant:
@@ -506,16 +620,38 @@ class Trial:
         return True
 
     def run(self, awaited: list[Client], until_ns: int = FOREVER, *, first: bool = False) -> None:
-        """Runs the trial until all of these clients are parked (`first`: one of them) or the clock reaches until_ns."""
+        """Runs the trial until all of these clients are parked (`first`: one of them) or the clock reaches until_ns. In
+        virtual time a wait without a bound has one all the same: a watchdog can renew for ever what another client
+        waits for."""
         run_to = library().conductor_run_to_first if first else library().conductor_run
+        limit_ns = until_ns
+        if until_ns == FOREVER and self.settings.time == "virtual":
+            bound_ms = VIRTUAL_LIMIT_MS + VIRTUAL_LIMIT_LEASES * self.lease_ms + (self.settings.duration_ms or 0)
+            limit_ns = min(FOREVER, self.mono_ns + bound_ms * 1_000_000)
         strands = (ctypes.c_int * max(1, len(awaited)))(*(client.strand for client in awaited))
         while True:
-            outcome = RunResult(run_to(self.conductor, strands, len(awaited), until_ns, self._limit_ms))
-            if outcome in (RunResult.DONE, RunResult.TIME):
+            outcome = RunResult(run_to(self.conductor, strands, len(awaited), limit_ns, self._limit_ms))
+            if outcome is RunResult.DONE or (outcome is RunResult.TIME and limit_ns == until_ns):
+                if self.cluster:
+                    self._look_for_crossing()
                 return
+            if outcome is RunResult.TIME:
+                names = ", ".join(client.name for client in awaited)
+                raise Inconclusive(f"{names} did not come back within {bound_ms / 1000:g} s of the trial's time")
             if outcome is RunResult.INTERRUPTED:
                 continue  # Python has run its own handler by now; without an exception there is nothing to do
             raise Inconclusive(self._why(outcome, awaited))
+
+    def _look_for_crossing(self) -> None:
+        """A lock whose keys do not share a slot of the cluster is told so by every server, and is not what it is
+        elsewhere. A master of the slot says MOVED for keys of other slots only."""
+        for node in self.servers:
+            with contextlib.suppress(redis.exceptions.ConnectionError):
+                errors = self.master(node).link.info("errorstats")
+                for name in ("CROSSSLOT", "MOVED"):
+                    if f"errorstat_{name}" in errors:
+                        lock = self.settings.lock
+                        raise Inconclusive(f"{lock} cannot work in a cluster: {name}, its keys do not share a slot")
 
     def finish(self, *clients: Client) -> None:
         """Runs the trial until these clients have done their steps."""
@@ -573,6 +709,16 @@ class Trial:
         except BaseException:
             fault.heal(prove=False)
             raise
+        return fault
+
+    def prepare(
+        self, name: str, target: Target = None, other: RedisServer | None = None, **options: str | float | bytes
+    ) -> Fault:
+        """Makes ready for a fault, whose `inject` and `heal` are then called: what a client does in between is what a
+        failover loses."""
+        fault = Fault(self, name, target, other, **options)
+        self._faults.append(fault)
+        fault.prepare()
         return fault
 
     @contextlib.contextmanager

@@ -28,7 +28,6 @@ class Course:
     injected_ms: float | None = None
     healed_ms: float | None = None
     fault: Fault | None = None
-    prepared: bool = False
 
     def as_json(self) -> dict[str, Any]:
         said: dict[str, Any] = {"at_ms": self.event.at_ms, "fault": self.event.fault, "target": self.event.target}
@@ -120,23 +119,37 @@ class Weather:
         course.state, course.reason = "skipped", reason
 
     def _begin(self, course: Course) -> None:
-        event, entry = course.event, BY_NAME[course.event.fault]
+        event = course.event
         course.reason = self._in_the_way(course)
         if course.reason:
             course.state = "skipped"
             return
-        course.injected_ms = self._now_ms()
         options: dict[str, Any] = {name.replace("-", "_"): value for name, value in event.options.items()}
-        course.fault = Fault(self.trial, event.fault, self._target(event.target), **options)
-        took = course.fault.attempt()
-        course.reason = course.fault.report
-        if not took:
+        fault = course.fault = Fault(self.trial, event.fault, self._target(event.target), **options)
+        if not fault.prepares:
+            self._inject(course)
+        elif fault.attempt(fault.prepare):
+            self._active.append(course)
+            self._at(self._now_ms() + event.length_ms / 2, lambda: self._inject(course))
+        else:
+            course.state, course.reason = "skipped", fault.doubt
+
+    def _inject(self, course: Course) -> None:
+        """Its effect begins; one that had to be prepared was that for the first half of its time."""
+        assert course.fault
+        if course.fault.healed:
+            return
+        course.injected_ms = self._now_ms()
+        if course in self._active:
+            self._active.remove(course)
+        if not course.fault.attempt(course.fault.inject):
             self._conclude(course, proved=False)
             return
         course.state = "active"
         self._active.append(course)
-        if entry.lasts:
-            self._at(self._now_ms() + event.length_ms, lambda: self._end_when_possible(course))
+        left_ms = course.event.length_ms / 2 if course.fault.prepares else course.event.length_ms
+        if BY_NAME[course.event.fault].lasts:
+            self._at(self._now_ms() + left_ms, lambda: self._end_when_possible(course))
         else:
             self._end(course)
 
@@ -153,13 +166,17 @@ class Weather:
     def _end(self, course: Course) -> None:
         assert course.fault
         self._active.remove(course)
-        self._conclude(course, proved=course.fault.conclude())
+        proved = course.fault.conclude()
+        if course.fault.injected:
+            self._conclude(course, proved=proved)
+        else:
+            course.state, course.reason = "skipped", "the storm was over before"
 
     def _conclude(self, course: Course, *, proved: bool) -> None:
+        assert course.fault
         course.state = "proved" if proved else "not proved"
+        course.reason = course.fault.report if proved else course.fault.doubt
         course.healed_ms = self._now_ms()
-        if course.fault and course.fault.report:
-            course.reason = course.fault.report
         self._keep_busy()
 
     # --- who is in whose way ---
@@ -203,7 +220,7 @@ class Weather:
             return self._client(target)
         if target == ALL_CLIENTS:
             return None
-        return target if ">" in target else self.trial.server_named(target)
+        return target if ">" in target else self.trial.master(self.trial.server_named(target))
 
     def _keep_busy(self) -> None:
         """Whoever has nothing to do - it has just begun its life - works."""

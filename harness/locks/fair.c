@@ -80,9 +80,10 @@ static const char RELEASE[] =
     "return freed";
 #undef PURGE
 
-#define KEYS "%b redisson_lock_queue:{%b} redisson_lock_timeout:{%b}"
+#define KEYS "%b redisson_lock_queue:%b redisson_lock_timeout:%b"
 #define KEYS_OF(self)                                                                                                  \
-    (self)->name, (self)->name_length, (self)->name, (self)->name_length, (self)->name, (self)->name_length
+    (self)->name, (self)->name_length, (self)->tagged.bytes, (self)->tagged.length, (self)->tagged.bytes,              \
+        (self)->tagged.length
 
 static enum outcome open(struct lock *lock) {
     struct fair *self = lock->state;
@@ -127,9 +128,9 @@ static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
 static const struct env_reply *unlock(struct redisson *self, struct lock *lock, const char *request) {
     return script_run(
         lock->env, 0, &self->release,
-        "4 " KEYS " redisson_unlock_latch:{%b}:%s %s %lld %lld %lld redisson_lock__channel:{%b}:", KEYS_OF(self),
-        self->name, self->name_length, request, self->owner, now_ms(lock), (long long)lock->options.lease_ms,
-        (long long)redisson_latch_ms(lock->env), self->name, self->name_length);
+        "4 " KEYS " redisson_unlock_latch:%b:%s %s %lld %lld %lld redisson_lock__channel:%b:", KEYS_OF(self),
+        self->tagged.bytes, self->tagged.length, request, self->owner, now_ms(lock), (long long)lock->options.lease_ms,
+        (long long)redisson_latch_ms(lock->env), self->tagged.bytes, self->tagged.length);
 }
 
 static enum outcome release(struct lock *lock) {

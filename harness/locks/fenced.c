@@ -21,8 +21,8 @@ static enum outcome open(struct lock *lock) {
 static struct push_try attempt(struct lock *lock, void *what) {
     struct redisson *self = what;
     const struct env_reply *reply =
-        script_run(lock->env, 0, &self->acquire, "2 %b redisson_lock_token:{%b} %s %lld", self->name, self->name_length,
-                   self->name, self->name_length, self->owner, (long long)lock->options.lease_ms);
+        script_run(lock->env, 0, &self->acquire, "2 %b redisson_lock_token:%b %s %lld", self->name, self->name_length,
+                   self->tagged.bytes, self->tagged.length, self->owner, (long long)lock->options.lease_ms);
     struct push_try try = {.grant.outcome = OUTCOME_UNKNOWN};
     if (reply->kind == ENV_REPLY_ARRAY && reply->count == 2) {
         bool granted = reply->items[0].integer == 1;

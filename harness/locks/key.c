@@ -5,13 +5,14 @@
 
 struct key key_make(const char *before, const char *name, size_t length, const char *after) {
     size_t head = strlen(before), tail = strlen(after);
-    struct key key = {.bytes = malloc(head + length + tail + 2), .length = head + length + tail + 2};
+    size_t braces = memchr(name, '{', length) ? 0 : 1, whole = head + length + tail + 2 * braces;
+    struct key key = {.bytes = malloc(whole + 1), .length = whole};
     if (!key.bytes) abort();
     char *end = key.bytes;
     memcpy(end, before, head), end += head;
-    *end++ = '{';
+    if (braces) *end++ = '{';
     memcpy(end, name, length), end += length;
-    *end++ = '}';
+    if (braces) *end++ = '}';
     memcpy(end, after, tail);
     return key;
 }

@@ -1,5 +1,5 @@
 /* A name put together from others: "before{name}after", any bytes. The braces keep all keys of one lock in one slot of
- * a Redis Cluster. */
+ * a Redis Cluster; a name that has braces of its own gets none, as in Redisson. */
 #ifndef LOCKSTORM_LOCKS_KEY_H
 #define LOCKSTORM_LOCKS_KEY_H
 

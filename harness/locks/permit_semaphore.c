@@ -6,7 +6,7 @@
 extern const struct lock_type LOCK_PERMIT_SEMAPHORE;
 
 struct permit_semaphore {
-    struct key channel;
+    struct key channel, tagged; /* where a release is published; the resource in braces, for the other key */
     struct script acquire, renew, release;
     char permit[REDISSON_ID + 1]; /* the one that it has, or may have */
 };
@@ -41,6 +41,7 @@ static const char RELEASE[] = RECLAIM "if redis.call('zrem', KEYS[2], ARGV[1]) =
 static enum outcome open(struct lock *lock) {
     struct permit_semaphore *self = lock->state;
     const struct lock_options *options = &lock->options;
+    self->tagged = key_make("", options->resource, options->resource_length, "");
     self->channel = key_make("redisson_sc:", options->resource, options->resource_length, "");
     const struct env_reply *reply = env_command(lock->env, 0, "SET %b %lld NX", options->resource,
                                                 options->resource_length, (long long)options->permits);
@@ -60,8 +61,8 @@ static const struct env_reply *ask(struct lock *lock, struct script *script, con
     struct permit_semaphore *self = lock->state;
     const struct lock_options *options = &lock->options;
     long long now_ms = env_wall_ns(lock->env) / ENV_NS_PER_MS;
-    return script_run(lock->env, 0, script, "2 %b {%b}:timeout %s %lld %b %lld", options->resource,
-                      options->resource_length, options->resource, options->resource_length, permit, now_ms,
+    return script_run(lock->env, 0, script, "2 %b %b:timeout %s %lld %b %lld", options->resource,
+                      options->resource_length, self->tagged.bytes, self->tagged.length, permit, now_ms,
                       self->channel.bytes, self->channel.length, now_ms + (long long)options->lease_ms);
 }
 
@@ -106,6 +107,7 @@ static enum outcome release(struct lock *lock) {
 static void close(struct lock *lock) {
     struct permit_semaphore *self = lock->state;
     key_free(&self->channel);
+    key_free(&self->tagged);
 }
 
 const struct lock_type LOCK_PERMIT_SEMAPHORE = {

@@ -39,6 +39,7 @@ enum outcome redisson_hash_open(struct redisson *self, struct env *env, const ch
                                 bool publishes) {
     self->name = name;
     self->name_length = length;
+    self->tagged = key_make("", name, length, "");
     redisson_id_fill(env, self->owner);
     if (publishes) self->channel = key_make("redisson_lock__channel:", name, length, "");
     struct script *scripts[] = {&self->acquire, &self->renew, &self->release};
@@ -53,6 +54,7 @@ enum outcome redisson_hash_open(struct redisson *self, struct env *env, const ch
 
 void redisson_hash_close(struct redisson *self) {
     key_free(&self->channel);
+    key_free(&self->tagged);
 }
 
 struct push_try redisson_answer(const struct env_reply *reply) {
@@ -82,8 +84,8 @@ int64_t redisson_latch_ms(const struct env *env) {
 }
 
 const struct env_reply *redisson_hash_unlock(struct redisson *self, struct lock *lock, const char *request) {
-    return script_run(lock->env, 0, &self->release, "2 %b redisson_unlock_latch:{%b}:%s %s %lld %lld %b", self->name,
-                      self->name_length, self->name, self->name_length, request, self->owner,
+    return script_run(lock->env, 0, &self->release, "2 %b redisson_unlock_latch:%b:%s %s %lld %lld %b", self->name,
+                      self->name_length, self->tagged.bytes, self->tagged.length, request, self->owner,
                       (long long)lock->options.lease_ms, (long long)redisson_latch_ms(lock->env),
                       self->channel.bytes ? self->channel.bytes : "", self->channel.length);
 }
@@ -99,7 +101,8 @@ enum outcome redisson_hash_release(struct redisson *self, struct lock *lock, red
         bool ours = reply->kind == ENV_REPLY_INTEGER;
         *freed = !ours || reply->integer == 1;
         if (ours)
-            env_command(lock->env, 0, "DEL redisson_unlock_latch:{%b}:%s", self->name, self->name_length, request);
+            env_command(lock->env, 0, "DEL redisson_unlock_latch:%b:%s", self->tagged.bytes, self->tagged.length,
+                        request);
         return ours ? OUTCOME_OK : OUTCOME_REFUSED;
     }
     return OUTCOME_UNKNOWN;

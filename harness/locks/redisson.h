@@ -20,6 +20,7 @@ struct redisson {
     const char *name; /* of the hash; the opener's */
     size_t name_length;
     char owner[REDISSON_ID + 1]; /* the same as long as the lock is open: whoever holds may take it again */
+    struct key tagged;           /* the name in braces, for its other keys */
     struct key channel;          /* where a release is published; empty: nowhere */
     struct script acquire, renew, release;
     /* Of the lock, not of the hash: */

@@ -1,0 +1,174 @@
+/* crash-server: the server's process is killed, and started again when the fault is healed.
+ *
+ * What it remembers is decided in between: its append-only file is left alone, shortened, or thrown away with all that
+ * is in its directory. */
+#include <errno.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "faults/append_only.h"
+#include "faults/ask.h"
+#include "faults/replicas.h"
+
+extern const struct fault FAULT_CRASH_SERVER;
+
+enum { LOST_MOST = 1000000, END_LIMIT_MS = 10000, DIRECTORIES_OPEN = 8 };
+static const char MARK[] = "lockstorm:crash:last", KEPT[] = "lockstorm:crash:kept";
+
+static const struct fault_word OPTIONS[] = {
+    {"data", "none", "what it remembers: kept (its append-only file), tail (that without the last writes) or none"},
+    {"lost", "1", "of data=tail: how many of the last writes are lost; a transaction or a script counts as one"},
+    {0},
+};
+
+enum data { DATA_KEPT, DATA_TAIL, DATA_NONE };
+
+struct state {
+    bool killed;
+    int replicas;
+    char run_id[48];
+};
+
+static struct state *state_of(struct fault_target *target) {
+    return (struct state *)(void *)target->state;
+}
+
+static bool data_option(const struct fault_target *target, enum data *data, struct fault_report *report) {
+    static const char *const names[] = {[DATA_KEPT] = "kept", [DATA_TAIL] = "tail", [DATA_NONE] = "none"};
+    const char *name = fault_text(&FAULT_CRASH_SERVER, target, "data");
+    for (int each = DATA_KEPT; each <= DATA_NONE; each++) {
+        *data = (enum data)each;
+        if (strcmp(names[each], name) == 0) return true;
+    }
+    return fault_fail(report, "data=%.40s: there are kept, tail and none", name);
+}
+
+static bool run_id_read(const struct fault_target *target, char *run_id, size_t size, struct fault_report *report) {
+    struct answer answer;
+    if (!ask_good(target->socket, &answer, report, "INFO server")) return false;
+    return answer_line(&answer, "run_id", run_id, size) || fault_fail(report, "%s says no run_id", target->name);
+}
+
+/* A replica would come back as a master: whose it was, only its memory knew. */
+static bool is_master(const struct fault_target *target, struct fault_report *report) {
+    struct answer answer;
+    char role[16] = "";
+    if (!ask_good(target->socket, &answer, report, "INFO replication")) return false;
+    if (answer_line(&answer, "role", role, sizeof role) && strcmp(role, "master") == 0) return true;
+    return fault_fail(report, "%s is a replica; this fault is for masters", target->name);
+}
+
+static bool writes_to_disk(const struct fault_target *target, struct fault_report *report) {
+    char appends[8];
+    if (!ask_setting(target->socket, "appendonly", appends, sizeof appends, report)) return false;
+    return strcmp(appends, "yes") == 0 ||
+           fault_fail(report, "%s has no append-only file: the trial's persistence is none", target->name);
+}
+
+/* --- its end --- */
+
+/* Waits for the last of its threads, not for the first to be a zombie: until then its connections are open. */
+static bool end_process(const struct fault_target *target, struct fault_report *report) {
+    int fd = target->pid > 0 ? (int)syscall(SYS_pidfd_open, target->pid, 0) : -1;
+    if (fd < 0 || kill(target->pid, SIGKILL) < 0) {
+        fault_fail(report, "process %d: %s", target->pid, target->pid > 0 ? strerror(errno) : "there is none");
+        if (fd >= 0) close(fd);
+        return false;
+    }
+    int ended;
+    while ((ended = poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, END_LIMIT_MS)) < 0 && errno == EINTR)
+        continue;
+    close(fd);
+    return ended > 0 || fault_fail(report, "process %d does not end", target->pid);
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
+    (void)status, (void)kind;
+    return place->level > 0 ? remove(path) : 0;
+}
+
+static bool forget(const struct fault_target *target, enum data data, int64_t lost, struct fault_report *report) {
+    if (data == DATA_KEPT) return true;
+    if (data == DATA_TAIL) return append_only_cut(target->directory, MARK, (long)lost, KEPT, report);
+    return nftw(target->directory, remove_entry, DIRECTORIES_OPEN, FTW_DEPTH | FTW_PHYS) == 0 ||
+           fault_fail(report, "%.150s: %.60s", target->directory, strerror(errno));
+}
+
+static bool inject(struct fault_target *target, struct fault_report *report) {
+    struct state *state = state_of(target);
+    struct answer answer;
+    enum data data;
+    int64_t lost;
+    if (!data_option(target, &data, report) ||
+        !fault_number(&FAULT_CRASH_SERVER, target, "lost", 1, LOST_MOST, &lost, report))
+        return false;
+    if (!target->means->server_restart) return fault_fail(report, "nobody would start %s again", target->name);
+    if (!is_master(target, report) || (data != DATA_NONE && !writes_to_disk(target, report))) return false;
+    if (!run_id_read(target, state->run_id, sizeof state->run_id, report)) return false;
+    state->replicas = replicas_connected(target->socket, report);
+    if (!ask_good(target->socket, &answer, report, "DEL %s", KEPT) ||
+        !ask_good(target->socket, &answer, report, "SET %s here", MARK))
+        return false;
+    if (state->replicas > 0) replicas_leave(target);
+    target->means->server_silent(target->means->conductor, target->server, true);
+    state->killed = true;
+    return end_process(target, report) && forget(target, data, lost, report);
+}
+
+/* --- and its return --- */
+
+static bool heal(struct fault_target *target, struct fault_report *report) {
+    struct state *state = state_of(target);
+    if (!state->killed) return true;
+    if (!target->means->server_restart(target->server))
+        return fault_fail(report, "%s did not start again", target->name);
+    state->killed = false;
+    target->means->server_silent(target->means->conductor, target->server, false);
+    return state->replicas == 0 || replicas_return(target, state->replicas, report);
+}
+
+/* It is another process, and it remembers what it should; then the marks go. */
+static bool prove(struct fault_target *target, struct fault_report *report) {
+    char run_id[48];
+    struct answer mark, kept, removed;
+    enum data data;
+    if (!data_option(target, &data, report) || !run_id_read(target, run_id, sizeof run_id, report)) return false;
+    if (!ask_good(target->socket, &mark, report, "EXISTS %s", MARK) ||
+        !ask_good(target->socket, &kept, report, "EXISTS %s", KEPT) ||
+        !ask_good(target->socket, &removed, report, "DEL %s %s", MARK, KEPT))
+        return false;
+    bool another = strcmp(run_id, state_of(target)->run_id) != 0;
+    snprintf(report->text, sizeof report->text, "run_id %.8s, before %.8s; its last write is %s%s", run_id,
+             state_of(target)->run_id, mark.number ? "there" : "lost",
+             data != DATA_TAIL ? ""
+             : kept.number     ? ", the end of what is left is there"
+                               : ", what is left too");
+    return another && (mark.number == 1) == (data == DATA_KEPT) && (kept.number == 1) == (data == DATA_TAIL);
+}
+
+const struct fault FAULT_CRASH_SERVER = {
+    .name = "crash-server",
+    .summary = "kill a server (SIGKILL) and start it again, with its data, without the last writes or without any",
+    .proof = "after the restart: INFO's run_id is another, and a key written right before the crash is there, or lost",
+    .explanation =
+        "The process is killed; healing starts it again at the same place, so the time between the two is the delay of\n"
+        "the restart. data=kept: it reads its append-only file (the trial's persistence must be aof). data=tail: the last\n"
+        "writes of that file are cut off, as if they had not reached the disk. data=none: it begins empty, and so will\n"
+        "its replicas. Connections break, scripts and subscriptions are gone. kill -9 is no power failure: what was\n"
+        "handed to the kernel survives it, so with any append-only file the lock would; that is why a loss is made here\n"
+        "by hand. Not modelled: a replica's crash, a torn file.",
+    .source =
+        "redis.io, Distributed Locks, \"Performance, crash recovery and fsync\"; Kleppmann 2016 (delayed restarts)",
+    .target = "server",
+    .options = OPTIONS,
+    .moment = FAULT_AFTER_HEAL,
+    .times = FAULT_VIRTUAL | FAULT_REAL,
+    .inject = inject,
+    .prove = prove,
+    .heal = heal,
+};

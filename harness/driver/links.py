@@ -1,0 +1,36 @@
+"""Links of a trial without a proxy: a client's way to a server is a symbolic link to its socket, so that it can lead to
+another server later. What passes cannot be touched."""
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from harness.driver.process import Nursery
+
+LINKS = "links"  # the directory of what clients connect to
+
+
+class DirectLinks:
+    """The same face as the proxy's (harness/driver/proxy.py), as far as it goes."""
+
+    def __init__(self, nursery: Nursery) -> None:
+        self._directory = nursery.directory / LINKS
+        self._directory.mkdir(mode=0o700)
+        self._paths: dict[str, Path] = {}
+
+    def link(self, name: str, target: Path | str, *, listen: str | None = None, option: str = "") -> str:
+        """Where to connect: the address itself for a port, for a socket a path that can be led elsewhere."""
+        if isinstance(target, str):
+            return target
+        path = self._directory / str(len(self._paths) + 1)
+        self._paths[name] = path
+        path.symlink_to(target)
+        return str(path)
+
+    def lead(self, pattern: str, target: Path) -> int:
+        """Links that match lead elsewhere from now on; connections that are open stay. How many links."""
+        matching = [path for name, path in self._paths.items() if fnmatchcase(name, pattern)]
+        for path in matching:
+            beside = path.with_suffix(".new")
+            beside.symlink_to(target)
+            beside.rename(path)
+        return len(matching)
