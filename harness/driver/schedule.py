@@ -67,8 +67,8 @@ class Schedule:
 
 
 def draw_schedule(seed: int, faults: Sequence[str], ground: Ground, duration_ms: int) -> Schedule:
-    """Gaps and lengths are log-uniform from 1 ms to ground.longest_ms, everything else uniform. The first gap is shorter
-    than the storm, however short that is."""
+    """Gaps and lengths are log-uniform from 1 ms to ground.longest_ms, everything else uniform. The first gap is
+    shorter than the storm, however short that is."""
     dice, chosen = Dice(seed), tuple(sorted(faults))
     events: list[Event] = []
     at_ms = 0

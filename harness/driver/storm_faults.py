@@ -68,6 +68,8 @@ class StormFault:
     - `excludes`: a kind of thing ("process" of a client, "server") that nobody else may have in hands meanwhile;
     - `shares`: a kind of thing that it has in hands together with others that share it;
     - `asks`: a kind of thing that has to be reachable when it begins and when it ends.
+
+    Of which client or server, its target says; a link counts as the server that it leads to.
     """
 
     name: str
@@ -207,7 +209,7 @@ STORM_FAULTS = (
     StormFault("kill-subscriber", _clients, _nth, unfit=_hears_messages),
     StormFault("lose-reply", _clients, _nth_and_servers),
     StormFault("max-clients", _servers, excludes="server"),
-    StormFault("partition", _cuts, _cut, asks="server"),
+    StormFault("partition", _cuts, _cut, excludes="server"),
     StormFault("pause-client", _clients, lands=True, shares="process"),
     StormFault("pause-server", _servers, excludes="server"),
     StormFault(
@@ -220,3 +222,31 @@ STORM_FAULTS = (
 )
 
 BY_NAME = {entry.name: entry for entry in STORM_FAULTS}
+
+
+# --- who is in whose way ---
+
+
+def _things(kind: str, target: str) -> set[str]:
+    """What of this kind a target is; ALL_CLIENTS is every process."""
+    end = target.rpartition(">")[2]
+    return {end} if end.startswith("redis" if kind == "server" else "client") else set()
+
+
+def _meet(kind: str, target: str, other: str) -> bool:
+    mine, others = _things(kind, target), _things(kind, other)
+    return bool(kind and mine and others) and (mine == others or ALL_CLIENTS in mine | others)
+
+
+def delays(active: StormFault, target: str, fault: StormFault, its_target: str) -> bool:
+    """Whether a fault cannot begin, and cannot end, while another one is in effect."""
+    kind = active.excludes
+    return kind in (fault.excludes, fault.shares, fault.asks) and _meet(kind, target, its_target)
+
+
+def forbids(active: StormFault, target: str, fault: StormFault, its_target: str) -> bool:
+    """Whether a fault cannot begin while another one is in effect."""
+    if (active.name, target) == (fault.name, its_target) or delays(active, target, fault, its_target):
+        return True
+    kind = fault.excludes
+    return kind == active.shares and _meet(kind, target, its_target)

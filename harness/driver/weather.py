@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from harness.driver.fault import Fault, Target
 from harness.driver.library import Kind, StrandState
 from harness.driver.schedule import Event
-from harness.driver.storm_faults import ALL_CLIENTS, BY_NAME
+from harness.driver.storm_faults import ALL_CLIENTS, BY_NAME, delays, forbids
 from harness.driver.trial import ANYWHERE, Client, Trial
 
 if TYPE_CHECKING:
@@ -157,8 +157,7 @@ class Weather:
         """Its time is over; while a server does not answer that must, it lasts on."""
         if course.state != "active":
             return
-        blocking = next((other for other in self._active if other is not course and self._blocks(other, course)), None)
-        if blocking:
+        if self._is_delayed(course):
             self._at(self._now_ms() + 1, lambda: self._end_when_possible(course))
         else:
             self._end(course)
@@ -183,28 +182,18 @@ class Weather:
 
     def _in_the_way(self, course: Course) -> str:
         """Why a fault cannot begin now; empty: it can."""
-        event, entry = course.event, BY_NAME[course.event.fault]
-        for other in self._active:
-            same = (other.event.fault, other.event.target) == (event.fault, event.target)
-            holds = {BY_NAME[other.event.fault].excludes, BY_NAME[other.event.fault].shares}
-            wanted = entry.excludes and entry.excludes in holds and self._meet(other.event, event)
-            if same or wanted or self._blocks(other, course):
-                return f"{other.event.fault} was in effect on {other.event.target}"
+        event = course.event
+        for other in (active.event for active in self._active):
+            if forbids(BY_NAME[other.fault], other.target, BY_NAME[event.fault], event.target):
+                return f"{other.fault} was in effect on {other.target}"
         if self._is_client(event.target) and self._client(event.target).state is StrandState.GONE:
             return f"{event.target} had ended"
         return ""
 
-    def _blocks(self, other: Course, course: Course) -> bool:
-        """Whether the other has alone in hands what this one shares, or has to reach."""
-        entry, held = BY_NAME[course.event.fault], BY_NAME[other.event.fault].excludes
-        return (
-            bool(held) and held in (entry.shares, entry.asks, entry.excludes) and self._meet(other.event, course.event)
-        )
-
-    def _meet(self, one: Event, other: Event) -> bool:
-        """Whether two events concern the same process or server. A link has its server's name at its end."""
-        ends = {one.target.rpartition(">")[2], other.target.rpartition(">")[2]}
-        return len(ends) == 1 or (ALL_CLIENTS in ends and all(end.startswith("client") for end in ends))
+    def _is_delayed(self, course: Course) -> bool:
+        event, others = course.event, (active.event for active in self._active if active is not course)
+        entry = BY_NAME[event.fault]
+        return any(delays(BY_NAME[other.fault], other.target, entry, event.target) for other in others)
 
     # --- whom ---
 
