@@ -99,12 +99,12 @@ static bool unit_next(const struct bytes *bytes, size_t at, struct unit *unit) {
     return true;
 }
 
-/* Counts the writes before the last one that names the mark; -1: none does. */
-static long writes_before(const struct bytes *bytes, const char *mark) {
+/* Counts the writes before the last one that has this value; -1: none has. */
+static long writes_before(const struct bytes *bytes, const char *value) {
     struct unit unit;
     long writes = 0, found = -1;
     for (size_t at = 0; unit_next(bytes, at, &unit); at = unit.end) {
-        if (memmem(bytes->at + unit.begin, unit.end - unit.begin, mark, strlen(mark))) found = writes;
+        if (memmem(bytes->at + unit.begin, unit.end - unit.begin, value, strlen(value))) found = writes;
         writes += unit.is_write;
     }
     return found;
@@ -120,11 +120,11 @@ static size_t write_begin(const struct bytes *bytes, long number) {
 }
 
 /* In database 0, whichever was chosen last. */
-static bool file_end(const char *path, size_t end, const char *kept) {
-    char entry[256];
+static bool file_end(const char *path, size_t end, const struct append_only_cut *cut) {
+    char entry[512];
     int length = snprintf(entry, sizeof entry,
-                          "*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n*3\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$4\r\nhere\r\n",
-                          strlen(kept), kept);
+                          "*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n*3\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n",
+                          strlen(cut->key), cut->key, strlen(cut->left), cut->left);
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0) return false;
     bool ended = ftruncate(fd, (off_t)end) == 0 && pwrite(fd, entry, (size_t)length, (off_t)end) == length;
@@ -132,17 +132,16 @@ static bool file_end(const char *path, size_t end, const char *kept) {
     return ended;
 }
 
-bool append_only_cut(const char *directory, const char *mark, long lost, const char *kept,
-                     struct fault_report *report) {
+bool append_only_cut(const char *directory, const struct append_only_cut *cut, struct fault_report *report) {
     char path[PATH_SIZE];
     struct bytes bytes;
     if (!path_find(directory, path, report)) return false;
     if (!bytes_read(path, &bytes)) return fault_fail(report, "%.150s: %.60s", path, strerror(errno));
-    long writes = writes_before(&bytes, mark);
-    size_t end = writes >= lost ? write_begin(&bytes, writes - lost) : 0;
+    long writes = writes_before(&bytes, cut->last);
+    size_t end = writes >= cut->lost ? write_begin(&bytes, writes - cut->lost) : 0;
     free(bytes.at);
     if (writes < 0) return fault_fail(report, "the append-only file does not have the last write");
-    if (writes < lost)
-        return fault_fail(report, "only %ld writes are in the append-only file, %ld were to be lost", writes, lost);
-    return file_end(path, end, kept) || fault_fail(report, "%.150s: %.60s", path, strerror(errno));
+    if (writes < cut->lost)
+        return fault_fail(report, "the append-only file has %ld writes, %ld were to be lost", writes, cut->lost);
+    return file_end(path, end, cut) || fault_fail(report, "%.150s: %.60s", path, strerror(errno));
 }

@@ -5,9 +5,16 @@
 
 #include "faults/fault.h"
 
-/* Cuts off the write that names `mark`, all after it and `lost` writes before it (a transaction counts as one), and
- * puts a write of `kept` in their place: a server that has this key has loaded all that was left. `directory` is the
- * server's. False with a sentence, and the file as it was: there is none, or it has not so many writes. */
-bool append_only_cut(const char *directory, const char *mark, long lost, const char *kept, struct fault_report *report);
+struct append_only_cut {
+    const char *key;  /* nobody else's */
+    const char *last; /* what was written to it last */
+    const char *left; /* what it is to hold instead */
+    long lost;
+};
+
+/* Cuts off the write of `last` to the key, all after it and `lost` writes before it (a transaction counts as one), and
+ * puts a write of `left` in their place: a server where the key holds that has loaded all that was left. `directory` is
+ * the server's. False with a sentence, and the file as it was: there is none, or it has not so many writes. */
+bool append_only_cut(const char *directory, const struct append_only_cut *cut, struct fault_report *report);
 
 #endif

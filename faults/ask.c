@@ -91,6 +91,10 @@ bool ask_good(const char *socket, struct answer *answer, struct fault_report *re
     return answered;
 }
 
+void probe_key(const struct fault_target *target, const char *fault, char key[PROBE_KEY]) {
+    snprintf(key, PROBE_KEY, "%s:%s", target->probe ? target->probe : "lockstorm:probe", fault);
+}
+
 bool ask_setting(const char *socket, const char *name, char *value, size_t size, struct fault_report *report) {
     struct answer answer;
     if (!ask_good(socket, &answer, report, "CONFIG GET %s", name)) return false;

@@ -4,7 +4,7 @@
 
 #include "faults/fault.h"
 
-enum { ASK_LIMIT_MS = 5000, ASK_ANSWER = 4096 };
+enum { ASK_LIMIT_MS = 5000, ASK_ANSWER = 4096, PROBE_KEY = 128 };
 
 struct answer {
     bool error;            /* the other side refused */
@@ -30,6 +30,10 @@ bool ask_words(const char *socket, int limit_ms, struct answer *answer, struct f
 /* Asks and takes a refusal for a failure too; the refusal's text is in the report. */
 bool ask_good(const char *socket, struct answer *answer, struct fault_report *report, const char *format, ...)
     __attribute__((format(printf, 4, 0)));
+
+/* The key by which a fault of this name proves something at the target: the server may have it, and no client uses it.
+ */
+void probe_key(const struct fault_target *target, const char *fault, char key[PROBE_KEY]);
 
 /* The value of a server's setting (CONFIG GET), copied to `value`. False with a sentence: it has none, or does not say.
  */

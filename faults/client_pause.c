@@ -14,7 +14,6 @@ extern const struct fault FAULT_CLIENT_PAUSE;
 
 enum { UNANSWERED_MS = 100 };
 static const long long PAUSE_MS = 1000LL * 1000 * 1000 * 1000;
-static const char MARK[] = "lockstorm:client-pause";
 
 static const struct fault_word OPTIONS[] = {
     {"mode", "write", "who waits: write (whoever would change something) or all"},
@@ -34,10 +33,15 @@ static struct state *state_of(struct fault_target *target) {
 static bool pause_all(struct fault_target *target, struct fault_report *report) {
     struct state *state = state_of(target);
     struct answer answer;
-    state->monitor = own_link_open(target->socket, ASK_LIMIT_MS, report);
-    if (!state->monitor || !own_link_do(state->monitor, report, "MONITOR")) return false;
-    state->paused = ask_good(target->socket, &answer, report, "CLIENT PAUSE %lld ALL", PAUSE_MS);
-    if (state->paused) target->means->server_silent(target->means->conductor, target->server, true);
+    redisContext *monitor = own_link_open(target->socket, ASK_LIMIT_MS, report);
+    state->paused = monitor && own_link_do(monitor, report, "MONITOR") &&
+                    ask_good(target->socket, &answer, report, "CLIENT PAUSE %lld ALL", PAUSE_MS);
+    if (state->paused) {
+        state->monitor = monitor;
+        target->means->server_silent(target->means->conductor, target->server, true);
+    } else if (monitor) {
+        redisFree(monitor);
+    }
     return state->paused;
 }
 
@@ -59,37 +63,49 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
 /* A write that does nothing when it is let through after all. */
 static bool prove(struct fault_target *target, struct fault_report *report) {
     struct answer answer;
-    if (ask_within(target->socket, UNANSWERED_MS, &answer, report, "DEL %s", MARK))
+    char key[PROBE_KEY];
+    probe_key(target, "client-pause", key);
+    if (ask_within(target->socket, UNANSWERED_MS, &answer, report, "DEL %s", key))
         return fault_fail(report, "a write is answered: %.200s", answer.text);
     snprintf(report->text, sizeof report->text, "a write is not answered within %d ms", UNANSWERED_MS);
     return true;
 }
 
-/* Passes over what MONITOR tells. */
-static bool unpause_all(redisContext *monitor) {
+/* Passes over what MONITOR tells before the answer. */
+static bool tell(redisContext *monitor, const char *command, const char *answer) {
     void *read = NULL;
-    bool unpaused = false;
-    redisAppendCommand(monitor, "CLIENT UNPAUSE");
-    while (!unpaused && redisGetReply(monitor, &read) == REDIS_OK && read) {
+    bool answered = false;
+    redisAppendCommand(monitor, command);
+    while (!answered && redisGetReply(monitor, &read) == REDIS_OK && read) {
         const redisReply *reply = read;
-        unpaused = reply->type == REDIS_REPLY_STATUS && strcmp(reply->str, "OK") == 0;
+        answered = reply->type == REDIS_REPLY_STATUS && strcmp(reply->str, answer) == 0;
         freeReplyObject(read);
     }
-    return unpaused;
+    return answered;
 }
 
-/* The write at the end comes after all that had to wait. A server that was started again meanwhile is not paused. */
+/* Who closed its connection meanwhile has taken its command with it, once the server has looked: that comes first. */
+static bool unpause(struct fault_target *target, struct fault_report *report) {
+    struct state *state = state_of(target);
+    struct answer answer;
+    target->means->settle(target->means->conductor);
+    if (!state->all) return ask_good(target->socket, &answer, report, "CLIENT UNPAUSE");
+    if (!state->monitor) return true;
+    if (tell(state->monitor, "PING", "PONG")) tell(state->monitor, "CLIENT UNPAUSE", "OK");
+    redisFree(state->monitor);
+    state->monitor = NULL;
+    return true;
+}
+
+/* The write at the end comes after all that had to wait; a server that was started again meanwhile is not paused. */
 static bool heal(struct fault_target *target, struct fault_report *report) {
     struct state *state = state_of(target);
     struct answer answer;
-    bool all = state->paused && state->all;
-    if (all) unpause_all(state->monitor);
-    if (state->monitor) redisFree(state->monitor);
-    state->monitor = NULL;
+    char key[PROBE_KEY];
+    probe_key(target, "client-pause", key);
     if (!state->paused) return true;
-    if (!all && !ask_good(target->socket, &answer, report, "CLIENT UNPAUSE")) return false;
-    if (!ask_good(target->socket, &answer, report, "DEL %s", MARK)) return false;
-    if (all) target->means->server_silent(target->means->conductor, target->server, false);
+    if (!unpause(target, report) || !ask_good(target->socket, &answer, report, "DEL %s", key)) return false;
+    if (state->all) target->means->server_silent(target->means->conductor, target->server, false);
     state->paused = false;
     return state->replicas == 0 || replicas_return(target, state->replicas, report);
 }

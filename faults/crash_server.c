@@ -4,21 +4,18 @@
  * is in its directory. */
 #include <errno.h>
 #include <ftw.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "faults/append_only.h"
 #include "faults/ask.h"
+#include "faults/process_end.h"
 #include "faults/replicas.h"
 
 extern const struct fault FAULT_CRASH_SERVER;
 
-enum { LOST_MOST = 1000000, END_LIMIT_MS = 10000, DIRECTORIES_OPEN = 8 };
-static const char MARK[] = "lockstorm:crash:last", KEPT[] = "lockstorm:crash:kept";
+enum { LOST_MOST = 1000000, WRITE_LIMIT_MS = 1000, DIRECTORIES_OPEN = 8 };
+static const char LAST[] = "lockstorm:last-write", LEFT[] = "lockstorm:end-of-what-is-left";
 
 static const struct fault_word OPTIONS[] = {
     {"data", "none", "what it remembers: kept (its append-only file), tail (that without the last writes) or none"},
@@ -54,13 +51,13 @@ static bool run_id_read(const struct fault_target *target, char *run_id, size_t 
     return answer_line(&answer, "run_id", run_id, size) || fault_fail(report, "%s says no run_id", target->name);
 }
 
-/* A replica would come back as a master: whose it was, only its memory knew. */
+/* A replica would come back as a master: whose it was, only its memory knew. A sentinel has no such role. */
 static bool is_master(const struct fault_target *target, struct fault_report *report) {
     struct answer answer;
     char role[16] = "";
     if (!ask_good(target->socket, &answer, report, "INFO replication")) return false;
     if (answer_line(&answer, "role", role, sizeof role) && strcmp(role, "master") == 0) return true;
-    return fault_fail(report, "%s is a replica; this fault is for masters", target->name);
+    return fault_fail(report, "%s is no master, and this fault is for masters", target->name);
 }
 
 static bool writes_to_disk(const struct fault_target *target, struct fault_report *report) {
@@ -72,36 +69,32 @@ static bool writes_to_disk(const struct fault_target *target, struct fault_repor
 
 /* --- its end --- */
 
-/* Waits for the last of its threads, not for the first to be a zombie: until then its connections are open. */
-static bool end_process(const struct fault_target *target, struct fault_report *report) {
-    int fd = target->pid > 0 ? (int)syscall(SYS_pidfd_open, target->pid, 0) : -1;
-    if (fd < 0 || kill(target->pid, SIGKILL) < 0) {
-        fault_fail(report, "process %d: %s", target->pid, target->pid > 0 ? strerror(errno) : "there is none");
-        if (fd >= 0) close(fd);
-        return false;
-    }
-    int ended;
-    while ((ended = poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, END_LIMIT_MS)) < 0 && errno == EINTR)
-        continue;
-    close(fd);
-    return ended > 0 || fault_fail(report, "process %d does not end", target->pid);
-}
-
+/* All but what a node knows of its cluster, which is no data. */
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
     (void)status, (void)kind;
-    return place->level > 0 ? remove(path) : 0;
+    return place->level == 0 || strcmp(path + place->base, "nodes.conf") == 0 ? 0 : remove(path);
 }
 
 static bool forget(const struct fault_target *target, enum data data, int64_t lost, struct fault_report *report) {
+    char key[PROBE_KEY];
+    probe_key(target, "crash-server", key);
     if (data == DATA_KEPT) return true;
-    if (data == DATA_TAIL) return append_only_cut(target->directory, MARK, (long)lost, KEPT, report);
+    if (data == DATA_TAIL)
+        return append_only_cut(target->directory, &(struct append_only_cut){key, LAST, LEFT, (long)lost}, report);
     return nftw(target->directory, remove_entry, DIRECTORIES_OPEN, FTW_DEPTH | FTW_PHYS) == 0 ||
            fault_fail(report, "%.150s: %.60s", target->directory, strerror(errno));
 }
 
+static bool write_last(const struct fault_target *target, struct fault_report *report) {
+    struct answer answer;
+    char key[PROBE_KEY];
+    probe_key(target, "crash-server", key);
+    if (!ask_within(target->socket, WRITE_LIMIT_MS, &answer, report, "SET %s %s", key, LAST)) return false;
+    return !answer.error || fault_fail(report, "%s takes no writes: %.150s", target->name, answer.text);
+}
+
 static bool inject(struct fault_target *target, struct fault_report *report) {
     struct state *state = state_of(target);
-    struct answer answer;
     enum data data;
     int64_t lost;
     if (!data_option(target, &data, report) ||
@@ -111,13 +104,12 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     if (!is_master(target, report) || (data != DATA_NONE && !writes_to_disk(target, report))) return false;
     if (!run_id_read(target, state->run_id, sizeof state->run_id, report)) return false;
     state->replicas = replicas_connected(target->socket, report);
-    if (!ask_good(target->socket, &answer, report, "DEL %s", KEPT) ||
-        !ask_good(target->socket, &answer, report, "SET %s here", MARK))
-        return false;
+    if (!write_last(target, report)) return false;
     if (state->replicas > 0) replicas_leave(target);
     target->means->server_silent(target->means->conductor, target->server, true);
     state->killed = true;
-    return end_process(target, report) && forget(target, data, lost, report);
+    if (!process_end(target->pid, report) || !forget(target, data, lost, report)) return false;
+    return target->means->settle(target->means->conductor) || fault_fail(report, "not every server answers");
 }
 
 /* --- and its return --- */
@@ -132,23 +124,22 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
     return state->replicas == 0 || replicas_return(target, state->replicas, report);
 }
 
-/* It is another process, and it remembers what it should; then the marks go. */
+/* It is another process, and it remembers what it should; then the key goes. */
 static bool prove(struct fault_target *target, struct fault_report *report) {
     char run_id[48];
-    struct answer mark, kept, removed;
+    struct answer found, removed;
     enum data data;
+    char key[PROBE_KEY];
+    probe_key(target, "crash-server", key);
     if (!data_option(target, &data, report) || !run_id_read(target, run_id, sizeof run_id, report)) return false;
-    if (!ask_good(target->socket, &mark, report, "EXISTS %s", MARK) ||
-        !ask_good(target->socket, &kept, report, "EXISTS %s", KEPT) ||
-        !ask_good(target->socket, &removed, report, "DEL %s %s", MARK, KEPT))
+    if (!ask_good(target->socket, &found, report, "GET %s", key) ||
+        !ask_good(target->socket, &removed, report, "DEL %s", key))
         return false;
     bool another = strcmp(run_id, state_of(target)->run_id) != 0;
-    snprintf(report->text, sizeof report->text, "run_id %.8s, before %.8s; its last write is %s%s", run_id,
-             state_of(target)->run_id, mark.number ? "there" : "lost",
-             data != DATA_TAIL ? ""
-             : kept.number     ? ", the end of what is left is there"
-                               : ", what is left too");
-    return another && (mark.number == 1) == (data == DATA_KEPT) && (kept.number == 1) == (data == DATA_TAIL);
+    snprintf(report->text, sizeof report->text, "run_id %.8s, before %.8s; what was written last is %.60s", run_id,
+             state_of(target)->run_id, found.missing ? "lost" : found.text);
+    if (data == DATA_NONE) return another && found.missing;
+    return another && strcmp(found.text, data == DATA_KEPT ? LAST : LEFT) == 0;
 }
 
 const struct fault FAULT_CRASH_SERVER = {

@@ -12,7 +12,6 @@
 extern const struct fault FAULT_EVICT;
 
 enum { WRITES_MOST = 10000 };
-static const char MARK[] = "lockstorm:evict";
 
 static const struct fault_word OPTIONS[] = {
     {"policy", "volatile-lru",
@@ -73,9 +72,11 @@ static bool restore(struct fault_target *target, struct fault_report *report) {
  * room is a candidate itself, so it is taken back. */
 static bool press(struct fault_target *target, struct fault_report *report) {
     struct answer answer;
+    char key[PROBE_KEY];
+    probe_key(target, "evict", key);
     for (int each = 0; each < WRITES_MOST; each++) {
-        if (!ask(target->socket, &answer, report, "SET %s written", MARK)) return false;
-        if (!ask(target->socket, &answer, report, "DEL %s", MARK)) return false;
+        if (!ask(target->socket, &answer, report, "SET %s written", key)) return false;
+        if (!ask(target->socket, &answer, report, "DEL %s", key)) return false;
         if (candidates_count(target, report) == 0) return true;
     }
     return fault_fail(report, "keys were left after %d writes", WRITES_MOST);
@@ -101,22 +102,26 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
 
 static bool prove_refused(struct fault_target *target, struct fault_report *report) {
     struct answer answer, removed;
-    if (!ask(target->socket, &answer, report, "SET %s written", MARK)) return false;
+    char key[PROBE_KEY];
+    probe_key(target, "evict", key);
+    if (!ask(target->socket, &answer, report, "SET %s written", key)) return false;
     snprintf(report->text, sizeof report->text, "a write is answered: %.200s", answer.text);
     if (strncmp(answer.text, "OOM", 3) == 0) return true;
     struct fault_report ignored;
-    ask(target->socket, &removed, &ignored, "DEL %s", MARK);
+    ask(target->socket, &removed, &ignored, "DEL %s", key);
     return false;
 }
 
 static bool prove(struct fault_target *target, struct fault_report *report) {
-    struct answer answer;
+    struct answer answer = {0};
     const char *key = fault_text(&FAULT_EVICT, target, "key");
     if (!evicts(target)) return prove_refused(target, report);
-    if (!ask_good(target->socket, &answer, report, "EXISTS %s", *key ? key : MARK)) return false;
+    if (*key && !ask_good(target->socket, &answer, report, "EXISTS %s", key)) return false;
     long long count = evicted_count(target, report) - state_of(target)->evicted;
-    snprintf(report->text, sizeof report->text, "%lld keys evicted; %.60s is %s", count, *key ? key : "its own",
-             answer.number ? "there" : "gone");
+    snprintf(report->text, sizeof report->text, "%lld keys evicted%s%.60s%s", count, *key ? ", " : "", key,
+             !*key           ? ""
+             : answer.number ? " is there"
+                             : " is gone");
     return count > 0 && answer.number == 0;
 }
 

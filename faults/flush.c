@@ -5,27 +5,31 @@
 
 extern const struct fault FAULT_FLUSH;
 
-static const char MARK[] = "lockstorm:flush";
-
 static bool inject(struct fault_target *target, struct fault_report *report) {
     struct answer answer;
-    return ask_good(target->socket, &answer, report, "SET %s here", MARK) &&
+    char key[PROBE_KEY];
+    probe_key(target, "flush", key);
+    return ask_good(target->socket, &answer, report, "SET %s here", key) &&
            ask_good(target->socket, &answer, report, "FLUSHALL SYNC");
 }
 
 /* By its own key: others may have written again since. */
 static bool prove(struct fault_target *target, struct fault_report *report) {
     struct answer mark, size;
+    char key[PROBE_KEY];
+    probe_key(target, "flush", key);
     if (!ask_good(target->socket, &size, report, "DBSIZE")) return false;
-    if (!ask_good(target->socket, &mark, report, "EXISTS %s", MARK)) return false;
-    snprintf(report->text, sizeof report->text, "the key %s is %s, %lld keys are there", MARK,
+    if (!ask_good(target->socket, &mark, report, "EXISTS %s", key)) return false;
+    snprintf(report->text, sizeof report->text, "the key %s is %s, %lld keys are there", key,
              mark.number ? "still there" : "gone", size.number);
     return mark.number == 0;
 }
 
 static bool heal(struct fault_target *target, struct fault_report *report) {
     struct answer answer;
-    return ask_good(target->socket, &answer, report, "DEL %s", MARK);
+    char key[PROBE_KEY];
+    probe_key(target, "flush", key);
+    return ask_good(target->socket, &answer, report, "DEL %s", key);
 }
 
 const struct fault FAULT_FLUSH = {

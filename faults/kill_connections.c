@@ -70,7 +70,8 @@ static bool each_of_type(struct fault_target *target, struct fault_report *repor
 }
 
 static bool inject(struct fault_target *target, struct fault_report *report) {
-    return each_of_type(target, report, kill_one, state_of(target));
+    if (!each_of_type(target, report, kill_one, state_of(target))) return false;
+    return target->means->settle(target->means->conductor) || fault_fail(report, "not every server answers");
 }
 
 static bool prove(struct fault_target *target, struct fault_report *report) {

@@ -40,6 +40,7 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     if (!ask_setting(target->socket, "maxclients", state->before, sizeof state->before, report)) return false;
     if (!target->means->server_answers(target->means->conductor, target->server))
         return fault_fail(report, "%s does not answer", target->name);
+    target->means->unreliable(target->means->conductor); /* when a refusal arrives is the machine's affair */
     redisContext *link = own_link_open(target->socket, ASK_LIMIT_MS, report);
     if (!link) return false;
     int count = connections_count(link);

@@ -8,7 +8,7 @@
 
 extern const struct fault FAULT_READ_ONLY;
 
-static const char MARK[] = "lockstorm:read-only", SETTING[] = "min-replicas-to-write";
+static const char SETTING[] = "min-replicas-to-write";
 
 static const struct fault_word OPTIONS[] = {
     {"how", "min-replicas", "min-replicas: more replicas are asked for than there are; replica: it follows nobody"},
@@ -57,11 +57,13 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
 
 static bool prove(struct fault_target *target, struct fault_report *report) {
     struct answer answer, removed;
-    if (!ask(target->socket, &answer, report, "SET %s written", MARK)) return false;
+    char key[PROBE_KEY];
+    probe_key(target, "read-only", key);
+    if (!ask(target->socket, &answer, report, "SET %s written", key)) return false;
     snprintf(report->text, sizeof report->text, "a write is answered: %.200s", answer.text);
     if (strncmp(answer.text, "READONLY", 8) == 0 || strncmp(answer.text, "NOREPLICAS", 10) == 0) return true;
     struct fault_report ignored;
-    ask(target->socket, &removed, &ignored, "DEL %s", MARK);
+    ask(target->socket, &removed, &ignored, "DEL %s", key);
     return false;
 }
 

@@ -89,10 +89,6 @@ bool replication_find(struct replication *replication, const struct fault_target
 
 /* --- the last write --- */
 
-static void probe_key(const struct fault_target *target, char key[REPLICATION_KEY]) {
-    snprintf(key, REPLICATION_KEY, "%s:failover", target->probe ? target->probe : "lockstorm:probe");
-}
-
 static bool offset_of(const char *socket, const char *which, long long *offset, struct fault_report *report) {
     struct answer answer;
     char value[32];
@@ -123,8 +119,8 @@ static bool catch_up(const struct replication *replication, const struct fault_t
 bool replication_drain(struct replication *replication, const struct fault_target *target,
                        struct fault_report *report) {
     struct answer answer;
-    char key[REPLICATION_KEY];
-    probe_key(target, key);
+    char key[PROBE_KEY];
+    probe_key(target, "failover", key);
     if (!ask_good(target->socket, &answer, report, "SET %s %s", key, name_of(target))) return false;
     if (!ask_good(target->socket, &answer, report, "CLIENT PAUSE %d WRITE", PAUSE_WRITES_MS)) return false;
     replication->paused = true;
@@ -134,8 +130,8 @@ bool replication_drain(struct replication *replication, const struct fault_targe
 bool replication_shows(const struct replication *replication, const struct fault_target *target, const char *socket,
                        struct fault_report *report) {
     struct answer answer;
-    char key[REPLICATION_KEY];
-    probe_key(target, key);
+    char key[PROBE_KEY];
+    probe_key(target, "failover", key);
     if (!ask_good(socket, &answer, report, "EXISTS %s", key)) return false;
     bool there = answer.number == 1;
     snprintf(report->text, sizeof report->text, "what was written to %s last is %s", name_of(target),
@@ -171,17 +167,17 @@ static bool throw_out(const struct replication *replication, const struct fault_
 
 /* The link of the only replica as a target of its own, with the rule that it may have. */
 static struct fault_target link_of(const struct replication *replication, const struct fault_target *target,
-                                   char name[REPLICATION_KEY]) {
+                                   char name[REPLICATION_NAME]) {
     struct fault_target link = {.strand = -1, .server = -1, .links = name, .proxy = target->proxy};
     link.means = target->means;
-    snprintf(name, REPLICATION_KEY, "%s>%s", name_of(taking_part(target, replication->replicas[0])), name_of(target));
+    snprintf(name, REPLICATION_NAME, "%s>%s", name_of(taking_part(target, replication->replicas[0])), name_of(target));
     memcpy(link.state, replication->rule, sizeof replication->rule);
     return link;
 }
 
 static bool swallow(struct replication *replication, const struct fault_target *target, const struct fault *fault,
                     struct fault_report *report) {
-    char name[REPLICATION_KEY];
+    char name[REPLICATION_NAME];
     struct rule_words words = {0};
     struct fault_target link = link_of(replication, target, name);
     rule_word(&words, "black-hole");
@@ -193,7 +189,7 @@ static bool swallow(struct replication *replication, const struct fault_target *
 /* The first message that is swallowed is a record of the history: it must not come later, when others write there. */
 static bool await_swallowed(const struct replication *replication, const struct fault_target *target,
                             struct fault_report *report) {
-    char name[REPLICATION_KEY];
+    char name[REPLICATION_NAME];
     struct fault_target link = link_of(replication, target, name);
     for (int64_t until_ms = real_ms() + CATCH_UP_LIMIT_MS; real_ms() < until_ms;) {
         if (rule_prove(&link, "swallowed", report)) return true;
@@ -205,9 +201,9 @@ static bool await_swallowed(const struct replication *replication, const struct 
 bool replication_cut(struct replication *replication, const struct fault_target *target, const struct fault *rule,
                      struct fault_report *report) {
     struct answer answer;
-    char key[REPLICATION_KEY];
+    char key[PROBE_KEY];
     bool swallows = rule && target->proxy;
-    probe_key(target, key);
+    probe_key(target, "failover", key);
     if (!ask_good(target->socket, &answer, report, "DEL %s", key)) return false;
     if (!catch_up(replication, target, report)) return false;
     replication->cut = true;
@@ -228,7 +224,7 @@ void replication_resume(struct replication *replication, const struct fault_targ
 void replication_mend(struct replication *replication, const struct fault_target *target) {
     struct fault_report ignored;
     struct answer answer;
-    char name[REPLICATION_KEY];
+    char name[REPLICATION_NAME];
     if (replication->rule[0]) {
         struct fault_target link = link_of(replication, target, name);
         rule_heal(&link, &ignored);

@@ -4,7 +4,7 @@
 
 #include "faults/fault.h"
 
-enum { REPLICATION_REPLICAS = 8, REPLICATION_KEY = 128, REPLICATION_RULE = 96 };
+enum { REPLICATION_REPLICAS = 8, REPLICATION_NAME = 128, REPLICATION_RULE = 96 };
 
 /* Of one failover; stands in the target's state, zero before use. */
 struct replication {

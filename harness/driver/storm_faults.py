@@ -124,7 +124,7 @@ def _late(dice: Dice, ground: Ground) -> Options:
 
 
 def _jump(dice: Dice, ground: Ground) -> Options:
-    return {"ms": dice.pick((1, -1)) * dice.log_uniform(1, ground.longest_ms)}
+    return {"offset-ms": dice.pick((1, -1)) * dice.log_uniform(1, ground.longest_ms)}
 
 
 def _drift(dice: Dice, ground: Ground) -> Options:
@@ -149,6 +149,12 @@ def _failover(dice: Dice, ground: Ground) -> Options:
     if ground.time == "virtual" and dice.pick((True, False)):
         options["clock-ms"] = dice.log_uniform(1, ground.longest_ms)
     return options
+
+
+def _slowness(dice: Dice, ground: Ground) -> Options:
+    if ground.time == "virtual" or dice.pick((True, False)):
+        return {"how": "script"}
+    return {"how": "sleep", "duration-ms": dice.log_uniform(1, ground.longest_ms)}
 
 
 def _election(dice: Dice, ground: Ground) -> Options:
@@ -216,7 +222,7 @@ STORM_FAULTS = (
         "read-only", _servers, lambda dice, _: {"how": dice.pick(("min-replicas", "replica"))}, excludes="server"
     ),
     StormFault("script-flush", _servers, lasts=False, asks="server"),
-    StormFault("slow-server", _servers, excludes="server"),
+    StormFault("slow-server", _servers, _slowness, excludes="server"),
     StormFault("stall-worker", _clients, lands=True, shares="process"),
     StormFault("suspend-host", _everybody, shares="process"),
 )

@@ -83,9 +83,9 @@ class Weather:
         self.trial.heal()
         self.trial.phase("quiet")
         self._keep_busy()
-        for client in self.clients:
+        for client in self._living():
             client.wind_down()
-        self.trial.run(self.clients, self.trial.mono_ns + self.plan.quiet_ms * NS_PER_MS)
+        self.trial.run(self._living(), self.trial.mono_ns + self.plan.quiet_ms * NS_PER_MS)
 
     # --- one fault ---
 
@@ -201,8 +201,11 @@ class Weather:
         return any(target == f"client-{each + 1}" for each in range(len(self.clients)))
 
     def _client(self, target: str) -> Client:
-        """By the name of its first life."""
-        return self.clients[int(target.removeprefix("client-")) - 1]
+        """Who lives there now: a target has the name of the first life."""
+        return self.trial.client_on(self.clients[int(target.removeprefix("client-")) - 1].strand)
+
+    def _living(self) -> list[Client]:
+        return [self.trial.client_on(client.strand) for client in self.clients]
 
     def _target(self, target: str) -> Target:
         if self._is_client(target):
@@ -213,7 +216,7 @@ class Weather:
 
     def _keep_busy(self) -> None:
         """Whoever has nothing to do - it has just begun its life - works."""
-        for client in self.clients:
+        for client in self._living():
             if client.state is StrandState.IDLE:
                 client.start_workload(0, self.plan.work_ms, self.plan.work_ms)
 
