@@ -67,7 +67,8 @@ class StormFault:
 
     - `excludes`: a kind of thing ("process" of a client, "server") that nobody else may have in hands meanwhile;
     - `shares`: a kind of thing that it has in hands together with others that share it;
-    - `asks`: a kind of thing that has to be reachable when it begins and when it ends.
+    - `asks`: a kind of thing that has to be reachable when it begins and when it ends;
+    - `silences`: its client may get no answer; `revives`: its end starts a client, which has to get all answers.
 
     Of which client or server, its target says; a link counts as the server that it leads to.
     """
@@ -83,6 +84,8 @@ class StormFault:
     excludes: str = ""
     shares: str = ""
     asks: str = ""
+    silences: bool = False
+    revives: bool = False
 
 
 # --- whom ---
@@ -204,7 +207,7 @@ STORM_FAULTS = (
         excludes="server",
     ),
     StormFault("flush", _servers, lasts=False, asks="server"),
-    StormFault("kill-client", _clients, lambda *_: {"restart": "yes"}, lands=True, excludes="process"),
+    StormFault("kill-client", _clients, lambda *_: {"restart": "yes"}, lands=True, excludes="process", revives=True),
     StormFault(
         "kill-connections",
         _servers,
@@ -213,9 +216,9 @@ STORM_FAULTS = (
         asks="server",
     ),
     StormFault("kill-subscriber", _clients, _nth, unfit=_hears_messages),
-    StormFault("lose-reply", _clients, _nth_and_servers),
+    StormFault("lose-reply", _clients, _nth_and_servers, silences=True),
     StormFault("max-clients", _servers, excludes="server"),
-    StormFault("partition", _cuts, _cut, excludes="server"),
+    StormFault("partition", _cuts, _cut, excludes="server", silences=True),
     StormFault("pause-client", _clients, lands=True, shares="process"),
     StormFault("pause-server", _servers, excludes="server"),
     StormFault(
@@ -244,15 +247,21 @@ def _meet(kind: str, target: str, other: str) -> bool:
     return bool(kind and mine and others) and (mine == others or ALL_CLIENTS in mine | others)
 
 
-def delays(active: StormFault, target: str, fault: StormFault, its_target: str) -> bool:
-    """Whether a fault cannot begin, and cannot end, while another one is in effect."""
+def _blocks(active: StormFault, target: str, fault: StormFault, its_target: str) -> bool:
     kind = active.excludes
     return kind in (fault.excludes, fault.shares, fault.asks) and _meet(kind, target, its_target)
 
 
+def delays(active: StormFault, target: str, fault: StormFault, its_target: str) -> bool:
+    """Whether a fault cannot end while another one is in effect."""
+    if fault.revives and (active.excludes == "server" or (active.silences and target == its_target)):
+        return True
+    return _blocks(active, target, fault, its_target)
+
+
 def forbids(active: StormFault, target: str, fault: StormFault, its_target: str) -> bool:
     """Whether a fault cannot begin while another one is in effect."""
-    if (active.name, target) == (fault.name, its_target) or delays(active, target, fault, its_target):
+    if (active.name, target) == (fault.name, its_target) or _blocks(active, target, fault, its_target):
         return True
     kind = fault.excludes
     return kind == active.shares and _meet(kind, target, its_target)

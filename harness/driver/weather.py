@@ -72,11 +72,11 @@ class Weather:
                 heappop(self._agenda).act()
 
     def calm(self) -> None:
-        """Everything is healed, what was injected last first; everybody ends the turn it is at and makes one more."""
+        """Everything is healed, the last first; everybody ends the turn it is at and makes one more."""
         for course in list(self._armed.values()):
             self._disarm(course, "the storm was over before its client came to the checkpoint")
         while self._active:
-            self._end(self._active[-1])
+            self._end(next((last for last in reversed(self._active) if not self._is_delayed(last)), self._active[-1]))
         for course in self.course:
             if course.state == "waits":
                 course.state, course.reason = "skipped", "the storm was over before"
