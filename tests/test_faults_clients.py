@@ -218,7 +218,7 @@ def test_who_is_dead_cannot_be_killed(time: str) -> None:
         two.increment()
         running.kill(one)
         for fault in ("kill-client", "pause-client", "stall-worker", "clock-jump"):
-            options = {"offset_ms": 1000} if fault == "clock-jump" else {}
+            options: dict[str, Any] = {"offset_ms": 1000} if fault == "clock-jump" else {}
             with pytest.raises(Inconclusive, match=f"{fault} did not take effect on client-1"):
                 running.inject(fault, one, **options)
         verdict = running.judge()

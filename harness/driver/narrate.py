@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.driver.library import FOREVER
+
 Event = dict[str, Any]
 
 EVIDENCE_SHOWN = 3
@@ -115,7 +117,8 @@ class Teller:
         if who in self.granted:
             self.granted[who] = self._stamp_ms(event["value"])
         if event.get("extra") == CLOCK_STANDS:
-            return who, "still believes in its grant: its clock stands", "dim"
+            clock = "its clock stands" if event["value"] == FOREVER else "its clock stood meanwhile"
+            return who, f"still believes in its grant: {clock}", "dim"
         if event.get("outcome") != "ok":
             return who, "is told by its lock that it is lost", "yellow"
         if who == self.holder:
@@ -180,6 +183,7 @@ class Teller:
 
     def _actor_exit(self, event: Event) -> tuple[str, str, str] | None:
         self.granted.pop(str(event.get("name")), None)
+        self.still.add(str(event.get("name")))  # its watchdog has ended with it
         return str(event.get("name")), "ends", "bold yellow"
 
 

@@ -277,6 +277,7 @@ class Trial:
         self.every_client: list[Client] = []  # the dead too
         self._faults: list[Fault] = []
         self._texts: dict[str, int] = {}
+        self._suspended: set[int] = set()  # workers whose hosts are
         self._addresses: dict[str, str] = {}  # link -> where clients connect
         self._exit = contextlib.ExitStack()
         self._mark = real_time.perf_counter()
@@ -577,6 +578,8 @@ class Trial:
         """The next life of a client that was killed: the same host, clocks and links, another name, nothing known."""
         if not client.ended or client.next_life or not client.process:
             raise UsageError(f"{client.name} was not killed, or lives again already")
+        if client.strand in self._suspended:
+            raise UsageError(f"the host of {client.name} is suspended: nothing starts there")
         client.process.wait()
         for strand in (client.strand, client.strand + 1):
             library().conductor_reuse_strand(self.conductor, strand)
@@ -594,13 +597,14 @@ class Trial:
                 status = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
                 self.record(Kind.ACTOR_EXIT, name=client.identity, value=status.si_status if status else 0)
         if self.settings.time == "virtual":
-            self.settle()
+            library().conductor_settle(self.conductor)
 
     def suspend(self, strand: int, suspended: bool) -> int:
         """For a fault: the monotonic clock of a client's host stands, or goes on. Whoever keeps to a validity does so
         by that clock, goes on believing, and cannot say so itself."""
         lib, client = library(), self.client_on(strand)
         left = int(lib.conductor_set_suspended(self.conductor, strand, suspended))
+        (self._suspended.add if left > 0 else self._suspended.discard)(strand)
         host_ns = lib.conductor_host_mono_ns(self.conductor, strand)
         valid_until_ns = lib.conductor_host_validity_ns(self.conductor, strand)
         if valid_until_ns > host_ns and not client.ended:
