@@ -4,20 +4,17 @@
  * is in its directory. */
 #include <errno.h>
 #include <ftw.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "faults/append_only.h"
 #include "faults/ask.h"
+#include "faults/process_end.h"
 #include "faults/replicas.h"
 
 extern const struct fault FAULT_CRASH_SERVER;
 
-enum { LOST_MOST = 1000000, END_LIMIT_MS = 10000, WRITE_LIMIT_MS = 1000, DIRECTORIES_OPEN = 8 };
+enum { LOST_MOST = 1000000, WRITE_LIMIT_MS = 1000, DIRECTORIES_OPEN = 8 };
 static const char LAST[] = "lockstorm:last-write", LEFT[] = "lockstorm:end-of-what-is-left";
 
 static const struct fault_word OPTIONS[] = {
@@ -72,21 +69,6 @@ static bool writes_to_disk(const struct fault_target *target, struct fault_repor
 
 /* --- its end --- */
 
-/* Waits for the last of its threads, not for the first to be a zombie: until then its connections are open. */
-static bool end_process(const struct fault_target *target, struct fault_report *report) {
-    int fd = target->pid > 0 ? (int)syscall(SYS_pidfd_open, target->pid, 0) : -1;
-    if (fd < 0 || kill(target->pid, SIGKILL) < 0) {
-        fault_fail(report, "process %d: %s", target->pid, target->pid > 0 ? strerror(errno) : "there is none");
-        if (fd >= 0) close(fd);
-        return false;
-    }
-    int ended;
-    while ((ended = poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, END_LIMIT_MS)) < 0 && errno == EINTR)
-        continue;
-    close(fd);
-    return ended > 0 || fault_fail(report, "process %d does not end", target->pid);
-}
-
 /* All but what a node knows of its cluster, which is no data. */
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
     (void)status, (void)kind;
@@ -126,7 +108,7 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     if (state->replicas > 0) replicas_leave(target);
     target->means->server_silent(target->means->conductor, target->server, true);
     state->killed = true;
-    if (!end_process(target, report) || !forget(target, data, lost, report)) return false;
+    if (!process_end(target->pid, report) || !forget(target, data, lost, report)) return false;
     return target->means->settle(target->means->conductor) || fault_fail(report, "not every server answers");
 }
 

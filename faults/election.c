@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "faults/ask.h"
+#include "faults/process_end.h"
 
 enum { STATE_LIMIT_MS = 5000 };
 _Static_assert(sizeof(struct election) <= FAULT_STATE, "fits the target's state");
@@ -63,7 +64,7 @@ bool election_begin(const struct fault *fault, struct fault_target *target, stru
     if (!replicated_option(fault, target, &replicated, report)) return false;
     if (!election->ready && !election_prepare(fault, target, report)) return false;
     if (replicated && !replication_drain(&election->replication, target, report)) return false;
-    election->lost = signal_and_wait(target, kills ? SIGKILL : SIGSTOP, kills ? "ZX" : "T", report);
+    election->lost = kills ? process_end(target->pid, report) : signal_and_wait(target, SIGSTOP, "T", report);
     return election->lost;
 }
 

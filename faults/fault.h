@@ -21,30 +21,44 @@ struct conductor;
 /* What a fault may ask of the trial around it. A function may be NULL: then this trial cannot do that. */
 struct fault_means {
     struct conductor *conductor;
-    /* The whole process stands still, or goes on: its strands get no turn meanwhile. */
-    void (*process_stopped)(struct conductor *, int pid, bool stopped);
-    /* The process has ended, on purpose. */
+    bool virtual_time;
+    /* The whole process stands still, or may go on: its strands get no turn meanwhile. Several faults may have stopped
+     * it: the number of those that are left. */
+    int (*process_stopped)(struct conductor *, int pid, bool stopped);
+    /* By the driver. The process has ended, on purpose. */
     void (*process_ended)(struct conductor *, int pid);
-    /* A client's worker alone stands still: its watchdog goes on. */
-    void (*strand_stopped)(struct conductor *, int strand, bool stopped);
+    /* A client's worker alone stands still: its watchdog goes on. The number of faults that are left, as above. */
+    int (*strand_stopped)(struct conductor *, int strand, bool stopped);
+    /* Whether a strand that was stopped does stand still by now, and how often it has gone on so far. */
+    bool (*strand_stands)(const struct conductor *, int strand);
+    uint64_t (*strand_moves)(const struct conductor *, int strand);
     /* The server cannot answer, or can again: it is not waited for meanwhile. */
     void (*server_silent)(struct conductor *, int server, bool silent);
     /* Whether it answers the conductor now, on the connection that is kept from then on: it needs no new one later. */
     bool (*server_answers)(struct conductor *, int server);
     /* Lets all arrive that is in flight: a connection that was closed looks closed to whoever has its other end. */
     bool (*settle)(struct conductor *);
+    /* The server answers at once, but runs nothing. */
+    void (*server_busy)(struct conductor *, int server, bool busy);
+    bool (*server_works)(const struct conductor *, int server); /* neither */
     /* So many replicas acknowledge what the server writes. */
     void (*server_replicas)(struct conductor *, int server, int replicas);
     /* From now on the server's wall clock is offset_ns ahead of the trial's and gains drift_ppm. False: it has no clock
      * of its own. */
     bool (*server_clock)(struct conductor *, int server, int64_t offset_ns, int64_t drift_ppm);
     int64_t (*server_wall_us)(const struct conductor *, int server); /* what it should show */
+    /* How far it is ahead now, and how fast that grows. */
+    bool (*server_clock_error)(const struct conductor *, int server, int64_t *offset_ns, int64_t *drift_ppm);
     /* The same for the wall clock of the client that has this strand. */
     bool (*host_clock)(struct conductor *, int strand, int64_t offset_ns, int64_t drift_ppm);
-    /* Time passes for everybody, while the monotonic clock of the client that has this strand stands; ends when false.
-     */
-    void (*host_suspended)(struct conductor *, int strand, bool suspended);
+    bool (*host_clock_error)(const struct conductor *, int strand, int64_t *offset_ns, int64_t *drift_ppm);
+    int64_t (*host_wall_ns)(const struct conductor *, int strand); /* what that client reads */
+    int64_t (*host_mono_ns)(const struct conductor *, int strand); /* and how far its monotonic clock has come */
+    /* By the driver. Time passes for everybody, while the monotonic clock of the client that has this strand stands;
+     * ends when false. The number of faults that are left, as above. */
+    int (*host_suspended)(struct conductor *, int strand, bool suspended);
     int64_t (*mono_ns)(const struct conductor *); /* the trial's clock */
+    int64_t (*wall_ns)(const struct conductor *); /* what a right wall clock shows */
     /* From here on replies may stay away: nobody keeps the turn while it waits for one. */
     void (*unreliable)(struct conductor *);
     /* By the driver. Starts the server again, in the same place with what is in its directory; true when it answers. */
@@ -56,6 +70,8 @@ struct fault_means {
     /* By the driver. The server follows that master, and so does whoever followed the server; true when they have
      * acknowledged a write. Where sentinels or a cluster see to that, it is waited for. */
     bool (*server_follow)(int server, int master);
+    /* By the driver. Starts a client that has ended again, under another name; true when it has opened its lock. */
+    bool (*client_restart)(int strand);
 };
 
 struct fault_option {
@@ -68,12 +84,13 @@ struct fault_target {
     int pid;                          /* the process */
     int server;                       /* its number at the conductor */
     int strand;                       /* the client's worker, its number at the conductor; the watchdog's is the next */
-    const char *socket;               /* the unix socket on which the server listens */
+    const char *socket;               /* the unix socket on which the server listens; of a client, its first node's */
     const char *directory;            /* the server's data */
     const char *proxy;                /* the proxy's control socket */
     const char *links;                /* a pattern of the proxy's links that are concerned: "client-1>redis-*" */
     const char *probe;                /* a key that the server may have and nobody else uses; NULL: any will do */
     const struct fault_target *other; /* who takes part, each has the next in its `other`: the replica of a failover */
+    struct fault_target *next;        /* of "clients": the next one that it is done to, each with a state of its own */
     const struct fault_option *options;
     size_t option_count;
     const struct fault_means *means;
@@ -107,7 +124,7 @@ struct fault {
     const char *proof;   /* what prove looks at */
     const char *explanation;
     const char *source;
-    const char *target;               /* "client", "server", "link" or "clients" */
+    const char *target;               /* "client", "server", "link" or "clients"; "client or server" */
     const struct fault_word *options; /* ends with a name of NULL; NULL: none */
     enum fault_moment moment;
     unsigned times; /* enum fault_time, or-ed: in which kinds of time it can bite */

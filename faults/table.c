@@ -4,6 +4,8 @@
 #include "faults/fault.h"
 
 extern const struct fault FAULT_CLIENT_PAUSE;
+extern const struct fault FAULT_CLOCK_DRIFT;
+extern const struct fault FAULT_CLOCK_JUMP;
 extern const struct fault FAULT_CRASH_SERVER;
 extern const struct fault FAULT_DELAY_MESSAGE;
 extern const struct fault FAULT_DELAY_WRITE;
@@ -14,19 +16,26 @@ extern const struct fault FAULT_FAILOVER;
 extern const struct fault FAULT_FAILOVER_CLUSTER;
 extern const struct fault FAULT_FAILOVER_SENTINEL;
 extern const struct fault FAULT_FLUSH;
+extern const struct fault FAULT_KILL_CLIENT;
 extern const struct fault FAULT_KILL_CONNECTIONS;
 extern const struct fault FAULT_KILL_SUBSCRIBER;
 extern const struct fault FAULT_LOSE_REPLY;
 extern const struct fault FAULT_MAX_CLIENTS;
 extern const struct fault FAULT_PARTITION;
 extern const struct fault FAULT_PAUSE_CLIENT;
+extern const struct fault FAULT_PAUSE_SERVER;
 extern const struct fault FAULT_READ_ONLY;
 extern const struct fault FAULT_SCRIPT_FLUSH;
+extern const struct fault FAULT_SLOW_SERVER;
+extern const struct fault FAULT_STALL_WORKER;
+extern const struct fault FAULT_SUSPEND_HOST;
 
 /* One a line, so that two that are added at once do not meet. */
 /* clang-format off */
 const struct fault *const FAULT_TABLE[] = {
     &FAULT_CLIENT_PAUSE,
+    &FAULT_CLOCK_DRIFT,
+    &FAULT_CLOCK_JUMP,
     &FAULT_CRASH_SERVER,
     &FAULT_DELAY_MESSAGE,
     &FAULT_DELAY_WRITE,
@@ -37,14 +46,19 @@ const struct fault *const FAULT_TABLE[] = {
     &FAULT_FAILOVER_CLUSTER,
     &FAULT_FAILOVER_SENTINEL,
     &FAULT_FLUSH,
+    &FAULT_KILL_CLIENT,
     &FAULT_KILL_CONNECTIONS,
     &FAULT_KILL_SUBSCRIBER,
     &FAULT_LOSE_REPLY,
     &FAULT_MAX_CLIENTS,
     &FAULT_PARTITION,
     &FAULT_PAUSE_CLIENT,
+    &FAULT_PAUSE_SERVER,
     &FAULT_READ_ONLY,
     &FAULT_SCRIPT_FLUSH,
+    &FAULT_SLOW_SERVER,
+    &FAULT_STALL_WORKER,
+    &FAULT_SUSPEND_HOST,
     NULL,
 };
 /* clang-format on */

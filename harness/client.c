@@ -33,6 +33,12 @@ static int64_t trial_stamp(const struct client *client, int64_t host_ns) {
     return host_ns ? host_ns + atomic_load_explicit(&client->place->suspended_ns, memory_order_acquire) : 0;
 }
 
+/* For whoever suspends this host, and has to say on its behalf that it goes on believing. Before the record, so that
+ * the history never knows of a validity that the stage does not. */
+static void client_publish_validity(struct client *client, int64_t host_ns) {
+    atomic_store(&client->place->valid_until_ns, host_ns);
+}
+
 /* --- lock --- */
 
 static void client_forget_reads(struct client *client) {
@@ -46,6 +52,7 @@ static void client_acquire(struct client *client, int64_t wait_ms, struct step_r
         (struct history_record){.kind = HISTORY_ACQUIRE_INVOKE, .name = client->resource, .op = op, .value = wait_ms});
     env_checkpoint(client->env, "before-acquire");
     struct lock_grant grant = lock_acquire(&client->lock, wait_ms);
+    if (grant.outcome == OUTCOME_OK) client_publish_validity(client, grant.valid_until_ns);
     uint64_t index =
         actor_append(&client->actor, (struct history_record){.kind = HISTORY_ACQUIRE_RETURN,
                                                              .outcome = (uint8_t)grant.outcome,
@@ -66,6 +73,7 @@ static void client_acquire(struct client *client, int64_t wait_ms, struct step_r
 
 static void client_release(struct client *client, struct step_result *result) {
     uint32_t op = ++client->op, grant = client->grant;
+    if (client->depth <= 1) client_publish_validity(client, 0);
     actor_append(&client->actor, (struct history_record){.kind = HISTORY_RELEASE_INVOKE,
                                                          .name = client->resource,
                                                          .op = op,
@@ -108,6 +116,7 @@ static void client_renew(struct client *client, struct step_result *result) {
 static void client_told_validity(void *holder, int64_t valid_until_ns) {
     struct client *client = holder;
     enum outcome outcome = valid_until_ns > env_mono_ns(client->env) ? OUTCOME_OK : OUTCOME_REFUSED;
+    client_publish_validity(client, outcome == OUTCOME_OK ? valid_until_ns : 0);
     actor_append(&client->actor, (struct history_record){.kind = HISTORY_VALIDITY,
                                                          .outcome = (uint8_t)outcome,
                                                          .name = client->resource,
@@ -274,7 +283,7 @@ struct arguments {
     char *resource;
     size_t resource_length;
     struct env_live_options env;
-    int64_t actor, resource_id, lease_ms, permits, strand, turn_fd, watchdog_fd, yield_fd;
+    int64_t actor, resource_id, lease_ms, permits, strand, life, turn_fd, watchdog_fd, yield_fd;
 };
 
 static bool number(const char *text, int64_t *value) {
@@ -300,23 +309,16 @@ static bool unhex(const char *text, char **bytes, size_t *length) {
 }
 
 static bool parse(int argc, char **argv, struct arguments *arguments) {
-    const struct option options[] = {{"history", required_argument, NULL, 'h'},
-                                     {"stage", required_argument, NULL, 's'},
-                                     {"lock", required_argument, NULL, 'l'},
-                                     {"resource-hex", required_argument, NULL, 'r'},
-                                     {"store", required_argument, NULL, 'S'},
-                                     {"node", required_argument, NULL, 'n'},
-                                     {"actor", required_argument, NULL, 'a'},
-                                     {"resource-id", required_argument, NULL, 'R'},
-                                     {"lease-ms", required_argument, NULL, 'L'},
-                                     {"strand", required_argument, NULL, 't'},
-                                     {"turn-fd", required_argument, NULL, 'T'},
-                                     {"watchdog-fd", required_argument, NULL, 'W'},
-                                     {"yield-fd", required_argument, NULL, 'Y'},
-                                     {"reply-limit-ms", required_argument, NULL, 'm'},
-                                     {"permits", required_argument, NULL, 'p'},
-                                     {"fixed-lease", no_argument, NULL, 'f'},
-                                     {0}};
+    const struct option options[] = {
+        {"history", required_argument, NULL, 'h'},        {"stage", required_argument, NULL, 's'},
+        {"lock", required_argument, NULL, 'l'},           {"resource-hex", required_argument, NULL, 'r'},
+        {"store", required_argument, NULL, 'S'},          {"node", required_argument, NULL, 'n'},
+        {"actor", required_argument, NULL, 'a'},          {"resource-id", required_argument, NULL, 'R'},
+        {"lease-ms", required_argument, NULL, 'L'},       {"strand", required_argument, NULL, 't'},
+        {"life", required_argument, NULL, 'i'},           {"turn-fd", required_argument, NULL, 'T'},
+        {"watchdog-fd", required_argument, NULL, 'W'},    {"yield-fd", required_argument, NULL, 'Y'},
+        {"reply-limit-ms", required_argument, NULL, 'm'}, {"permits", required_argument, NULL, 'p'},
+        {"fixed-lease", no_argument, NULL, 'f'},          {0}};
     struct env_live_options *env = &arguments->env;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         bool good = true;
@@ -336,6 +338,7 @@ static bool parse(int argc, char **argv, struct arguments *arguments) {
         case 'f': arguments->fixed_lease = true; break;
         case 'p': good = number(optarg, &arguments->permits); break;
         case 't': good = number(optarg, &arguments->strand); break;
+        case 'i': good = number(optarg, &arguments->life); break;
         case 'T': good = number(optarg, &arguments->turn_fd); break;
         case 'W': good = number(optarg, &arguments->watchdog_fd); break;
         case 'Y': good = number(optarg, &arguments->yield_fd); break;
@@ -359,7 +362,7 @@ static void strands_fill(struct arguments *arguments, struct stage *stage) {
     worker.place += 1;
     worker.turn_fd = (int)arguments->watchdog_fd;
     arguments->env.watchdog = worker;
-    arguments->env.stream = (uint64_t)arguments->strand;
+    arguments->env.stream = (uint64_t)(arguments->strand + arguments->life * STAGE_STRANDS);
     arguments->env.nodes[arguments->env.node_count++] = arguments->store;
     arguments->env.hidden_nodes = 1;
 }

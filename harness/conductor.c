@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,14 +17,15 @@
 #include "harness/clock.h"
 #include "harness/random.h"
 
-enum { SERVERS = 32 };
+enum { SERVERS = 32, PROCESSES = STAGE_STRANDS + SERVERS, CALIBRATION_PPM = -999999 };
 static const struct timeval FENCE_LIMIT = {.tv_sec = 10};
 
 struct server {
     int clock_fd; /* -1: the machine's clock */
     int64_t offset_ns;
     int64_t drift_ppm, since_ns; /* gains so much, from this stamp of the trial's clock on */
-    bool silent;
+    int64_t start_wall_ns;       /* real time: when its process began, by the machine's clock */
+    int silent, busy;            /* how many have a reason */
     int replicas;
     redisContext *link; /* for PING and WAIT only */
     char socket_path[108];
@@ -33,6 +36,7 @@ struct conductor {
     struct random random;
     int yield_fd;
     int signal_fd; /* -1: none */
+    int64_t patience_ns;
     int strands;
     int turn_fd[STAGE_STRANDS];
     int pid_fd[STAGE_STRANDS]; /* -1: not watched, or seen to end */
@@ -42,8 +46,19 @@ struct conductor {
     redisContext *proxy; /* its control connection; NULL: links lead straight to the servers */
     char proxy_path[108];
     bool settled; /* unreliable only: nothing is in flight that could still arrive */
+    struct {
+        int pid, reasons;
+    } stopped[PROCESSES];
+    int stalled[STAGE_STRANDS], suspended[STAGE_STRANDS]; /* how many have a reason */
     int64_t suspended_at_ns[STAGE_STRANDS];
 };
+
+/* Counts who has a reason, never below none. */
+static int reasons_count(int *reasons, bool more) {
+    if (more) ++*reasons;
+    else if (*reasons > 0) --*reasons;
+    return *reasons;
+}
 
 static enum strand_state state_of(const struct conductor *conductor, int strand) {
     return (enum strand_state)atomic_load_explicit(&conductor->stage->strands[strand].state, memory_order_acquire);
@@ -75,6 +90,7 @@ struct conductor *conductor_open(const char *path, struct history_error *error) 
     conductor->stage = stage;
     conductor->random = random_split(stage->seed, 0);
     conductor->signal_fd = -1;
+    conductor->patience_ns = INT64_MAX;
     conductor->yield_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (conductor->yield_fd >= 0) return conductor;
     snprintf(error->text, sizeof error->text, "eventfd: %s", strerror(errno));
@@ -100,6 +116,10 @@ void conductor_close(struct conductor *conductor) {
 
 void conductor_set_signal_fd(struct conductor *conductor, int fd) {
     conductor->signal_fd = fd;
+}
+
+void conductor_set_patience(struct conductor *conductor, int64_t patience_ns) {
+    conductor->patience_ns = patience_ns;
 }
 
 int conductor_yield_fd(const struct conductor *conductor) {
@@ -138,6 +158,29 @@ void conductor_forget(struct conductor *conductor, int pid) {
         if (conductor->pid_fd[strand] >= 0) close(conductor->pid_fd[strand]);
         conductor->pid_fd[strand] = -1;
     }
+    for (int each = 0; each < PROCESSES; each++)
+        if (conductor->stopped[each].pid == pid) conductor->stopped[each].pid = conductor->stopped[each].reasons = 0;
+}
+
+static void drain(int fd) {
+    char bytes[64];
+    struct pollfd filled = {.fd = fd, .events = POLLIN};
+    while (poll(&filled, 1, 0) > 0 && read(fd, bytes, sizeof bytes) > 0) continue;
+}
+
+void conductor_reuse_strand(struct conductor *conductor, int strand) {
+    struct strand_place *place = &conductor->stage->strands[strand];
+    drain(conductor->turn_fd[strand]);
+    conductor->stalled[strand] = 0;
+    place->pid = 0;
+    atomic_store(&place->stopped, 0);
+    atomic_store(&place->standing, 0);
+    atomic_store(&place->deadline_ns, 0);
+    atomic_store(&place->armed_countdown, 0);
+    atomic_store(&place->valid_until_ns, 0);
+    memset(place->held_at, 0, STAGE_NAME);
+    place->step = (struct step){.kind = STEP_NONE};
+    state_set(conductor, strand, STRAND_ABSENT);
 }
 
 /* --- clocks --- */
@@ -156,16 +199,32 @@ int64_t conductor_server_wall_us(const struct conductor *conductor, int server) 
     return (stage_wall_ns(conductor->stage) + clock->offset_ns + gained_ns) / CLOCK_NS_PER_US;
 }
 
-static bool clock_write(const struct conductor *conductor, int server) {
-    if (conductor->server[server].clock_fd < 0) return true;
+/* The time at which it stands. */
+static size_t clock_say_time(const struct conductor *conductor, int server, char *text, size_t size) {
     int64_t wall_us = conductor_server_wall_us(conductor, server);
     time_t seconds = wall_us / 1000000;
     struct tm calendar;
-    char text[64];
     gmtime_r(&seconds, &calendar);
-    size_t length = strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &calendar);
-    length += (size_t)snprintf(text + length, sizeof text - length, ".%06d5\n", (int)(wall_us % 1000000));
-    return pwrite(conductor->server[server].clock_fd, text, length, 0) == (ssize_t)length;
+    size_t length = strftime(text, size, "%Y-%m-%d %H:%M:%S", &calendar);
+    return length + (size_t)snprintf(text + length, size - length, ".%06d5\n", (int)(wall_us % 1000000));
+}
+
+/* How it differs from the machine's; the text is always of the same length, so it never has a rest of the one before.
+ */
+static size_t clock_say_rate(int64_t offset_ns, int64_t drift_ppm, char *text, size_t size) {
+    return (size_t)snprintf(text, size, "%+021.9f x%013.6f\n", (double)offset_ns / CLOCK_NS_PER_S,
+                            1 + (double)drift_ppm / 1e6);
+}
+
+static bool clock_write(const struct conductor *conductor, int server) {
+    const struct server *clock = &conductor->server[server];
+    char text[64];
+    if (clock->clock_fd < 0) return true;
+    int64_t gained_ns = stage_drift_ns(clock_real_wall_ns() - clock->start_wall_ns, clock->drift_ppm);
+    size_t length = is_virtual(conductor)
+                        ? clock_say_time(conductor, server, text, sizeof text)
+                        : clock_say_rate(clock->offset_ns - gained_ns, clock->drift_ppm, text, sizeof text);
+    return pwrite(clock->clock_fd, text, length, 0) == (ssize_t)length;
 }
 
 static bool clock_set(struct conductor *conductor, int64_t mono_ns) {
@@ -200,11 +259,15 @@ void conductor_set_replicas(struct conductor *conductor, int server, int replica
 void conductor_set_silent(struct conductor *conductor, int server, bool silent) {
     if (conductor->server[server].link) redisFree(conductor->server[server].link);
     conductor->server[server].link = NULL;
-    conductor->server[server].silent = silent;
+    reasons_count(&conductor->server[server].silent, silent);
 }
 
-bool conductor_is_silent(const struct conductor *conductor, int server) {
-    return conductor->server[server].silent;
+void conductor_set_busy(struct conductor *conductor, int server, bool busy) {
+    reasons_count(&conductor->server[server].busy, busy);
+}
+
+bool conductor_server_works(const struct conductor *conductor, int server) {
+    return conductor->server[server].silent == 0 && conductor->server[server].busy == 0;
 }
 
 bool conductor_set_clock(struct conductor *conductor, int server, int64_t offset_ns, int64_t drift_ppm) {
@@ -214,6 +277,36 @@ bool conductor_set_clock(struct conductor *conductor, int server, int64_t offset
     clock->drift_ppm = drift_ppm;
     clock->since_ns = stage_mono_ns(conductor->stage);
     return clock_write(conductor, server);
+}
+
+bool conductor_clock_error(const struct conductor *conductor, int server, int64_t *offset_ns, int64_t *drift_ppm) {
+    const struct server *clock = &conductor->server[server];
+    int64_t since_ns = stage_mono_ns(conductor->stage) - clock->since_ns;
+    *offset_ns = clock->offset_ns + stage_drift_ns(since_ns, clock->drift_ppm);
+    *drift_ppm = clock->drift_ppm;
+    return clock->clock_fd >= 0;
+}
+
+bool conductor_host_clock_error(const struct conductor *conductor, int strand, int64_t *offset_ns, int64_t *drift_ppm) {
+    const struct strand_place *place = &conductor->stage->strands[strand];
+    int64_t since_ns = stage_mono_ns(conductor->stage) - atomic_load(&place->wall_since_ns);
+    *drift_ppm = atomic_load(&place->wall_drift_ppm);
+    *offset_ns = atomic_load(&place->wall_offset_ns) + stage_drift_ns(since_ns, *drift_ppm);
+    return true;
+}
+
+int64_t conductor_host_wall_ns(const struct conductor *conductor, int strand) {
+    return stage_host_wall_ns(conductor->stage, &conductor->stage->strands[strand]);
+}
+
+int64_t conductor_host_mono_ns(const struct conductor *conductor, int strand) {
+    int64_t now_ns = stage_host_mono_ns(conductor->stage, &conductor->stage->strands[strand]);
+    if (conductor->suspended[strand] == 0) return now_ns;
+    return now_ns - (stage_mono_ns(conductor->stage) - conductor->suspended_at_ns[strand]);
+}
+
+int64_t conductor_host_validity_ns(const struct conductor *conductor, int strand) {
+    return atomic_load(&conductor->stage->strands[strand].valid_until_ns);
 }
 
 bool conductor_set_host_clock(struct conductor *conductor, int strand, int64_t offset_ns, int64_t drift_ppm) {
@@ -268,25 +361,46 @@ void conductor_arm(struct conductor *conductor, int strand, const char *checkpoi
     atomic_store_explicit(&place->armed_countdown, nth, memory_order_release);
 }
 
-void conductor_set_stopped(struct conductor *conductor, int pid, bool stopped) {
+static void mark_stopped(struct strand_place *place, enum strand_stop why, bool stopped) {
+    if (stopped) atomic_fetch_or(&place->stopped, (uint32_t)why);
+    else atomic_fetch_and(&place->stopped, ~(uint32_t)why);
+}
+
+int conductor_set_stopped(struct conductor *conductor, int pid, bool stopped) {
+    int each = 0;
+    while (each < PROCESSES - 1 && conductor->stopped[each].pid != pid) each++;
+    if (conductor->stopped[each].pid != pid)
+        for (each = 0; each < PROCESSES - 1 && conductor->stopped[each].pid != 0; each++) continue;
+    int left = reasons_count(&conductor->stopped[each].reasons, stopped);
+    conductor->stopped[each].pid = left > 0 ? pid : 0;
     for (int strand = 0; strand < conductor->strands; strand++)
         if (conductor->stage->strands[strand].pid == pid)
-            atomic_store_explicit(&conductor->stage->strands[strand].stopped, stopped, memory_order_release);
+            mark_stopped(&conductor->stage->strands[strand], STRAND_STOP_PROCESS, left > 0);
+    return left;
 }
 
-void conductor_set_stalled(struct conductor *conductor, int strand, bool stalled) {
-    atomic_store_explicit(&conductor->stage->strands[strand].stopped, stalled, memory_order_release);
+int conductor_set_stalled(struct conductor *conductor, int strand, bool stalled) {
+    struct strand_place *place = &conductor->stage->strands[strand];
+    int left = reasons_count(&conductor->stalled[strand], stalled);
+    mark_stopped(place, STRAND_STOP_STALL, left > 0);
+    if (left == 0) syscall(SYS_futex, &place->stopped, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    return left;
 }
 
-void conductor_set_suspended(struct conductor *conductor, int strand, bool suspended) {
+bool conductor_stands(const struct conductor *conductor, int strand) {
+    return is_virtual(conductor) || atomic_load(&conductor->stage->strands[strand].standing) != 0;
+}
+
+uint64_t conductor_moves(const struct conductor *conductor, int strand) {
+    return atomic_load(&conductor->stage->strands[strand].moves);
+}
+
+int conductor_set_suspended(struct conductor *conductor, int strand, bool suspended) {
     int64_t now_ns = stage_mono_ns(conductor->stage), *since_ns = &conductor->suspended_at_ns[strand];
-    if (suspended) {
-        *since_ns = now_ns;
-        return;
-    }
-    if (*since_ns == 0) return;
-    atomic_fetch_add(&conductor->stage->strands[strand].suspended_ns, now_ns - *since_ns);
-    *since_ns = 0;
+    int before = conductor->suspended[strand], left = reasons_count(&conductor->suspended[strand], suspended);
+    if (before == 0 && left == 1) *since_ns = now_ns;
+    if (before == 1 && left == 0) atomic_fetch_add(&conductor->stage->strands[strand].suspended_ns, now_ns - *since_ns);
+    return left;
 }
 
 /* --- running --- */
@@ -307,11 +421,6 @@ static bool anyone_runs(const struct conductor *conductor) {
         if ((state == STRAND_RUNNING || state == STRAND_PROBING) && !is_stopped(conductor, strand)) return true;
     }
     return false;
-}
-
-static void drain(int fd) {
-    char bytes[64];
-    while (read(fd, bytes, sizeof bytes) > 0) continue;
 }
 
 /* Waits until a strand rings, a client ends or a signal comes, at most timeout_ms. DONE: somebody rang. */
@@ -381,6 +490,23 @@ static bool replicas_fence(struct server *server) {
     return acknowledged && server_ping(server);
 }
 
+/* A clock that all but stands shows when it began. */
+bool conductor_calibrate(struct conductor *conductor, int number) {
+    struct server *server = &conductor->server[number];
+    char text[64];
+    if (is_virtual(conductor) || server->clock_fd < 0) return true;
+    size_t length = clock_say_rate(0, CALIBRATION_PPM, text, sizeof text);
+    bool asked = server_ping(server) && pwrite(server->clock_fd, text, length, 0) == (ssize_t)length;
+    redisReply *reply = asked ? redisCommand(server->link, "TIME") : NULL;
+    bool told = reply && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2;
+    if (told)
+        server->start_wall_ns = strtoll(reply->element[0]->str, NULL, 10) * CLOCK_NS_PER_S +
+                                strtoll(reply->element[1]->str, NULL, 10) * CLOCK_NS_PER_US;
+    if (reply) freeReplyObject(reply);
+    /* What it meant to sleep by the other rate, it does not sleep once it is spoken to. */
+    return clock_write(conductor, number) && told && server_ping(server);
+}
+
 /* The proxy has passed on all that it had received and was free to pass on. */
 static bool proxy_settle(struct conductor *conductor) {
     if (!conductor->proxy) return true;
@@ -403,7 +529,7 @@ static bool servers_ping(struct conductor *conductor) {
         /* Whoever has only just been accepted was heard after the first, and answered after the second. */
         bool unreliable = atomic_load_explicit(&conductor->stage->unreliable, memory_order_acquire);
         if (unreliable && !server_ping(server)) return false;
-        if (server->replicas > 0 && !replicas_fence(server)) return false;
+        if (server->replicas > 0 && server->busy == 0 && !replicas_fence(server)) return false;
     }
     return true;
 }
@@ -440,7 +566,7 @@ static enum conductor_result probe_waiting(struct conductor *conductor, int real
 }
 
 /* Moves the clock to the next deadline, at most to until_ns, and makes ready whom it reaches. */
-static enum conductor_result advance(struct conductor *conductor, int64_t until_ns) {
+static enum conductor_result advance(struct conductor *conductor, int64_t until_ns, int64_t late_ns) {
     int64_t next_ns = INT64_MAX, now_ns = conductor_mono_ns(conductor);
     for (int strand = 0; strand < conductor->strands; strand++) {
         enum strand_state state = state_of(conductor, strand);
@@ -451,6 +577,7 @@ static enum conductor_result advance(struct conductor *conductor, int64_t until_
     if (proxy_ns < next_ns) next_ns = proxy_ns;
     if (next_ns > until_ns) next_ns = until_ns;
     if (next_ns == INT64_MAX) return CONDUCTOR_QUIET;
+    if (next_ns > late_ns) return CONDUCTOR_LATE;
     if (next_ns > now_ns && !clock_set(conductor, next_ns)) return CONDUCTOR_FAILED;
     return CONDUCTOR_DONE;
 }
@@ -471,6 +598,9 @@ static int wake_due(struct conductor *conductor) {
 
 static enum conductor_result run_virtual(struct conductor *conductor, const int *awaited, int count, int64_t until_ns,
                                          int real_limit_ms) {
+    int64_t now_ns = conductor_mono_ns(conductor), patience_ns = conductor->patience_ns;
+    bool bounded = until_ns != INT64_MAX || patience_ns > INT64_MAX - now_ns;
+    int64_t late_ns = bounded ? INT64_MAX : now_ns + patience_ns;
     conductor->settled = false; /* whoever called may have let something go */
     for (;;) {
         enum conductor_result result = await_yield(conductor, real_limit_ms);
@@ -487,7 +617,7 @@ static enum conductor_result run_virtual(struct conductor *conductor, const int 
         if (result != CONDUCTOR_DONE) return result;
         if (list_ready(conductor, ready) > 0 || wake_due(conductor)) continue;
         if (conductor_mono_ns(conductor) >= until_ns) return CONDUCTOR_TIME;
-        result = advance(conductor, until_ns);
+        result = advance(conductor, until_ns, late_ns);
         if (result != CONDUCTOR_DONE) return result;
     }
 }

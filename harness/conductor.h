@@ -6,8 +6,10 @@
  * the clock moves past one that is allowed to wait (a blocking pop), every server is asked PING - its answer comes
  * after all that the server had to write before - and the strand is asked to look at its socket.
  *
- * Server clocks are text files that libfaketime reads at every call. They are written with half a microsecond on top,
- * because the fraction passes through a double on its way and must not fall below the intended microsecond. */
+ * Server clocks are text files that libfaketime reads at every call. In virtual time one holds the time itself, with
+ * half a microsecond on top, because the fraction passes through a double on its way and must not fall below the
+ * intended microsecond. In real time it holds an offset and a rate, and libfaketime counts the rate from the start of
+ * the process: so the offset is chosen for the clock to be continuous. */
 #ifndef LOCKSTORM_CONDUCTOR_H
 #define LOCKSTORM_CONDUCTOR_H
 
@@ -25,6 +27,7 @@ enum conductor_result {
     CONDUCTOR_INTERRUPTED = 4, /* a signal came in */
     CONDUCTOR_DIED = 5,        /* a client's process ended: conductor_dead says whose */
     CONDUCTOR_FAILED = 6,      /* a server's clock could not be written */
+    CONDUCTOR_LATE = 7,        /* the awaited strands did not come back within the trial's patience */
 };
 
 /* On the stage at `path`. NULL with *error. The caller frees with conductor_close. */
@@ -34,6 +37,10 @@ void conductor_close(struct conductor *conductor);
 /* A descriptor that becomes readable when the caller's process has been signalled: a signal that arrives between two
  * waits would go unseen otherwise. It stays the caller's; a run drains it and returns INTERRUPTED. */
 void conductor_set_signal_fd(struct conductor *conductor, int fd);
+
+/* In virtual time: how long a run without a bound may last. Nothing else would end it when a watchdog renews for ever
+ * what somebody else waits for. Without a call: for ever. */
+void conductor_set_patience(struct conductor *conductor, int64_t patience_ns);
 
 /* The eventfd that strands ring; children inherit it. Owned by the conductor. */
 int conductor_yield_fd(const struct conductor *conductor);
@@ -54,16 +61,29 @@ int conductor_add_server(struct conductor *conductor, const char *clock_path, co
 /* So many replicas follow a server (0 when they are cut off): before the clock moves while somebody waits, they must
  * have acknowledged what it had told them, for a WAIT is in flight until then. */
 void conductor_set_replicas(struct conductor *conductor, int server, int replicas);
-/* The server cannot answer, on purpose: it is asked nothing until it can again. */
+/* Takes the place of a strand whose process has ended for the next process on the same host: its clocks stay. */
+void conductor_reuse_strand(struct conductor *conductor, int strand);
+/* The server cannot answer, on purpose: it is asked nothing until it can again. Said twice, it takes two that it can.
+ */
 void conductor_set_silent(struct conductor *conductor, int server, bool silent);
-bool conductor_is_silent(const struct conductor *conductor, int server);
 /* Whether the server answers now; from then on the connection for that is there. */
 bool conductor_answers(struct conductor *conductor, int server);
+/* The server answers at once, but runs nothing (-BUSY), on purpose. */
+void conductor_set_busy(struct conductor *conductor, int server, bool busy);
+/* Whether it does what it is asked: it is neither silent nor busy. */
+bool conductor_server_works(const struct conductor *conductor, int server);
+/* The server has started: finds out from when on libfaketime counts a rate. Nothing happens in virtual time, or when it
+ * goes by the machine's clock. False: it did not answer. */
+bool conductor_calibrate(struct conductor *conductor, int server);
 /* From now on a server's wall clock is offset_ns ahead of the trial's and gains drift_ppm. False when its clock could
  * not be written, or when it has none of its own. */
 bool conductor_set_clock(struct conductor *conductor, int server, int64_t offset_ns, int64_t drift_ppm);
 /* The same for the host of the client that has this strand (its worker). Never false. */
 bool conductor_set_host_clock(struct conductor *conductor, int strand, int64_t offset_ns, int64_t drift_ppm);
+/* How far a server's clock is ahead now, and how fast that grows. False when it has none of its own. */
+bool conductor_clock_error(const struct conductor *conductor, int server, int64_t *offset_ns, int64_t *drift_ppm);
+/* The same for the host of a client. Never false. */
+bool conductor_host_clock_error(const struct conductor *conductor, int strand, int64_t *offset_ns, int64_t *drift_ppm);
 /* The proxy that all links lead through; it is asked SETTLE wherever servers are asked PING. False with *error. */
 bool conductor_set_proxy(struct conductor *conductor, const char *control_path, struct history_error *error);
 /* From here on replies may stay away. In virtual time a strand then gives the turn back while it waits for one, and
@@ -72,6 +92,11 @@ bool conductor_set_proxy(struct conductor *conductor, const char *control_path, 
 void conductor_set_unreliable(struct conductor *conductor);
 /* What a server's wall clock should show, in us since 1970. */
 int64_t conductor_server_wall_us(const struct conductor *conductor, int server);
+/* What a client's wall clock shows, and how far its monotonic clock has come; ns. */
+int64_t conductor_host_wall_ns(const struct conductor *conductor, int strand);
+int64_t conductor_host_mono_ns(const struct conductor *conductor, int strand);
+/* Until when (by its host's monotonic clock) the lock told this client to believe; 0: it said nothing. */
+int64_t conductor_host_validity_ns(const struct conductor *conductor, int strand);
 
 /* Gives a parked worker its next step. It begins with the next conductor_run, in real time too, so that a checkpoint
  * can be armed before anything has passed it. */
@@ -80,13 +105,18 @@ void conductor_step(struct conductor *conductor, int strand, const struct step *
 void conductor_continue(struct conductor *conductor, int strand);
 /* Holds a strand at the n-th passage of a checkpoint from now on (1: the next one); 0 disarms. */
 void conductor_arm(struct conductor *conductor, int strand, const char *checkpoint, uint32_t nth);
-/* The whole process of this strand was stopped or goes on: it gets no turn meanwhile. */
-void conductor_set_stopped(struct conductor *conductor, int pid, bool stopped);
-/* A client's worker alone gets no turn: its watchdog goes on. In virtual time only. */
-void conductor_set_stalled(struct conductor *conductor, int strand, bool stalled);
+/* A whole process was stopped, or may go on: its strands get no turn meanwhile. Several may have a reason to stop it;
+ * the number of those that are left. */
+int conductor_set_stopped(struct conductor *conductor, int pid, bool stopped);
+/* A client's worker alone gets no turn: its watchdog goes on. In real time it stands where it next looks: when it has
+ * slept or waited, or at a checkpoint. The number of reasons that are left, as above. */
+int conductor_set_stalled(struct conductor *conductor, int strand, bool stalled);
+/* Whether a strand that was stalled stands, and how often it went on so far. */
+bool conductor_stands(const struct conductor *conductor, int strand);
+uint64_t conductor_moves(const struct conductor *conductor, int strand);
 /* The monotonic clock of this client's host stands from true to false, while the trial's goes on. The process is
- * stopped meanwhile (conductor_set_stopped is the caller's). */
-void conductor_set_suspended(struct conductor *conductor, int strand, bool suspended);
+ * stopped meanwhile (conductor_set_stopped is the caller's). The number of reasons that are left, as above. */
+int conductor_set_suspended(struct conductor *conductor, int strand, bool suspended);
 
 /* Lets everything arrive that is in flight and that nobody holds. False: a server, or the proxy, did not answer. */
 bool conductor_settle(struct conductor *conductor);

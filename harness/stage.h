@@ -68,18 +68,27 @@ struct step_result {
     char error[128]; /* what the other side said, when it refused or failed */
 };
 
-enum { STAGE_NAME = 32, STAGE_STRANDS = 192, STAGE_VERSION = 2 };
+enum { STAGE_NAME = 32, STAGE_STRANDS = 192, STAGE_VERSION = 3 };
+
+/* Why a strand gets no turn. */
+enum strand_stop {
+    STRAND_STOP_PROCESS = 1, /* its whole process stands still */
+    STRAND_STOP_STALL = 2,   /* it alone does; in real time it sees to that itself */
+};
 
 struct strand_place {
     _Alignas(64) _Atomic uint32_t state;
-    _Atomic uint32_t stopped; /* set by whoever stopped the whole process: no turn until it is cleared */
+    _Atomic uint32_t stopped;  /* enum strand_stop, or-ed, by the conductor */
+    _Atomic uint32_t standing; /* it sleeps, waits or is parked, and cannot go on before it has looked at `stopped` */
+    _Atomic uint64_t moves;    /* how often it went on after that */
     _Atomic int64_t deadline_ns;
     _Atomic uint32_t armed_countdown; /* hold at the n-th passage of armed_at; 0: not armed */
     int32_t pid;
     _Atomic int64_t wall_offset_ns; /* how far this host's wall clock is off */
     _Atomic int64_t wall_drift_ppm; /* and how fast that grows, from wall_since_ns (trial's clock) on */
     _Atomic int64_t wall_since_ns;
-    _Atomic int64_t suspended_ns; /* how long this host's monotonic clock has stood still so far */
+    _Atomic int64_t suspended_ns;   /* how long this host's monotonic clock has stood still so far */
+    _Atomic int64_t valid_until_ns; /* by this host's clock: until when the lock told its client to believe; 0: none */
     char armed_at[STAGE_NAME];
     char held_at[STAGE_NAME];
     struct step step;

@@ -1,9 +1,11 @@
 #include "harness/strand.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,9 +40,29 @@ static void await_turn(struct strand *strand) {
     while (atomic_load_explicit(&strand->place->state, memory_order_acquire) != STRAND_RUNNING);
 }
 
+static void stand(struct strand *strand) {
+    atomic_store(&strand->place->standing, 1);
+}
+
+/* In real time nobody gives turns: a strand that is stalled stands here. It says that it is about to go on before it
+ * looks, so whoever stalls it and then sees it stand knows that it will not. */
+static void move_on(struct strand *strand) {
+    struct strand_place *place = strand->place;
+    for (;;) {
+        atomic_store(&place->standing, 0);
+        uint32_t stopped = atomic_load(&place->stopped);
+        if (is_virtual(strand) || !(stopped & STRAND_STOP_STALL)) break;
+        atomic_store(&place->standing, 1);
+        syscall(SYS_futex, &place->stopped, FUTEX_WAIT, stopped, NULL, NULL, 0);
+    }
+    atomic_fetch_add(&place->moves, 1);
+}
+
 void strand_park(struct strand *strand, enum strand_state state) {
+    stand(strand);
     give_back(strand, state);
     await_turn(strand);
+    move_on(strand);
 }
 
 void strand_enter(struct strand *strand) {
@@ -60,7 +82,9 @@ static void sleep_real(struct strand *strand, int64_t deadline_ns) {
 
 void strand_sleep_until(struct strand *strand, int64_t deadline_ns) {
     if (!is_virtual(strand)) {
+        stand(strand);
         sleep_real(strand, deadline_ns);
+        move_on(strand);
         return;
     }
     atomic_store_explicit(&strand->place->deadline_ns, deadline_ns, memory_order_relaxed);
@@ -125,7 +149,7 @@ static bool wait_without_turn(struct strand *strand, int fd, int64_t deadline_ns
     }
 }
 
-bool strand_wait_readable(struct strand *strand, int fd, int64_t deadline_ns, bool may_block) {
+static bool wait_readable(struct strand *strand, int fd, int64_t deadline_ns, bool may_block) {
     struct pollfd socket = {.fd = fd, .events = POLLIN};
     bool may_stay_away = may_block || atomic_load_explicit(&strand->stage->unreliable, memory_order_acquire);
     if (is_virtual(strand))
@@ -138,8 +162,16 @@ bool strand_wait_readable(struct strand *strand, int fd, int64_t deadline_ns, bo
     }
 }
 
+bool strand_wait_readable(struct strand *strand, int fd, int64_t deadline_ns, bool may_block) {
+    stand(strand);
+    bool here = wait_readable(strand, fd, deadline_ns, may_block);
+    move_on(strand);
+    return here;
+}
+
 bool strand_checkpoint(struct strand *strand, const char *name) {
     struct strand_place *place = strand->place;
+    if (!is_virtual(strand) && atomic_load(&place->stopped) & STRAND_STOP_STALL) move_on(strand);
     uint32_t countdown = atomic_load_explicit(&place->armed_countdown, memory_order_acquire);
     if (countdown == 0 || strncmp(place->armed_at, name, sizeof place->armed_at) != 0) return false;
     /* In real time the driver may arm anew in this moment: then its number stands. */

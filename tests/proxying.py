@@ -19,6 +19,9 @@ from harness.driver.redis_server import RedisServer
 from harness.driver.trial import read_history
 
 VIRTUAL, REAL = 1, 2
+LINK = "client-1>redis-1"
+DUMMY = "dummy * both drop ARG no-such-argument"
+LAST = "=the-last-one="
 ACTOR = "proxy"
 CLOSED = b""
 
@@ -219,3 +222,8 @@ def redis_behind(running: Proxy, name: str = "redis-1", *options: str) -> Iterat
     with contextlib.closing(server):
         server.ready()
         yield server
+
+
+def another(running: Proxy) -> Wire:
+    """One more connection over the link."""
+    return running.wire(running.link(LINK)["listen"])

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.driver import paths
-from harness.driver.library import Kind, library
 from harness.driver.play import Wish, settings_for
-from harness.driver.trial import RESOURCE, Client, Trial
+from harness.driver.trial import RESOURCE, Trial
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(paths.ROOT)}
 
@@ -38,15 +37,6 @@ def trial(lock: str, *, resource: bytes = RESOURCE, **wishes: Any) -> Iterator[T
     more = {key: wishes[key] for key in wishes if key not in known}
     with Trial(replace(settings, resource=resource, **more)) as running:
         yield running
-
-
-def kill(running: Trial, client: Client) -> None:
-    """Ends a client's process at once, and tells the trial."""
-    assert client.process
-    client.process.kill()
-    status = client.process.wait()
-    library().conductor_forget(running.conductor, client.pid)
-    running.record(Kind.ACTOR_EXIT, name=client.identity, value=status & 0xFFFF)
 
 
 @contextmanager

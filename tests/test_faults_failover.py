@@ -423,6 +423,13 @@ def test_locks_of_several_keys_work_in_a_cluster() -> None:
         assert running.resource == b"{account}"
 
 
+def test_a_name_with_braces_gets_no_others() -> None:
+    with trial("fenced", resource=b"{account}:1") as running:
+        (one,) = running.clients(1)
+        assert one.acquire().ok
+        assert running.server.link.exists("{account}:1", "redisson_lock_token:{account}:1") == 2
+
+
 def test_a_topology_that_is_not_ready_in_time_ends_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topology, "START_LIMIT_S", 0.05)
     with (

@@ -12,7 +12,7 @@ import pytest
 
 from harness.driver import Inconclusive, Outcome, Trial
 from harness.driver.library import locks
-from tests.support import kill, trial
+from tests.support import trial
 
 MS = 1_000_000
 NAMES = ("fair", "fenced", "multi", "permit-semaphore", "pubsub", "pubsub-naive", "semaphore", "sharded-spin", "spin")
@@ -209,7 +209,7 @@ def test_a_waiter_that_nobody_tells_enters_when_the_lease_is_over(lock: str) -> 
         acquired_ns = running.mono_ns
         two.start_acquire()
         running.advance(1)
-        kill(running, one)
+        running.kill(one)
         assert two.finish().ok
         own_clock = lock == "permit-semaphore"  # a key lives through its last millisecond, a permit does not
         assert running.mono_ns - acquired_ns == (running.lease_ms + (not own_clock)) * MS
@@ -226,7 +226,7 @@ def test_renewals_keep_a_hold_and_stop_with_its_holder(lock: str) -> None:
         running.advance(3 * running.lease_ms)
         assert two.acquire(wait_ms=0).outcome is Outcome.REFUSED
         killed_ns = running.mono_ns
-        kill(running, one)
+        running.kill(one)
         running.advance(running.lease_ms / 3)
         assert two.acquire(wait_ms=0).outcome is Outcome.REFUSED, "the last renewal was good for a lease"
         two.start_acquire()
@@ -311,7 +311,7 @@ def test_a_dead_waiter_is_skipped_when_its_time_is_over() -> None:
         for waiter in (two, three):
             waiter.start_acquire()
             running.advance(1)
-        kill(running, two)
+        running.kill(two)
         assert one.release().ok
         assert not server(running).exists("account")
         assert four.acquire(wait_ms=0).outcome is Outcome.REFUSED, "it is free, but a dead client's turn"

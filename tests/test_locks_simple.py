@@ -5,7 +5,7 @@ import pytest
 from harness.driver import Outcome
 from harness.driver.library import StrandState, library
 from harness.driver.trial import RESOURCE
-from tests.support import kill, trial
+from tests.support import trial
 
 # --- releases ---
 
@@ -55,7 +55,7 @@ def test_a_crash_between_setnx_and_expire_locks_for_ever() -> None:
         one, two = running.clients(2)
         one.start_acquire()
         one.run_to("between-setnx-and-expire")
-        kill(running, one)
+        running.kill(one)
         assert running.server.link.pttl(RESOURCE) == -1, "no expiry"
         assert two.acquire(wait_ms=10 * running.lease_ms).outcome is Outcome.REFUSED
 
@@ -65,7 +65,7 @@ def test_a_crash_after_the_expiry_was_set_locks_for_one_lease() -> None:
         one, two = running.clients(2)
         one.start_acquire()
         one.run_to("after-acquire-reply")
-        kill(running, one)
+        running.kill(one)
         assert two.acquire(wait_ms=running.lease_ms + 101).ok
 
 
@@ -125,7 +125,7 @@ def test_a_crashed_holder_costs_a_popping_waiter_up_to_two_leases() -> None:
         assert one.acquire().ok
         running.advance(running.lease_ms - 1)
         two.start_acquire()
-        kill(running, one)
+        running.kill(one)
         before_ns = running.mono_ns
         assert two.finish().ok
         assert running.mono_ns - before_ns == (running.lease_ms + 1) * 1_000_000, "its BLPOP takes a whole lease"
@@ -155,7 +155,7 @@ def test_without_expiry_a_dead_holder_keeps_the_lock() -> None:
     with trial("blpop-default") as running:
         one, two = running.clients(2)
         assert one.acquire().ok
-        kill(running, one)
+        running.kill(one)
         assert two.acquire(wait_ms=10 * running.lease_ms).outcome is Outcome.REFUSED
 
 
@@ -201,7 +201,7 @@ def test_renewal_ends_with_its_process(lock: str) -> None:
         one, two = running.clients(2)
         assert one.acquire().ok
         running.advance(2 * running.lease_ms)
-        kill(running, one)
+        running.kill(one)
         assert two.acquire(wait_ms=2 * running.lease_ms + 2).ok
 
 

@@ -16,6 +16,7 @@ from tests.support import trial
 from tests.test_c_programs import assert_each_had_its_turns, contend, redis_with_virtual_clock, run_program
 
 REPORTED = 99  # exit status
+PROXY_TESTS = [f"tests/{path.name}" for path in sorted((paths.ROOT / "tests").glob("test_proxy*.py"))]
 
 PLANTED = {
     "asan": "#include <stdlib.h>\nint main(int n, char **v) { char *p = malloc(4); p[n + 3] = 1; return p[0] + !v; }",
@@ -94,7 +95,7 @@ def test_proxy(reports: Path) -> None:
     need_clang()
     programs = make("programs", sanitizer="asan")
     environment = {**os.environ, "LOCKSTORM_PROGRAMS": str(programs)}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_proxy.py"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *PROXY_TESTS]
     done = subprocess.run(command, cwd=paths.ROOT, env=environment, capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stdout[-4000:]
     assert_no_report(reports)

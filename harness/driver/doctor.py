@@ -24,6 +24,7 @@ def examine() -> list[dict[str, Any]]:
         _look("virtual time", _virtual, "without it --time real still works"),
         _look("pause a client", _pause, "signals and /proc of one's own processes are needed"),
         _look("failovers", _failovers, "they need redis-server 7.0 or newer and ports on the loopback interface"),
+        _look("clock faults in real time", _clocks, "without them, clock faults work in virtual time"),
     ]
 
 
@@ -80,6 +81,15 @@ def _failovers() -> str:
         raise Inconclusive(f"redis-server {version} has neither SENTINEL DEBUG nor CLUSTER ADDSLOTSRANGE")
     free_port()
     return "by hand, by sentinels and in a cluster"
+
+
+def _clocks() -> str:
+    with Trial(TrialSettings("none", time="real", settable_clocks=True, direct=True)) as trial:
+        with trial.fault("clock-jump", trial.server, offset_ms=86_400_000):
+            pass
+        with trial.fault("clock-drift", trial.server, ppm=1_000_000):
+            trial.advance(20)
+    return "a redis-server under libfaketime was set a day ahead and made to run twice as fast, read back from its TIME"
 
 
 def _has_faketime() -> bool:

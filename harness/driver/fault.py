@@ -1,7 +1,7 @@
 """A fault in a trial: injected, proved, healed, and each of that a record of the history."""
 
 import ctypes as c
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from fnmatch import fnmatchcase
 from itertools import pairwise
@@ -11,14 +11,17 @@ import redis
 
 from harness.driver.errors import Inconclusive, UsageError
 from harness.driver.library import (
+    ClientRestart,
     FaultMeans,
     FaultOption,
     FaultTarget,
+    HostSuspended,
     Kind,
     Message,
     OneServer,
     OneServerLost,
     Outcome,
+    ProcessEnded,
     TwoServers,
     library,
 )
@@ -28,7 +31,8 @@ from harness.driver.topology import Sentinel
 if TYPE_CHECKING:
     from harness.driver.trial import Client, Trial
 
-Target: TypeAlias = "Client | RedisServer | Sentinel | str | None"
+OneTarget: TypeAlias = "Client | RedisServer | Sentinel | str | None"
+Target: TypeAlias = "OneTarget | Sequence[Client]"
 
 
 class Moment(IntEnum):
@@ -47,33 +51,47 @@ def means_of(trial: "Trial") -> FaultMeans:
 
         def act(*numbers: int) -> bool:
             try:
-                return bool(action(*(trial.server_numbered(number) for number in numbers)))
+                return bool(action(*numbers))
             except (Inconclusive, redis.exceptions.RedisError) as reason:
                 trial.fault_reason = str(reason)
                 return False
 
         return act
 
+    def of_servers(action: Callable[..., object]) -> Callable[..., bool]:
+        return told(lambda *numbers: action(*(trial.server_numbered(number) for number in numbers)))
+
     means = FaultMeans(
         conductor=trial.conductor,
-        server_restart=OneServer(told(trial.restart_server)),
-        replica_lost=OneServerLost(told(trial.lose_replica)),
-        clients_lead=TwoServers(told(trial.lead_clients)),
-        server_follow=TwoServers(told(trial.follow)),
+        virtual_time=trial.settings.time == "virtual",
+        server_restart=OneServer(of_servers(trial.restart_server)),
+        replica_lost=OneServerLost(of_servers(trial.lose_replica)),
+        clients_lead=TwoServers(of_servers(trial.lead_clients)),
+        server_follow=TwoServers(of_servers(trial.follow)),
+        client_restart=ClientRestart(told(lambda strand: trial.restart(trial.client_on(strand)))),
+        process_ended=ProcessEnded(lambda _, pid: trial.process_ended(pid)),
+        host_suspended=HostSuspended(lambda _, strand, suspended: trial.suspend(strand, suspended)),
     )
     for field, function in {
         "process_stopped": "conductor_set_stopped",
-        "process_ended": "conductor_forget",
         "strand_stopped": "conductor_set_stalled",
+        "strand_stands": "conductor_stands",
+        "strand_moves": "conductor_moves",
         "server_silent": "conductor_set_silent",
         "server_answers": "conductor_answers",
         "settle": "conductor_settle",
+        "server_busy": "conductor_set_busy",
+        "server_works": "conductor_server_works",
         "server_replicas": "conductor_set_replicas",
         "server_clock": "conductor_set_clock",
         "server_wall_us": "conductor_server_wall_us",
+        "server_clock_error": "conductor_clock_error",
         "host_clock": "conductor_set_host_clock",
-        "host_suspended": "conductor_set_suspended",
+        "host_clock_error": "conductor_host_clock_error",
+        "host_wall_ns": "conductor_host_wall_ns",
+        "host_mono_ns": "conductor_host_mono_ns",
         "mono_ns": "conductor_mono_ns",
+        "wall_ns": "conductor_wall_ns",
         "unreliable": "conductor_set_unreliable",
     }.items():
         setattr(means, field, c.cast(getattr(library(), function), c.c_void_p))
@@ -83,9 +101,10 @@ def means_of(trial: "Trial") -> FaultMeans:
 class Fault:
     """One fault on one target. `heal` may be called twice; a proof that fails raises Inconclusive.
 
-    `target`: a client, a server, a pattern of links ("client-2>redis-*"), or None where the fault needs none. `other`:
-    a server that takes part, as the replica of a failover; a server's replicas, sentinels or cluster do without being
-    named. Options are the fault's own; `lockstorm faults NAME` lists them.
+    `target`: a client, a server, a pattern of links ("client-2>redis-*"), several clients, or None where the fault
+    needs none (of a fault on clients that means all). `other`: a server that takes part, as the replica of a failover;
+    a server's replicas, sentinels or cluster do without being named. Options are the fault's own; `lockstorm faults
+    NAME` lists them.
     """
 
     def __init__(
@@ -102,17 +121,24 @@ class Fault:
         self.trial, self.name = trial, name
         self.prepared = self.injected = self.healed = False
         self.report = ""  # what the last action saw
+        self.proof = ""  # what the last good proof saw
         self._fault = found.contents
         self._message = Message()
         self._others = self._chain(target, other)  # kept: C points to them
         self._options = (FaultOption * max(1, len(options)))(
             *(FaultOption(word.replace("_", "-").encode(), as_bytes(value)) for word, value in options.items())
         )
-        self.target = self._place(target)
+        if target is None and self._fault.target == b"clients":
+            target = [client for client in trial.every_client if not client.ended]
+        several = [target] if isinstance(target, str) or not isinstance(target, Sequence) else target
+        self._targets = [self._place(each) for each in several or [None]]
+        for before, after in pairwise(self._targets):
+            before.next = c.pointer(after)
+        self.target = self._targets[0]
         self.target.options, self.target.option_count = self._options, len(options)
         if self._others:
             self.target.other = c.pointer(self._others[0])
-        self.where = self.target.name.decode() if self.target.name else name
+        self.where = ", ".join(place.name.decode() for place in self._targets if place.name) or name
         if not library().fault_check_options(found, self.target, self._message):
             raise UsageError(str(self._message))
 
@@ -125,7 +151,7 @@ class Fault:
             before.other = c.pointer(after)
         return places
 
-    def _place(self, target: Target) -> FaultTarget:
+    def _place(self, target: OneTarget) -> FaultTarget:
         trial = self.trial
         place = FaultTarget(server=-1, strand=-1, means=c.pointer(trial.means))
         if trial.proxy:
@@ -140,8 +166,9 @@ class Fault:
             place.socket, place.directory = bytes(target.socket), bytes(target.directory)
             place.links, place.probe = f"*>{target.name}".encode(), target.probe.encode()
         elif target:
-            place.name, place.pid, place.strand = target.name.encode(), target.pid, target.strand
-            place.links = f"{target.name}>*".encode()
+            place.name, place.strand = target.name.encode(), target.strand
+            place.pid = 0 if target.ended else target.pid
+            place.links, place.socket = f"{target.host}>*".encode(), bytes(trial.server.socket)
         return place
 
     def prepare(self) -> None:
@@ -181,6 +208,7 @@ class Fault:
     def _prove(self) -> None:
         if not self._act(Kind.FAULT_PROVE, self._fault.prove):
             raise Inconclusive(f"the fault {self.name} did not take effect on {self.where}: {self.report}")
+        self.proof = self.report
 
     def _told(self, action: "c._FuncPointer") -> bool:
         self._message.text, self.trial.fault_reason = b"", ""

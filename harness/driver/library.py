@@ -47,6 +47,7 @@ class Kind(IntEnum):
     CLOCK = 21
     ACTOR_EXIT = 22
     NOTE = 23
+    VALIDITY = 24
     PHASE = 27
 
 
@@ -100,6 +101,7 @@ class RunResult(IntEnum):
     INTERRUPTED = 4
     DIED = 5
     FAILED = 6
+    LATE = 7
 
 
 class Record(c.Structure):
@@ -170,6 +172,9 @@ class Message(c.Structure):
 OneServer = c.CFUNCTYPE(c.c_bool, c.c_int)
 OneServerLost = c.CFUNCTYPE(None, c.c_int)
 TwoServers = c.CFUNCTYPE(c.c_bool, c.c_int, c.c_int)
+ClientRestart = c.CFUNCTYPE(c.c_bool, c.c_int)
+ProcessEnded = c.CFUNCTYPE(None, c.c_void_p, c.c_int)
+HostSuspended = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int, c.c_bool)
 
 
 class FaultMeans(c.Structure):
@@ -177,23 +182,34 @@ class FaultMeans(c.Structure):
 
     _fields_ = (
         ("conductor", c.c_void_p),
+        ("virtual_time", c.c_bool),
         ("process_stopped", c.c_void_p),
-        ("process_ended", c.c_void_p),
+        ("process_ended", ProcessEnded),
         ("strand_stopped", c.c_void_p),
+        ("strand_stands", c.c_void_p),
+        ("strand_moves", c.c_void_p),
         ("server_silent", c.c_void_p),
         ("server_answers", c.c_void_p),
         ("settle", c.c_void_p),
+        ("server_busy", c.c_void_p),
+        ("server_works", c.c_void_p),
         ("server_replicas", c.c_void_p),
         ("server_clock", c.c_void_p),
         ("server_wall_us", c.c_void_p),
+        ("server_clock_error", c.c_void_p),
         ("host_clock", c.c_void_p),
-        ("host_suspended", c.c_void_p),
+        ("host_clock_error", c.c_void_p),
+        ("host_wall_ns", c.c_void_p),
+        ("host_mono_ns", c.c_void_p),
+        ("host_suspended", HostSuspended),
         ("mono_ns", c.c_void_p),
+        ("wall_ns", c.c_void_p),
         ("unreliable", c.c_void_p),
         ("server_restart", OneServer),
         ("replica_lost", OneServerLost),
         ("clients_lead", TwoServers),
         ("server_follow", TwoServers),
+        ("client_restart", ClientRestart),
     )
 
 
@@ -218,6 +234,7 @@ FaultTarget._fields_ = (
     ("links", c.c_char_p),
     ("probe", c.c_char_p),
     ("other", c.POINTER(FaultTarget)),
+    ("next", c.POINTER(FaultTarget)),
     ("options", c.POINTER(FaultOption)),
     ("option_count", c.c_size_t),
     ("means", c.POINTER(FaultMeans)),
@@ -266,6 +283,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "stage_create": (_B, [_S, _I, _U64, _MESSAGE]),
     "conductor_open": (_P, [_S, _MESSAGE]),
     "conductor_close": (None, [_P]),
+    "conductor_set_patience": (None, [_P, _I64]),
     "conductor_set_signal_fd": (None, [_P, _I]),
     "conductor_yield_fd": (_I, [_P]),
     "conductor_add_strand": (_I, [_P]),
@@ -275,21 +293,31 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "conductor_forget": (None, [_P, _I]),
     "conductor_add_server": (_I, [_P, _S, _S, _MESSAGE]),
     "conductor_set_replicas": (None, [_P, _I, _I]),
+    "conductor_reuse_strand": (None, [_P, _I]),
     "conductor_set_silent": (None, [_P, _I, _B]),
-    "conductor_is_silent": (_B, [_P, _I]),
     "conductor_answers": (_B, [_P, _I]),
+    "conductor_set_busy": (None, [_P, _I, _B]),
+    "conductor_server_works": (_B, [_P, _I]),
+    "conductor_calibrate": (_B, [_P, _I]),
     "conductor_set_clock": (_B, [_P, _I, _I64, _I64]),
     "conductor_set_host_clock": (_B, [_P, _I, _I64, _I64]),
+    "conductor_clock_error": (_B, [_P, _I, c.POINTER(_I64), c.POINTER(_I64)]),
+    "conductor_host_clock_error": (_B, [_P, _I, c.POINTER(_I64), c.POINTER(_I64)]),
+    "conductor_host_wall_ns": (_I64, [_P, _I]),
+    "conductor_host_mono_ns": (_I64, [_P, _I]),
+    "conductor_host_validity_ns": (_I64, [_P, _I]),
     "conductor_set_proxy": (_B, [_P, _S, _MESSAGE]),
     "conductor_settle": (_B, [_P]),
     "conductor_set_unreliable": (None, [_P]),
-    "conductor_set_stalled": (None, [_P, _I, _B]),
-    "conductor_set_suspended": (None, [_P, _I, _B]),
+    "conductor_set_stalled": (_I, [_P, _I, _B]),
+    "conductor_stands": (_B, [_P, _I]),
+    "conductor_moves": (_U64, [_P, _I]),
+    "conductor_set_suspended": (_I, [_P, _I, _B]),
     "conductor_server_wall_us": (_I64, [_P, _I]),
     "conductor_step": (None, [_P, _I, c.POINTER(Step)]),
     "conductor_continue": (None, [_P, _I]),
     "conductor_arm": (None, [_P, _I, _S, _U32]),
-    "conductor_set_stopped": (None, [_P, _I, _B]),
+    "conductor_set_stopped": (_I, [_P, _I, _B]),
     "conductor_run": (_I, [_P, c.POINTER(_I), _I, _I64, _I]),
     "conductor_dead": (_I, [_P]),
     "conductor_state": (_I, [_P, _I]),

@@ -15,6 +15,8 @@ Event = dict[str, Any]
 EVIDENCE_SHOWN = 3
 TRAIT_RENEWS = 16  # harness/locks/lock.h, in lock-open's `extra`
 STANDING_STILL = ("pause-client", "stall-worker", "suspend-host")  # faults after which somebody does nothing
+PROVED_LATER = ("stall-worker", "suspend-host")
+CLOCK_STANDS = 1  # `extra` of a validity that the driver tells on behalf of a suspended client
 GAUGE = 8  # characters of a full lease
 COLORS = ("cyan", "magenta", "yellow", "blue", "green")
 STATUS_STYLE = {"holds": "green", "violated": "bold red", "inconclusive": "yellow"}
@@ -109,6 +111,8 @@ class Teller:
         who = event["actor"]
         if who in self.granted:
             self.granted[who] = self._stamp_ms(event["value"])
+        if event.get("extra") == CLOCK_STANDS:
+            return who, "still believes in its grant: its clock stands", "dim"
         if event.get("outcome") != "ok":
             return who, "is told by its lock that it is lost", "yellow"
         if who == self.holder:
@@ -134,23 +138,33 @@ class Teller:
         return who, "wants to release the lock: no answer", "yellow"
 
     def _fault_inject(self, event: Event) -> tuple[str, str, str] | None:
-        if event.get("name") in STANDING_STILL:
-            return None  # its proof is the event
-        return str(event.get("value_name", "")), f"{event.get('name')} begins", "bold yellow"
+        who, name = str(event.get("value_name", "")), event.get("name")
+        if name == "kill-client" or (name in STANDING_STILL and name not in PROVED_LATER):
+            return None  # its proof, or the end of the process, is the event
+        if name not in STANDING_STILL:
+            return who, f"{name} begins", "bold yellow"
+        self._stand(who, str(name))
+        return who, f"stands still ({name})", "bold yellow"
 
     def _fault_prove(self, event: Event) -> tuple[str, str, str] | None:
         who, proved = str(event.get("value_name", "")), "proved" if event.get("outcome") == "ok" else "NOT proved"
-        if event.get("name") not in STANDING_STILL:
+        if event.get("name") not in STANDING_STILL or event.get("name") in PROVED_LATER:
             return who, f"{event.get('name')}: {proved}", "yellow"
-        self.still.add(who)
+        self._stand(who, str(event.get("name")))
         return who, f"stands still ({event.get('name')}, {proved})", "bold yellow"
 
     def _fault_heal(self, event: Event) -> tuple[str, str, str] | None:
         who = str(event.get("value_name", ""))
+        if event.get("name") == "kill-client":
+            return None
         if event.get("name") not in STANDING_STILL:
             return who, f"{event.get('name')} is over", "bold yellow"
-        self.still.discard(who)
+        self.still -= set(who.split(", "))
         return who, "goes on and knows of nothing", "bold yellow"
+
+    def _stand(self, who: str, fault: str) -> None:
+        if fault != "stall-worker":  # its watchdog goes on
+            self.still |= set(who.split(", "))
 
     def _rule(self, event: Event) -> tuple[str, str, str] | None:
         return "proxy", f"{event.get('name')}: fires on {event.get('extra_name', '')}", "yellow"

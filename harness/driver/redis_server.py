@@ -75,12 +75,14 @@ class RedisServer:
         name: str,
         *,
         clock: Path | None,
+        frozen: bool = True,
         options: tuple[str, ...] = (),
         network: Network | None = None,
     ) -> None:
         self.name = name
         self.socket = nursery.directory / f"{name}.sock"
-        self.clock = clock
+        self.clock = clock  # a file, for libfaketime; None: the machine's clock
+        self.frozen = frozen and clock is not None  # it moves only when the trial moves it
         self.number = -1  # among the conductor's servers
         self.port = self.announced = self.announced_bus = 0
         self.probe = PROBE  # a key of nobody else's
@@ -100,7 +102,7 @@ class RedisServer:
         )
 
     def _start(self) -> subprocess.Popen[bytes]:
-        environment = _virtual_clock(self.clock) if self.clock else []
+        environment = _settable_clock(self.clock) if self.clock else []
         return self._nursery.start(self.name, self._command + self._listening, environment=environment)
 
     def _ports(self) -> list[str]:
@@ -154,6 +156,7 @@ class RedisServer:
             # Its shared memory stays mapped; without a name nothing is left when it is killed.
             for leftover in (f"faketime_shm_{self.process.pid}", f"sem.faketime_sem_{self.process.pid}"):
                 (Path("/dev/shm") / leftover).unlink(missing_ok=True)
+        if self.frozen:
             # Expiry happens on access only: no background cycle that depends on the machine's speed.
             self.link.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", "0")  # type: ignore[no-untyped-call]
 
@@ -213,7 +216,7 @@ class RedisServer:
         self.link.close()
 
 
-def _virtual_clock(clock: Path) -> list[str]:
+def _settable_clock(clock: Path) -> list[str]:
     """libfaketime first and the C library right after it: then malloc is libc's, and jemalloc does not ask for the
     time while libfaketime starts."""
     return [

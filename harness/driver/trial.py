@@ -63,12 +63,13 @@ PERSISTENCE: dict[Persistence, tuple[str, ...]] = {
 
 RESOURCE = b"account"  # the name of what the lock protects
 VIRTUAL_LEASE_MS = 30_000
-VIRTUAL_LIMIT_LEASES, VIRTUAL_LIMIT_MS = 100, 3_600_000  # virtual time: how long anybody is waited for
+PATIENCE_LEASES, PATIENCE_MS = 100, 3_600_000  # virtual time: how long anybody is waited for
 TURN_LIMIT_MS = 30_000  # virtual time: how long one strand may keep the turn before the trial is given up
 RUN_LIMIT_MS = 180_000  # real time: how long a run may last, beyond a workload's own duration; 100 polls take 150 s
 REAL_CONTROL_MS = 100  # a fault inside a lease of 10 s: not even a busy machine turns it into one past it
 REAL_BEYOND_MS = 3_000  # past the lease: a poller may have just begun its longest sleep
 FLAG_TEXT = 1
+CLOCK_STANDS = 1  # `extra` of a validity that no lock has told: its host is, or was, suspended
 
 
 @dataclass(frozen=True)
@@ -119,14 +120,17 @@ class Client:
     """A client process. Methods that `start_` something return at once; `finish` runs the trial until it is done.
     The others do both."""
 
-    def __init__(self, trial: "Trial", name: str, resource: bytes, strand: int) -> None:
+    def __init__(self, trial: "Trial", host: str, resource: bytes, strand: int, life: int = 1) -> None:
         self.trial = trial
-        self.name = name
+        self.host = host  # whose clocks, links and places on the stage are those of all its lives
+        self.life = life
+        self.name = host if life == 1 else f"{host}.{life}"
         self.resource = resource  # the name of what its lock protects
-        self.identity = trial.text(name)
+        self.identity = trial.text(self.name)
         self.strand = strand
         self.process: subprocess.Popen[bytes] | None = None
-        self.stopped = False
+        self.ended = False  # on purpose
+        self.next_life: Client | None = None
 
     @property
     def pid(self) -> int:
@@ -252,9 +256,10 @@ class Trial:
         self.fault_reason = ""  # why the driver could not do what a fault asked of it
         self._masters: dict[str, RedisServer] = {}  # node -> who is its master now, if not itself
         self._peer_links: dict[str, int] = {}  # name -> port on which the proxy listens for it
+        self.every_client: list[Client] = []  # the dead too
         self._faults: list[Fault] = []
         self._texts: dict[str, int] = {}
-        self._clients: list[Client] = []
+        self._addresses: dict[str, str] = {}  # link -> where clients connect
         self._exit = contextlib.ExitStack()
         self._mark = real_time.perf_counter()
         run_limit_ms = RUN_LIMIT_MS + (settings.duration_ms or 0)
@@ -288,6 +293,8 @@ class Trial:
         self.conductor = self._must(lib.conductor_open(bytes(stage), message), message)
         self._exit.callback(lib.conductor_close, self.conductor)
         self._stage = stage
+        self._patience_ms = PATIENCE_MS + PATIENCE_LEASES * self.lease_ms + (self.settings.duration_ms or 0)
+        library().conductor_set_patience(self.conductor, self._patience_ms * 1_000_000)
         self._watch_signals()
         self._begin_history()
         self.means = means_of(self)
@@ -311,6 +318,8 @@ class Trial:
         self._driver = self.text("driver")
         said = self.settings
         words = {"scenario": said.scenario, "lock": said.lock, "store": said.store, "time": said.time}
+        if said.topology != "single":
+            words["topology"] = said.topology
         for key, word in words.items():
             self.record(Kind.PARAMETER, name=self.text(key), value=self.text(word), flags=FLAG_TEXT)
         numbers = {"seed": said.seed, "control": int(said.control), "lease_ms": said.lease_ms, "counter": said.counter}
@@ -335,7 +344,9 @@ class Trial:
 
     def link(self, name: str, target: Path) -> str:
         """Where somebody has to connect to reach the target: a link of the proxy, if there is one."""
-        return self._links.link(name, target, option="STEPPED")
+        if name not in self._addresses:
+            self._addresses[name] = self._links.link(name, target, option="STEPPED")
+        return self._addresses[name]
 
     def _peer_port(self, name: str, port: int, client: str = "peers") -> int:
         """The port on which others than clients reach the port of a server: a link's, if there is a proxy."""
@@ -351,14 +362,14 @@ class Trial:
         return self._peer_links[link]
 
     def _start_server(self, name: str) -> RedisServer:
-        message, topology = Message(), self.settings.topology
-        clock = self._nursery.directory / f"{name}.clock" if self.settings.time == "virtual" else None
+        message, topology, frozen = Message(), self.settings.topology, self.settings.time == "virtual"
+        clock = self._nursery.directory / f"{name}.clock" if frozen or self.settings.settable_clocks else None
         socket, shown = self._nursery.directory / f"{name}.sock", bytes(clock) if clock else None
         number = library().conductor_add_server(self.conductor, shown, bytes(socket), message)
         self._must(number >= 0, message)
         network = Network(topology == "cluster", self._peer_port) if topology != "single" else None
         options = (*PERSISTENCE[self.settings.persistence], *self.settings.server_options)
-        server = RedisServer(self._nursery, name, clock=clock, options=options, network=network)
+        server = RedisServer(self._nursery, name, clock=clock, frozen=frozen, options=options, network=network)
         server.number = number
         self._exit.callback(server.close)
         return server
@@ -389,6 +400,7 @@ class Trial:
         store = self._start_store()
         for server in (*masters, *replicas):
             server.ready()
+            self._calibrate(server)
         if said.topology == "cluster":
             self._join_cluster(masters, replicas)
         else:
@@ -487,6 +499,10 @@ class Trial:
     def server_numbered(self, number: int) -> RedisServer:
         return next(server for server in self.every_server() if server.number == number)
 
+    def _calibrate(self, server: RedisServer) -> None:
+        if not library().conductor_calibrate(self.conductor, server.number):
+            raise Inconclusive(f"the clock of {server.name} could not be read")
+
     def server_named(self, name: str) -> RedisServer:
         for server in self.every_server():
             if server.name == name:
@@ -496,6 +512,7 @@ class Trial:
     def restart_server(self, server: RedisServer) -> bool:
         """For a fault: starts a server again that has ended."""
         server.restart()
+        self._calibrate(server)
         return True
 
     def kill_server(self, server: RedisServer) -> None:
@@ -508,17 +525,66 @@ class Trial:
 
     def clients(self, count: int, resource: bytes | None = None) -> list[Client]:
         """Starts client-1 .. client-N, side by side; returns when each has opened its lock and waits for a step."""
-        lib = library()
-        names = [f"client-{len(self._clients) + 1 + each}" for each in range(count)]
+        hosts = len({client.host for client in self.every_client})
+        names = [f"client-{hosts + 1 + each}" for each in range(count)]
         new = [self._client_place(name, resource or self.resource) for name in names]
-        for client in new:
-            lib.conductor_expect(self.conductor, client.strand)
-        for client in new:
-            self._client_start(client)
-        self._clients += new
-        self.run(new)
+        self._clients_start(new)
         self._lap("clients")
         return new
+
+    def _clients_start(self, new: list[Client]) -> None:
+        for client in new:
+            library().conductor_expect(self.conductor, client.strand)
+        for client in new:
+            self._client_start(client)
+        self.every_client += new
+        self.run(new)
+
+    def client_on(self, strand: int) -> Client:
+        """The latest who lives, or lived, in this place."""
+        return next(client for client in reversed(self.every_client) if client.strand == strand)
+
+    def kill(self, client: Client, at: str | None = None) -> None:
+        """Ends a client's process, at a checkpoint or now."""
+        if at:
+            client.run_to(at)
+        self.inject("kill-client", client)
+
+    def restart(self, client: Client) -> Client:
+        """The next life of a client that was killed: the same host, clocks and links, another name, nothing known."""
+        if not client.ended or client.next_life or not client.process:
+            raise UsageError(f"{client.name} was not killed, or lives again already")
+        client.process.wait()
+        for strand in (client.strand, client.strand + 1):
+            library().conductor_reuse_strand(self.conductor, strand)
+        new = Client(self, client.host, client.resource, client.strand, client.life + 1)
+        client.next_life = new
+        self._clients_start([new])
+        return new
+
+    def process_ended(self, pid: int) -> None:
+        """For a fault: a process has ended on purpose. What its end makes others do is done when this returns."""
+        library().conductor_forget(self.conductor, pid)
+        for client in self.every_client:
+            if client.process and not client.ended and client.pid == pid:
+                client.ended = True
+                status = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+                self.record(Kind.ACTOR_EXIT, name=client.identity, value=status.si_status if status else 0)
+        if self.settings.time == "virtual":
+            self.settle()
+
+    def suspend(self, strand: int, suspended: bool) -> int:
+        """For a fault: the monotonic clock of a client's host stands, or goes on. Whoever keeps to a validity does so
+        by that clock, goes on believing, and cannot say so itself."""
+        lib, client = library(), self.client_on(strand)
+        left = int(lib.conductor_set_suspended(self.conductor, strand, suspended))
+        host_ns = lib.conductor_host_mono_ns(self.conductor, strand)
+        valid_until_ns = lib.conductor_host_validity_ns(self.conductor, strand)
+        if valid_until_ns > host_ns and not client.ended:
+            until_ns = FOREVER if left > 0 else self.mono_ns + valid_until_ns - host_ns
+            fields = {"name": self.text(os.fsdecode(client.resource)), "value": until_ns, "extra": CLOCK_STANDS}
+            self.record(Kind.VALIDITY, actor=client.identity, outcome=Outcome.OK, **fields)
+        return left
 
     def _client_place(self, name: str, resource: bytes) -> Client:
         """Two places on the stage, side by side: worker and watchdog."""
@@ -546,15 +612,16 @@ class Trial:
             "resource-id": self.text(os.fsdecode(client.resource)),
             "lease-ms": self.lease_ms,
             "permits": self.settings.permits,
-            "store": self.link(f"{client.name}>store", self.store_socket),
+            "store": self.link(f"{client.host}>store", self.store_socket),
             "actor": client.identity,
             "strand": client.strand,
+            "life": client.life - 1,
             "turn-fd": turn,
             "watchdog-fd": watchdog,
             "yield-fd": yields,
         }
         command = [paths.program("client"), *(f"--{key}={value}" for key, value in options.items())]
-        nodes = [self.link(f"{client.name}>{node.name}", self.master(node).socket) for node in self.servers]
+        nodes = [self.link(f"{client.host}>{node.name}", self.master(node).socket) for node in self.servers]
         command += [f"--node={node}" for node in nodes]
         command += ["--fixed-lease"] if self.settings.fixed_lease else []
         client.process = self._nursery.start(client.name, command, inherit=(turn, watchdog, yields))
@@ -594,7 +661,7 @@ class Trial:
     def prove_clock(self) -> bool:
         """Reads TIME back from every node; a clock that is not where the trial has it ends the trial."""
         for server in (*self.servers, *self.replicas):
-            if library().conductor_is_silent(self.conductor, server.number):
+            if not library().conductor_server_works(self.conductor, server.number):
                 continue
             shown, meant = server.time_us(), library().conductor_server_wall_us(self.conductor, server.number)
             if shown != meant:
@@ -602,23 +669,15 @@ class Trial:
         return True
 
     def run(self, awaited: list[Client], until_ns: int = FOREVER) -> None:
-        """Runs the trial until all of these clients are parked or the clock reaches until_ns. In virtual time a wait
-        without a bound has one all the same: a watchdog can renew for ever what another client waits for."""
+        """Runs the trial until all of these clients are parked or the clock reaches until_ns."""
         lib = library()
-        limit_ns = until_ns
-        if until_ns == FOREVER and self.settings.time == "virtual":
-            bound_ms = VIRTUAL_LIMIT_MS + VIRTUAL_LIMIT_LEASES * self.lease_ms + (self.settings.duration_ms or 0)
-            limit_ns = min(FOREVER, self.mono_ns + bound_ms * 1_000_000)
         strands = (ctypes.c_int * max(1, len(awaited)))(*(client.strand for client in awaited))
         while True:
-            outcome = RunResult(lib.conductor_run(self.conductor, strands, len(awaited), limit_ns, self._limit_ms))
-            if outcome is RunResult.DONE or (outcome is RunResult.TIME and limit_ns == until_ns):
+            outcome = RunResult(lib.conductor_run(self.conductor, strands, len(awaited), until_ns, self._limit_ms))
+            if outcome in (RunResult.DONE, RunResult.TIME):
                 if self.cluster:
                     self._look_for_crossing()
                 return
-            if outcome is RunResult.TIME:
-                names = ", ".join(client.name for client in awaited)
-                raise Inconclusive(f"{names} did not come back within {bound_ms / 1000:g} s of the trial's time")
             if outcome is RunResult.INTERRUPTED:
                 continue  # Python has run its own handler by now; without an exception there is nothing to do
             raise Inconclusive(self._why(outcome, awaited))
@@ -644,11 +703,13 @@ class Trial:
         names = ", ".join(client.name for client in awaited) or "nobody"
         if outcome is RunResult.DIED:
             dead = library().conductor_dead(self.conductor)
-            for client in self._clients:
+            for client in self.every_client:
                 if client.process and client.pid == dead:
                     status = client.process.wait()
                     return f"{client.name} ended (status {status}): {self._nursery.log_tail(client.name)}"
             return f"a client ended (process {dead})"
+        if outcome is RunResult.LATE:
+            return f"{names} did not come back within {self._patience_ms / 1000:g} s of the trial's time"
         if outcome is RunResult.QUIET:
             return f"nobody can go on: the trial waits for {names}, who waits for the trial"
         if outcome is RunResult.STUCK:
@@ -740,8 +801,8 @@ class Trial:
     def record(self, kind: Kind, **fields: int) -> int:
         """Appends a record of the driver's own."""
         wall_ns = library().conductor_wall_ns(self.conductor)
-        actor = self._texts.get("driver", 0)
-        record = Record(kind=kind, actor=actor, mono_ns=self.mono_ns, wall_ns=wall_ns, **fields)
+        fields = {"actor": self._texts.get("driver", 0), **fields}
+        record = Record(kind=kind, mono_ns=self.mono_ns, wall_ns=wall_ns, **fields)
         index = int(library().history_append(self._history, ctypes.byref(record)))
         return 0 if index == FULL else index
 

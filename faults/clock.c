@@ -1,0 +1,147 @@
+#include "faults/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "faults/ask.h"
+#include "faults/process.h"
+
+enum { NS_PER_US = 1000, US_PER_MS = 1000, PPM = 1000000, REAL_SLACK_US = 1000 };
+
+static const char PROBE[] = "lockstorm:probe:clock";
+static const int64_t PROBE_MS = 86400000;
+static const char NO_CLOCK[] = "%s goes by the machine's clock: use virtual time, or have the trial start its servers "
+                               "under libfaketime (settable_clocks)";
+
+struct clock_fault {
+    bool injected, probed;
+    int64_t step_ns, drift_ppm, since_ns;
+    int64_t probe_until_us; /* by the server's clock */
+};
+_Static_assert(sizeof(struct clock_fault) <= FAULT_STATE, "it is kept in a target's state");
+
+/* What a clock showed, and between which stamps it had to. In virtual time they are one. */
+struct reading {
+    int64_t low_us, shown_us, high_us;
+};
+
+static bool is_server(const struct fault_target *target) {
+    return target->server >= 0;
+}
+
+static struct clock_fault *fault_of(struct fault_target *target) {
+    return (struct clock_fault *)(void *)target->state;
+}
+
+static bool clock_error(const struct fault_target *target, int64_t *offset_ns, int64_t *drift_ppm) {
+    const struct fault_means *means = target->means;
+    if (is_server(target)) return means->server_clock_error(means->conductor, target->server, offset_ns, drift_ppm);
+    return means->host_clock_error(means->conductor, target->strand, offset_ns, drift_ppm);
+}
+
+static bool clock_set(const struct fault_target *target, int64_t offset_ns, int64_t drift_ppm) {
+    const struct fault_means *means = target->means;
+    if (is_server(target)) return means->server_clock(means->conductor, target->server, offset_ns, drift_ppm);
+    return means->host_clock(means->conductor, target->strand, offset_ns, drift_ppm);
+}
+
+static int64_t gained_ns(struct fault_target *target) {
+    const struct fault_means *means = target->means;
+    const struct clock_fault *self = fault_of(target);
+    return (means->mono_ns(means->conductor) - self->since_ns) / PPM * self->drift_ppm;
+}
+
+/* A server that takes no key - a replica, one without memory - has only its TIME to show. */
+static void probe_set(struct fault_target *target, int64_t step_ns) {
+    const struct fault_means *means = target->means;
+    struct clock_fault *self = fault_of(target);
+    struct fault_report unused;
+    struct answer answer;
+    int64_t life_ms = PROBE_MS + llabs(step_ns) / CLOCK_NS_PER_MS;
+    if (!ask_good(target->socket, &answer, &unused, "SET %s %s PX %lld", PROBE, "", (long long)life_ms)) return;
+    self->probe_until_us = means->server_wall_us(means->conductor, target->server) + life_ms * US_PER_MS;
+    self->probed = true;
+}
+
+bool clock_inject(struct fault_target *target, int64_t step_ns, int64_t drift_ppm, struct fault_report *report) {
+    struct clock_fault *self = fault_of(target);
+    int64_t offset_ns, before_ppm;
+    int threads, stopped;
+    if (!process_look(target->pid, &threads, &stopped)) return fault_fail(report, "process %d is gone", target->pid);
+    if (!clock_error(target, &offset_ns, &before_ppm)) return fault_fail(report, NO_CLOCK, target->name);
+    if (before_ppm + drift_ppm <= -PPM) return fault_fail(report, "its clock would stand, or run backwards");
+    if (is_server(target)) probe_set(target, step_ns);
+    if (!clock_set(target, offset_ns + step_ns, before_ppm + drift_ppm))
+        return fault_fail(report, "the clock of %s could not be set", target->name);
+    self->step_ns = step_ns;
+    self->drift_ppm = drift_ppm;
+    self->since_ns = target->means->mono_ns(target->means->conductor);
+    self->injected = true;
+    return true;
+}
+
+static bool read_server(const struct fault_target *target, struct reading *reading, struct fault_report *report) {
+    const struct fault_means *means = target->means;
+    struct answer answer;
+    char *rest;
+    reading->low_us = means->server_wall_us(means->conductor, target->server);
+    if (!ask_good(target->socket, &answer, report, "TIME")) return false;
+    reading->high_us = means->server_wall_us(means->conductor, target->server);
+    reading->shown_us = strtoll(answer.text, &rest, 10) * PPM;
+    reading->shown_us += strtoll(rest, NULL, 10);
+    return true;
+}
+
+static bool read_host(const struct fault_target *target, struct reading *reading) {
+    const struct fault_means *means = target->means;
+    int64_t offset_ns, drift_ppm;
+    clock_error(target, &offset_ns, &drift_ppm);
+    reading->low_us = (means->wall_ns(means->conductor) + offset_ns) / NS_PER_US;
+    reading->shown_us = means->host_wall_ns(means->conductor, target->strand) / NS_PER_US;
+    reading->high_us = (means->wall_ns(means->conductor) + offset_ns) / NS_PER_US;
+    return true;
+}
+
+/* Whether the key lives as long as the clock says; one that is gone says nothing. */
+static bool probe_agrees(struct fault_target *target, const struct reading *reading, struct fault_report *report) {
+    const struct clock_fault *self = fault_of(target);
+    struct answer answer;
+    if (!self->probed || !ask_good(target->socket, &answer, report, "PTTL %s", PROBE)) return !self->probed;
+    int64_t left_ms = (self->probe_until_us - reading->shown_us) / US_PER_MS;
+    int64_t slack_ms = (reading->high_us - reading->low_us + REAL_SLACK_US) / US_PER_MS + 1;
+    if (answer.number < 0 || llabs(answer.number - left_ms) <= slack_ms) return true;
+    return fault_fail(report, "its TIME is off, and yet a key has %lld ms to live instead of %lld", answer.number,
+                      (long long)left_ms);
+}
+
+bool clock_prove(struct fault_target *target, struct fault_report *report) {
+    struct clock_fault *self = fault_of(target);
+    struct reading reading;
+    if (!(is_server(target) ? read_server(target, &reading, report) : read_host(target, &reading))) return false;
+    int64_t slack_us = reading.low_us == reading.high_us ? 0 : REAL_SLACK_US + reading.high_us - reading.low_us;
+    if (reading.shown_us < reading.low_us - slack_us || reading.shown_us > reading.high_us + slack_us)
+        return fault_fail(report, "its clock shows %lld us instead of %lld us", (long long)reading.shown_us,
+                          (long long)reading.low_us);
+    int64_t meant_us = self->injected ? (self->step_ns + gained_ns(target)) / NS_PER_US : 0;
+    if (llabs(meant_us) <= 2 * slack_us)
+        return fault_fail(report, "%lld us are too little to be seen: nothing was set, or not enough time has passed",
+                          (long long)meant_us);
+    if (is_server(target) && !probe_agrees(target, &reading, report)) return false;
+    snprintf(report->text, sizeof report->text, "its clock reads %+.6f s%s", (double)meant_us / PPM,
+             self->probed ? ", and so do its keys" : "");
+    return true;
+}
+
+bool clock_heal(struct fault_target *target, bool keep, struct fault_report *report) {
+    struct clock_fault *self = fault_of(target);
+    struct fault_report unused;
+    struct answer answer;
+    int64_t offset_ns, drift_ppm;
+    if (!self->injected) return true;
+    self->injected = false;
+    clock_error(target, &offset_ns, &drift_ppm);
+    int64_t back_ns = keep ? 0 : self->step_ns + gained_ns(target);
+    bool set = clock_set(target, offset_ns - back_ns, drift_ppm - self->drift_ppm);
+    if (self->probed) ask(target->socket, &answer, &unused, "DEL %s", PROBE);
+    return set || fault_fail(report, "the clock of %s could not be set", target->name);
+}

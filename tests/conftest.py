@@ -1,0 +1,25 @@
+"""Fixtures that several files need: a proxy, a redis-server behind it, and a connection through it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from harness.driver.redis_server import RedisServer
+from tests.proxying import LINK, Proxy, Wire, proxy, redis_behind
+
+
+@pytest.fixture
+def running() -> Iterator[Proxy]:
+    with proxy() as started:
+        yield started
+
+
+@pytest.fixture
+def server(running: Proxy) -> Iterator[RedisServer]:
+    with redis_behind(running) as started:
+        yield started
+
+
+@pytest.fixture
+def wire(running: Proxy, server: RedisServer) -> Wire:
+    return running.wire(running.add(LINK, server.socket))
