@@ -233,10 +233,11 @@ def measure_proxy(effort: Effort) -> list[Row]:
         rows.append(Row(f"{name}: round trip added", value, "us", detail, target, less_is_better=True))
     for clients, by_name in rates.items():
         thousand = statistics.median(by_name[proxy.DIRECT]) / 1000
-        detail = f"direct: {thousand:.0f} k GET/s, {clients} connections, {proxy.PIPELINE} at a time"
+        detail = f"direct: {thousand:.0f} k GET/s, {proxy.PIPELINE} at a time, one core"
         for name in (proxy.HAPROXY, proxy.BARE, proxy.RULE) if reference else (proxy.BARE, proxy.RULE):
             target = proxy.share(by_name, proxy.HAPROXY) if reference and name != proxy.HAPROXY else None
-            rows.append(Row(f"{name}: throughput left", proxy.share(by_name, name), "x direct", detail, target))
+            left = f"{name}: throughput left, {clients} connection{'s' * (clients > 1)}"
+            rows.append(Row(left, proxy.share(by_name, name), "x direct", detail, target))
     if not reference:
         rows = [replace(row, remark=f"{row.remark}; {proxy.MISSING}") for row in rows]
     return rows

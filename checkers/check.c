@@ -21,13 +21,14 @@ static const char *const STATUS[] = {"inconclusive", "holds", "violated"};
 struct fault_seen {
     uint32_t name; /* key */
     int64_t target;
-    bool proved;
+    bool proved, taken_back; /* taken back: it was not seen to take effect, the trial goes without it */
 };
 
 /* What a history must have to be judged at all, and what it says of itself. */
 struct assumptions {
     uint64_t records, torn, dropped, grants;
     struct check_table faults;
+    int64_t faults_meant; /* by the driver: of so many one at least has to take effect; 0: it did not say */
     json_t *parameters;
 };
 
@@ -55,6 +56,7 @@ static void fault_note(struct assumptions *assumptions, const struct history_rec
         fault = (struct fault_seen *)assumptions->faults.entries + each;
         if (fault->name != record->name || fault->target != record->value) continue;
         fault->proved |= record->outcome == OUTCOME_OK;
+        fault->taken_back |= record->outcome == OUTCOME_REFUSED;
         return;
     }
 }
@@ -66,6 +68,7 @@ static void parameter_note(struct judgement *judgement, const struct history_rec
                        ? json_string(check_name(&judgement->check, (uint32_t)record->value, value, sizeof value))
                        : json_integer(record->value);
     json_object_set_new(judgement->assumptions.parameters, key, said);
+    if (strcmp(key, "faults_meant") == 0) judgement->assumptions.faults_meant = record->value;
 }
 
 static void assumptions_take(struct judgement *judgement, const struct history_record *record) {
@@ -76,10 +79,26 @@ static void assumptions_take(struct judgement *judgement, const struct history_r
     if (record->kind == HISTORY_PARAMETER) parameter_note(judgement, record);
 }
 
+/* Whether a fault is in doubt: one that was neither seen to take effect nor taken back, or all of them. */
+static bool faults_fail(const struct judgement *judgement, char *text, size_t size) {
+    const struct assumptions *assumptions = &judgement->assumptions;
+    const struct fault_seen *fault = assumptions->faults.entries;
+    size_t count = assumptions->faults.count, proved = 0;
+    char name[64];
+    for (size_t each = 0; each < count; each++, fault++) {
+        proved += fault->proved;
+        if (fault->proved || fault->taken_back) continue;
+        snprintf(text, size, "the fault %s was not seen to take effect",
+                 check_name(&judgement->check, fault->name, name, sizeof name));
+        return true;
+    }
+    snprintf(text, size, "none of the faults was seen to take effect");
+    return proved == 0 && (count > 0 || assumptions->faults_meant > 0);
+}
+
 /* Why nothing can be said to hold; NULL when it can. What is seen to be violated stays so. */
 static const char *assumptions_fault(const struct judgement *judgement, char *text, size_t size) {
     const struct assumptions *assumptions = &judgement->assumptions;
-    char name[64];
     if (assumptions->records == 0) return "the history is empty";
     if (assumptions->dropped) {
         snprintf(text, size, "%llu records found no room", (unsigned long long)assumptions->dropped);
@@ -89,13 +108,7 @@ static const char *assumptions_fault(const struct judgement *judgement, char *te
         snprintf(text, size, "%llu records are torn", (unsigned long long)assumptions->torn);
         return text;
     }
-    for (size_t each = 0; each < assumptions->faults.count; each++) {
-        const struct fault_seen *fault = (const struct fault_seen *)assumptions->faults.entries + each;
-        if (fault->proved) continue;
-        snprintf(text, size, "the fault %s was not seen to take effect",
-                 check_name(&judgement->check, fault->name, name, sizeof name));
-        return text;
-    }
+    if (faults_fail(judgement, text, size)) return text;
     return assumptions->grants ? NULL : "nobody was granted the lock";
 }
 

@@ -6,7 +6,7 @@
 #include "faults/ask.h"
 #include "faults/process.h"
 
-enum { NS_PER_US = 1000, US_PER_MS = 1000, PPM = 1000000, REAL_SLACK_US = 1000 };
+enum { NS_PER_US = 1000, US_PER_MS = 1000, PPM = 1000000, REAL_SLACK_US = 1000, PROBES = 16 };
 
 static const char PROBE[] = "lockstorm:probe:clock";
 static const int64_t PROBE_MS = 86400000;
@@ -14,9 +14,10 @@ static const char NO_CLOCK[] = "%s goes by the machine's clock: use virtual time
                                "under libfaketime (settable_clocks)";
 
 struct clock_fault {
-    bool injected, probed;
+    bool injected;
     int64_t step_ns, drift_ppm, since_ns;
-    int64_t probe_until_us; /* by the server's clock */
+    int probe;                               /* the number of the key that will expire; 0: the server has none */
+    int64_t expires_low_us, expires_high_us; /* when, by the server's clock: between these */
 };
 _Static_assert(sizeof(struct clock_fault) <= FAULT_STATE, "it is kept in a target's state");
 
@@ -51,16 +52,22 @@ static int64_t gained_ns(struct fault_target *target) {
     return (means->mono_ns(means->conductor) - self->since_ns) / PPM * self->drift_ppm;
 }
 
-/* A server that takes no key - a replica, one without memory - has only its TIME to show. */
+/* A server that takes no key - a replica, one without memory - has only its TIME to show. Another fault on the same
+ * clock has a key of its own. */
 static void probe_set(struct fault_target *target, int64_t step_ns) {
     const struct fault_means *means = target->means;
     struct clock_fault *self = fault_of(target);
     struct fault_report unused;
-    struct answer answer;
+    struct answer answer = {.missing = true};
     int64_t life_ms = PROBE_MS + llabs(step_ns) / CLOCK_NS_PER_MS;
-    if (!ask_good(target->socket, &answer, &unused, "SET %s %s PX %lld", PROBE, "", (long long)life_ms)) return;
-    self->probe_until_us = means->server_wall_us(means->conductor, target->server) + life_ms * US_PER_MS;
-    self->probed = true;
+    for (int number = 1; answer.missing && number <= PROBES; number++) {
+        self->expires_low_us = means->server_wall_us(means->conductor, target->server) + life_ms * US_PER_MS;
+        if (!ask_good(target->socket, &answer, &unused, "SET %s:%d %s PX %lld NX", PROBE, number, "",
+                      (long long)life_ms))
+            return;
+        self->expires_high_us = means->server_wall_us(means->conductor, target->server) + life_ms * US_PER_MS;
+        if (!answer.missing) self->probe = number;
+    }
 }
 
 bool clock_inject(struct fault_target *target, int64_t step_ns, int64_t drift_ppm, struct fault_report *report) {
@@ -103,15 +110,19 @@ static bool read_host(const struct fault_target *target, struct reading *reading
 }
 
 /* Whether the key lives as long as the clock says; one that is gone says nothing. */
-static bool probe_agrees(struct fault_target *target, const struct reading *reading, struct fault_report *report) {
+static bool probe_agrees(struct fault_target *target, struct fault_report *report) {
+    const struct fault_means *means = target->means;
     const struct clock_fault *self = fault_of(target);
     struct answer answer;
-    if (!self->probed || !ask_good(target->socket, &answer, report, "PTTL %s", PROBE)) return !self->probed;
-    int64_t left_ms = (self->probe_until_us - reading->shown_us) / US_PER_MS;
-    int64_t slack_ms = (reading->high_us - reading->low_us + REAL_SLACK_US) / US_PER_MS + 1;
-    if (answer.number < 0 || llabs(answer.number - left_ms) <= slack_ms) return true;
+    if (self->probe == 0) return true;
+    int64_t before_us = means->server_wall_us(means->conductor, target->server);
+    if (!ask_good(target->socket, &answer, report, "PTTL %s:%d", PROBE, self->probe)) return false;
+    int64_t after_us = means->server_wall_us(means->conductor, target->server);
+    int64_t least_ms = (self->expires_low_us - after_us) / US_PER_MS - 1;
+    int64_t most_ms = (self->expires_high_us - before_us) / US_PER_MS + 1;
+    if (answer.number < 0 || (answer.number >= least_ms && answer.number <= most_ms)) return true;
     return fault_fail(report, "its TIME is off, and yet a key has %lld ms to live instead of %lld", answer.number,
-                      (long long)left_ms);
+                      (long long)most_ms);
 }
 
 bool clock_prove(struct fault_target *target, struct fault_report *report) {
@@ -126,9 +137,9 @@ bool clock_prove(struct fault_target *target, struct fault_report *report) {
     if (llabs(meant_us) <= 2 * slack_us)
         return fault_fail(report, "%lld us are too little to be seen: nothing was set, or not enough time has passed",
                           (long long)meant_us);
-    if (is_server(target) && !probe_agrees(target, &reading, report)) return false;
+    if (is_server(target) && !probe_agrees(target, report)) return false;
     snprintf(report->text, sizeof report->text, "its clock reads %+.6f s%s", (double)meant_us / PPM,
-             self->probed ? ", and so do its keys" : "");
+             self->probe ? ", and so do its keys" : "");
     return true;
 }
 
@@ -142,6 +153,6 @@ bool clock_heal(struct fault_target *target, bool keep, struct fault_report *rep
     clock_error(target, &offset_ns, &drift_ppm);
     int64_t back_ns = keep ? 0 : self->step_ns + gained_ns(target);
     bool set = clock_set(target, offset_ns - back_ns, drift_ppm - self->drift_ppm);
-    if (self->probed) ask(target->socket, &answer, &unused, "DEL %s", PROBE);
+    if (self->probe) ask(target->socket, &answer, &unused, "DEL %s:%d", PROBE, self->probe);
     return set || fault_fail(report, "the clock of %s could not be set", target->name);
 }

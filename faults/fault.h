@@ -36,11 +36,11 @@ struct fault_means {
     void (*server_silent)(struct conductor *, int server, bool silent);
     /* Whether it answers the conductor now, on the connection that is kept from then on: it needs no new one later. */
     bool (*server_answers)(struct conductor *, int server);
-    /* Lets all arrive that is in flight: a connection that was closed looks closed to whoever has its other end. */
-    bool (*settle)(struct conductor *);
     /* The server answers at once, but runs nothing. */
     void (*server_busy)(struct conductor *, int server, bool busy);
     bool (*server_works)(const struct conductor *, int server); /* neither */
+    /* Lets all arrive that is in flight: a connection that was closed looks closed to whoever has its other end. */
+    bool (*settle)(struct conductor *);
     /* So many replicas acknowledge what the server writes. */
     void (*server_replicas)(struct conductor *, int server, int replicas);
     /* From now on the server's wall clock is offset_ns ahead of the trial's and gains drift_ppm. False: it has no clock

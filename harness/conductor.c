@@ -344,6 +344,7 @@ static void give_turn(struct conductor *conductor, int strand, enum strand_state
 void conductor_step(struct conductor *conductor, int strand, const struct step *step) {
     struct strand_place *place = &conductor->stage->strands[strand];
     place->step = *step;
+    atomic_store_explicit(&place->last_turn, 0, memory_order_relaxed);
     place->result = (struct step_result){.outcome = OUTCOME_UNKNOWN};
     state_set(conductor, strand, STRAND_READY);
 }
@@ -359,6 +360,10 @@ void conductor_arm(struct conductor *conductor, int strand, const char *checkpoi
     memset(place->armed_at, 0, sizeof place->armed_at);
     strncpy(place->armed_at, checkpoint, sizeof place->armed_at - 1);
     atomic_store_explicit(&place->armed_countdown, nth, memory_order_release);
+}
+
+void conductor_wind_down(struct conductor *conductor, int strand) {
+    atomic_store_explicit(&conductor->stage->strands[strand].last_turn, 1, memory_order_release);
 }
 
 static void mark_stopped(struct strand_place *place, enum strand_stop why, bool stopped) {
@@ -409,10 +414,17 @@ static bool is_parked(enum strand_state state) {
     return state == STRAND_IDLE || state == STRAND_HELD || state == STRAND_GONE;
 }
 
-static bool all_parked(const struct conductor *conductor, const int *awaited, int count) {
-    for (int each = 0; each < count; each++)
-        if (!is_parked(state_of(conductor, awaited[each]))) return false;
-    return count > 0;
+/* Whom a run waits for. */
+struct awaited {
+    const int *strands;
+    int count;
+    bool first; /* one of them is enough */
+};
+
+static bool have_parked(const struct conductor *conductor, const struct awaited *awaited) {
+    int parked = 0;
+    for (int each = 0; each < awaited->count; each++) parked += is_parked(state_of(conductor, awaited->strands[each]));
+    return parked > 0 && (awaited->first || parked == awaited->count);
 }
 
 static bool anyone_runs(const struct conductor *conductor) {
@@ -596,7 +608,7 @@ static int wake_due(struct conductor *conductor) {
     return woken;
 }
 
-static enum conductor_result run_virtual(struct conductor *conductor, const int *awaited, int count, int64_t until_ns,
+static enum conductor_result run_virtual(struct conductor *conductor, const struct awaited *awaited, int64_t until_ns,
                                          int real_limit_ms) {
     int64_t now_ns = conductor_mono_ns(conductor), patience_ns = conductor->patience_ns;
     bool bounded = until_ns != INT64_MAX || patience_ns > INT64_MAX - now_ns;
@@ -606,7 +618,7 @@ static enum conductor_result run_virtual(struct conductor *conductor, const int 
         enum conductor_result result = await_yield(conductor, real_limit_ms);
         if (result != CONDUCTOR_DONE) return result;
         if (!settle(conductor)) return CONDUCTOR_STUCK;
-        if (all_parked(conductor, awaited, count)) return CONDUCTOR_DONE;
+        if (have_parked(conductor, awaited)) return CONDUCTOR_DONE;
         int ready[STAGE_STRANDS], wanting = list_ready(conductor, ready);
         if (wanting > 0) { /* the only choice of a trial: it comes from the seed */
             uint64_t drawn = wanting > 1 ? random_below(&conductor->random, (uint64_t)wanting) : 0;
@@ -622,13 +634,13 @@ static enum conductor_result run_virtual(struct conductor *conductor, const int 
     }
 }
 
-static enum conductor_result run_real(struct conductor *conductor, const int *awaited, int count, int64_t until_ns,
+static enum conductor_result run_real(struct conductor *conductor, const struct awaited *awaited, int64_t until_ns,
                                       int real_limit_ms) {
     int64_t limit_ns = clock_real_mono_ns() + (int64_t)real_limit_ms * CLOCK_NS_PER_MS;
     int ready[STAGE_STRANDS], wanting = list_ready(conductor, ready);
     for (int each = 0; each < wanting; each++) give_turn(conductor, ready[each], STRAND_RUNNING);
     for (;;) {
-        if (all_parked(conductor, awaited, count)) return CONDUCTOR_DONE;
+        if (have_parked(conductor, awaited)) return CONDUCTOR_DONE;
         int64_t now_ns = clock_real_mono_ns(), next_ns = until_ns < limit_ns ? until_ns : limit_ns;
         if (now_ns >= next_ns) return until_ns <= limit_ns ? CONDUCTOR_TIME : CONDUCTOR_STUCK;
         int64_t left_ms = (next_ns - now_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
@@ -637,9 +649,19 @@ static enum conductor_result run_real(struct conductor *conductor, const int *aw
     }
 }
 
+static enum conductor_result run(struct conductor *conductor, struct awaited awaited, int64_t until_ns,
+                                 int real_limit_ms) {
+    return (is_virtual(conductor) ? run_virtual : run_real)(conductor, &awaited, until_ns, real_limit_ms);
+}
+
 enum conductor_result conductor_run(struct conductor *conductor, const int *awaited, int count, int64_t until_ns,
                                     int real_limit_ms) {
-    return (is_virtual(conductor) ? run_virtual : run_real)(conductor, awaited, count, until_ns, real_limit_ms);
+    return run(conductor, (struct awaited){awaited, count, false}, until_ns, real_limit_ms);
+}
+
+enum conductor_result conductor_run_to_first(struct conductor *conductor, const int *awaited, int count,
+                                             int64_t until_ns, int real_limit_ms) {
+    return run(conductor, (struct awaited){awaited, count, true}, until_ns, real_limit_ms);
 }
 
 int conductor_dead(const struct conductor *conductor) {

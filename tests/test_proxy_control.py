@@ -65,7 +65,24 @@ def test_a_delayed_request_arrives_although_its_client_has_closed() -> None:
         wait_until(lambda: server.link.get("a") == b"1")
 
 
-def test_jitter_and_rate_in_virtual_time_come_from_the_seed() -> None:
+def test_what_is_due_on_several_connections_is_delivered_in_its_order() -> None:
+    with proxy(VIRTUAL) as running, redis_behind(running) as server:
+        delays_ms = [70, 20, 50, 10, 60, 40, 30]
+        for delay_ms in delays_ms:
+            wire = running.wire(running.add(f"link-{delay_ms}", server.socket))
+            running.rule(f"slow-{delay_ms} link-{delay_ms} to-server delay {delay_ms}")
+            wire.send(("RPUSH", "order", delay_ms))
+            running.settle()
+        for delay_ms in sorted(delays_ms)[:3]:
+            assert running.deadline_ns == delay_ms * 1_000_000
+            running.advance(delay_ms - running.stage.mono_ns / 1e6)
+            wait_until(lambda: server.link.rpop("order") == str(delay_ms).encode())  # noqa: B023
+        running.advance(100)
+        assert running.deadline_ns is None
+        wait_until(lambda: server.link.llen("order") == 4)
+
+
+def test_jitter_in_virtual_time_comes_from_the_seed() -> None:
     def delays(*options: str) -> list[int]:
         with proxy(VIRTUAL) as running, redis_behind(running) as server:
             wire = running.wire(running.add(LINK, server.socket))

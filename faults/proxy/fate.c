@@ -57,7 +57,7 @@ static void choose(struct flow *flow, const struct message *message, uint64_t by
     for (size_t each = 0; each < list->count; each++) {
         struct rule *rule = list->rules[each];
         rule->chosen = false;
-        if (rule_is_blanket(rule) || !(message ? rule_matches(rule, message) : rule_matches_raw(rule))) continue;
+        if (rule->is_blanket || !(message ? rule_matches(rule, message) : rule_matches_raw(rule))) continue;
         if (!rule_count_match(rule)) continue;
         bool needs_aside = rule->action == RULE_REORDER || rule->action == RULE_DUPLICATE;
         if (is_slowing(rule)) rule->chosen = true;

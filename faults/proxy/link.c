@@ -175,8 +175,7 @@ static void connection_open(struct link *link, int fd) {
         struct rule_list *list = &link->rules[each];
         flow_open(&connection->flows[each], connection, (enum direction)each, link->plain);
         for (size_t place = 0; place < list->count; place++)
-            if (rule_is_blanket(list->rules[place]))
-                fate_enter_black_hole(&connection->flows[each], list->rules[place]);
+            if (list->rules[place]->is_blanket) fate_enter_black_hole(&connection->flows[each], list->rules[place]);
     }
     connection_connect(connection);
 }
@@ -297,7 +296,7 @@ void link_refresh(struct link *link) {
     for (struct rule *rule = link->proxy->rules; rule; rule = rule->next) {
         for (int each = 0; each < DIRECTIONS; each++)
             if (rule_concerns(rule, link->name, (enum direction)each)) list_add(&link->rules[each], rule);
-        bool waits = rule_has_match(rule) && !rule->push;
+        bool waits = rule->has_match && !rule->push;
         if (waits && rule_concerns(rule, link->name, TO_CLIENT)) list_add(&link->awaiting, rule);
     }
 }

@@ -171,21 +171,18 @@ struct rule *rule_parse(const struct span *words, size_t count, struct rule_erro
     rule->name = copy(words[0]);
     rule->pattern = copy(words[1]);
     struct reading reading = {.words = words, .count = count, .at = 2, .error = error};
-    if (parse_direction(rule, &reading) && parse_action(rule, &reading) && parse_options(rule, &reading)) return rule;
-    rule_free(rule);
-    return NULL;
+    if (!parse_direction(rule, &reading) || !parse_action(rule, &reading) || !parse_options(rule, &reading)) {
+        rule_free(rule);
+        return NULL;
+    }
+    rule->has_match = rule->command || rule->has_key || rule->has_argument || rule->push || rule->reply;
+    bool always = !rule->has_match && rule->nth == 1 && rule->count == 0;
+    rule->is_blanket = rule->action == RULE_BLACK_HOLE && always;
+    return rule;
 }
 
 bool rule_concerns(const struct rule *rule, const char *link, enum direction direction) {
     return rule->active && rule->directions[direction] && fnmatch(rule->pattern, link, 0) == 0;
-}
-
-bool rule_has_match(const struct rule *rule) {
-    return rule->command || rule->has_key || rule->has_argument || rule->push || rule->reply;
-}
-
-bool rule_is_blanket(const struct rule *rule) {
-    return rule->action == RULE_BLACK_HOLE && !rule_has_match(rule) && rule->nth == 1 && rule->count == 0;
 }
 
 static bool span_equals(struct span one, struct span other) {
@@ -232,7 +229,7 @@ static bool has_mark(const struct answer *answer, uint32_t id) {
 }
 
 bool rule_matches(const struct rule *rule, const struct message *message) {
-    if (!rule_has_match(rule)) return true;
+    if (!rule->has_match) return true;
     if (message->answer && !rule->push) return has_mark(message->answer, rule->id);
     if (message->answer && !message->answer->push) return false;
     /* Quick to say of nearly every message: it is another command. */
@@ -242,7 +239,7 @@ bool rule_matches(const struct rule *rule, const struct message *message) {
 }
 
 bool rule_matches_raw(const struct rule *rule) {
-    return !rule_has_match(rule);
+    return !rule->has_match;
 }
 
 bool rule_count_match(struct rule *rule) {

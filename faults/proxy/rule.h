@@ -51,6 +51,9 @@ struct rule {
     bool has_seed;
     uint64_t seed;
 
+    bool has_match;  /* it looks at what a message says */
+    bool is_blanket; /* it swallows a direction as a whole, without looking at messages */
+
     bool chosen; /* for the message that is being looked at */
     uint64_t fired, matched, released, swallowed_bytes;
     size_t held;
@@ -76,11 +79,6 @@ bool rule_number(struct span word, int64_t least, int64_t *number);
 bool rule_word_is(struct span word, const char *text); /* in any case */
 
 bool rule_concerns(const struct rule *rule, const char *link, enum direction direction);
-/* It looks at what a message says. */
-bool rule_has_match(const struct rule *rule);
-/* It swallows a direction as a whole, without looking at messages. */
-bool rule_is_blanket(const struct rule *rule);
-
 /* A request: whether it is concerned, or (of a rule that waits for replies) whether its reply is.
  * From the server: a reply is concerned by a mark in the ledger. */
 bool rule_matches(const struct rule *rule, const struct message *message);

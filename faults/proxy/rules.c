@@ -45,12 +45,12 @@ void rules_add(struct proxy *proxy, struct rule *rule) {
     rule->random = random_split(rule->has_seed ? rule->seed : proxy->seed, rule->has_seed ? 0 : rule->id);
     if (!rule->text) rule->text = proxy_text(proxy, rule->name);
     refresh(proxy);
-    if (rule_is_blanket(rule)) enter_black_holes(proxy, rule);
+    if (rule->is_blanket) enter_black_holes(proxy, rule);
 }
 
 static struct rule *other_blanket(const struct link *link, int direction) {
     for (size_t each = 0; each < link->rules[direction].count; each++)
-        if (rule_is_blanket(link->rules[direction].rules[each])) return link->rules[direction].rules[each];
+        if (link->rules[direction].rules[each]->is_blanket) return link->rules[direction].rules[each];
     return NULL;
 }
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,9 +19,11 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.driver import compare as compare_
-from harness.driver import compare_table, paths
+from harness.driver import compare_table, paths, storm_show
 from harness.driver import demo as demo_
 from harness.driver import doctor as doctor_
+from harness.driver import storm as storm_
+from harness.driver import storms as storms_
 from harness.driver.errors import LockstormError, UsageError
 from harness.driver.library import faults as fault_table
 from harness.driver.library import locks as lock_table
@@ -213,6 +216,85 @@ def run(
 
 
 @cli.command()
+@click.option("--lock", required=True, help="The lock to try; `lockstorm locks` lists them.")
+@click.option("--faults", metavar="FAULT,…", help="What strikes; default: all that fit. `lockstorm faults` lists them.")
+@click.option("--duration", type=Duration(), help="Of a storm, by the trial's clock. Default: 10s.")
+@click.option("--trials", type=int, help="So many storms, of rising seeds. Default: 1.")
+@click.option("--clients", type=int, help="How many want the lock. Default: 4.")
+@click.option("--seed", type=int, help="Of the schedule and of the trial. Default: 1.")
+@click.option("--time", "time_", default="virtual", show_default=True, metavar="virtual|real")
+@click.option("--store", metavar="MODE", help="open (default), fence-writes or fence-reads-and-writes.")
+@click.option("--lease-ms", type=int, help="Default: 1000.")
+@click.option("--longest", type=Duration(), help="No fault, and no gap, is longer. Default: two leases.")
+@click.option("--fixed-lease", is_flag=True, help="Of locks with a watchdog: the lease is meant, nothing renews it.")
+@click.option("--permits", type=int, help="How many may hold a semaphore at once. Default: 1.")
+@click.option("-o", "output", type=click.Path(path_type=Path), help="Save the history; of several, the first violated.")
+@click.option("--save-schedule", type=click.Path(path_type=Path), help="Save the schedule; of which storm, as for -o.")
+@click.option("--schedule", type=click.Path(path_type=Path), help="Play this schedule instead of drawing one.")
+@click.option("--quiet", "-q", is_flag=True, help="Only the verdict.")
+@require_option
+@json_option
+def storm(
+    lock: str,
+    faults: str | None,
+    duration: int | None,
+    trials: int | None,
+    clients: int | None,
+    seed: int | None,
+    time_: str,
+    store: str | None,
+    lease_ms: int | None,
+    longest: int | None,
+    fixed_lease: bool,
+    permits: int | None,
+    output: Path | None,
+    save_schedule: Path | None,
+    schedule: Path | None,
+    quiet: bool,
+    require: str | None,
+    as_json: bool,
+) -> int:
+    """Random faults under load, then a quiet in which everybody must be served: storms drawn from a seed.
+
+    \b
+    Example: lockstorm storm --lock set-nx-px --faults pause-client,partition --trials 20
+    docs/storms.md says what a storm is, and what a clean one is worth.
+    """
+    drawn = {"--faults": faults, "--duration": duration, "--trials": trials, "--clients": clients, "--seed": seed}
+    for option, value in {**drawn, "--lease-ms": lease_ms, "--longest": longest}.items():
+        if schedule and value is not None:
+            raise UsageError(f"{option} is for a storm that is drawn: {schedule} says it already")
+    for option, path in {"-o": output, "--save-schedule": save_schedule}.items():
+        check_new_file(option, path)
+    wish = Wish("storm", lock, store, time_, 1 if seed is None else seed, False, lease_ms, clients, duration, require)
+    wish = replace(wish, permits=permits, fixed_lease=fixed_lease)
+    wanted = storm_.StormWish(wish, faults, longest, 1 if trials is None else trials, schedule)
+    planned = storm_.plan(wanted)
+    if wanted.trials > 1:
+        with progress(wanted.trials) as tell:
+            result = storms_.blow_many(wanted, tell, save=output, save_schedule=save_schedule)
+    else:
+        if save_schedule:
+            planned.schedule.save(save_schedule)
+        events: list[Event] | None = None if as_json or quiet else []
+        with waiting(f"a storm over {lock} in {time_} time ..."):
+            result = storm_.blow(planned, save=output, story_to=events)
+    if as_json:
+        print_json(result)
+    elif wanted.trials > 1:
+        storm_show.show_storms(console(), result)
+    else:
+        storm_show.show_storm(console(), result, events)
+    return int(result["exit"])
+
+
+def check_new_file(option: str, path: Path | None) -> None:
+    """Nothing is overwritten, and a file that cannot be written is known before the work begins."""
+    if path and (path.exists() or not path.parent.is_dir()):
+        raise UsageError(f"{option} {path}: {'exists already' if path.exists() else 'its directory does not exist'}")
+
+
+@cli.command()
 @click.option("--lock", metavar="LOCK,…", help="Only these; default: all that `lockstorm locks` lists.")
 @click.option(
     "--waiters", type=Numbers(CLIENT_LIMIT), default="1,8,64", show_default=True, help="Clients that want one lock."
@@ -257,9 +339,7 @@ def compare(
         raise UsageError(f"--duration {duration}ms: from {DURATION_LEAST_MS}ms to {DURATION_MOST_MS}ms")
     if not 0 <= work < duration:
         raise UsageError(f"--work {work}ms: from 0ms to less than --duration")
-    if output and (output.exists() or not output.parent.is_dir()):
-        problem = "exists already" if output.exists() else "its directory does not exist"
-        raise UsageError(f"-o {output}: {problem}")
+    check_new_file("-o", output)
     with progress(len(chosen) * len(wanted)) as tell:
         result = compare_.compare(chosen, wanted, duration, tell)
     if output:
