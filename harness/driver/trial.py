@@ -346,6 +346,11 @@ class Trial:
             self.record(Kind.PARAMETER, name=self.text(key), value=number)
 
     @property
+    def pids(self) -> set[int]:
+        """All processes of this trial, those that have ended too."""
+        return {process.pid for process in self._nursery.processes}
+
+    @property
     def server(self) -> RedisServer:
         """The only node, or the first."""
         return self.servers[0]
