@@ -508,6 +508,8 @@ class Trial:
         for node in nodes:
             self._masters[node.name] = new
             self._links.lead(f"client-*>{node.name}", new.socket)
+        if self.cluster:
+            new.link.config_resetstat()  # what it answered as a replica says nothing about keys (_look_for_crossing)
         return bool(nodes)
 
     def around(self, server: RedisServer) -> list[RedisServer | Sentinel]:
