@@ -16,7 +16,7 @@ from harness.driver.library import locks as lock_table
 from harness.driver.play import Wish, lock_named
 from harness.driver.schedule import Event, Schedule, draw_schedule, read_schedule
 from harness.driver.storm import StormWish, blow, choose_faults, ground_of, plan, replay_command
-from harness.driver.storm_faults import BY_NAME, STORM_FAULTS, Dice, Ground
+from harness.driver.storm_faults import BY_NAME, STORM_FAULTS, Dice, Ground, delays, forbids
 from harness.driver.storms import Summary, blow_many
 from harness.driver.trial import check, read_history
 from tests.support import ENVIRONMENT, lockstorm, processes_below, short_directory, start_lockstorm
@@ -195,6 +195,37 @@ def test_a_schedule_that_is_no_json(tmp_path: Path) -> None:
     for path, complaint in ((tmp_path / "s", "not JSON"), (tmp_path / "none", "No such file")):
         done = lockstorm("storm", "--lock", "none", "--schedule", str(path))
         assert done.returncode == 2 and complaint in done.stderr and "Traceback" not in done.stderr
+
+
+# --- who is in whose way ---
+
+
+@pytest.mark.parametrize(
+    ("active", "fault", "forbidden", "delayed"),
+    [
+        (("pause-client", "client-1"), ("pause-client", "client-1"), True, False),
+        (("pause-client", "client-1"), ("pause-client", "client-2"), False, False),
+        (("pause-client", "client-1"), ("suspend-host", "clients"), False, False),
+        (("pause-client", "client-1"), ("kill-client", "client-1"), True, False),
+        (("suspend-host", "clients"), ("kill-client", "client-1"), True, False),
+        (("kill-client", "client-1"), ("suspend-host", "clients"), True, True),
+        (("pause-server", "redis-1"), ("flush", "redis-1"), True, True),
+        (("pause-server", "redis-1"), ("flush", "redis-2"), False, False),
+        (("pause-server", "redis-1"), ("clock-jump", "redis-1"), True, True),
+        (("clock-jump", "redis-1"), ("pause-server", "redis-1"), False, False),
+        (("pause-server", "redis-1"), ("kill-client", "client-1"), False, True),
+        (("partition", "client-1"), ("kill-client", "client-1"), False, True),
+        (("partition", "client-1"), ("kill-client", "client-2"), False, False),
+        (("partition", "client-1"), ("pause-server", "redis-1"), False, False),
+        (("partition", "redis-1-replica-1>redis-1"), ("crash-server", "redis-1"), True, True),
+        (("lose-reply", "client-1"), ("duplicate-request", "client-1"), False, False),
+    ],
+)
+def test_whoever_cannot_meet_keeps_apart(
+    active: tuple[str, str], fault: tuple[str, str], forbidden: bool, delayed: bool
+) -> None:
+    pair = (BY_NAME[active[0]], active[1], BY_NAME[fault[0]], fault[1])
+    assert (forbids(*pair), delays(*pair)) == (forbidden, delayed)
 
 
 # --- the storm ---

@@ -226,6 +226,9 @@ def run(
 @click.option("--store", metavar="MODE", help="open (default), fence-writes or fence-reads-and-writes.")
 @click.option("--lease-ms", type=int, help="Default: 1000.")
 @click.option("--longest", type=Duration(), help="No fault, and no gap, is longer. Default: two leases.")
+@click.option(
+    "--bound", type=Duration(), help="In the quiet, a free lock may be missed so long. Default: 4 leases + 2s."
+)
 @click.option("--fixed-lease", is_flag=True, help="Of locks with a watchdog: the lease is meant, nothing renews it.")
 @click.option("--permits", type=int, help="How many may hold a semaphore at once. Default: 1.")
 @click.option("-o", "output", type=click.Path(path_type=Path), help="Save the history; of several, the first violated.")
@@ -245,6 +248,7 @@ def storm(
     store: str | None,
     lease_ms: int | None,
     longest: int | None,
+    bound: int | None,
     fixed_lease: bool,
     permits: int | None,
     output: Path | None,
@@ -268,7 +272,7 @@ def storm(
         check_new_file(option, path)
     wish = Wish("storm", lock, store, time_, 1 if seed is None else seed, False, lease_ms, clients, duration, require)
     wish = replace(wish, permits=permits, fixed_lease=fixed_lease)
-    wanted = storm_.StormWish(wish, faults, longest, 1 if trials is None else trials, schedule)
+    wanted = storm_.StormWish(wish, faults, longest, 1 if trials is None else trials, schedule, bound)
     planned = storm_.plan(wanted)
     if wanted.trials > 1:
         with progress(wanted.trials) as tell:

@@ -34,7 +34,7 @@ USUAL_DURATION_MS = 10_000
 DURATION_LEAST_MS = 10
 USUAL_LEASE_MS = 1_000  # short, so that a storm has many leases
 LONGEST_LEASES = 2  # a fault lasts so many leases at most, unless the user says otherwise
-PART_OF_LEASE = 50  # a critical section, and the mean time between two of a client
+PART_OF_LEASE = 50
 TRIALS_LIMIT = 100_000
 RECORDS_LEAST = 1 << 16
 RECORDS_MOST = 1 << 24  # 1 GiB
@@ -60,6 +60,7 @@ class StormWish:
     longest_ms: int | None = None
     trials: int = 1
     schedule: Path | None = None
+    bound_ms: int | None = None
 
 
 @dataclass(frozen=True)
@@ -70,15 +71,11 @@ class Plan:
     schedule: Schedule
     again: str  # the command that repeats it
     require: str | None
+    bound_ms: int  # in the quiet phase, how long a lock that somebody wants may be free
 
     @property
     def work_ms(self) -> int:
-        return max(1, self.schedule.lease_ms // PART_OF_LEASE)
-
-    @property
-    def bound_ms(self) -> int:
-        """How long a lock that somebody wants may be free."""
-        return PATIENCE_LEASES * self.schedule.lease_ms + NAP_MS + self.work_ms
+        return work_ms(self.schedule.lease_ms)
 
     @property
     def quiet_ms(self) -> int:
@@ -88,6 +85,11 @@ class Plan:
 
 
 # --- planning ---
+
+
+def work_ms(lease_ms: int) -> int:
+    """How long a critical section takes, and a client's time between two of them in the mean."""
+    return max(1, lease_ms // PART_OF_LEASE)
 
 
 @cache
@@ -139,6 +141,7 @@ def plan(storm: StormWish, seed: int | None = None) -> Plan:
     check_range("--trials", storm.trials, 1, TRIALS_LIMIT)
     check_range("--duration", wish.duration_ms, DURATION_LEAST_MS, DURATION_LIMIT_MS)
     check_range("--longest", storm.longest_ms, 1, DURATION_LIMIT_MS)
+    check_range("--bound", storm.bound_ms, 1, DURATION_LIMIT_MS)
     check_range("--seed plus --trials", wish.seed + storm.trials - 1, 0, SEED_LIMIT)
     if storm.schedule:
         schedule = read_schedule(storm.schedule)
@@ -149,7 +152,8 @@ def plan(storm: StormWish, seed: int | None = None) -> Plan:
     else:
         schedule = _draw(storm, wish, lock, time)
     settings = _settings(wish, schedule, lock)
-    return Plan(settings, schedule, replay_command(storm, schedule.seed), wish.require)
+    bound_ms = storm.bound_ms or PATIENCE_LEASES * schedule.lease_ms + NAP_MS + work_ms(schedule.lease_ms)
+    return Plan(settings, schedule, replay_command(storm, schedule.seed), wish.require, bound_ms)
 
 
 def _draw(storm: StormWish, wish: Wish, lock: Lock, time: str) -> Schedule:
@@ -218,8 +222,7 @@ def _settings(wish: Wish, schedule: Schedule, lock: Lock) -> TrialSettings:
 
 def _room(schedule: Schedule) -> int:
     """Records to reserve: for a turn of each client as fast as its pauses allow, and for what each fault may cause."""
-    pace_ms = max(1, schedule.lease_ms // PART_OF_LEASE)
-    records = schedule.clients * schedule.duration_ms // pace_ms * RECORDS_PER_TURN
+    records = schedule.clients * schedule.duration_ms // work_ms(schedule.lease_ms) * RECORDS_PER_TURN
     records += len(schedule.events) * RECORDS_PER_EVENT + RECORDS_LEAST
     if records > RECORDS_MOST:
         raise UsageError(
@@ -246,6 +249,7 @@ def replay_command(storm: StormWish, seed: int) -> str:
         "--clients": wish.clients,
         "--duration": f"{wish.duration_ms}ms" if wish.duration_ms else None,
         "--longest": f"{storm.longest_ms}ms" if storm.longest_ms else None,
+        "--bound": f"{storm.bound_ms}ms" if storm.bound_ms else None,
         "--require": wish.require,
         "--permits": wish.permits,
     }

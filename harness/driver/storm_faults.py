@@ -254,7 +254,8 @@ def _blocks(active: StormFault, target: str, fault: StormFault, its_target: str)
 
 def delays(active: StormFault, target: str, fault: StormFault, its_target: str) -> bool:
     """Whether a fault cannot end while another one is in effect."""
-    if fault.revives and (active.excludes == "server" or (active.silences and target == its_target)):
+    unreachable = active.excludes == "server" and bool(_things("server", target))
+    if fault.revives and (unreachable or (active.silences and target == its_target)):
         return True
     return _blocks(active, target, fault, its_target)
 
