@@ -130,7 +130,7 @@ def test_the_history_is_saved_and_judged_again(tmp_path: Path) -> None:
         (("run", "gc-pause", "--lock", "set-nx-px", "--fixed-lease"), "set-nx-px never does"),
         (("run", "gc-pause", "--lock", "set-nx-px", "--store", "fence-writes"), "set-nx-px-fenced"),
         (("locks", "nune"), "none"),
-        (("faults", "pause"), "pause-client"),
+        (("faults", "pause-clien"), "pause-client"),
         (("scenarios", "lost-credit"), "lost-credits"),
         (("check", "/nowhere/at-all"), "/nowhere/at-all"),
         (("check", "/"), "/"),

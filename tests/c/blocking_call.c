@@ -406,6 +406,7 @@ static bool held_in_virtual_time(struct theatre *theatre) {
 
 /* The connection was lost while nothing was under way: unknown, and the next command has a new one. The conductor's own
  * link to the server went too. */
+/* A connection that was closed while nobody used it is made anew before the next command. */
 static bool connection_lost(struct theatre *theatre) {
     struct player *player = &theatre->players[0];
     if (!nobody_pushes(theatre)) return false;
@@ -413,7 +414,7 @@ static bool connection_lost(struct theatre *theatre) {
     if (!run(theatre, 2, 0)) return false;
     give(theatre, 0, ping_twice);
     if (!run(theatre, 1, 0)) return false;
-    return meant(theatre, player->kind == ENV_REPLY_UNKNOWN && player->next_kind == ENV_REPLY_STATUS, "kinds %d and %d",
+    return meant(theatre, player->kind == ENV_REPLY_STATUS && player->next_kind == ENV_REPLY_STATUS, "kinds %d and %d",
                  (int)player->kind, (int)player->next_kind) &&
            nobody_pushes(theatre);
 }
