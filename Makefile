@@ -56,7 +56,7 @@ $(BUILD)/bin/client: LIBS = -lhiredis
 $(BUILD)/bin/store: $(call object,$(STORE))
 $(BUILD)/bin/store: LIBS = -lhiredis -lev
 $(BUILD)/bin/check: $(call object,$(CHECK))
-$(BUILD)/bin/check: LIBS = -ljansson
+$(BUILD)/bin/check: LIBS = -ljansson -lm
 $(BUILD)/bin/history: $(call object,$(TOOL))
 $(BUILD)/bin/history: LIBS = -ljansson
 $(BUILD)/bin/leash: $(call object,harness/leash.c)

@@ -276,6 +276,23 @@ enum history_state history_reader_next(struct history_reader *reader, bool follo
     return state;
 }
 
+uint64_t history_reader_batch(struct history_reader *reader, const struct history_record **records) {
+    uint64_t first = reader->cursor, end = history_reader_count(reader);
+    if (end > first + HISTORY_BATCH) end = first + HISTORY_BATCH;
+    *records = &reader->records[first];
+    while (reader->cursor < end) {
+        const struct history_record *slot = &reader->records[reader->cursor];
+        uint32_t check = __atomic_load_n(&slot->check, __ATOMIC_ACQUIRE);
+        if (check == 0 || check != history_check(slot, reader->cursor)) break;
+        reader->cursor++;
+    }
+    return reader->cursor - first;
+}
+
+bool history_reader_at(const struct history_reader *reader, uint64_t index, struct history_record *record) {
+    return index < history_reader_count(reader) && slot_read(reader, index, record) == HISTORY_RECORD;
+}
+
 uint64_t history_reader_index(const struct history_reader *reader) {
     return reader->cursor ? reader->cursor - 1 : 0;
 }
@@ -385,6 +402,7 @@ static const char *const KIND_NAMES[HISTORY_KIND_COUNT] = {
     [HISTORY_RULE] = "rule",
     [HISTORY_RELEASED] = "released",
     [HISTORY_PHASE] = "phase",
+    [HISTORY_RESIDUE] = "residue",
 };
 
 const char *history_kind_name(unsigned kind) {

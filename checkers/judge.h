@@ -1,0 +1,57 @@
+/* Judging one history under one reading: every record is looked at once and handed to the checkers that asked for its
+ * kind. Whether the history is fit to be judged at all is asked on the way (fit.c). */
+#ifndef LOCKSTORM_CHECKERS_JUDGE_H
+#define LOCKSTORM_CHECKERS_JUDGE_H
+
+#include "checkers/checker.h"
+#include "checkers/people.h"
+
+/* What a history must have to be judged at all. */
+struct fitness {
+    uint64_t records, torn, dropped;
+    struct check_table faults; /* struct fault_seen */
+    struct check_actor *store; /* the last to record an access */
+    char broken[200]; /* the first assumption that does not hold and without which nothing can be said; empty: none */
+    uint64_t broken_at;
+};
+
+struct fault_seen {
+    uint32_t name; /* key */
+    int64_t target;
+    bool proved;
+};
+
+struct judgement {
+    struct check check;
+    struct checking at_work[CHECKERS_MOST];
+    int checkers;
+    struct fitness fitness;
+    struct people people;
+    struct check_table parameters; /* struct parameter_said */
+    char unfit[200];               /* why nothing can be said to hold; empty: nothing is in the way */
+    uint64_t damaged;              /* index of the record at which judging ended with false */
+    uint64_t failed_releases;
+};
+
+struct parameter_said {
+    uint32_t name; /* key */
+    bool is_text;
+    int64_t value;
+};
+
+/* Looks at the whole history, from its first record on. False: a record is damaged. Close in any case. */
+bool judge(struct judgement *judgement, struct history_reader *reader, struct check_reading reading);
+void judge_close(struct judgement *judgement);
+
+/* --- fit.c --- */
+
+/* An invocation or a return of a client. Before the checkers see it. */
+void fit_operation(struct judgement *judgement, const struct event *event);
+/* What the store recorded: its clock. */
+void fit_store(struct judgement *judgement, const struct event *event);
+void fit_fault(struct judgement *judgement, const struct history_record *record);
+/* After the last record: why nothing can be said to hold, in `text`. True: nothing can be said at all, for the history
+ * is not what the checkers take it for. */
+bool fit_end(const struct judgement *judgement, char *text, size_t size);
+
+#endif
