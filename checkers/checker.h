@@ -69,12 +69,12 @@ struct check_lock {
 /* Whoever did something: a client. */
 struct check_actor {
     uint32_t name;
-    bool gone;           /* its process has ended, and it has done nothing since */
-    uint64_t begun;      /* index of its latest invocation, 0: none */
-    uint8_t outstanding; /* kind of the invocation that has not come back, 0: none */
-    uint32_t op;         /* number of that, or of what came back last */
-    int64_t mono_ns;     /* its latest stamp */
-    struct check_member *members;
+    bool gone;                             /* its process has ended, and it has done nothing since */
+    uint64_t begun;                        /* index of its latest invocation, 0: none */
+    uint8_t outstanding;                   /* kind of the invocation that has not come back, 0: none */
+    uint32_t op;                           /* number of that, or of what came back last */
+    int64_t mono_ns;                       /* its latest stamp */
+    struct check_member *members, *latest; /* latest: that it used last */
     struct check_actor *next;
 };
 

@@ -52,23 +52,25 @@ static void queue_add(struct queue *queue, struct side *side) {
     queue->overtaken[queue->count++] = 0;
 }
 
-/* Takes one out; returns its place. */
-static uint32_t queue_remove(struct queue *queue, const struct side *side) {
+static uint32_t queue_place(const struct queue *queue, const struct side *side) {
     uint32_t place = 0;
     while (queue->sides[place] != side) place++;
-    uint32_t behind = --queue->count - place;
-    for (uint32_t each = place; each < place + behind; each++) {
+    return place;
+}
+
+static void queue_remove(struct queue *queue, uint32_t place) {
+    queue->count--;
+    for (uint32_t each = place; each < queue->count; each++) {
         queue->sides[each] = queue->sides[each + 1];
         queue->overtaken[each] = queue->overtaken[each + 1];
     }
-    return place;
 }
 
 static void invoked(struct checking *my, const struct event *event) {
     struct side *side = my_member(my, event->member);
     struct queue *queue = my_lock(my, event->lock);
     ((struct taken *)my_actor(my, event->actor))->asked = true;
-    if (side->asked) queue_remove(queue, side);
+    if (side->asked) queue_remove(queue, queue_place(queue, side));
     side->asked = event->index;
     side->asked_ns = event->record->mono_ns;
     queue_add(queue, side);
@@ -111,10 +113,9 @@ static void answered(struct checking *my, const struct event *event) {
     ((struct taken *)my_actor(my, event->actor))->grants += ok;
     self->grants += ok;
     if (side->asked == 0) return;
-    uint32_t place = 0;
-    while (queue->sides[place] != side) place++;
+    uint32_t place = queue_place(queue, side);
     if (queue->overtaken[place] > self->most) self->most = queue->overtaken[place];
-    queue_remove(queue, side);
+    queue_remove(queue, place);
     int64_t waited_ns = elapsed_ns(side->asked_ns, event->record->mono_ns);
     if (waited_ns > self->longest_ns) self->longest_ns = waited_ns;
     if (ok) granted(my, event, side, queue, place);
@@ -124,7 +125,8 @@ static void answered(struct checking *my, const struct event *event) {
 static void ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
         struct side *side = my_member(my, member);
-        if (side->asked) queue_remove(my_lock(my, member->lock), side);
+        struct queue *queue = my_lock(my, member->lock);
+        if (side->asked) queue_remove(queue, queue_place(queue, side));
         *side = (struct side){0};
     }
 }

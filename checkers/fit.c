@@ -30,36 +30,25 @@ static void broken(struct judgement *judgement, const struct event *event, const
     fitness->broken_at = event->index;
 }
 
-static void fit_release(struct judgement *judgement, const struct event *event) {
+void fit_release(struct judgement *judgement, const struct event *event) {
     const struct history_record *release = event->record;
-    if (release->grant == 0 || release->grant == event->member->grant) return;
     struct history_record grant = check_record_at(&judgement->check, release->grant);
     bool given = release->grant < event->index && grant.kind == HISTORY_ACQUIRE_RETURN && grant.outcome == OUTCOME_OK &&
                  grant.actor == release->actor;
     if (!given) broken(judgement, event, "releases under a grant that it was never given");
 }
 
-void fit_operation(struct judgement *judgement, const struct event *event) {
+void fit_doubt(struct judgement *judgement, const struct event *event) {
     const struct history_record *record = event->record;
-    struct check_actor *actor = event->actor;
+    const struct check_actor *actor = event->actor;
+    bool numbered = record->op && actor->op;
     if (actor->name == 0) return; /* nobody knows whether these are one client's */
-    if (record->mono_ns) {
-        if (record->mono_ns < actor->mono_ns) broken(judgement, event, "has a monotonic clock that went back");
-        actor->mono_ns = record->mono_ns;
-    }
-    actor->gone = false;
-    if (is_invocation(record->kind)) {
-        if (actor->outstanding) broken(judgement, event, "began an operation before the last one had come back");
-        actor->outstanding = record->kind;
-        actor->op = record->op;
-        actor->begun = event->index;
-        if (record->kind == HISTORY_RELEASE_INVOKE) fit_release(judgement, event);
-        return;
-    }
-    if (actor->outstanding && (actor->outstanding != record->kind - 1 || actor->op != record->op))
+    if (record->mono_ns && record->mono_ns < actor->mono_ns)
+        broken(judgement, event, "has a monotonic clock that went back");
+    if (!actor->outstanding || !numbered) return;
+    if (is_invocation(record->kind)) broken(judgement, event, "began an operation before the last one had come back");
+    else if (actor->outstanding != record->kind - 1 || actor->op != record->op)
         broken(judgement, event, "was answered something else than it had asked for");
-    actor->outstanding = 0;
-    actor->op = record->op;
 }
 
 void fit_store(struct judgement *judgement, const struct event *event) {

@@ -4,17 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whom a record of a kind is about. */
-enum scope { ABOUT_NOBODY = 0, ABOUT_LOCK, ABOUT_CLIENT, ABOUT_NAME };
-
-static const uint8_t SCOPE[HISTORY_KIND_COUNT] = {
-    [HISTORY_LOCK_OPEN] = ABOUT_LOCK,      [HISTORY_ACQUIRE_INVOKE] = ABOUT_LOCK, [HISTORY_ACQUIRE_RETURN] = ABOUT_LOCK,
-    [HISTORY_RENEW_INVOKE] = ABOUT_LOCK,   [HISTORY_RENEW_RETURN] = ABOUT_LOCK,   [HISTORY_RELEASE_INVOKE] = ABOUT_LOCK,
-    [HISTORY_RELEASE_RETURN] = ABOUT_LOCK, [HISTORY_VALIDITY] = ABOUT_LOCK,       [HISTORY_READ_INVOKE] = ABOUT_CLIENT,
-    [HISTORY_READ_RETURN] = ABOUT_CLIENT,  [HISTORY_WRITE_INVOKE] = ABOUT_CLIENT, [HISTORY_WRITE_RETURN] = ABOUT_CLIENT,
-    [HISTORY_STORE_READ] = ABOUT_NAME,     [HISTORY_STORE_WRITE] = ABOUT_NAME,    [HISTORY_ACTOR_EXIT] = ABOUT_NAME,
-};
-
 /* Where a record goes: per kind, the checkers that asked for it. */
 struct routes {
     struct route {
@@ -149,72 +138,95 @@ static void answered(struct judgement *judgement, const struct history_record *r
     judgement->check.timed_out += record->outcome != OUTCOME_OK && record->outcome != OUTCOME_REFUSED;
 }
 
-/* Before the checkers. */
-static void look(struct pass *pass, struct event *event) {
+static inline void call(const struct pass *pass, const struct event *event, unsigned kind) {
+    for (const struct route *route = pass->routes.of[kind]; route->call; route++) route->call(route->my, event);
+}
+
+static inline void find_client(struct pass *pass, struct event *event, uint32_t name) {
+    event->actor = people_actor(&pass->judgement->people, name);
+}
+
+static inline void find_lock(struct pass *pass, struct event *event) {
+    event->member = people_member(&pass->judgement->people, event->record->name, event->record->actor);
+    event->lock = event->member->lock;
+    event->actor = event->member->actor;
+}
+
+static void exited(struct check_actor *actor) {
+    actor->gone = true;
+    actor->outstanding = 0;
+    actor->op = 0;
+}
+
+/* A record about a lock. */
+static inline __attribute__((always_inline)) void about_lock(struct pass *pass, struct event *event, unsigned kind) {
     struct judgement *judgement = pass->judgement;
     const struct history_record *record = event->record;
-    switch (record->kind) {
-    case HISTORY_LOCK_OPEN: opened(event->lock, record); break;
-    case HISTORY_ACQUIRE_RETURN:
+    find_lock(pass, event);
+    if (kind == HISTORY_LOCK_OPEN) opened(event->lock, record);
+    else if (kind != HISTORY_VALIDITY && kind % 2 == 1) fit_invoked(judgement, event);
+    else if (kind != HISTORY_VALIDITY) fit_returned(judgement, event);
+    if (kind == HISTORY_ACQUIRE_RETURN) {
         answered(judgement, record);
-        fit_operation(judgement, event);
-        break;
-    case HISTORY_RELEASE_RETURN:
+    } else if (kind == HISTORY_RELEASE_INVOKE) {
+        if (record->grant && record->grant != event->member->grant) fit_release(judgement, event);
+        event->failed = pass->failed.count && release_failed(pass, event);
+    } else if (kind == HISTORY_RELEASE_RETURN) {
         judgement->failed_releases += record->outcome != OUTCOME_OK;
-        fit_operation(judgement, event);
-        if (pass->failed.count) event->failed = release_failed(pass, event);
+        event->failed = pass->failed.count && release_failed(pass, event);
+    }
+    call(pass, event, kind);
+    if (kind == HISTORY_ACQUIRE_RETURN && record->outcome == OUTCOME_OK) event->member->grant = event->index;
+}
+
+/* A record of a client and the store. */
+static inline __attribute__((always_inline)) void about_store(struct pass *pass, struct event *event, unsigned kind) {
+    bool by_store = kind == HISTORY_STORE_READ || kind == HISTORY_STORE_WRITE;
+    find_client(pass, event, by_store ? event->record->name : event->record->actor);
+    if (by_store) fit_store(pass->judgement, event);
+    else if (kind % 2 == 1) fit_invoked(pass->judgement, event);
+    else fit_returned(pass->judgement, event);
+    call(pass, event, kind);
+}
+
+/* One jump per record: each case is code of its own. */
+static void dispatch(struct pass *pass, struct event *event, unsigned kind) {
+    struct judgement *judgement = pass->judgement;
+    switch (kind) {
+    case HISTORY_LOCK_OPEN: about_lock(pass, event, HISTORY_LOCK_OPEN); break;
+    case HISTORY_ACQUIRE_INVOKE: about_lock(pass, event, HISTORY_ACQUIRE_INVOKE); break;
+    case HISTORY_ACQUIRE_RETURN: about_lock(pass, event, HISTORY_ACQUIRE_RETURN); break;
+    case HISTORY_RENEW_INVOKE: about_lock(pass, event, HISTORY_RENEW_INVOKE); break;
+    case HISTORY_RENEW_RETURN: about_lock(pass, event, HISTORY_RENEW_RETURN); break;
+    case HISTORY_RELEASE_INVOKE: about_lock(pass, event, HISTORY_RELEASE_INVOKE); break;
+    case HISTORY_RELEASE_RETURN: about_lock(pass, event, HISTORY_RELEASE_RETURN); break;
+    case HISTORY_VALIDITY: about_lock(pass, event, HISTORY_VALIDITY); break;
+    case HISTORY_READ_INVOKE: about_store(pass, event, HISTORY_READ_INVOKE); break;
+    case HISTORY_WRITE_INVOKE: about_store(pass, event, HISTORY_WRITE_INVOKE); break;
+    case HISTORY_READ_RETURN: about_store(pass, event, HISTORY_READ_RETURN); break;
+    case HISTORY_WRITE_RETURN: about_store(pass, event, HISTORY_WRITE_RETURN); break;
+    case HISTORY_STORE_READ: about_store(pass, event, HISTORY_STORE_READ); break;
+    case HISTORY_STORE_WRITE: about_store(pass, event, HISTORY_STORE_WRITE); break;
+    case HISTORY_ACTOR_EXIT:
+        find_client(pass, event, event->record->name);
+        call(pass, event, kind);
+        exited(event->actor);
         break;
-    case HISTORY_RELEASE_INVOKE:
-        fit_operation(judgement, event);
-        if (pass->failed.count) event->failed = release_failed(pass, event);
-        break;
-    case HISTORY_ACQUIRE_INVOKE:
-    case HISTORY_RENEW_INVOKE:
-    case HISTORY_RENEW_RETURN:
-    case HISTORY_READ_INVOKE:
-    case HISTORY_READ_RETURN:
-    case HISTORY_WRITE_INVOKE:
-    case HISTORY_WRITE_RETURN: fit_operation(judgement, event); break;
-    case HISTORY_STORE_READ:
-    case HISTORY_STORE_WRITE: fit_store(judgement, event); break;
     case HISTORY_FAULT_INJECT:
-    case HISTORY_FAULT_PROVE: fit_fault(judgement, record); break;
-    case HISTORY_PARAMETER: parameter(judgement, record); break;
-    case HISTORY_PHASE: phase(&judgement->check, event); break;
-    default: break;
-    }
-}
-
-/* Behind the checkers. */
-static void settle(const struct event *event) {
-    const struct history_record *record = event->record;
-    if (record->kind == HISTORY_ACQUIRE_RETURN && record->outcome == OUTCOME_OK) event->member->grant = event->index;
-    if (record->kind == HISTORY_ACTOR_EXIT) {
-        event->actor->gone = true;
-        event->actor->outstanding = 0;
-        event->actor->op = 0;
-    }
-}
-
-static void event_find(struct people *people, struct event *event) {
-    const struct history_record *record = event->record;
-    switch (SCOPE[record->kind]) {
-    case ABOUT_LOCK:
-        event->member = people_member(people, record->name, record->actor);
-        event->lock = event->member->lock;
-        event->actor = event->member->actor;
+    case HISTORY_FAULT_PROVE: fit_fault(judgement, event->record); break;
+    case HISTORY_PARAMETER: parameter(judgement, event->record); break;
+    case HISTORY_PHASE:
+        phase(&judgement->check, event);
+        call(pass, event, kind);
         break;
-    case ABOUT_CLIENT: event->actor = people_actor(people, record->actor); break;
-    case ABOUT_NAME: event->actor = people_actor(people, record->name); break;
-    default: break;
+    default: call(pass, event, kind); break;
     }
 }
 
 static void take(struct pass *pass, const struct history_record *records, uint64_t count, uint64_t first) {
     struct check *check = &pass->judgement->check;
-    struct people *people = &pass->judgement->people;
-    for (uint64_t each = 0; each < count; each++) {
-        struct event event = {.record = &records[each], .index = first + each};
+    struct event event = {.index = first};
+    for (event.record = records; event.record < records + count; event.record++, event.index++) {
         unsigned kind = event.record->kind;
         if (kind >= HISTORY_KIND_COUNT || kind == HISTORY_TEXT_MORE) continue;
         if (event.record->mono_ns > check->now_ns) {
@@ -222,10 +234,7 @@ static void take(struct pass *pass, const struct history_record *records, uint64
             check->now_ns = event.record->mono_ns;
         }
         check->seen[kind]++;
-        event_find(people, &event);
-        look(pass, &event);
-        for (const struct route *route = pass->routes.of[kind]; route->call; route++) route->call(route->my, &event);
-        settle(&event);
+        dispatch(pass, &event, kind);
     }
     pass->judgement->fitness.records += count;
 }

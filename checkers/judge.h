@@ -45,10 +45,35 @@ void judge_close(struct judgement *judgement);
 
 /* --- fit.c --- */
 
-/* An invocation or a return of a client. Before the checkers see it. */
-void fit_operation(struct judgement *judgement, const struct event *event);
+/* An operation of a client that is not plainly the one that was expected. */
+void fit_doubt(struct judgement *judgement, const struct event *event);
+/* A release under another grant than the client's latest. */
+void fit_release(struct judgement *judgement, const struct event *event);
 /* What the store recorded: its clock. */
 void fit_store(struct judgement *judgement, const struct event *event);
+
+/* An invocation or a return of a client. Before the checkers see it. */
+static inline void fit_invoked(struct judgement *judgement, const struct event *event) {
+    const struct history_record *record = event->record;
+    struct check_actor *actor = event->actor;
+    if (record->mono_ns < actor->mono_ns || actor->outstanding) fit_doubt(judgement, event);
+    actor->mono_ns = record->mono_ns ? record->mono_ns : actor->mono_ns;
+    actor->outstanding = record->kind;
+    actor->gone = false;
+    actor->op = record->op;
+    actor->begun = event->index;
+}
+
+static inline void fit_returned(struct judgement *judgement, const struct event *event) {
+    const struct history_record *record = event->record;
+    struct check_actor *actor = event->actor;
+    bool expected = actor->outstanding + 1 == record->kind && actor->op == record->op;
+    if (record->mono_ns < actor->mono_ns || !expected) fit_doubt(judgement, event);
+    actor->mono_ns = record->mono_ns ? record->mono_ns : actor->mono_ns;
+    actor->outstanding = 0;
+    actor->gone = false;
+    actor->op = record->op;
+}
 void fit_fault(struct judgement *judgement, const struct history_record *record);
 /* After the last record: why nothing can be said to hold, in `text`. True: nothing can be said at all, for the history
  * is not what the checkers take it for. */
