@@ -31,6 +31,7 @@ DRIVER  = harness/conductor.c harness/driver/describe.c harness/env.c $(LOCKS) $
 PROGRAMS       = $(addprefix $(BUILD)/bin/,client store check history leash warden)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
 TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers lock_threads)
+JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history scan)
 FUZZERS        = $(addprefix $(BUILD)/fuzz/,history_fuzz history_json_fuzz)
 SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] checkers/*.[ch] faults/*.[ch] tests/*/*.c bench/*.c))
@@ -42,12 +43,13 @@ READY_TO_TEST = ./lockstorm test --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
-.PHONY: all build programs test-programs bench-programs fuzzers demo test lint format sanitize fuzz bench clean help
+.PHONY: all build programs test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz bench clean help
 all: build
 
 build: $(PROGRAMS) $(LIBRARY) ## compile everything that runs, breaks or judges a lock
 programs: $(PROGRAMS)
-test-programs: $(TEST_PROGRAMS)
+test-programs: $(TEST_PROGRAMS) $(JUDGE)
+judge: $(JUDGE)
 bench-programs: $(BENCH_PROGRAMS)
 fuzzers: $(FUZZERS)
 
@@ -79,6 +81,10 @@ $(PROGRAMS) $(TEST_PROGRAMS) $(BENCH_PROGRAMS):
 $(LIBRARY): $(call object,$(DRIVER))
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -shared -o $@ $^ -lhiredis -ljansson
+
+$(JUDGE): $(call object,tests/c/judge_records.c $(filter-out checkers/check.c,$(CHECK)))
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -shared -o $@ $^ -ljansson -lm
 
 $(FUZZERS): $(BUILD)/fuzz/%: tests/fuzz/%.c harness/history.c harness/history.h harness/history_json.c harness/history_json.h
 	@mkdir -p $(@D)

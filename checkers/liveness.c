@@ -43,8 +43,9 @@ struct side {
 struct queue {
     struct side *first, *last; /* who waits, in the order in which they asked */
     struct side *holds;
-    int64_t ended_ns; /* latest stamp at which a hold ended */
-    uint64_t ended;   /* index of the record that said so, 0: none */
+    bool has_ended;   /* some hold has */
+    int64_t ended_ns; /* the latest stamp at which one did */
+    uint64_t ended;   /* index of the record that said so, 0: none did, its time was up */
 };
 
 struct liveness {
@@ -57,7 +58,21 @@ static int64_t later_by(int64_t stamp_ns, int64_t lease_ns) {
     return lease_ns == 0 || stamp_ns > FOR_EVER - lease_ns ? FOR_EVER : stamp_ns + lease_ns;
 }
 
-static void hold_begin(struct queue *queue, struct side *side, int64_t until_ns) {
+static void hold_end(struct queue *queue, struct side *side, int64_t stamp_ns, uint64_t index) {
+    if (!side->stands) return;
+    if (side->until_ns > stamp_ns) side->until_ns = stamp_ns;
+    if (!queue->has_ended || side->until_ns > queue->ended_ns) {
+        queue->has_ended = true;
+        queue->ended_ns = side->until_ns;
+        queue->ended = index;
+    }
+    side->stands = false;
+    *(side->before ? &side->before->after : &queue->holds) = side->after;
+    if (side->after) side->after->before = side->before;
+}
+
+static void hold_begin(struct queue *queue, struct side *side, int64_t stamp_ns, int64_t until_ns) {
+    if (side->stands && side->until_ns <= stamp_ns) hold_end(queue, side, side->until_ns, 0);
     side->until_ns = until_ns;
     if (side->stands) return;
     side->stands = true;
@@ -67,23 +82,10 @@ static void hold_begin(struct queue *queue, struct side *side, int64_t until_ns)
     queue->holds = side;
 }
 
-static void hold_end(struct queue *queue, struct side *side, int64_t stamp_ns, uint64_t index) {
-    if (!side->stands) return;
-    if (side->until_ns > stamp_ns) side->until_ns = stamp_ns;
-    if (queue->ended == 0 || side->until_ns > queue->ended_ns) {
-        queue->ended_ns = side->until_ns;
-        queue->ended = index;
-    }
-    side->stands = side->releasing = false;
-    *(side->before ? &side->before->after : &queue->holds) = side->after;
-    if (side->after) side->after->before = side->before;
-}
-
 /* Nothing is known of its end but that a lease will be over. */
 static void hold_abandon(const struct check_lock *lock, struct side *side, int64_t stamp_ns) {
     int64_t until_ns = later_by(stamp_ns, lock->lease_ns);
     if (until_ns < side->until_ns) side->until_ns = until_ns;
-    side->releasing = false;
 }
 
 /* Ends what is over by its stamp. True: the lock is free. */
@@ -117,7 +119,7 @@ static int64_t idle_ns(const struct checking *my, const struct check_lock *lock,
                        const struct side *side, int64_t stamp_ns) {
     int64_t since_ns = side->asked_ns > my->check->quiet_ns ? side->asked_ns : my->check->quiet_ns;
     if (stamp_ns <= since_ns || !is_free(lock, queue, stamp_ns)) return 0;
-    if (queue->ended_ns > since_ns) since_ns = queue->ended_ns;
+    if (queue->has_ended && queue->ended_ns > since_ns) since_ns = queue->ended_ns;
     return stamp_ns > since_ns ? elapsed_ns(since_ns, stamp_ns) : 0;
 }
 
@@ -172,32 +174,38 @@ static void answered(struct checking *my, const struct event *event) {
         look_for_lost(my, event, granted ? queue->first : side);
         wait_end(queue, side);
     }
+    int64_t stamp_ns = event->record->mono_ns;
     if (granted) {
         bool again = side->depth && event->lock->traits & CHECK_TRAIT_REENTRANT;
         side->depth = again ? side->depth + 1 : 1;
         side->releasing = false;
-        hold_begin(queue, side, hold_until(event->lock, event->record->mono_ns));
-    } else if (event->record->outcome != OUTCOME_REFUSED && my->check->reading.acquires_happen && !side->stands) {
-        hold_begin(queue, side, later_by(event->record->mono_ns, event->lock->lease_ns));
+        hold_begin(queue, side, stamp_ns, hold_until(event->lock, stamp_ns));
+    } else if (event->record->outcome != OUTCOME_REFUSED && my->check->reading.acquires_happen) {
+        int64_t until_ns = later_by(stamp_ns, event->lock->lease_ns);
+        if (side->stands && side->until_ns > until_ns) until_ns = side->until_ns;
+        hold_begin(queue, side, stamp_ns, until_ns);
     }
 }
 
 static void renewed(struct checking *my, const struct event *event) {
     struct side *side = my_member(my, event->member);
-    if (event->record->outcome == OUTCOME_OK && side->depth && side->stands)
-        side->until_ns = hold_until(event->lock, event->record->mono_ns);
+    int64_t stamp_ns = event->record->mono_ns;
+    if (event->record->outcome == OUTCOME_OK && side->depth)
+        hold_begin(my_lock(my, event->lock), side, stamp_ns, hold_until(event->lock, stamp_ns));
 }
 
 static void releases(struct checking *my, const struct event *event) {
     struct side *side = my_member(my, event->member);
     if (side->depth > 1) side->depth--;
-    else side->releasing = side->stands;
+    else side->releasing = true;
 }
 
 static void released(struct checking *my, const struct event *event) {
     struct side *side = my_member(my, event->member);
     if (!side->releasing) return;
     side->depth = 0;
+    side->releasing = false;
+    if (!side->stands) return;
     if (event->failed) hold_abandon(event->lock, side, event->record->mono_ns);
     else hold_end(my_lock(my, event->lock), side, event->record->mono_ns, event->index);
 }
@@ -208,6 +216,7 @@ static void ended(struct checking *my, const struct event *event) {
         if (side->asked) wait_end(my_lock(my, member->lock), side);
         if (side->stands) hold_abandon(member->lock, side, event->record->mono_ns);
         side->depth = 0;
+        side->releasing = false;
     }
 }
 
