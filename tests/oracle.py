@@ -90,7 +90,8 @@ def is_access(record: Record) -> bool:
 
 
 def before(history: History, index: int) -> History:
-    return [each for each in history if each.index < index]
+    """Histories are whole: one record behind the other."""
+    return history[: max(0, index - history[0].index)] if history else []
 
 
 def opening(history: History, lock: str, at: int) -> Record:
@@ -813,6 +814,21 @@ def judged(history: History, reading: Reading) -> Said:
     return result
 
 
+def is_certain(history: History) -> bool:
+    """No release failed and no acquire is of unknown outcome: every reading is the same."""
+    asked: set[str] = set()
+    for each in history:
+        if each.kind == "release-invoke":
+            asked.add(each.actor)
+        if each.kind == "release-return":
+            asked.discard(each.actor)
+            if not each.ok:
+                return False
+        if each.kind == "torn" or (each.kind == "acquire-return" and each.unknown):
+            return False
+    return not asked
+
+
 READINGS = tuple(Reading(failed, happen) for happen in (False, True) for failed in (False, True))
 
 
@@ -824,6 +840,12 @@ def allowed(release: str, acquire: str) -> list[Reading]:
         for each in READINGS
         if each.releases_failed in wanted and (acquire == "unknown" or not each.acquires_happen)
     ]
+
+
+def judged_all(history: History) -> dict[Reading, Said]:
+    if is_certain(history):
+        return dict.fromkeys(READINGS, judged(history, READINGS[0]))
+    return {each: judged(history, each) for each in READINGS}
 
 
 def under(results: dict[Reading, Said], release: str, acquire: str) -> dict[str, tuple[str, int]]:

@@ -38,7 +38,7 @@ class Story:
         self.records: History = []
         self.next = 1 + 2 * len(self.names)
         self.traits = dice.choice((0, 0, TOKEN, TOKEN, TOKEN)) | dice.choice((0, 0, REENTRANT))
-        self.traits |= dice.choice((0, 0, 0, FAIR)) | dice.choice((0, 0, RENEWS))
+        self.traits |= dice.choice((0, 0, FAIR)) | dice.choice((0, 0, RENEWS))
         self.permits = dice.choice((0, 1, 1, 1, 2, 3))
         self.lease_ms = dice.choice((0, 0, 10, 30))
         self.stated = self.lease_ms > 0 and self.chance(0.6)
