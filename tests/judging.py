@@ -97,5 +97,3 @@ def judge(names: list[str], records: History, release: str = "released", acquire
     said: Said = json.loads(ctypes.string_at(text))
     free(text)
     return said
-
-

@@ -200,7 +200,9 @@ def mutual_exclusion(history: History, reading: Reading) -> Iterator[Violation]:
 
 
 def accepted_writes(history: History, name: str = "") -> History:
-    return [each for each in history if each.kind == "store-write" and each.ok and each.object and name in ("", each.object)]
+    return [
+        each for each in history if each.kind == "store-write" and each.ok and each.object and name in ("", each.object)
+    ]
 
 
 def older(one: Record, other: Record) -> bool:
@@ -294,7 +296,9 @@ def integrity(history: History, reading: Reading) -> Iterator[Violation]:
 
 
 def token_grants(history: History) -> History:
-    return [each for each in history if is_grant(each) and (each.token or has_trait(history, each.name, each.index, TOKEN))]
+    return [
+        each for each in history if is_grant(each) and (each.token or has_trait(history, each.name, each.index, TOKEN))
+    ]
 
 
 def reenters(history: History, reading: Reading, grant: Record) -> History:
@@ -362,7 +366,7 @@ def invocation(history: History, answer: Record) -> Record | None:
     own = [
         each
         for each in before(history, answer.index)
-        if (each.actor, each.name) == (answer.actor, answer.name) and each.kind in OPERATIONS
+        if ((each.actor, each.name) == (answer.actor, answer.name) and each.kind in OPERATIONS)
         or (each.kind == "actor-exit" and each.name == answer.actor)
     ]
     asked = answer.kind.replace("return", "invoke")
@@ -524,9 +528,7 @@ def stuck(history: History, reading: Reading) -> tuple[History, History]:
             patient = asked.value >= 0 and (now_ns - asked.mono_ns) // 10**6 <= asked.value
             free = free_since(history, reading, lock, end, now_ns)
             bound = bound_ns(history)
-            early = bound is not None and free is not None and now_ns - max(
-                asked.mono_ns, phase.mono_ns, free
-            ) <= bound
+            early = bound is not None and free is not None and now_ns - max(asked.mono_ns, phase.mono_ns, free) <= bound
             found[patient or free is None or early].append(asked)
     return found
 
@@ -681,7 +683,11 @@ def lease(history: History, reading: Reading) -> Iterator[Violation]:
             yield "spent_grants", each.index
         if each.kind == "store-write" and each.ok:
             grant = life_grant(history, each.name, each.index)
-            if grant and grant.index == each.grant and 0 != believed_until(history, [grant], each.index) <= each.mono_ns:
+            if (
+                grant
+                and grant.index == each.grant
+                and 0 != believed_until(history, [grant], each.index) <= each.mono_ns
+            ):
                 yield "late_writes", each.index
     yield from late_renewals(history)
 
@@ -818,7 +824,11 @@ def is_certain(history: History) -> bool:
     """No release failed and no acquire is of unknown outcome: every reading is the same."""
     asked: set[str] = set()
     for each in history:
+        if each.kind == "actor-exit" and each.name in asked:
+            return False
         if each.kind == "release-invoke":
+            if each.actor in asked:
+                return False
             asked.add(each.actor)
         if each.kind == "release-return":
             asked.discard(each.actor)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.oracle import ATOMIC, FAIR, FENCED, RENEWS, REENTRANT, TOKEN, History, Record, Said, is_access, is_grant
+from tests.oracle import ATOMIC, FAIR, FENCED, REENTRANT, RENEWS, TOKEN, History, Record, Said, is_access, is_grant
 
 OBJECTS = ("register", "counter")
 FAULTS = ("pause-client", "clock-step")
@@ -49,6 +49,8 @@ class Story:
         self.reliable = dice.choice((0.6, 0.9, 1.0))
         self.fences = self.chance(0.3)
         self.patient = self.chance(0.5)
+        self.neglected = dice.choice(self.clients) if self.chance(0.4) else None
+        self.brisk = self.chance(0.6 if self.traits & FAIR else 0.1)  # nothing but the lock
         self.mono_ns = dice.choice((0, 10**9))
         self.newest = dict.fromkeys(self.locks, 0)
         self.version = dict.fromkeys(OBJECTS, 0)
@@ -79,7 +81,7 @@ class Story:
             self.add("parameter", name="bound_ms", value=self.random.choice((0, 3, 10)))
         if self.chance(0.9):
             self.open()
-        length = self.random.choice((3, 10, 20, 30, 45))
+        length = 45 if self.brisk else self.random.choice((3, 10, 20, 30, 45))
         calm = self.random.randrange(2 * length)
         if self.chance(0.4):
             calm = 0
@@ -99,9 +101,7 @@ class Story:
     def open(self) -> None:
         for client in self.clients:
             for lock in self.locks:
-                self.add(
-                    "lock-open", client, name=lock, value=self.lease_ms, extra=self.traits, token=self.permits
-                )
+                self.add("lock-open", client, name=lock, value=self.lease_ms, extra=self.traits, token=self.permits)
 
     def step(self, client: Client) -> None:
         if self.chance(0.06):
@@ -112,8 +112,11 @@ class Story:
         if client.asked:
             return self.answer(client)
         steps: list[Callable[[Client], None]] = [self.acquire] * (2 if client.held else 6)
-        steps += ([self.release] * 4 + [self.renew] * 2) if client.held else [self.release, self.renew][: self.chance(0.2)]
-        steps += [self.read] * 2 + [self.write] * (5 if client.held else 2)
+        steps += (
+            ([self.release] * 4 + [self.renew] * 2) if client.held else [self.release, self.renew][: self.chance(0.2)]
+        )
+        if not self.brisk:
+            steps += [self.read] * 2 + [self.write] * (5 if client.held else 2)
         return self.random.choice(steps)(client)
 
     def ask(self, client: Client, kind: str, **values: Any) -> None:
@@ -129,7 +132,9 @@ class Story:
     # --- what clients ask for ---
 
     def acquire(self, client: Client) -> None:
-        self.ask(client, "acquire-invoke", name=self.random.choice(self.locks), value=self.random.choice((-1, -1, 0, 20)))
+        self.ask(
+            client, "acquire-invoke", name=self.random.choice(self.locks), value=self.random.choice((-1, -1, 0, 20))
+        )
 
     def under(self, client: Client) -> tuple[str, int]:
         """A lock, and the grant under which it is used."""
@@ -158,9 +163,12 @@ class Story:
         assert asked
         if asked.kind in ("read-invoke", "write-invoke") and not client.stored and self.chance(0.9):
             client.stored = self.access(client, asked)
-            return
-        if asked.kind == "acquire-invoke":
-            return self.granted(client, asked)
+        elif asked.kind == "acquire-invoke":
+            self.granted(client, asked)
+        else:
+            self.answered(client, asked)
+
+    def answered(self, client: Client, asked: Record) -> None:
         outcome = "ok" if self.chance(self.reliable) else self.random.choice(("refused", "unknown"))
         if client.stored and outcome == "ok":
             outcome = client.stored.outcome
@@ -186,6 +194,8 @@ class Story:
 
     def granted(self, client: Client, asked: Record) -> None:
         lock = asked.name
+        if client is self.neglected and self.chance(0.8):
+            return
         outcome = "ok" if self.chance(self.reliable) else self.random.choice(("refused", "unknown"))
         if self.believers(lock) >= max(1, self.permits) and self.chance(self.careful):
             if self.patient or self.chance(0.5):
@@ -198,7 +208,9 @@ class Story:
         client.asked = None
         answer = self.add("acquire-return", client, name=lock, op=asked.op, outcome=outcome, token=token, value=until)
         if is_grant(answer):
-            client.held = client.held if self.traits & REENTRANT else [each for each in client.held if each.name != lock]
+            client.held = (
+                client.held if self.traits & REENTRANT else [each for each in client.held if each.name != lock]
+            )
             client.held.append(answer)
 
     def token(self, client: Client, lock: str) -> int:
@@ -266,8 +278,9 @@ class Story:
             self.add("validity", client, name=lock, value=until, outcome=outcome)
 
     def noise(self, client: Client) -> None:
-        kinds = ("note", "clock", "fault-heal", "note", "clock", "checkpoint", "rule", "released")
-        self.add(self.random.choice(kinds), actor="driver", name=self.random.choice(self.names), value=7)
+        kinds = ("note", "clock", "fault-heal", "released")
+        kind = self.random.choice(("checkpoint", "rule") if self.chance(0.1) else kinds)
+        self.add(kind, actor="driver", name=self.random.choice(self.names), value=7)
 
     def again(self, client: Client) -> None:
         """A write comes to the store once more, or only now, or from a stranger."""

@@ -1,7 +1,7 @@
 """Histories in one line: what happened, word by word, for cases that are written by hand (tests/timelines/*.txt).
 
-Clients are capital letters, one lock is called stock; `A.cash+` is about another. Every word takes a millisecond, except
-that `@40` lets the next stand at 40 ms.
+Clients are capital letters, one lock is called stock; `A.cash+` is about another. Every word takes a millisecond, but
+`@40` lets the next stand at 40 ms.
 
     A?  A!  A+    asks for the lock; is granted it; both. `A!7/30`: with token 7, told to believe until 30 ms; `A!x`
                   refused, `A!~` unknown. `A?5`: waits for 5 ms at most
@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tests.oracle import ATOMIC, FAIR, FENCED, RENEWS, REENTRANT, TOKEN, History, Record
+from tests.oracle import ATOMIC, FAIR, FENCED, REENTRANT, RENEWS, TOKEN, History, Record
 
 MS = 10**6
 WORD = re.compile(r"([A-Z])(?:\.([a-z]+))?([?!+<>()=/rwa*-])(.*)")
@@ -128,18 +128,14 @@ class Timeline:
 
     def answer(self, client: str, what: str, lock: str, rest: str, **values: Any) -> Record:
         outcome = OUTCOMES[rest]
-        return self.add(
-            f"{what}-return", actor=client, name=lock, op=self.sides[client].op, outcome=outcome, **values
-        )
+        return self.add(f"{what}-return", actor=client, name=lock, op=self.sides[client].op, outcome=outcome, **values)
 
     def granted(self, client: str, lock: str, rest: str) -> None:
         found = re.fullmatch(r"(\d*)(?:/(\d+))?([x~]?)", rest)
         assert found, f"what is {client}!{rest}?"
         token, until, outcome = found.groups()
         side = self.sides[client]
-        grant = self.answer(
-            client, "acquire", lock, outcome, token=int(token or 0), value=int(until or 0) * MS
-        )
+        grant = self.answer(client, "acquire", lock, outcome, token=int(token or 0), value=int(until or 0) * MS)
         if grant.ok:
             side.grants.append(grant)
             side.held.append(grant)
