@@ -1,5 +1,5 @@
 # `make help` lists what there is. Variables: CC, BUILD (where results go), EXTRA (more compiler flags), FUZZ_SECONDS (per
-# fuzzer), BENCH (options of the benchmark).
+# fuzzer), BENCH (options of the benchmark), ORACLE_HISTORIES, ORACLE_FIRST, MUTANTS (how much to compare and plant).
 CC ?= gcc
 ifeq ($(origin CC),default)
 CC = gcc
@@ -8,6 +8,9 @@ BUILD ?= build
 EXTRA ?=
 FUZZ_SECONDS ?= 60
 BENCH ?=
+ORACLE_HISTORIES ?= 200000
+ORACLE_FIRST ?= 0
+MUTANTS ?= 100000
 
 # clang does not know hiredis' %b.
 WARNINGS = -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wconversion -Wvla -Wformat=2 \
@@ -43,7 +46,7 @@ READY_TO_TEST = ./lockstorm test --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
-.PHONY: all build programs test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz bench clean help
+.PHONY: all build programs test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants bench clean help
 all: build
 
 build: $(PROGRAMS) $(LIBRARY) ## compile everything that runs, breaks or judges a lock
@@ -136,6 +139,15 @@ fuzz: ## let the fuzzers read hostile histories, FUZZ_SECONDS (60) each
 	    found/history $(CURDIR)/tests/fuzz/corpus/history
 	cd $(BUILD)/fuzz && ./history_json_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
 	    -dict=$(CURDIR)/tests/fuzz/history_json.dict found/history_json $(CURDIR)/tests/fuzz/corpus/history_json
+
+oracle: ## compare the checkers with their definitions on 200,000 random histories (ORACLE_HISTORIES, ORACLE_FIRST)
+	@$(READY_TO_TEST)
+	LOCKSTORM_ORACLE_HISTORIES=$(ORACLE_HISTORIES) LOCKSTORM_ORACLE_FIRST=$(ORACLE_FIRST) \
+	    $(PYTHON) -m pytest -q -n 2 tests/test_checkers.py -k definitions
+
+mutants: ## plant mistakes in the checkers, one at a time, and see which the tests find (MUTANTS=100 of them)
+	@$(READY_TO_TEST)
+	@$(PYTHON) -m tests.mutants --most $(MUTANTS)
 
 bench: ## measure records, checks and trials; writes build/bench.json (BENCH=--quick for a short one)
 	@$(READY)

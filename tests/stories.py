@@ -24,6 +24,7 @@ class Client:
     seen: dict[str, int] = field(default_factory=dict)
     mono_ns: int = 0
     gone: bool = False
+    haunted: bool = False  # by a watchdog that nobody stops
 
 
 class Story:
@@ -106,15 +107,18 @@ class Story:
     def step(self, client: Client) -> None:
         if self.chance(0.06):
             return self.aside(client)
+        if client.haunted and self.chance(0.3):
+            return self.validity(client)
         if client.gone:
             client.gone = not self.chance(0.2)
             return None
         if client.asked:
             return self.answer(client)
         steps: list[Callable[[Client], None]] = [self.acquire] * (2 if client.held else 6)
-        steps += (
-            ([self.release] * 4 + [self.renew] * 2) if client.held else [self.release, self.renew][: self.chance(0.2)]
-        )
+        if client.held:
+            steps += [self.release] * 4 + [self.renew] * 2
+        elif self.chance(0.2):
+            steps += [self.release, self.renew] * 2
         if not self.brisk:
             steps += [self.read] * 2 + [self.write] * (5 if client.held else 2)
         return self.random.choice(steps)(client)
@@ -178,6 +182,7 @@ class Story:
         client.asked = None
         if asked.kind == "release-invoke" and client.held:
             client.held.pop()
+            client.haunted = self.stated and self.chance(0.2)
         self.add(
             asked.kind.replace("invoke", "return"),
             client,
