@@ -53,7 +53,7 @@ static void leave(struct semaphore *semaphore, struct permits *permits) {
     permits->until_ns = 0;
 }
 
-static void lapse(struct semaphore *semaphore, int64_t mono_ns) {
+static SELDOM void lapse(struct semaphore *semaphore, int64_t mono_ns) {
     for (struct permits *permits = semaphore->first, *later; permits; permits = later) {
         later = permits->later;
         if (permits->until_ns == 0 || permits->until_ns > mono_ns) continue;
@@ -62,7 +62,7 @@ static void lapse(struct semaphore *semaphore, int64_t mono_ns) {
     }
 }
 
-static void surplus(struct checking *my, const struct event *event, const struct semaphore *semaphore) {
+static SELDOM void surplus(struct checking *my, const struct event *event, const struct semaphore *semaphore) {
     char name[64], early[160], when[40];
     struct violation violation = {.sort = SURPLUS, .times = 1, .who = event->actor->name};
     for (struct permits *each = semaphore->first; each && violation.record_count < EVIDENCE_RECORDS - 1;
@@ -147,7 +147,7 @@ static void told(struct checking *my, const struct event *event) {
     semaphore->stamped = true;
 }
 
-static void ended(struct checking *my, const struct event *event) {
+static SELDOM void ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
         struct permits *permits = my_member(my, member);
         if (permits->out) leave(my_lock(my, member->lock), permits);

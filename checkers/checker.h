@@ -152,6 +152,9 @@ static inline void *my_member(const struct checking *my, struct check_member *me
     return (char *)member + my->member_at;
 }
 
+/* Of functions that put a violation into words: kept out of the way of those that run for every record. */
+#define SELDOM __attribute__((cold, noinline))
+
 /* From one stamp to another; the stamps of a hostile history may lie further apart than a number can say. */
 static inline int64_t elapsed_ns(int64_t from_ns, int64_t to_ns) {
     int64_t elapsed;

@@ -76,7 +76,7 @@ static void invoked(struct checking *my, const struct event *event) {
     queue_add(queue, side);
 }
 
-static void violate(struct checking *my, const struct event *event, const struct side *late) {
+static SELDOM void violate(struct checking *my, const struct event *event, const struct side *late) {
     char name[64], waiter[64], asked[40], when[40];
     struct history_record waits = check_record_at(my->check, late->asked);
     struct evidence *evidence =
@@ -122,7 +122,7 @@ static void answered(struct checking *my, const struct event *event) {
     side->asked = 0;
 }
 
-static void ended(struct checking *my, const struct event *event) {
+static SELDOM void ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
         struct side *side = my_member(my, member);
         struct queue *queue = my_lock(my, member->lock);

@@ -37,7 +37,7 @@ enum { LOOKED_MOST = 1 << 26 };
 
 /* An earlier grant of the same token since this acquire was invoked. Only asked when the token is not the newest one,
  * which takes a lock whose grants overlap: so the history is read again rather than remembered. */
-static uint64_t repeated(const struct checking *my, const struct event *event, uint64_t since) {
+static SELDOM uint64_t repeated(const struct checking *my, const struct event *event, uint64_t since) {
     struct fencing *self = my->state;
     for (uint64_t index = event->index; index-- > since && self->looked < LOOKED_MOST; self->looked++) {
         struct history_record record = check_record_at(my->check, index);
@@ -48,7 +48,7 @@ static uint64_t repeated(const struct checking *my, const struct event *event, u
     return 0;
 }
 
-static void violate(struct checking *my, const struct event *event, unsigned sort, uint64_t earlier) {
+static SELDOM void violate(struct checking *my, const struct event *event, unsigned sort, uint64_t earlier) {
     static const char *const why[] = {[MISSING] = "no token, though the lock gives them",
                                       [REPEATED] = "a token that had been given out before",
                                       [FALLING] =
@@ -115,7 +115,7 @@ static void released(struct checking *my, const struct event *event) {
     if (side->depth && !event->failed) side->depth--;
 }
 
-static void ended(struct checking *my, const struct event *event) {
+static SELDOM void ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor)
         ((struct side *)my_member(my, member))->depth = 0;
 }

@@ -51,7 +51,7 @@ void fit_doubt(struct judgement *judgement, const struct event *event) {
         broken(judgement, event, "was answered something else than it had asked for");
 }
 
-void fit_store(struct judgement *judgement, const struct event *event) {
+void fit_store_doubt(struct judgement *judgement, const struct event *event) {
     struct fitness *fitness = &judgement->fitness;
     const struct history_record *record = event->record;
     if (record->actor == 0 || record->mono_ns == 0) return;

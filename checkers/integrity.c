@@ -101,7 +101,7 @@ static void runs_put(struct runs *runs, size_t place, size_t replaced, struct ru
 }
 
 /* Adds the versions after `from` up to `to`; returns how many of them were not in. */
-static int64_t runs_add(struct runs *runs, int64_t from, int64_t to) {
+static SELDOM int64_t runs_add(struct runs *runs, int64_t from, int64_t to) {
     if (from < runs->floor) from = runs->floor;
     if (from >= to) return 0;
     int64_t fresh = to - from;
@@ -127,7 +127,7 @@ static bool is_older(const struct rank *write, const struct rank *other) {
     return write->grant < other->grant;
 }
 
-static void violate_stale(struct checking *my, const struct event *event, const struct rank *early) {
+static SELDOM void violate_stale(struct checking *my, const struct event *event, const struct rank *early) {
     const struct history_record *late = event->record;
     char late_name[64], early_name[64], when[40], early_when[40], late_token[40] = "", early_token[40] = "";
     struct history_record other = check_record_at(my->check, early->index);
@@ -172,8 +172,8 @@ static void check_order(struct checking *my, const struct event *event) {
 
 /* --- lost updates --- */
 
-static void violate_lost(struct checking *my, const struct history_record *by, uint64_t by_index, uint64_t lost_index,
-                         int64_t times) {
+static SELDOM void violate_lost(struct checking *my, const struct history_record *by, uint64_t by_index,
+                                uint64_t lost_index, int64_t times) {
     char by_name[64], name[64], when[40], lost_when[40];
     struct history_record lost = check_record_at(my->check, lost_index);
     struct evidence *evidence = verdict_violate(&my->verdict, &(struct violation){.sort = LOST_UPDATE,
@@ -225,7 +225,7 @@ static void pending_remove(struct object *object, struct writer *writer) {
 }
 
 /* Its writer was never told: it cannot be lost. */
-static void never_told(struct object *object, struct writer *writer) {
+static SELDOM void never_told(struct object *object, struct writer *writer) {
     pending_remove(object, writer);
     runs_add(&object->settled, writer->version - 1, writer->version);
 }
@@ -246,7 +246,7 @@ static bool delivered_before(struct writer *writer, uint32_t op) {
     return false;
 }
 
-static void duplicate(struct checking *my, const struct event *event, uint64_t first) {
+static SELDOM void duplicate(struct checking *my, const struct event *event, uint64_t first) {
     char name[64], when[40];
     struct violation violation = {.sort = DUPLICATED, .times = 1, .who = event->record->name};
     if (first) violation.records[violation.record_count++] = first;
@@ -325,7 +325,7 @@ static void answered(struct checking *my, const struct event *event) {
     violate_lost(my, &by, writer->lost_to, writer->index, 1);
 }
 
-static void ended(struct checking *my, const struct event *event) {
+static SELDOM void ended(struct checking *my, const struct event *event) {
     struct writers *writers = my_actor(my, event->actor);
     for (int each = 1; each < HISTORY_OBJECT_COUNT; each++) {
         if (writers->of[each].pending) never_told(&((struct integrity *)my->state)->objects[each], &writers->of[each]);

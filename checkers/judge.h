@@ -46,11 +46,11 @@ void judge_close(struct judgement *judgement);
 /* --- fit.c --- */
 
 /* An operation of a client that is not plainly the one that was expected. */
-void fit_doubt(struct judgement *judgement, const struct event *event);
+SELDOM void fit_doubt(struct judgement *judgement, const struct event *event);
 /* A release under another grant than the client's latest. */
-void fit_release(struct judgement *judgement, const struct event *event);
-/* What the store recorded: its clock. */
-void fit_store(struct judgement *judgement, const struct event *event);
+SELDOM void fit_release(struct judgement *judgement, const struct event *event);
+/* A record of another store than the last, or an earlier one. */
+SELDOM void fit_store_doubt(struct judgement *judgement, const struct event *event);
 
 /* An invocation or a return of a client. Before the checkers see it. */
 static inline void fit_invoked(struct judgement *judgement, const struct event *event) {
@@ -62,6 +62,14 @@ static inline void fit_invoked(struct judgement *judgement, const struct event *
     actor->gone = false;
     actor->op = record->op;
     actor->begun = event->index;
+}
+
+/* What the store recorded: its clock. */
+static inline void fit_store(struct judgement *judgement, const struct event *event) {
+    struct check_actor *store = judgement->fitness.store;
+    const struct history_record *record = event->record;
+    if (store && store->name == record->actor && record->mono_ns >= store->mono_ns) store->mono_ns = record->mono_ns;
+    else fit_store_doubt(judgement, event);
 }
 
 static inline void fit_returned(struct judgement *judgement, const struct event *event) {

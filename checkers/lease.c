@@ -39,7 +39,8 @@ struct lease {
     int64_t least_ns;          /* validity left when an acquire came back */
 };
 
-static struct evidence *violate(struct checking *my, const struct event *event, unsigned sort, uint64_t earlier) {
+static SELDOM struct evidence *violate(struct checking *my, const struct event *event, unsigned sort,
+                                       uint64_t earlier) {
     struct violation violation = {.sort = sort, .times = 1, .who = event->actor->name};
     if (earlier) violation.records[violation.record_count++] = earlier;
     violation.records[violation.record_count++] = event->index;
@@ -86,7 +87,7 @@ static void released(struct checking *my, const struct event *event) {
     if (!side->done) side->invoked = 0;
 }
 
-static void late_renewal(struct checking *my, const struct event *event, struct side *side) {
+static SELDOM void late_renewal(struct checking *my, const struct event *event, struct side *side) {
     char name[64], when[40], released_when[40];
     struct history_record release = check_record_at(my->check, side->invoked);
     if (side->counted) return;
@@ -139,7 +140,7 @@ static void written(struct checking *my, const struct event *event) {
                  check_when(my->check, latest->until_ns, until, sizeof until));
 }
 
-static void ended(struct checking *my, const struct event *event) {
+static SELDOM void ended(struct checking *my, const struct event *event) {
     *(struct latest *)my_actor(my, event->actor) = (struct latest){0};
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor)
         *(struct side *)my_member(my, member) = (struct side){0};

@@ -83,7 +83,7 @@ static void hold_begin(struct queue *queue, struct side *side, int64_t stamp_ns,
 }
 
 /* Nothing is known of its end but that a lease will be over. */
-static void hold_abandon(const struct check_lock *lock, struct side *side, int64_t stamp_ns) {
+static SELDOM void hold_abandon(const struct check_lock *lock, struct side *side, int64_t stamp_ns) {
     int64_t until_ns = later_by(stamp_ns, lock->lease_ns);
     if (until_ns < side->until_ns) side->until_ns = until_ns;
 }
@@ -210,7 +210,7 @@ static void released(struct checking *my, const struct event *event) {
     else hold_end(my_lock(my, event->lock), side, event->record->mono_ns, event->index);
 }
 
-static void ended(struct checking *my, const struct event *event) {
+static SELDOM void ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
         struct side *side = my_member(my, member);
         if (side->asked) wait_end(my_lock(my, member->lock), side);
@@ -225,7 +225,7 @@ static void phase(struct checking *my, const struct event *event) {
     (void)event;
 }
 
-static void residue(struct checking *my, const struct event *event) {
+static SELDOM void residue(struct checking *my, const struct event *event) {
     char name[64];
     if (event->record->value <= 0) return;
     struct evidence *evidence = verdict_violate(
@@ -239,8 +239,8 @@ static void residue(struct checking *my, const struct event *event) {
 
 /* --- the end --- */
 
-static void look_for_stuck(struct checking *my, const struct check_lock *lock, struct queue *queue,
-                           const struct side *side) {
+static SELDOM void look_for_stuck(struct checking *my, const struct check_lock *lock, struct queue *queue,
+                                  const struct side *side) {
     struct liveness *self = my->state;
     const struct check *check = my->check;
     int64_t waited_ns = check->now_ns > side->asked_ns ? elapsed_ns(side->asked_ns, check->now_ns) : 0;

@@ -44,7 +44,7 @@ static void end(struct believers *believers, struct hold *hold) {
 }
 
 /* Ends the beliefs whose stamp has come. */
-static void lapse(struct believers *believers, int64_t mono_ns) {
+static SELDOM void lapse(struct believers *believers, int64_t mono_ns) {
     for (struct hold *hold = believers->first, *later; hold; hold = later) {
         later = hold->later;
         if (hold->until_ns && hold->until_ns <= mono_ns) end(believers, hold);
@@ -53,7 +53,7 @@ static void lapse(struct believers *believers, int64_t mono_ns) {
 }
 
 /* The grants of the holders, as many as there is room for, and the one that was too much. */
-static void violate(struct checking *my, const struct event *event, const struct believers *believers) {
+static SELDOM void violate(struct checking *my, const struct event *event, const struct believers *believers) {
     char late[64], early[160], token[40] = "", when[40];
     struct violation violation = {.times = 1, .who = event->actor->name};
     int room = event->lock->capacity < EVIDENCE_RECORDS - 1 ? (int)event->lock->capacity : EVIDENCE_RECORDS - 1;
@@ -103,7 +103,7 @@ static void told(struct checking *my, const struct event *event) {
     believers->stamped = true;
 }
 
-static void ended(struct checking *my, const struct event *event) {
+static SELDOM void ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
         struct hold *hold = my_member(my, member);
         if (hold->depth) end(my_lock(my, member->lock), hold);

@@ -58,8 +58,8 @@ static bool stands(const struct checking *my, struct asked grant) {
     return side->depth > 0 && side->since <= grant.granted;
 }
 
-static void violate(struct checking *my, const struct event *event, unsigned sort, const struct side *side,
-                    struct asked loss) {
+static SELDOM void violate(struct checking *my, const struct event *event, unsigned sort, const struct side *side,
+                           struct asked loss) {
     char name[64], when[40], mine[160], theirs[160];
     static const char *const said[] = {[HISTORY_ACQUIRE_RETURN] = "entered its hold again",
                                        [HISTORY_RENEW_RETURN] = "renewed",
@@ -142,7 +142,7 @@ static void ended_ok(struct checking *my, const struct event *event) {
     violate(my, event, release ? FOREIGN_RELEASE : FOREIGN_RENEWAL, side, side->loss);
 }
 
-static void ended(struct checking *my, const struct event *event) {
+static SELDOM void ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
         struct side *side = my_member(my, member);
         side->depth = 0;
