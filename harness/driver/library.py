@@ -48,6 +48,7 @@ class Kind(IntEnum):
     ACTOR_EXIT = 22
     NOTE = 23
     PHASE = 27
+    RESIDUE = 32
 
 
 class StrandState(IntEnum):
