@@ -40,6 +40,7 @@ struct side {
     uint32_t depth;     /* releases that are still to come; of a lock that is not re-entrant: 0 or 1 */
     struct asked loss;  /* the grant that superseded it, when its release or renewal was invoked */
     uint64_t operation; /* index of that invocation, 0: none */
+    uint64_t under;     /* its latest grant at that time, 0: none */
 };
 
 struct ownership {
@@ -58,7 +59,7 @@ static bool stands(const struct checking *my, struct asked grant) {
     return side->depth > 0 && side->since <= grant.granted;
 }
 
-static SELDOM void violate(struct checking *my, const struct event *event, unsigned sort, const struct side *side,
+static SELDOM void violate(struct checking *my, const struct event *event, unsigned sort, uint64_t grant,
                            struct asked loss) {
     char name[64], when[40], mine[160], theirs[160];
     static const char *const said[] = {[HISTORY_ACQUIRE_RETURN] = "entered its hold again",
@@ -66,13 +67,13 @@ static SELDOM void violate(struct checking *my, const struct event *event, unsig
                                        [HISTORY_RELEASE_RETURN] = "released"};
     struct violation violation = {
         .sort = sort, .times = 1, .who = event->actor->name, .whom = loss.member->actor->name};
-    if (side->grant) violation.records[violation.record_count++] = side->grant;
+    if (grant) violation.records[violation.record_count++] = grant;
     violation.records[violation.record_count++] = loss.granted;
     violation.records[violation.record_count++] = event->index;
     struct evidence *evidence = verdict_violate(&my->verdict, &violation);
     if (!evidence) return;
     check_name(my->check, event->actor->name, name, sizeof name);
-    if (side->grant) check_grant(my->check, side->grant, mine, sizeof mine);
+    if (grant) check_grant(my->check, grant, mine, sizeof mine);
     else snprintf(mine, sizeof mine, "%s (never granted)", name);
     snprintf(evidence->text, sizeof evidence->text, "%s %s %s and was told ok, though the lock had gone to %s since%s",
              mine, said[event->record->kind], check_when(my->check, event->record->mono_ns, when, sizeof when),
@@ -109,7 +110,8 @@ static void answered(struct checking *my, const struct event *event) {
     bool again = side->depth && event->lock->traits & CHECK_TRAIT_REENTRANT;
     if (again) {
         struct asked loss = superseding(latest, event->member, side->grant);
-        if (loss.member && loss.granted < asked_at && !stands(my, loss)) violate(my, event, BROKEN_HOLD, side, loss);
+        if (loss.member && loss.granted < asked_at && !stands(my, loss))
+            violate(my, event, BROKEN_HOLD, side->grant, loss);
     }
     side->grant = event->index;
     if (!again) side->since = event->index;
@@ -123,6 +125,7 @@ static void begun(struct checking *my, const struct event *event) {
     side->loss = superseding(my_lock(my, event->lock), event->member, side->grant);
     if (side->loss.member && side->grant == 0 && !stands(my, side->loss)) side->loss.member = NULL;
     side->operation = event->index;
+    side->under = side->grant;
     if (event->record->kind == HISTORY_RELEASE_INVOKE && side->depth && !event->failed) side->depth--;
 }
 
@@ -135,11 +138,11 @@ static void ended_ok(struct checking *my, const struct event *event) {
     self->answers++;
     if (!side->loss.member) return;
     if (!stands(my, side->loss)) {
-        if (side->grant) violate(my, event, BROKEN_HOLD, side, side->loss);
+        if (side->under) violate(my, event, BROKEN_HOLD, side->under, side->loss);
         return;
     }
     bool release = event->record->kind == HISTORY_RELEASE_RETURN;
-    violate(my, event, release ? FOREIGN_RELEASE : FOREIGN_RENEWAL, side, side->loss);
+    violate(my, event, release ? FOREIGN_RELEASE : FOREIGN_RENEWAL, side->under, side->loss);
 }
 
 static SELDOM void ended(struct checking *my, const struct event *event) {

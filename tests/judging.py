@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import os
 import struct
 from functools import cache
 from typing import Any
@@ -45,8 +46,8 @@ LAYOUT = struct.Struct("<IBBBBIIqqIIqqq")
 
 @cache
 def library() -> Any:
-    """build/tests/libjudge.so, made if need be."""
-    path = make("judge") / "tests" / "libjudge.so"
+    """build/tests/libjudge.so, made if need be; or the one that LOCKSTORM_JUDGE names."""
+    path = os.environ.get("LOCKSTORM_JUDGE") or make("judge") / "tests" / "libjudge.so"
     judge = ctypes.CDLL(str(path))
     judge.judge_records.restype = ctypes.c_void_p
     judge.judge_records.argtypes = (ctypes.c_char_p, ctypes.c_uint64, ctypes.c_int, ctypes.c_int)

@@ -96,7 +96,7 @@ class Story:
             self.add("residue", name="keys", value=self.random.choice((0, 0, 2)))
         if self.chance(0.1):
             self.tear()
-        if self.chance(0.08):
+        elif self.chance(0.08):
             self.spoil()
 
     def open(self) -> None:
