@@ -106,6 +106,7 @@ static void answered(struct checking *my, const struct event *event) {
 static void asked(struct checking *my, const struct event *event) {
     struct semaphore *semaphore = my_lock(my, event->lock);
     struct permits *permits = my_member(my, event->member);
+    if (event->lock->capacity < 2) return;
     permits->asked = event->index;
     permits->had = permits->out || permits->perhaps;
     if (permits->out == 0) {
@@ -122,14 +123,8 @@ static void asked(struct checking *my, const struct event *event) {
     }
 }
 
-static void released(struct checking *my, const struct event *event) {
-    struct permits *permits = my_member(my, event->member);
+static SELDOM void unowned(struct checking *my, const struct event *event, uint64_t asked_at) {
     char name[64], when[40];
-    if (event->lock->capacity < 2 || permits->asked == 0) return;
-    uint64_t asked_at = permits->asked;
-    permits->asked = 0;
-    if (event->record->outcome != OUTCOME_OK) permits->perhaps += permits->had;
-    if (event->record->outcome != OUTCOME_OK || permits->had) return;
     struct violation violation = {
         .sort = UNOWNED, .times = 1, .who = event->actor->name, .records = {asked_at, event->index}, .record_count = 2};
     struct evidence *evidence = verdict_violate(&my->verdict, &violation);
@@ -138,6 +133,15 @@ static void released(struct checking *my, const struct event *event) {
              "%s had no permit when it released one, and was told %s that it had: there is one permit too many now",
              check_name(my->check, event->actor->name, name, sizeof name),
              check_when(my->check, event->record->mono_ns, when, sizeof when));
+}
+
+static void released(struct checking *my, const struct event *event) {
+    struct permits *permits = my_member(my, event->member);
+    if (event->lock->capacity < 2 || permits->asked == 0) return;
+    uint64_t asked_at = permits->asked;
+    permits->asked = 0;
+    if (event->record->outcome != OUTCOME_OK) permits->perhaps += permits->had;
+    else if (!permits->had) unowned(my, event, asked_at);
 }
 
 static void told(struct checking *my, const struct event *event) {

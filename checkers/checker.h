@@ -103,7 +103,7 @@ struct check {
     struct check_reading reading;
     struct check_lock *locks; /* in the order in which they appear */
     struct check_actor *actors;
-    uint64_t seen[HISTORY_KIND_COUNT];    /* records by kind */
+    uint64_t seen[UINT8_MAX + 1];         /* records by kind */
     uint64_t granted, refused, timed_out; /* answers to acquires */
     int64_t began_ns;                     /* stamp of the first record */
     int64_t now_ns;                       /* the latest stamp of all */

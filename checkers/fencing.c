@@ -120,17 +120,10 @@ static SELDOM void ended(struct checking *my, const struct event *event) {
         ((struct side *)my_member(my, member))->depth = 0;
 }
 
-static void accessed(struct checking *my, const struct event *event) {
-    struct fencing *self = my->state;
+static SELDOM void violate_stale(struct checking *my, const struct event *event) {
+    const struct fencing *self = my->state;
     const struct history_record *record = event->record;
     char late[64], early[64], when[40];
-    self->applies |= record->token != 0;
-    my->verdict.stopped += record->outcome == OUTCOME_REFUSED;
-    if (record->outcome != OUTCOME_OK || record->token == 0) return;
-    if (record->token >= self->seen.token) {
-        self->seen = (struct issued){record->token, event->index};
-        return;
-    }
     struct history_record other = check_record_at(my->check, self->seen.index);
     struct evidence *evidence =
         verdict_violate(&my->verdict, &(struct violation){.sort = STALE,
@@ -146,6 +139,17 @@ static void accessed(struct checking *my, const struct event *event) {
              check_when(my->check, record->mono_ns, when, sizeof when),
              check_name(my->check, record->name, late, sizeof late), (long long)record->token,
              check_name(my->check, other.name, early, sizeof early), (long long)other.token);
+}
+
+static void accessed(struct checking *my, const struct event *event) {
+    struct fencing *self = my->state;
+    const struct history_record *record = event->record;
+    my->verdict.stopped += record->outcome == OUTCOME_REFUSED;
+    if (record->token == 0) return;
+    self->applies = true;
+    if (record->outcome != OUTCOME_OK) return;
+    if (record->token < self->seen.token) violate_stale(my, event);
+    else self->seen = (struct issued){record->token, event->index};
 }
 
 static void opened(struct checking *my, const struct event *event) {

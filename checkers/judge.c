@@ -9,7 +9,7 @@ struct routes {
     struct route {
         check_record *call;
         struct checking *my;
-    } of[HISTORY_KIND_COUNT][CHECKERS_MOST + 1];
+    } of[UINT8_MAX + 1][CHECKERS_MOST + 1];
 };
 
 /* The release-invokes that by the reading never happened, in order. */
@@ -225,18 +225,16 @@ static void dispatch(struct pass *pass, struct event *event, unsigned kind) {
 
 static void take(struct pass *pass, const struct history_record *records, uint64_t count, uint64_t first) {
     struct check *check = &pass->judgement->check;
+    if (count > 0 && pass->judgement->fitness.records == 0) check->began_ns = records->mono_ns;
+    pass->judgement->fitness.records += count;
     struct event event = {.index = first};
     for (event.record = records; event.record < records + count; event.record++, event.index++) {
         unsigned kind = event.record->kind;
-        if (kind >= HISTORY_KIND_COUNT || kind == HISTORY_TEXT_MORE) continue;
-        if (event.record->mono_ns > check->now_ns) {
-            if (check->now_ns == INT64_MIN) check->began_ns = event.record->mono_ns;
-            check->now_ns = event.record->mono_ns;
-        }
         check->seen[kind]++;
+        if (kind == HISTORY_TEXT_MORE) continue; /* it has no fields */
+        if (event.record->mono_ns > check->now_ns) check->now_ns = event.record->mono_ns;
         dispatch(pass, &event, kind);
     }
-    pass->judgement->fitness.records += count;
 }
 
 /* --- the whole --- */

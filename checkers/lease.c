@@ -47,7 +47,7 @@ static SELDOM struct evidence *violate(struct checking *my, const struct event *
     return verdict_violate(&my->verdict, &violation);
 }
 
-static void state(struct checking *my, const struct event *event) {
+static SELDOM void state(struct checking *my, const struct event *event) {
     struct lease *self = my->state;
     const struct history_record *record = event->record;
     int64_t left_ns = record->value > record->mono_ns ? elapsed_ns(record->mono_ns, record->value) : 0;
@@ -125,19 +125,22 @@ static void told(struct checking *my, const struct event *event) {
     if (event->record->outcome == OUTCOME_OK && side->done && ++side->told == 2) late_renewal(my, event, side);
 }
 
-static void written(struct checking *my, const struct event *event) {
-    const struct latest *latest = my_actor(my, event->actor);
-    const struct history_record *record = event->record;
+static SELDOM void late_write(struct checking *my, const struct event *event, const struct latest *latest) {
     char name[64], when[40], until[40];
-    if (latest->until_ns == 0 || record->outcome != OUTCOME_OK || record->grant != latest->grant) return;
-    if (record->mono_ns < latest->until_ns) return;
     struct evidence *evidence = violate(my, event, LATE_WRITE, latest->told_at);
     if (evidence)
         snprintf(evidence->text, sizeof evidence->text,
                  "the store accepted a write of %s %s, after the end of the validity that its lock had stated, %s",
                  check_name(my->check, event->actor->name, name, sizeof name),
-                 check_when(my->check, record->mono_ns, when, sizeof when),
+                 check_when(my->check, event->record->mono_ns, when, sizeof when),
                  check_when(my->check, latest->until_ns, until, sizeof until));
+}
+
+static void written(struct checking *my, const struct event *event) {
+    const struct latest *latest = my_actor(my, event->actor);
+    const struct history_record *record = event->record;
+    if (latest->until_ns == 0 || record->outcome != OUTCOME_OK || record->grant != latest->grant) return;
+    if (record->mono_ns >= latest->until_ns) late_write(my, event, latest);
 }
 
 static SELDOM void ended(struct checking *my, const struct event *event) {

@@ -123,11 +123,11 @@ static int64_t idle_ns(const struct checking *my, const struct check_lock *lock,
     return stamp_ns > since_ns ? elapsed_ns(since_ns, stamp_ns) : 0;
 }
 
-static void look_for_lost(struct checking *my, const struct event *event, const struct side *side) {
+static SELDOM void look_for_lost(struct checking *my, const struct event *event, const struct side *side) {
     struct queue *queue = my_lock(my, event->lock);
     const struct check *check = my->check;
     int64_t bound_ns = check->bound_ns >= 0 ? check->bound_ns : event->lock->lease_ns;
-    if (!check->quiet || (check->bound_ns < 0 && bound_ns == 0)) return;
+    if (check->bound_ns < 0 && bound_ns == 0) return;
     int64_t stamp_ns = event->record->mono_ns;
     if (elapsed_ns(side->asked_ns, stamp_ns) <= bound_ns) return;
     int64_t free_ns = idle_ns(my, event->lock, queue, side, stamp_ns);
@@ -171,7 +171,7 @@ static void answered(struct checking *my, const struct event *event) {
     bool granted = event->record->outcome == OUTCOME_OK;
     if (my->check->quiet) self->served++;
     if (side->asked) {
-        look_for_lost(my, event, granted ? queue->first : side);
+        if (my->check->quiet) look_for_lost(my, event, granted ? queue->first : side);
         wait_end(queue, side);
     }
     int64_t stamp_ns = event->record->mono_ns;

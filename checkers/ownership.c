@@ -123,7 +123,6 @@ static void begun(struct checking *my, const struct event *event) {
     struct side *side = my_member(my, event->member);
     if (event->lock->capacity > 1) return;
     side->loss = superseding(my_lock(my, event->lock), event->member, side->grant);
-    if (side->loss.member && side->grant == 0 && !stands(my, side->loss)) side->loss.member = NULL;
     side->operation = event->index;
     side->under = side->grant;
     if (event->record->kind == HISTORY_RELEASE_INVOKE && side->depth && !event->failed) side->depth--;

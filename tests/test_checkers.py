@@ -240,20 +240,71 @@ def test_what_is_told_and_not_judged() -> None:
     assert fairness["longest_wait_ms"] == 105
     assert fairness["jain_index"] == pytest.approx(16 / (3 * 6))
     assert (cost["operations_per_grant"], cost["attempts_per_grant"], cost["refused_per_grant"]) == (2, 1, 0)
-    said = judge(Timeline.names, Timeline("{lease=30} A+/20 A= A- B+x Br @30 B+/35 B- B+~").records)["verdict"]
+    said = judge(Timeline.names, Timeline("{lease=30} A+/20 A= A- B+x B+x Br @30 B+/35 B- B+~").records)["verdict"]
     cost = said["cost"]["measures"]
     assert said["lease"]["measures"] == {"least_validity_left_ms": 4}
     assert cost == {
-        "operations_per_grant": 3.5,
-        "attempts_per_grant": 2,
-        "refused_per_grant": 0.5,
+        "operations_per_grant": 4,
+        "attempts_per_grant": 2.5,
+        "refused_per_grant": 1,
         "unknown_per_grant": 0.5,
         "renewals_per_grant": 0.5,
         "accesses_per_grant": 0.5,
     }
+    said = judge(Timeline.names, Timeline("A? B+ B- C+ C- B+ B-").records)["verdict"]["fairness"]["measures"]
+    assert (said["overtakings"], said["overtaken_most"], said["longest_wait_ms"]) == (3, 3, 1)
+    said = judge(Timeline.names, Timeline("C+ A? B? B! B- A!x").records)["verdict"]["fairness"]["measures"]
+    assert (said["overtakings"], said["overtaken_most"]) == (1, 1)
     said = judge(Timeline.names, Timeline("{tokens reentrant} A+1 Ar A+2 A- Br Aw Bw A-").records)["verdict"]
     assert said["fencing"]["measures"] == {"tokens_changed_on_reentry": 1}
     assert said["integrity"]["measures"] == {"stale_read_modify_writes": 1}
+
+
+def test_many_clients_and_locks_are_kept_apart() -> None:
+    """More than any table begins with, and names far from the beginning."""
+    names = [f"client-{number}" for number in range(700)] + ["stock", "cash"]
+    records: History = []
+
+    def add(kind: str, **values: Any) -> None:
+        records.append(Record(1 + 2 * len(names) + len(records), kind, **values))
+
+    for number, client in enumerate(names[:-2]):
+        lock = names[700 + number % 2]
+        for kind, outcome in (("acquire", "ok"), ("release", "ok")):
+            add(f"{kind}-invoke", actor=client, name=lock)
+            add(f"{kind}-return", actor=client, name=lock, outcome=outcome)
+    said = judge(names, records)
+    assert (said["grants"], said["verdict"]["mutual_exclusion"]["status"]) == (700, "holds")
+    held = [each for each in records if "release" not in each.kind or each.actor not in ("client-5", "client-600")]
+    held = [Record(**{**each.__dict__, "index": records[0].index + place}) for place, each in enumerate(held)]
+    said = judge(names, held)
+    shown = [piece["text"] for piece in said["verdict"]["mutual_exclusion"]["evidence"]]
+    assert said["verdict"]["mutual_exclusion"]["count"] == 347 + 49
+    assert shown[0].startswith("client-7 was granted the lock") and "while client-5 (granted" in shown[0]
+
+
+SENTENCES = {
+    "A+ A- B+ B-": "Mutual exclusion holds, integrity inconclusive",
+    "A+ B+ Ar": "Mutual exclusion violated, integrity holds",
+    "{tokens} A+1 Ar B+2 Br Bw B- Awx": (
+        "Mutual exclusion violated, integrity holds (1 stale write fenced), fencing holds"
+    ),
+    "{tokens} A+1 B+2 Br Ar Ar Bw Awx Awx": (
+        "Mutual exclusion violated, integrity holds (2 stale writes fenced), fencing violated (2 stale accesses)"
+    ),
+    "quiet A+ Ar A- B+ A- B-": (
+        "Mutual exclusion holds, integrity holds, liveness holds; besides, ownership violated (1 foreign release)"
+    ),
+    "{lease=30} @50 A+/20 Ar Aw A- B+/90 A- B-": (
+        "Mutual exclusion holds, integrity holds; besides, ownership violated (1 foreign release), "
+        "lease violated (1 spent grant, 1 late write)"
+    ),
+}
+
+
+@pytest.mark.parametrize("timeline", SENTENCES)
+def test_the_sentence_that_is_judged(timeline: str) -> None:
+    assert judge(Timeline.names, Timeline(timeline).records)["sentence"] == SENTENCES[timeline]
 
 
 # --- random histories ---
