@@ -9,9 +9,6 @@
  * that could have kept a waiter out of its queue: a grant is unfair when somebody is waiting since before this client
  * asked for its *previous* grant of the lock. It was overtaken twice by the same one then, and no race explains that.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include <stdio.h>
 
 #include "checkers/checker.h"
@@ -21,13 +18,12 @@ extern const struct checker CHECKER_FAIRNESS;
 struct side {
     uint64_t asked, asked_before; /* index of its acquire in flight; of that of its previous grant, 0: none */
     int64_t asked_ns;
+    uint64_t overtaken;           /* while it has waited */
+    struct side *earlier, *later; /* who waits too, in the order in which they asked */
 };
 
-/* Who waits, in the order in which they asked. Two arrays, so that looking and counting go quickly. */
 struct queue {
-    struct side **sides;
-    uint32_t *overtaken;
-    uint32_t count, room;
+    struct side *first, *last;
 };
 
 struct taken {
@@ -42,37 +38,25 @@ struct fairness {
 };
 
 static void queue_add(struct queue *queue, struct side *side) {
-    if (queue->count == queue->room) {
-        queue->room = queue->room ? queue->room * 2 : 8;
-        queue->sides = realloc(queue->sides, queue->room * sizeof(struct side *));
-        queue->overtaken = realloc(queue->overtaken, queue->room * sizeof *queue->overtaken);
-        if (!queue->sides || !queue->overtaken) abort();
-    }
-    queue->sides[queue->count] = side;
-    queue->overtaken[queue->count++] = 0;
+    side->earlier = queue->last;
+    side->later = NULL;
+    *(queue->last ? &queue->last->later : &queue->first) = side;
+    queue->last = side;
 }
 
-static uint32_t queue_place(const struct queue *queue, const struct side *side) {
-    uint32_t place = 0;
-    while (queue->sides[place] != side) place++;
-    return place;
-}
-
-static void queue_remove(struct queue *queue, uint32_t place) {
-    queue->count--;
-    for (uint32_t each = place; each < queue->count; each++) {
-        queue->sides[each] = queue->sides[each + 1];
-        queue->overtaken[each] = queue->overtaken[each + 1];
-    }
+static void queue_remove(struct queue *queue, struct side *side) {
+    *(side->earlier ? &side->earlier->later : &queue->first) = side->later;
+    *(side->later ? &side->later->earlier : &queue->last) = side->earlier;
 }
 
 static void invoked(struct checking *my, const struct event *event) {
     struct side *side = my_member(my, event->member);
     struct queue *queue = my_lock(my, event->lock);
     ((struct taken *)my_actor(my, event->actor))->asked = true;
-    if (side->asked) queue_remove(queue, queue_place(queue, side));
+    if (side->asked) queue_remove(queue, side);
     side->asked = event->index;
     side->asked_ns = event->record->mono_ns;
+    side->overtaken = 0;
     queue_add(queue, side);
 }
 
@@ -95,14 +79,16 @@ static SELDOM void violate(struct checking *my, const struct event *event, const
             check_when(my->check, waits.mono_ns, asked, sizeof asked));
 }
 
-static void granted(struct checking *my, const struct event *event, struct side *side, struct queue *queue,
-                    uint32_t place) {
+/* Passes by all who asked earlier. */
+static void overtake(struct checking *my, const struct event *event, const struct side *side,
+                     const struct queue *queue) {
     struct fairness *self = my->state;
-    for (uint32_t each = 0; each < place; each++) queue->overtaken[each]++;
-    self->overtakings += place;
-    if (place > 0 && event->lock->traits & CHECK_TRAIT_FAIR && side->asked_before > queue->sides[0]->asked)
-        violate(my, event, queue->sides[0]);
-    side->asked_before = side->asked;
+    for (struct side *late = queue->first; late != side; late = late->later) {
+        late->overtaken++;
+        self->overtakings++;
+    }
+    bool again = queue->first != side && side->asked_before > queue->first->asked;
+    if (again && event->lock->traits & CHECK_TRAIT_FAIR) violate(my, event, queue->first);
 }
 
 static void answered(struct checking *my, const struct event *event) {
@@ -113,20 +99,21 @@ static void answered(struct checking *my, const struct event *event) {
     ((struct taken *)my_actor(my, event->actor))->grants += ok;
     self->grants += ok;
     if (side->asked == 0) return;
-    uint32_t place = queue_place(queue, side);
-    if (queue->overtaken[place] > self->most) self->most = queue->overtaken[place];
-    queue_remove(queue, place);
+    if (ok) {
+        overtake(my, event, side, queue);
+        side->asked_before = side->asked;
+    }
+    queue_remove(queue, side);
     int64_t waited_ns = elapsed_ns(side->asked_ns, event->record->mono_ns);
     if (waited_ns > self->longest_ns) self->longest_ns = waited_ns;
-    if (ok) granted(my, event, side, queue, place);
+    if (side->overtaken > self->most) self->most = side->overtaken;
     side->asked = 0;
 }
 
 static SELDOM void ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
         struct side *side = my_member(my, member);
-        struct queue *queue = my_lock(my, member->lock);
-        if (side->asked) queue_remove(queue, queue_place(queue, side));
+        if (side->asked) queue_remove(my_lock(my, member->lock), side);
         *side = (struct side){0};
     }
 }
@@ -151,11 +138,9 @@ static void finish(struct checking *my) {
     const uint64_t *seen = my->check->seen;
     struct verdict *verdict = &my->verdict;
     for (struct check_lock *lock = my->check->locks; lock; lock = lock->next) {
-        struct queue *queue = my_lock(my, lock);
-        for (uint32_t each = 0; each < queue->count; each++)
-            if (queue->overtaken[each] > self->most) self->most = queue->overtaken[each];
-        free(queue->sides);
-        free(queue->overtaken);
+        const struct queue *queue = my_lock(my, lock);
+        for (const struct side *late = queue->first; late; late = late->later)
+            if (late->overtaken > self->most) self->most = late->overtaken;
     }
     bool disturbed = seen[HISTORY_FAULT_INJECT] || seen[HISTORY_RULE] || seen[HISTORY_CHECKPOINT];
     if (disturbed) *verdict = (struct verdict){.applies = false};

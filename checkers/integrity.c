@@ -234,16 +234,16 @@ static SELDOM void never_told(struct object *object, struct writer *writer) {
 
 /* Notes the operation among its writer's; true: it had been accepted before. */
 static bool delivered_before(struct writer *writer, uint32_t op) {
-    if (op == 0) return false;
-    uint32_t behind = writer->op - op;
-    if (writer->op && op <= writer->op) {
-        bool before = behind < WINDOW && writer->window >> behind & 1;
-        if (behind < WINDOW) writer->window |= (uint64_t)1 << behind;
-        return before;
+    if (op > writer->op) {
+        uint32_t ahead = op - writer->op;
+        writer->window = (ahead < WINDOW ? writer->window << ahead : 0) | 1;
+        return false;
     }
-    uint32_t ahead = op - writer->op;
-    writer->window = (writer->op && ahead < WINDOW ? writer->window << ahead : 0) | 1;
-    return false;
+    uint32_t behind = writer->op - op;
+    if (op == 0 || behind >= WINDOW) return false;
+    bool before = writer->window >> behind & 1;
+    writer->window |= (uint64_t)1 << behind;
+    return before;
 }
 
 static SELDOM void duplicate(struct checking *my, const struct event *event, uint64_t first) {
@@ -283,8 +283,10 @@ static void accepted(struct checking *my, const struct event *event) {
         runs_add(&object->settled, object->version - 1, object->version);
     } else {
         if (writer->pending) never_told(object, writer);
-        *writer = (struct writer){
-            .op = record->op, .window = writer->window, .version = object->version, .index = event->index};
+        writer->op = record->op;
+        writer->version = object->version;
+        writer->index = event->index;
+        writer->lost_to = 0;
         if (comes_late(event)) runs_add(&object->settled, object->version - 1, object->version);
         else pending_add(object, writer);
     }
