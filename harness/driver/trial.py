@@ -877,9 +877,9 @@ class Trial:
         return good
 
 
-def check(path: Path, require: str | None = None) -> dict[str, Any]:
-    """Has a recorded history judged. Raises UsageError on damaged or unreadable input."""
-    command = [paths.program("check"), *([f"--require={require}"] if require else []), "--", str(path)]
+def check(path: Path, require: str | None = None, *words: str) -> dict[str, Any]:
+    """Has a recorded history judged, with more words for `check`. Raises UsageError on damaged or unreadable input."""
+    command = [paths.program("check"), *([f"--require={require}"] if require else []), *words, "--", str(path)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode not in (0, 1, 3):
         reason = done.stderr.strip() or f"check ended with status {done.returncode}"
