@@ -7,6 +7,7 @@ quiet that follows everybody has to be served once more.
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,7 @@ class Plan:
 # --- planning ---
 
 
+@cache
 def known_faults() -> dict[str, dict[str, Any]]:
     """The faults that a storm can use: in the table of faults, and with an entry here."""
     return {fault["name"]: fault for fault in fault_table() if fault["name"] in BY_NAME}

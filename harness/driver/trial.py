@@ -671,6 +671,10 @@ class Trial:
     def advance(self, duration_ms: float) -> None:
         """Lets that much of the trial's time pass; whoever has something to do then does it."""
         self.run([], until_ns=self.mono_ns + int(duration_ms * 1_000_000))
+        self.note_clock()
+
+    def note_clock(self) -> None:
+        """Says in the history what time it is, and reads it back from every server."""
         proved = self.settings.time == "real" or self.prove_clock()
         self.record(Kind.CLOCK, outcome=Outcome.OK if proved else Outcome.UNKNOWN, value=self.mono_ns)
 

@@ -74,7 +74,8 @@ class Weather:
                     self.watch(self.trial)
 
     def calm(self) -> None:
-        """Everything is healed, the last first; everybody ends the turn it is at and makes one more."""
+        """Everything is healed, the last first; everybody ends the turn it is at and makes one more. The history says
+        until when that was waited for: whoever has not been served by then never will be."""
         for course in list(self._armed.values()):
             self._disarm(course, "the storm was over before its client came to the checkpoint")
         while self._active:
@@ -88,6 +89,7 @@ class Weather:
         for client in self._living():
             client.wind_down()
         self.trial.run(self._living(), self.trial.mono_ns + self.plan.quiet_ms * NS_PER_MS)
+        self.trial.note_clock()
 
     # --- one fault ---
 
