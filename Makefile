@@ -1,5 +1,5 @@
 # `make help` lists what there is. Variables: CC, BUILD (where results go), EXTRA (more compiler flags), FUZZ_SECONDS (per
-# fuzzer), BENCH (options of the benchmark).
+# fuzzer), BENCH (options of the benchmark), SOAK_MINUTES (of storms).
 CC ?= gcc
 ifeq ($(origin CC),default)
 CC = gcc
@@ -8,6 +8,7 @@ BUILD ?= build
 EXTRA ?=
 FUZZ_SECONDS ?= 60
 BENCH ?=
+SOAK_MINUTES ?= 30
 
 # clang does not know hiredis' %b.
 WARNINGS = -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wconversion -Wvla -Wformat=2 \
@@ -45,7 +46,7 @@ READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
-.PHONY: all build programs test-programs bench-programs fuzzers demo test lint format sanitize fuzz bench clean help
+.PHONY: all build programs test-programs bench-programs fuzzers demo test lint format sanitize fuzz bench soak clean help
 all: build
 
 build: $(PROGRAMS) $(LIBRARY) ## compile everything that runs, breaks or judges a lock
@@ -147,9 +148,13 @@ bench: ## measure records, checks and trials; writes build/bench.json (BENCH=--q
 	@$(MAKE) -s bench-programs
 	@$(PYTHON) -m bench.bench $(BENCH)
 
+soak: ## storms over all locks for SOAK_MINUTES (30), and a look at what they leave behind; writes build/soak.json
+	@$(READY)
+	@$(PYTHON) -m harness.driver.soak --minutes $(SOAK_MINUTES) -o $(BUILD)/soak.json
+
 clean: ## remove what was built (installed packages stay)
 	rm -rf $(BUILD)/bin $(BUILD)/lib $(BUILD)/o $(BUILD)/tests $(BUILD)/bench $(BUILD)/fuzz $(BUILD)/asan $(BUILD)/tsan \
-	    $(BUILD)/flags $(BUILD)/bench.json
+	    $(BUILD)/flags $(BUILD)/bench.json $(BUILD)/soak.json
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12

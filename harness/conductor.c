@@ -45,7 +45,8 @@ struct conductor {
     int dead;
     redisContext *proxy; /* its control connection; NULL: links lead straight to the servers */
     char proxy_path[108];
-    bool settled; /* unreliable only: nothing is in flight that could still arrive */
+    bool settled;     /* unreliable only: nothing is in flight that could still arrive */
+    uint64_t traffic; /* of the stage, when it was last settled */
     struct {
         int pid, reasons;
     } stopped[PROCESSES];
@@ -227,10 +228,18 @@ static bool clock_write(const struct conductor *conductor, int server) {
     return pwrite(clock->clock_fd, text, length, 0) == (ssize_t)length;
 }
 
+/* At this time a server may have something to say to somebody, or the proxy something to pass on. */
+static bool is_awaited(const struct conductor *conductor, int64_t mono_ns) {
+    if (atomic_load_explicit(&conductor->stage->proxy_deadline_ns, memory_order_acquire) <= mono_ns) return true;
+    for (int strand = 0; strand < conductor->strands; strand++)
+        if (state_of(conductor, strand) == STRAND_WAITING) return true;
+    return false;
+}
+
 static bool clock_set(struct conductor *conductor, int64_t mono_ns) {
     bool written = true;
     atomic_store_explicit(&conductor->stage->mono_ns, mono_ns, memory_order_release);
-    conductor->settled = false;
+    if (is_awaited(conductor, mono_ns)) conductor->settled = false;
     for (int server = 0; server < conductor->servers; server++) written &= clock_write(conductor, server);
     return written;
 }
@@ -336,7 +345,6 @@ void conductor_set_unreliable(struct conductor *conductor) {
 
 static void give_turn(struct conductor *conductor, int strand, enum strand_state state) {
     uint64_t one = 1;
-    if (state == STRAND_RUNNING) conductor->settled = false;
     state_set(conductor, strand, state);
     while (write(conductor->turn_fd[strand], &one, sizeof one) < 0 && errno == EINTR) continue;
 }
@@ -528,20 +536,49 @@ static bool proxy_settle(struct conductor *conductor) {
     return settled;
 }
 
-/* Everything that the servers had to write, they have written. A link that turns out to be lost is made anew, once. */
-static bool servers_ping(struct conductor *conductor) {
+static void ping_send(struct server *server) {
+    int written = 0;
+    if (!server->link) server_connect(server);
+    if (!server->link || server->link->err) return;
+    redisAppendCommand(server->link, "PING");
+    while (!written && redisBufferWrite(server->link, &written) == REDIS_OK) continue;
+}
+
+static bool ping_receive(struct server *server) {
+    void *pong = NULL;
+    if (server->link && !server->link->err && redisGetReply(server->link, &pong) == REDIS_OK && pong)
+        return freeReplyObject(pong), true;
+    if (server->link) redisFree(server->link);
+    server->link = NULL;
+    return false;
+}
+
+/* All servers at once. A connection that turns out to be lost is made anew, once. */
+static bool ping_round(struct conductor *conductor) {
+    bool used_before[SERVERS];
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
-        if (server->silent) continue;
-        bool used_before = server->link != NULL;
-        if (!server_ping(server) && !(used_before && server_ping(server))) return false;
-        /* The first PING makes the server look at its clock and give up what it sat on too long; only after the second
-         * is what it then had to say written. */
-        if (!server_ping(server)) return false;
-        /* Whoever has only just been accepted was heard after the first, and answered after the second. */
-        bool unreliable = atomic_load_explicit(&conductor->stage->unreliable, memory_order_acquire);
-        if (unreliable && !server_ping(server)) return false;
-        if (server->replicas > 0 && server->busy == 0 && !replicas_fence(server)) return false;
+        used_before[each] = server->link != NULL;
+        if (!server->silent) ping_send(server);
+    }
+    for (int each = 0; each < conductor->servers; each++) {
+        struct server *server = &conductor->server[each];
+        if (!server->silent && !ping_receive(server) && !(used_before[each] && server_ping(server))) return false;
+    }
+    return true;
+}
+
+/* Everything that the servers had to write, they have written. The first PING makes a server look at its clock and give
+ * up what it sat on too long; only after the second is what it then had to say written. Whoever has only just been
+ * accepted was heard after the first, and answered after the second: where that can be, there is a third. */
+static bool servers_ping(struct conductor *conductor) {
+    int rounds = atomic_load_explicit(&conductor->stage->unreliable, memory_order_acquire) ? 3 : 2;
+    for (int round = 0; round < rounds; round++)
+        if (!ping_round(conductor)) return false;
+    for (int each = 0; each < conductor->servers; each++) {
+        struct server *server = &conductor->server[each];
+        bool waited_for = !server->silent && server->busy == 0 && server->replicas > 0;
+        if (waited_for && !replicas_fence(server)) return false;
     }
     return true;
 }
@@ -558,7 +595,10 @@ bool conductor_settle(struct conductor *conductor) {
 
 /* After a turn in which replies may have stayed away: nothing may be on its way when the next turn is given. */
 static bool settle(struct conductor *conductor) {
-    if (conductor->settled || !atomic_load_explicit(&conductor->stage->unreliable, memory_order_acquire)) return true;
+    if (!atomic_load_explicit(&conductor->stage->unreliable, memory_order_acquire)) return true;
+    uint64_t traffic = atomic_load_explicit(&conductor->stage->traffic, memory_order_acquire);
+    if (conductor->settled && conductor->traffic == traffic) return true;
+    conductor->traffic = traffic;
     conductor->settled = fence(conductor);
     return conductor->settled;
 }

@@ -68,7 +68,7 @@ struct step_result {
     char error[128]; /* what the other side said, when it refused or failed */
 };
 
-enum { STAGE_NAME = 32, STAGE_STRANDS = 192, STAGE_VERSION = 3 };
+enum { STAGE_NAME = 32, STAGE_STRANDS = 192, STAGE_VERSION = 4 };
 #define STAGE_ANYWHERE "*" /* every checkpoint counts */
 
 /* Why a strand gets no turn. */
@@ -107,6 +107,7 @@ struct stage {
      * while it waits for one. */
     _Atomic uint32_t unreliable;
     _Atomic int64_t proxy_deadline_ns; /* by the proxy: when it next has something to do; INT64_MAX: nothing */
+    _Atomic uint64_t traffic;          /* by strands: grows with whatever a server may hear of */
     struct strand_place strands[STAGE_STRANDS];
 };
 

@@ -19,6 +19,13 @@ EVIDENCE_SHOWN = 3
 TRAIT_RENEWS = 16  # harness/locks/lock.h, in lock-open's `extra`
 STANDING_STILL = ("pause-client", "stall-worker", "suspend-host")  # faults after which somebody does nothing
 PROVED_LATER = ("stall-worker", "suspend-host")
+# What a fault does to a server, and what is told when it is healed; None: it was over at once.
+DONE_TO_SERVER: dict[str, tuple[str, str | None]] = {
+    "crash-server": ("is killed", "has been started again"),
+    "flush": ("loses all its keys", None),
+    "kill-connections": ("closes its clients' connections", None),
+    "script-flush": ("forgets its scripts", None),
+}
 CLOCK_STANDS = 1  # `extra` of a validity that the driver tells on behalf of a suspended client
 GAUGE = 8  # characters of a full lease
 COLORS = ("cyan", "magenta", "yellow", "blue", "green")
@@ -147,6 +154,8 @@ class Teller:
         who, name = str(event.get("value_name", "")), event.get("name")
         if name == "kill-client" or (name in STANDING_STILL and name not in PROVED_LATER):
             return None  # its proof, or the end of the process, is the event
+        if name in DONE_TO_SERVER:
+            return who, f"{DONE_TO_SERVER[name][0]} ({name})", "bold yellow"
         if name not in STANDING_STILL:
             return who, f"{name} begins", "bold yellow"
         self._stand(who, str(name))
@@ -163,6 +172,9 @@ class Teller:
         who = str(event.get("value_name", ""))
         if event.get("name") == "kill-client":
             return None
+        if event.get("name") in DONE_TO_SERVER:
+            healed = DONE_TO_SERVER[str(event.get("name"))][1]
+            return (who, healed, "bold yellow") if healed else None
         if event.get("name") not in STANDING_STILL:
             return who, f"{event.get('name')} is over", "bold yellow"
         self.still -= set(who.split(", "))

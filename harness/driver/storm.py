@@ -5,7 +5,7 @@ quiet that follows everybody has to be served once more.
 """
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,10 +40,12 @@ RECORDS_MOST = 1 << 24  # 1 GiB
 RECORDS_PER_TURN = 16
 RECORDS_PER_EVENT = 64
 
-# The quiet phase: a free lock may go unnoticed for so long, and a hand-over takes so long at most.
+# The quiet phase: how long a free lock may go unnoticed, and how long everybody's turns may take.
 PATIENCE_LEASES = 4
-HAND_OVER_MS = 1_000  # the longest sleep of a poller, or the limit for an answer that does not come
+NAP_MS = 2_000  # the longest sleep of a poller is 1.5 s
+HAND_OVER_MS = 500  # of a turn in the mean, when everybody polls
 TURNS_IN_QUIET = 2  # of each client: the one that it was at, and the last
+DEAD_LEASES = 2  # until the lock of somebody who died is free
 
 SCENARIO = "storm"  # stands where the name of a scenario would
 
@@ -75,17 +77,13 @@ class Plan:
     @property
     def bound_ms(self) -> int:
         """How long a lock that somebody wants may be free."""
-        return PATIENCE_LEASES * self.schedule.lease_ms + self.turns_ms
-
-    @property
-    def turns_ms(self) -> int:
-        """What the turns of all clients in the quiet phase take, one after the other."""
-        return TURNS_IN_QUIET * self.schedule.clients * (self.work_ms + HAND_OVER_MS)
+        return PATIENCE_LEASES * self.schedule.lease_ms + NAP_MS + self.work_ms
 
     @property
     def quiet_ms(self) -> int:
-        """After so long whoever still waits has waited too long, even for a lock whose holder had died."""
-        return self.bound_ms + PATIENCE_LEASES * self.schedule.lease_ms + self.turns_ms
+        """After so long whoever still waits has waited too long, whatever came before."""
+        turns_ms = TURNS_IN_QUIET * self.schedule.clients * (self.work_ms + HAND_OVER_MS)
+        return DEAD_LEASES * self.schedule.lease_ms + turns_ms + self.bound_ms
 
 
 # --- planning ---
@@ -258,8 +256,15 @@ def replay_command(storm: StormWish, seed: int) -> str:
 # --- results ---
 
 
-def blow(plan: Plan, *, save: Path | None = None, story_to: list[dict[str, Any]] | None = None) -> dict[str, Any]:
-    """Plays one storm and returns its result as `storm --json` prints it. `story_to` receives the history's records.
+def blow(
+    plan: Plan,
+    *,
+    save: Path | None = None,
+    story_to: list[dict[str, Any]] | None = None,
+    watch: Callable[[Trial], None] | None = None,
+) -> dict[str, Any]:
+    """Plays one storm and returns its result as `storm --json` prints it. `story_to` receives the history's records;
+    `watch` is called now and then while it blows.
 
     A storm that could not be played to its end is a result too: inconclusive, with the reason.
     """
@@ -270,7 +275,7 @@ def blow(plan: Plan, *, save: Path | None = None, story_to: list[dict[str, Any]]
     elapsed: dict[str, float] = {}
     try:
         with Trial(settings) as trial:
-            weather = Weather(trial, plan)
+            weather = Weather(trial, plan, watch)
             weather.blow()
             weather.calm()
             verdict = trial.judge(plan.require)

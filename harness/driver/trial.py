@@ -346,6 +346,11 @@ class Trial:
             self.record(Kind.PARAMETER, name=self.text(key), value=number)
 
     @property
+    def pids(self) -> set[int]:
+        """All processes of this trial, those that have ended too."""
+        return {process.pid for process in self._nursery.processes}
+
+    @property
     def server(self) -> RedisServer:
         """The only node, or the first."""
         return self.servers[0]
@@ -503,6 +508,8 @@ class Trial:
         for node in nodes:
             self._masters[node.name] = new
             self._links.lead(f"client-*>{node.name}", new.socket)
+        if self.cluster:
+            new.link.config_resetstat()  # what it answered as a replica says nothing about keys (_look_for_crossing)
         return bool(nodes)
 
     def around(self, server: RedisServer) -> list[RedisServer | Sentinel]:

@@ -46,8 +46,8 @@ class _Due:
 class Weather:
     """The schedule at work in one trial."""
 
-    def __init__(self, trial: Trial, plan: "Plan") -> None:
-        self.trial, self.plan = trial, plan
+    def __init__(self, trial: Trial, plan: "Plan", watch: Callable[[Trial], None] | None = None) -> None:
+        self.trial, self.plan, self.watch = trial, plan, watch
         self.course = [Course(event) for event in plan.schedule.events]
         self.clients = trial.clients(plan.schedule.clients)
         self._began_ns = trial.mono_ns
@@ -70,6 +70,8 @@ class Weather:
             self._strike_the_held()
             while self._agenda and self._agenda[0].at_ns <= self.trial.mono_ns < end_ns:
                 heappop(self._agenda).act()
+                if self.watch:
+                    self.watch(self.trial)
 
     def calm(self) -> None:
         """Everything is healed, the last first; everybody ends the turn it is at and makes one more."""
