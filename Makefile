@@ -1,5 +1,6 @@
 # `make help` lists what there is. Variables: CC, BUILD (where results go), EXTRA (more compiler flags), FUZZ_SECONDS (per
-# fuzzer), BENCH (options of the benchmark), SOAK_MINUTES (of storms).
+# fuzzer), BENCH (options of the benchmark), SOAK_MINUTES (of storms), ORACLE_HISTORIES, ORACLE_FIRST, MUTANTS (how much to
+# compare and plant).
 CC ?= gcc
 ifeq ($(origin CC),default)
 CC = gcc
@@ -9,6 +10,9 @@ EXTRA ?=
 FUZZ_SECONDS ?= 60
 BENCH ?=
 SOAK_MINUTES ?= 30
+ORACLE_HISTORIES ?= 200000
+ORACLE_FIRST ?= 0
+MUTANTS ?= 100000
 
 # clang does not know hiredis' %b.
 WARNINGS = -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wconversion -Wvla -Wformat=2 \
@@ -34,6 +38,7 @@ DRIVER  = harness/conductor.c harness/driver/describe.c harness/env.c $(LOCKS) $
 PROGRAMS       = $(addprefix $(BUILD)/bin/,client store proxy check history leash warden)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
 TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers lock_threads resp_guard)
+JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history scan)
 FUZZERS        = $(addprefix $(BUILD)/fuzz/,history_fuzz history_json_fuzz resp_fuzz)
 SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] checkers/*.[ch] faults/*.[ch] faults/proxy/*.[ch] tests/*/*.c bench/*.c))
@@ -46,12 +51,14 @@ READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
-.PHONY: all build programs test-programs bench-programs fuzzers demo test lint format sanitize fuzz bench soak clean help
+.PHONY: all build programs test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants bench \
+        soak clean help
 all: build
 
 build: $(PROGRAMS) $(LIBRARY) ## compile everything that runs, breaks or judges a lock
 programs: $(PROGRAMS)
-test-programs: $(TEST_PROGRAMS)
+test-programs: $(TEST_PROGRAMS) $(JUDGE)
+judge: $(JUDGE)
 bench-programs: $(BENCH_PROGRAMS)
 fuzzers: $(FUZZERS)
 
@@ -62,7 +69,7 @@ $(BUILD)/bin/store: LIBS = -lhiredis -lev
 $(BUILD)/bin/proxy: $(call object,$(PROXY))
 $(BUILD)/bin/proxy: LIBS = -lhiredis -lev
 $(BUILD)/bin/check: $(call object,$(CHECK))
-$(BUILD)/bin/check: LIBS = -ljansson
+$(BUILD)/bin/check: LIBS = -ljansson -lm
 $(BUILD)/bin/history: $(call object,$(TOOL))
 $(BUILD)/bin/history: LIBS = -ljansson
 $(BUILD)/bin/leash: $(call object,harness/leash.c)
@@ -86,6 +93,10 @@ $(PROGRAMS) $(TEST_PROGRAMS) $(BENCH_PROGRAMS):
 $(LIBRARY): $(call object,$(DRIVER))
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -shared -o $@ $^ -lhiredis -ljansson
+
+$(JUDGE): $(call object,tests/c/judge_records.c $(filter-out checkers/check.c,$(CHECK)))
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -shared -o $@ $^ -ljansson -lm
 
 HISTORY_READERS = harness/history.c harness/history.h harness/history_json.c harness/history_json.h
 $(BUILD)/fuzz/history_fuzz $(BUILD)/fuzz/history_json_fuzz: $(HISTORY_READERS)
@@ -142,6 +153,15 @@ fuzz: ## let the fuzzers read hostile histories and messages, FUZZ_SECONDS (60) 
 	    -dict=$(CURDIR)/tests/fuzz/history_json.dict found/history_json $(CURDIR)/tests/fuzz/corpus/history_json
 	cd $(BUILD)/fuzz && ./resp_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -print_final_stats=1 \
 	    -dict=$(CURDIR)/tests/fuzz/resp.dict found/resp $(CURDIR)/tests/fuzz/corpus/resp
+
+oracle: ## compare the checkers with their definitions on 200,000 random histories (ORACLE_HISTORIES, ORACLE_FIRST)
+	@$(READY_TO_TEST)
+	LOCKSTORM_ORACLE_HISTORIES=$(ORACLE_HISTORIES) LOCKSTORM_ORACLE_FIRST=$(ORACLE_FIRST) \
+	    $(PYTHON) -m pytest -q -n 2 tests/test_checkers.py -k definitions
+
+mutants: ## plant mistakes in the checkers, one at a time, and see which the tests find (MUTANTS=100 of them)
+	@$(READY_TO_TEST)
+	@$(PYTHON) -m tests.mutants --most $(MUTANTS)
 
 bench: ## measure records, checks and trials; writes build/bench.json (BENCH=--quick for a short one)
 	@$(READY_TO_BENCH) || $(READY)

@@ -27,11 +27,14 @@ from harness.driver import storms as storms_
 from harness.driver.errors import LockstormError, UsageError
 from harness.driver.library import faults as fault_table
 from harness.driver.library import locks as lock_table
-from harness.driver.narrate import Event, show_result, verdict_table
+from harness.driver.narrate import Event, policy_sentence, policy_table, show_result, verdict_table
 from harness.driver.play import (
+    ACQUIRE_POLICIES,
     AS_ASKED,
     CLIENT_LIMIT,
     PROPERTIES,
+    RELEASE_POLICIES,
+    REQUIRED,
     Wish,
     choose,
     judge_file,
@@ -131,7 +134,8 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 require_option = click.option(
     "--require",
     metavar="PROPERTY,…",
-    help=f"Only these decide the exit status: {', '.join(PROPERTIES)}. Default: all that apply to the lock.",
+    help=f"Only these decide the exit status, of {', '.join(PROPERTIES)}. Default: {', '.join(REQUIRED)}, as far as "
+    "they apply.",
 )
 
 
@@ -358,20 +362,41 @@ def compare(
 @cli.command()
 @click.argument("file", type=click.Path())
 @require_option
+@click.option(
+    "--release-policy",
+    type=click.Choice(RELEASE_POLICIES),
+    default="released",
+    show_default=True,
+    help="How a release is read that failed: refused, or of unknown outcome.",
+)
+@click.option(
+    "--acquire-timeout",
+    type=click.Choice(ACQUIRE_POLICIES),
+    default="not-happened",
+    show_default=True,
+    help="How an acquire of unknown outcome is read.",
+)
+@click.option("--all-policies", is_flag=True, help="Tell the verdict under each of these policies, too.")
 @json_option
-def check(file: str, require: str | None, as_json: bool) -> int:
+def check(
+    file: str, require: str | None, release_policy: str, acquire_timeout: str, all_policies: bool, as_json: bool
+) -> int:
     """Judge a recorded history: FILE is a binary history (run -o FILE) or its JSON Lines form.
 
     \b
     Example: lockstorm run gc-pause --lock set-nx-px -o gc.history; lockstorm check gc.history
     """
-    verdict = judge_file(file, require)
+    verdict = judge_file(file, require, release_policy, acquire_timeout, all_policies)
     if as_json:
         print_json(verdict)
     else:
         out = console()
         out.print(verdict_table(verdict["verdict"], verdict["required"]))
         out.print()
+        if all_policies:
+            out.print(policy_table(verdict["policies"]))
+            out.print()
+        out.print(Text(policy_sentence(verdict), "dim"))
         style = {0: "bold green", 1: "bold red"}.get(verdict["exit"], "bold yellow")
         out.print(Text(verdict["sentence"], style))
     return int(verdict["exit"])

@@ -49,6 +49,7 @@ class Kind(IntEnum):
     NOTE = 23
     VALIDITY = 24
     PHASE = 27
+    RESIDUE = 32
 
 
 class StrandState(IntEnum):

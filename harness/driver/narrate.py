@@ -280,10 +280,39 @@ def verdict_table(verdict: dict[str, Any], required: list[str]) -> Table:
         if said["status"] == "holds" and said.get("fenced"):
             details = [f"{said['fenced']} stale access{'es' if said['fenced'] > 1 else ''} refused by the store"]
         if said["count"] > len(details):
-            details.append(f"... {said['count']} violations in all")
+            causes = len(said["evidence"])
+            details.append(f"... {said['count']} violations in all" + (f", {causes} causes" if causes > 1 else ""))
         for line, detail in enumerate(details):
             status = Text(said["status"], STATUS_STYLE[said["status"]]) if line == 0 else Text("")
             table.add_row(name.replace("_", " ") if line == 0 else "", status, detail)
+    return table
+
+
+def policy_sentence(verdict: dict[str, Any]) -> str:
+    """Under which reading a verdict holds, and how much there was to read."""
+    policy = verdict["policy"]
+    releases, acquires = verdict["failed_releases"], verdict["unknown_acquires"]
+    return (
+        f"read: a failed release as {policy['release']} ({releases} in this history), an acquire of unknown outcome as "
+        f"{policy['acquire_timeout']} ({acquires})"
+    )
+
+
+def policy_table(policies: list[dict[str, Any]]) -> Table:
+    """A line a pair of policies: what every property comes to that is not inconclusive under all of them."""
+    table = Table(box=None, padding=(0, 1), header_style="dim")
+    told = {name for each in policies for name, said in each["verdict"].items() if said["status"] != "inconclusive"}
+    names = [name for name in policies[0]["verdict"] if name in told]
+    for title in ("failed release", "unknown acquire", *(name.replace("_", " ") for name in names), "exit"):
+        table.add_column(title)
+    for each in policies:
+        statuses = [each["verdict"][name]["status"] for name in names]
+        table.add_row(
+            each["policy"]["release"],
+            each["policy"]["acquire_timeout"],
+            *(Text(status, STATUS_STYLE[status]) for status in statuses),
+            str(each["exit"]),
+        )
     return table
 
 

@@ -11,7 +11,10 @@ from harness.driver.library import locks
 from harness.driver.scenario import Scenario, scenarios
 from harness.driver.trial import STORES, TIMES, VIRTUAL_LEASE_MS, Store, Time, Trial, TrialSettings, check
 
-PROPERTIES = ("mutual_exclusion", "integrity", "fencing")
+REQUIRED = ("mutual_exclusion", "integrity", "fencing", "liveness")  # as far as they apply
+PROPERTIES = (*REQUIRED[:3], "ownership", "liveness", "capacity", "lease", "fairness", "cost")
+RELEASE_POLICIES = ("not-happened", "released", "unknown")
+ACQUIRE_POLICIES = ("not-happened", "unknown")
 LEASE_LIMIT_MS = 24 * 24 * 3600 * 1000  # 24 days: beyond that a TTL in ms overflows 31 bits somewhere
 SEED_LIMIT = 2**63 - 1
 CLIENT_LIMIT = 96
@@ -163,6 +166,7 @@ def result_of(
         "verdict": verdict["verdict"],
         "sentence": verdict["sentence"],
         "required": verdict["required"],
+        "policy": verdict["policy"],
         "faults": verdict["faults"],
         "records": verdict["records"],
         "grants": verdict["grants"],
@@ -179,7 +183,8 @@ def inconclusive(reason: str) -> dict[str, Any]:
     return {
         "verdict": {name: dict(nothing) for name in PROPERTIES},
         "sentence": f"Inconclusive: {reason}",
-        "required": list(PROPERTIES),
+        "required": list(REQUIRED[:3]),
+        "policy": {"release": "released", "acquire_timeout": "not-happened"},
         "faults": [],
         "records": 0,
         "grants": 0,
@@ -187,11 +192,19 @@ def inconclusive(reason: str) -> dict[str, Any]:
     }
 
 
-def judge_file(path: str, require: str | None) -> dict[str, Any]:
+def judge_file(
+    path: str,
+    require: str | None,
+    release_policy: str = "released",
+    acquire_timeout: str = "not-happened",
+    all_policies: bool = False,
+) -> dict[str, Any]:
     """The verdict on a recorded history."""
     for name in (require or "").split(",") if require else []:
         choose("property", name.strip().replace("-", "_"), list(PROPERTIES))
-    verdict = check(Path(path), require)
+    words = ["--all-policies"] if all_policies else []
+    words += [f"--release-policy={release_policy}", f"--acquire-timeout={acquire_timeout}"]
+    verdict = check(Path(path), require, *words)
     said = verdict.pop("parameters")
     return {
         "file": path,

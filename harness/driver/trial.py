@@ -66,6 +66,7 @@ VIRTUAL_LEASE_MS = 30_000
 PATIENCE_LEASES, PATIENCE_MS = 100, 3_600_000  # virtual time: how long anybody is waited for
 TURN_LIMIT_MS = 30_000  # virtual time: how long one strand may keep the turn before the trial is given up
 RUN_LIMIT_MS = 180_000  # real time: how long a run may last, beyond a workload's own duration; 100 polls take 150 s
+REPLY_LIMIT_MS = 1000  # how long a client waits for an ordinary answer (client.c)
 REAL_CONTROL_MS = 100  # a fault inside a lease of 10 s: not even a busy machine turns it into one past it
 REAL_BEYOND_MS = 3_000  # past the lease: a poller may have just begun its longest sleep
 FLAG_TEXT = 1
@@ -262,6 +263,7 @@ class Trial:
     def __init__(self, settings: TrialSettings) -> None:
         self.settings = settings
         self.lease_ms = settings.lease_ms
+        self.reply_limit_ms = REPLY_LIMIT_MS
         self.control = settings.control
         self.verdict: dict[str, Any] | None = None
         self.elapsed_ms: dict[str, float] = {}
@@ -640,6 +642,7 @@ class Trial:
             "resource-hex": client.resource.hex(),
             "resource-id": self.text(os.fsdecode(client.resource)),
             "lease-ms": self.lease_ms,
+            "reply-limit-ms": self.reply_limit_ms,
             "permits": self.settings.permits,
             "store": self.link(f"{client.host}>store", self.store_socket),
             "actor": client.identity,
@@ -878,9 +881,9 @@ class Trial:
         return good
 
 
-def check(path: Path, require: str | None = None) -> dict[str, Any]:
-    """Has a recorded history judged. Raises UsageError on damaged or unreadable input."""
-    command = [paths.program("check"), *([f"--require={require}"] if require else []), "--", str(path)]
+def check(path: Path, require: str | None = None, *words: str) -> dict[str, Any]:
+    """Has a recorded history judged, with more words for `check`. Raises UsageError on damaged or unreadable input."""
+    command = [paths.program("check"), *([f"--require={require}"] if require else []), *words, "--", str(path)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode not in (0, 1, 3):
         reason = done.stderr.strip() or f"check ended with status {done.returncode}"
