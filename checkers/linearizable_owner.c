@@ -39,7 +39,9 @@
  * no linearization. Acquires are taken at that earliest return, in the order of tokens, and (b) is out of the question: the
  * last free moment is before a grant with a smaller token. A free acquire took a token too, a whole number, so it needs one
  * between those of the grants around it: a free time is kept as a *gap* with the room that it has, while somebody owes. Of
- * several gaps the oldest is taken (those who come later and have more time can do with a later gap). The bounds use tokens
+ * several gaps the oldest is taken (those who come later and have more time can do with a later gap). Now, when there is no
+ * token below the next one, the acquires that come next in the order and are under way are done first, each with a free
+ * release (take_token): as few as it takes, for who needs more later can do more then. The bounds use tokens
  * that are seen only later; so the shortest prefix is found by bisection, which is allowed because a prefix of what is
  * linearizable is linearizable. */
 #include <stdio.h>
@@ -66,6 +68,7 @@ struct gap {
 struct configuration {
     uint32_t holder, since, depth;
     uint32_t grant; /* the operation with which the hold began */
+    uint32_t next;  /* fenced: the firm acquire that is next in the order of tokens */
     int64_t newest; /* token */
     bool dead;
     struct difference *differences;
@@ -254,7 +257,7 @@ static bool uses_no_more(const struct configuration *one, const struct configura
 /* Can `one` do all that `other` can? */
 static bool is_as_good(const struct sweep *sweep, const struct configuration *one, const struct configuration *other) {
     if (!uses_no_more(one, other)) return false;
-    if (one->newest > other->newest || one->gap_count != other->gap_count) return false;
+    if (one->next != other->next || one->newest > other->newest || one->gap_count != other->gap_count) return false;
     if (one->gap_count && memcmp(one->gaps, other->gaps, one->gap_count * sizeof *one->gaps) != 0) return false;
     if (one->holder == other->holder)
         return one->holder == NOBODY || sweep->model == MODEL_FENCED_MUTEX || one->since >= other->since ||
@@ -304,12 +307,19 @@ static void pay(struct sweep *sweep, struct configuration *it, uint32_t process)
     if (!owes_any(it)) it->gap_count = 0;
 }
 
-/* The free acquire's token in the time that is not over yet. False: there is none below the next one. */
-static bool take_token(const struct sweep *sweep, struct configuration *it) {
+/* Nobody holds: a token for a free acquire now, larger than the newest and smaller than the next one. Where there is none,
+ * the acquire with the next one happens first, if it is under way and a free release ends its hold. */
+static bool take_token(struct sweep *sweep, struct configuration *it) {
     if (sweep->model != MODEL_FENCED_MUTEX) return true;
-    const struct operation *list = sweep->timeline->object->list;
-    int64_t next = sweep->next_grant < sweep->grant_count ? list[sweep->grants[sweep->next_grant]].value : INT64_MAX;
-    if (it->newest >= next - 1) return false;
+    for (; it->next < sweep->grant_count; it->next++) {
+        const struct operation *next = &sweep->timeline->object->list[sweep->grants[it->next]];
+        if (it->newest < next->value - 1) break;
+        if (it->newest >= next->value || next->call > sweep->position) return false;
+        if (releases_used(sweep, it, next->process) >= sweep->releases.called[next->process]) return false;
+        difference_get(sweep, it, next->process)->releases++;
+        it->newest = next->value;
+    }
+    if (it->newest == INT64_MAX) return false;
     it->newest++;
     return true;
 }
@@ -367,6 +377,7 @@ static void hold(struct sweep *sweep, struct configuration *it, uint32_t index) 
     it->depth = 1;
     it->grant = index;
     if (sweep->model != MODEL_FENCED_MUTEX) return;
+    it->next++;
     if (it->newest >= operation->value) {
         it->dead = true;
         return;
@@ -394,6 +405,7 @@ static void acquire_returned(struct sweep *sweep, uint32_t index) {
     uint32_t process = operation->process;
     for (size_t each = 0, count = sweep->count; each < count; each++) {
         struct configuration *it = &sweep->list[each];
+        if (sweep->model == MODEL_FENCED_MUTEX && it->next > sweep->next_grant) continue; /* happened early */
         if (it->holder == NOBODY) {
             hold(sweep, it, index);
         } else if (it->holder == process && sweep->model == MODEL_REENTRANT_MUTEX) {
@@ -545,7 +557,8 @@ static bool take(struct sweep *sweep, uint32_t event) {
     bool alive = false;
     while (acquires && sweep->model == MODEL_FENCED_MUTEX && sweep->next_grant < sweep->grant_count &&
            sweep->deadlines[sweep->next_grant] == sweep->position) {
-        acquire_returned(sweep, sweep->grants[sweep->next_grant++]);
+        acquire_returned(sweep, sweep->grants[sweep->next_grant]);
+        sweep->next_grant++;
         for (size_t each = 0; each < sweep->count; each++) alive |= !sweep->list[each].dead;
         if (!alive) break;
         drop_dead(sweep);

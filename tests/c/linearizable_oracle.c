@@ -104,7 +104,8 @@ static bool explain(struct trial *trial, unsigned placed, struct state state, ui
         const struct operation *operation = &trial->list[each];
         bool firm = is_firm(operation, prefix);
         bool any_token = !firm && trial->model == MODEL_FENCED_MUTEX && operation->kind == OPERATION_ACQUIRE;
-        for (int64_t token = any_token ? 0 : TOKENS; token <= TOKENS; token++) { /* unknown: any whole number */
+        const int64_t last = TOKENS + OPERATIONS; /* unknown: any whole number, and more are not needed */
+        for (int64_t token = any_token ? 0 : last; token <= last; token++) {
             struct state then = state;
             if (step(trial, &then, operation, any_token ? token : operation->value) &&
                 explain(trial, placed | 1u << each, then, prefix))
