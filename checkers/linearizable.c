@@ -74,7 +74,8 @@ void linearizable_decide(const struct object *object, uint32_t processes, const 
                          struct limits *limits, struct linearizable_result *result) {
     struct timeline timeline = {0};
     *result = (struct linearizable_result){.status = VERDICT_INCONCLUSIVE, .configurations = 1};
-    if (!is_fit(object, settings->model, result) || !timeline_make(&timeline, object, limits)) return;
+    result->unfit = !is_fit(object, settings->model, result);
+    if (result->unfit || !timeline_make(&timeline, object, limits)) return;
     result->status = VERDICT_HOLDS;
     if (settings->model == MODEL_REGISTER)
         linearizable_register(&timeline, settings->initial, limits, result);

@@ -42,6 +42,7 @@ struct linearizable_result {
     int blocker_count;
     char why[240];   /* violated: in words, without names */
     char fault[160]; /* inconclusive: why the list cannot be judged by this model */
+    bool unfit;      /* ... whatever the limits: it holds what the model does not know */
     uint64_t configurations; /* the most that stood side by side */
 };
 

@@ -261,6 +261,7 @@ static enum taken complete(struct operations *operations, struct process *proces
     process->open = NONE;
     operation->end = object->clock - 1;
     operation->returned_at = event->at;
+    operation->said = (uint8_t)event->type;
     if (event->has_value) operation->value = event->value, operation->from = event->from;
     return settle(operations, process, operation, event) ? TAKEN : TAKEN_FULL;
 }

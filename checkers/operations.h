@@ -32,7 +32,8 @@ struct operation {
     uint32_t called_at, returned_at; /* the input's own number of the event: index of a record, n-th map of a file */
     uint32_t process;
     uint8_t kind, outcome;
-    bool lease; /* no operation: the lease of a hold may have ended */
+    uint8_t said; /* of enum event_type: how it came back, before any policy; EVENT_INVOKE: it did not */
+    bool lease;   /* no operation: the lease of a hold may have ended */
 };
 
 enum event_type { EVENT_INVOKE, EVENT_OK, EVENT_FAIL, EVENT_UNKNOWN };
