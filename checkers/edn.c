@@ -10,13 +10,12 @@ enum { ELEMENTS_KEPT = 2 };
 /* A form as far as an event needs it. */
 struct form {
     enum form_kind kind;
-    bool timeout;      /* it, or the first of a sequence, speaks of a timeout */
     bool has_token;    /* a map with :token or :fence, a number */
     bool only_numbers; /* a sequence of numbers and nils */
     int element_count;
     int64_t number, token, elements[ELEMENTS_KEPT];
     uint64_t offset;
-    char word[TEXT_WORD]; /* without the colon; cut */
+    char word[TEXT_WORD]; /* without the colon; of a sequence, its first one; cut */
 };
 
 /* What stands in the map of an event. */
@@ -25,22 +24,18 @@ struct map {
     uint64_t offset;
 };
 
-static bool is_space(int byte) {
-    return byte == ' ' || byte == ',' || (byte >= '\t' && byte <= '\r');
+/* By byte: 1 blank, 2 ends a word. */
+static const unsigned char CLASS[256] = {
+    ['\t'] = 3, ['\n'] = 3, ['\v'] = 3, ['\f'] = 3, ['\r'] = 3, [' '] = 3, [','] = 3, ['('] = 2,
+    [')'] = 2,  ['['] = 2,  [']'] = 2,  ['{'] = 2,  ['}'] = 2,  ['"'] = 2, [';'] = 2,
+};
+
+static inline bool is_space(int byte) {
+    return byte != TEXT_END && CLASS[byte] & 1;
 }
 
-static bool ends_word(int byte) {
-    switch (byte) {
-    case '(':
-    case ')':
-    case '[':
-    case ']':
-    case '{':
-    case '}':
-    case '"':
-    case ';': return true;
-    default: return byte == TEXT_END || is_space(byte);
-    }
+static inline bool ends_word(int byte) {
+    return byte == TEXT_END || CLASS[byte];
 }
 
 static bool unexpected(struct text *text, const char *where) {
@@ -55,12 +50,17 @@ static bool unexpected(struct text *text, const char *where) {
 /* Up to what ends it; keeps the first TEXT_WORD - 1 bytes. */
 static bool word_read(struct text *text, char *word) {
     size_t used = 0;
-    for (int byte; !ends_word(byte = text_peek(text)); text->at++) {
-        if (byte < ' ' || byte == 127) return unexpected(text, "in a word");
-        if (word && used < TEXT_WORD - 1) word[used++] = (char)byte;
+    for (;;) {
+        size_t at = text->at;
+        for (; at < text->end && !CLASS[text->buffer[at]]; at++) {
+            if (text->buffer[at] < ' ' || text->buffer[at] == 127) return text->at = at, unexpected(text, "in a word");
+            if (word && used < TEXT_WORD - 1) word[used++] = (char)text->buffer[at];
+        }
+        text->at = at;
+        if (at < text->end || !text_fill(text)) break;
     }
     if (word) word[used] = '\0';
-    return true;
+    return text->error[0] == '\0';
 }
 
 /* After the opening quote. An escaped byte is kept as it stands: names need no more. */
@@ -149,16 +149,11 @@ static bool form_skip(struct text *text, int depth) {
 
 static bool form_read(struct text *text, struct form *form, int depth);
 
-static bool says_timeout(const char *word) {
-    return strstr(word, "timeout") || strstr(word, "timed-out") || strstr(word, "timed out");
-}
-
 static bool read_word(struct text *text, struct form *form) {
     if (!word_read(text, form->word)) return false;
     if (form->word[0] == ':') {
         form->kind = FORM_KEYWORD;
         memmove(form->word, form->word + 1, strlen(form->word));
-        form->timeout = says_timeout(form->word);
     } else if (strcmp(form->word, "nil") == 0) {
         form->kind = FORM_NIL;
     } else {
@@ -176,7 +171,7 @@ static bool read_sequence(struct text *text, struct form *form, int closing, int
         if (text_peek(text) == closing) return text->at++, true;
         if (text_peek(text) == TEXT_END) return text_fail(text, form->offset, "what begins here does not end");
         if (!form_read(text, &element, depth + 1)) return false;
-        if (form->element_count == 0) form->timeout = element.timeout;
+        if (form->element_count == 0) snprintf(form->word, sizeof form->word, "%s", element.word);
         if (element.kind != FORM_NUMBER && element.kind != FORM_NIL) form->only_numbers = false;
         if (form->element_count >= ELEMENTS_KEPT) form->only_numbers = false;
         else form->elements[form->element_count] = element.kind == FORM_NUMBER ? element.number : OPERATION_NIL;
@@ -202,7 +197,7 @@ static bool read_map(struct text *text, struct form *form, int depth) {
 static bool form_read(struct text *text, struct form *form, int depth) {
     if (!blanks(text, depth)) return false;
     form->kind = FORM_OTHER;
-    form->timeout = form->has_token = form->only_numbers = false;
+    form->has_token = form->only_numbers = false;
     form->element_count = 0;
     form->word[0] = '\0';
     form->offset = text_offset(text);
@@ -211,9 +206,7 @@ static bool form_read(struct text *text, struct form *form, int depth) {
     if (byte == '"') {
         text->at++;
         form->kind = FORM_STRING;
-        if (!string_read(text, form->word)) return false;
-        form->timeout = says_timeout(form->word);
-        return true;
+        return string_read(text, form->word);
     }
     if (!nested && byte == '[') return text->at++, read_sequence(text, form, ']', depth);
     if (!nested && byte == '(') return text->at++, read_sequence(text, form, ')', depth);
@@ -230,7 +223,7 @@ static struct form *map_place(struct map *map, const struct form *key) {
                                    &map->owner, &map->lock, &map->token,   &map->token};
     if (key->kind != FORM_KEYWORD) return NULL;
     for (size_t each = 0; each < sizeof places / sizeof places[0]; each++)
-        if (strcmp(key->word, names[each]) == 0) return places[each];
+        if (names[each][0] == key->word[0] && strcmp(key->word, names[each]) == 0) return places[each];
     return NULL;
 }
 
@@ -304,6 +297,12 @@ static bool map_value(struct text *text, const struct map *map, struct event *ev
     return true;
 }
 
+/* ":timeout", "timed out", [:timed-out ...] */
+static bool says_timeout(const struct form *error) {
+    if (error->kind == FORM_NONE) return false;
+    return strstr(error->word, "timeout") || strstr(error->word, "timed-out") || strstr(error->word, "timed out");
+}
+
 static enum outside_result map_take(struct text *text, struct operations *operations, const struct map *map,
                                     uint32_t number) {
     struct event event = {.at = number};
@@ -327,8 +326,7 @@ static enum outside_result map_take(struct text *text, struct operations *operat
     }
     if (!map_value(text, map, &event)) return OUTSIDE_BAD;
     /* An acquire that says that it timed out is not known to have failed. */
-    if (type == EVENT_FAIL && event.kind == OPERATION_ACQUIRE && map->error.kind != FORM_NONE && map->error.timeout)
-        event.type = EVENT_UNKNOWN;
+    if (type == EVENT_FAIL && event.kind == OPERATION_ACQUIRE && says_timeout(&map->error)) event.type = EVENT_UNKNOWN;
     return text_event(text, operations, &event, map->offset);
 }
 

@@ -56,13 +56,14 @@ static bool is_fit(const struct object *object, enum model model, struct lineari
     for (uint32_t each = 0; each < object->count; each++) {
         const struct operation *operation = &object->list[each];
         if (!model_knows(model, (enum operation_kind)operation->kind)) {
-            snprintf(result->fault, sizeof result->fault, "event %u is a %s, which is no operation of a %s",
-                     operation->called_at, operation_kind_name((enum operation_kind)operation->kind), NAMES[model]);
+            snprintf(result->fault, sizeof result->fault, "event %u: %s is no operation of %s %s",
+                     operation->called_at, operation_kind_name((enum operation_kind)operation->kind),
+                     model == MODEL_OWNER_MUTEX ? "an" : "a", NAMES[model]);
             return false;
         }
         bool grant = operation->kind == OPERATION_ACQUIRE && operation->outcome == OUTCOME_OK;
         if (model == MODEL_FENCED_MUTEX && grant && operation->value == OPERATION_NIL) {
-            snprintf(result->fault, sizeof result->fault, "event %u is a grant without a token, which a %s needs",
+            snprintf(result->fault, sizeof result->fault, "event %u: a grant without a token, which a %s needs",
                      operation->returned_at, NAMES[model]);
             return false;
         }

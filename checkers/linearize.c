@@ -95,8 +95,8 @@ static uint64_t firm_count(const struct object *object, enum model model) {
 }
 
 /* False: an object is not what the model is about, and *error says why. */
-static bool judge(struct source *source, const struct linearize_settings *settings, struct judged *judged,
-                  struct history_error *error) {
+static bool judge(struct source *source, const char *path, const struct linearize_settings *settings,
+                  struct judged *judged, struct history_error *error) {
     struct linearizable_settings model = settings->model;
     struct linearizable_result result;
     bool own = source->form == LINEARIZE_RECORDED || source->form == LINEARIZE_JSON_LINES;
@@ -108,7 +108,7 @@ static bool judge(struct source *source, const struct linearize_settings *settin
         if (source->recorded.fault[0] || source->limits.exceeded[0]) break;
         struct object *object = &source->operations.objects[each];
         linearizable_decide(object, (uint32_t)source->operations.process_count, &model, &source->limits, &result);
-        if (result.unfit) return snprintf(error->text, sizeof error->text, "%s", result.fault), false;
+        if (result.unfit) return snprintf(error->text, sizeof error->text, "%.90s: %s", path, result.fault), false;
         judged->operations += object->ok + object->unknown;
         judged->unknown += object->unknown;
         judged->firm += firm_count(object, model.model);
@@ -173,7 +173,7 @@ int linearize_file(const char *path, const struct linearize_settings *settings, 
     static const int statuses[] = {LINEARIZE_INCONCLUSIVE, LINEARIZE_HOLDS, LINEARIZE_VIOLATED};
     int status = LINEARIZE_BAD;
     *said = NULL;
-    if (source_read(&source, path, settings, error) && judge(&source, settings, &judged, error)) {
+    if (source_read(&source, path, settings, error) && judge(&source, path, settings, &judged, error)) {
         status = statuses[judged.status];
         *said = say(&source, settings, &judged, status);
     }
