@@ -67,7 +67,7 @@ static bool option_take(struct arguments *arguments, int option, const char *wor
         return true;
     case 'i': return initial(word, settings);
     case 'r':
-        settings->policies.failed_release = (enum release_policy)(chosen = which(word, releases));
+        settings->policies.failed_release = (enum release_reading)(chosen = which(word, releases));
         return chosen >= 0;
     case 't':
         settings->policies.timeout_not_happened = (chosen = which(word, timeouts)) == 1;

@@ -180,8 +180,8 @@ static enum outcome released(struct operations *operations, struct holding *hold
     bool granted = holding->grants > 0;
     holding->grants -= granted;
     if (type == EVENT_OK) return OUTCOME_OK;
-    if (!granted || operations->policies.failed_release == RELEASE_NOT_HAPPENED) return OUTCOME_REFUSED;
-    return operations->policies.failed_release == RELEASE_RELEASED ? OUTCOME_OK : OUTCOME_UNKNOWN;
+    if (!granted || operations->policies.failed_release == RELEASE_READ_NOT_HAPPENED) return OUTCOME_REFUSED;
+    return operations->policies.failed_release == RELEASE_READ_RELEASED ? OUTCOME_OK : OUTCOME_UNKNOWN;
 }
 
 static bool settle(struct operations *operations, struct process *process, struct operation *operation,

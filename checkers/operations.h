@@ -49,11 +49,11 @@ struct event {
     uint32_t at;        /* the number by which evidence names it */
 };
 
-enum release_policy { RELEASE_UNKNOWN = 0, RELEASE_NOT_HAPPENED, RELEASE_RELEASED };
+enum release_reading { RELEASE_READ_UNKNOWN = 0, RELEASE_READ_NOT_HAPPENED, RELEASE_READ_RELEASED };
 
 /* How what is ambiguous is read. */
 struct policies {
-    enum release_policy failed_release; /* of a hold that the releaser had been granted */
+    enum release_reading failed_release; /* of a hold that the releaser had been granted */
     bool timeout_not_happened;          /* an acquire that came back with an unknown outcome never happened */
     bool leases;    /* a hold may end by itself at any time after it was last confirmed by a grant or renewal */
     bool nests;     /* several holds of one process count: re-entrant locks and semaphores */
