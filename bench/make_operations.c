@@ -1,11 +1,12 @@
-/* make_operations PATH OPERATIONS UNKNOWN_PERCENT VIOLATIONS [plain|mixed|strays]: what ten clients of a lock did, as EDN.
+/* make_operations PATH OPERATIONS UNKNOWN_PERCENT VIOLATIONS [plain|mixed|strays]: what ten clients of a lock did, as
+ * EDN.
  *
  * A lock that works: who is granted it holds it until the release; tokens rise. Acquires of the others are under way
- * meanwhile. So many percent of the operations come back with an unknown outcome. Plain: the acquires were not granted, the
- * releases did happen - so nothing is left over that could make up for a violation. Mixed: half of the acquires were granted
- * all the same, and the client releases, which is answered. Strays: besides, one release in three of unknown outcome did not
- * happen, and the client releases again; then it may still happen at any later time. VIOLATIONS times, the first one in the
- * middle of the history, a client is granted the lock while another holds it.
+ * meanwhile. So many percent of the operations come back with an unknown outcome. Plain: the acquires were not granted,
+ * the releases did happen - so nothing is left over that could make up for a violation. Mixed: half of the acquires
+ * were granted all the same, and the client releases, which is answered. Strays: besides, one release in three of
+ * unknown outcome did not happen, and the client releases again; then it may still happen at any later time. VIOLATIONS
+ * times, the first one in the middle of the history, a client is granted the lock while another holds it.
  *
  * Exit status: 0; 2 bad usage or no room. */
 #include <errno.h>
@@ -97,7 +98,9 @@ static void step(struct lock *lock) {
 int main(int argc, char **argv) {
     struct lock lock = {.random = {.state = 1}, .holder = NOBODY};
     if (argc < 5 || argc > 6)
-        return fprintf(stderr, "usage: make_operations PATH OPERATIONS UNKNOWN_PERCENT VIOLATIONS [plain|mixed|strays]\n"), 2;
+        return fprintf(stderr,
+                       "usage: make_operations PATH OPERATIONS UNKNOWN_PERCENT VIOLATIONS [plain|mixed|strays]\n"),
+               2;
     lock.wanted = strtoll(argv[2], NULL, 10);
     lock.unknown_percent = (unsigned)strtoul(argv[3], NULL, 10);
     lock.violations = (unsigned)strtoul(argv[4], NULL, 10);

@@ -52,8 +52,8 @@ static bool string_read(struct text *text, char *word) {
 /* A number or one of three words. */
 static bool word_read(struct text *text, struct value *value) {
     size_t used = 0;
-    for (int byte; byte = text_peek(text), (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') || byte == '-' ||
-                                           byte == '+' || byte == '.' || byte == 'E';
+    for (int byte; byte = text_peek(text), (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
+                                               byte == '-' || byte == '+' || byte == '.' || byte == 'E';
          text->at++)
         if (used < TEXT_WORD - 1) value->word[used++] = (char)byte;
     value->word[used] = '\0';
@@ -197,7 +197,8 @@ static bool next_object(struct text *text, uint32_t number, int *closing, bool *
     }
     if (!blanks(text)) return false;
     if (text_peek(text) == TEXT_END && *closing != ']') return true;
-    if (text_peek(text) != '{' || *closing == CLOSED) return unexpected(text, "where the object of an operation should be");
+    if (text_peek(text) != '{' || *closing == CLOSED)
+        return unexpected(text, "where the object of an operation should be");
     return text->at++, *found = true;
 }
 

@@ -3,7 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum form_kind { FORM_NONE, FORM_NIL, FORM_NUMBER, FORM_KEYWORD, FORM_WORD, FORM_STRING, FORM_SEQUENCE, FORM_MAP, FORM_OTHER };
+enum form_kind {
+    FORM_NONE,
+    FORM_NIL,
+    FORM_NUMBER,
+    FORM_KEYWORD,
+    FORM_WORD,
+    FORM_STRING,
+    FORM_SEQUENCE,
+    FORM_MAP,
+    FORM_OTHER
+};
 
 enum { ELEMENTS_KEPT = 2 };
 
@@ -286,7 +296,8 @@ static bool map_value(struct text *text, const struct map *map, struct event *ev
     } else if (event->kind == OPERATION_READ || event->kind == OPERATION_WRITE) {
         bool nil = value->kind == FORM_NIL || value->kind == FORM_NONE;
         if (!nil && value->kind != FORM_NUMBER)
-            return text_fail(text, value->offset, "the :value of a :%s must be a number in 64 bits or nil", map->f.word);
+            return text_fail(text, value->offset, "the :value of a :%s must be a number in 64 bits or nil",
+                             map->f.word);
         if (!nil) event->value = value->number;
         event->has_value = event->kind == OPERATION_READ ? event->type == EVENT_OK : event->has_value;
     } else {
@@ -336,7 +347,8 @@ static bool next_map(struct text *text, int *closing, bool *found) {
     for (;;) {
         if (!blanks(text, 0)) return false;
         int byte = text_peek(text);
-        if (byte == TEXT_END && *closing) return text_fail(text, text_offset(text), "the file ends before '%c'", *closing);
+        if (byte == TEXT_END && *closing)
+            return text_fail(text, text_offset(text), "the file ends before '%c'", *closing);
         if (byte == TEXT_END) return true;
         if (byte == '{') return text->at++, *found = true;
         if (byte == '#' && text_peek_second(text) != '{' && text_peek_second(text) != '"') {

@@ -1,5 +1,5 @@
-/* What a search may cost: memory and time that it never exceeds. Past either, whoever asks is told so, and the verdict is
- * inconclusive; nothing is guessed.
+/* What a search may cost: memory and time that it never exceeds. Past either, whoever asks is told so, and the verdict
+ * is inconclusive; nothing is guessed.
  *
  * Memory is what is taken through limits_resize: all that grows with the input. Around it stand some hundred KiB of
  * code, stacks and buffers of fixed size. */
@@ -11,12 +11,12 @@
 #include <stdint.h>
 
 struct limits {
-    uint64_t memory_bytes;  /* 0: none */
-    int64_t deadline_ns;    /* CLOCK_MONOTONIC, 0: none */
-    int64_t time_ns;        /* that the deadline leaves, for the sentence */
-    uint64_t used, peak;    /* bytes */
-    unsigned asked;         /* times that the clock was not looked at */
-    char exceeded[96];      /* why it ended; empty: it did not */
+    uint64_t memory_bytes; /* 0: none */
+    int64_t deadline_ns;   /* CLOCK_MONOTONIC, 0: none */
+    int64_t time_ns;       /* that the deadline leaves, for the sentence */
+    uint64_t used, peak;   /* bytes */
+    unsigned asked;        /* times that the clock was not looked at */
+    char exceeded[96];     /* why it ended; empty: it did not */
 };
 
 /* Begins now. 0: no limit. */

@@ -56,9 +56,9 @@ static bool is_fit(const struct object *object, enum model model, struct lineari
     for (uint32_t each = 0; each < object->count; each++) {
         const struct operation *operation = &object->list[each];
         if (!model_knows(model, (enum operation_kind)operation->kind)) {
-            snprintf(result->fault, sizeof result->fault, "event %u: %s is no operation of %s %s",
-                     operation->called_at, operation_kind_name((enum operation_kind)operation->kind),
-                     model == MODEL_OWNER_MUTEX ? "an" : "a", NAMES[model]);
+            snprintf(result->fault, sizeof result->fault, "event %u: %s is no operation of %s %s", operation->called_at,
+                     operation_kind_name((enum operation_kind)operation->kind), model == MODEL_OWNER_MUTEX ? "an" : "a",
+                     NAMES[model]);
             return false;
         }
         bool grant = operation->kind == OPERATION_ACQUIRE && operation->outcome == OUTCOME_OK;
@@ -78,11 +78,10 @@ void linearizable_decide(const struct object *object, uint32_t processes, const 
     result->unfit = !is_fit(object, settings->model, result);
     if (result->unfit || !timeline_make(&timeline, object, limits)) return;
     result->status = VERDICT_HOLDS;
-    if (settings->model == MODEL_REGISTER)
-        linearizable_register(&timeline, settings->initial, limits, result);
+    if (settings->model == MODEL_REGISTER) linearizable_register(&timeline, settings->initial, limits, result);
     else if (settings->model == MODEL_MUTEX || settings->model == MODEL_SEMAPHORE)
         linearizable_count(&timeline, settings->model == MODEL_MUTEX ? 1 : settings->permits, limits, result);
-    else linearizable_owner(&timeline, processes, settings->model, limits, result);
+    else linearizable_owner(&timeline, processes, settings, limits, result);
     if (limits->exceeded[0]) result->status = VERDICT_INCONCLUSIVE;
     limits_free(limits, timeline.events, timeline.length * sizeof *timeline.events);
 }

@@ -1,5 +1,5 @@
-/* Linearizable: is there a moment within each operation, from its call to its return, such that the operations, done one
- * after the other at these moments, are ones that the model allows (Herlihy and Wing, "Linearizability", 1990)? An
+/* Linearizable: is there a moment within each operation, from its call to its return, such that the operations, done
+ * one after the other at these moments, are ones that the model allows (Herlihy and Wing, "Linearizability", 1990)? An
  * operation of unknown outcome happens at any moment after its call, or never.
  *
  * Decided exactly, for each model by an algorithm of its own; why each is sound stands in its file and, with measured
@@ -30,6 +30,7 @@ struct linearizable_settings {
     enum model model;
     int64_t permits; /* of a semaphore */
     int64_t initial; /* of a register; OPERATION_NIL: never written */
+    bool keep_all;   /* for tests: owned locks are judged without dropping any configuration; exponential */
 };
 
 enum { BLOCKERS_KEPT = 4 };
@@ -40,9 +41,9 @@ struct linearizable_result {
     uint32_t prefix;            /* violated: the position up to which it is not linearizable, while it is before */
     uint32_t blockers[BLOCKERS_KEPT]; /* operations in its way */
     int blocker_count;
-    char why[240];   /* violated: in words, without names */
-    char fault[160]; /* inconclusive: why the list cannot be judged by this model */
-    bool unfit;      /* ... whatever the limits: it holds what the model does not know */
+    char why[240];           /* violated: in words, without names */
+    char fault[160];         /* inconclusive: why the list cannot be judged by this model */
+    bool unfit;              /* ... whatever the limits: it holds what the model does not know */
     uint64_t configurations; /* the most that stood side by side */
 };
 
@@ -79,8 +80,8 @@ void linearizable_block(struct linearizable_result *result, uint32_t operation);
 
 void linearizable_count(const struct timeline *timeline, int64_t permits, struct limits *limits,
                         struct linearizable_result *result);
-void linearizable_owner(struct timeline *timeline, uint32_t processes, enum model model, struct limits *limits,
-                        struct linearizable_result *result);
+void linearizable_owner(struct timeline *timeline, uint32_t processes, const struct linearizable_settings *settings,
+                        struct limits *limits, struct linearizable_result *result);
 void linearizable_register(const struct timeline *timeline, int64_t initial, struct limits *limits,
                            struct linearizable_result *result);
 

@@ -1,23 +1,25 @@
 /* A lock that anyone may release, with one permit (mutex) or several (semaphore): a greedy choice is the best one.
  *
- * All acquires are alike, and so are all releases: what a state holds is a number. Acquires and releases are *firm* (they
- * did happen, between call and return) or *free* (unknown outcome: at any moment after the call, or never). Walk through
- * the events in order and place an operation only when it must be: a firm one at its return, if it is not placed yet.
+ * All acquires are alike, and so are all releases: what a state holds is a number. Acquires and releases are *firm*
+ * (they did happen, between call and return) or *free* (unknown outcome: at any moment after the call, or never). Walk
+ * through the events in order and place an operation only when it must be: a firm one at its return, if it is not
+ * placed yet.
  *
  * State after an event: how many permits are taken, which firm operations under way are placed, how many free ones of
- * each kind are used. When another operation is placed early, it is the one under way that returns first: of two that are
- * under way at a moment, the one that returns later may take the other's moment and the other way round.
+ * each kind are used. When another operation is placed early, it is the one under way that returns first: of two that
+ * are under way at a moment, the one that returns later may take the other's moment and the other way round.
  *
  * State C is at least as good as C' when it has placed no more of either kind, and what it still has to place can be
- * matched with what C' still has to place, none due earlier than its match, those that are left over in C' being no more
- * than the free ones that C has used less. For whatever C' goes on to place, C places the match, or one of these free ones.
+ * matched with what C' still has to place, none due earlier than its match, those that are left over in C' being no
+ * more than the free ones that C has used less. For whatever C' goes on to place, C places the match, or one of these
+ * free ones.
  *
- * An acquire that returns unplaced: with a permit left, it is placed. With none, some release must come before it, which
- * is placed too - a firm one that is under way rather than a free one, since the firm one has to be placed anyway and a
- * free one can do its work later. Any way to place the acquire places at least as much, so the outcome is at least as good
- * as that of any other. The same for a release while no permit is taken: it needs an acquire before it. When there is none
- * to be had, no way exists, and the events up to here are the shortest prefix that is not linearizable. One state is kept,
- * and an event costs no more than what is under way. */
+ * An acquire that returns unplaced: with a permit left, it is placed. With none, some release must come before it,
+ * which is placed too - a firm one that is under way rather than a free one, since the firm one has to be placed anyway
+ * and a free one can do its work later. Any way to place the acquire places at least as much, so the outcome is at
+ * least as good as that of any other. The same for a release while no permit is taken: it needs an acquire before it.
+ * When there is none to be had, no way exists, and the events up to here are the shortest prefix that is not
+ * linearizable. One state is kept, and an event costs no more than what is under way. */
 #include <stdio.h>
 
 #include "checkers/linearizable.h"
@@ -57,8 +59,7 @@ static bool returns(struct counts *counts, enum operation_kind kind, uint32_t op
     bool acquire = kind == OPERATION_ACQUIRE;
     bool unplaced = own->due_count > 0 && own->due[own->due_count - 1] == position;
     own->due_count -= unplaced;
-    if (unplaced && (acquire ? counts->taken < counts->permits : counts->taken > 0))
-        counts->taken += acquire ? 1 : -1;
+    if (unplaced && (acquire ? counts->taken < counts->permits : counts->taken > 0)) counts->taken += acquire ? 1 : -1;
     else if (unplaced && !place_another(other)) return false;
     own->last[own->count++ % BLOCKERS_KEPT] = operation;
     return true;
@@ -70,7 +71,8 @@ static void explain(const struct counts *counts, const struct timeline *timeline
     bool acquire = timeline->object->list[operation].kind == OPERATION_ACQUIRE;
     const struct kind_count *kind = &counts->kinds[acquire ? OPERATION_ACQUIRE : OPERATION_RELEASE];
     if (acquire && counts->permits == 1)
-        snprintf(why, sizeof why, "the lock is held until it returns, and no release is under way or of unknown outcome");
+        snprintf(why, sizeof why,
+                 "the lock is held until it returns, and no release is under way or of unknown outcome");
     else if (acquire)
         snprintf(why, sizeof why,
                  "all %lld permits are taken until it returns, and no release is under way or of unknown outcome",

@@ -1,49 +1,50 @@
 /* Locks that have an owner: owner-mutex, reentrant-mutex, fenced-mutex. A small set of configurations is enough.
  *
- * Firm operations did happen between call and return; free ones (unknown outcome) at any moment after the call, or never.
- * A linearization can be brought into a normal form, step by step, and only that form is looked for:
+ * Firm operations did happen between call and return; free ones (unknown outcome) at any moment after the call, or
+ * never. A linearization can be brought into a normal form, step by step, and only that form is looked for:
  *
  *  1. A hold may be shortened: its firm acquire is moved to just before its return, its firm release to just after its
  *     call. What was allowed around it still is, since the lock is free more often. So a hold that begins and ends with
- *     firm operations takes up exactly the time from the return of the one to the call of the other. (A second acquire of
- *     a re-entrant lock within the hold is moved to just before its return, a release to just after its call.)
- *  2. A free acquire is of use only directly before a firm release of the same process that finds nothing to release: held
- *     without such a release it only stands in the way, and together with a free release it does nothing. The two take
+ *     firm operations takes up exactly the time from the return of the one to the call of the other. (A second acquire
+ * of a re-entrant lock within the hold is moved to just before its return, a release to just after its call.)
+ *  2. A free acquire is of use only directly before a firm release of the same process that finds nothing to release:
+ * held without such a release it only stands in the way, and together with a free release it does nothing. The two take
  *     up one free moment between the release's call and return; nobody else notices.
  *  3. A free release is of use only where it ends a hold of its process so that the lock is free when somebody needs it
- *     to be. It is moved to the last moment before that, or - where the hold is free releases away from its very acquire -
- *     acquire and release together take up one free moment while the acquire is under way.
- *  4. Moments are alike: what needs a free moment after s has one if the last free moment so far is after s. While p holds,
- *     the last free moment was just before p's acquire returned (by 1). While nobody holds, it is now.
+ *     to be. It is moved to the last moment before that, or - where the hold is free releases away from its very
+ * acquire - acquire and release together take up one free moment while the acquire is under way. A process does one
+ * thing after the other, so the free operation that goes with a firm one was called before it.
+ *  4. Moments are alike: what needs a free moment after s has one if the last free moment so far is after s. While p
+ * holds, the last free moment was just before p's acquire returned (by 1). While nobody holds, it is now.
  *
- * So one walks through the events and keeps configurations: who holds, since when, how deep; for each process how many of
- * its free operations are used; and who *owes*: a release was called while its process did not hold, and needs a free
- * acquire and a moment (2) until it returns. At each event at most two successors come into question:
+ * So one walks through the events and keeps configurations: who holds, since when, how deep; for each process how many
+ * of its free operations are used; and who *owes*: a release was called while its process did not hold, and needs a
+ * free acquire and a moment (2) until it returns. At each event at most two successors come into question:
  *
  *   firm release of p called     p holds: it ends here, or is one less deep (1). Else p owes.
- *   firm release of p returns    If it owes: (2), at the last free moment if that is after its call and the free acquire's;
- *                                else now, when the holder can be let go by free releases (3).
- *   firm acquire of p returns    Nobody holds: p holds. Else (a) the holder is let go now (3) and p holds; (b) p's acquire
- *                                and a free release of p took up the last free moment (3), or p holds and may again.
- *   free operation called        One more to use.
+ *   firm release of p returns    If it owes: (2), at the last free moment if that is after its call; else now, when the
+ *                                holder can be let go by free releases (3).
+ *   firm acquire of p returns    Nobody holds: p holds. Else (a) the holder is let go now (3) and p holds; (b) p's
+ * acquire and a free release of p took up the last free moment (3), or p holds and may again. free operation called One
+ * more to use.
  *
- * A configuration is dropped when another one owes no more, has used no more of anything, and has the same holder for at
- * most as long (or nothing is under way that was called in between, for which alone this matters), or has a holder that
- * could be let go for what the first has spent. It can do all that the first can. With
- * nothing ambiguous there is one configuration; each of (a)/(b) needs stray free operations of the process. When none is
- * left, the events up to here are the shortest prefix that is not linearizable: nothing above looks further ahead than
- * to what is under way, and that is free in the prefix and does no harm.
+ * A configuration is dropped when another one owes no more, has used no more of anything, and has the same holder for
+ * at most as long (or nothing is under way that was called in between, for which alone this matters), or has a holder
+ * that could be let go for what the first has spent. It can do all that the first can. With nothing ambiguous there is
+ * one configuration; each of (a)/(b) needs stray free operations of the process. When none is left, the events up to
+ * here are the shortest prefix that is not linearizable: nothing above looks further ahead than to what is under way,
+ * and that is free in the prefix and does no harm.
  *
- * Fenced-mutex: tokens say in which order the firm acquires happened. So an acquire also has to come before the return of
- * every acquire with a larger token, and after the call of every one with a smaller token; if these bounds cross, there is
- * no linearization. Acquires are taken at that earliest return, in the order of tokens, and (b) is out of the question: the
- * last free moment is before a grant with a smaller token. A free acquire took a token too, a whole number, so it needs one
- * between those of the grants around it: a free time is kept as a *gap* with the room that it has, while somebody owes. Of
- * several gaps the oldest is taken (those who come later and have more time can do with a later gap). Now, when there is no
- * token below the next one, the acquires that come next in the order and are under way are done first, each with a free
- * release (take_token): as few as it takes, for who needs more later can do more then. The bounds use tokens
- * that are seen only later; so the shortest prefix is found by bisection, which is allowed because a prefix of what is
- * linearizable is linearizable. */
+ * Fenced-mutex: tokens say in which order the firm acquires happened. So an acquire also has to come before the return
+ * of every acquire with a larger token, and after the call of every one with a smaller token; if these bounds cross,
+ * there is no linearization. Acquires are taken at that earliest return, in the order of tokens, and (b) is out of the
+ * question: the last free moment is before a grant with a smaller token. A free acquire took a token too, a whole
+ * number, so it needs one between those of the grants around it: a free time is kept as a *gap* with the room that it
+ * has, while somebody owes. Of several gaps the oldest is taken (those who come later and have more time can do with a
+ * later gap). Now, when there is no token below the next one, the acquires that come next in the order and are under
+ * way are done first, each with a free release (take_token): as few as it takes, for who needs more later can do more
+ * then. The bounds use tokens that are seen only later; so the shortest prefix is found by bisection, which is allowed
+ * because a prefix of what is linearizable is linearizable. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,11 +77,9 @@ struct configuration {
     size_t difference_count, difference_room, gap_count, gap_room;
 };
 
-/* The free operations of one kind, of all processes. */
+/* How many free operations of one kind there are, per process: called so far, and used by every configuration. */
 struct supply {
-    uint32_t *calls; /* positions, process by process in order */
-    uint32_t *first; /* of a process in `calls`; one more than processes */
-    uint32_t *called, *used; /* per process: so far, and by every configuration */
+    uint32_t *called, *used;
 };
 
 struct sweep {
@@ -88,9 +87,10 @@ struct sweep {
     struct limits *limits;
     struct linearizable_result *result;
     enum model model;
+    bool keep_all; /* for tests: no configuration is dropped for another */
     uint32_t processes, position;
     struct supply releases, acquires;
-    uint32_t *last_firm; /* per process: the position after which it has no firm operation */
+    uint32_t *last_firm;          /* per process: the position after which it has no firm operation */
     uint32_t *grants, *deadlines; /* fenced: firm acquires in the order of tokens, and until when each must be done */
     uint32_t grant_count, next_grant, sorted_count;
     uint32_t *under_way; /* firm operations */
@@ -124,14 +124,14 @@ static void *copied(struct limits *limits, const void *from, size_t bytes) {
 
 /* A copy at the end of the list, which may move; NULL past the limit. */
 static struct configuration *fork_of(struct sweep *sweep, size_t index) {
-    if (!limits_grow(sweep->limits, (void **)&sweep->list, sizeof *sweep->list, sweep->count, &sweep->room)) return NULL;
+    if (!limits_grow(sweep->limits, (void **)&sweep->list, sizeof *sweep->list, sweep->count, &sweep->room))
+        return NULL;
     const struct configuration *from = &sweep->list[index];
     struct configuration *made = &sweep->list[sweep->count];
     *made = *from;
     made->difference_room = from->difference_count;
     made->gap_room = from->gap_count;
-    made->differences =
-        copied(sweep->limits, from->differences, from->difference_count * sizeof *from->differences);
+    made->differences = copied(sweep->limits, from->differences, from->difference_count * sizeof *from->differences);
     made->gaps = copied(sweep->limits, from->gaps, from->gap_count * sizeof *from->gaps);
     if (sweep->limits->exceeded[0]) {
         if (!made->differences) made->difference_room = 0;
@@ -171,12 +171,6 @@ static uint32_t releases_used(const struct sweep *sweep, const struct configurat
 static uint32_t acquires_used(const struct sweep *sweep, const struct configuration *it, uint32_t process) {
     const struct difference *found = difference_find(it, process);
     return sweep->acquires.used[process] + (found ? found->acquires : 0);
-}
-
-/* When the first one after `used` was called; NOBODY: there is none. */
-static uint32_t supply_call(const struct supply *supply, uint32_t process, uint32_t used) {
-    uint32_t place = supply->first[process] + used;
-    return place < supply->first[process + 1] ? supply->calls[place] : NOBODY;
 }
 
 static bool can_let_go(const struct sweep *sweep, const struct configuration *it) {
@@ -278,11 +272,11 @@ static void drop_dead(struct sweep *sweep) {
 
 static void prune(struct sweep *sweep) {
     drop_dead(sweep);
+    if (sweep->keep_all) return;
     for (size_t each = 0; each < sweep->count; each++) forget_finished(sweep, &sweep->list[each]);
     for (size_t each = 0; sweep->count > 1 && each < sweep->count && !limits_late(sweep->limits); each++)
         for (size_t other = 0; other < sweep->count && !sweep->list[each].dead; other++)
-            if (other != each && !sweep->list[other].dead &&
-                is_as_good(sweep, &sweep->list[other], &sweep->list[each]))
+            if (other != each && !sweep->list[other].dead && is_as_good(sweep, &sweep->list[other], &sweep->list[each]))
                 sweep->list[each].dead = true;
     if (sweep->count > 1) drop_dead(sweep);
     size_t differences = sweep->list[0].difference_count;
@@ -307,8 +301,8 @@ static void pay(struct sweep *sweep, struct configuration *it, uint32_t process)
     if (!owes_any(it)) it->gap_count = 0;
 }
 
-/* Nobody holds: a token for a free acquire now, larger than the newest and smaller than the next one. Where there is none,
- * the acquire with the next one happens first, if it is under way and a free release ends its hold. */
+/* Nobody holds: a token for a free acquire now, larger than the newest and smaller than the next one. Where there is
+ * none, the acquire with the next one happens first, if it is under way and a free release ends its hold. */
 static bool take_token(struct sweep *sweep, struct configuration *it) {
     if (sweep->model != MODEL_FENCED_MUTEX) return true;
     for (; it->next < sweep->grant_count; it->next++) {
@@ -334,12 +328,10 @@ static bool take_gap(struct configuration *it, uint32_t start) {
     return false;
 }
 
-/* The debt is paid at a free moment that has been: of the last one, or in a gap. */
+/* The debt is paid at a free moment that has been since the call: the last one, or one in a gap. */
 static bool pay_back_then(struct sweep *sweep, struct configuration *it, const struct operation *operation) {
-    uint32_t free = supply_call(&sweep->acquires, operation->process, acquires_used(sweep, it, operation->process));
-    uint32_t start = free > operation->call ? free : operation->call;
-    if (sweep->model == MODEL_FENCED_MUTEX ? !take_gap(it, start) : it->holder == NOBODY || it->since <= start)
-        return false;
+    bool moment = it->holder != NOBODY && it->since > operation->call;
+    if (sweep->model == MODEL_FENCED_MUTEX ? !take_gap(it, operation->call) : !moment) return false;
     pay(sweep, it, operation->process);
     return true;
 }
@@ -396,8 +388,7 @@ static bool fits_back_then(const struct sweep *sweep, const struct configuration
                            const struct operation *operation) {
     uint32_t process = operation->process;
     if (sweep->model == MODEL_FENCED_MUTEX || it->holder == process) return false;
-    return it->since > operation->call &&
-           supply_call(&sweep->releases, process, releases_used(sweep, it, process)) < it->since;
+    return it->since > operation->call && releases_used(sweep, it, process) < sweep->releases.called[process];
 }
 
 static void acquire_returned(struct sweep *sweep, uint32_t index) {
@@ -482,34 +473,13 @@ static bool sort_grants(struct sweep *sweep) {
 
 /* --- the sweep --- */
 
-static bool supply_make(struct sweep *sweep, struct supply *supply, enum operation_kind kind) {
-    const struct object *object = sweep->timeline->object;
-    supply->first = numbers(sweep, sweep->processes + 1);
+static bool supply_make(struct sweep *sweep, struct supply *supply) {
     supply->called = numbers(sweep, sweep->processes);
     supply->used = numbers(sweep, sweep->processes);
-    if (!supply->first || !supply->called || !supply->used) return false;
-    for (uint32_t each = 0; each < object->count; each++) {
-        const struct operation *operation = &object->list[each];
-        if (operation->kind == kind && timeline_standing(sweep->timeline, operation) == STANDS_FREE)
-            supply->first[operation->process + 1]++;
-    }
-    for (uint32_t each = 0; each < sweep->processes; each++) supply->first[each + 1] += supply->first[each];
-    supply->calls = numbers(sweep, supply->first[sweep->processes]);
-    if (!supply->calls) return false;
-    for (uint32_t position = 0; position < sweep->timeline->length; position++) {
-        uint32_t event = sweep->timeline->events[position];
-        if (event == TIMELINE_NOTHING || event % 2) continue;
-        const struct operation *operation = &object->list[event / 2];
-        if (operation->kind != kind || timeline_standing(sweep->timeline, operation) != STANDS_FREE) continue;
-        supply->calls[supply->first[operation->process] + supply->called[operation->process]++] = position;
-    }
-    memset(supply->called, 0, sweep->processes * sizeof *supply->called);
-    return true;
+    return supply->called && supply->used;
 }
 
 static void supply_free(struct sweep *sweep, struct supply *supply) {
-    if (supply->calls) numbers_free(sweep, supply->calls, supply->first[sweep->processes]);
-    numbers_free(sweep, supply->first, sweep->processes + 1);
     numbers_free(sweep, supply->called, sweep->processes);
     numbers_free(sweep, supply->used, sweep->processes);
     *supply = (struct supply){0};
@@ -574,8 +544,7 @@ static bool take(struct sweep *sweep, uint32_t event) {
 static void run(struct sweep *sweep) {
     const struct object *object = sweep->timeline->object;
     sweep->last_firm = numbers(sweep, sweep->processes);
-    bool made = sweep->last_firm && supply_make(sweep, &sweep->releases, OPERATION_RELEASE) &&
-                supply_make(sweep, &sweep->acquires, OPERATION_ACQUIRE) &&
+    bool made = sweep->last_firm && supply_make(sweep, &sweep->releases) && supply_make(sweep, &sweep->acquires) &&
                 limits_grow(sweep->limits, (void **)&sweep->list, sizeof *sweep->list, 0, &sweep->room);
     if (made) {
         for (uint32_t each = 0; each < object->count; each++) {
@@ -626,11 +595,15 @@ static void bisect(struct sweep *sweep) {
     }
 }
 
-void linearizable_owner(struct timeline *timeline, uint32_t processes, enum model model, struct limits *limits,
-                        struct linearizable_result *result) {
-    struct sweep sweep = {
-        .timeline = timeline, .limits = limits, .result = result, .model = model, .processes = processes};
-    bool fenced = model == MODEL_FENCED_MUTEX;
+void linearizable_owner(struct timeline *timeline, uint32_t processes, const struct linearizable_settings *settings,
+                        struct limits *limits, struct linearizable_result *result) {
+    struct sweep sweep = {.timeline = timeline,
+                          .limits = limits,
+                          .result = result,
+                          .model = settings->model,
+                          .keep_all = settings->keep_all,
+                          .processes = processes};
+    bool fenced = settings->model == MODEL_FENCED_MUTEX;
     if (!fenced || sort_grants(&sweep)) run(&sweep);
     if (fenced && result->status == VERDICT_VIOLATED) bisect(&sweep);
     numbers_free(&sweep, sweep.grants, 2 * (size_t)sweep.sorted_count);

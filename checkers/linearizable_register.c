@@ -1,13 +1,15 @@
-/* A register: read, write, compare-and-set. Nothing but a search decides this exactly (the question is NP-complete), so it
- * has limits. It is the just-in-time linearization of Lowe ("Testing for linearizability", 2017) in breadth: walk through
- * the events and keep all configurations - the value, which firm operations under way are placed, how many free ones of
- * each sort are used - that explain the events so far. An operation is placed at its return at the latest; before it, any
- * others that are under way may be. So memory goes with what is under way at a time, not with the length of the history.
+/* A register: read, write, compare-and-set. Nothing but a search decides this exactly (the question is NP-complete), so
+ * it has limits. It is the just-in-time linearization of Lowe ("Testing for linearizability", 2017) in breadth: walk
+ * through the events and keep all configurations - the value, which firm operations under way are placed, how many free
+ * ones of each sort are used - that explain the events so far. An operation is placed at its return at the latest;
+ * before it, any others that are under way may be. So memory goes with what is under way at a time, not with the length
+ * of the history.
  *
  * What is left out, and why nothing is lost:
  *  - a free read changes nothing and need not be explained;
  *  - a read that fits is placed as soon as it fits: it stands in nobody's way;
- *  - a free write or cas is placed only directly before what wants its value - a read, a cas: unseen, it need not happen;
+ *  - a free write or cas is placed only directly before what wants its value - a read, a cas: unseen, it need not
+ * happen;
  *  - free operations of one sort (kind, value expected, value set) are alike, so they are counted;
  *  - a configuration that differs from another only in having used more free operations is dropped. */
 #include <stdio.h>
@@ -257,7 +259,8 @@ static void expand(struct search *search, const struct configuration *from, unsi
         for (uint32_t sort = 0; sort < search->sort_count; sort++) {
             const struct sort *free = &search->sorts[sort];
             if (free->value == it.value || (free->kind == OPERATION_CAS && free->from != it.value)) continue;
-            if (use_count(&search->uses, it.used, sort) >= free->called || !is_wanted(search, &it, free->value)) continue;
+            if (use_count(&search->uses, it.used, sort) >= free->called || !is_wanted(search, &it, free->value))
+                continue;
             struct configuration then = it;
             then.value = free->value;
             if (!uses_more(search, it.used, sort, &then.used)) return;
@@ -311,13 +314,15 @@ static void violated(struct search *search, uint32_t index) {
     size_t used = 0;
     if (operation->kind == OPERATION_WRITE) snprintf(why, sizeof why, "nothing explains what was read around it");
     else
-        used = (size_t)snprintf(why, sizeof why, "nothing that may have happened by its return leaves the value that it %s",
+        used = (size_t)snprintf(why, sizeof why,
+                                "nothing that may have happened by its return leaves the value that it %s",
                                 operation->kind == OPERATION_READ ? "read" : "expected");
     for (size_t each = 0; used && each < search->now.count && each < BLOCKERS_KEPT; each++) {
         int64_t value = search->now.list[each].value;
         const char *lead = each ? "," : "; before it, the register can hold";
-        used += value == OPERATION_NIL ? (size_t)snprintf(why + used, sizeof why - used, "%s nil", lead)
-                                       : (size_t)snprintf(why + used, sizeof why - used, "%s %lld", lead, (long long)value);
+        used += value == OPERATION_NIL
+                    ? (size_t)snprintf(why + used, sizeof why - used, "%s nil", lead)
+                    : (size_t)snprintf(why + used, sizeof why - used, "%s %lld", lead, (long long)value);
     }
     linearizable_violate(search->result, index, operation->end, why);
     for (uint64_t left = search->busy; left; left &= left - 1) {
@@ -332,7 +337,8 @@ static bool called(struct search *search, uint32_t index) {
         if (operation->kind == OPERATION_READ) return true;
         for (size_t each = 0; each < search->sort_count; each++) {
             struct sort *sort = &search->sorts[each];
-            if (sort->kind != operation->kind || sort->value != operation->value || sort->from != operation->from) continue;
+            if (sort->kind != operation->kind || sort->value != operation->value || sort->from != operation->from)
+                continue;
             return sort->called++, true;
         }
         if (!limits_grow(search->limits, (void **)&search->sorts, sizeof *search->sorts, search->sort_count,
@@ -342,7 +348,8 @@ static bool called(struct search *search, uint32_t index) {
         return true;
     }
     if (search->busy == UINT64_MAX) {
-        snprintf(search->result->fault, sizeof search->result->fault, "more than %d operations are under way at once", SLOTS);
+        snprintf(search->result->fault, sizeof search->result->fault, "more than %d operations are under way at once",
+                 SLOTS);
         search->result->status = VERDICT_INCONCLUSIVE;
         return false;
     }

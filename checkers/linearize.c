@@ -33,7 +33,9 @@ static void operation_say(const struct source *source, const struct operation *o
     if (operation->returned_at != OPERATION_OPEN)
         snprintf(text, size, "%s's %s (%ss %u to %u%s)", name, operation_kind_name(kind), event, operation->called_at,
                  operation->returned_at, detail);
-    else snprintf(text, size, "%s's %s (from %s %u on%s)", name, operation_kind_name(kind), event, operation->called_at, detail);
+    else
+        snprintf(text, size, "%s's %s (from %s %u on%s)", name, operation_kind_name(kind), event, operation->called_at,
+                 detail);
 }
 
 static void records_add(json_t *records, const struct operation *operation) {
@@ -47,9 +49,10 @@ static json_t *evidence_json(const struct source *source, const struct object *o
     const struct operation *operation = &object->list[result->operation];
     json_t *records = json_array(), *blockers = json_array();
     operation_say(source, operation, words, sizeof words);
-    size_t used = (size_t)snprintf(text, sizeof text, "%s%s%sno order explains what had happened by %s %u: %s cannot be placed: %s",
-                                   object->name ? "on " : "", object->name ? object->name : "", object->name ? ", " : "",
-                                   source_event(source), operation->returned_at, words, result->why);
+    size_t used = (size_t)snprintf(
+        text, sizeof text, "%s%s%sno order explains what had happened by %s %u: %s cannot be placed: %s",
+        object->name ? "on " : "", object->name ? object->name : "", object->name ? ", " : "", source_event(source),
+        operation->returned_at, words, result->why);
     for (int each = 0; each < result->blocker_count; each++) {
         const struct operation *blocker = &object->list[result->blockers[each]];
         operation_say(source, blocker, words, sizeof words);
@@ -60,8 +63,8 @@ static json_t *evidence_json(const struct source *source, const struct object *o
     }
     records_add(records, operation);
     operation_say(source, operation, words, sizeof words);
-    return json_pack("{s:s,s:o,s:s,s:o,s:I}", "text", text, "records", records, "operation", words, "in_the_way", blockers,
-                     "prefix", (json_int_t)operation->returned_at);
+    return json_pack("{s:s,s:o,s:s,s:o,s:I}", "text", text, "records", records, "operation", words, "in_the_way",
+                     blockers, "prefix", (json_int_t)operation->returned_at);
 }
 
 /* --- judging --- */
@@ -77,10 +80,11 @@ static void assumptions_check(const struct source *source, const struct lineariz
                               struct judged *judged) {
     char why[128];
     if (judged->firm == 0)
-        doubt(judged, settings->model.model == MODEL_REGISTER ? "nothing was read or written" : "nobody was granted the lock");
+        doubt(judged,
+              settings->model.model == MODEL_REGISTER ? "nothing was read or written" : "nobody was granted the lock");
     if (source->recorded.dropped || source->recorded.torn) {
-        snprintf(why, sizeof why, "%llu records are torn, %llu found no room", (unsigned long long)source->recorded.torn,
-                 (unsigned long long)source->recorded.dropped);
+        snprintf(why, sizeof why, "%llu records are torn, %llu found no room",
+                 (unsigned long long)source->recorded.torn, (unsigned long long)source->recorded.dropped);
         doubt(judged, why);
     }
 }
@@ -126,8 +130,8 @@ static bool judge(struct source *source, const char *path, const struct lineariz
 }
 
 static json_t *verdict_json(const struct judged *judged) {
-    json_t *verdict = json_pack("{s:s,s:I,s:O}", "status", STATUS[judged->status], "count", (json_int_t)judged->violated,
-                                "evidence", judged->evidence);
+    json_t *verdict = json_pack("{s:s,s:I,s:O}", "status", STATUS[judged->status], "count",
+                                (json_int_t)judged->violated, "evidence", judged->evidence);
     if (judged->status == VERDICT_INCONCLUSIVE) json_object_set_new(verdict, "reason", json_string(judged->reason));
     return json_pack("{s:o}", "linearizable", verdict);
 }
@@ -138,7 +142,8 @@ static json_t *sentence_json(const struct linearize_settings *settings, const st
     int used = snprintf(text, sizeof text, "Linearizable as %s %s: %s", strchr("aeiou", model[0]) ? "an" : "a", model,
                         STATUS[judged->status]);
     if (settings->model.model != MODEL_REGISTER)
-        used += snprintf(text + used, sizeof text - (size_t)used, " (failed releases read as %s, acquires that timed out as %s)",
+        used += snprintf(text + used, sizeof text - (size_t)used,
+                         " (failed releases read as %s, acquires that timed out as %s)",
                          RELEASE_READINGS[settings->policies.failed_release],
                          settings->policies.timeout_not_happened ? "not-happened" : "unknown");
     if (judged->status == VERDICT_INCONCLUSIVE)
@@ -148,9 +153,10 @@ static json_t *sentence_json(const struct linearize_settings *settings, const st
 
 static json_t *say(const struct source *source, const struct linearize_settings *settings, const struct judged *judged,
                    int status) {
-    json_t *policies = json_pack("{s:s,s:s,s:b}", "release", RELEASE_READINGS[settings->policies.failed_release],
-                                 "acquire_timeout", settings->policies.timeout_not_happened ? "not-happened" : "unknown",
-                                 "leases", source->operations.policies.leases);
+    json_t *policies =
+        json_pack("{s:s,s:s,s:b}", "release", RELEASE_READINGS[settings->policies.failed_release], "acquire_timeout",
+                  settings->policies.timeout_not_happened ? "not-happened" : "unknown", "leases",
+                  source->operations.policies.leases);
     json_t *said = json_pack("{s:o,s:o,s:[s],s:s,s:o}", "verdict", verdict_json(judged), "sentence",
                              sentence_json(settings, judged), "required", "linearizable", "model",
                              model_name(settings->model.model), "policies", policies);

@@ -25,14 +25,14 @@ struct linearize_settings {
 
 enum { LINEARIZE_HOLDS = 0, LINEARIZE_VIOLATED = 1, LINEARIZE_BAD = 2, LINEARIZE_INCONCLUSIVE = 3 };
 
-/* Returns the exit status. *said is the verdict, which the caller releases; with LINEARIZE_BAD it is NULL, and *error says
- * why, with the byte or line where there is one. */
+/* Returns the exit status. *said is the verdict, which the caller releases; with LINEARIZE_BAD it is NULL, and *error
+ * says why, with the byte or line where there is one. */
 int linearize_file(const char *path, const struct linearize_settings *settings, json_t **said,
                    struct history_error *error);
 
 /* Writes the operations to `out` instead: what kinds there are, the model decides. */
 enum linearize_output { LINEARIZE_TO_EDN, LINEARIZE_TO_PORCUPINE };
-bool linearize_write(const char *path, const struct linearize_settings *settings, enum linearize_output output, FILE *out,
-                     struct history_error *error);
+bool linearize_write(const char *path, const struct linearize_settings *settings, enum linearize_output output,
+                     FILE *out, struct history_error *error);
 
 #endif

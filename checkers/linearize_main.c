@@ -69,9 +69,7 @@ static bool option_take(struct arguments *arguments, int option, const char *wor
     case 'r':
         settings->policies.failed_release = (enum release_reading)(chosen = which(word, releases));
         return chosen >= 0;
-    case 't':
-        settings->policies.timeout_not_happened = (chosen = which(word, timeouts)) == 1;
-        return chosen >= 0;
+    case 't': settings->policies.timeout_not_happened = (chosen = which(word, timeouts)) == 1; return chosen >= 0;
     case 'l': return settings->policies.leases = true;
     case 'M':
         if (!number(word, 0, 1 << 20, &value)) return false;
@@ -90,13 +88,17 @@ static bool option_take(struct arguments *arguments, int option, const char *wor
 }
 
 static bool parse(int argc, char **argv, struct arguments *arguments) {
-    const struct option options[] = {
-        {"model", required_argument, NULL, 'm'},          {"permits", required_argument, NULL, 'p'},
-        {"initial", required_argument, NULL, 'i'},        {"release-policy", required_argument, NULL, 'r'},
-        {"acquire-timeout", required_argument, NULL, 't'}, {"leases", no_argument, NULL, 'l'},
-        {"memory-limit", required_argument, NULL, 'M'},   {"time-limit", required_argument, NULL, 'T'},
-        {"format", required_argument, NULL, 'f'},         {"write", required_argument, NULL, 'w'},
-        {0}};
+    const struct option options[] = {{"model", required_argument, NULL, 'm'},
+                                     {"permits", required_argument, NULL, 'p'},
+                                     {"initial", required_argument, NULL, 'i'},
+                                     {"release-policy", required_argument, NULL, 'r'},
+                                     {"acquire-timeout", required_argument, NULL, 't'},
+                                     {"leases", no_argument, NULL, 'l'},
+                                     {"memory-limit", required_argument, NULL, 'M'},
+                                     {"time-limit", required_argument, NULL, 'T'},
+                                     {"format", required_argument, NULL, 'f'},
+                                     {"write", required_argument, NULL, 'w'},
+                                     {0}};
     int place = 0;
     for (int option; (option = getopt_long(argc, argv, "", options, &place)) != -1;) {
         if (option == '?') return false;

@@ -9,8 +9,8 @@ enum { NONE = UINT32_MAX, POSITIONS_MAX = UINT32_MAX - 8 };
 /* A process, and what it does to one object at a time. */
 struct process {
     int64_t number;
-    uint32_t object; /* of what is under way, or came last */
-    uint32_t open;   /* the operation under way; NONE */
+    uint32_t object;       /* of what is under way, or came last */
+    uint32_t open;         /* the operation under way; NONE */
     uint32_t renew_called; /* position of a renewal under way; NONE */
     struct holding *holdings;
     uint32_t holding_count, holding_room;
@@ -115,8 +115,9 @@ static struct holding *holding_get(struct operations *operations, struct process
         if (process->holdings[each].object == process->object) return &process->holdings[each];
     if (process->holding_count == process->holding_room) {
         uint32_t room = process->holding_room ? process->holding_room * 2 : 1;
-        void *grown = limits_resize(operations->limits, process->holdings,
-                                    process->holding_room * sizeof *process->holdings, room * sizeof *process->holdings);
+        void *grown =
+            limits_resize(operations->limits, process->holdings, process->holding_room * sizeof *process->holdings,
+                          room * sizeof *process->holdings);
         if (!grown) return NULL;
         process->holdings = grown;
         process->holding_room = room;
@@ -137,7 +138,8 @@ static struct operation *operation_add(struct operations *operations, struct obj
     return operation;
 }
 
-/* From `position` on - the time of the grant's return, or of the call of what renewed it - the hold may end by itself. */
+/* From `position` on - the time of the grant's return, or of the call of what renewed it - the hold may end by itself.
+ */
 static bool lease_from(struct operations *operations, struct process *process, struct holding *holding,
                        uint32_t position, uint32_t at) {
     struct object *object = &operations->objects[process->object];
@@ -173,8 +175,8 @@ static enum outcome acquired(struct operations *operations, struct holding *hold
     return OUTCOME_OK;
 }
 
-/* A release that failed is read by the policy where the releaser had been granted the lock and had not been answered to a
- * release since; otherwise it never happened. */
+/* A release that failed is read by the policy where the releaser had been granted the lock and had not been answered to
+ * a release since; otherwise it never happened. */
 static enum outcome released(struct operations *operations, struct holding *holding, enum event_type type) {
     if (type == EVENT_UNKNOWN) return OUTCOME_UNKNOWN;
     bool granted = holding->grants > 0;
@@ -189,9 +191,9 @@ static bool settle(struct operations *operations, struct process *process, struc
     struct holding *holding = holding_get(operations, process);
     if (!holding) return false;
     uint32_t end = operation->end;
-    enum outcome outcome = event->type == EVENT_OK      ? OUTCOME_OK
-                           : event->type == EVENT_FAIL  ? OUTCOME_REFUSED
-                                                        : OUTCOME_UNKNOWN;
+    enum outcome outcome = event->type == EVENT_OK     ? OUTCOME_OK
+                           : event->type == EVENT_FAIL ? OUTCOME_REFUSED
+                                                       : OUTCOME_UNKNOWN;
     if (operation->kind == OPERATION_ACQUIRE) outcome = acquired(operations, holding, event->type);
     if (operation->kind == OPERATION_RELEASE) outcome = released(operations, holding, event->type);
     struct object *object = &operations->objects[process->object];
@@ -247,8 +249,7 @@ static enum taken renewed(struct operations *operations, struct process *process
 
 static enum taken complete(struct operations *operations, struct process *process, const struct event *event) {
     bool renews = process->renew_called != NONE;
-    if (!renews && process->open == NONE)
-        return refuse(operations, "it completes an operation that was never invoked");
+    if (!renews && process->open == NONE) return refuse(operations, "it completes an operation that was never invoked");
     struct object *object = &operations->objects[process->object];
     if (event->object && !is_object(object, key_of(event->object), event->object))
         return refuse(operations, "it completes an operation on something else");

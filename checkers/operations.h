@@ -1,10 +1,10 @@
 /* The operations of a lock (or register), independent of where they were recorded: what `linearizable` judges.
  *
- * A reader hands over one event after the other in the order of the input; the k-th event of an object stands at position
- * 2k + 1 of its time. An operation spans from the position of its call to that of its return, OPERATION_OPEN if it never
- * came back: then it may happen at any later time, or never, as an unknown one may that did come back. What is ambiguous
- * is read by a policy while the list is made, so that judging knows three outcomes only. Objects are apart: a history is
- * linearizable if and only if it is for each object (Herlihy and Wing 1990, theorem 1). */
+ * A reader hands over one event after the other in the order of the input; the k-th event of an object stands at
+ * position 2k + 1 of its time. An operation spans from the position of its call to that of its return, OPERATION_OPEN
+ * if it never came back: then it may happen at any later time, or never, as an unknown one may that did come back. What
+ * is ambiguous is read by a policy while the list is made, so that judging knows three outcomes only. Objects are
+ * apart: a history is linearizable if and only if it is for each object (Herlihy and Wing 1990, theorem 1). */
 #ifndef LOCKSTORM_CHECKERS_OPERATIONS_H
 #define LOCKSTORM_CHECKERS_OPERATIONS_H
 
@@ -26,9 +26,9 @@ enum operation_kind {
 
 /* An operation whose outcome is OUTCOME_REFUSED never happened; judging passes it over. */
 struct operation {
-    int64_t value;         /* token of a grant; what was read or written; what a cas sets */
-    int64_t from;          /* what a cas expects */
-    uint32_t call, end;    /* positions */
+    int64_t value;                   /* token of a grant; what was read or written; what a cas sets */
+    int64_t from;                    /* what a cas expects */
+    uint32_t call, end;              /* positions */
     uint32_t called_at, returned_at; /* the input's own number of the event: index of a record, n-th map of a file */
     uint32_t process;
     uint8_t kind, outcome;
@@ -42,11 +42,11 @@ enum event_type { EVENT_INVOKE, EVENT_OK, EVENT_FAIL, EVENT_UNKNOWN };
 struct event {
     enum event_type type;
     enum operation_kind kind;
-    int64_t process;    /* any number; the same process, the same number */
-    const char *object; /* NULL: that of the open operation, or the only one */
+    int64_t process;     /* any number; the same process, the same number */
+    const char *object;  /* NULL: that of the open operation, or the only one */
     int64_t value, from; /* OPERATION_NIL: none */
-    bool has_value;     /* of an invocation: its completion may leave the value out */
-    uint32_t at;        /* the number by which evidence names it */
+    bool has_value;      /* of an invocation: its completion may leave the value out */
+    uint32_t at;         /* the number by which evidence names it */
 };
 
 enum release_reading { RELEASE_READ_UNKNOWN = 0, RELEASE_READ_NOT_HAPPENED, RELEASE_READ_RELEASED };
@@ -54,9 +54,9 @@ enum release_reading { RELEASE_READ_UNKNOWN = 0, RELEASE_READ_NOT_HAPPENED, RELE
 /* How what is ambiguous is read. */
 struct policies {
     enum release_reading failed_release; /* of a hold that the releaser had been granted */
-    bool timeout_not_happened;          /* an acquire that came back with an unknown outcome never happened */
-    bool leases;    /* a hold may end by itself at any time after it was last confirmed by a grant or renewal */
-    bool nests;     /* several holds of one process count: re-entrant locks and semaphores */
+    bool timeout_not_happened;           /* an acquire that came back with an unknown outcome never happened */
+    bool leases; /* a hold may end by itself at any time after it was last confirmed by a grant or renewal */
+    bool nests;  /* several holds of one process count: re-entrant locks and semaphores */
 };
 
 struct object {

@@ -113,8 +113,8 @@ static void porcupine_line(struct writer *writer, size_t number) {
     } else {
         fprintf(writer->out, "%zu", writer->count);
     }
-    fprintf(writer->out, ",\"kind\":\"%s\",\"outcome\":\"%s\"", operation_kind_name((enum operation_kind)operation->kind),
-            known ? "ok" : "unknown");
+    fprintf(writer->out, ",\"kind\":\"%s\",\"outcome\":\"%s\"",
+            operation_kind_name((enum operation_kind)operation->kind), known ? "ok" : "unknown");
     if (operation->value != OPERATION_NIL && (known || operation->kind >= OPERATION_WRITE))
         fprintf(writer->out, ",\"value\":%" PRId64, operation->value);
     if (operation->from != OPERATION_NIL) fprintf(writer->out, ",\"from\":%" PRId64, operation->from);
@@ -125,12 +125,13 @@ static void porcupine_line(struct writer *writer, size_t number) {
 static const char *unwritable(const struct source *source) {
     if (source->limits.exceeded[0]) return source->limits.exceeded;
     if (source->recorded.fault[0]) return source->recorded.fault;
-    return source->operations.policies.leases ? "leases cannot be written: these forms have no holds that end by themselves"
-                                              : NULL;
+    return source->operations.policies.leases
+               ? "leases cannot be written: these forms have no holds that end by themselves"
+               : NULL;
 }
 
-bool linearize_write(const char *path, const struct linearize_settings *settings, enum linearize_output output, FILE *out,
-                     struct history_error *error) {
+bool linearize_write(const char *path, const struct linearize_settings *settings, enum linearize_output output,
+                     FILE *out, struct history_error *error) {
     struct source source;
     struct writer writer = {.source = &source, .out = out};
     bool good = source_read(&source, path, settings, error);

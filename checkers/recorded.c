@@ -60,14 +60,15 @@ static bool event_of(const struct recorded *recorded, const struct history_recor
     bool invoked = (record->kind - HISTORY_ACQUIRE_INVOKE) % 2 == 0, lock = event->kind < OPERATION_READ;
     if (!model_knows(recorded->model, event->kind)) return false;
     if (!lock && record->object != HISTORY_OBJECT_REGISTER) return false;
-    event->type = invoked                             ? EVENT_INVOKE
+    event->type = invoked                              ? EVENT_INVOKE
                   : record->outcome == OUTCOME_OK      ? EVENT_OK
                   : record->outcome == OUTCOME_REFUSED ? EVENT_FAIL
                                                        : EVENT_UNKNOWN;
     event->value = event->from = OPERATION_NIL;
     if (event->kind == OPERATION_ACQUIRE && record->token != 0) event->value = record->token;
     if (!lock) event->value = record->value;
-    event->has_value = event->kind == OPERATION_ACQUIRE || event->kind == OPERATION_READ ? event->type == EVENT_OK : false;
+    event->has_value =
+        event->kind == OPERATION_ACQUIRE || event->kind == OPERATION_READ ? event->type == EVENT_OK : false;
     return true;
 }
 
@@ -82,7 +83,8 @@ static bool operation_take(struct recorded *recorded, const struct history_recor
     char name[NAME_BYTES];
     if (!event_of(recorded, record, &event)) return true;
     bool lock = event.kind < OPERATION_READ;
-    event.object = lock ? recorded_name(recorded, record->name, name, sizeof name) : history_object_name(record->object);
+    event.object =
+        lock ? recorded_name(recorded, record->name, name, sizeof name) : history_object_name(record->object);
     /* An actor that was killed may begin again under its name: what it had under way stays open. */
     bool busy = operations_under_way(recorded->operations, event.process, &open);
     if (event.type == EVENT_INVOKE && busy) operations_end_process(recorded->operations, event.process);
@@ -103,6 +105,7 @@ bool recorded_take(struct recorded *recorded, const struct history_record *recor
 
 void recorded_end(struct recorded *recorded) {
     struct limits *limits = recorded->operations->limits;
-    for (size_t each = 0; each < recorded->name_count; each++) limits_free(limits, recorded->names[each].bytes, NAME_BYTES);
+    for (size_t each = 0; each < recorded->name_count; each++)
+        limits_free(limits, recorded->names[each].bytes, NAME_BYTES);
     limits_free(limits, recorded->names, recorded->name_room * sizeof *recorded->names);
 }

@@ -1,5 +1,5 @@
-/* The operations in a history of lockstorm's own, record by record: acquire, renew and release of each lock, or read and
- * write of each register. The index of a record is the order and what evidence names. */
+/* The operations in a history of lockstorm's own, record by record: acquire, renew and release of each lock, or read
+ * and write of each register. The index of a record is the order and what evidence names. */
 #ifndef LOCKSTORM_CHECKERS_RECORDED_H
 #define LOCKSTORM_CHECKERS_RECORDED_H
 

@@ -84,8 +84,8 @@ static bool read_text(struct source *source, const char *path, FILE *file, struc
     struct text *text = malloc(sizeof *text);
     if (!text) abort();
     text_open(text, file);
-    enum outside_result result = source->form == LINEARIZE_EDN ? edn_read(text, &source->operations)
-                                                               : atlas_read(text, &source->operations);
+    enum outside_result result =
+        source->form == LINEARIZE_EDN ? edn_read(text, &source->operations) : atlas_read(text, &source->operations);
     if (result == OUTSIDE_BAD) fail(error, path, text->error);
     free(text);
     return result != OUTSIDE_BAD;

@@ -13,8 +13,8 @@ struct source {
     enum linearize_form form;
 };
 
-/* False: the file is not what it should be, *error says why. A limit that was reached is none: source->limits has it. The
- * caller ends it with source_end in either case. */
+/* False: the file is not what it should be, *error says why. A limit that was reached is none: source->limits has it.
+ * The caller ends it with source_end in either case. */
 bool source_read(struct source *source, const char *path, const struct linearize_settings *settings,
                  struct history_error *error);
 void source_end(struct source *source);

@@ -1,4 +1,4 @@
-"""Linearizability: histories written by hand, the definition tried in all orders, planted mistakes, limits, round trips.
+"""Linearizability: histories by hand, the definition tried in all orders, planted mistakes, limits, round trips.
 
 LOCKSTORM_LINEARIZABLE_HISTORIES=10000000   how many random histories a model (200,000 without it)
 LOCKSTORM_LINEARIZABLE_SEED=7               the first one's seed (a failure names the seed)
@@ -305,7 +305,7 @@ def test_a_planted_mistake_is_found(tmp_path: Path, mutant: tuple[str, str, str]
     ]
     files = [str(tmp_path / "checkers" / f"{part}.c") for part in parts]
     oracle_source = str(paths.ROOT / "tests" / "c" / "linearizable_oracle.c")
-    command = ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-w", "-fsanitize=undefined", "-fno-sanitize-recover=all"]
+    command = ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-w"]
     places = [f"-I{tmp_path}", f"-I{paths.ROOT}"]
     done = subprocess.run(
         [*command, *places, "-o", str(program), oracle_source, *files], capture_output=True, text=True
