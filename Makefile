@@ -35,7 +35,7 @@ PROGRAMS       = $(addprefix $(BUILD)/bin/,client store check linearize history 
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
 TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers linearizable_oracle lock_threads)
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history scan)
-FUZZERS        = $(addprefix $(BUILD)/fuzz/,history_fuzz history_json_fuzz)
+FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz edn_fuzz history_fuzz history_json_fuzz)
 SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] checkers/*.[ch] faults/*.[ch] tests/*/*.c bench/*.c))
 
 PYTHON = .venv/bin/python
@@ -87,6 +87,7 @@ $(LIBRARY): $(call object,$(DRIVER))
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -shared -o $@ $^ -lhiredis -ljansson
 
+$(BUILD)/fuzz/atlas_fuzz $(BUILD)/fuzz/edn_fuzz: $(LINEAR) $(wildcard checkers/*.h) tests/fuzz/outside.h
 $(FUZZERS): $(BUILD)/fuzz/%: tests/fuzz/%.c harness/history.c harness/history.h harness/history_json.c harness/history_json.h
 	@mkdir -p $(@D)
 	clang $(STANDARD) $(WARNINGS) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ \
@@ -137,6 +138,10 @@ fuzz: ## let the fuzzers read hostile histories, FUZZ_SECONDS (60) each
 	    found/history $(CURDIR)/tests/fuzz/corpus/history
 	cd $(BUILD)/fuzz && ./history_json_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
 	    -dict=$(CURDIR)/tests/fuzz/history_json.dict found/history_json $(CURDIR)/tests/fuzz/corpus/history_json
+	cd $(BUILD)/fuzz && mkdir -p found/edn found/atlas && ./edn_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
+	    -dict=$(CURDIR)/tests/fuzz/edn.dict found/edn $(CURDIR)/tests/fuzz/corpus/edn
+	cd $(BUILD)/fuzz && ./atlas_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
+	    -dict=$(CURDIR)/tests/fuzz/atlas.dict found/atlas $(CURDIR)/tests/fuzz/corpus/atlas
 
 bench: ## measure records, checks and trials; writes build/bench.json (BENCH=--quick for a short one)
 	@$(READY)

@@ -51,7 +51,7 @@
 
 #include "checkers/linearizable.h"
 
-enum { NOBODY = UINT32_MAX, FOLD_AT = 4 };
+enum { NOBODY = UINT32_MAX };
 
 /* What a configuration has used more than all others have, of one process. */
 struct difference {
@@ -279,8 +279,7 @@ static void prune(struct sweep *sweep) {
             if (other != each && !sweep->list[other].dead && is_as_good(sweep, &sweep->list[other], &sweep->list[each]))
                 sweep->list[each].dead = true;
     if (sweep->count > 1) drop_dead(sweep);
-    size_t differences = sweep->list[0].difference_count;
-    if (differences && (sweep->count == 1 || differences >= FOLD_AT)) fold(sweep);
+    if (sweep->list[0].difference_count) fold(sweep);
     if (sweep->count > sweep->result->configurations) sweep->result->configurations = sweep->count;
 }
 

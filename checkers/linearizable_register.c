@@ -180,20 +180,21 @@ static bool uses_more(struct search *search, uint32_t list, uint32_t sort, uint3
     struct uses *uses = &search->uses;
     size_t start = uses->pool_count, count;
     uses_of(uses, list, &count);
-    bool put = false;
-    for (size_t each = 0; each < count + !put; each++) {
+    for (size_t each = 0; each <= count; each++, uses->pool_count++) {
         if (!limits_grow(search->limits, (void **)&uses->pool, sizeof *uses->pool, uses->pool_count, &uses->pool_room))
             return false;
-        struct use use = each < count ? uses->pool[uses->starts[list] + each] : (struct use){.sort = UINT32_MAX};
-        if (!put && use.sort > sort) {
-            uses->pool[uses->pool_count++] = (struct use){.sort = sort, .count = 1};
-            put = true;
-            if (each == count) break;
-            each--;
-            continue;
-        }
-        if (use.sort == sort) use.count++, put = true;
-        uses->pool[uses->pool_count++] = use;
+        uses->pool[uses->pool_count] =
+            each < count ? uses->pool[uses->starts[list] + each] : (struct use){.sort = sort};
+    }
+    struct use *copy = uses->pool + start;
+    size_t place = count;
+    while (place > 0 && copy[place - 1].sort > sort) place--;
+    if (place > 0 && copy[place - 1].sort == sort) {
+        copy[place - 1].count++;
+        uses->pool_count--;
+    } else {
+        memmove(copy + place + 1, copy + place, (count - place) * sizeof *copy);
+        copy[place] = (struct use){.sort = sort, .count = 1};
     }
     return uses_settle(search, start, number);
 }
@@ -390,7 +391,9 @@ void linearizable_register(const struct timeline *timeline, int64_t initial, str
     *search = (struct search){.timeline = timeline, .limits = limits, .result = result};
     struct configuration first = {.value = initial};
     uint32_t empty;
-    bool going = uses_settle(search, 0, &empty) && set_add(search, &search->now, &first);
+    struct uses *uses = &search->uses;
+    bool going = limits_grow(limits, (void **)&uses->pool, sizeof *uses->pool, 0, &uses->pool_room) &&
+                 uses_settle(search, 0, &empty) && set_add(search, &search->now, &first);
     for (uint32_t position = 0; going && position < timeline->length && !limits_late(limits); position++) {
         uint32_t event = timeline->events[position];
         if (event == TIMELINE_NOTHING) continue;
@@ -400,8 +403,8 @@ void linearizable_register(const struct timeline *timeline, int64_t initial, str
     set_free(search, &search->next);
     set_free(search, &search->seen);
     limits_free(limits, search->sorts, search->sort_room * sizeof *search->sorts);
-    limits_free(limits, search->uses.pool, search->uses.pool_room * sizeof *search->uses.pool);
-    limits_free(limits, search->uses.starts, search->uses.room * sizeof *search->uses.starts);
-    limits_free(limits, search->uses.table, search->uses.table_room * sizeof *search->uses.table);
+    limits_free(limits, uses->pool, uses->pool_room * sizeof *uses->pool);
+    limits_free(limits, uses->starts, uses->room * sizeof *uses->starts);
+    limits_free(limits, uses->table, uses->table_room * sizeof *uses->table);
     limits_free(limits, search, sizeof *search);
 }

@@ -9,7 +9,12 @@ from harness.driver import paths
 from tests.building import make, need_clang
 
 SEEDS = paths.ROOT / "tests" / "fuzz" / "corpus"
-FUZZERS = {"history": ("-max_len=8192",), "history_json": (f"-dict={SEEDS.parent / 'history_json.dict'}",)}
+FUZZERS = {
+    "atlas": (f"-dict={SEEDS.parent / 'atlas.dict'}",),
+    "edn": (f"-dict={SEEDS.parent / 'edn.dict'}",),
+    "history": ("-max_len=8192",),
+    "history_json": (f"-dict={SEEDS.parent / 'history_json.dict'}",),
+}
 
 
 @pytest.fixture(scope="session")

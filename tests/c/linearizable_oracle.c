@@ -43,6 +43,7 @@ struct trial {
     int open[PROCESSES]; /* the operation under way, -1 */
     struct state state;  /* of the object that is simulated */
     bool happened[LONG];
+    uint32_t ended[LONG];                   /* when an answer came, whatever it was; 0: none did */
     unsigned doubt;                         /* in eighths: how often an answer is lost */
     bool holds[PROCESSES];                  /* as the process sees it */
     uint32_t seen[1 << OPERATIONS][STATES]; /* by the oracle, in which of its searches */
@@ -170,6 +171,7 @@ static void call(struct trial *trial, uint32_t process) {
                                     .value = some_value(trial, kind),
                                     .from = kind == OPERATION_CAS ? (int64_t)below(trial, VALUES) : OPERATION_NIL};
     trial->happened[trial->count] = false;
+    trial->ended[trial->count] = 0;
     trial->open[process] = (int)trial->count++;
 }
 
@@ -190,7 +192,7 @@ static void come_back(struct trial *trial, uint32_t process, bool honest) {
     struct operation *operation = &trial->list[index];
     if (honest && below(trial, 8) > 0) happen(trial, index);
     trial->clock += 2;
-    operation->end = trial->clock - 1;
+    operation->end = trial->ended[index] = trial->clock - 1;
     trial->open[process] = -1;
     bool happened = honest ? trial->happened[index] : below(trial, 6) > 0, lost = below(trial, 8) < trial->doubt;
     operation->outcome = lost ? OUTCOME_UNKNOWN : happened ? OUTCOME_OK : OUTCOME_REFUSED;
@@ -200,16 +202,24 @@ static void come_back(struct trial *trial, uint32_t process, bool honest) {
 }
 
 static void change_one_thing(struct trial *trial) {
-    struct operation *operation = &trial->list[below(trial, trial->count)];
-    if (operation->outcome == OUTCOME_OK && below(trial, 2)) operation->value = some_value(trial, operation->kind);
-    else if (operation->outcome == OUTCOME_OK) operation->outcome = OUTCOME_UNKNOWN, operation->end = OPERATION_OPEN;
+    uint32_t index = below(trial, trial->count);
+    struct operation *operation = &trial->list[index];
+    if (operation->outcome == OUTCOME_OK && below(trial, 2)) {
+        operation->value = some_value(trial, operation->kind);
+    } else if (operation->outcome == OUTCOME_OK) {
+        operation->outcome = OUTCOME_UNKNOWN;
+        operation->end = OPERATION_OPEN;
+    } else if (trial->ended[index]) {
+        operation->outcome = OUTCOME_OK;
+        operation->end = trial->ended[index];
+    }
 }
 
 static void make(struct trial *trial) {
-    bool honest = below(trial, 2);
+    bool honest = trial->most == LONG || below(trial, 2); /* anything goes wrong early */
     uint32_t wanted = trial->most - below(trial, below(trial, 2) ? trial->most : 3);
     trial->count = trial->clock = 0;
-    trial->processes = 1 + below(trial, PROCESSES);
+    trial->processes = trial->most == LONG ? 2 + below(trial, 2) : 1 + below(trial, PROCESSES);
     trial->permits = 1 + below(trial, 3);
     trial->doubt = below(trial, 7);
     memset(trial->holds, 0, sizeof trial->holds);
@@ -237,7 +247,7 @@ static void make(struct trial *trial) {
             call(trial, process);
         }
     }
-    if (below(trial, 3) == 0) change_one_thing(trial);
+    for (uint32_t changes = below(trial, 3); changes > 0; changes--) change_one_thing(trial);
 }
 
 /* --- comparing --- */
