@@ -28,23 +28,26 @@
  * acquire and a free release of p took up the last free moment (3), or p holds and may again. free operation called One
  * more to use.
  *
- * A configuration is dropped when another one owes no more, has used no more of anything, and has the same holder for
- * at most as long (or nothing is under way that was called in between, for which alone this matters), or has a holder
- * that could be let go for what the first has spent. It can do all that the first can. With nothing ambiguous there is
- * one configuration; each of (a)/(b) needs stray free operations of the process. When none is left, the events up to
- * here are the shortest prefix that is not linearizable: nothing above looks further ahead than to what is under way,
- * and that is free in the prefix and does no harm.
+ * A configuration is dropped when another one owes no more and has used no more of anything: whatever the first can go
+ * on with, the other can, since it may use now what it has used less, and is where the first is (its holder follows
+ * from what was used). One thing may be lost by that: a free moment in the past that only the first has had, which
+ * matters while something is under way that was called before that moment and after the other's hold began. With
+ * nothing ambiguous there is one configuration; each fork needs stray free operations of a process. When none is left,
+ * the events up to here are the shortest prefix that is not linearizable: nothing above looks further ahead than to
+ * what is under way, and that is free in the prefix and does no harm.
  *
  * Fenced-mutex: tokens say in which order the firm acquires happened. So an acquire also has to come before the return
  * of every acquire with a larger token, and after the call of every one with a smaller token; if these bounds cross,
  * there is no linearization. Acquires are taken at that earliest return, in the order of tokens, and (b) is out of the
  * question: the last free moment is before a grant with a smaller token. A free acquire took a token too, a whole
  * number, so it needs one between those of the grants around it: a free time is kept as a *gap* with the room that it
- * has, while somebody owes. Of several gaps the oldest is taken (those who come later and have more time can do with a
- * later gap). Now, when there is no token below the next one, the acquires that come next in the order and are under
- * way are done first, each with a free release (take_token): as few as it takes, for who needs more later can do more
- * then. The bounds use tokens that are seen only later; so the shortest prefix is found by bisection, which is allowed
- * because a prefix of what is linearizable is linearizable. */
+ * has, while somebody owes. Who owes pays, when its release returns, in the oldest gap since its call (those who return
+ * later can do with a later one); else now, letting the holder go if need be; and when there is no token below the next
+ * one, those acquires that come next and are under way are done first, each with a free release - as few as it takes.
+ * Each time the first choice that there is loses nothing: who would have needed the gap can take the place that was not
+ * taken now, at its own return or when the hold ends. So there is one configuration. The bounds use tokens that are
+ * seen only later; so the shortest prefix is found by bisection, which is allowed because a prefix of what is
+ * linearizable is linearizable. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,12 +72,20 @@ struct gap {
 struct configuration {
     uint32_t holder, since, depth;
     uint32_t grant; /* the operation with which the hold began */
-    uint32_t next;  /* fenced: the firm acquire that is next in the order of tokens */
-    int64_t newest; /* token */
     bool dead;
     struct difference *differences;
+    size_t difference_count, difference_room;
+};
+
+/* Fenced: the firm acquires of the prefix in the order of tokens, and what the one configuration has made of them. */
+struct order {
+    uint32_t *grants, *deadlines; /* until when each must be done */
+    uint32_t count, all;          /* in this prefix; in the whole history, whose order stands behind it in `grants` */
+    uint32_t due;                 /* the first whose deadline has not come */
+    uint32_t next;                /* the first that has not happened */
+    int64_t newest;               /* token */
     struct gap *gaps;
-    size_t difference_count, difference_room, gap_count, gap_room;
+    size_t gap_count, gap_room;
 };
 
 /* How many free operations of one kind there are, per process: called so far, and used by every configuration. */
@@ -90,9 +101,8 @@ struct sweep {
     bool keep_all; /* for tests: no configuration is dropped for another */
     uint32_t processes, position;
     struct supply releases, acquires;
-    uint32_t *last_firm;          /* per process: the position after which it has no firm operation */
-    uint32_t *grants, *deadlines; /* fenced: firm acquires in the order of tokens, and until when each must be done */
-    uint32_t grant_count, next_grant, sorted_count;
+    uint32_t *last_firm; /* per process: the position after which it has no firm operation */
+    struct order order;
     uint32_t *under_way; /* firm operations */
     size_t under_way_count, under_way_room;
     struct configuration *list;
@@ -113,13 +123,6 @@ static void numbers_free(struct sweep *sweep, uint32_t *made, size_t count) {
 
 static void configuration_free(struct sweep *sweep, struct configuration *it) {
     limits_free(sweep->limits, it->differences, it->difference_room * sizeof *it->differences);
-    limits_free(sweep->limits, it->gaps, it->gap_room * sizeof *it->gaps);
-}
-
-static void *copied(struct limits *limits, const void *from, size_t bytes) {
-    void *made = bytes ? limits_resize(limits, NULL, 0, bytes) : NULL;
-    if (made) memcpy(made, from, bytes);
-    return made;
 }
 
 /* A copy at the end of the list, which may move; NULL past the limit. */
@@ -127,19 +130,14 @@ static struct configuration *fork_of(struct sweep *sweep, size_t index) {
     if (!limits_grow(sweep->limits, (void **)&sweep->list, sizeof *sweep->list, sweep->count, &sweep->room))
         return NULL;
     const struct configuration *from = &sweep->list[index];
-    struct configuration *made = &sweep->list[sweep->count];
+    size_t bytes = from->difference_count * sizeof *from->differences;
+    struct difference *differences = bytes ? limits_resize(sweep->limits, NULL, 0, bytes) : NULL;
+    if (bytes && !differences) return NULL;
+    if (bytes) memcpy(differences, from->differences, bytes);
+    struct configuration *made = &sweep->list[sweep->count++];
     *made = *from;
+    made->differences = differences;
     made->difference_room = from->difference_count;
-    made->gap_room = from->gap_count;
-    made->differences = copied(sweep->limits, from->differences, from->difference_count * sizeof *from->differences);
-    made->gaps = copied(sweep->limits, from->gaps, from->gap_count * sizeof *from->gaps);
-    if (sweep->limits->exceeded[0]) {
-        if (!made->differences) made->difference_room = 0;
-        if (!made->gaps) made->gap_room = 0;
-        configuration_free(sweep, made);
-        return NULL;
-    }
-    sweep->count++;
     return made;
 }
 
@@ -248,17 +246,13 @@ static bool uses_no_more(const struct configuration *one, const struct configura
     return true;
 }
 
-/* Can `one` do all that `other` can? */
+/* Can `one` do all that `other` can? With another holder, or none: it does now what `other` has used more, and that
+ * makes the lock free for a moment. With the same one, what is under way may want a moment that only `other` has had.
+ */
 static bool is_as_good(const struct sweep *sweep, const struct configuration *one, const struct configuration *other) {
     if (!uses_no_more(one, other)) return false;
-    if (one->next != other->next || one->newest > other->newest || one->gap_count != other->gap_count) return false;
-    if (one->gap_count && memcmp(one->gaps, other->gaps, one->gap_count * sizeof *one->gaps) != 0) return false;
-    if (one->holder == other->holder)
-        return one->holder == NOBODY || sweep->model == MODEL_FENCED_MUTEX || one->since >= other->since ||
-               !is_called_between(sweep, one->holder, one->since, other->since);
-    if (one->holder == NOBODY) return sweep->last_firm[other->holder] <= sweep->position;
-    return other->holder == NOBODY &&
-           releases_used(sweep, one, one->holder) + one->depth <= releases_used(sweep, other, one->holder);
+    return one->holder == NOBODY || one->holder != other->holder || one->since >= other->since ||
+           !is_called_between(sweep, one->holder, one->since, other->since);
 }
 
 static void drop_dead(struct sweep *sweep) {
@@ -297,31 +291,32 @@ static void pay(struct sweep *sweep, struct configuration *it, uint32_t process)
     struct difference *difference = difference_get(sweep, it, process);
     difference->owes = false;
     difference->acquires++;
-    if (!owes_any(it)) it->gap_count = 0;
+    if (!owes_any(it)) sweep->order.gap_count = 0;
 }
 
 /* Nobody holds: a token for a free acquire now, larger than the newest and smaller than the next one. Where there is
  * none, the acquire with the next one happens first, if it is under way and a free release ends its hold. */
 static bool take_token(struct sweep *sweep, struct configuration *it) {
+    struct order *order = &sweep->order;
     if (sweep->model != MODEL_FENCED_MUTEX) return true;
-    for (; it->next < sweep->grant_count; it->next++) {
-        const struct operation *next = &sweep->timeline->object->list[sweep->grants[it->next]];
-        if (it->newest < next->value - 1) break;
-        if (it->newest >= next->value || next->call > sweep->position) return false;
+    for (; order->next < order->count; order->next++) {
+        const struct operation *next = &sweep->timeline->object->list[order->grants[order->next]];
+        if (order->newest < next->value - 1) break;
+        if (order->newest >= next->value || next->call > sweep->position) return false;
         if (releases_used(sweep, it, next->process) >= sweep->releases.called[next->process]) return false;
         difference_get(sweep, it, next->process)->releases++;
-        it->newest = next->value;
+        order->newest = next->value;
     }
-    if (it->newest == INT64_MAX) return false;
-    it->newest++;
+    if (order->newest == INT64_MAX) return false;
+    order->newest++;
     return true;
 }
 
 /* Takes a token in the oldest gap that lasted beyond `start`. */
-static bool take_gap(struct configuration *it, uint32_t start) {
-    for (size_t each = 0; each < it->gap_count; each++) {
-        if (it->gaps[each].end <= start || it->gaps[each].room == 0) continue;
-        it->gaps[each].room--;
+static bool take_gap(struct order *order, uint32_t start) {
+    for (size_t each = 0; each < order->gap_count; each++) {
+        if (order->gaps[each].end <= start || order->gaps[each].room == 0) continue;
+        order->gaps[each].room--;
         return true;
     }
     return false;
@@ -330,34 +325,40 @@ static bool take_gap(struct configuration *it, uint32_t start) {
 /* The debt is paid at a free moment that has been since the call: the last one, or one in a gap. */
 static bool pay_back_then(struct sweep *sweep, struct configuration *it, const struct operation *operation) {
     bool moment = it->holder != NOBODY && it->since > operation->call;
-    if (sweep->model == MODEL_FENCED_MUTEX ? !take_gap(it, operation->call) : !moment) return false;
+    if (sweep->model == MODEL_FENCED_MUTEX ? !take_gap(&sweep->order, operation->call) : !moment) return false;
     pay(sweep, it, operation->process);
     return true;
 }
 
 static void release_returned(struct sweep *sweep, const struct operation *operation) {
     uint32_t process = operation->process;
-    for (size_t each = 0, count = sweep->count; each < count; each++) {
+    for (size_t each = 0; each < sweep->count; each++) {
         struct configuration *it = &sweep->list[each];
         if (!owes(it, process)) continue;
         if (acquires_used(sweep, it, process) >= sweep->acquires.called[process]) {
             it->dead = true;
             continue;
         }
-        bool held = it->holder != NOBODY, lets_go = held && can_let_go(sweep, it);
-        /* With tokens, room in a gap and free releases are different coins. */
-        bool either = sweep->model == MODEL_FENCED_MUTEX && lets_go && fork_of(sweep, each);
-        it = &sweep->list[each];
-        if (pay_back_then(sweep, it, operation)) {
-            if (!either) continue;
-            it = &sweep->list[sweep->count - 1];
-        } else if (either) {
-            sweep->list[sweep->count - 1].dead = true;
-        }
-        if (lets_go) let_go(sweep, it);
-        it->dead = (held && !lets_go) || !take_token(sweep, it);
+        if (pay_back_then(sweep, it, operation)) continue;
+        it->dead = it->holder != NOBODY && !can_let_go(sweep, it);
+        if (it->dead) continue;
+        if (it->holder != NOBODY) let_go(sweep, it);
+        it->dead = !take_token(sweep, it);
         if (!it->dead) pay(sweep, it, process);
     }
+}
+
+/* The next acquire in the order of tokens happens: the time before it is over, with room for those who owe. */
+static bool grant_next(struct sweep *sweep, const struct configuration *it, int64_t token) {
+    struct order *order = &sweep->order;
+    uint64_t room = (uint64_t)token - (uint64_t)order->newest - 1;
+    order->next++;
+    if (order->newest >= token) return false;
+    order->newest = token;
+    if (room == 0 || !owes_any(it)) return true;
+    if (limits_grow(sweep->limits, (void **)&order->gaps, sizeof *order->gaps, order->gap_count, &order->gap_room))
+        order->gaps[order->gap_count++] = (struct gap){.end = sweep->position, .room = room};
+    return true;
 }
 
 /* The hold of an acquire begins now, when nobody holds. */
@@ -367,19 +368,7 @@ static void hold(struct sweep *sweep, struct configuration *it, uint32_t index) 
     it->since = sweep->position;
     it->depth = 1;
     it->grant = index;
-    if (sweep->model != MODEL_FENCED_MUTEX) return;
-    it->next++;
-    if (it->newest >= operation->value) {
-        it->dead = true;
-        return;
-    }
-    uint64_t room = (uint64_t)operation->value - (uint64_t)it->newest - 1;
-    it->newest = operation->value;
-    if (room == 0 || !owes_any(it)) return;
-    if (!limits_grow(sweep->limits, (void **)&it->gaps, sizeof *it->gaps, it->gap_count, &it->gap_room)) return;
-    memset(&it->gaps[it->gap_count], 0, sizeof *it->gaps); /* gaps are compared as bytes */
-    it->gaps[it->gap_count].end = sweep->position;
-    it->gaps[it->gap_count++].room = room;
+    if (sweep->model == MODEL_FENCED_MUTEX) it->dead = !grant_next(sweep, it, operation->value);
 }
 
 /* Could the acquire and a free release of its process have taken up the last free moment? */
@@ -395,7 +384,6 @@ static void acquire_returned(struct sweep *sweep, uint32_t index) {
     uint32_t process = operation->process;
     for (size_t each = 0, count = sweep->count; each < count; each++) {
         struct configuration *it = &sweep->list[each];
-        if (sweep->model == MODEL_FENCED_MUTEX && it->next > sweep->next_grant) continue; /* happened early */
         if (it->holder == NOBODY) {
             hold(sweep, it, index);
         } else if (it->holder == process && sweep->model == MODEL_REENTRANT_MUTEX) {
@@ -427,47 +415,65 @@ static int by_token(const void *left, const void *right) {
 }
 
 /* The firm acquires of the prefix in order, and until when each must be done. False: the bounds of one cross. */
-static bool order_grants(struct sweep *sweep) {
+static bool order_begin(struct sweep *sweep) {
+    struct order *order = &sweep->order;
     const struct operation *list = sweep->timeline->object->list;
-    uint32_t *sorted = sweep->grants + sweep->sorted_count; /* behind those of this prefix */
-    sweep->grant_count = 0;
-    for (uint32_t each = 0; each < sweep->sorted_count; each++)
+    const uint32_t *sorted = order->grants + order->all;
+    order->count = order->due = order->next = 0;
+    order->newest = OPERATION_NIL;
+    order->gap_count = 0;
+    for (uint32_t each = 0; each < order->all; each++)
         if (timeline_standing(sweep->timeline, &list[sorted[each]]) == STANDS_FIRM)
-            sweep->grants[sweep->grant_count++] = sorted[each];
+            order->grants[order->count++] = sorted[each];
     uint32_t earliest = NOBODY, latest = 0, latest_call = 0;
-    for (uint32_t each = sweep->grant_count; each-- > 0;) {
-        if (list[sweep->grants[each]].end < earliest) earliest = list[sweep->grants[each]].end;
-        sweep->deadlines[each] = earliest;
+    for (uint32_t each = order->count; each-- > 0;) {
+        if (list[order->grants[each]].end < earliest) earliest = list[order->grants[each]].end;
+        order->deadlines[each] = earliest;
     }
-    for (uint32_t each = 0; each < sweep->grant_count; each++) {
-        uint32_t index = sweep->grants[each];
+    for (uint32_t each = 0; each < order->count; each++) {
+        uint32_t index = order->grants[each];
         if (list[index].call > latest_call) latest_call = list[index].call, latest = index;
-        if (latest_call < sweep->deadlines[each]) continue;
+        if (latest_call < order->deadlines[each]) continue;
         linearizable_violate(sweep->result, latest, sweep->timeline->prefix,
                              "a larger token had been granted before it was called");
-        for (uint32_t other = each; other < sweep->grant_count; other++)
-            if (list[sweep->grants[other]].end == sweep->deadlines[each])
-                linearizable_block(sweep->result, sweep->grants[other]);
+        for (uint32_t other = each; other < order->count; other++)
+            if (list[order->grants[other]].end == order->deadlines[each])
+                linearizable_block(sweep->result, order->grants[other]);
         return false;
     }
     return true;
 }
 
-static bool sort_grants(struct sweep *sweep) {
+static bool order_make(struct sweep *sweep) {
+    struct order *order = &sweep->order;
     const struct object *object = sweep->timeline->object;
-    uint32_t count = 0;
     for (uint32_t each = 0; each < object->count; each++)
-        count += object->list[each].kind == OPERATION_ACQUIRE && object->list[each].outcome == OUTCOME_OK;
-    sweep->sorted_count = count;
-    sweep->grants = numbers(sweep, 2 * (size_t)count);
-    sweep->deadlines = numbers(sweep, count);
-    if (!sweep->grants || !sweep->deadlines) return false;
-    uint32_t *sorted = sweep->grants + count;
+        order->all += object->list[each].kind == OPERATION_ACQUIRE && object->list[each].outcome == OUTCOME_OK;
+    order->grants = numbers(sweep, 2 * (size_t)order->all);
+    order->deadlines = numbers(sweep, order->all);
+    if (!order->grants || !order->deadlines) return false;
+    uint32_t *sorted = order->grants + order->all;
     for (uint32_t each = 0; each < object->count; each++)
         if (object->list[each].kind == OPERATION_ACQUIRE && object->list[each].outcome == OUTCOME_OK) *sorted++ = each;
     sort_list = object->list;
-    qsort(sweep->grants + count, count, sizeof *sweep->grants, by_token);
+    qsort(order->grants + order->all, order->all, sizeof *order->grants, by_token);
     return true;
+}
+
+static void order_free(struct sweep *sweep) {
+    struct order *order = &sweep->order;
+    numbers_free(sweep, order->grants, 2 * (size_t)order->all);
+    numbers_free(sweep, order->deadlines, order->all);
+    limits_free(sweep->limits, order->gaps, order->gap_room * sizeof *order->gaps);
+}
+
+/* Those that must be done now. */
+static void order_returned(struct sweep *sweep) {
+    struct order *order = &sweep->order;
+    while (order->due < order->count && order->deadlines[order->due] == sweep->position && !sweep->list[0].dead) {
+        if (order->next == order->due) acquire_returned(sweep, order->grants[order->due]); /* not done before */
+        order->due++;
+    }
 }
 
 /* --- the sweep --- */
@@ -522,17 +528,9 @@ static bool take(struct sweep *sweep, uint32_t event) {
     for (size_t each = 0; each < sweep->under_way_count; each++)
         if (sweep->under_way[each] == index) sweep->under_way[each] = sweep->under_way[--sweep->under_way_count];
     if (!acquires) release_returned(sweep, operation);
-    else if (sweep->model != MODEL_FENCED_MUTEX) acquire_returned(sweep, index);
+    else if (sweep->model == MODEL_FENCED_MUTEX) order_returned(sweep);
+    else acquire_returned(sweep, index);
     bool alive = false;
-    while (acquires && sweep->model == MODEL_FENCED_MUTEX && sweep->next_grant < sweep->grant_count &&
-           sweep->deadlines[sweep->next_grant] == sweep->position) {
-        acquire_returned(sweep, sweep->grants[sweep->next_grant]);
-        sweep->next_grant++;
-        for (size_t each = 0; each < sweep->count; each++) alive |= !sweep->list[each].dead;
-        if (!alive) break;
-        drop_dead(sweep);
-        alive = false;
-    }
     for (size_t each = 0; each < sweep->count; each++) alive |= !sweep->list[each].dead;
     if (!alive && !sweep->limits->exceeded[0]) violated(sweep, index);
     else if (alive) prune(sweep);
@@ -552,10 +550,9 @@ static void run(struct sweep *sweep) {
                 operation->end > sweep->last_firm[operation->process])
                 sweep->last_firm[operation->process] = operation->end;
         }
-        sweep->list[0] = (struct configuration){.holder = NOBODY, .grant = NOBODY, .newest = OPERATION_NIL};
+        sweep->list[0] = (struct configuration){.holder = NOBODY, .grant = NOBODY};
         sweep->count = 1;
-        sweep->next_grant = 0;
-        if (sweep->model == MODEL_FENCED_MUTEX) made = order_grants(sweep);
+        if (sweep->model == MODEL_FENCED_MUTEX) made = order_begin(sweep);
     }
     for (uint32_t position = 0; made && position < sweep->timeline->length; position++) {
         sweep->position = position;
@@ -603,10 +600,9 @@ void linearizable_owner(struct timeline *timeline, uint32_t processes, const str
                           .keep_all = settings->keep_all,
                           .processes = processes};
     bool fenced = settings->model == MODEL_FENCED_MUTEX;
-    if (!fenced || sort_grants(&sweep)) run(&sweep);
+    if (!fenced || order_make(&sweep)) run(&sweep);
     if (fenced && result->status == VERDICT_VIOLATED) bisect(&sweep);
-    numbers_free(&sweep, sweep.grants, 2 * (size_t)sweep.sorted_count);
-    numbers_free(&sweep, sweep.deadlines, sweep.sorted_count);
+    order_free(&sweep);
     limits_free(limits, sweep.list, sweep.room * sizeof *sweep.list);
     limits_free(limits, sweep.under_way, sweep.under_way_room * sizeof *sweep.under_way);
 }
