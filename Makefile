@@ -26,22 +26,25 @@ LOCKS   = $(sort $(wildcard harness/locks/*.c))
 ENV     = harness/env.c harness/env_live.c harness/strand.c
 FAULTS  = $(sort $(wildcard faults/*.c))
 LINKS   = $(sort $(wildcard faults/proxy/*.c))
-CHECKS  = $(sort $(wildcard checkers/*.c))
+LINEAR  = $(addprefix checkers/,atlas.c edn.c limits.c linearizable.c linearizable_count.c linearizable_owner.c \
+          linearizable_register.c linearize.c operations.c operations_write.c recorded.c source.c text.c)
+CHECKS  = $(filter-out checkers/linearize_main.c $(LINEAR),$(sort $(wildcard checkers/*.c)))
 
 CLIENT  = harness/client.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY)
 STORE   = harness/store.c $(STAGE) $(HISTORY)
 PROXY   = $(LINKS) $(STAGE) $(HISTORY)
 CHECK   = $(CHECKS) harness/history_json.c $(HISTORY)
+LINEARIZE = checkers/linearize_main.c $(LINEAR) harness/history_json.c $(HISTORY)
 TOOL    = harness/history_main.c harness/history_json.c $(HISTORY)
 DRIVER  = harness/conductor.c harness/driver/describe.c harness/env.c $(LOCKS) $(FAULTS) $(STAGE) $(HISTORY)
 
-PROGRAMS       = $(addprefix $(BUILD)/bin/,client store proxy check history leash warden)
+PROGRAMS       = $(addprefix $(BUILD)/bin/,client store proxy check linearize history leash warden)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
-TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers lock_threads resp_guard)
+TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers linearizable_oracle lock_threads resp_guard)
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history scan)
-FUZZERS        = $(addprefix $(BUILD)/fuzz/,history_fuzz history_json_fuzz resp_fuzz)
-SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] checkers/*.[ch] faults/*.[ch] faults/proxy/*.[ch] tests/*/*.c bench/*.c))
+FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz edn_fuzz history_fuzz history_json_fuzz resp_fuzz)
+SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] checkers/*.[ch] faults/*.[ch] faults/proxy/*.[ch] tests/*/*.[ch] bench/*.c))
 
 PYTHON = .venv/bin/python
 # The launcher installs what is missing and builds; what only tests need, before its command "test".
@@ -70,6 +73,8 @@ $(BUILD)/bin/proxy: $(call object,$(PROXY))
 $(BUILD)/bin/proxy: LIBS = -lhiredis -lev
 $(BUILD)/bin/check: $(call object,$(CHECK))
 $(BUILD)/bin/check: LIBS = -ljansson -lm
+$(BUILD)/bin/linearize: $(call object,$(LINEARIZE))
+$(BUILD)/bin/linearize: LIBS = -ljansson
 $(BUILD)/bin/history: $(call object,$(TOOL))
 $(BUILD)/bin/history: LIBS = -ljansson
 $(BUILD)/bin/leash: $(call object,harness/leash.c)
@@ -78,6 +83,8 @@ $(BUILD)/bin/warden: $(call object,harness/warden.c)
 $(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c harness/conductor.c $(ENV) $(STAGE) $(HISTORY))
 $(BUILD)/tests/blocking_call: LIBS = -lhiredis
 $(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(STAGE) $(HISTORY))
+$(BUILD)/tests/linearizable_oracle: $(call object,tests/c/linearizable_oracle.c $(LINEAR) harness/history_json.c $(HISTORY))
+$(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY))
 $(BUILD)/tests/lock_threads: LIBS = -lhiredis
 $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.c)
@@ -101,6 +108,7 @@ $(JUDGE): $(call object,tests/c/judge_records.c $(filter-out checkers/check.c,$(
 HISTORY_READERS = harness/history.c harness/history.h harness/history_json.c harness/history_json.h
 $(BUILD)/fuzz/history_fuzz $(BUILD)/fuzz/history_json_fuzz: $(HISTORY_READERS)
 $(BUILD)/fuzz/resp_fuzz: $(foreach part,resp ledger rule,faults/proxy/$(part).c faults/proxy/$(part).h)
+$(BUILD)/fuzz/atlas_fuzz $(BUILD)/fuzz/edn_fuzz: $(LINEAR) $(HISTORY_READERS) $(wildcard checkers/*.h) tests/fuzz/outside.h
 $(FUZZERS): $(BUILD)/fuzz/%: tests/fuzz/%.c
 	@mkdir -p $(@D)
 	clang $(STANDARD) $(WARNINGS) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ \
@@ -162,6 +170,10 @@ oracle: ## compare the checkers with their definitions on 200,000 random histori
 mutants: ## plant mistakes in the checkers, one at a time, and see which the tests find (MUTANTS=100 of them)
 	@$(READY_TO_TEST)
 	@$(PYTHON) -m tests.mutants --most $(MUTANTS)
+	cd $(BUILD)/fuzz && mkdir -p found/edn found/atlas && ./edn_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
+	    -dict=$(CURDIR)/tests/fuzz/edn.dict found/edn $(CURDIR)/tests/fuzz/corpus/edn
+	cd $(BUILD)/fuzz && ./atlas_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
+	    -dict=$(CURDIR)/tests/fuzz/atlas.dict found/atlas $(CURDIR)/tests/fuzz/corpus/atlas
 
 bench: ## measure records, checks and trials; writes build/bench.json (BENCH=--quick for a short one)
 	@$(READY_TO_BENCH) || $(READY)

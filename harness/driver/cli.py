@@ -27,6 +27,8 @@ from harness.driver import storms as storms_
 from harness.driver.errors import LockstormError, UsageError
 from harness.driver.library import faults as fault_table
 from harness.driver.library import locks as lock_table
+from harness.driver.linearize import FORMS, MODELS, Reading, linearize, needs_model
+from harness.driver.linearize import write as write_operations
 from harness.driver.narrate import Event, policy_sentence, policy_table, show_result, verdict_table
 from harness.driver.play import (
     ACQUIRE_POLICIES,
@@ -365,28 +367,53 @@ def compare(
 @click.option(
     "--release-policy",
     type=click.Choice(RELEASE_POLICIES),
-    default="released",
-    show_default=True,
-    help="How a release is read that failed: refused, or of unknown outcome.",
+    help="How a release is read that failed: refused, or of unknown outcome. Default: released; with --model: unknown.",
 )
 @click.option(
     "--acquire-timeout",
     type=click.Choice(ACQUIRE_POLICIES),
-    default="not-happened",
-    show_default=True,
-    help="How an acquire of unknown outcome is read.",
+    help="How an acquire of unknown outcome is read. Default: not-happened; with --model: unknown.",
 )
 @click.option("--all-policies", is_flag=True, help="Tell the verdict under each of these policies, too.")
+@click.option("--model", type=click.Choice(MODELS), help="Judge instead whether it is linearizable as this model.")
+@click.option("--permits", type=click.IntRange(1), help="Of --model semaphore.")
+@click.option("--initial", metavar="N|nil", help="Of --model register.")
+@click.option("--leases", is_flag=True, help="With --model: a hold that nothing confirms any more may end by itself.")
+@click.option("--memory-limit", metavar="MIB", type=click.FloatRange(0), help="With --model: past it, inconclusive.")
+@click.option("--time-limit", metavar="SECONDS", type=click.FloatRange(0), help="With --model: past it, inconclusive.")
 @json_option
 def check(
-    file: str, require: str | None, release_policy: str, acquire_timeout: str, all_policies: bool, as_json: bool
+    file: str,
+    require: str | None,
+    release_policy: str | None,
+    acquire_timeout: str | None,
+    all_policies: bool,
+    as_json: bool,
+    model: str | None,
+    **reading: Any,
 ) -> int:
-    """Judge a recorded history: FILE is a binary history (run -o FILE) or its JSON Lines form.
+    """Judge a recorded history: FILE is a binary history (run -o FILE), its JSON Lines form, or - with --model - Jepsen
+    EDN or AtlasDB-style JSON.
 
     \b
     Example: lockstorm run gc-pause --lock set-nx-px -o gc.history; lockstorm check gc.history
+             lockstorm check jepsen.edn --model owner-mutex --release-policy released
+    docs/linearizable.md defines the models.
     """
-    verdict = judge_file(file, require, release_policy, acquire_timeout, all_policies)
+    if not model and needs_model(file):
+        raise UsageError(f"{file}: another tool's history needs --model: {', '.join(MODELS)}")
+    given = [f"--{name.replace('_', '-')}" for name, value in reading.items() if value]
+    if given and not model:
+        raise UsageError(f"{given[0]} is for --model")
+    if model and all_policies:
+        raise UsageError("--all-policies is not for --model: name one with --release-policy and --acquire-timeout")
+    if model:
+        read = Reading(model, release_policy=release_policy, acquire_timeout=acquire_timeout, **reading)
+        verdict = linearize(file, read)
+    else:
+        verdict = judge_file(
+            file, require, release_policy or "released", acquire_timeout or "not-happened", all_policies
+        )
     if as_json:
         print_json(verdict)
     else:
@@ -396,24 +423,35 @@ def check(
         if all_policies:
             out.print(policy_table(verdict["policies"]))
             out.print()
-        out.print(Text(policy_sentence(verdict), "dim"))
+        if not model:
+            out.print(Text(policy_sentence(verdict), "dim"))
         style = {0: "bold green", 1: "bold red"}.get(verdict["exit"], "bold yellow")
         out.print(Text(verdict["sentence"], style))
     return int(verdict["exit"])
 
 
 @cli.command()
-@click.argument("form", type=click.Choice(["to-json", "from-json", "follow"]))
+@click.argument("form", type=click.Choice(["to-json", "from-json", "follow", *FORMS]))
 @click.argument("file", type=click.Path())
 @click.option("-o", "output", type=click.Path(), help="from-json: the history to write.")
-def history(form: str, file: str, output: str | None) -> int:
-    """Turn a history into JSON Lines or back, or follow one that is being written.
+@click.option(
+    "--model",
+    type=click.Choice(MODELS),
+    default="owner-mutex",
+    show_default=True,
+    help="to-edn, to-porcupine: the operations of a lock, or of a register.",
+)
+def history(form: str, file: str, output: str | None, model: str) -> int:
+    """Turn a history into JSON Lines or back, or follow one that is being written. to-edn and to-porcupine write its
+    operations for other checkers (docs/linearizable.md).
 
     \b
     Example: lockstorm history to-json gc.history | head
     """
     if (form == "from-json") != (output is not None):
         raise UsageError("from-json needs -o FILE" if form == "from-json" else f"{form} writes to standard output")
+    if form in FORMS:
+        return write_operations(file, form, model)
     words = [paths.program("history"), form, file, *([output] if output else [])]
     return subprocess.run(words).returncode
 
