@@ -33,7 +33,8 @@ static const int64_t FOR_EVER = INT64_MAX;
 
 struct side {
     uint32_t depth;              /* grants that it has not released */
-    bool stands, releasing;      /* its hold; its last release is in flight */
+    bool stands;                 /* its hold */
+    uint64_t releasing;          /* index of its last release-invoke, 0: it has been answered */
     int64_t until_ns;            /* of the hold */
     struct side *before, *after; /* whose hold stands too */
     /* its acquire in flight */
@@ -181,7 +182,7 @@ static void answered(struct checking *my, const struct event *event) {
     if (granted) {
         bool again = side->depth && event->lock->traits & CHECK_TRAIT_REENTRANT;
         side->depth = again ? side->depth + 1 : 1;
-        side->releasing = false;
+        side->releasing = 0;
         hold_begin(queue, side, my->check->now_ns, hold_until(event->lock, stamp_ns));
     } else if (event->record->outcome != OUTCOME_REFUSED && my->check->reading.acquires_happen) {
         int64_t until_ns = later_by(stamp_ns, event->lock->lease_ns);
@@ -200,14 +201,14 @@ static void renewed(struct checking *my, const struct event *event) {
 static void releases(struct checking *my, const struct event *event) {
     struct side *side = my_member(my, event->member);
     if (side->depth > 1) side->depth--;
-    else side->releasing = true;
+    else side->releasing = event->index;
 }
 
 static void released(struct checking *my, const struct event *event) {
     struct side *side = my_member(my, event->member);
-    if (!side->releasing) return;
+    if (!event->asked || side->releasing != event->asked) return;
     side->depth = 0;
-    side->releasing = false;
+    side->releasing = 0;
     if (!side->stands) return;
     if (event->failed) hold_abandon(event->lock, side, event->record->mono_ns);
     else hold_end(my_lock(my, event->lock), side, event->record->mono_ns, event->index);
@@ -219,7 +220,7 @@ static SELDOM void ended(struct checking *my, const struct event *event) {
         if (side->asked) wait_end(my_lock(my, member->lock), side);
         if (side->stands) hold_abandon(member->lock, side, event->record->mono_ns);
         side->depth = 0;
-        side->releasing = false;
+        side->releasing = 0;
     }
 }
 
