@@ -438,10 +438,21 @@ def now_at(history: History, index: int) -> int:
     return max(each.mono_ns for each in before(history, index + 1))
 
 
+def lapse_hold(mine: Hold, now_ns: int) -> None:
+    """Ends a hold whose time is up."""
+    if 0 <= mine.until_ns <= now_ns:
+        end_hold(mine, mine.until_ns)
+
+
+def end_hold(mine: Hold, stamp_ns: int) -> None:
+    if mine.until_ns >= 0:
+        mine.ends.append(min(mine.until_ns, stamp_ns))
+    mine.until_ns = -1
+
+
 def begin_hold(mine: Hold, now_ns: int, until_ns: int) -> None:
     """Whatever stood before is over if its time was up; otherwise it goes on."""
-    if 0 <= mine.until_ns <= now_ns:
-        mine.ends.append(mine.until_ns)
+    lapse_hold(mine, now_ns)
     mine.until_ns = until_ns
 
 
@@ -464,9 +475,12 @@ def follow_hold(history: History, reading: Reading, mine: Hold, each: Record) ->
     elif each.kind == "release-return" and mine.releasing:
         asked = invocation(history, each)
         if asked and asked.index == mine.releasing:
-            failed = has_failed(history, reading, asked)
-            mine.until_ns = min(mine.until_ns, lease_later(history, lock, each) if failed else each.mono_ns)
             mine.depth, mine.releasing = 0, 0
+            lapse_hold(mine, now_ns)
+            if has_failed(history, reading, asked):
+                mine.until_ns = min(mine.until_ns, lease_later(history, lock, each))
+            else:
+                end_hold(mine, each.mono_ns)
 
 
 def holds_at(history: History, reading: Reading, lock: str, at: int) -> dict[str, Hold]:
@@ -475,6 +489,7 @@ def holds_at(history: History, reading: Reading, lock: str, at: int) -> dict[str
     for each in before(history, at):
         mine = holds.setdefault(each.name if each.kind == "actor-exit" else each.actor, Hold())
         if each.kind == "actor-exit":
+            lapse_hold(mine, now_at(history, each.index))
             mine.until_ns = min(mine.until_ns, lease_later(history, lock, each))
             mine.depth, mine.releasing = 0, 0
         elif each.name == lock:
