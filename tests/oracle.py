@@ -118,6 +118,8 @@ def asked_at(history: History, answer: Record) -> int:
             at = each.index
         elif (each.actor, each.name) == (answer.actor, answer.name) and each.kind == "acquire-return":
             at = answer.index
+        elif each.kind == "actor-exit" and each.name == answer.actor:
+            at = answer.index
     return at
 
 
