@@ -10,6 +10,7 @@ from tests.building import make, need_clang
 
 SEEDS = paths.ROOT / "tests" / "fuzz" / "corpus"
 FUZZERS = {
+    "check": ("-max_len=4096",),
     "history": ("-max_len=8192",),
     "history_json": (f"-dict={SEEDS.parent / 'history_json.dict'}",),
     "resp": ("-max_len=4096", f"-dict={SEEDS.parent / 'resp.dict'}"),
