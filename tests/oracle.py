@@ -114,11 +114,10 @@ def asked_at(history: History, answer: Record) -> int:
     """The index at which the acquire was invoked that this answers."""
     at = answer.index
     for each in before(history, answer.index):
-        if (each.actor, each.name) == (answer.actor, answer.name) and each.kind == "acquire-invoke":
+        own = (each.actor, each.name) == (answer.actor, answer.name)
+        if own and each.kind == "acquire-invoke":
             at = each.index
-        elif (each.actor, each.name) == (answer.actor, answer.name) and each.kind == "acquire-return":
-            at = answer.index
-        elif each.kind == "actor-exit" and each.name == answer.actor:
+        elif (own and each.kind == "acquire-return") or (each.kind == "actor-exit" and each.name == answer.actor):
             at = answer.index
     return at
 
