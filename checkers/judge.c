@@ -104,7 +104,7 @@ static void opened(struct check_lock *lock, const struct history_record *record)
 }
 
 static void parameter(struct judgement *judgement, const struct history_record *record) {
-    char name[16];
+    char name[32]; /* one that is longer is cut, and is none of those */
     struct parameter_said *said = check_table_find(&judgement->parameters, record->name);
     if (!said) said = check_table_add(&judgement->parameters, record->name);
     said->is_text = record->flags & HISTORY_FLAG_TEXT;

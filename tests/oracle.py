@@ -433,6 +433,14 @@ def lease_later(history: History, lock: str, record: Record) -> int:
     return record.mono_ns + lease_ms * 10**6 if lease_ms else FOR_EVER
 
 
+def abandoned_until(history: History, lock: str, record: Record) -> int:
+    """Until when a hold stands that nobody will end: a lease more, or the bound where there is no lease."""
+    said = [each for each in before(history, record.index) if each.kind == "parameter" and each.name == "bound_ms"]
+    if said and not opening(history, lock, record.index).value:
+        return record.mono_ns + said[-1].value * 10**6
+    return lease_later(history, lock, record)
+
+
 def begin_hold(mine: Hold, stamp_ns: int, until_ns: int) -> None:
     """Whatever stood before is over if its time was up; otherwise it goes on."""
     if 0 <= mine.until_ns <= stamp_ns:
@@ -459,7 +467,7 @@ def follow_hold(history: History, reading: Reading, mine: Hold, each: Record) ->
     elif each.kind == "release-return" and mine.releasing:
         asked = invocation(history, each)
         failed = asked is not None and has_failed(history, reading, asked)
-        mine.until_ns = min(mine.until_ns, lease_later(history, lock, each) if failed else stamp_ns)
+        mine.until_ns = min(mine.until_ns, abandoned_until(history, lock, each) if failed else stamp_ns)
         mine.depth, mine.releasing = 0, False
 
 
@@ -469,7 +477,7 @@ def holds_at(history: History, reading: Reading, lock: str, at: int) -> dict[str
     for each in before(history, at):
         mine = holds.setdefault(each.name if each.kind == "actor-exit" else each.actor, Hold())
         if each.kind == "actor-exit":
-            mine.until_ns = min(mine.until_ns, lease_later(history, lock, each))
+            mine.until_ns = min(mine.until_ns, abandoned_until(history, lock, each))
             mine.depth, mine.releasing = 0, False
         elif each.name == lock:
             follow_hold(history, reading, mine, each)
@@ -753,15 +761,20 @@ def broken(history: History) -> bool:
 
 
 def unproved(history: History) -> bool:
-    """Some injection was not seen to take effect before the same fault was injected again."""
+    """Some injection was neither seen to take effect nor taken back before the same fault was injected again; or all
+    were taken back, or none came to pass of those that were meant."""
     injections = [each for each in history if each.kind == "fault-inject"]
+    proved = False
     for injection in injections:
-        proofs = [each for each in history if each.kind == "fault-prove" and each.ok and each.index > injection.index]
+        proofs = [each for each in history if each.kind == "fault-prove" and each.index > injection.index]
         again = [each for each in injections if each.index > injection.index and same_fault(each, injection)]
         end = again[0].index if again else 10**9
-        if not any(same_fault(each, injection) and each.index < end for each in proofs):
+        outcomes = {each.outcome for each in proofs if same_fault(each, injection) and each.index < end}
+        if not outcomes & {"ok", "refused"}:
             return True
-    return False
+        proved |= "ok" in outcomes
+    meant = any(each.kind == "parameter" and each.name == "faults_meant" and each.value > 0 for each in history)
+    return not proved and (bool(injections) or meant)
 
 
 def same_fault(one: Record, other: Record) -> bool:

@@ -1,6 +1,7 @@
 """A schedule at work: faults begin and end at their times, or where their clients come to a checkpoint, and keep out of
 each other's way by rules."""
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from harness.driver.storm import Plan
 
 NS_PER_MS = 1_000_000
+RESIDUE_LEASES = 2
+FAULTS_KEYS = b"lockstorm:"
 
 
 @dataclass
@@ -55,6 +58,14 @@ class Weather:
         self._armed: dict[str, Course] = {}  # target -> what lands at its next checkpoint
         self._active: list[Course] = []
         self._dues = 0
+        self._usual: set[bytes] = set()  # keys that this lock leaves at its servers
+
+    def warm_up(self) -> None:
+        """Everybody makes one turn: what is at the servers afterwards is what this lock always leaves there."""
+        for client in self.clients:
+            client.start_increment(work_ms=self.plan.work_ms)
+        self.trial.finish(*self.clients)
+        self._usual = self._keys()
 
     def blow(self) -> None:
         """The storm, from its first fault to its end."""
@@ -90,6 +101,23 @@ class Weather:
             client.wind_down()
         self.trial.run(self._living(), self.trial.mono_ns + self.plan.quiet_ms * NS_PER_MS)
         self.trial.note_clock()
+        if all(client.state is StrandState.IDLE for client in self._living()):
+            self._look_for_residue()
+
+    def _look_for_residue(self) -> None:
+        """Nobody holds or wants the lock: what is at the servers after two more leases, and not usually, will stay."""
+        self.trial.advance(RESIDUE_LEASES * self.plan.schedule.lease_ms)
+        left = sorted(self._keys() - self._usual)
+        for key in left:
+            self.trial.record(Kind.RESIDUE, name=self.trial.text(f"key {os.fsdecode(key)}"), value=1)
+        if not left:
+            self.trial.record(Kind.RESIDUE, name=self.trial.text("keys"), value=0)
+
+    def _keys(self) -> set[bytes]:
+        """What is at the nodes, but for what faults have put there."""
+        nodes = (self.trial.master(node) for node in self.trial.servers)
+        keys = {os.fsencode(key) for node in nodes for key in node.link.keys("*")}
+        return {key for key in keys if not key.startswith(FAULTS_KEYS)}
 
     # --- one fault ---
 
