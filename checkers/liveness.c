@@ -9,6 +9,9 @@
  * hold whose client has ended. A lock is free while fewer holds stand than it has permits; since when: since the last
  * hold ended.
  *
+ * Time goes by the latest stamp up to a record, which may be another one's: stamps of two processes may stand in the
+ * opposite order.
+ *
  * Stuck waiter: an acquire that was in flight when the history ended, of a client that had not ended, whose own
  * patience
  * (`value`) was over if it had any, on a lock that was free at the latest stamp of the history - and, where the
@@ -72,8 +75,8 @@ static void hold_end(struct queue *queue, struct side *side, int64_t stamp_ns, u
     if (side->after) side->after->before = side->before;
 }
 
-static void hold_begin(struct queue *queue, struct side *side, int64_t stamp_ns, int64_t until_ns) {
-    if (side->stands && side->until_ns <= stamp_ns) hold_end(queue, side, side->until_ns, 0);
+static void hold_begin(struct queue *queue, struct side *side, int64_t now_ns, int64_t until_ns) {
+    if (side->stands && side->until_ns <= now_ns) hold_end(queue, side, side->until_ns, 0);
     side->until_ns = until_ns;
     if (side->stands) return;
     side->stands = true;
@@ -131,7 +134,7 @@ static SELDOM void look_for_lost(struct checking *my, const struct event *event,
     const struct check *check = my->check;
     int64_t bound_ns = check->bound_ns >= 0 ? check->bound_ns : event->lock->lease_ns;
     if (check->bound_ns < 0 && bound_ns == 0) return;
-    int64_t stamp_ns = event->record->mono_ns;
+    int64_t stamp_ns = check->now_ns;
     if (elapsed_ns(side->asked_ns, stamp_ns) <= bound_ns) return;
     int64_t free_ns = idle_ns(my, event->lock, queue, side, stamp_ns);
     if (free_ns <= bound_ns) return;
@@ -182,11 +185,11 @@ static void answered(struct checking *my, const struct event *event) {
         bool again = side->depth && event->lock->traits & CHECK_TRAIT_REENTRANT;
         side->depth = again ? side->depth + 1 : 1;
         side->releasing = false;
-        hold_begin(queue, side, stamp_ns, hold_until(event->lock, stamp_ns));
+        hold_begin(queue, side, my->check->now_ns, hold_until(event->lock, stamp_ns));
     } else if (event->record->outcome != OUTCOME_REFUSED && my->check->reading.acquires_happen) {
         int64_t until_ns = later_by(stamp_ns, event->lock->lease_ns);
         if (side->stands && side->until_ns > until_ns) until_ns = side->until_ns;
-        hold_begin(queue, side, stamp_ns, until_ns);
+        hold_begin(queue, side, my->check->now_ns, until_ns);
     }
 }
 
@@ -194,7 +197,7 @@ static void renewed(struct checking *my, const struct event *event) {
     struct side *side = my_member(my, event->member);
     int64_t stamp_ns = event->record->mono_ns;
     if (event->record->outcome == OUTCOME_OK && side->depth)
-        hold_begin(my_lock(my, event->lock), side, stamp_ns, hold_until(event->lock, stamp_ns));
+        hold_begin(my_lock(my, event->lock), side, my->check->now_ns, hold_until(event->lock, stamp_ns));
 }
 
 static void releases(struct checking *my, const struct event *event) {

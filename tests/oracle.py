@@ -441,33 +441,38 @@ def abandoned_until(history: History, lock: str, record: Record) -> int:
     return lease_later(history, lock, record)
 
 
-def begin_hold(mine: Hold, stamp_ns: int, until_ns: int) -> None:
+def now_at(history: History, index: int) -> int:
+    """The latest stamp up to a record and its own."""
+    return max(each.mono_ns for each in before(history, index + 1))
+
+
+def begin_hold(mine: Hold, now_ns: int, until_ns: int) -> None:
     """Whatever stood before is over if its time was up; otherwise it goes on."""
-    if 0 <= mine.until_ns <= stamp_ns:
+    if 0 <= mine.until_ns <= now_ns:
         mine.ends.append(mine.until_ns)
     mine.until_ns = until_ns
 
 
 def follow_hold(history: History, reading: Reading, mine: Hold, each: Record) -> None:
     """What a record of a client about a lock changes for its hold."""
-    lock, stamp_ns = each.name, each.mono_ns
+    lock, now_ns = each.name, now_at(history, each.index)
     renewed_ns = FOR_EVER if has_trait(history, lock, each.index, RENEWS) else lease_later(history, lock, each)
     if is_grant(each):
         again = mine.depth and has_trait(history, lock, each.index, REENTRANT)
         mine.depth = mine.depth + 1 if again else 1
         mine.releasing = False
-        begin_hold(mine, stamp_ns, renewed_ns)
+        begin_hold(mine, now_ns, renewed_ns)
     elif each.kind == "acquire-return" and each.unknown and reading.acquires_happen:
-        begin_hold(mine, stamp_ns, max(mine.until_ns, lease_later(history, lock, each)))
+        begin_hold(mine, now_ns, max(mine.until_ns, lease_later(history, lock, each)))
     elif each.kind == "renew-return" and each.ok and mine.depth:
-        begin_hold(mine, stamp_ns, renewed_ns)
+        begin_hold(mine, now_ns, renewed_ns)
     elif each.kind == "release-invoke":
         mine.releasing = mine.depth <= 1
         mine.depth -= mine.depth > 1
     elif each.kind == "release-return" and mine.releasing:
         asked = invocation(history, each)
         failed = asked is not None and has_failed(history, reading, asked)
-        mine.until_ns = min(mine.until_ns, abandoned_until(history, lock, each) if failed else stamp_ns)
+        mine.until_ns = min(mine.until_ns, abandoned_until(history, lock, each) if failed else each.mono_ns)
         mine.depth, mine.releasing = 0, False
 
 
@@ -516,11 +521,12 @@ def lost_wake_ups(history: History, reading: Reading) -> Iterator[Violation]:
         own = [each for each in waiting if each.actor == answer.actor]
         said = [each for each in before(history, answer.index) if each.kind == "parameter" and each.name == "bound_ms"]
         bound = said[-1].value * 10**6 if said else opening(history, lock, answer.index).value * 10**6 or None
-        free = free_since(history, reading, lock, answer.index, answer.mono_ns)
+        now_ns = now_at(history, answer.index)
+        free = free_since(history, reading, lock, answer.index, now_ns)
         if not own or bound is None or free is None:
             continue
         asked = waiting[0] if answer.ok else own[0]
-        if answer.mono_ns - max(asked.mono_ns, phase.mono_ns, free) > bound:
+        if now_ns - max(asked.mono_ns, phase.mono_ns, free) > bound:
             yield "lost_wake_ups", answer.index
 
 
