@@ -104,12 +104,12 @@ static void opened(struct check_lock *lock, const struct history_record *record)
 }
 
 static void parameter(struct judgement *judgement, const struct history_record *record) {
-    char name[32]; /* one that is longer is cut, and is none of those */
+    char room[32];
     struct parameter_said *said = check_table_find(&judgement->parameters, record->name);
     if (!said) said = check_table_add(&judgement->parameters, record->name);
     said->is_text = record->flags & HISTORY_FLAG_TEXT;
     said->value = record->value;
-    check_name(&judgement->check, record->name, name, sizeof name);
+    const char *name = check_name(&judgement->check, record->name, room, sizeof room);
     if (strcmp(name, "faults_meant") == 0) judgement->fitness.faults_meant = record->value;
     if (strcmp(name, "bound_ms") == 0 && record->value >= 0 && record->value < INT64_MAX / 4000000)
         judgement->check.bound_ns = record->value * 1000000;
@@ -130,7 +130,7 @@ static bool release_failed(struct pass *pass, const struct event *event) {
         event->member->failed_release = is ? event->index : 0;
         return is;
     }
-    return event->member->failed_release != 0;
+    return event->asked && event->member->failed_release == event->asked;
 }
 
 static void answered(struct judgement *judgement, const struct history_record *record) {

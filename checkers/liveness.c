@@ -34,7 +34,8 @@ static const int64_t FOR_EVER = INT64_MAX;
 
 struct side {
     uint32_t depth;              /* grants that it has not released */
-    bool stands, releasing;      /* its hold; its last release is in flight */
+    bool stands;                 /* its hold */
+    uint64_t releasing;          /* index of its last release-invoke, 0: it has been answered */
     int64_t until_ns;            /* of the hold */
     struct side *before, *after; /* whose hold stands too */
     /* its acquire in flight */
@@ -75,8 +76,13 @@ static void hold_end(struct queue *queue, struct side *side, int64_t stamp_ns, u
     if (side->after) side->after->before = side->before;
 }
 
-static void hold_begin(struct queue *queue, struct side *side, int64_t now_ns, int64_t until_ns) {
+/* Ends it if its time is up. */
+static void hold_lapse(struct queue *queue, struct side *side, int64_t now_ns) {
     if (side->stands && side->until_ns <= now_ns) hold_end(queue, side, side->until_ns, 0);
+}
+
+static void hold_begin(struct queue *queue, struct side *side, int64_t now_ns, int64_t until_ns) {
+    hold_lapse(queue, side, now_ns);
     side->until_ns = until_ns;
     if (side->stands) return;
     side->stands = true;
@@ -99,8 +105,8 @@ static bool is_free(const struct check_lock *lock, struct queue *queue, int64_t 
     int64_t standing = 0;
     for (struct side *side = queue->holds, *after; side; side = after) {
         after = side->after;
-        if (side->until_ns <= stamp_ns) hold_end(queue, side, side->until_ns, 0);
-        else standing++;
+        hold_lapse(queue, side, stamp_ns);
+        standing += side->stands;
     }
     return standing < lock->capacity;
 }
@@ -184,7 +190,7 @@ static void answered(struct checking *my, const struct event *event) {
     if (granted) {
         bool again = side->depth && event->lock->traits & CHECK_TRAIT_REENTRANT;
         side->depth = again ? side->depth + 1 : 1;
-        side->releasing = false;
+        side->releasing = 0;
         hold_begin(queue, side, my->check->now_ns, hold_until(event->lock, stamp_ns));
     } else if (event->record->outcome != OUTCOME_REFUSED && my->check->reading.acquires_happen) {
         int64_t until_ns = later_by(stamp_ns, event->lock->lease_ns);
@@ -203,26 +209,30 @@ static void renewed(struct checking *my, const struct event *event) {
 static void releases(struct checking *my, const struct event *event) {
     struct side *side = my_member(my, event->member);
     if (side->depth > 1) side->depth--;
-    else side->releasing = true;
+    else side->releasing = event->index;
 }
 
 static void released(struct checking *my, const struct event *event) {
     struct side *side = my_member(my, event->member);
-    if (!side->releasing) return;
+    struct queue *queue = my_lock(my, event->lock);
+    if (!event->asked || side->releasing != event->asked) return;
     side->depth = 0;
-    side->releasing = false;
+    side->releasing = 0;
+    hold_lapse(queue, side, my->check->now_ns);
     if (!side->stands) return;
     if (event->failed) hold_abandon(my, event->lock, side, event->record->mono_ns);
-    else hold_end(my_lock(my, event->lock), side, event->record->mono_ns, event->index);
+    else hold_end(queue, side, event->record->mono_ns, event->index);
 }
 
 static SELDOM void ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
         struct side *side = my_member(my, member);
-        if (side->asked) wait_end(my_lock(my, member->lock), side);
+        struct queue *queue = my_lock(my, member->lock);
+        if (side->asked) wait_end(queue, side);
+        hold_lapse(queue, side, my->check->now_ns);
         if (side->stands) hold_abandon(my, member->lock, side, event->record->mono_ns);
         side->depth = 0;
-        side->releasing = false;
+        side->releasing = 0;
     }
 }
 
