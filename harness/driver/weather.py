@@ -95,14 +95,25 @@ class Weather:
             if course.state == "waits":
                 course.state, course.reason = "skipped", "the storm was over before"
         self.trial.heal()
+        self._let_go()
         self.trial.phase("quiet")
         self._keep_busy()
         for client in self._living():
             client.wind_down()
-        self.trial.run(self._living(), self.trial.mono_ns + self.plan.quiet_ms * NS_PER_MS)
+        until_ns, held = self.trial.mono_ns + self.plan.quiet_ms * NS_PER_MS, True
+        while held and self.trial.mono_ns < until_ns:
+            self.trial.run(self._living(), until_ns)
+            held = self._let_go()
         self.trial.note_clock()
         if all(client.state is StrandState.IDLE for client in self._living()):
             self._look_for_residue()
+
+    def _let_go(self) -> bool:
+        """Lets whoever had just come to a checkpoint, when none was wanted any more, go on. Whether there was one."""
+        held = [client for client in self._living() if client.state is StrandState.HELD]
+        for client in held:
+            client.go_on()
+        return bool(held)
 
     def _look_for_residue(self) -> None:
         """Nobody holds or wants the lock: what is at the servers after two more leases, and not usually, will stay."""
