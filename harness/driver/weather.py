@@ -65,7 +65,7 @@ class Weather:
         for client in self.clients:
             client.start_increment(work_ms=self.plan.work_ms)
         self.trial.finish(*self.clients)
-        self._usual = self._keys()
+        self._usual = set(self._keys())
 
     def blow(self) -> None:
         """The storm, from its first fault to its end."""
@@ -116,19 +116,26 @@ class Weather:
         return bool(held)
 
     def _look_for_residue(self) -> None:
-        """Nobody holds or wants the lock: what is at the servers after two more leases, and not usually, will stay."""
-        self.trial.advance(RESIDUE_LEASES * self.plan.schedule.lease_ms)
-        left = sorted(self._keys() - self._usual)
-        for key in left:
-            self.trial.record(Kind.RESIDUE, name=self.trial.text(f"key {os.fsdecode(key)}"), value=1)
+        """Nobody holds or wants the lock: what is at the servers two leases later, is not there usually and does not run
+        out in the third, will stay."""
+        lease_ms = self.plan.schedule.lease_ms
+        self.trial.advance(RESIDUE_LEASES * lease_ms)
+        before = self._keys()
+        self.trial.advance(lease_ms)
+        left = 0
+        for key, rest_ms in sorted(self._keys().items()):
+            runs_out = 0 <= rest_ms <= before.get(key, rest_ms) - lease_ms // 2
+            if key not in self._usual and not runs_out:
+                left += 1
+                self.trial.record(Kind.RESIDUE, name=self.trial.text(f"key {os.fsdecode(key)}"), value=1)
         if not left:
             self.trial.record(Kind.RESIDUE, name=self.trial.text("keys"), value=0)
 
-    def _keys(self) -> set[bytes]:
-        """What is at the nodes, but for what faults have put there."""
-        nodes = (self.trial.master(node) for node in self.trial.servers)
-        keys = {os.fsencode(key) for node in nodes for key in node.link.keys("*")}
-        return {key for key in keys if not key.startswith(FAULTS_KEYS)}
+    def _keys(self) -> dict[bytes, int]:
+        """What is at the nodes, but for what faults have put there, and for how long in ms; below 0: for ever."""
+        links = [self.trial.master(node).link for node in self.trial.servers]
+        keys = {os.fsencode(key): int(link.pttl(key)) for link in links for key in link.keys("*")}
+        return {key: rest_ms for key, rest_ms in keys.items() if not key.startswith(FAULTS_KEYS)}
 
     # --- one fault ---
 
