@@ -116,8 +116,8 @@ class Weather:
         return bool(held)
 
     def _look_for_residue(self) -> None:
-        """Nobody holds or wants the lock: what is at the servers two leases later, is not there usually and does not run
-        out in the third, will stay."""
+        """Nobody holds or wants the lock: what is at the servers two leases later, is not there usually and does not
+        run out in the third, will stay."""
         lease_ms = self.plan.schedule.lease_ms
         self.trial.advance(RESIDUE_LEASES * lease_ms)
         before = self._keys()
