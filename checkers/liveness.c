@@ -4,9 +4,10 @@
  *
  * A hold stands from its `acquire-return` (ok) to the stamp of its `release-return`; but no longer than a lease from
  * its grant or its latest renewal, where the lock has a lease and no watchdog. A hold whose client ended, or whose
- * release by the reading never happened, stands for one more lease from there - for ever, if the lock has none. An
- * acquire that is read as having happened though its outcome is unknown stands like a hold whose client has ended. A
- * lock is free while fewer holds stand than it has permits; since when: since the last hold ended.
+ * release by the reading never happened, stands for one more lease from there - for bound_ms, if the lock has none, and
+ * for ever, if that is not said. An acquire that is read as having happened though its outcome is unknown stands like a
+ * hold whose client has ended. A lock is free while fewer holds stand than it has permits; since when: since the last
+ * hold ended.
  *
  * Time goes by the latest stamp up to a record, which may be another one's: stamps of two processes may stand in the
  * opposite order.
@@ -91,9 +92,11 @@ static void hold_begin(struct queue *queue, struct side *side, int64_t now_ns, i
     queue->holds = side;
 }
 
-/* Nothing is known of its end but that a lease will be over. */
-static SELDOM void hold_abandon(const struct check_lock *lock, struct side *side, int64_t stamp_ns) {
-    int64_t until_ns = later_by(stamp_ns, lock->lease_ns);
+/* Nothing is known of its end but that a lease will be over; for a lock that has none the bound stands in. */
+static SELDOM void hold_abandon(const struct checking *my, const struct check_lock *lock, struct side *side,
+                                int64_t stamp_ns) {
+    int64_t bound_ns = my->check->bound_ns, until_ns = later_by(stamp_ns, lock->lease_ns);
+    if (lock->lease_ns == 0 && bound_ns >= 0) until_ns = bound_ns ? later_by(stamp_ns, bound_ns) : stamp_ns;
     if (until_ns < side->until_ns) side->until_ns = until_ns;
 }
 
@@ -217,7 +220,7 @@ static void released(struct checking *my, const struct event *event) {
     side->releasing = 0;
     hold_lapse(queue, side, my->check->now_ns);
     if (!side->stands) return;
-    if (event->failed) hold_abandon(event->lock, side, event->record->mono_ns);
+    if (event->failed) hold_abandon(my, event->lock, side, event->record->mono_ns);
     else hold_end(queue, side, event->record->mono_ns, event->index);
 }
 
@@ -227,7 +230,7 @@ static SELDOM void ended(struct checking *my, const struct event *event) {
         struct queue *queue = my_lock(my, member->lock);
         if (side->asked) wait_end(queue, side);
         hold_lapse(queue, side, my->check->now_ns);
-        if (side->stands) hold_abandon(member->lock, side, event->record->mono_ns);
+        if (side->stands) hold_abandon(my, member->lock, side, event->record->mono_ns);
         side->depth = 0;
         side->releasing = 0;
     }
@@ -274,7 +277,7 @@ static SELDOM void look_for_stuck(struct checking *my, const struct check_lock *
     if (!evidence) return;
     snprintf(
         evidence->text, sizeof evidence->text,
-        "stuck waiter: %s asked for the lock %s and was not answered in the %s up to the end, %s, when it was free",
+        "stuck waiter: %s asked for the lock %s and was not answered in the %s up to the end, %s, when nobody held it any more",
         check_name(check, side->actor->name, name, sizeof name), check_when(check, side->asked_ns, asked, sizeof asked),
         check_duration(waited_ns, duration, sizeof duration), check_when(check, check->now_ns, now, sizeof now));
 }

@@ -434,6 +434,14 @@ def lease_later(history: History, lock: str, record: Record) -> int:
     return record.mono_ns + lease_ms * 10**6 if lease_ms else FOR_EVER
 
 
+def abandoned_until(history: History, lock: str, record: Record) -> int:
+    """Until when a hold stands that nobody will end: a lease more, or the bound where there is no lease."""
+    said = [each for each in before(history, record.index) if each.kind == "parameter" and each.name == "bound_ms"]
+    if said and not opening(history, lock, record.index).value:
+        return record.mono_ns + said[-1].value * 10**6
+    return lease_later(history, lock, record)
+
+
 def now_at(history: History, index: int) -> int:
     """The latest stamp up to a record and its own."""
     return max(each.mono_ns for each in before(history, index + 1))
@@ -479,7 +487,7 @@ def follow_hold(history: History, reading: Reading, mine: Hold, each: Record) ->
             mine.depth, mine.releasing = 0, 0
             lapse_hold(mine, now_ns)
             if has_failed(history, reading, asked):
-                mine.until_ns = min(mine.until_ns, lease_later(history, lock, each))
+                mine.until_ns = min(mine.until_ns, abandoned_until(history, lock, each))
             else:
                 end_hold(mine, each.mono_ns)
 
@@ -491,7 +499,7 @@ def holds_at(history: History, reading: Reading, lock: str, at: int) -> dict[str
         mine = holds.setdefault(each.name if each.kind == "actor-exit" else each.actor, Hold())
         if each.kind == "actor-exit":
             lapse_hold(mine, now_at(history, each.index))
-            mine.until_ns = min(mine.until_ns, lease_later(history, lock, each))
+            mine.until_ns = min(mine.until_ns, abandoned_until(history, lock, each))
             mine.depth, mine.releasing = 0, 0
         elif each.name == lock:
             follow_hold(history, reading, mine, each)
@@ -777,15 +785,20 @@ def broken(history: History) -> bool:
 
 
 def unproved(history: History) -> bool:
-    """Some injection was not seen to take effect before the same fault was injected again."""
+    """Some injection was neither seen to take effect nor taken back before the same fault was injected again; or all
+    were taken back, or none came to pass of those that were meant."""
     injections = [each for each in history if each.kind == "fault-inject"]
+    proved = False
     for injection in injections:
-        proofs = [each for each in history if each.kind == "fault-prove" and each.ok and each.index > injection.index]
+        proofs = [each for each in history if each.kind == "fault-prove" and each.index > injection.index]
         again = [each for each in injections if each.index > injection.index and same_fault(each, injection)]
         end = again[0].index if again else 10**9
-        if not any(same_fault(each, injection) and each.index < end for each in proofs):
+        outcomes = {each.outcome for each in proofs if same_fault(each, injection) and each.index < end}
+        if not outcomes & {"ok", "refused"}:
             return True
-    return False
+        proved |= "ok" in outcomes
+    meant = any(each.kind == "parameter" and each.name == "faults_meant" and each.value > 0 for each in history)
+    return not proved and (bool(injections) or meant)
 
 
 def same_fault(one: Record, other: Record) -> bool:

@@ -322,7 +322,7 @@ class Story:
     def fault(self) -> None:
         for _ in range(self.random.randint(1, 4)):
             kind = self.random.choice(("fault-inject", "fault-prove", "fault-prove"))
-            outcome = self.random.choice(("ok", "ok", "unknown"))
+            outcome = self.random.choice(("ok", "ok", "unknown", "refused"))
             name = self.random.choice(FAULTS)
             self.add(kind, actor="driver", name=name, outcome=outcome, value=self.random.choice((1, 3)))
 
