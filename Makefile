@@ -43,7 +43,7 @@ LIBRARY        = $(BUILD)/lib/liblockstorm.so
 TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers linearizable_oracle lock_threads resp_guard)
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history scan)
-FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz edn_fuzz history_fuzz history_json_fuzz resp_fuzz)
+FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz resp_fuzz)
 SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] checkers/*.[ch] faults/*.[ch] faults/proxy/*.[ch] tests/*/*.[ch] bench/*.c))
 
 PYTHON = .venv/bin/python
@@ -107,12 +107,13 @@ $(JUDGE): $(call object,tests/c/judge_records.c $(filter-out checkers/check.c,$(
 
 HISTORY_READERS = harness/history.c harness/history.h harness/history_json.c harness/history_json.h
 $(BUILD)/fuzz/history_fuzz $(BUILD)/fuzz/history_json_fuzz: $(HISTORY_READERS)
+$(BUILD)/fuzz/check_fuzz: $(filter-out checkers/check.c,$(CHECKS)) $(HISTORY_READERS) $(wildcard checkers/*.h)
 $(BUILD)/fuzz/resp_fuzz: $(foreach part,resp ledger rule,faults/proxy/$(part).c faults/proxy/$(part).h)
 $(BUILD)/fuzz/atlas_fuzz $(BUILD)/fuzz/edn_fuzz: $(LINEAR) $(HISTORY_READERS) $(wildcard checkers/*.h) tests/fuzz/outside.h
 $(FUZZERS): $(BUILD)/fuzz/%: tests/fuzz/%.c
 	@mkdir -p $(@D)
 	clang $(STANDARD) $(WARNINGS) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ \
-	    $(filter %.c,$^) -ljansson
+	    $(filter %.c,$^) -ljansson -lm
 
 $(BUILD)/o/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -154,13 +155,15 @@ sanitize: ## run the locks under the address, undefined-behaviour and thread san
 fuzz: ## let the fuzzers read hostile histories and messages, FUZZ_SECONDS (60) each
 	@$(READY_TO_TEST)
 	@$(MAKE) -s fuzzers
-	@mkdir -p $(BUILD)/fuzz/found/history $(BUILD)/fuzz/found/history_json $(BUILD)/fuzz/found/resp
+	@mkdir -p $(addprefix $(BUILD)/fuzz/found/,history history_json check resp)
 	cd $(BUILD)/fuzz && ./history_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -print_final_stats=1 \
 	    found/history $(CURDIR)/tests/fuzz/corpus/history
 	cd $(BUILD)/fuzz && ./history_json_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
 	    -dict=$(CURDIR)/tests/fuzz/history_json.dict found/history_json $(CURDIR)/tests/fuzz/corpus/history_json
 	cd $(BUILD)/fuzz && ./resp_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -print_final_stats=1 \
 	    -dict=$(CURDIR)/tests/fuzz/resp.dict found/resp $(CURDIR)/tests/fuzz/corpus/resp
+	cd $(BUILD)/fuzz && ./check_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=4096 \
+	    found/check $(CURDIR)/tests/fuzz/corpus/check
 
 oracle: ## compare the checkers with their definitions on 200,000 random histories (ORACLE_HISTORIES, ORACLE_FIRST)
 	@$(READY_TO_TEST)

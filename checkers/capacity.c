@@ -22,7 +22,7 @@ struct permits {
     uint32_t taken;        /* permits for them */
     uint32_t perhaps;      /* permits that it may have beside those */
     bool had;              /* one, or perhaps, when it invoked its release */
-    uint64_t grant, asked; /* latest grant; release in flight */
+    uint64_t grant, asked; /* latest grant; latest release-invoke */
     int64_t until_ns;
     struct permits *earlier, *later; /* who has permits too */
 };
@@ -123,10 +123,13 @@ static void asked(struct checking *my, const struct event *event) {
     }
 }
 
-static SELDOM void unowned(struct checking *my, const struct event *event, uint64_t asked_at) {
+static SELDOM void unowned(struct checking *my, const struct event *event) {
     char name[64], when[40];
-    struct violation violation = {
-        .sort = UNOWNED, .times = 1, .who = event->actor->name, .records = {asked_at, event->index}, .record_count = 2};
+    struct violation violation = {.sort = UNOWNED,
+                                  .times = 1,
+                                  .who = event->actor->name,
+                                  .records = {event->asked, event->index},
+                                  .record_count = 2};
     struct evidence *evidence = verdict_violate(&my->verdict, &violation);
     if (!evidence) return;
     snprintf(evidence->text, sizeof evidence->text,
@@ -137,11 +140,9 @@ static SELDOM void unowned(struct checking *my, const struct event *event, uint6
 
 static void released(struct checking *my, const struct event *event) {
     struct permits *permits = my_member(my, event->member);
-    if (event->lock->capacity < 2 || permits->asked == 0) return;
-    uint64_t asked_at = permits->asked;
-    permits->asked = 0;
+    if (event->lock->capacity < 2 || !event->asked || permits->asked != event->asked) return;
     if (event->record->outcome != OUTCOME_OK) permits->perhaps += permits->had;
-    else if (!permits->had) unowned(my, event, asked_at);
+    else if (!permits->had) unowned(my, event);
 }
 
 static void told(struct checking *my, const struct event *event) {

@@ -95,7 +95,8 @@ struct event {
     struct check_lock *lock;
     struct check_actor *actor;
     struct check_member *member;
-    bool failed; /* a RELEASE_INVOKE or RELEASE_RETURN that by this reading never happened */
+    uint64_t asked; /* of what came back: index of its invocation; 0: that is not in the history */
+    bool failed;    /* a RELEASE_INVOKE or RELEASE_RETURN that by this reading never happened */
 };
 
 struct check {

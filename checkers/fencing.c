@@ -116,8 +116,11 @@ static void released(struct checking *my, const struct event *event) {
 }
 
 static SELDOM void ended(struct checking *my, const struct event *event) {
-    for (struct check_member *member = event->actor->members; member; member = member->next_of_actor)
-        ((struct side *)my_member(my, member))->depth = 0;
+    for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
+        struct side *side = my_member(my, member);
+        side->depth = 0;
+        side->invoked = 0;
+    }
 }
 
 static SELDOM void violate_stale(struct checking *my, const struct event *event) {

@@ -54,10 +54,14 @@ struct writers {
     struct writer of[HISTORY_OBJECT_COUNT];
 };
 
+struct told {
+    int64_t version;
+    uint64_t index;
+};
+
 struct object {
-    int64_t version;      /* accepted writes so far */
-    int64_t told_version; /* the newest of which its writer was told */
-    uint64_t told_index;
+    int64_t version;            /* accepted writes so far */
+    struct told newest, second; /* of which their writers were told */
     struct runs settled; /* versions that cannot be lost (any more): lost already, not told, or delivered again */
     struct writer *pending;
 };
@@ -207,7 +211,19 @@ static void check_loss(struct checking *my, const struct event *event, struct ob
         pending->lost_to = event->index;
         lost--;
     }
-    if (lost > 0) violate_lost(my, record, event->index, object->told_index, lost);
+    if (lost > 0)
+        violate_lost(my, record, event->index,
+                     object->newest.version == own ? object->second.index : object->newest.index, lost);
+}
+
+static void told_add(struct object *object, int64_t version, uint64_t index) {
+    const struct told told = {version, index};
+    if (version > object->newest.version) {
+        object->second = object->newest;
+        object->newest = told;
+    } else if (version > object->second.version) {
+        object->second = told;
+    }
 }
 
 static void pending_add(struct object *object, struct writer *writer) {
@@ -277,8 +293,7 @@ static void accepted(struct checking *my, const struct event *event) {
         duplicate(my, event, newest ? writer->index : 0);
     object->version++;
     if (record->op == 0) { /* a stranger: told, as far as we know */
-        object->told_index = event->index;
-        object->told_version = object->version;
+        told_add(object, object->version, event->index);
     } else if (again || record->op < writer->op) {
         runs_add(&object->settled, object->version - 1, object->version);
     } else {
@@ -318,10 +333,7 @@ static void answered(struct checking *my, const struct event *event) {
         return;
     }
     pending_remove(object, writer);
-    if (writer->version > object->told_version) {
-        object->told_version = writer->version;
-        object->told_index = writer->index;
-    }
+    told_add(object, writer->version, writer->index);
     if (writer->lost_to == 0) return;
     struct history_record by = check_record_at(my->check, writer->lost_to);
     violate_lost(my, &by, writer->lost_to, writer->index, 1);

@@ -130,7 +130,7 @@ static bool release_failed(struct pass *pass, const struct event *event) {
         event->member->failed_release = is ? event->index : 0;
         return is;
     }
-    return event->member->failed_release != 0;
+    return event->asked && event->member->failed_release == event->asked;
 }
 
 static void answered(struct judgement *judgement, const struct history_record *record) {

@@ -73,10 +73,11 @@ static inline void fit_store(struct judgement *judgement, const struct event *ev
     else fit_store_doubt(judgement, event);
 }
 
-static inline void fit_returned(struct judgement *judgement, const struct event *event) {
+static inline void fit_returned(struct judgement *judgement, struct event *event) {
     const struct history_record *record = event->record;
     struct check_actor *actor = event->actor;
     bool expected = actor->outstanding + 1 == record->kind && actor->op == record->op;
+    event->asked = expected ? actor->begun : 0;
     if (record->mono_ns < actor->mono_ns || !expected) fit_doubt(judgement, event);
     actor->mono_ns = record->mono_ns ? record->mono_ns : actor->mono_ns;
     actor->outstanding = 0;

@@ -22,8 +22,8 @@ struct side {
     uint32_t told;    /* validities since the release came back */
     uint64_t invoked; /* release, then: came back ok, with nothing left to release; 0: not so */
     bool done;
-    bool renewing; /* a renewal was invoked after that */
-    bool counted;  /* this hold has been counted */
+    uint64_t renewing; /* index of a renewal that was invoked after that, 0: none */
+    bool counted;      /* this hold has been counted */
 };
 
 /* Of a client: the grant it was given last, of whatever lock. */
@@ -83,8 +83,8 @@ static void invoked(struct checking *my, const struct event *event) {
 
 static void released(struct checking *my, const struct event *event) {
     struct side *side = my_member(my, event->member);
-    side->done |= side->invoked && event->record->outcome == OUTCOME_OK;
-    if (!side->done) side->invoked = 0;
+    bool last = event->asked && side->invoked == event->asked;
+    side->done |= last && event->record->outcome == OUTCOME_OK;
 }
 
 static SELDOM void late_renewal(struct checking *my, const struct event *event, struct side *side) {
@@ -102,14 +102,13 @@ static SELDOM void late_renewal(struct checking *my, const struct event *event, 
 
 static void renews(struct checking *my, const struct event *event) {
     struct side *side = my_member(my, event->member);
-    side->renewing = side->done;
+    side->renewing = side->done ? event->index : 0;
 }
 
 static void renewed(struct checking *my, const struct event *event) {
     struct lease *self = my->state;
     struct side *side = my_member(my, event->member);
-    bool late = side->renewing;
-    side->renewing = false;
+    bool late = event->asked && side->renewing == event->asked;
     if (event->record->outcome != OUTCOME_OK) return;
     self->renewals++;
     if (late) late_renewal(my, event, side);

@@ -4,9 +4,10 @@
  *
  * A hold stands from its `acquire-return` (ok) to the stamp of its `release-return`; but no longer than a lease from
  * its grant or its latest renewal, where the lock has a lease and no watchdog. A hold whose client ended, or whose
- * release by the reading never happened, stands for one more lease from there - for ever, if the lock has none. An
- * acquire that is read as having happened though its outcome is unknown stands like a hold whose client has ended. A
- * lock is free while fewer holds stand than it has permits; since when: since the last hold ended.
+ * release by the reading never happened, stands for one more lease from there - for bound_ms, if the lock has none, and
+ * for ever, if that is not said. An acquire that is read as having happened though its outcome is unknown stands like a
+ * hold whose client has ended. A lock is free while fewer holds stand than it has permits; since when: since the last
+ * hold ended.
  *
  * Time goes by the latest stamp up to a record, which may be another one's: stamps of two processes may stand in the
  * opposite order.
@@ -33,7 +34,8 @@ static const int64_t FOR_EVER = INT64_MAX;
 
 struct side {
     uint32_t depth;              /* grants that it has not released */
-    bool stands, releasing;      /* its hold; its last release is in flight */
+    bool stands;                 /* its hold */
+    uint64_t releasing;          /* index of its last release-invoke, 0: it has been answered */
     int64_t until_ns;            /* of the hold */
     struct side *before, *after; /* whose hold stands too */
     /* its acquire in flight */
@@ -74,8 +76,13 @@ static void hold_end(struct queue *queue, struct side *side, int64_t stamp_ns, u
     if (side->after) side->after->before = side->before;
 }
 
-static void hold_begin(struct queue *queue, struct side *side, int64_t now_ns, int64_t until_ns) {
+/* Ends it if its time is up. */
+static void hold_lapse(struct queue *queue, struct side *side, int64_t now_ns) {
     if (side->stands && side->until_ns <= now_ns) hold_end(queue, side, side->until_ns, 0);
+}
+
+static void hold_begin(struct queue *queue, struct side *side, int64_t now_ns, int64_t until_ns) {
+    hold_lapse(queue, side, now_ns);
     side->until_ns = until_ns;
     if (side->stands) return;
     side->stands = true;
@@ -85,9 +92,11 @@ static void hold_begin(struct queue *queue, struct side *side, int64_t now_ns, i
     queue->holds = side;
 }
 
-/* Nothing is known of its end but that a lease will be over. */
-static SELDOM void hold_abandon(const struct check_lock *lock, struct side *side, int64_t stamp_ns) {
-    int64_t until_ns = later_by(stamp_ns, lock->lease_ns);
+/* Nothing is known of its end but that a lease will be over; for a lock that has none the bound stands in. */
+static SELDOM void hold_abandon(const struct checking *my, const struct check_lock *lock, struct side *side,
+                                int64_t stamp_ns) {
+    int64_t bound_ns = my->check->bound_ns, until_ns = later_by(stamp_ns, lock->lease_ns);
+    if (lock->lease_ns == 0 && bound_ns >= 0) until_ns = bound_ns ? later_by(stamp_ns, bound_ns) : stamp_ns;
     if (until_ns < side->until_ns) side->until_ns = until_ns;
 }
 
@@ -96,8 +105,8 @@ static bool is_free(const struct check_lock *lock, struct queue *queue, int64_t 
     int64_t standing = 0;
     for (struct side *side = queue->holds, *after; side; side = after) {
         after = side->after;
-        if (side->until_ns <= stamp_ns) hold_end(queue, side, side->until_ns, 0);
-        else standing++;
+        hold_lapse(queue, side, stamp_ns);
+        standing += side->stands;
     }
     return standing < lock->capacity;
 }
@@ -181,7 +190,7 @@ static void answered(struct checking *my, const struct event *event) {
     if (granted) {
         bool again = side->depth && event->lock->traits & CHECK_TRAIT_REENTRANT;
         side->depth = again ? side->depth + 1 : 1;
-        side->releasing = false;
+        side->releasing = 0;
         hold_begin(queue, side, my->check->now_ns, hold_until(event->lock, stamp_ns));
     } else if (event->record->outcome != OUTCOME_REFUSED && my->check->reading.acquires_happen) {
         int64_t until_ns = later_by(stamp_ns, event->lock->lease_ns);
@@ -200,26 +209,30 @@ static void renewed(struct checking *my, const struct event *event) {
 static void releases(struct checking *my, const struct event *event) {
     struct side *side = my_member(my, event->member);
     if (side->depth > 1) side->depth--;
-    else side->releasing = true;
+    else side->releasing = event->index;
 }
 
 static void released(struct checking *my, const struct event *event) {
     struct side *side = my_member(my, event->member);
-    if (!side->releasing) return;
+    struct queue *queue = my_lock(my, event->lock);
+    if (!event->asked || side->releasing != event->asked) return;
     side->depth = 0;
-    side->releasing = false;
+    side->releasing = 0;
+    hold_lapse(queue, side, my->check->now_ns);
     if (!side->stands) return;
-    if (event->failed) hold_abandon(event->lock, side, event->record->mono_ns);
-    else hold_end(my_lock(my, event->lock), side, event->record->mono_ns, event->index);
+    if (event->failed) hold_abandon(my, event->lock, side, event->record->mono_ns);
+    else hold_end(queue, side, event->record->mono_ns, event->index);
 }
 
 static SELDOM void ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
         struct side *side = my_member(my, member);
-        if (side->asked) wait_end(my_lock(my, member->lock), side);
-        if (side->stands) hold_abandon(member->lock, side, event->record->mono_ns);
+        struct queue *queue = my_lock(my, member->lock);
+        if (side->asked) wait_end(queue, side);
+        hold_lapse(queue, side, my->check->now_ns);
+        if (side->stands) hold_abandon(my, member->lock, side, event->record->mono_ns);
         side->depth = 0;
-        side->releasing = false;
+        side->releasing = 0;
     }
 }
 
@@ -264,7 +277,7 @@ static SELDOM void look_for_stuck(struct checking *my, const struct check_lock *
     if (!evidence) return;
     snprintf(
         evidence->text, sizeof evidence->text,
-        "stuck waiter: %s asked for the lock %s and was not answered in the %s up to the end, %s, when it was free",
+        "stuck waiter: %s asked for the lock %s and was not answered in the %s up to the end, %s, when nobody held it any more",
         check_name(check, side->actor->name, name, sizeof name), check_when(check, side->asked_ns, asked, sizeof asked),
         check_duration(waited_ns, duration, sizeof duration), check_when(check, check->now_ns, now, sizeof now));
 }

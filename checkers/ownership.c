@@ -131,7 +131,7 @@ static void begun(struct checking *my, const struct event *event) {
 static void ended_ok(struct checking *my, const struct event *event) {
     struct ownership *self = my->state;
     struct side *side = my_member(my, event->member);
-    bool pending = side->operation != 0;
+    bool pending = event->asked && side->operation == event->asked;
     side->operation = 0;
     if (!pending || event->record->outcome != OUTCOME_OK || event->lock->capacity > 1) return;
     self->answers++;

@@ -106,7 +106,7 @@ void conductor_continue(struct conductor *conductor, int strand);
 /* Holds a strand at the n-th passage of a checkpoint (STAGE_ANYWHERE: of any) from now on (1: the next one); 0 disarms.
  */
 void conductor_arm(struct conductor *conductor, int strand, const char *checkpoint, uint32_t nth);
-/* The strand's workload begins one more turn, however many or long it was to be, and is done. */
+/* The strand's workload is done when one more turn has been granted, however many or long it was to be. */
 void conductor_wind_down(struct conductor *conductor, int strand);
 /* A whole process was stopped, or may go on: its strands get no turn meanwhile. Several may have a reason to stop it;
  * the number of those that are left. */

@@ -85,7 +85,8 @@ struct strand_place {
     _Atomic int64_t deadline_ns;
     _Atomic uint32_t armed_countdown; /* hold at the n-th passage of armed_at; 0: not armed */
     int32_t pid;
-    _Atomic uint32_t last_turn;     /* its workload begins one more turn, then it is done; a new step begins without */
+    _Atomic uint32_t
+        last_turn; /* its workload is done after one more turn that is granted; a new step begins without */
     _Atomic int64_t wall_offset_ns; /* how far this host's wall clock is off */
     _Atomic int64_t wall_drift_ppm; /* and how fast that grows, from wall_since_ns (trial's clock) on */
     _Atomic int64_t wall_since_ns;

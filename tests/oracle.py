@@ -114,9 +114,10 @@ def asked_at(history: History, answer: Record) -> int:
     """The index at which the acquire was invoked that this answers."""
     at = answer.index
     for each in before(history, answer.index):
-        if (each.actor, each.name) == (answer.actor, answer.name) and each.kind == "acquire-invoke":
+        own = (each.actor, each.name) == (answer.actor, answer.name)
+        if own and each.kind == "acquire-invoke":
             at = each.index
-        elif (each.actor, each.name) == (answer.actor, answer.name) and each.kind == "acquire-return":
+        elif (own and each.kind == "acquire-return") or (each.kind == "actor-exit" and each.name == answer.actor):
             at = answer.index
     return at
 
@@ -362,15 +363,15 @@ def first_of(history: History, reading: Reading, held: History) -> int:
 
 
 def invocation(history: History, answer: Record) -> Record | None:
-    """What this is the answer to."""
+    """What this is the answer to: what its client did last, if that was to ask for it."""
     own = [
         each
         for each in before(history, answer.index)
-        if ((each.actor, each.name) == (answer.actor, answer.name) and each.kind in OPERATIONS)
+        if (each.kind in OPERATIONS and each.actor == answer.actor)
         or (each.kind == "actor-exit" and each.name == answer.actor)
     ]
-    asked = answer.kind.replace("return", "invoke")
-    return own[-1] if own and own[-1].kind == asked else None
+    asked = (answer.kind.replace("return", "invoke"), answer.name, answer.op)
+    return own[-1] if own and (own[-1].kind, own[-1].name, own[-1].op) == asked else None
 
 
 def ownership(history: History, reading: Reading) -> Iterator[Violation]:
@@ -413,7 +414,7 @@ class Hold:
 
     depth: int = 0
     until_ns: int = -1
-    releasing: bool = False
+    releasing: int = 0  # index of its last release-invoke, 0: it has been answered
     ends: list[int] = field(default_factory=list)
 
 
@@ -433,15 +434,34 @@ def lease_later(history: History, lock: str, record: Record) -> int:
     return record.mono_ns + lease_ms * 10**6 if lease_ms else FOR_EVER
 
 
+def abandoned_until(history: History, lock: str, record: Record) -> int:
+    """Until when a hold stands that nobody will end: a lease more, or the bound where there is no lease."""
+    said = [each for each in before(history, record.index) if each.kind == "parameter" and each.name == "bound_ms"]
+    if said and not opening(history, lock, record.index).value:
+        return record.mono_ns + said[-1].value * 10**6
+    return lease_later(history, lock, record)
+
+
 def now_at(history: History, index: int) -> int:
     """The latest stamp up to a record and its own."""
     return max(each.mono_ns for each in before(history, index + 1))
 
 
+def lapse_hold(mine: Hold, now_ns: int) -> None:
+    """Ends a hold whose time is up."""
+    if 0 <= mine.until_ns <= now_ns:
+        end_hold(mine, mine.until_ns)
+
+
+def end_hold(mine: Hold, stamp_ns: int) -> None:
+    if mine.until_ns >= 0:
+        mine.ends.append(min(mine.until_ns, stamp_ns))
+    mine.until_ns = -1
+
+
 def begin_hold(mine: Hold, now_ns: int, until_ns: int) -> None:
     """Whatever stood before is over if its time was up; otherwise it goes on."""
-    if 0 <= mine.until_ns <= now_ns:
-        mine.ends.append(mine.until_ns)
+    lapse_hold(mine, now_ns)
     mine.until_ns = until_ns
 
 
@@ -452,20 +472,24 @@ def follow_hold(history: History, reading: Reading, mine: Hold, each: Record) ->
     if is_grant(each):
         again = mine.depth and has_trait(history, lock, each.index, REENTRANT)
         mine.depth = mine.depth + 1 if again else 1
-        mine.releasing = False
+        mine.releasing = 0
         begin_hold(mine, now_ns, renewed_ns)
     elif each.kind == "acquire-return" and each.unknown and reading.acquires_happen:
         begin_hold(mine, now_ns, max(mine.until_ns, lease_later(history, lock, each)))
     elif each.kind == "renew-return" and each.ok and mine.depth:
         begin_hold(mine, now_ns, renewed_ns)
     elif each.kind == "release-invoke":
-        mine.releasing = mine.depth <= 1
+        mine.releasing = each.index if mine.depth <= 1 else mine.releasing
         mine.depth -= mine.depth > 1
     elif each.kind == "release-return" and mine.releasing:
         asked = invocation(history, each)
-        failed = asked is not None and has_failed(history, reading, asked)
-        mine.until_ns = min(mine.until_ns, lease_later(history, lock, each) if failed else each.mono_ns)
-        mine.depth, mine.releasing = 0, False
+        if asked and asked.index == mine.releasing:
+            mine.depth, mine.releasing = 0, 0
+            lapse_hold(mine, now_ns)
+            if has_failed(history, reading, asked):
+                mine.until_ns = min(mine.until_ns, abandoned_until(history, lock, each))
+            else:
+                end_hold(mine, each.mono_ns)
 
 
 def holds_at(history: History, reading: Reading, lock: str, at: int) -> dict[str, Hold]:
@@ -474,8 +498,9 @@ def holds_at(history: History, reading: Reading, lock: str, at: int) -> dict[str
     for each in before(history, at):
         mine = holds.setdefault(each.name if each.kind == "actor-exit" else each.actor, Hold())
         if each.kind == "actor-exit":
-            mine.until_ns = min(mine.until_ns, lease_later(history, lock, each))
-            mine.depth, mine.releasing = 0, False
+            lapse_hold(mine, now_at(history, each.index))
+            mine.until_ns = min(mine.until_ns, abandoned_until(history, lock, each))
+            mine.depth, mine.releasing = 0, 0
         elif each.name == lock:
             follow_hold(history, reading, mine, each)
     return holds
@@ -648,20 +673,21 @@ def life_grant(history: History, client: str, at: int) -> Record | None:
 
 def releases_done(history: History, actor: str, lock: str, at: int) -> Record | None:
     """The release-return with which a client's latest hold ended for good, if nothing of it is left."""
-    depth, done, last = 0, None, False
+    depth, done, last = 0, None, 0
     for each in before(history, at):
         if each.kind == "actor-exit" and each.name == actor:
-            depth, done, last = 0, None, False
+            depth, done, last = 0, None, 0
         if (each.actor, each.name) != (actor, lock):
             continue
         if is_grant(each):
             again = depth > 0 and has_trait(history, lock, each.index, REENTRANT)
-            depth, done, last = depth + 1 if again else 1, None, False
+            depth, done, last = depth + 1 if again else 1, None, 0
         elif each.kind == "release-invoke" and depth:
             depth -= 1
-            last = depth == 0
-        elif each.kind == "release-return" and last:
-            done, last = (each if each.ok else done), False
+            last = each.index if depth == 0 else 0
+        elif each.kind == "release-return" and each.ok and last:
+            asked = invocation(history, each)
+            done = each if asked and asked.index == last else done
     return done
 
 
@@ -759,15 +785,20 @@ def broken(history: History) -> bool:
 
 
 def unproved(history: History) -> bool:
-    """Some injection was not seen to take effect before the same fault was injected again."""
+    """Some injection was neither seen to take effect nor taken back before the same fault was injected again; or all
+    were taken back, or none came to pass of those that were meant."""
     injections = [each for each in history if each.kind == "fault-inject"]
+    proved = False
     for injection in injections:
-        proofs = [each for each in history if each.kind == "fault-prove" and each.ok and each.index > injection.index]
+        proofs = [each for each in history if each.kind == "fault-prove" and each.index > injection.index]
         again = [each for each in injections if each.index > injection.index and same_fault(each, injection)]
         end = again[0].index if again else 10**9
-        if not any(same_fault(each, injection) and each.index < end for each in proofs):
+        outcomes = {each.outcome for each in proofs if same_fault(each, injection) and each.index < end}
+        if not outcomes & {"ok", "refused"}:
             return True
-    return False
+        proved |= "ok" in outcomes
+    meant = any(each.kind == "parameter" and each.name == "faults_meant" and each.value > 0 for each in history)
+    return not proved and (bool(injections) or meant)
 
 
 def same_fault(one: Record, other: Record) -> bool:

@@ -7,7 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.oracle import ATOMIC, FAIR, FENCED, REENTRANT, RENEWS, TOKEN, History, Record, Said, is_access, is_grant
+from tests.oracle import (
+    ATOMIC,
+    FAIR,
+    FENCED,
+    OPERATIONS,
+    REENTRANT,
+    RENEWS,
+    TOKEN,
+    History,
+    Record,
+    Said,
+    is_access,
+    is_grant,
+)
 
 OBJECTS = ("register", "counter")
 FAULTS = ("pause-client", "clock-step")
@@ -309,7 +322,7 @@ class Story:
     def fault(self) -> None:
         for _ in range(self.random.randint(1, 4)):
             kind = self.random.choice(("fault-inject", "fault-prove", "fault-prove"))
-            outcome = self.random.choice(("ok", "ok", "unknown"))
+            outcome = self.random.choice(("ok", "ok", "unknown", "refused"))
             name = self.random.choice(FAULTS)
             self.add(kind, actor="driver", name=name, outcome=outcome, value=self.random.choice((1, 3)))
 
@@ -322,7 +335,7 @@ class Story:
     def spoil(self) -> None:
         """Makes it something that cannot have been recorded: a clock that goes back, a grant that was not given, or
         operations in another order."""
-        whole = [place for place, each in enumerate(self.records) if each.kind != "torn" and each.actor in "ABCD"]
+        whole = [place for place, each in enumerate(self.records) if each.kind in OPERATIONS]
         if len(whole) < 2:
             return
         place, other = sorted(self.random.sample(whole, 2))

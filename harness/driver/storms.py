@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from harness.driver.statistics import percent, upper_bound
 from harness.driver.storm import StormWish, blow, plan
 
 
@@ -62,14 +63,14 @@ class Summary:
 
     @property
     def sentence(self) -> str:
-        judged, trials = self.counts["holds"] + self.counts["violated"], self.storm.trials
+        trials = self.storm.trials
         unclear = f", {self.counts['inconclusive']} inconclusive" if self.counts["inconclusive"] else ""
         if self.counts["violated"]:
             return f"{self.counts['violated']} of {trials} storms violated{unclear}"
+        judged = self.counts["holds"]
         if not judged:
             return f"Inconclusive: none of {trials} storms could be judged"
-        worth = f": under {3 / judged:.2g} at 95 %" if judged > 3 else ""
-        return f"0 violations in {judged} storms{worth}{unclear}"
+        return f"0 violations in {judged} storms: under {percent(upper_bound(judged))} at 95 %{unclear}"
 
     def as_json(self) -> dict[str, Any]:
         shown = self.first or self.unclear or self.last

@@ -236,7 +236,7 @@ class Client:
         return name.decode()
 
     def wind_down(self) -> None:
-        """Lets its workload begin one more turn and then be done."""
+        """Lets its workload be done after one more turn that is granted."""
         library().conductor_wind_down(self.trial.conductor, self.strand)
 
     def result(self) -> Result:

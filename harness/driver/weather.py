@@ -1,6 +1,7 @@
 """A schedule at work: faults begin and end at their times, or where their clients come to a checkpoint, and keep out of
 each other's way by rules."""
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from harness.driver.storm import Plan
 
 NS_PER_MS = 1_000_000
+RESIDUE_LEASES = 2
+FAULTS_KEYS = b"lockstorm:"
 
 
 @dataclass
@@ -55,6 +58,14 @@ class Weather:
         self._armed: dict[str, Course] = {}  # target -> what lands at its next checkpoint
         self._active: list[Course] = []
         self._dues = 0
+        self._usual: set[bytes] = set()  # keys that this lock leaves at its servers
+
+    def warm_up(self) -> None:
+        """Everybody makes one turn: what is at the servers afterwards is what this lock always leaves there."""
+        for client in self.clients:
+            client.start_increment(work_ms=self.plan.work_ms)
+        self.trial.finish(*self.clients)
+        self._usual = set(self._keys())
 
     def blow(self) -> None:
         """The storm, from its first fault to its end."""
@@ -84,12 +95,47 @@ class Weather:
             if course.state == "waits":
                 course.state, course.reason = "skipped", "the storm was over before"
         self.trial.heal()
+        self._let_go()
         self.trial.phase("quiet")
         self._keep_busy()
         for client in self._living():
             client.wind_down()
-        self.trial.run(self._living(), self.trial.mono_ns + self.plan.quiet_ms * NS_PER_MS)
+        until_ns, held = self.trial.mono_ns + self.plan.quiet_ms * NS_PER_MS, True
+        while held and self.trial.mono_ns < until_ns:
+            self.trial.run(self._living(), until_ns)
+            held = self._let_go()
         self.trial.note_clock()
+        if all(client.state is StrandState.IDLE for client in self._living()):
+            self._look_for_residue()
+
+    def _let_go(self) -> bool:
+        """Lets whoever had just come to a checkpoint, when none was wanted any more, go on. Whether there was one."""
+        held = [client for client in self._living() if client.state is StrandState.HELD]
+        for client in held:
+            client.go_on()
+        return bool(held)
+
+    def _look_for_residue(self) -> None:
+        """Nobody holds or wants the lock: what is at the servers two leases later, is not there usually and does not
+        run out in the third, will stay."""
+        lease_ms = self.plan.schedule.lease_ms
+        self.trial.advance(RESIDUE_LEASES * lease_ms)
+        before = self._keys()
+        self.trial.advance(lease_ms)
+        left = 0
+        for key, rest_ms in sorted(self._keys().items()):
+            runs_out = 0 <= rest_ms <= before.get(key, rest_ms) - lease_ms // 2
+            if key not in self._usual and not runs_out:
+                left += 1
+                self.trial.record(Kind.RESIDUE, name=self.trial.text(f"key {os.fsdecode(key)}"), value=1)
+        if not left:
+            self.trial.record(Kind.RESIDUE, name=self.trial.text("keys"), value=0)
+
+    def _keys(self) -> dict[bytes, int]:
+        """What is at the nodes, but for what faults have put there, and for how long in ms; below 0: for ever."""
+        links = [self.trial.master(node).link for node in self.trial.servers]
+        keys = {os.fsencode(key): int(link.pttl(key)) for link in links for key in link.keys("*")}
+        return {key: rest_ms for key, rest_ms in keys.items() if not key.startswith(FAULTS_KEYS)}
 
     # --- one fault ---
 
