@@ -34,7 +34,7 @@ DRIVER  = harness/conductor.c harness/driver/describe.c harness/env.c $(LOCKS) $
 PROGRAMS       = $(addprefix $(BUILD)/bin/,client store check linearize history leash warden)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
 TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers linearizable_oracle lock_threads)
-BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history scan)
+BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
 FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz edn_fuzz history_fuzz history_json_fuzz)
 SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] checkers/*.[ch] faults/*.[ch] tests/*/*.c bench/*.c))
 
@@ -77,6 +77,7 @@ $(BUILD)/tests/lock_threads: LIBS = -lhiredis
 
 $(BUILD)/bench/history_append: $(call object,bench/history_append.c $(STAGE) $(HISTORY))
 $(BUILD)/bench/make_history: $(call object,bench/make_history.c $(HISTORY))
+$(BUILD)/bench/make_operations: $(call object,bench/make_operations.c)
 $(BUILD)/bench/scan: $(call object,bench/scan.c)
 
 $(PROGRAMS) $(TEST_PROGRAMS) $(BENCH_PROGRAMS):

@@ -1,4 +1,4 @@
-"""Histories of other tools: what is read, what is refused and at which byte; round trips, leases, limits, the command."""
+"""Histories of other tools: what is read, what is refused and at which byte; round trips, leases, limits, command."""
 
 import json
 import os
