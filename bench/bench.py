@@ -6,6 +6,7 @@ machines differ and this one may be busy. Writes build/bench.json.
 
 import json
 import os
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -173,9 +174,10 @@ def measure_linearizable(effort: Effort, directory: str) -> list[Row]:
 def linearizable_rows(
     effort: Effort, path: Path, name: str, model: str, violations: int, target_s: float, target_mib: int | None
 ) -> list[Row]:
-    """Time and memory of one model on one history; half of the history is decided before a violation in its middle."""
+    """Time and memory of one model on one history."""
     command = [paths.program("linearize"), f"--model={model}", str(path)]
     took_s, said = [], []
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     for _ in range(effort.runs):
         began = time.perf_counter()
         done = subprocess.run(command, capture_output=True, text=True)
@@ -183,9 +185,11 @@ def linearizable_rows(
         if done.returncode != (1 if violations else 0):
             raise click.ClickException(f"linearize ended with status {done.returncode}: {done.stdout}{done.stderr}")
         said.append(json.loads(done.stdout))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / effort.runs
     read_s = statistics.median(each["read_s"] for each in said)
     mib = statistics.median(each["resident_bytes"] for each in said) / (1 << 20)
-    remark = f"{read_s:.3f} s of it reading the file, {mib:.0f} MiB"
+    remark = f"{read_s:.3f} s of it reading the file; {cpu_s:.3f} s of CPU"
     rows = [Row(name, statistics.median(took_s), "s", remark, target_s, less_is_better=True)]
     if target_mib:
         rows.append(Row("... its memory", mib, "MiB", "", target_mib, less_is_better=True))
