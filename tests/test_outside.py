@@ -364,7 +364,7 @@ def test_the_command_checks_histories_of_other_tools(tmp_path: Path) -> None:
     done = lockstorm("check", str(tmp_path / "any.history"), "--leases")
     assert (done.returncode, "--leases is for --model" in done.stderr) == (2, True)
     done = lockstorm("check", str(written(tmp_path / "broken.edn", "{:type")), "--model=mutex")
-    assert (done.returncode, "byte 0: a map that does not end" in done.stderr) == (2, True)
+    assert (done.returncode, "byte 6: the file ends" in done.stderr) == (2, True)
 
 
 def test_the_command_judges_and_exports_its_own_histories(tmp_path: Path) -> None:
