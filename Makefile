@@ -42,7 +42,7 @@ PROGRAMS       = $(addprefix $(BUILD)/bin/,client store proxy check linearize hi
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
 TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers linearizable_oracle lock_threads resp_guard)
 JUDGE          = $(BUILD)/tests/libjudge.so
-BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history scan)
+BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
 FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz resp_fuzz)
 SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] checkers/*.[ch] faults/*.[ch] faults/proxy/*.[ch] tests/*/*.[ch] bench/*.c))
 
@@ -91,6 +91,7 @@ $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.
 
 $(BUILD)/bench/history_append: $(call object,bench/history_append.c $(STAGE) $(HISTORY))
 $(BUILD)/bench/make_history: $(call object,bench/make_history.c $(HISTORY))
+$(BUILD)/bench/make_operations: $(call object,bench/make_operations.c)
 $(BUILD)/bench/scan: $(call object,bench/scan.c)
 
 $(PROGRAMS) $(TEST_PROGRAMS) $(BENCH_PROGRAMS):

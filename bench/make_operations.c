@@ -50,7 +50,7 @@ static void call(struct lock *lock, int client, const char *f, enum place place)
 }
 
 static void acquire_returns(struct lock *lock, int client) {
-    bool violate = lock->violations && lock->calls >= lock->wanted / 2 && lock->holder != NOBODY &&
+    bool violate = lock->violations && lock->calls >= lock->wanted / 10 * 9 && lock->holder != NOBODY &&
                    lock->clients[lock->holder] == HOLDS && !lock->granted_in_doubt;
     if (violate) lock->violations--;
     else if (lock->holder != NOBODY) return;

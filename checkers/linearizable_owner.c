@@ -37,8 +37,8 @@
  * what is under way, and that is free in the prefix and does no harm.
  *
  * Fenced-mutex: tokens say in which order the firm acquires happened. So an acquire also has to come before the return
- * of every acquire with a larger token, and after the call of every one with a smaller token; if these bounds cross,
- * there is no linearization. Acquires are taken at that earliest return, in the order of tokens, and (b) is out of the
+ * of every acquire with a larger token; if it was called only after that, there
+ * is no linearization. Acquires are taken at that earliest return, in the order of tokens, and (b) is out of the
  * question: the last free moment is before a grant with a smaller token. A free acquire took a token too, a whole
  * number, so it needs one between those of the grants around it: a free time is kept as a *gap* with the room that it
  * has, while somebody owes. Who owes pays, when its release returns, in the oldest gap since its call (those who return
@@ -414,7 +414,7 @@ static int by_token(const void *left, const void *right) {
     return one->end < two->end ? -1 : one->end > two->end;
 }
 
-/* The firm acquires of the prefix in order, and until when each must be done. False: the bounds of one cross. */
+/* The firm acquires of the prefix in order, and until when each must be done. False: one was called too late. */
 static bool order_begin(struct sweep *sweep) {
     struct order *order = &sweep->order;
     const struct operation *list = sweep->timeline->object->list;
@@ -425,16 +425,15 @@ static bool order_begin(struct sweep *sweep) {
     for (uint32_t each = 0; each < order->all; each++)
         if (timeline_standing(sweep->timeline, &list[sorted[each]]) == STANDS_FIRM)
             order->grants[order->count++] = sorted[each];
-    uint32_t earliest = NOBODY, latest = 0, latest_call = 0;
+    uint32_t earliest = NOBODY;
     for (uint32_t each = order->count; each-- > 0;) {
         if (list[order->grants[each]].end < earliest) earliest = list[order->grants[each]].end;
         order->deadlines[each] = earliest;
     }
     for (uint32_t each = 0; each < order->count; each++) {
         uint32_t index = order->grants[each];
-        if (list[index].call > latest_call) latest_call = list[index].call, latest = index;
-        if (latest_call < order->deadlines[each]) continue;
-        linearizable_violate(sweep->result, latest, sweep->timeline->prefix,
+        if (list[index].call < order->deadlines[each]) continue;
+        linearizable_violate(sweep->result, index, sweep->timeline->prefix,
                              "a larger token had been granted before it was called");
         for (uint32_t other = each; other < order->count; other++)
             if (list[order->grants[other]].end == order->deadlines[each])

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "checkers/source.h"
 
@@ -14,6 +15,7 @@ struct judged {
     char reason[256];
     json_t *evidence;
     uint64_t violated, operations, firm, unknown, configurations;
+    double read_s, decide_s;
 };
 
 /* --- words --- */
@@ -151,6 +153,23 @@ static json_t *sentence_json(const struct linearize_settings *settings, const st
     return json_string(text);
 }
 
+static double now_s(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* The most memory that this process had in use, with all that is around what limits count; 0: nobody says. */
+static json_int_t resident_bytes(void) {
+    char line[128];
+    long long kib = 0;
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "VmHWM: %lld kB", &kib) == 1) break;
+    if (file) fclose(file);
+    return (json_int_t)kib * 1024;
+}
+
 static json_t *say(const struct source *source, const struct linearize_settings *settings, const struct judged *judged,
                    int status) {
     json_t *policies =
@@ -168,6 +187,9 @@ static json_t *say(const struct source *source, const struct linearize_settings 
     json_object_set_new(said, "objects", json_integer((json_int_t)source->operations.object_count));
     json_object_set_new(said, "configurations", json_integer((json_int_t)judged->configurations));
     json_object_set_new(said, "memory_bytes", json_integer((json_int_t)source->limits.peak));
+    json_object_set_new(said, "resident_bytes", json_integer(resident_bytes()));
+    json_object_set_new(said, "read_s", json_real(judged->read_s));
+    json_object_set_new(said, "decide_s", json_real(judged->decide_s));
     json_object_set_new(said, "exit", json_integer(status));
     return said;
 }
@@ -179,7 +201,12 @@ int linearize_file(const char *path, const struct linearize_settings *settings, 
     static const int statuses[] = {LINEARIZE_INCONCLUSIVE, LINEARIZE_HOLDS, LINEARIZE_VIOLATED};
     int status = LINEARIZE_BAD;
     *said = NULL;
-    if (source_read(&source, path, settings, error) && judge(&source, path, settings, &judged, error)) {
+    double began_s = now_s();
+    bool good = source_read(&source, path, settings, error);
+    judged.read_s = now_s() - began_s;
+    good = good && judge(&source, path, settings, &judged, error);
+    judged.decide_s = now_s() - began_s - judged.read_s;
+    if (good) {
         status = statuses[judged.status];
         *said = say(&source, settings, &judged, status);
     }

@@ -165,7 +165,8 @@ static struct history_record *image_slot(struct image *image) {
         image->bytes = realloc(image->bytes, HISTORY_HEADER_SIZE + image->room * HISTORY_RECORD_SIZE);
         if (!image->bytes) abort();
     }
-    struct history_record *slot = (struct history_record *)(image->bytes + HISTORY_HEADER_SIZE) + (image->count++ - image->given);
+    struct history_record *slot =
+        (struct history_record *)(image->bytes + HISTORY_HEADER_SIZE) + (image->count++ - image->given);
     memset(slot, 0, sizeof *slot);
     return slot;
 }
