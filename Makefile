@@ -156,15 +156,19 @@ sanitize: ## run the locks under the address, undefined-behaviour and thread san
 fuzz: ## let the fuzzers read hostile histories and messages, FUZZ_SECONDS (60) each
 	@$(READY_TO_TEST)
 	@$(MAKE) -s fuzzers
-	@mkdir -p $(addprefix $(BUILD)/fuzz/found/,history history_json check resp)
+	@mkdir -p $(addprefix $(BUILD)/fuzz/found/,atlas check edn history history_json resp)
 	cd $(BUILD)/fuzz && ./history_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -print_final_stats=1 \
 	    found/history $(CURDIR)/tests/fuzz/corpus/history
 	cd $(BUILD)/fuzz && ./history_json_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
 	    -dict=$(CURDIR)/tests/fuzz/history_json.dict found/history_json $(CURDIR)/tests/fuzz/corpus/history_json
 	cd $(BUILD)/fuzz && ./resp_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -print_final_stats=1 \
 	    -dict=$(CURDIR)/tests/fuzz/resp.dict found/resp $(CURDIR)/tests/fuzz/corpus/resp
-	cd $(BUILD)/fuzz && ./check_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=4096 \
+	cd $(BUILD)/fuzz && ./check_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -print_final_stats=1 \
 	    found/check $(CURDIR)/tests/fuzz/corpus/check
+	cd $(BUILD)/fuzz && ./edn_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
+	    -dict=$(CURDIR)/tests/fuzz/edn.dict found/edn $(CURDIR)/tests/fuzz/corpus/edn
+	cd $(BUILD)/fuzz && ./atlas_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
+	    -dict=$(CURDIR)/tests/fuzz/atlas.dict found/atlas $(CURDIR)/tests/fuzz/corpus/atlas
 
 oracle: ## compare the checkers with their definitions on 200,000 random histories (ORACLE_HISTORIES, ORACLE_FIRST)
 	@$(READY_TO_TEST)
@@ -174,10 +178,6 @@ oracle: ## compare the checkers with their definitions on 200,000 random histori
 mutants: ## plant mistakes in the checkers, one at a time, and see which the tests find (MUTANTS=100 of them)
 	@$(READY_TO_TEST)
 	@$(PYTHON) -m tests.mutants --most $(MUTANTS)
-	cd $(BUILD)/fuzz && mkdir -p found/edn found/atlas && ./edn_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
-	    -dict=$(CURDIR)/tests/fuzz/edn.dict found/edn $(CURDIR)/tests/fuzz/corpus/edn
-	cd $(BUILD)/fuzz && ./atlas_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
-	    -dict=$(CURDIR)/tests/fuzz/atlas.dict found/atlas $(CURDIR)/tests/fuzz/corpus/atlas
 
 bench: ## measure records, checks and trials; writes build/bench.json (BENCH=--quick for a short one)
 	@$(READY_TO_BENCH) || $(READY)
