@@ -1,5 +1,6 @@
 # `make help` lists what there is. Variables: CC, BUILD (where results go), EXTRA (more compiler flags), FUZZ_SECONDS (per
-# fuzzer), BENCH (options of the benchmark).
+# fuzzer), BENCH (options of the benchmark), SOAK_MINUTES (of storms), ORACLE_HISTORIES, ORACLE_FIRST, MUTANTS (how much to
+# compare and plant).
 CC ?= gcc
 ifeq ($(origin CC),default)
 CC = gcc
@@ -8,6 +9,10 @@ BUILD ?= build
 EXTRA ?=
 FUZZ_SECONDS ?= 60
 BENCH ?=
+SOAK_MINUTES ?= 30
+ORACLE_HISTORIES ?= 200000
+ORACLE_FIRST ?= 0
+MUTANTS ?= 100000
 
 # clang does not know hiredis' %b.
 WARNINGS = -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wconversion -Wvla -Wformat=2 \
@@ -21,21 +26,25 @@ LOCKS   = $(sort $(wildcard harness/locks/*.c))
 ENV     = harness/env.c harness/env_live.c harness/strand.c
 FAULTS  = $(sort $(wildcard faults/*.c))
 LINKS   = $(sort $(wildcard faults/proxy/*.c))
-CHECKS  = $(sort $(wildcard checkers/*.c))
+LINEAR  = $(addprefix checkers/,atlas.c edn.c limits.c linearizable.c linearizable_count.c linearizable_owner.c \
+          linearizable_register.c linearize.c operations.c operations_write.c recorded.c source.c text.c)
+CHECKS  = $(filter-out checkers/linearize_main.c $(LINEAR),$(sort $(wildcard checkers/*.c)))
 
 CLIENT  = harness/client.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY)
 STORE   = harness/store.c $(STAGE) $(HISTORY)
 PROXY   = $(LINKS) $(STAGE) $(HISTORY)
 CHECK   = $(CHECKS) harness/history_json.c $(HISTORY)
+LINEARIZE = checkers/linearize_main.c $(LINEAR) harness/history_json.c $(HISTORY)
 TOOL    = harness/history_main.c harness/history_json.c $(HISTORY)
 DRIVER  = harness/conductor.c harness/driver/describe.c harness/env.c $(LOCKS) $(FAULTS) $(STAGE) $(HISTORY)
 
-PROGRAMS       = $(addprefix $(BUILD)/bin/,client store proxy check history leash warden)
+PROGRAMS       = $(addprefix $(BUILD)/bin/,client store proxy check linearize history leash warden)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
-TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers lock_threads resp_guard)
-BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history scan)
-FUZZERS        = $(addprefix $(BUILD)/fuzz/,history_fuzz history_json_fuzz resp_fuzz)
-SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] checkers/*.[ch] faults/*.[ch] faults/proxy/*.[ch] tests/*/*.c bench/*.c))
+TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers linearizable_oracle lock_threads resp_guard)
+JUDGE          = $(BUILD)/tests/libjudge.so
+BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
+FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz resp_fuzz)
+SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] checkers/*.[ch] faults/*.[ch] faults/proxy/*.[ch] tests/*/*.[ch] bench/*.c))
 
 PYTHON = .venv/bin/python
 # The launcher installs what is missing and builds; what only tests need, before its command "test".
@@ -45,12 +54,14 @@ READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
-.PHONY: all build programs test-programs bench-programs fuzzers demo test lint format sanitize fuzz bench clean help
+.PHONY: all build programs test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants bench \
+        soak clean help
 all: build
 
 build: $(PROGRAMS) $(LIBRARY) ## compile everything that runs, breaks or judges a lock
 programs: $(PROGRAMS)
-test-programs: $(TEST_PROGRAMS)
+test-programs: $(TEST_PROGRAMS) $(JUDGE)
+judge: $(JUDGE)
 bench-programs: $(BENCH_PROGRAMS)
 fuzzers: $(FUZZERS)
 
@@ -61,7 +72,9 @@ $(BUILD)/bin/store: LIBS = -lhiredis -lev
 $(BUILD)/bin/proxy: $(call object,$(PROXY))
 $(BUILD)/bin/proxy: LIBS = -lhiredis -lev
 $(BUILD)/bin/check: $(call object,$(CHECK))
-$(BUILD)/bin/check: LIBS = -ljansson
+$(BUILD)/bin/check: LIBS = -ljansson -lm
+$(BUILD)/bin/linearize: $(call object,$(LINEARIZE))
+$(BUILD)/bin/linearize: LIBS = -ljansson
 $(BUILD)/bin/history: $(call object,$(TOOL))
 $(BUILD)/bin/history: LIBS = -ljansson
 $(BUILD)/bin/leash: $(call object,harness/leash.c)
@@ -70,12 +83,15 @@ $(BUILD)/bin/warden: $(call object,harness/warden.c)
 $(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c harness/conductor.c $(ENV) $(STAGE) $(HISTORY))
 $(BUILD)/tests/blocking_call: LIBS = -lhiredis
 $(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(STAGE) $(HISTORY))
+$(BUILD)/tests/linearizable_oracle: $(call object,tests/c/linearizable_oracle.c $(LINEAR) harness/history_json.c $(HISTORY))
+$(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY))
 $(BUILD)/tests/lock_threads: LIBS = -lhiredis
 $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.c)
 
 $(BUILD)/bench/history_append: $(call object,bench/history_append.c $(STAGE) $(HISTORY))
 $(BUILD)/bench/make_history: $(call object,bench/make_history.c $(HISTORY))
+$(BUILD)/bench/make_operations: $(call object,bench/make_operations.c)
 $(BUILD)/bench/scan: $(call object,bench/scan.c)
 
 $(PROGRAMS) $(TEST_PROGRAMS) $(BENCH_PROGRAMS):
@@ -86,13 +102,19 @@ $(LIBRARY): $(call object,$(DRIVER))
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -shared -o $@ $^ -lhiredis -ljansson
 
+$(JUDGE): $(call object,tests/c/judge_records.c $(filter-out checkers/check.c,$(CHECK)))
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -shared -o $@ $^ -ljansson -lm
+
 HISTORY_READERS = harness/history.c harness/history.h harness/history_json.c harness/history_json.h
 $(BUILD)/fuzz/history_fuzz $(BUILD)/fuzz/history_json_fuzz: $(HISTORY_READERS)
+$(BUILD)/fuzz/check_fuzz: $(filter-out checkers/check.c,$(CHECKS)) $(HISTORY_READERS) $(wildcard checkers/*.h)
 $(BUILD)/fuzz/resp_fuzz: $(foreach part,resp ledger rule,faults/proxy/$(part).c faults/proxy/$(part).h)
+$(BUILD)/fuzz/atlas_fuzz $(BUILD)/fuzz/edn_fuzz: $(LINEAR) $(HISTORY_READERS) $(wildcard checkers/*.h) tests/fuzz/outside.h
 $(FUZZERS): $(BUILD)/fuzz/%: tests/fuzz/%.c
 	@mkdir -p $(@D)
 	clang $(STANDARD) $(WARNINGS) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ \
-	    $(filter %.c,$^) -ljansson
+	    $(filter %.c,$^) -ljansson -lm
 
 $(BUILD)/o/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -134,22 +156,41 @@ sanitize: ## run the locks under the address, undefined-behaviour and thread san
 fuzz: ## let the fuzzers read hostile histories and messages, FUZZ_SECONDS (60) each
 	@$(READY_TO_TEST)
 	@$(MAKE) -s fuzzers
-	@mkdir -p $(BUILD)/fuzz/found/history $(BUILD)/fuzz/found/history_json $(BUILD)/fuzz/found/resp
+	@mkdir -p $(addprefix $(BUILD)/fuzz/found/,atlas check edn history history_json resp)
 	cd $(BUILD)/fuzz && ./history_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -print_final_stats=1 \
 	    found/history $(CURDIR)/tests/fuzz/corpus/history
 	cd $(BUILD)/fuzz && ./history_json_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
 	    -dict=$(CURDIR)/tests/fuzz/history_json.dict found/history_json $(CURDIR)/tests/fuzz/corpus/history_json
 	cd $(BUILD)/fuzz && ./resp_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -print_final_stats=1 \
 	    -dict=$(CURDIR)/tests/fuzz/resp.dict found/resp $(CURDIR)/tests/fuzz/corpus/resp
+	cd $(BUILD)/fuzz && ./check_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -print_final_stats=1 \
+	    found/check $(CURDIR)/tests/fuzz/corpus/check
+	cd $(BUILD)/fuzz && ./edn_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
+	    -dict=$(CURDIR)/tests/fuzz/edn.dict found/edn $(CURDIR)/tests/fuzz/corpus/edn
+	cd $(BUILD)/fuzz && ./atlas_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
+	    -dict=$(CURDIR)/tests/fuzz/atlas.dict found/atlas $(CURDIR)/tests/fuzz/corpus/atlas
+
+oracle: ## compare the checkers with their definitions on 200,000 random histories (ORACLE_HISTORIES, ORACLE_FIRST)
+	@$(READY_TO_TEST)
+	LOCKSTORM_ORACLE_HISTORIES=$(ORACLE_HISTORIES) LOCKSTORM_ORACLE_FIRST=$(ORACLE_FIRST) \
+	    $(PYTHON) -m pytest -q -n 2 tests/test_checkers.py -k definitions
+
+mutants: ## plant mistakes in the checkers, one at a time, and see which the tests find (MUTANTS=100 of them)
+	@$(READY_TO_TEST)
+	@$(PYTHON) -m tests.mutants --most $(MUTANTS)
 
 bench: ## measure records, checks and trials; writes build/bench.json (BENCH=--quick for a short one)
 	@$(READY_TO_BENCH) || $(READY)
 	@$(MAKE) -s bench-programs
 	@$(PYTHON) -m bench.bench $(BENCH)
 
+soak: ## storms over all locks for SOAK_MINUTES (30), and a look at what they leave behind; writes build/soak.json
+	@$(READY)
+	@$(PYTHON) -m harness.driver.soak --minutes $(SOAK_MINUTES) -o $(BUILD)/soak.json
+
 clean: ## remove what was built (installed packages stay)
 	rm -rf $(BUILD)/bin $(BUILD)/lib $(BUILD)/o $(BUILD)/tests $(BUILD)/bench $(BUILD)/fuzz $(BUILD)/asan $(BUILD)/tsan \
-	    $(BUILD)/flags $(BUILD)/bench.json
+	    $(BUILD)/flags $(BUILD)/bench.json $(BUILD)/soak.json
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12

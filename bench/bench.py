@@ -6,6 +6,7 @@ machines differ and this one may be busy. Writes build/bench.json.
 
 import json
 import os
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -38,6 +39,7 @@ class Effort:
     runs: int
     append_records: int
     check_records: int
+    operations: tuple[int, int, int]  # few, many, and without a violation
     trials: int
     demos: int
     grants: int
@@ -50,6 +52,7 @@ FULL = Effort(
     runs=5,
     append_records=4_000_000,
     check_records=10_000_000,
+    operations=(1_000, 100_000, 1_000_000),
     trials=20,
     demos=5,
     grants=5000,
@@ -61,6 +64,7 @@ QUICK = Effort(
     runs=2,
     append_records=100_000,
     check_records=200_000,
+    operations=(200, 2_000, 10_000),
     trials=2,
     demos=1,
     grants=500,
@@ -149,9 +153,54 @@ def measure_check(effort: Effort, directory: str) -> list[Row]:
             million / check_s,
             "M records/s",
             f"{million:g} million in {check_s * 1000:.0f} ms, {check_s / scan_s:.1f} x scan",
-            10,
+            40,
         ),
     ]
+
+
+def measure_linearizable(effort: Effort, directory: str) -> list[Row]:
+    """What ten clients did with a lock, as Jepsen EDN, from the start of the program to the verdict."""
+    few, many, most = effort.operations
+    cases = [
+        (few, 5, 1, 0.1, None, ("owner-mutex", "mutex", "reentrant-mutex", "fenced-mutex", "semaphore")),
+        (many, 5, 1, 2.0, 1024, ("owner-mutex", "mutex", "reentrant-mutex", "fenced-mutex", "semaphore")),
+        (most, 0, 0, 5.0, 2048, ("owner-mutex", "mutex", "fenced-mutex")),
+    ]
+    path = Path(directory) / "operations.edn"
+    rows = []
+    for operations, unknown, violations, target_s, target_mib, models in cases:
+        run_quietly(bench_program("make_operations"), str(path), str(operations), str(unknown), str(violations))
+        run_quietly("cat", str(path))  # the file is in memory
+        name = f"linearizable, {operations:,} operations, {'a violation' if violations else 'none'}"
+        for model in models:
+            rows += linearizable_rows(effort, path, f"{name}, {model}", model, violations, target_s, target_mib)
+    path.unlink()
+    return rows
+
+
+def linearizable_rows(
+    effort: Effort, path: Path, name: str, model: str, violations: int, target_s: float, target_mib: int | None
+) -> list[Row]:
+    """Time and memory of one model on one history."""
+    command = [paths.program("linearize"), f"--model={model}", str(path)]
+    took_s, said = [], []
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    for _ in range(effort.runs):
+        began = time.perf_counter()
+        done = subprocess.run(command, capture_output=True, text=True)
+        took_s.append(time.perf_counter() - began)
+        if done.returncode != (1 if violations else 0):
+            raise click.ClickException(f"linearize ended with status {done.returncode}: {done.stdout}{done.stderr}")
+        said.append(json.loads(done.stdout))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / effort.runs
+    read_s = statistics.median(each["read_s"] for each in said)
+    mib = statistics.median(each["resident_bytes"] for each in said) / (1 << 20)
+    remark = f"{read_s:.3f} s of it reading the file; {cpu_s:.3f} s of CPU"
+    rows = [Row(name, statistics.median(took_s), "s", remark, target_s, less_is_better=True)]
+    if target_mib:
+        rows.append(Row("... its memory", mib, "MiB", "", target_mib, less_is_better=True))
+    return rows
 
 
 def measure_trials(effort: Effort) -> list[Row]:
@@ -273,6 +322,7 @@ def main(quick: bool, output: Path) -> None:
         rows = [
             *measure_append(effort, directory),
             *measure_check(effort, directory),
+            *measure_linearizable(effort, directory),
             *measure_grants(effort),
             *measure_proxy(effort),
             *measure_trials(effort),

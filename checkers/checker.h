@@ -1,6 +1,11 @@
 /* A checker answers one question about a history: streaming, one record at a time in index order, with memory that
- * grows with actors and locks, not with records. One C file each, a struct checker; adding one: copy fencing.c and add
- * a line to table.c. Checkers know the history and nothing else: no server, no lock code.
+ * grows with clients and locks, not with records. One C file each, a struct checker; adding one: copy capacity.c and
+ * add a line to table.c. Checkers know the history and nothing else: no server, no lock code.
+ *
+ * What several of them need is kept once, by judge.c: who the record is about (struct check_lock, check_actor and
+ * check_member, one client's side of one lock), what `lock-open` said, and which reading of failed operations counts.
+ * A checker gets room of its own in each of these, zeroed: my_lock, my_actor, my_member. It is handed only the kinds
+ * of record that it names.
  *
  * Definitions (closed or open ends, which stamps) stand in docs/verdicts.md. */
 #ifndef LOCKSTORM_CHECKERS_CHECKER_H
@@ -15,58 +20,176 @@
 /* Zero is inconclusive: what was not decided is never taken for a pass. */
 enum verdict_status { VERDICT_INCONCLUSIVE = 0, VERDICT_HOLDS = 1, VERDICT_VIOLATED = 2 };
 
-enum { EVIDENCE_RECORDS = 4, EVIDENCE_KEPT = 8, VERDICT_PARTS = 4 };
+enum { EVIDENCE_RECORDS = 4, EVIDENCE_KEPT = 8, VERDICT_PARTS = 4, VERDICT_MEASURES = 6, CHECKERS_MOST = 16 };
 
+/* One cause: violations of one sort by the same client against the same other one. */
 struct evidence {
-    uint64_t records[EVIDENCE_RECORDS]; /* indices, the smallest set that shows it */
+    unsigned sort;
+    uint64_t who, whom;
+    uint64_t count;
+    uint64_t records[EVIDENCE_RECORDS]; /* indices, the smallest set that shows the first of them */
     int record_count;
-    char text[320];
+    char text[400];
 };
 
-/* Violations of one sort: "stale write", 2. */
-struct verdict_part {
-    const char *name; /* in the singular */
-    uint64_t count;
+/* A number that is told and not judged: "longest_wait_ns". */
+struct verdict_measure {
+    const char *name;
+    double value;
 };
 
 struct verdict {
     enum verdict_status status;
-    bool applies;                             /* false: the question does not arise (no tokens in this lock) */
-    uint64_t count;                           /* violations */
-    uint64_t stopped;                         /* what the store refused instead */
-    struct verdict_part parts[VERDICT_PARTS]; /* the violations by sort, if there are several sorts */
-    char reason[160];                         /* of an inconclusive */
-    struct evidence evidence[EVIDENCE_KEPT];  /* of the first violations */
+    bool applies;                  /* false: the question does not arise (no tokens in this lock) */
+    uint64_t count;                /* violations */
+    uint64_t stopped;              /* what the store refused instead */
+    uint64_t sorts[VERDICT_PARTS]; /* the violations by sort */
+    struct verdict_measure measures[VERDICT_MEASURES];
+    char reason[160];                        /* of an inconclusive */
+    struct evidence evidence[EVIDENCE_KEPT]; /* of the first causes */
     int evidence_count;
 };
 
-struct check {
-    struct history_reader *reader; /* for the names in evidence */
+/* How an operation is read whose outcome its client does not know or was refused. */
+struct check_reading {
+    bool releases_failed; /* false: a release that did not come back ok has happened; true: it has not */
+    bool acquires_happen; /* false: an acquire of unknown outcome has not happened; true: it has */
 };
+
+/* A lock: what its latest LOCK_OPEN said. */
+struct check_lock {
+    uint32_t name;
+    uint32_t traits;
+    int64_t capacity; /* 1 until it says otherwise */
+    int64_t lease_ns; /* 0: none */
+    struct check_member *members;
+    struct check_lock *next;
+};
+
+/* Whoever did something: a client. */
+struct check_actor {
+    uint32_t name;
+    bool gone;                             /* its process has ended, and it has done nothing since */
+    uint64_t begun;                        /* index of its latest invocation, 0: none */
+    uint8_t outstanding;                   /* kind of the invocation that has not come back, 0: none */
+    uint32_t op;                           /* number of that, or of what came back last */
+    int64_t mono_ns;                       /* its latest stamp */
+    struct check_member *members, *latest; /* latest: that it used last */
+    struct check_actor *next;
+};
+
+/* One client's side of one lock. */
+struct check_member {
+    struct check_lock *lock;
+    struct check_actor *actor;
+    uint64_t grant;          /* index of its latest grant, 0: none */
+    uint64_t failed_release; /* index of its latest release-invoke, when the reading says that it never happened */
+    struct check_member *next_of_lock, *next_of_actor;
+};
+
+/* A record, and whom it is about. lock and member: of the kinds about a lock. actor: who did it; of what the store
+ * says: for whom; of ACTOR_EXIT: who is gone. NULL where there is none. */
+struct event {
+    const struct history_record *record;
+    uint64_t index;
+    struct check_lock *lock;
+    struct check_actor *actor;
+    struct check_member *member;
+    uint64_t asked; /* of what came back: index of its invocation; 0: that is not in the history */
+    bool failed;    /* a RELEASE_INVOKE or RELEASE_RETURN that by this reading never happened */
+};
+
+struct check {
+    struct history_reader *reader;
+    struct check_reading reading;
+    struct check_lock *locks; /* in the order in which they appear */
+    struct check_actor *actors;
+    uint64_t seen[UINT8_MAX + 1];         /* records by kind */
+    uint64_t granted, refused, timed_out; /* answers to acquires */
+    int64_t began_ns;                     /* stamp of the first record */
+    int64_t now_ns;                       /* the latest stamp of all */
+    uint64_t quiet;                       /* index of the phase record from which on liveness is judged, 0: none */
+    int64_t quiet_ns;
+    int64_t bound_ns; /* the parameter bound_ms: how long a free lock may go unnoticed; -1: not said */
+};
+
+/* A checker at work. */
+struct checking {
+    const struct checker *checker;
+    struct check *check;
+    void *state;
+    size_t lock_at, actor_at, member_at;
+    struct verdict verdict;
+};
+
+typedef void check_record(struct checking *my, const struct event *event);
 
 struct checker {
     const char *property; /* "mutual_exclusion" */
     const char *title;    /* "mutual exclusion" */
     const char *question;
-    void *(*open)(const struct check *check);
-    void (*record)(void *state, const struct history_record *record, uint64_t index);
-    void (*finish)(void *state, struct verdict *verdict); /* frees the state */
+    const char *sorts[VERDICT_PARTS]; /* of violations, in the singular, if there are several */
+    bool advisory;                    /* does not decide the exit status unless it is asked for */
+    size_t state_size, lock_size, actor_size, member_size;
+    check_record *on[HISTORY_KIND_COUNT];
+    void (*finish)(struct checking *my); /* fills my->verdict, frees what the checker allocated itself */
 };
 
 /* All checkers in the order in which a verdict states them; ends with NULL. */
 extern const struct checker *const CHECKER_TABLE[];
 
 /* The bits of HISTORY_LOCK_OPEN that checkers look at; the same numbers as in harness/locks/lock.h. */
-enum { CHECK_TRAIT_TOKEN = 2, CHECK_TRAIT_REENTRANT = 4 };
+enum { CHECK_TRAIT_TOKEN = 2, CHECK_TRAIT_REENTRANT = 4, CHECK_TRAIT_FAIR = 8, CHECK_TRAIT_RENEWS = 16 };
 
-/* Keeps the first EVIDENCE_KEPT; the text is composed by the caller into the returned slot, NULL when full. */
-struct evidence *verdict_evidence(struct verdict *verdict, const uint64_t *records, int count);
+static inline void *my_lock(const struct checking *my, struct check_lock *lock) {
+    return (char *)lock + my->lock_at;
+}
+
+static inline void *my_actor(const struct checking *my, struct check_actor *actor) {
+    return (char *)actor + my->actor_at;
+}
+
+static inline void *my_member(const struct checking *my, struct check_member *member) {
+    return (char *)member + my->member_at;
+}
+
+/* Of functions that put a violation into words: kept out of the way of those that run for every record. */
+#define SELDOM __attribute__((cold, noinline))
+
+/* From one stamp to another; the stamps of a hostile history may lie further apart than a number can say. */
+static inline int64_t elapsed_ns(int64_t from_ns, int64_t to_ns) {
+    int64_t elapsed;
+    if (__builtin_sub_overflow(to_ns, from_ns, &elapsed)) return to_ns > from_ns ? INT64_MAX : INT64_MIN;
+    return elapsed;
+}
+
+/* What is violated, by whom against whom, how often at once, and the records that show it. */
+struct violation {
+    unsigned sort; /* of the checker's sorts */
+    uint64_t who, whom, times;
+    uint64_t records[EVIDENCE_RECORDS];
+    int record_count;
+};
+/* Counts it. Returns the evidence to be put into words if it is the first of its cause and there is room for it. */
+struct evidence *verdict_violate(struct verdict *verdict, const struct violation *violation);
+
+/* Violated if anything was counted; else it holds if there was something to see, or is inconclusive for `reason`. */
+void verdict_decide(struct verdict *verdict, bool seen, const char *reason);
+
+/* The record at an index, all zero when there is none. */
+struct history_record check_record_at(const struct check *check, uint64_t index);
 
 /* The name at an index, escaped for a terminal and cut, in a buffer of `size` bytes; returns the buffer. */
 const char *check_name(const struct check *check, uint32_t index, char *buffer, size_t size);
 
 /* A duration for a reader: "30.205 s", "12 us". Returns the buffer. */
 const char *check_duration(int64_t duration_ns, char *buffer, size_t size);
+
+/* When a record was made, from the history's beginning: "at 30.205 s". */
+const char *check_when(const struct check *check, int64_t mono_ns, char *buffer, size_t size);
+
+/* A grant for a reader: "client-1 (token 33, at 0.205 s)". */
+const char *check_grant(const struct check *check, uint64_t index, char *buffer, size_t size);
 
 /* A growing array of `size`-byte entries that each begin with a uint32_t key; few keys, found by looking. */
 struct check_table {
@@ -75,10 +198,7 @@ struct check_table {
 };
 /* Adds an entry, zeroed but for its key, which may be there already. Valid until the next call that adds. */
 void *check_table_add(struct check_table *table, uint32_t key);
-/* The entry of a key; added if there is none. */
-void *check_table_get(struct check_table *table, uint32_t key);
 void *check_table_find(const struct check_table *table, uint32_t key);
-void check_table_remove(struct check_table *table, void *entry);
 void check_table_free(struct check_table *table);
 
 #endif

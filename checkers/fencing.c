@@ -7,212 +7,184 @@
  *
  * Stale access: a read or write with a token older than that of an access which the store had accepted before. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "checkers/checker.h"
 
 extern const struct checker CHECKER_FENCING;
 
-/* A grant. */
+enum { MISSING, REPEATED, FALLING, STALE };
+
 struct issued {
-    uint32_t key;
     int64_t token;
-    uint64_t index;
+    uint64_t index; /* of the grant */
 };
 
-/* An acquire in flight. */
-struct pending {
-    uint32_t actor; /* key */
-    uint64_t invoked;
+struct side {
+    uint64_t invoked;    /* acquire in flight, 0: none */
     struct issued floor; /* the newest that had come back by then */
-};
-
-/* Who holds a re-entrant lock. */
-struct held {
-    uint32_t actor; /* key */
-    uint32_t depth;
-    int64_t token;
-};
-
-struct lock {
-    uint32_t name; /* key */
-    bool tokens;   /* it says that it gives them */
-    bool reentrant;
-    struct issued newest;
-    struct check_table pending, held;
-    struct check_table issued; /* grants that some acquire in flight may still repeat */
+    uint32_t depth;      /* of a re-entrant lock */
+    int64_t token;       /* of its latest grant */
 };
 
 struct fencing {
-    const struct check *check;
-    struct check_table locks;
     bool applies;
-    uint64_t grants;
-    int64_t seen_token; /* newest in an accepted access */
-    uint64_t seen_index;
-    uint32_t seen_actor;
-    struct verdict verdict;
+    uint64_t grants, changed; /* changed: re-entries that were given another token than the hold had */
+    struct issued seen;       /* newest in an accepted access: index of that */
+    uint64_t looked;          /* records that were read again */
 };
 
-static struct lock *lock_get(struct fencing *self, uint32_t name) {
-    struct lock *lock = check_table_get(&self->locks, name);
-    lock->pending.size = sizeof(struct pending);
-    lock->issued.size = sizeof(struct issued);
-    lock->held.size = sizeof(struct held);
-    return lock;
+enum { LOOKED_MOST = 1 << 26 };
+
+/* An earlier grant of the same token since this acquire was invoked. Only asked when the token is not the newest one,
+ * which takes a lock whose grants overlap: so the history is read again rather than remembered. */
+static SELDOM uint64_t repeated(const struct checking *my, const struct event *event, uint64_t since) {
+    struct fencing *self = my->state;
+    for (uint64_t index = event->index; index-- > since && self->looked < LOOKED_MOST; self->looked++) {
+        struct history_record record = check_record_at(my->check, index);
+        if (record.kind == HISTORY_ACQUIRE_RETURN && record.outcome == OUTCOME_OK &&
+            record.token == event->record->token && record.name == event->record->name)
+            return index;
+    }
+    return 0;
 }
 
-static void violate(struct fencing *self, const struct history_record *record, uint64_t earlier, uint64_t index,
-                    const char *what, int64_t other) {
-    char actor[64];
-    self->verdict.count++;
-    const uint64_t records[] = {earlier, index};
-    bool alone = earlier == 0; /* slot 0 is never a grant */
-    struct evidence *evidence = verdict_evidence(&self->verdict, alone ? records + 1 : records, alone ? 1 : 2);
+static SELDOM void violate(struct checking *my, const struct event *event, unsigned sort, uint64_t earlier) {
+    static const char *const why[] = {[MISSING] = "no token, though the lock gives them",
+                                      [REPEATED] = "a token that had been given out before",
+                                      [FALLING] =
+                                          "a token that is older than one which had come back before it was asked for"};
+    char name[64], when[40], other[180] = "", text[160];
+    struct violation violation = {
+        .sort = sort, .times = 1, .who = event->lock->name, .records = {event->index}, .record_count = 1};
+    if (earlier) {
+        violation.records[violation.record_count++] = event->index;
+        violation.records[0] = earlier;
+    }
+    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
     if (!evidence) return;
-    snprintf(evidence->text, sizeof evidence->text, "%s was granted token %lld%s %lld",
-             check_name(self->check, record->actor, actor, sizeof actor), (long long)record->token, what,
-             (long long)other);
+    if (earlier) snprintf(other, sizeof other, ": that of %s", check_grant(my->check, earlier, text, sizeof text));
+    snprintf(evidence->text, sizeof evidence->text, "%s was granted token %lld %s, %s%s",
+             check_name(my->check, event->actor->name, name, sizeof name), (long long)event->record->token,
+             check_when(my->check, event->record->mono_ns, when, sizeof when), why[sort], other);
 }
 
-/* Grants that no acquire in flight can repeat any more are forgotten. */
-static void issued_forget(struct lock *lock) {
-    uint64_t oldest = UINT64_MAX;
-    for (size_t each = 0; each < lock->pending.count; each++) {
-        const struct pending *pending = (const struct pending *)lock->pending.entries + each;
-        if (pending->invoked < oldest) oldest = pending->invoked;
-    }
-    for (size_t each = lock->issued.count; each-- > 0;) {
-        struct issued *issued = (struct issued *)lock->issued.entries + each;
-        if (issued->index < oldest) check_table_remove(&lock->issued, issued);
-    }
+static void invoked(struct checking *my, const struct event *event) {
+    const struct issued *newest = my_lock(my, event->lock);
+    struct side *side = my_member(my, event->member);
+    side->invoked = event->index;
+    side->floor = *newest;
 }
 
-static const struct issued *issued_find(const struct lock *lock, int64_t token) {
-    for (size_t each = 0; each < lock->issued.count; each++) {
-        const struct issued *issued = (const struct issued *)lock->issued.entries + each;
-        if (issued->token == token) return issued;
-    }
-    return NULL;
-}
-
-/* Notes a grant of a re-entrant lock. True: it repeats the token of a hold that stands. */
-static bool held_repeats(struct lock *lock, const struct history_record *record) {
-    struct held *held = check_table_get(&lock->held, record->actor);
-    bool repeats = held->depth && held->token == record->token;
-    *held = (struct held){record->actor, held->depth + 1, record->token};
-    return repeats;
-}
-
-static void let_go(struct lock *lock, uint32_t actor, bool all) {
-    struct held *held = check_table_find(&lock->held, actor);
-    if (held && (all || --held->depth == 0)) check_table_remove(&lock->held, held);
-}
-
-static void granted(struct fencing *self, struct lock *lock, const struct history_record *record, struct issued floor,
-                    uint64_t index) {
-    bool repeats = lock->reentrant && held_repeats(lock, record);
-    if (record->token == 0 && !lock->tokens) return;
-    const struct issued *same = issued_find(lock, record->token);
+static void given(struct checking *my, const struct event *event, const struct side *side, struct issued floor,
+                  uint64_t since, bool again) {
+    struct fencing *self = my->state;
+    struct issued *newest = my_lock(my, event->lock);
+    int64_t token = event->record->token;
+    if (token == 0 && !(event->lock->traits & CHECK_TRAIT_TOKEN)) return;
     self->grants++;
-    if (repeats && record->token && record->token >= floor.token) return; /* nothing new was given out */
-    if (record->token == 0) {
-        violate(self, record, 0, index, ", that is none; the newest before was", lock->newest.token);
-    } else if (same) {
-        violate(self, record, same->index, index, ", which was given out before; the newest was", lock->newest.token);
-    } else if (record->token <= floor.token) {
-        violate(self, record, floor.index, index,
-                ", not newer than one that had come back before it was asked for:", floor.token);
+    if (again && token && side->token == token && token >= floor.token) return; /* nothing new was given out */
+    self->changed += again && side->token != token;
+    if (token == 0) {
+        violate(my, event, MISSING, 0);
+    } else if (token <= floor.token) {
+        violate(my, event, token < floor.token ? FALLING : REPEATED, floor.index);
+    } else if (token <= newest->token) {
+        uint64_t same = repeated(my, event, since);
+        if (same) violate(my, event, REPEATED, same);
     }
-    struct issued *issued = check_table_add(&lock->issued, (uint32_t)index);
-    *issued = (struct issued){(uint32_t)index, record->token, index};
-    if (record->token > lock->newest.token) lock->newest = *issued;
+    if (token > newest->token) *newest = (struct issued){token, event->index};
 }
 
-static void returned(struct fencing *self, const struct history_record *record, uint64_t index) {
-    struct lock *lock = lock_get(self, record->name);
-    struct pending *pending = check_table_find(&lock->pending, record->actor);
-    struct issued floor = pending ? pending->floor : lock->newest;
-    if (pending) check_table_remove(&lock->pending, pending);
-    self->applies |= record->token != 0;
-    if (record->outcome == OUTCOME_OK) granted(self, lock, record, floor, index);
-    issued_forget(lock);
+static void answered(struct checking *my, const struct event *event) {
+    struct fencing *self = my->state;
+    struct side *side = my_member(my, event->member);
+    const struct issued *newest = my_lock(my, event->lock);
+    struct issued floor = side->invoked ? side->floor : *newest;
+    uint64_t since = side->invoked ? side->invoked : event->index;
+    side->invoked = 0;
+    self->applies |= event->record->token != 0;
+    if (event->record->outcome != OUTCOME_OK) return;
+    bool again = side->depth && event->lock->traits & CHECK_TRAIT_REENTRANT;
+    given(my, event, side, floor, since, again);
+    side->depth = again ? side->depth + 1 : 1;
+    side->token = event->record->token;
 }
 
-static void accessed(struct fencing *self, const struct history_record *record, uint64_t index) {
-    char late[64], early[64];
-    self->applies |= record->token != 0;
-    if (record->outcome == OUTCOME_REFUSED) self->verdict.stopped++;
-    if (record->outcome != OUTCOME_OK || record->token == 0) return;
-    if (record->token >= self->seen_token) {
-        self->seen_token = record->token;
-        self->seen_index = index;
-        self->seen_actor = record->name;
-        return;
+static void released(struct checking *my, const struct event *event) {
+    struct side *side = my_member(my, event->member);
+    if (side->depth && !event->failed) side->depth--;
+}
+
+static SELDOM void ended(struct checking *my, const struct event *event) {
+    for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
+        struct side *side = my_member(my, member);
+        side->depth = 0;
+        side->invoked = 0;
     }
-    self->verdict.count++;
-    struct evidence *evidence = verdict_evidence(&self->verdict, (const uint64_t[]){self->seen_index, index}, 2);
+}
+
+static SELDOM void violate_stale(struct checking *my, const struct event *event) {
+    const struct fencing *self = my->state;
+    const struct history_record *record = event->record;
+    char late[64], early[64], when[40];
+    struct history_record other = check_record_at(my->check, self->seen.index);
+    struct evidence *evidence =
+        verdict_violate(&my->verdict, &(struct violation){.sort = STALE,
+                                                          .times = 1,
+                                                          .who = record->name,
+                                                          .whom = other.name,
+                                                          .records = {self->seen.index, event->index},
+                                                          .record_count = 2});
     if (!evidence) return;
     snprintf(evidence->text, sizeof evidence->text,
-             "the store accepted a stale %s: %s came with token %lld after %s with token %lld",
+             "the store accepted a stale %s %s: %s came with token %lld after %s with token %lld",
              record->kind == HISTORY_STORE_WRITE ? "write" : "read",
-             check_name(self->check, record->name, late, sizeof late), (long long)record->token,
-             check_name(self->check, self->seen_actor, early, sizeof early), (long long)self->seen_token);
+             check_when(my->check, record->mono_ns, when, sizeof when),
+             check_name(my->check, record->name, late, sizeof late), (long long)record->token,
+             check_name(my->check, other.name, early, sizeof early), (long long)other.token);
 }
 
-static void *open(const struct check *check) {
-    struct fencing *self = calloc(1, sizeof *self);
-    if (!self) abort();
-    self->check = check;
-    self->locks.size = sizeof(struct lock);
-    return self;
+static void accessed(struct checking *my, const struct event *event) {
+    struct fencing *self = my->state;
+    const struct history_record *record = event->record;
+    my->verdict.stopped += record->outcome == OUTCOME_REFUSED;
+    if (record->token == 0) return;
+    self->applies = true;
+    if (record->outcome != OUTCOME_OK) return;
+    if (record->token < self->seen.token) violate_stale(my, event);
+    else self->seen = (struct issued){record->token, event->index};
 }
 
-static void take(void *state, const struct history_record *record, uint64_t index) {
-    struct fencing *self = state;
-    if (record->kind == HISTORY_STORE_READ || record->kind == HISTORY_STORE_WRITE) {
-        accessed(self, record, index);
-    } else if (record->kind == HISTORY_ACQUIRE_INVOKE) {
-        struct lock *lock = lock_get(self, record->name);
-        struct pending *pending = check_table_get(&lock->pending, record->actor);
-        *pending = (struct pending){record->actor, index, lock->newest};
-    } else if (record->kind == HISTORY_ACQUIRE_RETURN) {
-        returned(self, record, index);
-    } else if (record->kind == HISTORY_LOCK_OPEN) {
-        struct lock *lock = lock_get(self, record->name);
-        lock->tokens = record->extra & CHECK_TRAIT_TOKEN;
-        lock->reentrant = record->extra & CHECK_TRAIT_REENTRANT;
-        self->applies |= lock->tokens;
-    } else if (record->kind == HISTORY_RELEASE_INVOKE) {
-        let_go(lock_get(self, record->name), record->actor, false);
-    } else if (record->kind == HISTORY_ACTOR_EXIT) {
-        for (size_t each = 0; each < self->locks.count; each++)
-            let_go((struct lock *)self->locks.entries + each, record->name, true);
-    }
+static void opened(struct checking *my, const struct event *event) {
+    struct fencing *self = my->state;
+    self->applies |= event->lock->traits & CHECK_TRAIT_TOKEN;
 }
 
-static void finish(void *state, struct verdict *verdict) {
-    struct fencing *self = state;
-    *verdict = self->verdict;
-    verdict->applies = self->applies;
-    verdict->status = verdict->count ? VERDICT_VIOLATED : self->grants ? VERDICT_HOLDS : VERDICT_INCONCLUSIVE;
-    if (verdict->status == VERDICT_INCONCLUSIVE)
-        snprintf(verdict->reason, sizeof verdict->reason,
-                 self->applies ? "nobody was granted a token" : "the lock gives no fencing token");
-    for (size_t each = 0; each < self->locks.count; each++) {
-        check_table_free(&((struct lock *)self->locks.entries + each)->pending);
-        check_table_free(&((struct lock *)self->locks.entries + each)->issued);
-        check_table_free(&((struct lock *)self->locks.entries + each)->held);
-    }
-    check_table_free(&self->locks);
-    free(self);
+static void finish(struct checking *my) {
+    const struct fencing *self = my->state;
+    my->verdict.applies = self->applies;
+    my->verdict.measures[0] = (struct verdict_measure){"tokens_changed_on_reentry", (double)self->changed};
+    bool seen_all = self->looked < LOOKED_MOST;
+    verdict_decide(&my->verdict, self->grants > 0 && seen_all,
+                   !seen_all       ? "too many grants came back out of order to tell whether tokens repeat"
+                   : self->applies ? "nobody was granted a token"
+                                   : "the lock gives no fencing token");
 }
 
 const struct checker CHECKER_FENCING = {
     .property = "fencing",
     .title = "fencing",
     .question = "are tokens unique and rising, and was every stale access rejected?",
-    .open = open,
-    .record = take,
+    .sorts = {"missing token", "repeated token", "falling token", "stale access"},
+    .state_size = sizeof(struct fencing),
+    .lock_size = sizeof(struct issued),
+    .member_size = sizeof(struct side),
+    .on = {[HISTORY_LOCK_OPEN] = opened,
+           [HISTORY_ACQUIRE_INVOKE] = invoked,
+           [HISTORY_ACQUIRE_RETURN] = answered,
+           [HISTORY_RELEASE_INVOKE] = released,
+           [HISTORY_STORE_READ] = accessed,
+           [HISTORY_STORE_WRITE] = accessed,
+           [HISTORY_ACTOR_EXIT] = ended},
     .finish = finish,
 };

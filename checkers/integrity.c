@@ -1,4 +1,5 @@
-/* Integrity: did the store accept a write older than one it had accepted, or lose an acknowledged update?
+/* Integrity: did the store accept a write older than one it had accepted, lose an acknowledged update, or do the work
+ * of one operation twice?
  *
  * Stale write: an accepted write whose grant is older than that of an accepted write before it, in the store's order.
  * Grants are ordered by token, where both have one and they differ, else by their index in the history; a write without
@@ -6,213 +7,364 @@
  *
  * Lost update: an accepted write that was computed from version b overwrites the accepted writes b+1 .. v before it,
  * none of which its writer had seen. Each of these counts once, and only if its own writer was told that it had
- * succeeded (an update whose outcome its writer does not know may as well not have happened). Writes that the store
- * itself computes (ADD) and blind ones lose nothing, nor does a write that was delivered twice in a row lose itself. */
+ * succeeded, before it began anything else (an update whose outcome its writer does not know may as well not have
+ * happened). Writes that the store itself computes (ADD) and blind ones lose nothing. A write that is delivered again
+ * is no further update, and does not lose itself.
+ *
+ * Duplicated operation: an ADD to a counter that the store carried out again for the same operation of the same client
+ * - seen among the last 64 operations of that client.
+ *
+ * Memory: what every version became would grow with the history. What is kept is which versions cannot be lost any
+ * more, as runs (struct runs): a history in which nothing is lost and every writer is told has none. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "checkers/checker.h"
 
 extern const struct checker CHECKER_INTEGRITY;
 
-/* An accepted write. */
-struct write {
-    uint32_t actor, op, grant;
-    int64_t token, value, base, version;
-    uint64_t index;
-};
+enum { STALE_WRITE, LOST_UPDATE, DUPLICATED };
+enum { RUNS_MOST = 1 << 16, WINDOW = 64 };
 
-/* One whose writer has not been told yet. */
-struct unacknowledged {
-    uint32_t key; /* of no use here */
-    bool lost;
-    struct write write, lost_to;
-};
-
-/* The versions after `from` up to `to`: every loss among them has been counted, or is marked as unacknowledged. */
-struct span {
-    uint32_t key; /* of no use here */
+/* The versions after `from` up to `to`. */
+struct run {
     int64_t from, to;
 };
 
+/* Rising and disjoint. When there are too many the lower half is forgotten: nothing below is counted any more. */
+struct runs {
+    struct run *run;
+    size_t count, room;
+    int64_t floor;
+};
+
+/* What one client did to one object. */
+struct writer {
+    uint32_t op;                    /* newest accepted; 0: none */
+    uint64_t window;                /* bit n: operation op - n was accepted */
+    int64_t version;                /* that the newest one made first */
+    bool pending;                   /* its writer has not been told of it yet */
+    uint64_t index;                 /* of that acceptance */
+    uint64_t lost_to;               /* index of the write that overwrote it meanwhile, 0: none */
+    struct writer *earlier, *later; /* whose newest is pending too */
+};
+
+struct writers {
+    struct writer of[HISTORY_OBJECT_COUNT];
+};
+
+struct told {
+    int64_t version;
+    uint64_t index;
+};
+
 struct object {
-    int64_t version; /* accepted writes so far */
-    struct write last, last_acknowledged;
-    struct check_table unacknowledged;
-    struct check_table lost; /* spans, rising, disjoint */
+    int64_t version;            /* accepted writes so far */
+    struct told newest, second; /* of which their writers were told */
+    struct runs settled; /* versions that cannot be lost (any more): lost already, not told, or delivered again */
+    struct writer *pending;
+};
+
+/* An accepted write, as far as its order counts. */
+struct rank {
+    uint32_t grant; /* 0: none */
+    int64_t token;
+    uint64_t index;
 };
 
 /* Not one newest, for the order is not a line where some grants have a token and some have none. */
 enum newest { BY_TOKEN, WITH_TOKEN, WITHOUT_TOKEN, NEWEST_COUNT };
 
 struct integrity {
-    const struct check *check;
     struct object objects[HISTORY_OBJECT_COUNT];
-    struct write newest[NEWEST_COUNT];
-    uint64_t accesses, stale_writes, lost_updates;
-    struct verdict verdict;
+    struct rank newest[NEWEST_COUNT];
+    uint64_t accesses, outdated; /* outdated: writes computed from a version that was not the newest any more */
 };
 
-static bool is_older(const struct write *write, const struct write *other) {
+/* --- runs --- */
+
+static void runs_forget(struct runs *runs) {
+    size_t gone = runs->count / 2;
+    runs->floor = runs->run[gone - 1].to;
+    runs->count -= gone;
+    memmove(runs->run, runs->run + gone, runs->count * sizeof *runs->run);
+}
+
+/* Puts one in at a place, in which `replaced` are gone. */
+static void runs_put(struct runs *runs, size_t place, size_t replaced, struct run run) {
+    if (replaced == 0 && runs->count == runs->room) {
+        runs->room = runs->room ? runs->room * 2 : 16;
+        runs->run = realloc(runs->run, runs->room * sizeof *runs->run);
+        if (!runs->run) abort();
+    }
+    memmove(runs->run + place + 1, runs->run + place + replaced, (runs->count - place - replaced) * sizeof *runs->run);
+    runs->run[place] = run;
+    runs->count += 1 - replaced;
+    if (runs->count >= RUNS_MOST) runs_forget(runs);
+}
+
+/* Adds the versions after `from` up to `to`; returns how many of them were not in. */
+static SELDOM int64_t runs_add(struct runs *runs, int64_t from, int64_t to) {
+    if (from < runs->floor) from = runs->floor;
+    if (from >= to) return 0;
+    int64_t fresh = to - from;
+    size_t end = runs->count; /* runs from here on lie above */
+    while (end > 0 && runs->run[end - 1].from > to) end--;
+    size_t place = end; /* runs from here up to there touch */
+    for (; place > 0 && runs->run[place - 1].to >= from; place--) {
+        struct run *run = &runs->run[place - 1];
+        int64_t low = run->from > from ? run->from : from, high = run->to < to ? run->to : to;
+        fresh -= high > low ? high - low : 0;
+    }
+    struct run whole = {from, to};
+    if (place < end && runs->run[place].from < from) whole.from = runs->run[place].from;
+    if (place < end && runs->run[end - 1].to > to) whole.to = runs->run[end - 1].to;
+    runs_put(runs, place, end - place, whole);
+    return fresh;
+}
+
+/* --- stale writes --- */
+
+static bool is_older(const struct rank *write, const struct rank *other) {
     if (write->token && other->token && write->token != other->token) return write->token < other->token;
     return write->grant < other->grant;
 }
 
-static void describe_stale(struct integrity *self, unsigned object, const struct write *late,
-                           const struct write *early) {
-    char late_name[64], early_name[64];
-    struct evidence *evidence =
-        verdict_evidence(&self->verdict, (const uint64_t[]){late->grant, early->grant, early->index, late->index}, 4);
+static SELDOM void violate_stale(struct checking *my, const struct event *event, const struct rank *early) {
+    const struct history_record *late = event->record;
+    char late_name[64], early_name[64], when[40], early_when[40], late_token[40] = "", early_token[40] = "";
+    struct history_record other = check_record_at(my->check, early->index);
+    struct evidence *evidence = verdict_violate(
+        &my->verdict, &(struct violation){.sort = STALE_WRITE,
+                                          .times = 1,
+                                          .who = late->name,
+                                          .whom = other.name,
+                                          .records = {late->grant, early->grant, early->index, event->index},
+                                          .record_count = 4});
     if (!evidence) return;
+    if (late->token) snprintf(late_token, sizeof late_token, " (token %lld)", (long long)late->token);
+    if (other.token) snprintf(early_token, sizeof early_token, " (token %lld)", (long long)other.token);
     snprintf(evidence->text, sizeof evidence->text,
-             "the store accepted a stale write: %s wrote %s = %lld under an older grant, after %s had written under a "
-             "newer one",
-             check_name(self->check, late->actor, late_name, sizeof late_name), history_object_name(object),
-             (long long)late->value, check_name(self->check, early->actor, early_name, sizeof early_name));
+             "the store accepted a stale write: %s wrote %s = %lld %s under an older grant%s, after %s had written %s "
+             "under a newer one%s",
+             check_name(my->check, late->name, late_name, sizeof late_name), history_object_name(late->object),
+             (long long)late->value, check_when(my->check, late->mono_ns, when, sizeof when), late_token,
+             check_name(my->check, other.name, early_name, sizeof early_name),
+             check_when(my->check, other.mono_ns, early_when, sizeof early_when), early_token);
 }
 
-static void check_order(struct integrity *self, unsigned object, const struct write *write) {
-    struct write *newest = self->newest;
-    if (write->grant == 0) return;
+static void check_order(struct checking *my, const struct event *event) {
+    struct rank *newest = ((struct integrity *)my->state)->newest;
+    const struct rank write = {event->record->grant, event->record->token, event->index};
+    if (write.grant == 0) return;
+    bool usual = write.token > newest[BY_TOKEN].token && write.grant > newest[WITH_TOKEN].grant &&
+                 newest[WITHOUT_TOKEN].grant == 0 && newest[BY_TOKEN].token >= 0;
+    if (usual) { /* newer than all, by either measure */
+        newest[BY_TOKEN] = newest[WITH_TOKEN] = write;
+        return;
+    }
     for (int each = 0; each < NEWEST_COUNT; each++) {
-        if (newest[each].grant == 0 || !is_older(write, &newest[each])) continue;
-        self->stale_writes++;
-        describe_stale(self, object, write, &newest[each]);
+        if (newest[each].grant == 0 || !is_older(&write, &newest[each])) continue;
+        violate_stale(my, event, &newest[each]);
         break;
     }
-    enum newest by_grant = write->token ? WITH_TOKEN : WITHOUT_TOKEN;
-    if (write->grant > newest[by_grant].grant) newest[by_grant] = *write;
-    if (write->token && (newest[BY_TOKEN].grant == 0 || !is_older(write, &newest[BY_TOKEN]))) newest[BY_TOKEN] = *write;
+    enum newest by_grant = write.token ? WITH_TOKEN : WITHOUT_TOKEN;
+    if (write.grant > newest[by_grant].grant) newest[by_grant] = write;
+    if (write.token && (newest[BY_TOKEN].grant == 0 || !is_older(&write, &newest[BY_TOKEN]))) newest[BY_TOKEN] = write;
 }
 
-static void describe_loss(struct integrity *self, unsigned object, const struct write *by, const struct write *loser,
-                          int64_t lost) {
-    char by_name[64], loser_name[64];
-    struct evidence *evidence = verdict_evidence(&self->verdict, (const uint64_t[]){loser->index, by->index}, 2);
+/* --- lost updates --- */
+
+static SELDOM void violate_lost(struct checking *my, const struct history_record *by, uint64_t by_index,
+                                uint64_t lost_index, int64_t times) {
+    char by_name[64], name[64], when[40], lost_when[40];
+    struct history_record lost = check_record_at(my->check, lost_index);
+    struct evidence *evidence = verdict_violate(&my->verdict, &(struct violation){.sort = LOST_UPDATE,
+                                                                                  .times = (uint64_t)times,
+                                                                                  .who = by->name,
+                                                                                  .whom = lost.name,
+                                                                                  .records = {lost_index, by_index},
+                                                                                  .record_count = 2});
     if (!evidence) return;
-    snprintf(evidence->text, sizeof evidence->text,
-             "lost update: %s wrote %s = %lld from version %lld, over version %lld by %s, which it had not seen (%lld "
-             "acknowledged update%s gone)",
-             check_name(self->check, by->actor, by_name, sizeof by_name), history_object_name(object),
-             (long long)by->value, (long long)by->base, (long long)loser->version,
-             check_name(self->check, loser->actor, loser_name, sizeof loser_name), (long long)lost,
-             lost == 1 ? "" : "s");
+    snprintf(
+        evidence->text, sizeof evidence->text,
+        "lost update: %s wrote %s = %lld %s from version %lld, over what %s had written %s and been told of, which "
+        "it had not seen (%lld acknowledged update%s gone)",
+        check_name(my->check, by->name, by_name, sizeof by_name), history_object_name(by->object), (long long)by->value,
+        check_when(my->check, by->mono_ns, when, sizeof when), (long long)by->extra,
+        check_name(my->check, lost.name, name, sizeof name),
+        check_when(my->check, lost.mono_ns, lost_when, sizeof lost_when), (long long)times, times == 1 ? "" : "s");
 }
 
-/* Adds the versions after `from` up to `to` - none yet in is newer - to the lost ones; returns how many were not. */
-static int64_t span_add(struct check_table *lost, int64_t from, int64_t to) {
-    int64_t fresh = to - from;
-    while (lost->count) {
-        const struct span *top = (const struct span *)lost->entries + lost->count - 1;
-        if (top->to <= from) break;
-        fresh -= top->to - (top->from > from ? top->from : from);
-        if (top->from < from) from = top->from;
-        lost->count--;
-    }
-    struct span *span = check_table_add(lost, 0);
-    *span = (struct span){0, from, to};
-    return fresh;
-}
-
-/* How many acknowledged updates this write loses; the others are marked, should the word still come. */
-static int64_t count_lost(struct object *object, const struct write *by, int64_t to) {
-    int64_t lost = span_add(&object->lost, by->base, to);
-    for (size_t each = 0; each < object->unacknowledged.count; each++) {
-        struct unacknowledged *pending = (struct unacknowledged *)object->unacknowledged.entries + each;
-        if (pending->lost || pending->write.version <= by->base || pending->write.version > to) continue;
-        pending->lost = true;
-        pending->lost_to = *by;
+/* own: the version that this very operation has made already, 0: none. It is not lost by this. */
+static void check_loss(struct checking *my, const struct event *event, struct object *object, int64_t own) {
+    struct integrity *self = my->state;
+    const struct history_record *record = event->record;
+    int64_t base = record->extra, to = object->version;
+    if (record->flags & HISTORY_FLAG_ATOMIC || base < 0 || base >= to) return;
+    self->outdated += own == 0;
+    int64_t lost = own > base ? runs_add(&object->settled, base, own - 1) + runs_add(&object->settled, own, to)
+                              : runs_add(&object->settled, base, to);
+    for (struct writer *pending = object->pending; pending; pending = pending->later) {
+        if (pending->lost_to || pending->version <= base || pending->version == own) continue;
+        pending->lost_to = event->index;
         lost--;
     }
-    return lost;
+    if (lost > 0)
+        violate_lost(my, record, event->index,
+                     object->newest.version == own ? object->second.index : object->newest.index, lost);
 }
 
-static void check_loss(struct integrity *self, unsigned object_number, const struct write *write) {
-    struct object *object = &self->objects[object_number];
-    bool again = write->op && write->op == object->last.op && write->actor == object->last.actor;
-    int64_t to = object->version - again;
-    if (write->base < 0 || write->base >= to) return;
-    int64_t lost = count_lost(object, write, to);
-    self->lost_updates += (uint64_t)lost;
-    if (lost) describe_loss(self, object_number, write, &object->last_acknowledged, lost);
+static void told_add(struct object *object, int64_t version, uint64_t index) {
+    const struct told told = {version, index};
+    if (version > object->newest.version) {
+        object->second = object->newest;
+        object->newest = told;
+    } else if (version > object->second.version) {
+        object->second = told;
+    }
 }
 
-static void accepted(struct integrity *self, const struct history_record *record, uint64_t index) {
-    struct object *object = &self->objects[record->object];
-    bool computed = record->flags & HISTORY_FLAG_ATOMIC; /* by the store itself */
-    struct write write = {record->name,        record->op,    record->grant,
-                          record->token,       record->value, computed ? -1 : record->extra,
-                          object->version + 1, index};
-    check_order(self, record->object, &write);
-    check_loss(self, record->object, &write);
+static void pending_add(struct object *object, struct writer *writer) {
+    writer->pending = true;
+    writer->earlier = NULL;
+    writer->later = object->pending;
+    if (object->pending) object->pending->earlier = writer;
+    object->pending = writer;
+}
+
+static void pending_remove(struct object *object, struct writer *writer) {
+    writer->pending = false;
+    *(writer->earlier ? &writer->earlier->later : &object->pending) = writer->later;
+    if (writer->later) writer->later->earlier = writer->earlier;
+}
+
+/* Its writer was never told: it cannot be lost. */
+static SELDOM void never_told(struct object *object, struct writer *writer) {
+    pending_remove(object, writer);
+    runs_add(&object->settled, writer->version - 1, writer->version);
+}
+
+/* --- records --- */
+
+/* Notes the operation among its writer's; true: it had been accepted before. */
+static bool delivered_before(struct writer *writer, uint32_t op) {
+    if (op > writer->op) {
+        uint32_t ahead = op - writer->op;
+        writer->window = (ahead < WINDOW ? writer->window << ahead : 0) | 1;
+        return false;
+    }
+    uint32_t behind = writer->op - op;
+    if (op == 0 || behind >= WINDOW) return false;
+    bool before = writer->window >> behind & 1;
+    writer->window |= (uint64_t)1 << behind;
+    return before;
+}
+
+static SELDOM void duplicate(struct checking *my, const struct event *event, uint64_t first) {
+    char name[64], when[40];
+    struct violation violation = {.sort = DUPLICATED, .times = 1, .who = event->record->name};
+    if (first) violation.records[violation.record_count++] = first;
+    violation.records[violation.record_count++] = event->index;
+    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
+    if (evidence)
+        snprintf(evidence->text, sizeof evidence->text,
+                 "the store carried out operation %u of %s once more %s, and added %lld again", event->record->op,
+                 check_name(my->check, event->record->name, name, sizeof name),
+                 check_when(my->check, event->record->mono_ns, when, sizeof when), (long long)event->record->value);
+}
+
+/* Its writer has ended, or has begun something else, or has been answered: it will not be told of this one. */
+static bool comes_late(const struct event *event) {
+    const struct check_actor *actor = event->actor;
+    uint32_t op = event->record->op;
+    return actor->gone || actor->op > op || (actor->op == op && !actor->outstanding);
+}
+
+static void accepted(struct checking *my, const struct event *event) {
+    const struct history_record *record = event->record;
+    struct object *object = &((struct integrity *)my->state)->objects[record->object];
+    struct writer *writer = &((struct writers *)my_actor(my, event->actor))->of[record->object];
+    bool newest = record->op && record->op == writer->op, again = delivered_before(writer, record->op);
+    check_order(my, event);
+    check_loss(my, event, object, newest ? writer->version : 0);
+    if (again && record->flags & HISTORY_FLAG_ATOMIC && record->object == HISTORY_OBJECT_COUNTER)
+        duplicate(my, event, newest ? writer->index : 0);
     object->version++;
-    object->last = write;
-    if (record->op == 0) {
-        object->last_acknowledged = write; /* a stranger: told, as far as we know */
-        return;
-    }
-    struct unacknowledged *pending = check_table_add(&object->unacknowledged, 0);
-    *pending = (struct unacknowledged){.write = write};
-}
-
-static void acknowledged(struct integrity *self, const struct history_record *record) {
-    struct object *object = &self->objects[record->object];
-    for (size_t each = object->unacknowledged.count; each-- > 0;) {
-        struct unacknowledged *pending = (struct unacknowledged *)object->unacknowledged.entries + each;
-        if (pending->write.actor != record->actor || pending->write.op != record->op) continue;
-        if (pending->write.version > object->last_acknowledged.version) object->last_acknowledged = pending->write;
-        self->lost_updates += pending->lost;
-        if (pending->lost) describe_loss(self, record->object, &pending->lost_to, &pending->write, 1);
-        check_table_remove(&object->unacknowledged, pending);
-        return;
+    if (record->op == 0) { /* a stranger: told, as far as we know */
+        told_add(object, object->version, event->index);
+    } else if (again || record->op < writer->op) {
+        runs_add(&object->settled, object->version - 1, object->version);
+    } else {
+        if (writer->pending) never_told(object, writer);
+        writer->op = record->op;
+        writer->version = object->version;
+        writer->index = event->index;
+        writer->lost_to = 0;
+        if (comes_late(event)) runs_add(&object->settled, object->version - 1, object->version);
+        else pending_add(object, writer);
     }
 }
 
-static void *open(const struct check *check) {
-    struct integrity *self = calloc(1, sizeof *self);
-    if (!self) abort();
-    self->check = check;
-    for (int object = 0; object < HISTORY_OBJECT_COUNT; object++) {
-        self->objects[object].unacknowledged.size = sizeof(struct unacknowledged);
-        self->objects[object].lost.size = sizeof(struct span);
-    }
-    return self;
-}
-
-static void take(void *state, const struct history_record *record, uint64_t index) {
-    struct integrity *self = state;
+static void written(struct checking *my, const struct event *event) {
+    struct integrity *self = my->state;
+    const struct history_record *record = event->record;
     if (record->object == HISTORY_OBJECT_NONE || record->object >= HISTORY_OBJECT_COUNT) return;
-    if (record->kind == HISTORY_STORE_WRITE || record->kind == HISTORY_STORE_READ) {
-        self->accesses++;
-        if (record->kind == HISTORY_STORE_WRITE && record->outcome == OUTCOME_OK) accepted(self, record, index);
-        if (record->kind == HISTORY_STORE_WRITE && record->outcome == OUTCOME_REFUSED) self->verdict.stopped++;
-    } else if (record->kind == HISTORY_WRITE_RETURN && record->outcome == OUTCOME_OK) {
-        acknowledged(self, record);
+    self->accesses++;
+    if (record->outcome == OUTCOME_OK) accepted(my, event);
+    my->verdict.stopped += record->outcome == OUTCOME_REFUSED;
+}
+
+static void read(struct checking *my, const struct event *event) {
+    uint8_t object = event->record->object;
+    ((struct integrity *)my->state)->accesses += object != HISTORY_OBJECT_NONE && object < HISTORY_OBJECT_COUNT;
+}
+
+static void answered(struct checking *my, const struct event *event) {
+    const struct history_record *record = event->record;
+    if (record->object == HISTORY_OBJECT_NONE || record->object >= HISTORY_OBJECT_COUNT) return;
+    struct object *object = &((struct integrity *)my->state)->objects[record->object];
+    struct writer *writer = &((struct writers *)my_actor(my, event->actor))->of[record->object];
+    if (!writer->pending || writer->op != record->op) return;
+    bool moved_on = event->actor->begun > writer->index;
+    if (record->outcome != OUTCOME_OK || moved_on) {
+        never_told(object, writer);
+        return;
+    }
+    pending_remove(object, writer);
+    told_add(object, writer->version, writer->index);
+    if (writer->lost_to == 0) return;
+    struct history_record by = check_record_at(my->check, writer->lost_to);
+    violate_lost(my, &by, writer->lost_to, writer->index, 1);
+}
+
+static SELDOM void ended(struct checking *my, const struct event *event) {
+    struct writers *writers = my_actor(my, event->actor);
+    for (int each = 1; each < HISTORY_OBJECT_COUNT; each++) {
+        if (writers->of[each].pending) never_told(&((struct integrity *)my->state)->objects[each], &writers->of[each]);
+        writers->of[each] = (struct writer){0}; /* whoever comes under this name counts its operations anew */
     }
 }
 
-static void finish(void *state, struct verdict *verdict) {
-    struct integrity *self = state;
-    *verdict = self->verdict;
-    verdict->applies = true;
-    verdict->count = self->stale_writes + self->lost_updates;
-    verdict->parts[0] = (struct verdict_part){"stale write", self->stale_writes};
-    verdict->parts[1] = (struct verdict_part){"lost update", self->lost_updates};
-    verdict->status = verdict->count ? VERDICT_VIOLATED : self->accesses ? VERDICT_HOLDS : VERDICT_INCONCLUSIVE;
-    if (verdict->status == VERDICT_INCONCLUSIVE)
-        snprintf(verdict->reason, sizeof verdict->reason, "nobody used the store");
-    for (int object = 0; object < HISTORY_OBJECT_COUNT; object++) {
-        check_table_free(&self->objects[object].unacknowledged);
-        check_table_free(&self->objects[object].lost);
-    }
-    free(self);
+static void finish(struct checking *my) {
+    struct integrity *self = my->state;
+    my->verdict.applies = true;
+    my->verdict.measures[0] = (struct verdict_measure){"stale_read_modify_writes", (double)self->outdated};
+    verdict_decide(&my->verdict, self->accesses > 0, "nobody used the store");
+    for (int each = 0; each < HISTORY_OBJECT_COUNT; each++) free(self->objects[each].settled.run);
 }
 
 const struct checker CHECKER_INTEGRITY = {
     .property = "integrity",
     .title = "integrity",
     .question = "did the store accept a write older than one it had accepted, or lose an acknowledged update?",
-    .open = open,
-    .record = take,
+    .sorts = {"stale write", "lost update", "duplicated operation"},
+    .state_size = sizeof(struct integrity),
+    .actor_size = sizeof(struct writers),
+    .on = {[HISTORY_STORE_READ] = read,
+           [HISTORY_STORE_WRITE] = written,
+           [HISTORY_WRITE_RETURN] = answered,
+           [HISTORY_ACTOR_EXIT] = ended},
     .finish = finish,
 };

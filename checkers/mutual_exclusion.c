@@ -7,144 +7,123 @@
  * full.
  *
  * A grant to a client that believes already begins no other belief; the stamp that came last counts. It takes as many
- * releases as grants to end that of a re-entrant lock, and one to end any other. */
+ * releases as grants to end that of a re-entrant lock, and one to end any other. A release that by the reading never
+ * happened ends nothing. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "checkers/checker.h"
 
 extern const struct checker CHECKER_MUTUAL_EXCLUSION;
 
 struct hold {
-    uint32_t actor; /* key */
-    uint32_t depth; /* of a re-entrant lock */
-    uint64_t grant;
-    int64_t token, mono_ns, valid_until_ns;
+    uint32_t depth; /* of a re-entrant lock; 0: it does not believe */
+    uint64_t grant; /* with which it began */
+    int64_t until_ns;
+    struct hold *earlier, *later; /* who believes too, in the order in which they began */
 };
 
-struct lock {
-    uint32_t name; /* key */
-    bool reentrant;
-    int64_t capacity;
-    struct check_table holds;
+struct believers {
+    struct hold *first, *last;
+    int64_t count;
+    bool stamped; /* some have a stamp */
 };
 
-struct mutual_exclusion {
-    const struct check *check;
-    struct check_table locks;
-    uint64_t grants;
-    struct verdict verdict;
-};
-
-static struct lock *lock_get(struct mutual_exclusion *self, uint32_t name) {
-    struct lock *lock = check_table_get(&self->locks, name);
-    if (lock->capacity == 0) {
-        lock->capacity = 1;
-        lock->holds.size = sizeof(struct hold);
-    }
-    return lock;
+static void begin(struct believers *believers, struct hold *hold) {
+    hold->earlier = believers->last;
+    hold->later = NULL;
+    *(believers->last ? &believers->last->later : &believers->first) = hold;
+    believers->last = hold;
+    believers->count++;
 }
 
-static void drop_expired(struct lock *lock, int64_t mono_ns) {
-    for (size_t each = lock->holds.count; each-- > 0;) {
-        struct hold *hold = (struct hold *)lock->holds.entries + each;
-        if (hold->valid_until_ns && hold->valid_until_ns <= mono_ns) check_table_remove(&lock->holds, hold);
+static void end(struct believers *believers, struct hold *hold) {
+    *(hold->earlier ? &hold->earlier->later : &believers->first) = hold->later;
+    *(hold->later ? &hold->later->earlier : &believers->last) = hold->earlier;
+    hold->depth = 0;
+    believers->count--;
+}
+
+/* Ends the beliefs whose stamp has come. */
+static SELDOM void lapse(struct believers *believers, int64_t mono_ns) {
+    for (struct hold *hold = believers->first, *later; hold; hold = later) {
+        later = hold->later;
+        if (hold->until_ns && hold->until_ns <= mono_ns) end(believers, hold);
     }
+    if (!believers->first) believers->stamped = false;
 }
 
 /* The grants of the holders, as many as there is room for, and the one that was too much. */
-static void describe(struct mutual_exclusion *self, const struct lock *lock, const struct history_record *record,
-                     uint64_t index) {
-    char first[64], second[64], after[32], first_token[32] = "", second_token[32] = "";
-    uint64_t records[EVIDENCE_RECORDS];
-    int shown = 0;
-    const struct hold *old = lock->holds.entries;
-    for (size_t each = 0; each < lock->holds.count && shown < EVIDENCE_RECORDS - 1; each++)
-        if (shown < lock->capacity) records[shown++] = old[each].grant;
-    records[shown++] = index;
-    struct evidence *evidence = verdict_evidence(&self->verdict, records, shown);
+static SELDOM void violate(struct checking *my, const struct event *event, const struct believers *believers) {
+    char late[64], early[160], token[40] = "", when[40];
+    struct violation violation = {.times = 1, .who = event->actor->name};
+    int room = event->lock->capacity < EVIDENCE_RECORDS - 1 ? (int)event->lock->capacity : EVIDENCE_RECORDS - 1;
+    for (struct hold *hold = believers->first; hold && violation.record_count < room; hold = hold->later)
+        violation.records[violation.record_count++] = hold->grant;
+    violation.records[violation.record_count++] = event->index;
+    violation.whom = check_record_at(my->check, violation.records[0]).actor;
+    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
     if (!evidence) return;
-    if (old->token) snprintf(first_token, sizeof first_token, " (token %lld)", (long long)old->token);
-    if (record->token) snprintf(second_token, sizeof second_token, " (token %lld)", (long long)record->token);
+    if (event->record->token) snprintf(token, sizeof token, "token %lld, ", (long long)event->record->token);
     snprintf(evidence->text, sizeof evidence->text,
-             "%s%s was granted the lock %s after %s%s, which had not released it and still believed in it",
-             check_name(self->check, record->actor, second, sizeof second), second_token,
-             check_duration(record->mono_ns - old->mono_ns, after, sizeof after),
-             check_name(self->check, old->actor, first, sizeof first), first_token);
+             "%s was granted the lock (%s%s) while %s had not released it and still believed in it",
+             check_name(my->check, event->actor->name, late, sizeof late), token,
+             check_when(my->check, event->record->mono_ns, when, sizeof when),
+             check_grant(my->check, violation.records[0], early, sizeof early));
 }
 
-static void granted(struct mutual_exclusion *self, const struct history_record *record, uint64_t index) {
-    struct lock *lock = lock_get(self, record->name);
-    self->grants++;
-    drop_expired(lock, record->mono_ns);
-    struct hold *hold = check_table_find(&lock->holds, record->actor);
-    if (hold && lock->reentrant) {
+static void granted(struct checking *my, const struct event *event) {
+    struct believers *believers = my_lock(my, event->lock);
+    struct hold *hold = my_member(my, event->member);
+    if (event->record->outcome != OUTCOME_OK) return;
+    if (believers->stamped) lapse(believers, event->record->mono_ns);
+    if (event->record->value) believers->stamped = true;
+    if (hold->depth && event->lock->traits & CHECK_TRAIT_REENTRANT) {
         hold->depth++;
-        hold->valid_until_ns = record->value;
-        return;
+    } else {
+        if (hold->depth) end(believers, hold);
+        else if (believers->count >= event->lock->capacity) violate(my, event, believers);
+        hold->depth = 1;
+        hold->grant = event->index;
+        begin(believers, hold);
     }
-    if (!hold && (int64_t)lock->holds.count >= lock->capacity) {
-        self->verdict.count++;
-        describe(self, lock, record, index);
-    }
-    hold = check_table_get(&lock->holds, record->actor);
-    *hold = (struct hold){record->actor, 1, index, record->token, record->mono_ns, record->value};
+    hold->until_ns = event->record->value;
 }
 
-static void let_go(struct lock *lock, uint32_t actor, bool all) {
-    struct hold *hold = check_table_find(&lock->holds, actor);
-    if (hold && (all || --hold->depth == 0)) check_table_remove(&lock->holds, hold);
+static void released(struct checking *my, const struct event *event) {
+    struct hold *hold = my_member(my, event->member);
+    if (event->failed || hold->depth == 0) return;
+    if (hold->depth > 1) hold->depth--;
+    else end(my_lock(my, event->lock), hold);
 }
 
-static void told_validity(struct lock *lock, const struct history_record *record) {
-    struct hold *hold = check_table_find(&lock->holds, record->actor);
-    if (hold) hold->valid_until_ns = record->value;
+static void told(struct checking *my, const struct event *event) {
+    struct believers *believers = my_lock(my, event->lock);
+    struct hold *hold = my_member(my, event->member);
+    hold->until_ns = event->record->value;
+    believers->stamped = true;
 }
 
-static void *open(const struct check *check) {
-    struct mutual_exclusion *self = calloc(1, sizeof *self);
-    if (!self) abort();
-    self->check = check;
-    self->locks.size = sizeof(struct lock);
-    return self;
-}
-
-static void take(void *state, const struct history_record *record, uint64_t index) {
-    struct mutual_exclusion *self = state;
-    if (record->kind == HISTORY_ACQUIRE_RETURN && record->outcome == OUTCOME_OK) {
-        granted(self, record, index);
-    } else if (record->kind == HISTORY_RELEASE_INVOKE) {
-        let_go(lock_get(self, record->name), record->actor, false);
-    } else if (record->kind == HISTORY_VALIDITY) {
-        told_validity(lock_get(self, record->name), record);
-    } else if (record->kind == HISTORY_LOCK_OPEN) {
-        struct lock *lock = lock_get(self, record->name);
-        lock->reentrant = record->extra & CHECK_TRAIT_REENTRANT;
-        if (record->token > 0) lock->capacity = record->token;
-    } else if (record->kind == HISTORY_ACTOR_EXIT) {
-        for (size_t each = 0; each < self->locks.count; each++)
-            let_go((struct lock *)self->locks.entries + each, record->name, true);
+static SELDOM void ended(struct checking *my, const struct event *event) {
+    for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
+        struct hold *hold = my_member(my, member);
+        if (hold->depth) end(my_lock(my, member->lock), hold);
     }
 }
 
-static void finish(void *state, struct verdict *verdict) {
-    struct mutual_exclusion *self = state;
-    *verdict = self->verdict;
-    verdict->applies = true;
-    verdict->status = verdict->count ? VERDICT_VIOLATED : self->grants ? VERDICT_HOLDS : VERDICT_INCONCLUSIVE;
-    if (verdict->status == VERDICT_INCONCLUSIVE)
-        snprintf(verdict->reason, sizeof verdict->reason, "nobody was granted the lock");
-    for (size_t each = 0; each < self->locks.count; each++)
-        check_table_free(&((struct lock *)self->locks.entries + each)->holds);
-    check_table_free(&self->locks);
-    free(self);
+static void finish(struct checking *my) {
+    my->verdict.applies = true;
+    verdict_decide(&my->verdict, my->check->granted > 0, "nobody was granted the lock");
 }
 
 const struct checker CHECKER_MUTUAL_EXCLUSION = {
     .property = "mutual_exclusion",
     .title = "mutual exclusion",
     .question = "did two clients believe that they held the lock at once?",
-    .open = open,
-    .record = take,
+    .lock_size = sizeof(struct believers),
+    .member_size = sizeof(struct hold),
+    .on = {[HISTORY_ACQUIRE_RETURN] = granted,
+           [HISTORY_RELEASE_INVOKE] = released,
+           [HISTORY_VALIDITY] = told,
+           [HISTORY_ACTOR_EXIT] = ended},
     .finish = finish,
 };

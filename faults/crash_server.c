@@ -9,12 +9,19 @@
 
 #include "faults/append_only.h"
 #include "faults/ask.h"
+#include "faults/process.h"
 #include "faults/process_end.h"
 #include "faults/replicas.h"
 
 extern const struct fault FAULT_CRASH_SERVER;
 
-enum { LOST_MOST = 1000000, WRITE_LIMIT_MS = 1000, DIRECTORIES_OPEN = 8 };
+enum {
+    LOST_MOST = 1000000,
+    WRITE_LIMIT_MS = 1000,
+    CLUSTER_LIMIT_MS = 10000,
+    LOOK_EVERY_US = 2000,
+    DIRECTORIES_OPEN = 8
+};
 static const char LAST[] = "lockstorm:last-write", LEFT[] = "lockstorm:end-of-what-is-left";
 
 static const struct fault_word OPTIONS[] = {
@@ -114,6 +121,18 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
 
 /* --- and its return --- */
 
+/* A node of a cluster answers nobody's questions before it has heard of the others. */
+static bool cluster_await(const struct fault_target *target, struct fault_report *report) {
+    struct answer answer;
+    char state[16];
+    for (long waited_us = 0; waited_us < CLUSTER_LIMIT_MS * 1000L; waited_us += LOOK_EVERY_US) {
+        if (!ask(target->socket, &answer, report, "CLUSTER INFO")) return false;
+        if (!answer_line(&answer, "cluster_state", state, sizeof state) || strcmp(state, "ok") == 0) return true;
+        process_nap_us(LOOK_EVERY_US);
+    }
+    return fault_fail(report, "%s does not find its cluster again", target->name);
+}
+
 static bool heal(struct fault_target *target, struct fault_report *report) {
     struct state *state = state_of(target);
     if (!state->killed) return true;
@@ -121,6 +140,7 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
         return fault_fail(report, "%s did not start again", target->name);
     state->killed = false;
     target->means->server_silent(target->means->conductor, target->server, false);
+    if (!cluster_await(target, report)) return false;
     return state->replicas == 0 || replicas_return(target, state->replicas, report);
 }
 

@@ -65,6 +65,7 @@ bool election_begin(const struct fault *fault, struct fault_target *target, stru
     if (!election->ready && !election_prepare(fault, target, report)) return false;
     if (replicated && !replication_drain(&election->replication, target, report)) return false;
     election->lost = kills ? process_end(target->pid, report) : signal_and_wait(target, SIGSTOP, "T", report);
+    if (election->lost) target->means->server_silent(target->means->conductor, target->server, true);
     return election->lost;
 }
 
@@ -128,7 +129,10 @@ static bool demoted(struct fault_target *target, struct fault_report *report) {
 bool election_end(const struct fault *fault, struct fault_target *target, struct fault_report *report) {
     struct election *election = election_of(target);
     bool was_cut = election->replication.cut, well = true;
-    if (election->lost) well = bring_back(fault, target, report);
+    if (election->lost) {
+        well = bring_back(fault, target, report);
+        if (well) target->means->server_silent(target->means->conductor, target->server, false);
+    }
     replication_mend(&election->replication, target);
     if (well && election->led) well = demoted(target, report);
     else if (well && was_cut)

@@ -12,6 +12,8 @@
 
 extern const struct fault FAULT_FAILOVER_SENTINEL;
 
+enum { MASTER_NAME = 64 };
+
 static struct election *election_of(struct fault_target *target) {
     return (void *)target->state;
 }
@@ -21,6 +23,17 @@ static const struct fault_target *next_sentinel(const struct fault_target *each)
     struct fault_report ignored;
     while (each && !role_is(each->socket, "sentinel", &ignored)) each = each->other;
     return each;
+}
+
+/* By which name sentinels know the one master that they watch: that of who was it first. */
+static bool watched(const struct fault_target *target, char *name, size_t size, struct fault_report *report) {
+    const struct fault_target *sentinel = next_sentinel(target->other);
+    struct answer answer; /* field, value, field, ... in lines; the first is the name */
+    if (!sentinel) return fault_fail(report, "no sentinel watches %s", target->name);
+    if (!ask_good(sentinel->socket, &answer, report, "SENTINEL MASTERS")) return false;
+    if (strncmp(answer.text, "name\n", 5) != 0) return fault_fail(report, "%s watches no master", sentinel->name);
+    snprintf(name, size, "%.*s", (int)strcspn(answer.text + 5, "\n"), answer.text + 5);
+    return true;
 }
 
 /* How long this sentinel waits for a silent master; 0: it does not know the master. */
@@ -35,10 +48,12 @@ static long long patience_of(const struct fault_target *sentinel, const char *ma
 /* How many sentinels were told; they keep it in their files. */
 static int set_patience(const struct fault_target *target, long long patience_ms, struct fault_report *report) {
     struct answer answer;
+    char name[MASTER_NAME];
     int told = 0;
+    if (!watched(target, name, sizeof name, report)) return 0;
     for (const struct fault_target *each = next_sentinel(target->other); each; each = next_sentinel(each->other))
-        told += ask_good(each->socket, &answer, report, "SENTINEL SET %s down-after-milliseconds %lld", target->name,
-                         patience_ms);
+        told +=
+            ask_good(each->socket, &answer, report, "SENTINEL SET %s down-after-milliseconds %lld", name, patience_ms);
     return told;
 }
 
@@ -75,14 +90,15 @@ static bool prepare(struct fault_target *target, struct fault_report *report) {
 static bool inject(struct fault_target *target, struct fault_report *report) {
     const struct fault_target *sentinel = next_sentinel(target->other);
     int64_t patience_ms;
-    if (!sentinel) return fault_fail(report, "no sentinel watches %s", target->name);
+    char name[MASTER_NAME];
+    if (!watched(target, name, sizeof name, report)) return false;
     if (!fault_number(&FAULT_FAILOVER_SENTINEL, target, "down-after-ms", 100, 60000, &patience_ms, report))
         return false;
-    election_of(target)->patience_ms = patience_of(sentinel, target->name, report);
+    election_of(target)->patience_ms = patience_of(sentinel, name, report);
     redisContext *link = subscribe(sentinel->socket, report);
     if (!link) return false;
     bool switched = election_begin(&FAULT_FAILOVER_SENTINEL, target, report) &&
-                    set_patience(target, patience_ms, report) > 0 && await_switch(link, target->name, report) &&
+                    set_patience(target, patience_ms, report) > 0 && await_switch(link, name, report) &&
                     election_follow(target, report);
     redisFree(link);
     return switched;
@@ -92,10 +108,12 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
 static bool prove(struct fault_target *target, struct fault_report *report) {
     struct fault_report seen;
     struct answer answer, named;
+    char name[MASTER_NAME];
+    if (!watched(target, name, sizeof name, report)) return false;
     if (!election_shows(target, &seen)) return *report = seen, false;
     int agreed = 0, asked = 0;
     for (const struct fault_target *each = next_sentinel(target->other); each; each = next_sentinel(each->other)) {
-        if (!ask_good(each->socket, &answer, report, "SENTINEL GET-MASTER-ADDR-BY-NAME %s", target->name)) return false;
+        if (!ask_good(each->socket, &answer, report, "SENTINEL GET-MASTER-ADDR-BY-NAME %s", name)) return false;
         if (asked++ == 0) named = answer;
         agreed += strcmp(answer.text, named.text) == 0;
     }

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "faults/ask.h"
+#include "faults/process.h"
 
-enum { RETURN_LIMIT_MS = 10000, LOOK_EVERY_MS = 2 };
+enum { RETURN_LIMIT_MS = 10000, LOOK_EVERY_US = 2000 };
 
 int replicas_connected(const char *socket, struct fault_report *report) {
     struct answer answer;
@@ -30,13 +30,12 @@ void replicas_leave(const struct fault_target *target) {
 }
 
 bool replicas_return(const struct fault_target *target, int replicas, struct fault_report *report) {
-    struct timespec pause = {.tv_nsec = LOOK_EVERY_MS * 1000000L};
-    for (int waited_ms = 0; waited_ms < RETURN_LIMIT_MS; waited_ms += LOOK_EVERY_MS) {
+    for (long waited_us = 0; waited_us < RETURN_LIMIT_MS * 1000L; waited_us += LOOK_EVERY_US) {
         if (replicas_online(target->socket, report) >= replicas) {
             target->means->server_replicas(target->means->conductor, target->server, replicas);
             return true;
         }
-        nanosleep(&pause, NULL);
+        process_nap_us(LOOK_EVERY_US);
     }
     return fault_fail(report, "%d replicas of %s did not come back", replicas, target->name);
 }

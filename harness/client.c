@@ -214,11 +214,15 @@ static bool workload_turn(struct client *client, const struct step *step, struct
 static void client_workload(struct client *client, const struct step *step, struct step_result *result) {
     int64_t until_ns = step->duration_ms ? env_mono_ns(client->env) + step->duration_ms * ENV_NS_PER_MS : INT64_MAX;
     uint32_t turns = 0;
-    for (int64_t turn = 0; step->turns == 0 || turn < step->turns; turn++) {
+    bool done = false;
+    for (int64_t turn = 0; !done && (step->turns == 0 || turn < step->turns); turn++) {
         if (env_mono_ns(client->env) >= until_ns) break;
-        turns += workload_turn(client, step, result);
+        bool last = atomic_load_explicit(&client->place->last_turn, memory_order_acquire);
+        bool granted = workload_turn(client, step, result);
+        turns += granted;
+        done = last && granted;
         /* At least a millisecond, or a workload without work would never let virtual time pass. */
-        if (step->turns == 0)
+        if (step->turns == 0 && !done)
             env_sleep(client->env, 1 + (int64_t)env_random_below(client->env, 2 * (uint64_t)step->think_ms + 1));
     }
     result->turns = turns;

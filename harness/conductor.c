@@ -45,7 +45,8 @@ struct conductor {
     int dead;
     redisContext *proxy; /* its control connection; NULL: links lead straight to the servers */
     char proxy_path[108];
-    bool settled; /* unreliable only: nothing is in flight that could still arrive */
+    bool settled;     /* unreliable only: nothing is in flight that could still arrive */
+    uint64_t traffic; /* of the stage, when it was last settled */
     struct {
         int pid, reasons;
     } stopped[PROCESSES];
@@ -227,10 +228,18 @@ static bool clock_write(const struct conductor *conductor, int server) {
     return pwrite(clock->clock_fd, text, length, 0) == (ssize_t)length;
 }
 
+/* At this time a server may have something to say to somebody, or the proxy something to pass on. */
+static bool is_awaited(const struct conductor *conductor, int64_t mono_ns) {
+    if (atomic_load_explicit(&conductor->stage->proxy_deadline_ns, memory_order_acquire) <= mono_ns) return true;
+    for (int strand = 0; strand < conductor->strands; strand++)
+        if (state_of(conductor, strand) == STRAND_WAITING) return true;
+    return false;
+}
+
 static bool clock_set(struct conductor *conductor, int64_t mono_ns) {
     bool written = true;
     atomic_store_explicit(&conductor->stage->mono_ns, mono_ns, memory_order_release);
-    conductor->settled = false;
+    if (is_awaited(conductor, mono_ns)) conductor->settled = false;
     for (int server = 0; server < conductor->servers; server++) written &= clock_write(conductor, server);
     return written;
 }
@@ -336,7 +345,6 @@ void conductor_set_unreliable(struct conductor *conductor) {
 
 static void give_turn(struct conductor *conductor, int strand, enum strand_state state) {
     uint64_t one = 1;
-    if (state == STRAND_RUNNING) conductor->settled = false;
     state_set(conductor, strand, state);
     while (write(conductor->turn_fd[strand], &one, sizeof one) < 0 && errno == EINTR) continue;
 }
@@ -344,6 +352,7 @@ static void give_turn(struct conductor *conductor, int strand, enum strand_state
 void conductor_step(struct conductor *conductor, int strand, const struct step *step) {
     struct strand_place *place = &conductor->stage->strands[strand];
     place->step = *step;
+    atomic_store_explicit(&place->last_turn, 0, memory_order_relaxed);
     place->result = (struct step_result){.outcome = OUTCOME_UNKNOWN};
     state_set(conductor, strand, STRAND_READY);
 }
@@ -359,6 +368,10 @@ void conductor_arm(struct conductor *conductor, int strand, const char *checkpoi
     memset(place->armed_at, 0, sizeof place->armed_at);
     strncpy(place->armed_at, checkpoint, sizeof place->armed_at - 1);
     atomic_store_explicit(&place->armed_countdown, nth, memory_order_release);
+}
+
+void conductor_wind_down(struct conductor *conductor, int strand) {
+    atomic_store_explicit(&conductor->stage->strands[strand].last_turn, 1, memory_order_release);
 }
 
 static void mark_stopped(struct strand_place *place, enum strand_stop why, bool stopped) {
@@ -409,10 +422,17 @@ static bool is_parked(enum strand_state state) {
     return state == STRAND_IDLE || state == STRAND_HELD || state == STRAND_GONE;
 }
 
-static bool all_parked(const struct conductor *conductor, const int *awaited, int count) {
-    for (int each = 0; each < count; each++)
-        if (!is_parked(state_of(conductor, awaited[each]))) return false;
-    return count > 0;
+/* Whom a run waits for. */
+struct awaited {
+    const int *strands;
+    int count;
+    bool first; /* one of them is enough */
+};
+
+static bool have_parked(const struct conductor *conductor, const struct awaited *awaited) {
+    int parked = 0;
+    for (int each = 0; each < awaited->count; each++) parked += is_parked(state_of(conductor, awaited->strands[each]));
+    return parked > 0 && (awaited->first || parked == awaited->count);
 }
 
 static bool anyone_runs(const struct conductor *conductor) {
@@ -516,20 +536,49 @@ static bool proxy_settle(struct conductor *conductor) {
     return settled;
 }
 
-/* Everything that the servers had to write, they have written. A link that turns out to be lost is made anew, once. */
-static bool servers_ping(struct conductor *conductor) {
+static void ping_send(struct server *server) {
+    int written = 0;
+    if (!server->link) server_connect(server);
+    if (!server->link || server->link->err) return;
+    redisAppendCommand(server->link, "PING");
+    while (!written && redisBufferWrite(server->link, &written) == REDIS_OK) continue;
+}
+
+static bool ping_receive(struct server *server) {
+    void *pong = NULL;
+    if (server->link && !server->link->err && redisGetReply(server->link, &pong) == REDIS_OK && pong)
+        return freeReplyObject(pong), true;
+    if (server->link) redisFree(server->link);
+    server->link = NULL;
+    return false;
+}
+
+/* All servers at once. A connection that turns out to be lost is made anew, once. */
+static bool ping_round(struct conductor *conductor) {
+    bool used_before[SERVERS];
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
-        if (server->silent) continue;
-        bool used_before = server->link != NULL;
-        if (!server_ping(server) && !(used_before && server_ping(server))) return false;
-        /* The first PING makes the server look at its clock and give up what it sat on too long; only after the second
-         * is what it then had to say written. */
-        if (!server_ping(server)) return false;
-        /* Whoever has only just been accepted was heard after the first, and answered after the second. */
-        bool unreliable = atomic_load_explicit(&conductor->stage->unreliable, memory_order_acquire);
-        if (unreliable && !server_ping(server)) return false;
-        if (server->replicas > 0 && server->busy == 0 && !replicas_fence(server)) return false;
+        used_before[each] = server->link != NULL;
+        if (!server->silent) ping_send(server);
+    }
+    for (int each = 0; each < conductor->servers; each++) {
+        struct server *server = &conductor->server[each];
+        if (!server->silent && !ping_receive(server) && !(used_before[each] && server_ping(server))) return false;
+    }
+    return true;
+}
+
+/* Everything that the servers had to write, they have written. The first PING makes a server look at its clock and give
+ * up what it sat on too long; only after the second is what it then had to say written. Whoever has only just been
+ * accepted was heard after the first, and answered after the second: where that can be, there is a third. */
+static bool servers_ping(struct conductor *conductor) {
+    int rounds = atomic_load_explicit(&conductor->stage->unreliable, memory_order_acquire) ? 3 : 2;
+    for (int round = 0; round < rounds; round++)
+        if (!ping_round(conductor)) return false;
+    for (int each = 0; each < conductor->servers; each++) {
+        struct server *server = &conductor->server[each];
+        bool waited_for = !server->silent && server->busy == 0 && server->replicas > 0;
+        if (waited_for && !replicas_fence(server)) return false;
     }
     return true;
 }
@@ -546,7 +595,10 @@ bool conductor_settle(struct conductor *conductor) {
 
 /* After a turn in which replies may have stayed away: nothing may be on its way when the next turn is given. */
 static bool settle(struct conductor *conductor) {
-    if (conductor->settled || !atomic_load_explicit(&conductor->stage->unreliable, memory_order_acquire)) return true;
+    if (!atomic_load_explicit(&conductor->stage->unreliable, memory_order_acquire)) return true;
+    uint64_t traffic = atomic_load_explicit(&conductor->stage->traffic, memory_order_acquire);
+    if (conductor->settled && conductor->traffic == traffic) return true;
+    conductor->traffic = traffic;
     conductor->settled = fence(conductor);
     return conductor->settled;
 }
@@ -596,7 +648,7 @@ static int wake_due(struct conductor *conductor) {
     return woken;
 }
 
-static enum conductor_result run_virtual(struct conductor *conductor, const int *awaited, int count, int64_t until_ns,
+static enum conductor_result run_virtual(struct conductor *conductor, const struct awaited *awaited, int64_t until_ns,
                                          int real_limit_ms) {
     int64_t now_ns = conductor_mono_ns(conductor), patience_ns = conductor->patience_ns;
     bool bounded = until_ns != INT64_MAX || patience_ns > INT64_MAX - now_ns;
@@ -606,7 +658,7 @@ static enum conductor_result run_virtual(struct conductor *conductor, const int 
         enum conductor_result result = await_yield(conductor, real_limit_ms);
         if (result != CONDUCTOR_DONE) return result;
         if (!settle(conductor)) return CONDUCTOR_STUCK;
-        if (all_parked(conductor, awaited, count)) return CONDUCTOR_DONE;
+        if (have_parked(conductor, awaited)) return CONDUCTOR_DONE;
         int ready[STAGE_STRANDS], wanting = list_ready(conductor, ready);
         if (wanting > 0) { /* the only choice of a trial: it comes from the seed */
             uint64_t drawn = wanting > 1 ? random_below(&conductor->random, (uint64_t)wanting) : 0;
@@ -622,13 +674,13 @@ static enum conductor_result run_virtual(struct conductor *conductor, const int 
     }
 }
 
-static enum conductor_result run_real(struct conductor *conductor, const int *awaited, int count, int64_t until_ns,
+static enum conductor_result run_real(struct conductor *conductor, const struct awaited *awaited, int64_t until_ns,
                                       int real_limit_ms) {
     int64_t limit_ns = clock_real_mono_ns() + (int64_t)real_limit_ms * CLOCK_NS_PER_MS;
     int ready[STAGE_STRANDS], wanting = list_ready(conductor, ready);
     for (int each = 0; each < wanting; each++) give_turn(conductor, ready[each], STRAND_RUNNING);
     for (;;) {
-        if (all_parked(conductor, awaited, count)) return CONDUCTOR_DONE;
+        if (have_parked(conductor, awaited)) return CONDUCTOR_DONE;
         int64_t now_ns = clock_real_mono_ns(), next_ns = until_ns < limit_ns ? until_ns : limit_ns;
         if (now_ns >= next_ns) return until_ns <= limit_ns ? CONDUCTOR_TIME : CONDUCTOR_STUCK;
         int64_t left_ms = (next_ns - now_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
@@ -637,9 +689,19 @@ static enum conductor_result run_real(struct conductor *conductor, const int *aw
     }
 }
 
+static enum conductor_result run(struct conductor *conductor, struct awaited awaited, int64_t until_ns,
+                                 int real_limit_ms) {
+    return (is_virtual(conductor) ? run_virtual : run_real)(conductor, &awaited, until_ns, real_limit_ms);
+}
+
 enum conductor_result conductor_run(struct conductor *conductor, const int *awaited, int count, int64_t until_ns,
                                     int real_limit_ms) {
-    return (is_virtual(conductor) ? run_virtual : run_real)(conductor, awaited, count, until_ns, real_limit_ms);
+    return run(conductor, (struct awaited){awaited, count, false}, until_ns, real_limit_ms);
+}
+
+enum conductor_result conductor_run_to_first(struct conductor *conductor, const int *awaited, int count,
+                                             int64_t until_ns, int real_limit_ms) {
+    return run(conductor, (struct awaited){awaited, count, true}, until_ns, real_limit_ms);
 }
 
 int conductor_dead(const struct conductor *conductor) {

@@ -103,8 +103,11 @@ int64_t conductor_host_validity_ns(const struct conductor *conductor, int strand
 void conductor_step(struct conductor *conductor, int strand, const struct step *step);
 /* Lets a strand that is held at a checkpoint go on. */
 void conductor_continue(struct conductor *conductor, int strand);
-/* Holds a strand at the n-th passage of a checkpoint from now on (1: the next one); 0 disarms. */
+/* Holds a strand at the n-th passage of a checkpoint (STAGE_ANYWHERE: of any) from now on (1: the next one); 0 disarms.
+ */
 void conductor_arm(struct conductor *conductor, int strand, const char *checkpoint, uint32_t nth);
+/* The strand's workload is done when one more turn has been granted, however many or long it was to be. */
+void conductor_wind_down(struct conductor *conductor, int strand);
 /* A whole process was stopped, or may go on: its strands get no turn meanwhile. Several may have a reason to stop it;
  * the number of those that are left. */
 int conductor_set_stopped(struct conductor *conductor, int pid, bool stopped);
@@ -126,6 +129,9 @@ bool conductor_settle(struct conductor *conductor);
  * long one strand may keep the turn; in real time, the whole call. */
 enum conductor_result conductor_run(struct conductor *conductor, const int *awaited, int count, int64_t until_ns,
                                     int real_limit_ms);
+/* The same until the first of them is parked. */
+enum conductor_result conductor_run_to_first(struct conductor *conductor, const int *awaited, int count,
+                                             int64_t until_ns, int real_limit_ms);
 int conductor_dead(const struct conductor *conductor);
 
 /* Looking at a strand between runs. */

@@ -98,7 +98,13 @@ static void reply_drop(struct live *live) {
 
 /* --- commands --- */
 
+/* Something goes out of which the conductor has to wait until it has arrived. */
+static void traffic_tell(const struct live *live) {
+    atomic_fetch_add_explicit(&live->strand.stage->traffic, 1, memory_order_release);
+}
+
 static void link_drop(struct live *live, int node) {
+    if (live->links[node]) traffic_tell(live);
     if (live->links[node]) redisFree(live->links[node]);
     live->links[node] = NULL;
 }
@@ -106,6 +112,7 @@ static void link_drop(struct live *live, int node) {
 /* A connection to a node in *link, made if there is none; NULL: it cannot be had. */
 static redisContext *link_get(struct live *live, redisContext **link, int node) {
     if (node < 0 || node >= live->options.node_count) abort();
+    traffic_tell(live);
     if (!*link) *link = redisConnectUnixNonBlock(live->options.nodes[node]);
     if (*link && (*link)->err) {
         redisFree(*link);
@@ -258,11 +265,12 @@ static const struct env_reply *live_message(struct env *env, int node, int64_t l
     reply_drop(live);
     while ((live->raw = subscriber_next(live, node, deadline_ns)) && !is_push(live->raw, "message")) reply_drop(live);
     if (live->raw) reply_fill(&live->reply, live->raw->element[2]);
-    else if (live_mono_ns(env) < deadline_ns) subscriber_drop(&live->subscribers[node]);
+    else if (live_mono_ns(env) < deadline_ns) traffic_tell(live), subscriber_drop(&live->subscribers[node]);
     return &live->reply;
 }
 
 static void links_drop(struct live *live) {
+    traffic_tell(live);
     for (int node = 0; node < live->options.node_count; node++) {
         link_drop(live, node);
         subscriber_drop(&live->subscribers[node]);

@@ -58,22 +58,31 @@ static bool fail(struct history_error *error, const char *path, const char *what
     return false;
 }
 
-/* Folds 128 bits of product to 64 (the mixing step of wyhash, public domain by Wang Yi). */
-static uint64_t fold(uint64_t left, uint64_t right) {
-    __uint128_t product = (__uint128_t)left * right;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
+/* One of the eight words of a record. */
+static inline uint64_t word(const struct history_record *record, int number) {
+    uint64_t value;
+    memcpy(&value, (const char *)record + number * (int)sizeof value, sizeof value);
+    return value;
+}
+
+/* Two words mixed into 128 bits (the mixing step of wyhash, public domain by Wang Yi). */
+static inline __uint128_t mix(uint64_t left, uint64_t right) {
+    return (__uint128_t)left * right;
+}
+
+static inline uint32_t check_word(const struct history_record *record, uint64_t index) {
+    uint64_t first = (word(record, 0) >> 32 << 32) ^ index; /* without the check word itself */
+    __uint128_t mixed = mix(first ^ 0xa0761d6478bd642fu, word(record, 1) ^ 0xe7037ed1a0b428dbu);
+    mixed ^= mix(word(record, 2) ^ 0x8ebc6af09c88c6e3u, word(record, 3) ^ 0x589965cc75374cc3u);
+    mixed ^= mix(word(record, 4) ^ 0x1d8e4e27c47d124fu, word(record, 5) ^ 0xeb44accab455d165u);
+    mixed ^= mix(word(record, 6) ^ 0x9fb21c651e98df25u, word(record, 7) ^ 0xbe4ba423396cfeb9u);
+    uint64_t hash = (uint64_t)mixed ^ (uint64_t)(mixed >> 64);
+    uint32_t check = (uint32_t)(hash ^ (hash >> 32));
+    return check ? check : 1;
 }
 
 uint32_t history_check(const struct history_record *record, uint64_t index) {
-    uint64_t word[8];
-    memcpy(word, record, sizeof word);
-    word[0] &= 0xffffffff00000000u; /* without the check word itself */
-    uint64_t hash = fold(word[0] ^ 0xa0761d6478bd642fu ^ index, word[1] ^ 0xe7037ed1a0b428dbu) ^
-                    fold(word[2] ^ 0x8ebc6af09c88c6e3u, word[3] ^ 0x589965cc75374cc3u) ^
-                    fold(word[4] ^ 0x1d8e4e27c47d124fu, word[5] ^ 0xeb44accab455d165u) ^
-                    fold(word[6] ^ 0x9fb21c651e98df25u, word[7] ^ 0xbe4ba423396cfeb9u);
-    uint32_t check = (uint32_t)(hash ^ (hash >> 32));
-    return check ? check : 1;
+    return check_word(record, index);
 }
 
 /* --- writing --- */
@@ -276,6 +285,25 @@ enum history_state history_reader_next(struct history_reader *reader, bool follo
     return state;
 }
 
+uint64_t history_reader_batch(struct history_reader *reader, const struct history_record **records) {
+    uint64_t first = reader->cursor, end = history_reader_count(reader), index = first;
+    const struct history_record *slots = reader->records;
+    // POP
+    if (end > first + HISTORY_BATCH) end = first + HISTORY_BATCH;
+    if (end > first + HISTORY_BATCH) end = first + HISTORY_BATCH;
+    for (; index < end; index++) {
+        uint32_t check = __atomic_load_n(&slots[index].check, __ATOMIC_ACQUIRE);
+        if (check == 0 || check != check_word(&slots[index], index)) break;
+    }
+    *records = slots + first;
+    reader->cursor = index;
+    return index - first;
+}
+
+bool history_reader_at(const struct history_reader *reader, uint64_t index, struct history_record *record) {
+    return index < history_reader_count(reader) && slot_read(reader, index, record) == HISTORY_RECORD;
+}
+
 uint64_t history_reader_index(const struct history_reader *reader) {
     return reader->cursor ? reader->cursor - 1 : 0;
 }
@@ -385,6 +413,7 @@ static const char *const KIND_NAMES[HISTORY_KIND_COUNT] = {
     [HISTORY_RULE] = "rule",
     [HISTORY_RELEASED] = "released",
     [HISTORY_PHASE] = "phase",
+    [HISTORY_RESIDUE] = "residue",
 };
 
 const char *history_kind_name(unsigned kind) {

@@ -59,6 +59,7 @@ enum history_kind {
     HISTORY_RULE = 25, /* by the proxy: rule `name` fired; value = bytes, extra = index of the link's name, op = n */
     HISTORY_RELEASED = 26, /* by the proxy: what rule `name` had held goes on; value = bytes, extra = link, op = n */
     HISTORY_PHASE = 27,    /* by the driver: from here on the trial is in the phase `name` ("storm", "quiet") */
+    HISTORY_RESIDUE = 32,  /* by the driver, at the end: value of what is called `name` were left behind, 0: none */
     HISTORY_KIND_COUNT
 };
 
@@ -98,6 +99,7 @@ struct history_record {
 _Static_assert(sizeof(struct history_record) == 64, "a record is one cache line");
 
 enum { HISTORY_RECORD_SIZE = 64, HISTORY_HEADER_SIZE = 4096, HISTORY_VERSION = 1, HISTORY_TEXT_CHUNK = 56 };
+enum { HISTORY_BATCH = 256 };
 #define HISTORY_FULL UINT64_MAX
 #define HISTORY_TEXT_MAX (1u << 20) /* bytes of one text */
 
@@ -154,6 +156,11 @@ struct history_reader *history_reader_memory(const void *bytes, size_t length, s
 /* The next slot in order. With `follow`, an unpublished slot is HISTORY_WAIT until the history has ended. After
  * HISTORY_DAMAGED, history_reader_index tells where. */
 enum history_state history_reader_next(struct history_reader *reader, bool follow, struct history_record *record);
+/* The published records from the next slot on, in place and checked, HISTORY_BATCH at most. Returns how many; they
+ * count as read. 0: history_reader_next says what comes instead. They stay valid until the reader is closed. */
+uint64_t history_reader_batch(struct history_reader *reader, const struct history_record **records);
+/* Copies the record at an index, wherever the reader stands. False: there is none that is whole. */
+bool history_reader_at(const struct history_reader *reader, uint64_t index, struct history_record *record);
 /* Index of the slot that the last call looked at. */
 uint64_t history_reader_index(const struct history_reader *reader);
 /* Starts again at the first slot. */

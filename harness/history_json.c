@@ -151,18 +151,22 @@ bool history_json_write(struct history_reader *reader, bool follow, FILE *out, s
 struct image {
     char *bytes;
     uint64_t count, room, dropped;
+    uint64_t given; /* records that have been handed over and are not kept */
     json_t *names;
     size_t line; /* number of the line, from 1 */
     struct history_error *error;
+    history_json_take *take; /* NULL: all are kept */
+    void *context;
 };
 
 static struct history_record *image_slot(struct image *image) {
-    if (image->count == image->room) {
+    if (image->count - image->given == image->room) {
         image->room = image->room ? image->room * 2 : 1024;
         image->bytes = realloc(image->bytes, HISTORY_HEADER_SIZE + image->room * HISTORY_RECORD_SIZE);
         if (!image->bytes) abort();
     }
-    struct history_record *slot = (struct history_record *)(image->bytes + HISTORY_HEADER_SIZE) + image->count++;
+    struct history_record *slot =
+        (struct history_record *)(image->bytes + HISTORY_HEADER_SIZE) + (image->count++ - image->given);
     memset(slot, 0, sizeof *slot);
     return slot;
 }
@@ -341,6 +345,14 @@ static bool read_header(struct image *image, json_t *line, struct history_settin
     return true;
 }
 
+/* Hands over what the last line added. */
+static bool image_give(struct image *image) {
+    const struct history_record *records = (const void *)(image->bytes + HISTORY_HEADER_SIZE);
+    for (uint64_t first = image->given; image->given < image->count; image->given++)
+        if (!image->take(image->context, &records[image->given - first], image->given)) return false;
+    return true;
+}
+
 static bool read_lines(struct image *image, FILE *in, struct history_settings *settings) {
     char *text = NULL;
     size_t room = 0;
@@ -356,6 +368,7 @@ static bool read_lines(struct image *image, FILE *in, struct history_settings *s
         if (!line) good = fail(image->error, "line %zu, column %d: %.150s", image->line, why.column, why.text);
         else good = image->line == 1 ? read_header(image, line, settings) : add_line(image, line);
         json_decref(line);
+        if (good && image->take) good = image_give(image);
     }
     free(text);
     if (good && image->line == 0) good = fail(image->error, "empty: not even a first line");
@@ -375,4 +388,16 @@ bool history_json_read(FILE *in, void **bytes, size_t *length, struct history_er
     *bytes = image.bytes;
     *length = HISTORY_HEADER_SIZE + image.count * HISTORY_RECORD_SIZE;
     return true;
+}
+
+bool history_json_each(FILE *in, history_json_take *take, void *context, uint64_t *dropped,
+                       struct history_error *error) {
+    struct image image = {.names = json_object(), .error = error, .take = take, .context = context};
+    struct history_settings settings;
+    error->text[0] = '\0';
+    bool good = read_lines(&image, in, &settings);
+    *dropped = image.dropped;
+    json_decref(image.names);
+    free(image.bytes);
+    return good;
 }

@@ -68,7 +68,8 @@ struct step_result {
     char error[128]; /* what the other side said, when it refused or failed */
 };
 
-enum { STAGE_NAME = 32, STAGE_STRANDS = 192, STAGE_VERSION = 3 };
+enum { STAGE_NAME = 32, STAGE_STRANDS = 192, STAGE_VERSION = 4 };
+#define STAGE_ANYWHERE "*" /* every checkpoint counts */
 
 /* Why a strand gets no turn. */
 enum strand_stop {
@@ -84,12 +85,14 @@ struct strand_place {
     _Atomic int64_t deadline_ns;
     _Atomic uint32_t armed_countdown; /* hold at the n-th passage of armed_at; 0: not armed */
     int32_t pid;
+    _Atomic uint32_t
+        last_turn; /* its workload is done after one more turn that is granted; a new step begins without */
     _Atomic int64_t wall_offset_ns; /* how far this host's wall clock is off */
     _Atomic int64_t wall_drift_ppm; /* and how fast that grows, from wall_since_ns (trial's clock) on */
     _Atomic int64_t wall_since_ns;
     _Atomic int64_t suspended_ns;   /* how long this host's monotonic clock has stood still so far */
     _Atomic int64_t valid_until_ns; /* by this host's clock: until when the lock told its client to believe; 0: none */
-    char armed_at[STAGE_NAME];
+    char armed_at[STAGE_NAME];      /* a checkpoint, or STAGE_ANYWHERE */
     char held_at[STAGE_NAME];
     struct step step;
     struct step_result result;
@@ -105,6 +108,7 @@ struct stage {
      * while it waits for one. */
     _Atomic uint32_t unreliable;
     _Atomic int64_t proxy_deadline_ns; /* by the proxy: when it next has something to do; INT64_MAX: nothing */
+    _Atomic uint64_t traffic;          /* by strands: grows with whatever a server may hear of */
     struct strand_place strands[STAGE_STRANDS];
 };
 

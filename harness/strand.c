@@ -169,11 +169,15 @@ bool strand_wait_readable(struct strand *strand, int fd, int64_t deadline_ns, bo
     return here;
 }
 
+static bool is_armed_at(const struct strand_place *place, const char *name) {
+    return strcmp(place->armed_at, STAGE_ANYWHERE) == 0 || strncmp(place->armed_at, name, sizeof place->armed_at) == 0;
+}
+
 bool strand_checkpoint(struct strand *strand, const char *name) {
     struct strand_place *place = strand->place;
     if (!is_virtual(strand) && atomic_load(&place->stopped) & STRAND_STOP_STALL) move_on(strand);
     uint32_t countdown = atomic_load_explicit(&place->armed_countdown, memory_order_acquire);
-    if (countdown == 0 || strncmp(place->armed_at, name, sizeof place->armed_at) != 0) return false;
+    if (countdown == 0 || !is_armed_at(place, name)) return false;
     /* In real time the driver may arm anew in this moment: then its number stands. */
     if (!atomic_compare_exchange_strong(&place->armed_countdown, &countdown, countdown - 1) || countdown > 1)
         return false;

@@ -78,11 +78,6 @@ static void sweep(const char *directory) {
     closedir(siblings);
 }
 
-static void process_add(int pid) {
-    if (pid <= 0 || process_count == PROCESSES) return;
-    processes[process_count++] = (struct process){pid, (int)syscall(SYS_pidfd_open, pid, 0)};
-}
-
 static void process_end(const struct process *process) {
     if (process->fd >= 0) {
         syscall(SYS_pidfd_send_signal, process->fd, SIGKILL, NULL, 0);
@@ -94,6 +89,27 @@ static void process_end(const struct process *process) {
     unlink(path);
     snprintf(path, sizeof path, "/dev/shm/sem.faketime_sem_%d", process->pid);
     unlink(path);
+}
+
+static bool process_has_ended(const struct process *process) {
+    return process->fd < 0 || poll(&(struct pollfd){.fd = process->fd, .events = POLLIN}, 1, 0) > 0;
+}
+
+/* A trial that kills and restarts has many processes in its life, and few at once. */
+static void processes_clear(void) {
+    int left = 0;
+    for (int each = 0; each < process_count; each++) {
+        if (process_has_ended(&processes[each])) process_end(&processes[each]);
+        else processes[left++] = processes[each];
+    }
+    process_count = left;
+}
+
+static void process_add(int pid) {
+    if (pid <= 0) return;
+    if (process_count >= PROCESSES / 2) processes_clear();
+    if (process_count == PROCESSES) return;
+    processes[process_count++] = (struct process){pid, (int)syscall(SYS_pidfd_open, pid, 0)};
 }
 
 int main(int argc, char **argv) {

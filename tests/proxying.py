@@ -37,6 +37,7 @@ class StageHead(ctypes.Structure):
         ("mono_ns", ctypes.c_int64),
         ("unreliable", ctypes.c_uint32),
         ("proxy_deadline_ns", ctypes.c_int64),
+        ("traffic", ctypes.c_uint64),
     )
 
 

@@ -241,7 +241,8 @@ def test_a_stopped_client_can_be_killed_and_both_faults_heal() -> None:
         assert one.acquire().ok
         with running.pause(one):
             running.kill(one)
-        again = running.restart(one)
+            again = running.restart(one)
+            assert again.renew().outcome is Outcome.REFUSED, "what stopped the dead does not stop the living"
         assert two.acquire().ok
         assert again.acquire(wait_ms=0).outcome is Outcome.REFUSED
 

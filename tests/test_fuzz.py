@@ -10,6 +10,9 @@ from tests.building import make, need_clang
 
 SEEDS = paths.ROOT / "tests" / "fuzz" / "corpus"
 FUZZERS = {
+    "atlas": (f"-dict={SEEDS.parent / 'atlas.dict'}",),
+    "check": ("-max_len=4096",),
+    "edn": (f"-dict={SEEDS.parent / 'edn.dict'}",),
     "history": ("-max_len=8192",),
     "history_json": (f"-dict={SEEDS.parent / 'history_json.dict'}",),
     "resp": ("-max_len=4096", f"-dict={SEEDS.parent / 'resp.dict'}"),

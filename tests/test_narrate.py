@@ -39,3 +39,23 @@ def test_a_watchdog_that_stands_still_renews_nothing() -> None:
             two.acquire()
         lines = told(running.story())
     assert [line for line in lines if "client-1's lease has run out" in line]
+
+
+def test_what_is_done_to_a_server_is_told_in_words() -> None:
+    with trial("set-nx-px") as running:
+        for fault in ("flush", "script-flush", "kill-connections", "crash-server"):
+            running.clients(1)[0].acquire(wait_ms=0)
+            with running.fault(fault, running.server):
+                pass
+        lines = [line for line in told(running.story()) if line.startswith("redis-1")]
+    assert lines == [
+        "redis-1 loses all its keys (flush)",
+        "redis-1 flush: proved",
+        "redis-1 forgets its scripts (script-flush)",
+        "redis-1 script-flush: proved",
+        "redis-1 closes its clients' connections (kill-connections)",
+        "redis-1 kill-connections: proved",
+        "redis-1 is killed (crash-server)",
+        "redis-1 has been started again",
+        "redis-1 crash-server: proved",
+    ]

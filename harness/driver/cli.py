@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,19 +19,26 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.driver import compare as compare_
-from harness.driver import compare_table, matrix_table, paths
+from harness.driver import compare_table, matrix_table, paths, storm_show
 from harness.driver import demo as demo_
 from harness.driver import doctor as doctor_
 from harness.driver import matrix as matrix_
+from harness.driver import storm as storm_
+from harness.driver import storms as storms_
 from harness.driver.errors import LockstormError, UsageError
 from harness.driver.expected import pairs
 from harness.driver.library import faults as fault_table
 from harness.driver.library import locks as lock_table
-from harness.driver.narrate import Event, show_result, verdict_table
+from harness.driver.linearize import FORMS, MODELS, Reading, linearize, needs_model
+from harness.driver.linearize import write as write_operations
+from harness.driver.narrate import Event, policy_sentence, policy_table, show_result, verdict_table
 from harness.driver.play import (
+    ACQUIRE_POLICIES,
     AS_ASKED,
     CLIENT_LIMIT,
     PROPERTIES,
+    RELEASE_POLICIES,
+    REQUIRED,
     Wish,
     choose,
     judge_file,
@@ -131,7 +139,8 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 require_option = click.option(
     "--require",
     metavar="PROPERTY,…",
-    help=f"Only these decide the exit status: {', '.join(PROPERTIES)}. Default: all that apply to the lock.",
+    help=f"Only these decide the exit status, of {', '.join(PROPERTIES)}. Default: {', '.join(REQUIRED)}, as far as "
+    "they apply.",
 )
 
 
@@ -216,6 +225,89 @@ def run(
 
 
 @cli.command()
+@click.option("--lock", required=True, help="The lock to try; `lockstorm locks` lists them.")
+@click.option("--faults", metavar="FAULT,…", help="What strikes; default: all that fit. `lockstorm faults` lists them.")
+@click.option("--duration", type=Duration(), help="Of a storm, by the trial's clock. Default: 10s.")
+@click.option("--trials", type=int, help="So many storms, of rising seeds. Default: 1.")
+@click.option("--clients", type=int, help="How many want the lock. Default: 4.")
+@click.option("--seed", type=int, help="Of the schedule and of the trial. Default: 1.")
+@click.option("--time", "time_", default="virtual", show_default=True, metavar="virtual|real")
+@click.option("--store", metavar="MODE", help="open (default), fence-writes or fence-reads-and-writes.")
+@click.option("--lease-ms", type=int, help="Default: 1000.")
+@click.option("--longest", type=Duration(), help="No fault, and no gap, is longer. Default: two leases.")
+@click.option(
+    "--bound", type=Duration(), help="In the quiet, a free lock may be missed so long. Default: 4 leases + 2s."
+)
+@click.option("--fixed-lease", is_flag=True, help="Of locks with a watchdog: the lease is meant, nothing renews it.")
+@click.option("--permits", type=int, help="How many may hold a semaphore at once. Default: 1.")
+@click.option("-o", "output", type=click.Path(path_type=Path), help="Save the history; of several, the first violated.")
+@click.option("--save-schedule", type=click.Path(path_type=Path), help="Save the schedule; of which storm, as for -o.")
+@click.option("--schedule", type=click.Path(path_type=Path), help="Play this schedule instead of drawing one.")
+@click.option("--quiet", "-q", is_flag=True, help="Only the verdict.")
+@require_option
+@json_option
+def storm(
+    lock: str,
+    faults: str | None,
+    duration: int | None,
+    trials: int | None,
+    clients: int | None,
+    seed: int | None,
+    time_: str,
+    store: str | None,
+    lease_ms: int | None,
+    longest: int | None,
+    bound: int | None,
+    fixed_lease: bool,
+    permits: int | None,
+    output: Path | None,
+    save_schedule: Path | None,
+    schedule: Path | None,
+    quiet: bool,
+    require: str | None,
+    as_json: bool,
+) -> int:
+    """Random faults under load, then a quiet in which everybody must be served: storms drawn from a seed.
+
+    \b
+    Example: lockstorm storm --lock set-nx-px --faults pause-client,partition --trials 20
+    docs/storms.md says what a storm is, and what a clean one is worth.
+    """
+    drawn = {"--faults": faults, "--duration": duration, "--trials": trials, "--clients": clients, "--seed": seed}
+    for option, value in {**drawn, "--lease-ms": lease_ms, "--longest": longest}.items():
+        if schedule and value is not None:
+            raise UsageError(f"{option} is for a storm that is drawn: {schedule} says it already")
+    for option, path in {"-o": output, "--save-schedule": save_schedule}.items():
+        check_new_file(option, path)
+    wish = Wish("storm", lock, store, time_, 1 if seed is None else seed, False, lease_ms, clients, duration, require)
+    wish = replace(wish, permits=permits, fixed_lease=fixed_lease)
+    wanted = storm_.StormWish(wish, faults, longest, 1 if trials is None else trials, schedule, bound)
+    planned = storm_.plan(wanted)
+    if wanted.trials > 1:
+        with progress(wanted.trials) as tell:
+            result = storms_.blow_many(wanted, tell, save=output, save_schedule=save_schedule)
+    else:
+        if save_schedule:
+            planned.schedule.save(save_schedule)
+        events: list[Event] | None = None if as_json or quiet else []
+        with waiting(f"a storm over {lock} in {time_} time ..."):
+            result = storm_.blow(planned, save=output, story_to=events)
+    if as_json:
+        print_json(result)
+    elif wanted.trials > 1:
+        storm_show.show_storms(console(), result)
+    else:
+        storm_show.show_storm(console(), result, events)
+    return int(result["exit"])
+
+
+def check_new_file(option: str, path: Path | None) -> None:
+    """Nothing is overwritten, and a file that cannot be written is known before the work begins."""
+    if path and (path.exists() or not path.parent.is_dir()):
+        raise UsageError(f"{option} {path}: {'exists already' if path.exists() else 'its directory does not exist'}")
+
+
+@cli.command()
 @click.option("--lock", metavar="LOCK,…", help="Only these; default: all that `lockstorm locks` lists.")
 @click.option(
     "--waiters", type=Numbers(CLIENT_LIMIT), default="1,8,64", show_default=True, help="Clients that want one lock."
@@ -260,9 +352,7 @@ def compare(
         raise UsageError(f"--duration {duration}ms: from {DURATION_LEAST_MS}ms to {DURATION_MOST_MS}ms")
     if not 0 <= work < duration:
         raise UsageError(f"--work {work}ms: from 0ms to less than --duration")
-    if output and (output.exists() or not output.parent.is_dir()):
-        problem = "exists already" if output.exists() else "its directory does not exist"
-        raise UsageError(f"-o {output}: {problem}")
+    check_new_file("-o", output)
     with progress(len(chosen) * len(wanted)) as tell:
         result = compare_.compare(chosen, wanted, duration, tell)
     if output:
@@ -337,37 +427,94 @@ def choose_cells(lock: str | None, scenario: str | None, store: str | None) -> l
 @cli.command()
 @click.argument("file", type=click.Path())
 @require_option
+@click.option(
+    "--release-policy",
+    type=click.Choice(RELEASE_POLICIES),
+    help="How a release is read that failed: refused, or of unknown outcome. Default: released; with --model: unknown.",
+)
+@click.option(
+    "--acquire-timeout",
+    type=click.Choice(ACQUIRE_POLICIES),
+    help="How an acquire of unknown outcome is read. Default: not-happened; with --model: unknown.",
+)
+@click.option("--all-policies", is_flag=True, help="Tell the verdict under each of these policies, too.")
+@click.option("--model", type=click.Choice(MODELS), help="Judge instead whether it is linearizable as this model.")
+@click.option("--permits", type=click.IntRange(1), help="Of --model semaphore.")
+@click.option("--initial", metavar="N|nil", help="Of --model register.")
+@click.option("--leases", is_flag=True, help="With --model: a hold that nothing confirms any more may end by itself.")
+@click.option("--memory-limit", metavar="MIB", type=click.FloatRange(0), help="With --model: past it, inconclusive.")
+@click.option("--time-limit", metavar="SECONDS", type=click.FloatRange(0), help="With --model: past it, inconclusive.")
 @json_option
-def check(file: str, require: str | None, as_json: bool) -> int:
-    """Judge a recorded history: FILE is a binary history (run -o FILE) or its JSON Lines form.
+def check(
+    file: str,
+    require: str | None,
+    release_policy: str | None,
+    acquire_timeout: str | None,
+    all_policies: bool,
+    as_json: bool,
+    model: str | None,
+    **reading: Any,
+) -> int:
+    """Judge a recorded history: FILE is a binary history (run -o FILE), its JSON Lines form, or - with --model - Jepsen
+    EDN or AtlasDB-style JSON.
 
     \b
     Example: lockstorm run gc-pause --lock set-nx-px -o gc.history; lockstorm check gc.history
+             lockstorm check jepsen.edn --model owner-mutex --release-policy released
+    docs/linearizable.md defines the models.
     """
-    verdict = judge_file(file, require)
+    if not model and needs_model(file):
+        raise UsageError(f"{file}: another tool's history needs --model: {', '.join(MODELS)}")
+    given = [f"--{name.replace('_', '-')}" for name, value in reading.items() if value]
+    if given and not model:
+        raise UsageError(f"{given[0]} is for --model")
+    if model and all_policies:
+        raise UsageError("--all-policies is not for --model: name one with --release-policy and --acquire-timeout")
+    if model:
+        read = Reading(model, release_policy=release_policy, acquire_timeout=acquire_timeout, **reading)
+        verdict = linearize(file, read)
+    else:
+        verdict = judge_file(
+            file, require, release_policy or "released", acquire_timeout or "not-happened", all_policies
+        )
     if as_json:
         print_json(verdict)
     else:
         out = console()
         out.print(verdict_table(verdict["verdict"], verdict["required"]))
         out.print()
+        if all_policies:
+            out.print(policy_table(verdict["policies"]))
+            out.print()
+        if not model:
+            out.print(Text(policy_sentence(verdict), "dim"))
         style = {0: "bold green", 1: "bold red"}.get(verdict["exit"], "bold yellow")
         out.print(Text(verdict["sentence"], style))
     return int(verdict["exit"])
 
 
 @cli.command()
-@click.argument("form", type=click.Choice(["to-json", "from-json", "follow"]))
+@click.argument("form", type=click.Choice(["to-json", "from-json", "follow", *FORMS]))
 @click.argument("file", type=click.Path())
 @click.option("-o", "output", type=click.Path(), help="from-json: the history to write.")
-def history(form: str, file: str, output: str | None) -> int:
-    """Turn a history into JSON Lines or back, or follow one that is being written.
+@click.option(
+    "--model",
+    type=click.Choice(MODELS),
+    default="owner-mutex",
+    show_default=True,
+    help="to-edn, to-porcupine: the operations of a lock, or of a register.",
+)
+def history(form: str, file: str, output: str | None, model: str) -> int:
+    """Turn a history into JSON Lines or back, or follow one that is being written. to-edn and to-porcupine write its
+    operations for other checkers (docs/linearizable.md).
 
     \b
     Example: lockstorm history to-json gc.history | head
     """
     if (form == "from-json") != (output is not None):
         raise UsageError("from-json needs -o FILE" if form == "from-json" else f"{form} writes to standard output")
+    if form in FORMS:
+        return write_operations(file, form, model)
     words = [paths.program("history"), form, file, *([output] if output else [])]
     return subprocess.run(words).returncode
 

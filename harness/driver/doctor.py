@@ -23,6 +23,7 @@ def examine() -> list[dict[str, Any]]:
         _look("private directory", _directory, "set TMPDIR to a directory that you may write to, with a short path"),
         _look("virtual time", _virtual, "without it --time real still works"),
         _look("pause a client", _pause, "signals and /proc of one's own processes are needed"),
+        _look("crash a server", _crash, "redis-server 7.0 or newer is needed, and room for its append-only file"),
         _look("failovers", _failovers, "they need redis-server 7.0 or newer and ports on the loopback interface"),
         _look("clock faults in real time", _clocks, "without them, clock faults work in virtual time"),
     ]
@@ -72,6 +73,17 @@ def _pause() -> str:
         with trial.fault("pause-client", client):
             pass
     return f"stopped, seen in state T and continued, as {'root' if os.geteuid() == 0 else 'an ordinary user'}"
+
+
+def _crash() -> str:
+    settings = TrialSettings("none", time="virtual" if _has_faketime() else "real", persistence="aof")
+    with Trial(settings) as trial:
+        trial.server.link.set("key", "value")
+        with trial.fault("crash-server", trial.server, data="tail"):
+            pass
+        if trial.server.link.exists("key"):
+            raise Inconclusive("the server still knows what it was to lose")
+    return "killed, and started again without the last write of its append-only file"
 
 
 def _failovers() -> str:

@@ -119,8 +119,10 @@ class Fault:
         if not found:
             raise UsageError(f"there is no fault called {name}")
         self.trial, self.name = trial, name
-        self.prepared = self.injected = self.healed = False
+        self.prepared = self.injected = self.proved = self.healed = False
+        self.undone = True  # nothing of it is left
         self.report = ""  # what the last action saw
+        self.doubt = ""  # why it was not seen to take effect
         self.proof = ""  # what the last good proof saw
         self._fault = found.contents
         self._message = Message()
@@ -171,15 +173,50 @@ class Fault:
             place.links, place.socket = f"{target.host}>*".encode(), bytes(trial.server.socket)
         return place
 
+    @property
+    def prepares(self) -> bool:
+        """Whether something must be so for a while before it is injected."""
+        return bool(self._fault.prepare)
+
     def prepare(self) -> None:
         """What must be so before the moment of `inject`, for faults that have such a thing: clients act in between."""
-        self.prepared = True
-        if self._fault.prepare and not self._told(self._fault.prepare):
+        self.prepared, self.undone = True, False
+        if self.prepares and not self._told(self._fault.prepare):
             raise Inconclusive(f"the fault {self.name} could not be prepared on {self.where}: {self.report}")
+
+    def attempt(self, step: Callable[[], None]) -> bool:
+        """Prepares or injects it where one fault among many may come to nothing; False: it did, and was taken back."""
+        try:
+            step()
+        except Inconclusive:
+            self.doubt = self.report
+            self.heal(prove=False)
+            self._take_back()
+            return False
+        return True
+
+    def conclude(self) -> bool:
+        """Heals what was attempted. Whether it was proved; if not, it was taken back."""
+        try:
+            self.heal()
+        except Inconclusive:
+            if self.proved:
+                raise
+            self._take_back()
+        return self.proved
+
+    def _take_back(self) -> None:
+        """The history says that this one was not seen to take effect, and that nothing of it is left. If something is,
+        nobody knows what the rest of the trial shows."""
+        if not self.undone:
+            raise Inconclusive(f"the fault {self.name} could not be taken back from {self.where}: {self.report}")
+        self.trial.settle()
+        if self.injected:
+            self._note(Kind.FAULT_PROVE, Outcome.REFUSED)
 
     def inject(self) -> None:
         """Does it, and proves it if that can be seen at once."""
-        self.injected = True
+        self.injected, self.undone = True, False
         if not self._act(Kind.FAULT_INJECT, self._fault.inject):
             raise Inconclusive(f"the fault {self.name} did not take effect on {self.where}: {self.report}")
         if self._fault.moment == Moment.AT_ONCE:
@@ -191,14 +228,14 @@ class Fault:
             return
         self.healed = True
         if not self.injected:  # nothing has happened that anybody could have seen
-            self._told(self._fault.heal)
+            self.undone = self._told(self._fault.heal)
             return
         try:
             if prove and self._fault.moment == Moment.BEFORE_HEAL:
                 self._prove()
         finally:
-            healed = self._act(Kind.FAULT_HEAL, self._fault.heal)
-        if prove and not healed:
+            self.undone = self._act(Kind.FAULT_HEAL, self._fault.heal)
+        if prove and not self.undone:
             raise Inconclusive(f"the fault {self.name} could not be healed on {self.where}: {self.report}")
         if prove:
             self.trial.settle()
@@ -206,7 +243,9 @@ class Fault:
             self._prove()
 
     def _prove(self) -> None:
-        if not self._act(Kind.FAULT_PROVE, self._fault.prove):
+        self.proved = self._act(Kind.FAULT_PROVE, self._fault.prove)
+        if not self.proved:
+            self.doubt = self.report
             raise Inconclusive(f"the fault {self.name} did not take effect on {self.where}: {self.report}")
         self.proof = self.report
 
@@ -218,10 +257,12 @@ class Fault:
 
     def _act(self, kind: Kind, action: "c._FuncPointer") -> bool:
         done = self._told(action)
-        outcome = Outcome.OK if done else Outcome.UNKNOWN
+        self._note(kind, Outcome.OK if done else Outcome.UNKNOWN)
+        return done
+
+    def _note(self, kind: Kind, outcome: Outcome) -> None:
         trial = self.trial
         trial.record(kind, outcome=outcome, name=trial.text(self.name), value=trial.text(self.where))
-        return done
 
 
 def as_bytes(value: str | float | bytes) -> bytes:

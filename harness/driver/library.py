@@ -49,6 +49,7 @@ class Kind(IntEnum):
     NOTE = 23
     VALIDITY = 24
     PHASE = 27
+    RESIDUE = 32
 
 
 class StrandState(IntEnum):
@@ -301,12 +302,14 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "conductor_calibrate": (_B, [_P, _I]),
     "conductor_set_clock": (_B, [_P, _I, _I64, _I64]),
     "conductor_set_host_clock": (_B, [_P, _I, _I64, _I64]),
+    "conductor_run_to_first": (_I, [_P, c.POINTER(_I), _I, _I64, _I]),
     "conductor_clock_error": (_B, [_P, _I, c.POINTER(_I64), c.POINTER(_I64)]),
     "conductor_host_clock_error": (_B, [_P, _I, c.POINTER(_I64), c.POINTER(_I64)]),
     "conductor_host_wall_ns": (_I64, [_P, _I]),
     "conductor_host_mono_ns": (_I64, [_P, _I]),
     "conductor_host_validity_ns": (_I64, [_P, _I]),
     "conductor_set_proxy": (_B, [_P, _S, _MESSAGE]),
+    "conductor_wind_down": (None, [_P, _I]),
     "conductor_settle": (_B, [_P]),
     "conductor_set_unreliable": (None, [_P]),
     "conductor_set_stalled": (_I, [_P, _I, _B]),

@@ -2,6 +2,7 @@
 accepted - one line an event."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,12 +11,21 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.driver.library import FOREVER
+
 Event = dict[str, Any]
 
 EVIDENCE_SHOWN = 3
 TRAIT_RENEWS = 16  # harness/locks/lock.h, in lock-open's `extra`
 STANDING_STILL = ("pause-client", "stall-worker", "suspend-host")  # faults after which somebody does nothing
 PROVED_LATER = ("stall-worker", "suspend-host")
+# What a fault does to a server, and what is told when it is healed; None: it was over at once.
+DONE_TO_SERVER: dict[str, tuple[str, str | None]] = {
+    "crash-server": ("is killed", "has been started again"),
+    "flush": ("loses all its keys", None),
+    "kill-connections": ("closes its clients' connections", None),
+    "script-flush": ("forgets its scripts", None),
+}
 CLOCK_STANDS = 1  # `extra` of a validity that the driver tells on behalf of a suspended client
 GAUGE = 8  # characters of a full lease
 COLORS = ("cyan", "magenta", "yellow", "blue", "green")
@@ -33,6 +43,7 @@ class Line:
     holder: str = ""
     rest_ms: float = 0
     believers: tuple[str, ...] = ()
+    index: int = 0  # of the record that it tells
 
 
 @dataclass
@@ -62,13 +73,14 @@ class Teller:
             if self.holder and self.lease_ms and at_ms > self.lease_end_ms:
                 what = f"{self.holder}'s lease has run out: the lock is free"
                 unaware = f", {self.holder} does not know" if self.believes(self.holder, at_ms) else ""
-                yield Line(self.lease_end_ms, "redis", what + unaware, "bold yellow", self.holder, 0.0, ())
+                index = event.get("index", 0)
+                yield Line(self.lease_end_ms, "redis", what + unaware, "bold yellow", self.holder, 0.0, (), index)
                 self.holder = ""
             told = self._tell(event)
             if told:
                 who, what, style = told
                 rest = max(0.0, self.lease_end_ms - at_ms) if self.holder else 0.0
-                yield Line(at_ms, who, what, style, self.holder, rest, tuple(self.granted))
+                yield Line(at_ms, who, what, style, self.holder, rest, tuple(self.granted), event.get("index", 0))
 
     def believes(self, who: str, at_ms: float) -> bool:
         return self.granted.get(who, 0.0) > at_ms
@@ -112,7 +124,8 @@ class Teller:
         if who in self.granted:
             self.granted[who] = self._stamp_ms(event["value"])
         if event.get("extra") == CLOCK_STANDS:
-            return who, "still believes in its grant: its clock stands", "dim"
+            clock = "its clock stands" if event["value"] == FOREVER else "its clock stood meanwhile"
+            return who, f"still believes in its grant: {clock}", "dim"
         if event.get("outcome") != "ok":
             return who, "is told by its lock that it is lost", "yellow"
         if who == self.holder:
@@ -141,6 +154,8 @@ class Teller:
         who, name = str(event.get("value_name", "")), event.get("name")
         if name == "kill-client" or (name in STANDING_STILL and name not in PROVED_LATER):
             return None  # its proof, or the end of the process, is the event
+        if name in DONE_TO_SERVER:
+            return who, f"{DONE_TO_SERVER[name][0]} ({name})", "bold yellow"
         if name not in STANDING_STILL:
             return who, f"{name} begins", "bold yellow"
         self._stand(who, str(name))
@@ -157,6 +172,9 @@ class Teller:
         who = str(event.get("value_name", ""))
         if event.get("name") == "kill-client":
             return None
+        if event.get("name") in DONE_TO_SERVER:
+            healed = DONE_TO_SERVER[str(event.get("name"))][1]
+            return (who, healed, "bold yellow") if healed else None
         if event.get("name") not in STANDING_STILL:
             return who, f"{event.get('name')} is over", "bold yellow"
         self.still -= set(who.split(", "))
@@ -177,6 +195,7 @@ class Teller:
 
     def _actor_exit(self, event: Event) -> tuple[str, str, str] | None:
         self.granted.pop(str(event.get("name")), None)
+        self.still.add(str(event.get("name")))  # its watchdog has ended with it
         return str(event.get("name")), "ends", "bold yellow"
 
 
@@ -200,27 +219,55 @@ def gauge(line: Line, lease_ms: float) -> str:
     return f"{bar} {line.rest_ms / 1000:5.1f} s" if line.rest_ms else f"{bar} over"
 
 
+class StoryTable:
+    """Lines of a story as a table; everybody has a colour."""
+
+    def __init__(self, lease_ms: float) -> None:
+        self.lease_ms = lease_ms
+        self.table = Table(box=None, padding=(0, 1), show_edge=False, header_style="dim")
+        self._colors: dict[str, str] = {}
+        for title, justify in (("time", "right"), ("lease at the server", "left"), ("who", "left"), ("", "left")):
+            self.table.add_column(title, justify=justify, no_wrap=title != "")  # type: ignore[arg-type]
+
+    def add(self, line: Line) -> None:
+        colors = self._colors
+        if line.who not in colors:
+            colors[line.who] = "bold" if line.who == "store" else COLORS[len(colors) % len(COLORS)]
+        holder = Text(gauge(line, self.lease_ms), style=colors.get(line.holder, ""))
+        self.table.add_row(
+            f"{line.at_ms / 1000:.3f} s", holder, Text(line.who, colors[line.who]), Text(line.what, line.style)
+        )
+
+    def leave_out(self, what: str) -> None:
+        self.table.add_row("", "", "", Text(what, "dim"))
+
+
 def story_table(events: list[Event], limit: int = 60) -> Table:
     """The story as a table. Of a long one only the beginning is shown, with a line that says so."""
     teller = Teller()
-    table = Table(box=None, padding=(0, 1), show_edge=False, header_style="dim")
-    for title, justify in (("time", "right"), ("lease at the server", "left"), ("who", "left"), ("", "left")):
-        table.add_column(title, justify=justify, no_wrap=title != "")  # type: ignore[arg-type]
-    colors: dict[str, str] = {}
-    left = 0
-    for count, line in enumerate(teller.lines(resolve_targets(events))):
-        if count >= limit:
-            left += 1
-            continue
-        if line.who not in colors:
-            colors[line.who] = "bold" if line.who == "store" else COLORS[len(colors) % len(COLORS)]
-        holder = Text(gauge(line, teller.lease_ms), style=colors.get(line.holder, ""))
-        table.add_row(
-            f"{line.at_ms / 1000:.3f} s", holder, Text(line.who, colors[line.who]), Text(line.what, line.style)
-        )
-    if left:
-        table.add_row("", "", "", Text(f"... and {left} more events (save the history with -o FILE)", "dim"))
-    return table
+    lines = list(teller.lines(resolve_targets(events)))
+    table = StoryTable(teller.lease_ms)
+    for line in lines[:limit]:
+        table.add(line)
+    if len(lines) > limit:
+        table.leave_out(f"... and {len(lines) - limit} more events (save the history with -o FILE)")
+    return table.table
+
+
+def excerpt_table(events: list[Event], records: list[int], around: int = 5) -> Table:
+    """Of a story that is too long to be told, what stands around these records."""
+    teller = Teller()
+    lines = list(teller.lines(resolve_targets(events)))
+    table = StoryTable(teller.lease_ms)
+    told = sorted({bisect_left(lines, record, key=lambda line: line.index) for record in records})
+    shown = sorted({near for at in told for near in range(at - around, at + around + 1) if 0 <= near < len(lines)})
+    next_line = 0
+    for near in shown:
+        if near > next_line:
+            table.leave_out(f"... {near - next_line} events")
+        table.add(lines[near])
+        next_line = near + 1
+    return table.table
 
 
 def verdict_table(verdict: dict[str, Any], required: list[str]) -> Table:
@@ -233,10 +280,39 @@ def verdict_table(verdict: dict[str, Any], required: list[str]) -> Table:
         if said["status"] == "holds" and said.get("fenced"):
             details = [f"{said['fenced']} stale access{'es' if said['fenced'] > 1 else ''} refused by the store"]
         if said["count"] > len(details):
-            details.append(f"... {said['count']} violations in all")
+            causes = len(said["evidence"])
+            details.append(f"... {said['count']} violations in all" + (f", {causes} causes" if causes > 1 else ""))
         for line, detail in enumerate(details):
             status = Text(said["status"], STATUS_STYLE[said["status"]]) if line == 0 else Text("")
             table.add_row(name.replace("_", " ") if line == 0 else "", status, detail)
+    return table
+
+
+def policy_sentence(verdict: dict[str, Any]) -> str:
+    """Under which reading a verdict holds, and how much there was to read."""
+    policy = verdict["policy"]
+    releases, acquires = verdict["failed_releases"], verdict["unknown_acquires"]
+    return (
+        f"read: a failed release as {policy['release']} ({releases} in this history), an acquire of unknown outcome as "
+        f"{policy['acquire_timeout']} ({acquires})"
+    )
+
+
+def policy_table(policies: list[dict[str, Any]]) -> Table:
+    """A line a pair of policies: what every property comes to that is not inconclusive under all of them."""
+    table = Table(box=None, padding=(0, 1), header_style="dim")
+    told = {name for each in policies for name, said in each["verdict"].items() if said["status"] != "inconclusive"}
+    names = [name for name in policies[0]["verdict"] if name in told]
+    for title in ("failed release", "unknown acquire", *(name.replace("_", " ") for name in names), "exit"):
+        table.add_column(title)
+    for each in policies:
+        statuses = [each["verdict"][name]["status"] for name in names]
+        table.add_row(
+            each["policy"]["release"],
+            each["policy"]["acquire_timeout"],
+            *(Text(status, STATUS_STYLE[status]) for status in statuses),
+            str(each["exit"]),
+        )
     return table
 
 

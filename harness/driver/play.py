@@ -11,7 +11,10 @@ from harness.driver.library import locks
 from harness.driver.scenario import Scenario, scenarios
 from harness.driver.trial import STORES, TIMES, VIRTUAL_LEASE_MS, Store, Time, Trial, TrialSettings, check
 
-PROPERTIES = ("mutual_exclusion", "integrity", "fencing")
+REQUIRED = ("mutual_exclusion", "integrity", "fencing", "liveness")  # as far as they apply
+PROPERTIES = (*REQUIRED[:3], "ownership", "liveness", "capacity", "lease", "fairness", "cost")
+RELEASE_POLICIES = ("not-happened", "released", "unknown")
+ACQUIRE_POLICIES = ("not-happened", "unknown")
 LEASE_LIMIT_MS = 24 * 24 * 3600 * 1000  # 24 days: beyond that a TTL in ms overflows 31 bits somewhere
 SEED_LIMIT = 2**63 - 1
 CLIENT_LIMIT = 96
@@ -57,20 +60,16 @@ def scenario_named(name: str) -> Scenario:
     return scenarios()[choose("scenario", name, list(scenarios()))]
 
 
-def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
-    """Checks everything that can be checked before anything is started."""
-    lock, story = lock_named(wish.lock), scenario_named(wish.scenario)
+def checked(wish: Wish) -> tuple[dict[str, Any], Store, Time]:
+    """The lock, the store mode and the kind of time, when everything fits together that the user asked for."""
+    lock = lock_named(wish.lock)
     store = cast(Store, choose("store mode", wish.store or "open", list(STORES)))
     time = cast(Time, choose("time", wish.time, list(TIMES)))
-    if story.unfit(lock):
-        raise UsageError(f"{story.name} is no story about {lock['name']}: {story.unfit(lock)}")
-    if time not in story.times:
-        raise UsageError(f"{story.name} can only be played in {story.times[0]} time")
-    _check_range("--seed", wish.seed, 0, SEED_LIMIT)
-    _check_range("--lease-ms", wish.lease_ms, 1, LEASE_LIMIT_MS)
-    _check_range("--clients", wish.clients, 1, CLIENT_LIMIT)
-    _check_range("--duration", wish.duration_ms, 1, DURATION_LIMIT_MS)
-    _check_range("--permits", wish.permits, 1, PERMIT_LIMIT)
+    check_range("--seed", wish.seed, 0, SEED_LIMIT)
+    check_range("--lease-ms", wish.lease_ms, 1, LEASE_LIMIT_MS)
+    check_range("--clients", wish.clients, 1, CLIENT_LIMIT)
+    check_range("--duration", wish.duration_ms, 1, DURATION_LIMIT_MS)
+    check_range("--permits", wish.permits, 1, PERMIT_LIMIT)
     if wish.fixed_lease and not lock["renews"]:
         raise UsageError(f"--fixed-lease is for locks that renew their lease; {lock['name']} never does")
     if wish.permits and lock["capacity"] != AS_ASKED:
@@ -85,6 +84,17 @@ def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
             f"{lock['name']} gives no fencing token, so a {store} store would let none of its clients in: "
             f"use --store open, or a lock with tokens ({fenced})"
         )
+    return lock, store, time
+
+
+def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
+    """Checks everything that can be checked before anything is started."""
+    story = scenario_named(wish.scenario)
+    lock, store, time = checked(wish)
+    if story.unfit(lock):
+        raise UsageError(f"{story.name} is no story about {lock['name']}: {story.unfit(lock)}")
+    if time not in story.times:
+        raise UsageError(f"{story.name} can only be played in {story.times[0]} time")
     settings = TrialSettings(
         lock=lock["name"],
         scenario=story.name,
@@ -124,8 +134,8 @@ def play(wish: Wish, *, save: Path | None = None, story_to: list[dict[str, Any]]
             versions = {"redis-server": trial.server.version()}
             elapsed = trial.elapsed_ms
     except Inconclusive as reason:
-        return _result(wish, settings, _inconclusive(str(reason)), {}, {})
-    return _result(wish, settings, verdict, versions, elapsed)
+        return result_of(settings, inconclusive(str(reason)), {}, {}, replay_command(wish))
+    return result_of(settings, verdict, versions, elapsed, replay_command(wish))
 
 
 def replay_command(wish: Wish) -> str:
@@ -146,9 +156,10 @@ def replay_command(wish: Wish) -> str:
     return shlex.join(words + [flag for flag, wanted in flags.items() if wanted])
 
 
-def _result(
-    wish: Wish, settings: TrialSettings, verdict: dict[str, Any], versions: dict[str, str], elapsed: dict[str, float]
+def result_of(
+    settings: TrialSettings, verdict: dict[str, Any], versions: dict[str, str], elapsed: dict[str, float], replay: str
 ) -> dict[str, Any]:
+    """A trial's result as one object."""
     return {
         "lock": settings.lock,
         "scenario": settings.scenario,
@@ -160,22 +171,25 @@ def _result(
         "verdict": verdict["verdict"],
         "sentence": verdict["sentence"],
         "required": verdict["required"],
+        "policy": verdict["policy"],
         "faults": verdict["faults"],
         "records": verdict["records"],
         "grants": verdict["grants"],
-        "replay": replay_command(wish),
+        "replay": replay,
         "versions": versions,
         "elapsed_ms": {phase: round(value, 1) for phase, value in elapsed.items()},
         "exit": verdict["exit"],
     }
 
 
-def _inconclusive(reason: str) -> dict[str, Any]:
+def inconclusive(reason: str) -> dict[str, Any]:
+    """The verdict of a trial that could not be run to its end."""
     nothing = {"status": "inconclusive", "count": 0, "evidence": [], "reason": reason}
     return {
         "verdict": {name: dict(nothing) for name in PROPERTIES},
         "sentence": f"Inconclusive: {reason}",
-        "required": list(PROPERTIES),
+        "required": list(REQUIRED[:3]),
+        "policy": {"release": "released", "acquire_timeout": "not-happened"},
         "faults": [],
         "records": 0,
         "grants": 0,
@@ -183,11 +197,19 @@ def _inconclusive(reason: str) -> dict[str, Any]:
     }
 
 
-def judge_file(path: str, require: str | None) -> dict[str, Any]:
+def judge_file(
+    path: str,
+    require: str | None,
+    release_policy: str = "released",
+    acquire_timeout: str = "not-happened",
+    all_policies: bool = False,
+) -> dict[str, Any]:
     """The verdict on a recorded history."""
     for name in (require or "").split(",") if require else []:
         choose("property", name.strip().replace("-", "_"), list(PROPERTIES))
-    verdict = check(Path(path), require)
+    words = ["--all-policies"] if all_policies else []
+    words += [f"--release-policy={release_policy}", f"--acquire-timeout={acquire_timeout}"]
+    verdict = check(Path(path), require, *words)
     said = verdict.pop("parameters")
     return {
         "file": path,
@@ -208,6 +230,6 @@ def _room(wish: Wish) -> int:
     return max(1 << 16, clients * duration_ms * RECORDS_PER_INCREMENT // 20)
 
 
-def _check_range(option: str, value: int | None, low: int, high: int) -> None:
+def check_range(option: str, value: int | None, low: int, high: int) -> None:
     if value is not None and not low <= value <= high:
         raise UsageError(f"{option} {value}: from {low} to {high}")

@@ -1,4 +1,5 @@
-"""A real redis-server of a trial: on a private unix socket, without persistence, by a virtual or the real clock."""
+"""A real redis-server of a trial: on a private unix socket, without persistence unless it is asked for, by a virtual
+or the real clock."""
 
 import contextlib
 import socket
@@ -9,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from harness.driver import paths
 from harness.driver.errors import Inconclusive
@@ -97,8 +100,13 @@ class RedisServer:
         self._known = False  # it has answered: others may know its port
         self._listening: list[str] = self._ports() if network else []
         self.process = self._start()
+        # A lost connection is made anew once; who waits for a server that does not run yet does so by itself.
         self.link = redis.Redis(
-            unix_socket_path=str(self.socket), socket_timeout=10, driver_info=None, client_name=OWN_NAME
+            unix_socket_path=str(self.socket),
+            socket_timeout=10,
+            driver_info=None,
+            client_name=OWN_NAME,
+            retry=Retry(NoBackoff(), 1),
         )
 
     def _start(self) -> subprocess.Popen[bytes]:

@@ -70,6 +70,7 @@ REPLY_LIMIT_MS = 1000  # how long a client waits for an ordinary answer (client.
 REAL_CONTROL_MS = 100  # a fault inside a lease of 10 s: not even a busy machine turns it into one past it
 REAL_BEYOND_MS = 3_000  # past the lease: a poller may have just begun its longest sleep
 FLAG_TEXT = 1
+ANYWHERE = "*"  # every checkpoint (STAGE_ANYWHERE)
 CLOCK_STANDS = 1  # `extra` of a validity that no lock has told: its host is, or was, suspended
 
 
@@ -235,6 +236,23 @@ class Client:
         if library().conductor_state(self.trial.conductor, self.strand) == StrandState.HELD:
             library().conductor_continue(self.trial.conductor, self.strand)
 
+    @property
+    def state(self) -> StrandState:
+        return StrandState(library().conductor_state(self.trial.conductor, self.strand))
+
+    def hold_at(self, checkpoint: str, nth: int = 1) -> None:
+        """The n-th passage of this checkpoint from now on (ANYWHERE: of any) will hold it; 0: none will."""
+        library().conductor_arm(self.trial.conductor, self.strand, checkpoint.encode(), nth)
+
+    @property
+    def held_at(self) -> str:
+        name: bytes = library().conductor_held_at(self.trial.conductor, self.strand)
+        return name.decode()
+
+    def wind_down(self) -> None:
+        """Lets its workload be done after one more turn that is granted."""
+        library().conductor_wind_down(self.trial.conductor, self.strand)
+
     def result(self) -> Result:
         raw: StepResult = library().conductor_result_of(self.trial.conductor, self.strand)
         error = bytes(raw.error).decode(errors="replace")
@@ -243,7 +261,7 @@ class Client:
     # --- inside ---
 
     def _start(self, kind: StepKind, **fields: int) -> None:
-        state = StrandState(library().conductor_state(self.trial.conductor, self.strand))
+        state = self.state
         if state is not StrandState.IDLE:
             raise UsageError(f"{self.name} is {state.name.lower()}, it cannot take another step now")
         library().conductor_step(self.trial.conductor, self.strand, ctypes.byref(Step(kind=kind, **fields)))
@@ -275,6 +293,7 @@ class Trial:
         self.every_client: list[Client] = []  # the dead too
         self._faults: list[Fault] = []
         self._texts: dict[str, int] = {}
+        self._suspended: set[int] = set()  # workers whose hosts are
         self._addresses: dict[str, str] = {}  # link -> where clients connect
         self._exit = contextlib.ExitStack()
         self._mark = real_time.perf_counter()
@@ -341,6 +360,11 @@ class Trial:
         numbers = {"seed": said.seed, "control": int(said.control), "lease_ms": said.lease_ms, "counter": said.counter}
         for key, number in {**numbers, **said.parameters}.items():
             self.record(Kind.PARAMETER, name=self.text(key), value=number)
+
+    @property
+    def pids(self) -> set[int]:
+        """All processes of this trial, those that have ended too."""
+        return {process.pid for process in self._nursery.processes}
 
     @property
     def server(self) -> RedisServer:
@@ -500,6 +524,8 @@ class Trial:
         for node in nodes:
             self._masters[node.name] = new
             self._links.lead(f"client-*>{node.name}", new.socket)
+        if self.cluster:
+            new.link.config_resetstat()  # what it answered as a replica says nothing about keys (_look_for_crossing)
         return bool(nodes)
 
     def around(self, server: RedisServer) -> list[RedisServer | Sentinel]:
@@ -570,6 +596,8 @@ class Trial:
         """The next life of a client that was killed: the same host, clocks and links, another name, nothing known."""
         if not client.ended or client.next_life or not client.process:
             raise UsageError(f"{client.name} was not killed, or lives again already")
+        if client.strand in self._suspended:
+            raise UsageError(f"the host of {client.name} is suspended: nothing starts there")
         client.process.wait()
         for strand in (client.strand, client.strand + 1):
             library().conductor_reuse_strand(self.conductor, strand)
@@ -587,13 +615,14 @@ class Trial:
                 status = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
                 self.record(Kind.ACTOR_EXIT, name=client.identity, value=status.si_status if status else 0)
         if self.settings.time == "virtual":
-            self.settle()
+            library().conductor_settle(self.conductor)
 
     def suspend(self, strand: int, suspended: bool) -> int:
         """For a fault: the monotonic clock of a client's host stands, or goes on. Whoever keeps to a validity does so
         by that clock, goes on believing, and cannot say so itself."""
         lib, client = library(), self.client_on(strand)
         left = int(lib.conductor_set_suspended(self.conductor, strand, suspended))
+        (self._suspended.add if left > 0 else self._suspended.discard)(strand)
         host_ns = lib.conductor_host_mono_ns(self.conductor, strand)
         valid_until_ns = lib.conductor_host_validity_ns(self.conductor, strand)
         if valid_until_ns > host_ns and not client.ended:
@@ -656,6 +685,10 @@ class Trial:
     def advance(self, duration_ms: float) -> None:
         """Lets that much of the trial's time pass; whoever has something to do then does it."""
         self.run([], until_ns=self.mono_ns + int(duration_ms * 1_000_000))
+        self.note_clock()
+
+    def note_clock(self) -> None:
+        """Says in the history what time it is, and reads it back from every server."""
         proved = self.settings.time == "real" or self.prove_clock()
         self.record(Kind.CLOCK, outcome=Outcome.OK if proved else Outcome.UNKNOWN, value=self.mono_ns)
 
@@ -685,12 +718,12 @@ class Trial:
                 raise Inconclusive(f"the clock of {server.name} stands at {shown} us instead of {meant} us")
         return True
 
-    def run(self, awaited: list[Client], until_ns: int = FOREVER) -> None:
-        """Runs the trial until all of these clients are parked or the clock reaches until_ns."""
-        lib = library()
+    def run(self, awaited: list[Client], until_ns: int = FOREVER, *, first: bool = False) -> None:
+        """Runs the trial until all of these clients are parked (`first`: one of them) or the clock reaches until_ns."""
+        run_to = library().conductor_run_to_first if first else library().conductor_run
         strands = (ctypes.c_int * max(1, len(awaited)))(*(client.strand for client in awaited))
         while True:
-            outcome = RunResult(lib.conductor_run(self.conductor, strands, len(awaited), until_ns, self._limit_ms))
+            outcome = RunResult(run_to(self.conductor, strands, len(awaited), until_ns, self._limit_ms))
             if outcome in (RunResult.DONE, RunResult.TIME):
                 if self.cluster:
                     self._look_for_crossing()
@@ -804,6 +837,10 @@ class Trial:
 
     # --- history ---
 
+    def phase(self, name: str) -> None:
+        """The trial is in this phase from here on: "storm", "quiet"."""
+        self.record(Kind.PHASE, name=self.text(name))
+
     def text(self, text: str) -> int:
         """The index by which records name this text."""
         if text not in self._texts:
@@ -858,9 +895,9 @@ class Trial:
         return good
 
 
-def check(path: Path, require: str | None = None) -> dict[str, Any]:
-    """Has a recorded history judged. Raises UsageError on damaged or unreadable input."""
-    command = [paths.program("check"), *([f"--require={require}"] if require else []), "--", str(path)]
+def check(path: Path, require: str | None = None, *words: str) -> dict[str, Any]:
+    """Has a recorded history judged, with more words for `check`. Raises UsageError on damaged or unreadable input."""
+    command = [paths.program("check"), *([f"--require={require}"] if require else []), *words, "--", str(path)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode not in (0, 1, 3):
         reason = done.stderr.strip() or f"check ended with status {done.returncode}"

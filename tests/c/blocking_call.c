@@ -124,12 +124,17 @@ static void ask_time(struct player *player) {
              reply->count == 2 ? reply->items[1].text : "?");
 }
 
-static void ping_twice(struct player *player) {
-    player->kind = env_command(player->env, 0, "PING")->kind;
+static void pop_and_ping(struct player *player) {
+    player->kind = env_command_blocking(player->env, 0, 7000, "BLPOP nobody-pushes 0")->kind;
     player->next_kind = env_command(player->env, 0, "PING")->kind;
 }
 
+static void ping(struct player *player) {
+    player->kind = env_command(player->env, 0, "PING")->kind;
+}
+
 static void cut_everybody_else(struct player *player) {
+    env_sleep(player->env, 50);
     keep(player, env_command(player->env, 0, "CLIENT KILL TYPE normal SKIPME yes"));
 }
 
@@ -404,17 +409,21 @@ static bool held_in_virtual_time(struct theatre *theatre) {
     return held_watchdog_stays(theatre, work_for_35_s, 10000);
 }
 
-/* The connection was lost while nothing was under way: unknown, and the next command has a new one. The conductor's own
- * link to the server went too. */
+/* The connection was lost while an answer was awaited: unknown, and the next command has a new one. One that is lost
+ * while nothing is under way is made anew unnoticed. The conductor's own link to the server goes each time too. */
 static bool connection_lost(struct theatre *theatre) {
     struct player *player = &theatre->players[0];
     if (!nobody_pushes(theatre)) return false;
+    give(theatre, 0, pop_and_ping);
+    give(theatre, 1, cut_everybody_else);
+    if (!run(theatre, 2, 0) || !took_exactly(theatre, 0, 50)) return false;
+    if (!meant(theatre, player->kind == ENV_REPLY_UNKNOWN && player->next_kind == ENV_REPLY_STATUS, "kinds %d and %d",
+               (int)player->kind, (int)player->next_kind))
+        return false;
     give(theatre, 1, cut_everybody_else);
     if (!run(theatre, 2, 0)) return false;
-    give(theatre, 0, ping_twice);
-    if (!run(theatre, 1, 0)) return false;
-    return meant(theatre, player->kind == ENV_REPLY_UNKNOWN && player->next_kind == ENV_REPLY_STATUS, "kinds %d and %d",
-                 (int)player->kind, (int)player->next_kind) &&
+    give(theatre, 0, ping);
+    return run(theatre, 1, 0) && meant(theatre, player->kind == ENV_REPLY_STATUS, "kind %d", (int)player->kind) &&
            nobody_pushes(theatre);
 }
 

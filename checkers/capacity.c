@@ -1,0 +1,192 @@
+/* Capacity: of a lock with several permits, were never more out than there are?
+ *
+ * Every grant takes a permit, also one to a client that has some already (of a re-entrant lock only the first does);
+ * every release-invoke gives one back. The permits of a client are over at the earliest stamp up to which the lock told
+ * it to believe - the latest word counts -, and when its process ends. Two things are violations:
+ *
+ * Surplus grant: it came back when as many permits were out as the lock has.
+ *
+ * Unowned release: it came back ok to a client that had no permit when it asked, so from here on the lock has one
+ * more than it should. Not counted where the client may have had one: after an acquire of unknown outcome, a release
+ * that failed, or permits whose stamp had come. */
+#include <stdio.h>
+
+#include "checkers/checker.h"
+
+extern const struct checker CHECKER_CAPACITY;
+
+enum { SURPLUS, UNOWNED };
+
+struct permits {
+    uint32_t out;          /* grants that it has not released */
+    uint32_t taken;        /* permits for them */
+    uint32_t perhaps;      /* permits that it may have beside those */
+    bool had;              /* one, or perhaps, when it invoked its release */
+    uint64_t grant, asked; /* latest grant; latest release-invoke */
+    int64_t until_ns;
+    struct permits *earlier, *later; /* who has permits too */
+};
+
+struct semaphore {
+    struct permits *first, *last;
+    int64_t out;
+    bool stamped;
+};
+
+struct capacity {
+    uint64_t grants; /* of locks with several permits */
+    bool applies;
+};
+
+static void join(struct semaphore *semaphore, struct permits *permits) {
+    permits->earlier = semaphore->last;
+    permits->later = NULL;
+    *(semaphore->last ? &semaphore->last->later : &semaphore->first) = permits;
+    semaphore->last = permits;
+}
+
+static void leave(struct semaphore *semaphore, struct permits *permits) {
+    *(permits->earlier ? &permits->earlier->later : &semaphore->first) = permits->later;
+    *(permits->later ? &permits->later->earlier : &semaphore->last) = permits->earlier;
+    semaphore->out -= permits->taken;
+    permits->out = permits->taken = 0;
+    permits->until_ns = 0;
+}
+
+static SELDOM void lapse(struct semaphore *semaphore, int64_t mono_ns) {
+    for (struct permits *permits = semaphore->first, *later; permits; permits = later) {
+        later = permits->later;
+        if (permits->until_ns == 0 || permits->until_ns > mono_ns) continue;
+        permits->perhaps += permits->taken;
+        leave(semaphore, permits);
+    }
+}
+
+static SELDOM void surplus(struct checking *my, const struct event *event, const struct semaphore *semaphore) {
+    char name[64], early[160], when[40];
+    struct violation violation = {.sort = SURPLUS, .times = 1, .who = event->actor->name};
+    for (struct permits *each = semaphore->first; each && violation.record_count < EVIDENCE_RECORDS - 1;
+         each = each->later)
+        violation.records[violation.record_count++] = each->grant;
+    violation.whom = check_record_at(my->check, violation.records[0]).actor;
+    violation.records[violation.record_count++] = event->index;
+    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
+    if (!evidence) return;
+    snprintf(evidence->text, sizeof evidence->text,
+             "%s was granted a permit %s while all %lld were out, the longest with %s",
+             check_name(my->check, event->actor->name, name, sizeof name),
+             check_when(my->check, event->record->mono_ns, when, sizeof when), (long long)event->lock->capacity,
+             check_grant(my->check, violation.records[0], early, sizeof early));
+}
+
+static void answered(struct checking *my, const struct event *event) {
+    struct capacity *self = my->state;
+    struct semaphore *semaphore = my_lock(my, event->lock);
+    struct permits *permits = my_member(my, event->member);
+    if (event->lock->capacity < 2) return;
+    if (event->record->outcome != OUTCOME_OK) {
+        permits->perhaps += event->record->outcome != OUTCOME_REFUSED;
+        return;
+    }
+    self->grants++;
+    if (semaphore->stamped) lapse(semaphore, event->record->mono_ns);
+    bool nested = permits->out && event->lock->traits & CHECK_TRAIT_REENTRANT;
+    if (!nested && semaphore->out >= event->lock->capacity) surplus(my, event, semaphore);
+    if (permits->out == 0) join(semaphore, permits);
+    int64_t until_ns = event->record->value;
+    if (permits->out == 0 || (until_ns && (permits->until_ns == 0 || until_ns < permits->until_ns)))
+        permits->until_ns = until_ns;
+    if (until_ns) semaphore->stamped = true;
+    permits->grant = event->index;
+    permits->out++;
+    permits->taken += !nested;
+    semaphore->out += !nested;
+}
+
+static void asked(struct checking *my, const struct event *event) {
+    struct semaphore *semaphore = my_lock(my, event->lock);
+    struct permits *permits = my_member(my, event->member);
+    if (event->lock->capacity < 2) return;
+    permits->asked = event->index;
+    permits->had = permits->out || permits->perhaps;
+    if (permits->out == 0) {
+        permits->perhaps -= permits->perhaps > 0;
+    } else if (event->failed) {
+        return;
+    } else if (permits->out == 1) {
+        leave(semaphore, permits);
+    } else {
+        bool taken = permits->taken == permits->out; /* not so where the lock is re-entrant */
+        permits->out--;
+        permits->taken -= taken;
+        semaphore->out -= taken;
+    }
+}
+
+static SELDOM void unowned(struct checking *my, const struct event *event) {
+    char name[64], when[40];
+    struct violation violation = {.sort = UNOWNED,
+                                  .times = 1,
+                                  .who = event->actor->name,
+                                  .records = {event->asked, event->index},
+                                  .record_count = 2};
+    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
+    if (!evidence) return;
+    snprintf(evidence->text, sizeof evidence->text,
+             "%s had no permit when it released one, and was told %s that it had: there is one permit too many now",
+             check_name(my->check, event->actor->name, name, sizeof name),
+             check_when(my->check, event->record->mono_ns, when, sizeof when));
+}
+
+static void released(struct checking *my, const struct event *event) {
+    struct permits *permits = my_member(my, event->member);
+    if (event->lock->capacity < 2 || !event->asked || permits->asked != event->asked) return;
+    if (event->record->outcome != OUTCOME_OK) permits->perhaps += permits->had;
+    else if (!permits->had) unowned(my, event);
+}
+
+static void told(struct checking *my, const struct event *event) {
+    struct permits *permits = my_member(my, event->member);
+    struct semaphore *semaphore = my_lock(my, event->lock);
+    if (permits->out) permits->until_ns = event->record->value;
+    semaphore->stamped = true;
+}
+
+static SELDOM void ended(struct checking *my, const struct event *event) {
+    for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
+        struct permits *permits = my_member(my, member);
+        if (permits->out) leave(my_lock(my, member->lock), permits);
+        permits->perhaps = 0;
+        permits->asked = 0;
+    }
+}
+
+static void opened(struct checking *my, const struct event *event) {
+    struct capacity *self = my->state;
+    self->applies |= event->lock->capacity > 1;
+}
+
+static void finish(struct checking *my) {
+    const struct capacity *self = my->state;
+    my->verdict.applies = self->applies;
+    verdict_decide(&my->verdict, self->grants > 0,
+                   self->applies ? "nobody was granted a permit" : "no lock has more than one permit");
+}
+
+const struct checker CHECKER_CAPACITY = {
+    .property = "capacity",
+    .title = "capacity",
+    .question = "were never more permits out than there are?",
+    .sorts = {"surplus grant", "unowned release"},
+    .advisory = true,
+    .state_size = sizeof(struct capacity),
+    .lock_size = sizeof(struct semaphore),
+    .member_size = sizeof(struct permits),
+    .on = {[HISTORY_LOCK_OPEN] = opened,
+           [HISTORY_ACQUIRE_RETURN] = answered,
+           [HISTORY_RELEASE_INVOKE] = asked,
+           [HISTORY_RELEASE_RETURN] = released,
+           [HISTORY_VALIDITY] = told,
+           [HISTORY_ACTOR_EXIT] = ended},
+    .finish = finish,
+};

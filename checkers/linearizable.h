@@ -1,0 +1,88 @@
+/* Linearizable: is there a moment within each operation, from its call to its return, such that the operations, done
+ * one after the other at these moments, are ones that the model allows (Herlihy and Wing, "Linearizability", 1990)? An
+ * operation of unknown outcome happens at any moment after its call, or never.
+ *
+ * Decided exactly, for each model by an algorithm of its own; why each is sound stands in its file and, with measured
+ * figures, in docs/linearizable.md:
+ *
+ *   mutex, semaphore                              linearizable_count.c      a greedy choice, O(1) per event
+ *   owner-mutex, reentrant-mutex, fenced-mutex    linearizable_owner.c      a small set of configurations
+ *   register                                      linearizable_register.c   a search with memory, exponential at worst
+ */
+#ifndef LOCKSTORM_CHECKERS_LINEARIZABLE_H
+#define LOCKSTORM_CHECKERS_LINEARIZABLE_H
+
+#include "checkers/checker.h"
+#include "checkers/operations.h"
+
+/* What the state is, and which operations a state allows (docs/linearizable.md has it as formulas). */
+enum model {
+    MODEL_MUTEX,           /* held or not; anyone may release */
+    MODEL_OWNER_MUTEX,     /* held by a process, and only that one may release */
+    MODEL_REENTRANT_MUTEX, /* ... which may acquire again, and releases as often */
+    MODEL_FENCED_MUTEX,    /* owner-mutex whose grants carry tokens, each larger than the one before */
+    MODEL_SEMAPHORE,       /* so many permits; anyone may give one back */
+    MODEL_REGISTER,        /* read, write, cas */
+    MODEL_COUNT
+};
+
+struct linearizable_settings {
+    enum model model;
+    int64_t permits; /* of a semaphore */
+    int64_t initial; /* of a register; OPERATION_NIL: never written */
+    bool keep_all;   /* for tests: owned locks are judged without dropping any configuration; exponential */
+};
+
+enum { BLOCKERS_KEPT = 4 };
+
+struct linearizable_result {
+    enum verdict_status status; /* inconclusive: a limit was reached, or `fault` says what is missing */
+    uint32_t operation;         /* violated: what cannot be placed, an index of the object's list */
+    uint32_t prefix;            /* violated: the position up to which it is not linearizable, while it is before */
+    uint32_t blockers[BLOCKERS_KEPT]; /* operations in its way */
+    int blocker_count;
+    char why[240];           /* violated: in words, without names */
+    char fault[160];         /* inconclusive: why the list cannot be judged by this model */
+    bool unfit;              /* ... whatever the limits: it holds what the model does not know */
+    uint64_t configurations; /* the most that stood side by side */
+};
+
+/* NULL: there is no model of the name. */
+bool model_find(const char *name, enum model *model);
+const char *model_name(enum model model);
+/* Does an operation of this kind belong to the model? */
+bool model_knows(enum model model, enum operation_kind kind);
+
+void linearizable_decide(const struct object *object, uint32_t processes, const struct linearizable_settings *settings,
+                         struct limits *limits, struct linearizable_result *result);
+
+/* --- what the algorithms share --- */
+
+/* The events of an object by position: which operation begins or ends there. */
+struct timeline {
+    const struct object *object;
+    uint32_t *events; /* operation * 2 + (it ends here); TIMELINE_NOTHING */
+    uint32_t length;  /* positions 0 .. length - 1 */
+    uint32_t prefix;  /* operations that end after this position are open, those that begin after it are not there */
+};
+#define TIMELINE_NOTHING UINT32_MAX
+
+/* How an operation counts in the prefix. */
+enum standing { STANDS_NOT, STANDS_FREE, STANDS_FIRM };
+static inline enum standing timeline_standing(const struct timeline *timeline, const struct operation *operation) {
+    if (operation->outcome == OUTCOME_REFUSED || operation->call > timeline->prefix) return STANDS_NOT;
+    return operation->outcome == OUTCOME_OK && operation->end <= timeline->prefix ? STANDS_FIRM : STANDS_FREE;
+}
+
+/* A violation at a position; adds blockers with linearizable_block. */
+void linearizable_violate(struct linearizable_result *result, uint32_t operation, uint32_t position, const char *why);
+void linearizable_block(struct linearizable_result *result, uint32_t operation);
+
+void linearizable_count(const struct timeline *timeline, int64_t permits, struct limits *limits,
+                        struct linearizable_result *result);
+void linearizable_owner(struct timeline *timeline, uint32_t processes, const struct linearizable_settings *settings,
+                        struct limits *limits, struct linearizable_result *result);
+void linearizable_register(const struct timeline *timeline, int64_t initial, struct limits *limits,
+                           struct linearizable_result *result);
+
+#endif

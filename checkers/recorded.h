@@ -1,0 +1,33 @@
+/* The operations in a history of lockstorm's own, record by record: acquire, renew and release of each lock, or read
+ * and write of each register. The index of a record is the order and what evidence names. */
+#ifndef LOCKSTORM_CHECKERS_RECORDED_H
+#define LOCKSTORM_CHECKERS_RECORDED_H
+
+#include "checkers/linearizable.h"
+#include "harness/history.h"
+
+/* A text of the history, while names are put together from it. */
+struct recorded_name {
+    uint32_t index; /* of its record */
+    uint32_t length, have;
+    char *bytes; /* escaped for a terminal, and cut */
+};
+
+struct recorded {
+    struct operations *operations;
+    enum model model;
+    struct recorded_name *names;
+    size_t name_count, name_room;
+    uint64_t records, torn, dropped;
+    char fault[200]; /* why the history is not fit to be judged; empty: it is */
+    bool full;       /* a limit was reached */
+};
+
+void recorded_begin(struct recorded *recorded, struct operations *operations, enum model model);
+/* False: a limit was reached. A record with a check word of 0 is a torn slot. */
+bool recorded_take(struct recorded *recorded, const struct history_record *record, uint64_t index);
+/* The name at an index, in a buffer of `size` bytes; returns the buffer. */
+const char *recorded_name(const struct recorded *recorded, int64_t index, char *buffer, size_t size);
+void recorded_end(struct recorded *recorded);
+
+#endif

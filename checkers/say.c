@@ -1,0 +1,211 @@
+#include "checkers/say.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const STATUS[] = {"inconclusive", "holds", "violated"};
+
+/* The verdicts under one policy, and which of them count. */
+struct result {
+    int checkers;
+    struct verdict verdict[CHECKERS_MOST];
+    bool required[CHECKERS_MOST];
+};
+
+static void result_make(struct result *result, const struct readings *readings, const struct demand *demand,
+                        struct policy policy) {
+    result->checkers = readings->first.checkers;
+    for (int each = 0; each < result->checkers; each++) {
+        struct verdict *verdict = &result->verdict[each];
+        policy_verdict(readings, policy, each, verdict);
+        result->required[each] =
+            demand->chosen ? demand->required[each] : verdict->applies && !CHECKER_TABLE[each]->advisory;
+    }
+}
+
+static int exit_status(const struct result *result) {
+    int status = EXIT_HOLDS;
+    for (int each = 0; each < result->checkers; each++) {
+        if (!result->required[each]) continue;
+        if (result->verdict[each].status == VERDICT_VIOLATED) return EXIT_VIOLATED;
+        if (result->verdict[each].status == VERDICT_INCONCLUSIVE) status = EXIT_INCONCLUSIVE;
+    }
+    return status;
+}
+
+/* --- one property --- */
+
+static json_t *evidence_json(const struct verdict *verdict) {
+    json_t *list = json_array();
+    for (int each = 0; each < verdict->evidence_count; each++) {
+        const struct evidence *cause = &verdict->evidence[each];
+        json_t *records = json_array();
+        for (int record = 0; record < cause->record_count; record++)
+            json_array_append_new(records, json_integer((json_int_t)cause->records[record]));
+        json_array_append_new(list, json_pack("{s:s,s:I,s:o}", "text", cause->text, "count", (json_int_t)cause->count,
+                                              "records", records));
+    }
+    return list;
+}
+
+static const char *plural(const char *word) {
+    return word[strlen(word) - 1] == 's' ? "es" : "s";
+}
+
+static json_t *property_json(const struct checker *checker, const struct verdict *verdict) {
+    json_t *said = json_pack("{s:s,s:I,s:o}", "status", STATUS[verdict->status], "count", (json_int_t)verdict->count,
+                             "evidence", evidence_json(verdict));
+    for (int sort = 0; sort < VERDICT_PARTS && checker->sorts[sort]; sort++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s%s", checker->sorts[sort], plural(checker->sorts[sort]));
+        for (char *blank; (blank = strpbrk(key, " -"));) *blank = '_';
+        json_object_set_new(said, key, json_integer((json_int_t)verdict->sorts[sort]));
+    }
+    if (verdict->stopped) json_object_set_new(said, "fenced", json_integer((json_int_t)verdict->stopped));
+    json_t *measures = json_object();
+    for (int each = 0; each < VERDICT_MEASURES && verdict->measures[each].name; each++) {
+        double value = verdict->measures[each].value;
+        bool whole = value == floor(value) && fabs(value) < 1e15;
+        json_object_set_new(measures, verdict->measures[each].name,
+                            whole ? json_integer((json_int_t)value) : json_real(value));
+    }
+    if (json_object_size(measures)) json_object_set(said, "measures", measures);
+    json_decref(measures);
+    if (verdict->status == VERDICT_INCONCLUSIVE) json_object_set_new(said, "reason", json_string(verdict->reason));
+    return said;
+}
+
+/* --- the sentence --- */
+
+struct sentence {
+    char text[1024];
+    size_t used;
+};
+
+static void add(struct sentence *sentence, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(struct sentence *sentence, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(sentence->text + sentence->used, sizeof sentence->text - sentence->used, format, arguments);
+    va_end(arguments);
+    sentence->used += length > 0 ? (size_t)length : 0;
+    if (sentence->used >= sizeof sentence->text) sentence->used = sizeof sentence->text - 1;
+}
+
+/* "integrity violated (1 stale write, 9 lost updates)" */
+static void add_property(struct sentence *sentence, const struct checker *checker, const struct verdict *verdict) {
+    const char *before = " (";
+    add(sentence, "%s %s", checker->title, STATUS[verdict->status]);
+    for (int sort = 0; sort < VERDICT_PARTS && checker->sorts[sort]; sort++) {
+        unsigned long long count = verdict->sorts[sort];
+        if (!count) continue;
+        add(sentence, "%s%llu %s%s", before, count, checker->sorts[sort],
+            count == 1 ? "" : plural(checker->sorts[sort]));
+        before = ", ";
+    }
+    if (*before == ',') add(sentence, ")");
+    else if (verdict->stopped && strcmp(checker->property, "integrity") == 0)
+        add(sentence, " (%llu stale write%s fenced)", (unsigned long long)verdict->stopped,
+            verdict->stopped == 1 ? "" : "s");
+}
+
+/* "Mutual exclusion violated, integrity holds (1 stale write fenced), fencing holds; besides, ownership violated (1
+ * foreign release)": what counts, then what else was seen. */
+static json_t *sentence_json(const struct result *result) {
+    struct sentence sentence = {.text = ""};
+    for (int besides = 0; besides <= 1; besides++) {
+        const char *between = besides ? sentence.used ? "; besides, " : "besides, " : "";
+        for (int each = 0; each < result->checkers; each++) {
+            const struct checker *checker = CHECKER_TABLE[each];
+            const struct verdict *verdict = &result->verdict[each];
+            bool counts = result->required[each] || (verdict->applies && !checker->advisory);
+            if (besides ? counts || verdict->status != VERDICT_VIOLATED : !counts) continue;
+            add(&sentence, "%s", between);
+            add_property(&sentence, checker, verdict);
+            between = ", ";
+        }
+    }
+    if (sentence.used) sentence.text[0] = (char)(sentence.text[0] - 'a' + 'A');
+    return json_string(sentence.text);
+}
+
+/* --- the whole --- */
+
+static json_t *faults_json(const struct judgement *judgement) {
+    json_t *list = json_array();
+    char name[64], target[64];
+    for (size_t each = 0; each < judgement->fitness.faults.count; each++) {
+        const struct fault_seen *fault = (const struct fault_seen *)judgement->fitness.faults.entries + each;
+        json_array_append_new(
+            list, json_pack("{s:s,s:s,s:b}", "name", check_name(&judgement->check, fault->name, name, sizeof name),
+                            "target", check_name(&judgement->check, (uint32_t)fault->target, target, sizeof target),
+                            "proved", fault->proved));
+    }
+    return list;
+}
+
+static json_t *parameters_json(const struct judgement *judgement) {
+    json_t *object = json_object();
+    char key[128], value[1024];
+    for (size_t each = 0; each < judgement->parameters.count; each++) {
+        const struct parameter_said *said = (const struct parameter_said *)judgement->parameters.entries + each;
+        check_name(&judgement->check, said->name, key, sizeof key);
+        json_object_set_new(object, key,
+                            said->is_text
+                                ? json_string(check_name(&judgement->check, (uint32_t)said->value, value, sizeof value))
+                                : json_integer(said->value));
+    }
+    return object;
+}
+
+static json_t *policy_json(struct policy policy) {
+    return json_pack("{s:s,s:s}", "release", RELEASE_POLICY[policy.release], "acquire_timeout",
+                     ACQUIRE_POLICY[policy.acquire]);
+}
+
+/* The verdict under one policy, in short. */
+static json_t *short_json(const struct readings *readings, const struct demand *demand, struct policy policy) {
+    static struct result result;
+    result_make(&result, readings, demand, policy);
+    json_t *verdict = json_object();
+    for (int each = 0; each < result.checkers; each++)
+        json_object_set_new(verdict, CHECKER_TABLE[each]->property,
+                            json_pack("{s:s,s:I}", "status", STATUS[result.verdict[each].status], "count",
+                                      (json_int_t)result.verdict[each].count));
+    return json_pack("{s:o,s:o,s:o,s:i}", "policy", policy_json(policy), "verdict", verdict, "sentence",
+                     sentence_json(&result), "exit", exit_status(&result));
+}
+
+static json_t *policies_json(const struct readings *readings, const struct demand *demand) {
+    json_t *list = json_array();
+    for (int release = 0; release < RELEASE_POLICIES; release++)
+        for (int acquire = 0; acquire < ACQUIRE_POLICIES; acquire++)
+            json_array_append_new(
+                list, short_json(readings, demand,
+                                 (struct policy){(enum release_policy)release, (enum acquire_policy)acquire}));
+    return list;
+}
+
+json_t *say(const struct readings *readings, const struct demand *demand, struct policy policy, bool all, int *status) {
+    static struct result result;
+    const struct judgement *judgement = &readings->first;
+    json_t *verdict = json_object(), *required = json_array();
+    result_make(&result, readings, demand, policy);
+    *status = exit_status(&result);
+    for (int each = 0; each < result.checkers; each++) {
+        const char *property = CHECKER_TABLE[each]->property;
+        json_object_set_new(verdict, property, property_json(CHECKER_TABLE[each], &result.verdict[each]));
+        if (result.required[each]) json_array_append_new(required, json_string(property));
+    }
+    json_t *said = json_pack(
+        "{s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:i}", "verdict", verdict, "sentence", sentence_json(&result),
+        "required", required, "policy", policy_json(policy), "faults", faults_json(judgement), "records",
+        (json_int_t)judgement->fitness.records, "torn", (json_int_t)judgement->fitness.torn, "dropped",
+        (json_int_t)judgement->fitness.dropped, "grants", (json_int_t)judgement->check.granted, "failed_releases",
+        (json_int_t)judgement->failed_releases, "unknown_acquires", (json_int_t)judgement->check.timed_out,
+        "parameters", parameters_json(judgement), "exit", *status);
+    if (judgement->unfit[0]) json_object_set_new(said, "unfit", json_string(judgement->unfit));
+    if (all) json_object_set_new(said, "policies", policies_json(readings, demand));
+    return said;
+}

@@ -1,0 +1,66 @@
+"""Linearizability: a history - lockstorm's own or another tool's - judged by a model of the lock's interface."""
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.driver import paths
+from harness.driver.errors import UsageError
+
+MODELS = ("mutex", "owner-mutex", "reentrant-mutex", "fenced-mutex", "semaphore", "register")
+RELEASE_POLICIES = ("unknown", "not-happened", "released")
+ACQUIRE_POLICIES = ("unknown", "not-happened")
+OUTSIDE = (".edn",)
+FORMS = {"to-edn": "edn", "to-porcupine": "porcupine"}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Which model, and how what is ambiguous is read. None: as the checker does without being told."""
+
+    model: str
+    permits: int | None = None
+    initial: str | None = None
+    release_policy: str | None = None
+    acquire_timeout: str | None = None
+    leases: bool = False
+    memory_limit: float | None = None
+    time_limit: float | None = None
+
+    def words(self) -> list[str]:
+        options = {
+            "--model": self.model,
+            "--permits": self.permits,
+            "--initial": self.initial,
+            "--release-policy": self.release_policy,
+            "--acquire-timeout": self.acquire_timeout,
+            "--memory-limit": self.memory_limit,
+            "--time-limit": self.time_limit,
+        }
+        given = [f"{option}={value}" for option, value in options.items() if value is not None]
+        return [*given, *(["--leases"] if self.leases else [])]
+
+
+def needs_model(path: str) -> bool:
+    """Is this a history of another tool, about which only a model says what it means?"""
+    return Path(path).suffix in OUTSIDE
+
+
+def linearize(path: str, reading: Reading) -> dict[str, Any]:
+    """The verdict. Raises UsageError on what cannot be read."""
+    command = [paths.program("linearize"), *reading.words(), "--", path]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode not in (0, 1, 3):
+        raise UsageError(done.stderr.strip() or f"linearize ended with status {done.returncode}")
+    return {"file": path, **json.loads(done.stdout)}
+
+
+def write(path: str, form: str, model: str) -> int:
+    """Writes the operations that a model is about to standard output."""
+    command = [paths.program("linearize"), f"--model={model}", f"--write={FORMS[form]}", "--", path]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise UsageError(done.stderr.strip() or f"linearize ended with status {done.returncode}")
+    return 0

@@ -1,0 +1,317 @@
+/* linearizable_oracle MODEL HISTORIES SEED [long]: the linearizable checker against the definition, on small random
+ * histories.
+ *
+ * The oracle tries all orders: an operation may come next when no firm one that is still to come returned before it was
+ * called, and when the model allows it; all firm ones must come, free ones may. It says so for every prefix, so that
+ * the shortest one that is not linearizable is compared too. Half of the histories are what a correct object did, some
+ * of them with one thing changed; half are anything.
+ *
+ * long: histories too long for all orders, of the locks that have an owner. There the checker is compared with itself
+ * when it drops no configuration for another.
+ *
+ * Prints one line: how many were linearizable. Exit status: 0; 1 they disagree, and the history is printed; 2 bad
+ * usage. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checkers/linearizable.h"
+#include "harness/random.h"
+
+enum {
+    OPERATIONS = 11,
+    LONG = 24,
+    PROCESSES = 4,
+    LONG_MEMORY = 64 << 20,
+    FIRST_TOKEN = 10,
+    TOKENS = 18,
+    VALUES = 3,
+    STATES = 1 << 12
+};
+
+struct state {
+    int owner, depth; /* of a count: how many are taken */
+    int64_t token;    /* or the register's value */
+};
+
+struct trial {
+    struct operation list[LONG];
+    uint32_t most; /* operations: OPERATIONS or LONG */
+    uint32_t count, clock, processes, permits;
+    enum model model;
+    struct random random;
+    int open[PROCESSES]; /* the operation under way, -1 */
+    struct state state;  /* of the object that is simulated */
+    bool happened[LONG];
+    uint32_t ended[LONG];                   /* when an answer came, whatever it was; 0: none did */
+    unsigned doubt;                         /* in eighths: how often an answer is lost */
+    bool holds[PROCESSES];                  /* as the process sees it */
+    uint32_t seen[1 << OPERATIONS][STATES]; /* by the oracle, in which of its searches */
+    uint32_t searches;
+};
+
+static uint32_t below(struct trial *trial, uint32_t limit) {
+    return (uint32_t)random_below(&trial->random, limit);
+}
+
+/* --- the models, as they are defined --- */
+
+static bool count_step(const struct trial *trial, struct state *state, const struct operation *operation) {
+    int permits = trial->model == MODEL_MUTEX ? 1 : (int)trial->permits;
+    if (operation->kind == OPERATION_ACQUIRE) return state->depth < permits && ++state->depth;
+    return state->depth > 0 && state->depth-- > 0;
+}
+
+static bool owner_step(const struct trial *trial, struct state *state, const struct operation *operation,
+                       int64_t token) {
+    int process = (int)operation->process;
+    if (operation->kind == OPERATION_RELEASE) {
+        if (state->owner != process) return false;
+        if (--state->depth == 0) state->owner = -1;
+        return true;
+    }
+    bool again = trial->model == MODEL_REENTRANT_MUTEX && state->owner == process;
+    if (state->owner >= 0 && !again) return false;
+    if (trial->model == MODEL_FENCED_MUTEX && token <= state->token) return false;
+    if (trial->model == MODEL_FENCED_MUTEX) state->token = token;
+    state->owner = process;
+    state->depth++;
+    return true;
+}
+
+static bool register_step(struct state *state, const struct operation *operation) {
+    if (operation->kind == OPERATION_READ) return operation->value == state->token;
+    if (operation->kind == OPERATION_CAS && operation->from != state->token) return false;
+    state->token = operation->value;
+    return true;
+}
+
+static bool step(const struct trial *trial, struct state *state, const struct operation *operation, int64_t token) {
+    if (trial->model == MODEL_REGISTER) return register_step(state, operation);
+    if (trial->model == MODEL_MUTEX || trial->model == MODEL_SEMAPHORE) return count_step(trial, state, operation);
+    return owner_step(trial, state, operation, token);
+}
+
+/* --- the oracle --- */
+
+static bool is_firm(const struct operation *operation, uint32_t prefix) {
+    return operation->outcome == OUTCOME_OK && operation->end <= prefix;
+}
+
+static bool may_be_next(const struct trial *trial, unsigned placed, uint32_t next, uint32_t prefix) {
+    const struct operation *operation = &trial->list[next];
+    if (placed >> next & 1 || operation->outcome == OUTCOME_REFUSED || operation->call > prefix) return false;
+    for (uint32_t each = 0; each < trial->count; each++)
+        if (!(placed >> each & 1) && is_firm(&trial->list[each], prefix) && trial->list[each].end < operation->call)
+            return false;
+    return true;
+}
+
+static unsigned state_number(const struct state *state) {
+    return (unsigned)((state->owner + 1) * 512 + state->depth * 32 +
+                      (int)(state->token == OPERATION_NIL ? 31 : state->token));
+}
+
+static bool explain(struct trial *trial, unsigned placed, struct state state, uint32_t prefix) {
+    unsigned number = state_number(&state);
+    if (trial->seen[placed][number] == trial->searches) return false;
+    trial->seen[placed][number] = trial->searches;
+    bool all = true;
+    for (uint32_t each = 0; each < trial->count; each++)
+        all &= placed >> each & 1 || !is_firm(&trial->list[each], prefix);
+    if (all) return true;
+    for (uint32_t each = 0; each < trial->count; each++) {
+        if (!may_be_next(trial, placed, each, prefix)) continue;
+        const struct operation *operation = &trial->list[each];
+        bool firm = is_firm(operation, prefix);
+        bool any_token = !firm && trial->model == MODEL_FENCED_MUTEX && operation->kind == OPERATION_ACQUIRE;
+        const int64_t last = TOKENS + OPERATIONS; /* unknown: any whole number, and more are not needed */
+        for (int64_t token = any_token ? 0 : last; token <= last; token++) {
+            struct state then = state;
+            if (step(trial, &then, operation, any_token ? token : operation->value) &&
+                explain(trial, placed | 1u << each, then, prefix))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The position of the first return that makes it not linearizable; 0: none does. */
+static uint32_t first_fault(struct trial *trial) {
+    for (uint32_t prefix = 1; prefix <= trial->clock; prefix++) {
+        bool returns = false;
+        for (uint32_t each = 0; each < trial->count; each++) returns |= trial->list[each].end == prefix;
+        if (!returns) continue;
+        trial->searches++;
+        struct state state = {.owner = -1, .token = trial->model == MODEL_REGISTER ? OPERATION_NIL : 0};
+        if (!explain(trial, 0, state, prefix)) return prefix;
+    }
+    return 0;
+}
+
+/* --- random histories --- */
+
+static int64_t some_value(struct trial *trial, enum operation_kind kind) {
+    if (kind == OPERATION_ACQUIRE)
+        return trial->model == MODEL_FENCED_MUTEX ? FIRST_TOKEN + below(trial, TOKENS - FIRST_TOKEN) : OPERATION_NIL;
+    return kind == OPERATION_RELEASE ? OPERATION_NIL : (int64_t)below(trial, VALUES);
+}
+
+static void call(struct trial *trial, uint32_t process) {
+    struct operation *operation = &trial->list[trial->count];
+    bool usual = below(trial, 4) > 0; /* mostly a process releases what it holds, and acquires what it does not */
+    enum operation_kind kind = trial->holds[process] == usual ? OPERATION_RELEASE : OPERATION_ACQUIRE;
+    if (trial->model == MODEL_REGISTER) kind = OPERATION_READ + (enum operation_kind)below(trial, 3);
+    trial->clock += 2;
+    *operation = (struct operation){.call = trial->clock - 1,
+                                    .end = OPERATION_OPEN,
+                                    .process = process,
+                                    .kind = (uint8_t)kind,
+                                    .called_at = trial->clock,
+                                    .value = some_value(trial, kind),
+                                    .from = kind == OPERATION_CAS ? (int64_t)below(trial, VALUES) : OPERATION_NIL};
+    trial->happened[trial->count] = false;
+    trial->ended[trial->count] = 0;
+    trial->open[process] = (int)trial->count++;
+}
+
+/* Something that was called takes effect on the object that is simulated, if it can. */
+static void happen(struct trial *trial, uint32_t index) {
+    struct operation *operation = &trial->list[index];
+    if (operation->kind == OPERATION_READ && operation->end == OPERATION_OPEN) operation->value = trial->state.token;
+    int64_t token = trial->state.token + 1 + below(trial, 2);
+    if (token < FIRST_TOKEN) token = FIRST_TOKEN;
+    if (trial->happened[index] || (trial->most == OPERATIONS && token > TOKENS)) return;
+    if (!step(trial, &trial->state, operation, token)) return;
+    trial->happened[index] = true;
+    if (trial->model == MODEL_FENCED_MUTEX && operation->kind == OPERATION_ACQUIRE) operation->value = token;
+}
+
+static void come_back(struct trial *trial, uint32_t process, bool honest) {
+    uint32_t index = (uint32_t)trial->open[process];
+    struct operation *operation = &trial->list[index];
+    if (honest && below(trial, 8) > 0) happen(trial, index);
+    trial->clock += 2;
+    operation->end = trial->ended[index] = trial->clock - 1;
+    trial->open[process] = -1;
+    bool happened = honest ? trial->happened[index] : below(trial, 6) > 0, lost = below(trial, 8) < trial->doubt;
+    operation->outcome = lost ? OUTCOME_UNKNOWN : happened ? OUTCOME_OK : OUTCOME_REFUSED;
+    if (operation->kind == OPERATION_ACQUIRE && (happened || lost)) trial->holds[process] = true;
+    if (operation->kind == OPERATION_RELEASE) trial->holds[process] = lost && below(trial, 2);
+    if (operation->outcome != OUTCOME_OK) operation->end = OPERATION_OPEN;
+}
+
+static void change_one_thing(struct trial *trial) {
+    uint32_t index = below(trial, trial->count);
+    struct operation *operation = &trial->list[index];
+    if (operation->outcome == OUTCOME_OK && below(trial, 2)) {
+        operation->value = some_value(trial, operation->kind);
+    } else if (operation->outcome == OUTCOME_OK) {
+        operation->outcome = OUTCOME_UNKNOWN;
+        operation->end = OPERATION_OPEN;
+    } else if (trial->ended[index]) {
+        operation->outcome = OUTCOME_OK;
+        operation->end = trial->ended[index];
+    }
+}
+
+static void make(struct trial *trial) {
+    bool honest = trial->most == LONG || below(trial, 2); /* anything goes wrong early */
+    uint32_t wanted = trial->most - below(trial, below(trial, 2) ? trial->most : 3);
+    trial->count = trial->clock = 0;
+    trial->processes = trial->most == LONG ? 2 + below(trial, 2) : 1 + below(trial, PROCESSES);
+    trial->permits = 1 + below(trial, 3);
+    trial->doubt = below(trial, 7);
+    memset(trial->holds, 0, sizeof trial->holds);
+    trial->state = (struct state){.owner = -1, .token = trial->model == MODEL_REGISTER ? OPERATION_NIL : 0};
+    memset(trial->open, 0xff, sizeof trial->open);
+    /* Often some that may happen at any later time stand at the beginning: they are what makes others ambiguous. */
+    for (uint32_t strays = below(trial, 2) ? below(trial, trial->most / 2) : 0; strays > 0 && trial->count + 3 < wanted;
+         strays--) {
+        uint32_t process = below(trial, trial->processes);
+        call(trial, process);
+        trial->open[process] = -1;
+        trial->doubt = below(trial, 2);
+        trial->list[trial->count - 1].kind =
+            trial->model == MODEL_REGISTER ? OPERATION_WRITE + (uint8_t)below(trial, 2) : (uint8_t)below(trial, 2);
+    }
+    for (uint32_t steps = 0; steps < 6 * trial->most; steps++) {
+        uint32_t process = below(trial, trial->processes);
+        if (honest && trial->count && below(trial, 3) == 0) {
+            uint32_t index = below(trial, trial->count); /* late, maybe: of those whose outcome nobody knows */
+            if (trial->list[index].end == OPERATION_OPEN && trial->list[index].outcome == OUTCOME_UNKNOWN)
+                happen(trial, index);
+        } else if (trial->open[process] >= 0) {
+            come_back(trial, process, honest);
+        } else if (trial->count < wanted) {
+            call(trial, process);
+        }
+    }
+    for (uint32_t changes = below(trial, 3); changes > 0; changes--) change_one_thing(trial);
+}
+
+/* --- comparing --- */
+
+static void print(const struct trial *trial) {
+    static const char *const outcomes[] = {"unknown", "ok", "refused"};
+    for (uint32_t each = 0; each < trial->count; each++) {
+        const struct operation *operation = &trial->list[each];
+        printf("  process %u %s [%u, ", operation->process, operation_kind_name((enum operation_kind)operation->kind),
+               operation->call);
+        if (operation->end == OPERATION_OPEN) printf("open] %s", outcomes[operation->outcome]);
+        else printf("%u] %s", operation->end, outcomes[operation->outcome]);
+        if (operation->from != OPERATION_NIL) printf(" from %lld", (long long)operation->from);
+        printf(operation->value == OPERATION_NIL ? "\n" : " value %lld\n", (long long)operation->value);
+    }
+}
+
+static void decide(struct trial *trial, bool keep_all, struct limits *limits, struct linearizable_result *result) {
+    struct object object = {.list = trial->list, .count = trial->count, .clock = trial->clock};
+    struct linearizable_settings settings = {
+        .model = trial->model, .permits = trial->permits, .initial = OPERATION_NIL, .keep_all = keep_all};
+    limits_begin(limits, trial->most == LONG ? LONG_MEMORY : 0, 0);
+    linearizable_decide(&object, PROCESSES, &settings, limits, result);
+}
+
+static bool agree(struct trial *trial, uint64_t number, uint64_t *violated) {
+    struct limits limits;
+    struct linearizable_result result, full;
+    decide(trial, false, &limits, &result);
+    uint64_t left = limits.used;
+    uint32_t said = result.status == VERDICT_VIOLATED ? result.prefix : 0, fault;
+    if (trial->most == LONG) {
+        decide(trial, true, &limits, &full);
+        if (full.status == VERDICT_INCONCLUSIVE) return true;
+        fault = full.status == VERDICT_VIOLATED ? full.prefix : 0;
+    } else {
+        fault = first_fault(trial);
+    }
+    *violated += fault != 0;
+    bool named = !said || trial->list[result.operation].end == said;
+    if (said == fault && named && result.status != VERDICT_INCONCLUSIVE && left == 0) return true;
+    printf(
+        "history %llu of %s (%u permits): the definition says %u, the checker %u (status %d, operation %u, %s%s; %llu "
+        "bytes left)\n",
+        (unsigned long long)number, model_name(trial->model), trial->permits, fault, said, result.status,
+        result.operation, result.why, result.fault, (unsigned long long)left);
+    print(trial);
+    return false;
+}
+
+int main(int argc, char **argv) {
+    static struct trial trial;
+    uint64_t histories = argc >= 4 ? strtoull(argv[2], NULL, 10) : 0, violated = 0;
+    bool is_long = argc == 5 && strcmp(argv[4], "long") == 0;
+    if (histories == 0 || argc > 4 + is_long || !model_find(argv[1], &trial.model))
+        return fprintf(stderr, "usage: linearizable_oracle MODEL HISTORIES SEED [long]\n"), 2;
+    uint64_t seed = strtoull(argv[3], NULL, 10);
+    trial.most = is_long ? LONG : OPERATIONS;
+    for (uint64_t each = 0; each < histories; each++) {
+        trial.random.state = (seed + each) * 0x9e3779b97f4a7c15u; /* so that one history can be made again */
+        make(&trial);
+        if (trial.count && !agree(&trial, seed + each, &violated)) return 1;
+    }
+    printf("%s: %llu histories from seed %llu, %llu of them not linearizable: the same verdict and prefix for each\n",
+           argv[1], (unsigned long long)histories, (unsigned long long)seed, (unsigned long long)violated);
+    return 0;
+}

@@ -1,0 +1,8 @@
+/* Jepsen EDN under any bytes. */
+#include "checkers/edn.h"
+#include "tests/fuzz/outside.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    fuzz_outside(data, size, edn_read);
+    return 0;
+}

@@ -1,0 +1,100 @@
+"""The checkers in this process, for tests that judge many small histories."""
+
+import ctypes
+import json
+import os
+import struct
+from functools import cache
+from typing import Any
+
+from tests.building import make
+from tests.oracle import ACQUIRE_POLICIES, RELEASE_POLICIES, History, Record, Said
+
+TEXT, TEXT_MORE, NOTE = 1, 2, 23
+KINDS = {
+    "parameter": 3,
+    "lock-open": 4,
+    "acquire-invoke": 5,
+    "acquire-return": 6,
+    "renew-invoke": 7,
+    "renew-return": 8,
+    "release-invoke": 9,
+    "release-return": 10,
+    "read-invoke": 11,
+    "read-return": 12,
+    "write-invoke": 13,
+    "write-return": 14,
+    "store-read": 15,
+    "store-write": 16,
+    "fault-inject": 17,
+    "fault-prove": 18,
+    "fault-heal": 19,
+    "checkpoint": 20,
+    "clock": 21,
+    "actor-exit": 22,
+    "note": NOTE,
+    "validity": 24,
+    "rule": 25,
+    "released": 26,
+    "phase": 27,
+    "residue": 32,
+}
+OUTCOMES = {"unknown": 0, "ok": 1, "refused": 2}
+OBJECTS = {"": 0, "register": 1, "counter": 2, "set": 3}
+LAYOUT = struct.Struct("<IBBBBIIqqIIqqq")
+
+
+@cache
+def library() -> Any:
+    """build/tests/libjudge.so, made if need be; or the one that LOCKSTORM_JUDGE names."""
+    path = os.environ.get("LOCKSTORM_JUDGE") or make("judge") / "tests" / "libjudge.so"
+    judge = ctypes.CDLL(str(path))
+    judge.judge_records.restype = ctypes.c_void_p
+    judge.judge_records.argtypes = (ctypes.c_char_p, ctypes.c_uint64, ctypes.c_int, ctypes.c_int)
+    libc = ctypes.CDLL(None)
+    libc.free.argtypes = (ctypes.c_void_p,)
+    return judge.judge_records, libc.free
+
+
+def packed(record: Record, names: dict[str, int]) -> bytes:
+    if record.kind == "torn":
+        return bytes(64)
+    return LAYOUT.pack(
+        0,
+        KINDS[record.kind],
+        OUTCOMES[record.outcome],
+        OBJECTS[record.object],
+        record.flags,
+        names.get(record.actor, 0),
+        names.get(record.name, 0),
+        record.mono_ns,
+        0,
+        record.op,
+        record.grant,
+        record.token,
+        record.value,
+        record.extra,
+    )
+
+
+def image(names: list[str], records: History) -> bytes:
+    """Slots: a note, the names from 1 on with two each, and the records, whose indices must go on from there."""
+    slots = [LAYOUT.pack(0, NOTE, *[0] * 12)]
+    for name in names:
+        slots += [LAYOUT.pack(0, TEXT, *[0] * 10, len(name), 0)]
+        slots += [struct.pack("<IBBBB", 0, TEXT_MORE, 0, 0, 0) + name.encode().ljust(56, b"\0")]
+    assert not records or records[0].index == len(slots)
+    numbers = {name: 1 + 2 * place for place, name in enumerate(names)}
+    return b"".join(slots) + b"".join(packed(record, numbers) for record in records)
+
+
+def judge(names: list[str], records: History, release: str = "released", acquire: str = "not-happened") -> Said:
+    """What `check --all-policies` says of a history."""
+    judge_records, free = library()
+    slots = image(names, records)
+    number = RELEASE_POLICIES.index(release), ACQUIRE_POLICIES.index(acquire)
+    text = judge_records(slots, len(slots) // 64, *number)
+    assert text
+    said: Said = json.loads(ctypes.string_at(text))
+    free(text)
+    return said

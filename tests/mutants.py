@@ -1,0 +1,249 @@
+"""`make mutants`: plants one mistake at a time in the checkers' C source, and sees whether the tests find it.
+
+The timelines and some thousand random histories are judged by each mutant and compared with what the definitions say;
+what survives that must get past all of tests/test_checkers.py. A mutant that does not compile, or comes to the same
+machine code, does not count. One that survives is a gap in the tests, or does the same as the original: those that are
+known to, with the reason, stand in tests/equivalent_mutants.txt, one a line: `file | the mutated line | why`.
+"""
+
+import os
+import random
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from tests import oracle
+from tests.comparing import differences
+from tests.judging import judge
+from tests.oracle import History, Reading, Said
+from tests.stories import Story
+from tests.timeline import Timeline, cases
+
+ROOT = Path(__file__).resolve().parent.parent
+FILES = (
+    *("mutual_exclusion", "integrity", "fencing", "ownership", "liveness", "capacity", "lease", "fairness", "cost"),
+    *("fit", "judge", "people", "policy", "say", "checker"),
+)
+KNOWN = ROOT / "tests" / "equivalent_mutants.txt"
+STORIES = 1500
+LIMIT_S = 60  # of CPU: the machine may be busy
+MEMORY = 2 << 30
+
+# What stands there -> what is planted. Only in code: comments and strings are left alone.
+SWAPS: tuple[tuple[str, str], ...] = (
+    (r"(?<![<\-])<=(?!=)", "<"),
+    (r"(?<![>\-])>=(?!=)", ">"),
+    (r"(?<![<\-=])<(?![<=])(?=\s)", "<="),
+    (r"(?<![>\-=])>(?![>=])(?=\s)", ">="),
+    (r"==", "!="),
+    (r"!=", "=="),
+    (r"&&", "||"),
+    (r"\|\|", "&&"),
+    (r"\+\+", "--"),
+    (r"(?<!-)--(?!-)", "++"),
+    (r"\+=", "-="),
+    (r"-=", "+="),
+    (r"\|=", "="),
+    (r"(?<=\s)\+(?=\s)", "-"),
+    (r"(?<=\s)-(?=\s)", "+"),
+    (r"\btrue\b", "false"),
+    (r"\bfalse\b", "true"),
+    (r"(?<=[(,=&| ])!(?=[\w(])", ""),
+    (r"\bOUTCOME_OK\b", "OUTCOME_REFUSED"),
+    (r"\bOUTCOME_REFUSED\b", "OUTCOME_UNKNOWN"),
+    (r"(?<=[=?:,( ])0(?=[;,): ])", "1"),
+    (r"(?<=[=?:,(\- ])1(?=[;,): ])", "0"),
+)
+CONDITION = re.compile(r"\b(?:if|while) \(")
+CALL = re.compile(
+    r"^\s+(?!return\b|if\b|for\b|while\b|else\b|case\b|default\b|static\b)[\w\->.()*&\[\] ,?:]+"
+    r"(?:[+|-]?=.*|\(.*\)|\+\+|--);$"
+)
+GUARD = re.compile(r"^\s+if \(.*\) (?:return\b.*|continue|break);$")
+WORDS = re.compile(r"snprintf|check_when|check_name|check_grant|check_duration|json_|_Static_assert|abort\(\)|\bfree\(")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    file: str
+    line: int
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.before.strip()}  ->  {self.after.strip() or '(nothing)'}"
+
+
+def code_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines within functions, without comments, strings and what only puts something into words."""
+    inside = comment = False
+    for number, line in enumerate(text.splitlines(), 1):
+        bare = line.strip()
+        comment |= bare.startswith("/*")
+        if not comment and line[:1].isalpha() and line.endswith("{"):
+            inside = not line.startswith(("struct", "enum", "const", "static const"))
+        elif line == "}":
+            inside = False
+        elif inside and not comment and bare and '"' not in bare and not WORDS.search(bare):
+            yield number, line.split("/*")[0].rstrip()
+        comment &= "*/" not in bare
+
+
+def negations(line: str) -> Iterator[str]:
+    """`if (a && b) x;` -> `if (!(a && b)) x;`"""
+    for found in CONDITION.finditer(line):
+        depth, end = 1, found.end()
+        while depth and end < len(line):
+            depth += {"(": 1, ")": -1}.get(line[end], 0)
+            end += 1
+        if depth == 0:
+            yield f"{line[: found.end()]}!({line[found.end() : end]}{line[end - 1 :]}"
+
+
+def mutants_of(file: str) -> Iterator[Mutant]:
+    for number, line in code_lines((ROOT / "checkers" / f"{file}.c").read_text()):
+        for pattern, swap in SWAPS:
+            for found in re.finditer(pattern, line):
+                yield Mutant(file, number, line, line[: found.start()] + swap + line[found.end() :])
+        for after in negations(line):
+            yield Mutant(file, number, line, after)
+        if CALL.match(line) or GUARD.match(line):
+            yield Mutant(file, number, line, "")
+
+
+def known() -> set[tuple[str, str]]:
+    lines = KNOWN.read_text().splitlines() if KNOWN.exists() else []
+    parts = [line.split(" | ") for line in lines if line.strip() and not line.startswith("#")]
+    return {(part[0].strip(), part[1].strip()) for part in parts}
+
+
+# --- what is judged ---
+
+
+@dataclass(frozen=True)
+class Question:
+    names: list[str]
+    history: History
+    results: dict[Reading, Said]
+
+
+def questions() -> list[Question]:
+    """With the answers by the definitions, which are the same for every mutant."""
+    stories: list[Timeline | Story] = [Timeline(case.timeline) for case in cases(ROOT / "tests" / "timelines")]
+    stories += [Story(seed) for seed in range(1_000_000, 1_000_000 + STORIES)]
+    return [Question(each.names, each.records, oracle.judged_all(each.records)) for each in stories]
+
+
+def limit() -> None:
+    """Neither for ever nor without end."""
+    resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+def is_seen(asked: list[Question], library: Path) -> bool:
+    """Whether some verdict of a library is not as it should be. In a process of its own: it may crash, or hang."""
+    child = os.fork()
+    if child == 0:
+        os.environ["LOCKSTORM_JUDGE"] = str(library)
+        limit()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        wrong = True
+        try:
+            wrong = any(
+                next(differences(judge(each.names, each.history), each.history, each.results), None) for each in asked
+            )
+        finally:
+            os._exit(int(wrong))
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
+
+
+class Yard:
+    """A copy of the tree in which mutants are built and tried."""
+
+    def __init__(self, directory: Path) -> None:
+        self.root = directory / "tree"
+        ignored = shutil.ignore_patterns("build", ".git", ".venv", "__pycache__", ".mypy_cache", ".ruff_cache")
+        shutil.copytree(ROOT, self.root, ignore=ignored)
+        self.library = self.root / "build" / "tests" / "libjudge.so"
+        assert self.is_built()
+        self.original = {file: self.code(file) for file in FILES}
+
+    def is_built(self) -> bool:
+        command = ["make", "-s", "judge", "EXTRA=-w -Wno-error"]
+        return subprocess.run(command, cwd=self.root, capture_output=True).returncode == 0
+
+    def code(self, file: str) -> bytes:
+        """The machine code of a file, without what tells lines apart."""
+        bare = self.root / "bare.o"
+        source = self.root / "build" / "o" / "checkers" / f"{file}.o"
+        subprocess.run(["objcopy", "--strip-debug", source, bare], check=True)
+        return bare.read_bytes()
+
+    def try_one(self, mutant: Mutant, asked: list[Question]) -> str:
+        """killed, survived, or why it does not count."""
+        text = (ROOT / "checkers" / f"{mutant.file}.c").read_text()
+        source = self.root / "checkers" / f"{mutant.file}.c"
+        lines = text.splitlines(keepends=True)
+        lines[mutant.line - 1] = mutant.after + "\n"
+        source.write_text("".join(lines))
+        try:
+            if not self.is_built():
+                return "do not compile"
+            if self.code(mutant.file) == self.original[mutant.file]:
+                return "come to the same code"
+            return "killed" if is_seen(asked, self.library) or not self.tests_pass() else "survived"
+        finally:
+            source.write_text(text)
+
+    def tests_pass(self) -> bool:
+        """All that can be asked of the library."""
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/test_checkers.py"]
+        command += ["-k", "timeline or unfit or causes or judged or apart or definitions"]
+        environment = {**os.environ, "LOCKSTORM_ORACLE_HISTORIES": "8", "LOCKSTORM_JUDGE": str(self.library)}
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, env=environment, preexec_fn=limit)
+        return done.returncode == 0
+
+
+@click.command()
+@click.option("--most", type=int, default=100, show_default=True, help="Try so many, drawn at random.")
+@click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--file", "files", multiple=True, type=click.Choice(FILES), help="Only in these.")
+def main(most: int, seed: int, files: tuple[str, ...]) -> None:
+    """Plants mistakes in the checkers and counts those that the tests find."""
+    mutants = list(dict.fromkeys(each for file in files or FILES for each in mutants_of(file)))
+    chosen = random.Random(seed).sample(mutants, min(most, len(mutants)))
+    asked, equivalent, began = questions(), known(), time.monotonic()
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory(prefix="ls-mutants-") as directory:
+        yard = Yard(Path(directory))
+        assert not is_seen(asked, yard.library), "the original itself does not pass"
+        for mutant in sorted(chosen, key=lambda each: (FILES.index(each.file), each.line)):
+            result = yard.try_one(mutant, asked)
+            if result == "survived" and (mutant.file, mutant.after.strip()) in equivalent:
+                result = "are equivalent"
+            if result == "survived":
+                click.echo(f"survived: {mutant}")
+            counts[result] += 1
+    killed, counted = counts["killed"], counts["killed"] + counts["survived"]
+    others = ", ".join(
+        f"{count} {what}" for what, count in sorted(counts.items()) if what not in ("killed", "survived")
+    )
+    click.echo(
+        f"{killed} of {counted} planted mistakes found ({killed / max(1, counted):.1%}); {others or 'no others'}"
+    )
+    click.echo(f"{len(chosen)} of {len(mutants)} tried, seed {seed}, {time.monotonic() - began:.0f} s")
+    sys.exit(1 if killed < counted else 0)
+
+
+if __name__ == "__main__":
+    main()
