@@ -8,12 +8,13 @@ from typing import Any
 from harness.driver import paths
 from harness.driver.errors import UsageError
 from harness.driver.library import locks
-from harness.driver.play import PROPERTIES
+from harness.driver.play import PROPERTIES, lock_named
 from harness.driver.scenario import scenarios
 from harness.driver.trial import STORES
 
 STATUSES = ("holds", "violated", "inconclusive")
 AS_THE_FAULT = "as the fault"
+ANY_LOCK = "*"
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,32 @@ class Cell:
 
 @cache
 def expected() -> dict[tuple[str, str, str], Cell]:
-    """All cells by (scenario, lock, store). Raises UsageError on a name that does not exist."""
+    """All cells by (scenario, lock, store). Raises UsageError on a name that does not exist.
+
+    A pair without a line of its own is as "*" with that store mode, as far as those properties apply to its lock."""
     path = paths.ROOT / "scenarios" / "expected.toml"
     cells: dict[tuple[str, str, str], Cell] = {}
-    for scenario, pairs in tomllib.loads(path.read_text()).items():
-        for pair, said in pairs.items():
-            cell = _cell(scenario, pair, dict(said), str(path))
-            cells[cell.scenario, cell.lock, cell.store] = cell
+    for scenario, said_of in tomllib.loads(path.read_text()).items():
+        told = {tuple(pair.partition("/")[::2]): dict(said) for pair, said in said_of.items()}
+        known = [(lock, store) for each, lock, store in pairs() if each == scenario]
+        for lock, store in told:
+            if (lock, store) not in known and not (lock == ANY_LOCK and store in STORES and known):
+                raise UsageError(
+                    f"{path}: [{scenario}] {lock}/{store}: there is no such scenario, lock or store mode, "
+                    "or they do not go together"
+                )
+        for lock, store in known:
+            said = told.get((lock, store)) or as_far_as_it_applies(told.get((ANY_LOCK, store)), lock)
+            if said:
+                cells[scenario, lock, store] = _cell(scenario, lock, store, dict(said), str(path))
     return cells
+
+
+def as_far_as_it_applies(said: dict[str, Any] | None, lock: str) -> dict[str, Any] | None:
+    """What is said of every lock, for this one: a lock without tokens has no fencing to judge."""
+    if not said or lock_named(lock)["token"]:
+        return said
+    return {name: value for name, value in said.items() if name != "fencing"}
 
 
 def pairs() -> list[tuple[str, str, str]]:
@@ -55,13 +74,10 @@ def pairs() -> list[tuple[str, str, str]]:
     ]
 
 
-def _cell(scenario: str, pair: str, said: dict[str, Any], path: str) -> Cell:
-    lock, _, store = pair.partition("/")
+def _cell(scenario: str, lock: str, store: str, said: dict[str, Any], path: str) -> Cell:
     reason = said.pop("reason", "")
     control = said.pop("control", None)
-    where = f"{path}: [{scenario}] {pair!r}"
-    if (scenario, lock, store) not in pairs():
-        raise UsageError(f"{where}: there is no such scenario, lock or store mode, or they do not go together")
+    where = f"{path}: [{scenario}] {lock}/{store}"
     for name, status in said.items():
         if name not in PROPERTIES or status not in STATUSES:
             raise UsageError(f"{where}: {name} = {status!r}; known are {PROPERTIES} with {STATUSES}")

@@ -221,7 +221,7 @@ class Client:
         self.trial.record(Kind.CHECKPOINT, name=self.trial.text(checkpoint), value=self.identity)
 
     def run_for(self, limit_ms: float, checkpoint: str) -> bool:
-        """Runs the trial until this client has done its step or stands at the checkpoint (then true), or for so long."""
+        """Runs the trial until this client has done its step or stands at the checkpoint (true), or for so long."""
         lib, trial = library(), self.trial
         lib.conductor_arm(trial.conductor, self.strand, checkpoint.encode(), 1)
         trial.run([self], trial.mono_ns + int(limit_ms * 1_000_000))
