@@ -6,7 +6,7 @@ from harness.driver import Client, Trial, scenario
 GIVEN = {"setnx-expire": "between-setnx-and-expire", "replica-wait": "between-set-and-wait"}
 GAP_MS = 100
 CUT_MS = 500  # who polls does so meanwhile: a cut that loses nothing would be none
-LEASE_MS = 10_000
+LEASE_MS = 5_000
 SHORT_LEASE_MS = 1_000  # behind a dead head of its queue, `fair` asks every millisecond
 
 

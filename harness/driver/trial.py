@@ -42,6 +42,7 @@ from harness.driver.library import (
     StepResult,
     StrandState,
     library,
+    locks,
 )
 from harness.driver.links import DirectLinks
 from harness.driver.process import Nursery, inheritable
@@ -370,6 +371,11 @@ class Trial:
     def pids(self) -> set[int]:
         """All processes of this trial, those that have ended too."""
         return {process.pid for process in self._nursery.processes}
+
+    @property
+    def lock(self) -> dict[str, Any]:
+        """The entry of this trial's lock in the table of locks."""
+        return next(lock for lock in locks() if lock["name"] == self.settings.lock)
 
     @property
     def server(self) -> RedisServer:
