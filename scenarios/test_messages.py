@@ -106,7 +106,7 @@ def test_release_race(trial: Trial) -> None:
 @scenario(
     "release-delayed",
     summary="The command that frees the lock stays in the network past the lease, until another has the lock.",
-    source="redisson#4871, #5066; matrix of the project, row 15: a delayed release lands after the lock was given again",
+    source="redisson#4871, #5066; matrix of the project, row 15: a late release lands after the lock was given again",
     control="the command is late, but its sender still waits for the answer",
     lease_ms=LEASE_MS,
     needs=("lock",),
@@ -132,7 +132,7 @@ def test_release_delayed(trial: Trial) -> None:
 
 @scenario(
     "release-reply-lost",
-    summary="The lock is freed, the answer is lost; another has the lock when its former holder tries again to free it.",
+    summary="The lock is freed, the answer is lost; another has the lock when its former holder frees it again.",
     source="redisson#4871, #5000, #5066; matrix of the project, row 14",
     control="the answer arrives",
     lease_ms=LEASE_MS,
