@@ -25,7 +25,8 @@ def test_clock_jump_server(trial: Trial) -> None:
     with nullcontext() if trial.control else trial.fault("clock-jump", trial.server, offset_ms=ahead_ms(trial)):
         two.start_increment()
         two.run_for(trial.lease_ms / 2, "before-write")
-        trial.finish(one, two)
+        trial.finish(one)
+        trial.finish(two)
 
 
 @scenario(
@@ -64,7 +65,8 @@ def test_client_clock_ahead(trial: Trial) -> None:
         one.run_to("before-write")
         two.start_increment()
         two.run_for(trial.lease_ms / 2, "before-write")
-        trial.finish(one, two)
+        trial.finish(one)
+        trial.finish(two)
     trial.quiet(one, two)
 
 

@@ -4,6 +4,7 @@ from harness.driver import Trial, scenario
 
 LEASE_MS = 5_000
 TROUBLE_LEASES = 2  # longer than anybody tries again
+TURNS = 3  # so many tokens were given before
 CACHED = "cached-page"  # what else the server is used for
 
 
@@ -58,7 +59,8 @@ def evict(trial: Trial, policy: str) -> None:
 )
 def test_evict_idle(trial: Trial) -> None:
     one, two = trial.clients(2)
-    one.increment()
+    for _ in range(TURNS):
+        one.increment()
     if not trial.control:
         trial.server.link.set(CACHED, "bytes", px=trial.lease_ms)
         trial.inject("evict", trial.server, policy="allkeys-lru").heal()

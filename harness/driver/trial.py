@@ -71,7 +71,7 @@ REPLY_LIMIT_MS = 1000  # how long a client waits for an ordinary answer (client.
 REAL_CONTROL_MS = 100  # a fault inside a lease of 10 s: not even a busy machine turns it into one past it
 REAL_BEYOND_MS = 3_000  # past the lease: a poller may have just begun its longest sleep
 BOUND_LEASES, BOUND_NAP_MS = 2, 2_000  # a lease that runs out, one more of a wait that had just begun, a poller's sleep
-QUIET_BOUNDS = 2  # the first may be a dead holder's
+QUIET_BEYOND_MS = 100
 FLAG_TEXT = 1
 ANYWHERE = "*"  # every checkpoint (STAGE_ANYWHERE)
 CLOCK_STANDS = 1  # `extra` of a validity that no lock has told: its host is, or was, suspended
@@ -863,7 +863,8 @@ class Trial:
             client.go_on()
             if client.state is StrandState.IDLE:
                 client.start_increment()
-        self.run(living, self.mono_ns + (QUIET_BOUNDS * self.bound_ms + BOUND_NAP_MS) * 1_000_000)
+        held_ms = self.lease_ms if self.lock["lease"] else self.bound_ms  # by somebody dead
+        self.run(living, self.mono_ns + (held_ms + self.bound_ms + QUIET_BEYOND_MS) * 1_000_000)
         self.note_clock()
 
     def text(self, text: str) -> int:
