@@ -68,7 +68,7 @@ struct step_result {
     char error[128]; /* what the other side said, when it refused or failed */
 };
 
-enum { STAGE_NAME = 32, STAGE_STRANDS = 192, STAGE_VERSION = 4 };
+enum { STAGE_NAME = 32, STAGE_STRANDS = 256, STAGE_VERSION = 4 };
 #define STAGE_ANYWHERE "*" /* every checkpoint counts */
 
 /* Why a strand gets no turn. */

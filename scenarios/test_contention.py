@@ -14,6 +14,7 @@ WORK_MS = 20
     source="the workload of every lock benchmark; row 0 of the fault matrix",
     control="one client alone",
     real_lease_ms=10_000,
+    options=("clients", "duration"),
 )
 def test_contention(trial: Trial) -> None:
     clients = trial.clients(1 if trial.control else trial.settings.clients or CLIENTS)

@@ -209,9 +209,6 @@ def run(
     Example: lockstorm run gc-pause --lock set-nx-px-fenced --store fence-reads-and-writes
     """
     wish = Wish(scenario, lock, store, time_, seed, control, lease_ms, clients, duration, require, permits, fixed_lease)
-    if scenario != "contention" and (clients or duration):
-        scenario_named(scenario)
-        raise UsageError(f"--clients and --duration are for the scenario contention; {scenario} has its own")
     events: list[Event] | None = None if as_json or quiet else []
     with waiting(f"{scenario} with {lock} in {time_} time ..."):
         result = play(wish, save=output, story_to=events)

@@ -190,6 +190,9 @@ class Teller:
     def _released(self, event: Event) -> tuple[str, str, str] | None:
         return "proxy", f"{event.get('name')}: lets go what it held on {event.get('extra_name', '')}", "yellow"
 
+    def _note(self, event: Event) -> tuple[str, str, str] | None:
+        return event["actor"], str(event["name"]), "bold"
+
     def _phase(self, event: Event) -> tuple[str, str, str] | None:
         return "trial", f"from here on: {event.get('name')}", "dim"
 
@@ -243,14 +246,18 @@ class StoryTable:
 
 
 def story_table(events: list[Event], limit: int = 60) -> Table:
-    """The story as a table. Of a long one only the beginning is shown, with a line that says so."""
+    """The story as a table. Of a long one only the beginning is shown and what was noted, with a line that says so."""
     teller = Teller()
     lines = list(teller.lines(resolve_targets(events)))
     table = StoryTable(teller.lease_ms)
     for line in lines[:limit]:
         table.add(line)
     if len(lines) > limit:
-        table.leave_out(f"... and {len(lines) - limit} more events (save the history with -o FILE)")
+        noted = {event.get("index") for event in events if event["kind"] == "note"}
+        rest = [line for line in lines[limit:] if line.index in noted]
+        table.leave_out(f"... and {len(lines) - limit - len(rest)} more events (save the history with -o FILE)")
+        for line in rest:
+            table.add(line)
     return table.table
 
 

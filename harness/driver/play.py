@@ -17,7 +17,7 @@ RELEASE_POLICIES = ("not-happened", "released", "unknown")
 ACQUIRE_POLICIES = ("not-happened", "unknown")
 LEASE_LIMIT_MS = 24 * 24 * 3600 * 1000  # 24 days: beyond that a TTL in ms overflows 31 bits somewhere
 SEED_LIMIT = 2**63 - 1
-CLIENT_LIMIT = 96
+CLIENT_LIMIT = 128
 PERMIT_LIMIT = 64
 AS_ASKED = -1  # the capacity of a lock that has as many permits as are asked for
 DURATION_LIMIT_MS = 3_600_000
@@ -93,6 +93,10 @@ def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
     lock, store, time = checked(wish)
     if story.unfit(lock):
         raise UsageError(f"{story.name} is no story about {lock['name']}: {story.unfit(lock)}")
+    for option, chosen in (("clients", wish.clients), ("duration", wish.duration_ms)):
+        if chosen and option not in story.options:
+            where = ", ".join(name for name, each in scenarios().items() if option in each.options)
+            raise UsageError(f"--{option} is for {where}; {story.name} has its own")
     if time not in story.times:
         raise UsageError(f"{story.name} can only be played in {story.times[0]} time")
     settings = TrialSettings(

@@ -217,6 +217,11 @@ class RedisServer:
         seconds, micros = self.link.time()
         return int(seconds) * 1_000_000 + int(micros)
 
+    def calls(self) -> dict[str, int]:
+        """How often each command was run since the server started; what a script calls counts too."""
+        counted = self.link.info("commandstats")
+        return {key.removeprefix("cmdstat_"): value["calls"] for key, value in counted.items()}
+
     def version(self) -> str:
         return str(self.link.info("server")["redis_version"])
 

@@ -55,6 +55,7 @@ class Scenario:
     needs: tuple[str, ...] = ()  # of a lock: words of NEEDS
     settings: Mapping[str, Any] = field(default_factory=dict)
     times: tuple[str, ...] = ("virtual", "real")
+    options: tuple[str, ...] = ()  # of the command: what a user may choose in it, "clients" or "duration"
 
     def unfit(self, lock: Mapping[str, Any]) -> str:
         """Why it is no story about this lock; empty when it is one."""
@@ -77,6 +78,7 @@ def scenario(
     needs: tuple[str, ...] = (),
     settings: Mapping[str, Any] | None = None,
     times: tuple[str, ...] = ("virtual", "real"),
+    options: tuple[str, ...] = (),
 ) -> "Callable[[Callable[[Trial], None]], Callable[[Trial], None]]":
     """Makes a function a scenario, without changing it."""
 
@@ -93,6 +95,7 @@ def scenario(
             needs=needs,
             settings=settings or {},
             times=times,
+            options=options,
         )
         play.scenario = told  # type: ignore[attr-defined]
         return play

@@ -73,6 +73,7 @@ REAL_BEYOND_MS = 3_000  # past the lease: a poller may have just begun its longe
 BOUND_LEASES, BOUND_NAP_MS = 2, 2_000  # a lease that runs out, one more of a wait that had just begun, a poller's sleep
 QUIET_BEYOND_MS = 100
 FLAG_TEXT = 1
+TRIALS_OWN = ("ping", "time", "info", "hello", "wait", "replconf", "psync", "config|get", "config|set")
 ANYWHERE = "*"  # every checkpoint (STAGE_ANYWHERE)
 CLOCK_STANDS = 1  # `extra` of a validity that no lock has told: its host is, or was, suspended
 
@@ -856,6 +857,14 @@ class Trial:
             self._faults.pop().heal()
 
     # --- history ---
+
+    def note(self, text: str) -> None:
+        """Something that a reader of the story should know."""
+        self.record(Kind.NOTE, name=self.text(text))
+
+    def commands(self) -> int:
+        """How many commands the servers have run for clients; what the trial itself asks does not count."""
+        return sum(count for server in self.servers for name, count in server.calls().items() if name not in TRIALS_OWN)
 
     def phase(self, name: str) -> None:
         """The trial is in this phase from here on: "storm", "quiet"."""
