@@ -1,0 +1,111 @@
+"""The commands about the matrix: the demo that leads to it, and the matrix itself."""
+
+import contextlib
+
+import click
+
+from harness.driver import demo as demo_
+from harness.driver import matrix as matrix_
+from harness.driver import matrix_pages, matrix_table
+from harness.driver.cells import Trio
+from harness.driver.errors import UsageError
+from harness.driver.expected import pairs
+from harness.driver.play import SEED_LIMIT, check_range, choose, lock_named, scenario_named
+from harness.driver.terminal import console, json_option, print_json, progress_of_done, waiting
+from harness.driver.trial import STORES, TIMES
+
+INTERRUPTED = 130
+
+
+@click.command()
+@json_option
+def demo(as_json: bool) -> int:
+    """Kleppmann's first case on a real Redis, narrated: broken, then fenced.
+
+    \b
+    Example: lockstorm demo
+    """
+    with waiting("two trials ...") if as_json else contextlib.nullcontext():
+        done = demo_.perform(None if as_json else console())
+    if as_json:
+        print_json(done)
+    return int(done["exit"])
+
+
+@click.command()
+@click.option("--lock", metavar="LOCK,…", help="Only these; default: all that `lockstorm locks` lists.")
+@click.option("--scenario", metavar="SCENARIO,…", help="Only these; default: all that `lockstorm scenarios` lists.")
+@click.option("--store", metavar="MODE,…", help="Only these store modes; default: all that a lock can be used with.")
+@click.option(
+    "--time", "time_", metavar="virtual|real", help="Default: virtual, and real what only real time can play."
+)
+@click.option("--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Trials a cell.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the first trial; the others count on.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print GitHub tables.")
+@json_option
+def matrix(
+    lock: str | None,
+    scenario: str | None,
+    store: str | None,
+    time_: str | None,
+    repeat: int,
+    seed: int,
+    as_markdown: bool,
+    as_json: bool,
+) -> int:
+    """Every lock against every scenario, with its control, held against the table of expected verdicts.
+
+    \b
+    Example: lockstorm matrix --scenario gc-pause,gc-pause-read --store open
+    Exit status: 0 all as expected, 1 a cell is not, 3 nothing but inconclusive ones are not
+    docs/matrix.md has the whole table, and says how to read it.
+    """
+    wanted = choose_cells(lock, scenario, store, time_)
+    check_range("--seed", seed, 0, SEED_LIMIT - repeat)
+    if as_json and as_markdown:
+        raise UsageError("--json or --markdown, not both")
+    with progress_of_done(len(wanted) * 2 * repeat) as tell:
+        result = matrix_.matrix(wanted, time_, repeat, seed, tell)
+    if as_json:
+        print_json(result)
+    elif as_markdown:
+        click.echo(matrix_pages.tables(result), nl=False)
+    else:
+        matrix_table.show(console(), result)
+    if result["interrupted"]:
+        return INTERRUPTED
+    wrong = [cell for cell in result["cells"] if not cell["ok"]]
+    if not wrong:
+        return 0
+    return 3 if all("inconclusive" in (cell["result"], cell["control"]) for cell in wrong) else 1
+
+
+def choose_cells(lock: str | None, scenario: str | None, store: str | None, time: str | None) -> list[Trio]:
+    """The cells that fit all of the comma-separated names; an unknown name is an error, and so is an empty choice."""
+    locks = {lock_named(name)["name"] for name in lock.split(",")} if lock else None
+    scenarios = {scenario_named(name).name for name in scenario.split(",")} if scenario else None
+    stores = {choose("store mode", name, list(STORES)) for name in store.split(",")} if store else None
+    if time is not None:
+        choose("time", time, list(TIMES))
+    wanted = [
+        trio
+        for trio in pairs()
+        if (not scenarios or trio[0] in scenarios)
+        and (not locks or trio[1] in locks)
+        and (not stores or trio[2] in stores)
+    ]
+    playable = [trio for trio in wanted if matrix_.time_of(trio[0], time)]
+    if wanted and not playable:
+        raise UsageError(f"none of these scenarios can be played in {time} time")
+    if not wanted:
+        raise UsageError(why_empty(scenarios, locks))
+    return wanted
+
+
+def why_empty(scenarios: set[str] | None, locks: set[str] | None) -> str:
+    """Why no cell fits a choice."""
+    if scenarios and locks:
+        reasons = [pair["reason"] for pair in matrix_.unfit(scenarios, locks)]
+        if len(reasons) == len(scenarios) * len(locks):
+            return f"no cell fits: {'; '.join(dict.fromkeys(reasons))}"
+    return "no cell fits: a store mode other than open needs a lock with tokens"
