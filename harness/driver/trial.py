@@ -42,6 +42,7 @@ from harness.driver.library import (
     StepResult,
     StrandState,
     library,
+    locks,
 )
 from harness.driver.links import DirectLinks
 from harness.driver.process import Nursery, inheritable
@@ -69,6 +70,7 @@ RUN_LIMIT_MS = 180_000  # real time: how long a run may last, beyond a workload'
 REPLY_LIMIT_MS = 1000  # how long a client waits for an ordinary answer (client.c)
 REAL_CONTROL_MS = 100  # a fault inside a lease of 10 s: not even a busy machine turns it into one past it
 REAL_BEYOND_MS = 3_000  # past the lease: a poller may have just begun its longest sleep
+REAL_BEYOND_NOTHING_MS = 300  # of a lock without one: nobody gets in anyhow
 FLAG_TEXT = 1
 ANYWHERE = "*"  # every checkpoint (STAGE_ANYWHERE)
 CLOCK_STANDS = 1  # `extra` of a validity that no lock has told: its host is, or was, suspended
@@ -699,7 +701,7 @@ class Trial:
         if self.control:
             self.advance(self.lease_ms / 3 if self.settings.time == "virtual" else REAL_CONTROL_MS)
             return
-        beyond_ms = self.lease_ms if self.settings.time == "virtual" else REAL_BEYOND_MS
+        beyond_ms = self.lease_ms if self.settings.time == "virtual" else self._real_beyond_ms()
         lib, until_ns = library(), self.mono_ns + (self.lease_ms + beyond_ms) * 1_000_000
         if checkpoint:
             lib.conductor_arm(self.conductor, other.strand, checkpoint.encode(), 1)
@@ -707,6 +709,10 @@ class Trial:
         lib.conductor_arm(self.conductor, other.strand, b"", 0)
         if lib.conductor_state(self.conductor, other.strand) == StrandState.HELD:
             self.record(Kind.CHECKPOINT, name=self.text(checkpoint or ""), value=other.identity)
+
+    def _real_beyond_ms(self) -> int:
+        has_lease = next(lock["lease"] for lock in locks() if lock["name"] == self.settings.lock)
+        return REAL_BEYOND_MS if has_lease else REAL_BEYOND_NOTHING_MS
 
     def prove_clock(self) -> bool:
         """Reads TIME back from every node; a clock that is not where the trial has it ends the trial."""
