@@ -220,7 +220,7 @@ def judge_file(
 
 def _usual_lease_ms(story: Scenario, time: Time, control: bool) -> int:
     if time == "virtual":
-        return VIRTUAL_LEASE_MS
+        return story.lease_ms or VIRTUAL_LEASE_MS
     return story.real_control_lease_ms if control else story.real_lease_ms
 
 

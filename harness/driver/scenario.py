@@ -29,6 +29,7 @@ NEEDS: dict[str, tuple[Callable[[Mapping[str, Any]], bool], str]] = {
     "majority": (lambda lock: lock["nodes"] >= MAJORITY_NODES, "does not live on five nodes"),
     "push": (lambda lock: lock["waits"] == "push", "wakes its waiters without a message"),
     "blocking pop": (lambda lock: lock["waits"] == "blocking-pop", "wakes its waiters without a list"),
+    "told": (lambda lock: lock["waits"] in ("push", "blocking-pop"), "wakes nobody: its waiters look by themselves"),
     "fair": (lambda lock: bool(lock["fair"]), "has no queue"),
     "permits": (lambda lock: lock["capacity"] == -1, "has no permits"),
     "lock": (lambda lock: lock["name"] != "none", "is no lock"),
@@ -47,6 +48,7 @@ class Scenario:
     control: str
     play: "Callable[[Trial], None]"
     counter: int = 0  # what the store's counter starts with
+    lease_ms: int | None = None  # in virtual time, where not the usual one: waiters poll for less time
     real_lease_ms: int = 400  # in real time, where somebody has to wait for it to run out
     real_control_lease_ms: int = 10_000  # in real time, where nobody may outlast it, on however busy a machine
     needs: tuple[str, ...] = ()  # of a lock: words of NEEDS
@@ -69,6 +71,7 @@ def scenario(
     source: str,
     control: str,
     counter: int = 0,
+    lease_ms: int | None = None,
     real_lease_ms: int = 400,
     needs: tuple[str, ...] = (),
     settings: Mapping[str, Any] | None = None,
@@ -84,6 +87,7 @@ def scenario(
             control,
             play,
             counter,
+            lease_ms,
             real_lease_ms,
             needs=needs,
             settings=settings or {},

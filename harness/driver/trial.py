@@ -71,6 +71,8 @@ REPLY_LIMIT_MS = 1000  # how long a client waits for an ordinary answer (client.
 REAL_CONTROL_MS = 100  # a fault inside a lease of 10 s: not even a busy machine turns it into one past it
 REAL_BEYOND_MS = 3_000  # past the lease: a poller may have just begun its longest sleep
 REAL_BEYOND_NOTHING_MS = 300  # of a lock without one: nobody gets in anyhow
+BOUND_LEASES, BOUND_NAP_MS = 2, 2_000  # a lease that runs out, one more of a wait that had just begun, a poller's sleep
+QUIET_BOUNDS = 2  # the first may be a dead holder's
 FLAG_TEXT = 1
 ANYWHERE = "*"  # every checkpoint (STAGE_ANYWHERE)
 CLOCK_STANDS = 1  # `extra` of a validity that no lock has told: its host is, or was, suspended
@@ -281,6 +283,8 @@ class Trial:
         self.lease_ms = settings.lease_ms
         self.reply_limit_ms = REPLY_LIMIT_MS
         self.control = settings.control
+        usual_ms = BOUND_LEASES * settings.lease_ms + BOUND_NAP_MS
+        self.bound_ms = settings.parameters.get("bound_ms", usual_ms)  # how long a free lock may go unnoticed
         self.verdict: dict[str, Any] | None = None
         self.elapsed_ms: dict[str, float] = {}
         self.resource = tagged(settings.resource) if settings.topology == "cluster" else settings.resource
@@ -360,6 +364,7 @@ class Trial:
         for key, word in words.items():
             self.record(Kind.PARAMETER, name=self.text(key), value=self.text(word), flags=FLAG_TEXT)
         numbers = {"seed": said.seed, "control": int(said.control), "lease_ms": said.lease_ms, "counter": said.counter}
+        numbers["bound_ms"] = self.bound_ms
         for key, number in {**numbers, **said.parameters}.items():
             self.record(Kind.PARAMETER, name=self.text(key), value=number)
 
@@ -846,6 +851,20 @@ class Trial:
     def phase(self, name: str) -> None:
         """The trial is in this phase from here on: "storm", "quiet"."""
         self.record(Kind.PHASE, name=self.text(name))
+
+    def quiet(self, *clients: Client) -> None:
+        """The last phase: every fault is healed, and each of these clients that lives must be served - whoever does
+        nothing wants to increment once more. Ends when all are, or when it is clear that somebody never will be: that
+        is the finding, not an error."""
+        self.heal()
+        self.phase("quiet")
+        living = [client for client in clients if not client.ended]
+        for client in living:
+            client.go_on()
+            if client.state is StrandState.IDLE:
+                client.start_increment()
+        self.run(living, self.mono_ns + (QUIET_BOUNDS * self.bound_ms + BOUND_NAP_MS) * 1_000_000)
+        self.note_clock()
 
     def text(self, text: str) -> int:
         """The index by which records name this text."""

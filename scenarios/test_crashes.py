@@ -1,0 +1,100 @@
+"""Clients that die where the lock least expects it."""
+
+from harness.driver import Client, Trial, scenario
+
+# Where a client has just been given the lock, by the first answer that says so.
+GIVEN = {"setnx-expire": "between-setnx-and-expire", "replica-wait": "between-set-and-wait"}
+GAP_MS = 100
+CUT_MS = 500  # who polls does so meanwhile: a cut that loses nothing would be none
+LEASE_MS = 10_000
+SHORT_LEASE_MS = 1_000  # behind a dead head of its queue, `fair` asks every millisecond
+
+
+@scenario(
+    "crash-holder",
+    summary="A holder dies before its write; another one wants the lock.",
+    source="redisson#2045, #4462 (permits); matrix of the project, row 8: what the lease is there for",
+    control="the holder does not die",
+    lease_ms=LEASE_MS,
+    needs=("lock",),
+    times=("virtual",),
+)
+def test_crash_holder(trial: Trial) -> None:
+    one, two = trial.clients(2)
+    one.start_increment()
+    one.run_to("before-write")
+    two.start_increment()
+    if not trial.control:
+        trial.kill(one)
+    one.go_on()
+    trial.quiet(two)
+
+
+@scenario(
+    "crash-before-expire",
+    summary="A client dies right after the first answer that gives it the lock, before it sends anything else.",
+    source="redis-py#818, laravel/horizon#1738, ShedLock#65: between SETNX and EXPIRE",
+    control="the client does not die",
+    lease_ms=LEASE_MS,
+    needs=("lock",),
+    times=("virtual",),
+)
+def test_crash_before_expire(trial: Trial) -> None:
+    one, two = trial.clients(2)
+    two.increment()
+    one.start_increment()
+    one.run_to(GIVEN.get(trial.settings.lock, "after-acquire-reply"))
+    two.start_increment()
+    if not trial.control:
+        trial.kill(one)
+    one.go_on()
+    trial.quiet(two)
+
+
+@scenario(
+    "dead-waiters",
+    summary="Of two who wait, the first dies; then the holder releases.",
+    source="the Redis articles the project starts from: dead waiters in the fair queue; redisson#1104, #6150",
+    control="nobody dies",
+    lease_ms=SHORT_LEASE_MS,
+    needs=("lock",),
+    times=("virtual",),
+)
+def test_dead_waiters(trial: Trial) -> None:
+    one, two, three = trial.clients(3)
+    queue_up(trial, one, two, three)
+    if not trial.control:
+        trial.kill(two)
+    one.finish()
+    trial.quiet(two, three)
+
+
+@scenario(
+    "dead-waiter-woken",
+    summary="Of two who wait, the first is cut off; the holder releases, and what wakes a waiter dies with the first.",
+    source="matrix of the project, row 17: an element that BLPOP has taken exists in the client alone",
+    control="nobody is cut off or dies",
+    lease_ms=SHORT_LEASE_MS,
+    needs=("lock",),
+    times=("virtual",),
+)
+def test_dead_waiter_woken(trial: Trial) -> None:
+    one, two, three = trial.clients(3)
+    queue_up(trial, one, two, three)
+    if trial.control:
+        one.finish()
+    else:
+        with trial.fault("partition", two):
+            one.finish()
+            trial.advance(CUT_MS)
+            trial.kill(two)
+    trial.quiet(two, three)
+
+
+def queue_up(trial: Trial, holder: Client, *waiters: Client) -> None:
+    """The holder stands before its write; the others ask one after the other."""
+    holder.start_increment()
+    holder.run_to("before-write")
+    for waiter in waiters:
+        waiter.start_increment()
+        trial.advance(GAP_MS)
