@@ -54,7 +54,7 @@ READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
-.PHONY: all build programs test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants bench \
+.PHONY: all build programs test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants matrix bench \
         soak clean help
 all: build
 
@@ -178,6 +178,10 @@ oracle: ## compare the checkers with their definitions on 200,000 random histori
 mutants: ## plant mistakes in the checkers, one at a time, and see which the tests find (MUTANTS=100 of them)
 	@$(READY_TO_TEST)
 	@$(PYTHON) -m tests.mutants --most $(MUTANTS)
+
+matrix: ## write the table of expected verdicts into README.md and docs/matrix.md
+	@$(READY)
+	@$(PYTHON) -m harness.driver.matrix_pages
 
 bench: ## measure records, checks and trials; writes build/bench.json (BENCH=--quick for a short one)
 	@$(READY_TO_BENCH) || $(READY)

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.driver.cells import Trio, result_of, worst_of
 from harness.driver.crew import Crew
-from harness.driver.expected import Cell, expected
+from harness.driver.expected import Cell, expected, pairs
 from harness.driver.library import locks
 from harness.driver.play import Wish, lock_named
 from harness.driver.scenario import scenarios
@@ -90,10 +90,41 @@ def matrix(
         "seed": seed,
         "cells": cells,
         "unfit": unfit({trio[0] for trio in trios}, {trio[1] for trio in trios}),
-        "unplayed": [dict(zip(("scenario", "lock", "store"), trio, strict=True)) for trio in unplayed],
+        "unplayed": [named(trio) for trio in unplayed],
         "interrupted": interrupted,
         "ok": not interrupted and all(cell["ok"] for cell in cells),
     }
+
+
+def told_matrix() -> dict[str, Any]:
+    """The table of expected verdicts in the form of a matrix that was played, without what only trials have."""
+    cells = []
+    for trio in pairs():
+        told = expected().get(trio)
+        if told:
+            scenario, lock, store = trio
+            result, control = result_of(told.fault), result_of(told.control)
+            cells.append(
+                {
+                    "scenario": scenario,
+                    "lock": lock,
+                    "store": store,
+                    "time": time_of(scenario, None),
+                    "result": result,
+                    "expected": result,
+                    "control": control,
+                    "control_expected": control,
+                    "ok": True,
+                    "verdict": told.fault,
+                    "reason": told.reason,
+                }
+            )
+    unplayed = [named(trio) for trio in pairs() if trio not in expected()]
+    return {"cells": cells, "unfit": unfit(set(scenarios()), {lock["name"] for lock in locks()}), "unplayed": unplayed}
+
+
+def named(trio: Trio) -> dict[str, str]:
+    return dict(zip(("scenario", "lock", "store"), trio, strict=True))
 
 
 def unfit(scenario_names: Collection[str], lock_names: Collection[str]) -> list[dict[str, str]]:
