@@ -19,6 +19,7 @@ def test_pause_after_check(trial: Trial) -> None:
     one.is_held()
     one.start_write(value + 1)
     with trial.pause(one, at="before-write"):
+        trial.approach_lease_end()
         two.start_increment()
         trial.outlast_lease(two)
     one.finish()
@@ -37,6 +38,7 @@ def test_pause_after_validity_check(trial: Trial) -> None:
     one, two = trial.clients(2)
     one.start_increment()
     with trial.pause(one, at="after-acquire"):
+        trial.approach_lease_end()
         two.start_increment()
         trial.outlast_lease(two, "before-write")
     one.finish()
@@ -55,6 +57,7 @@ def test_pause_replies_in_flight(trial: Trial) -> None:
     one, two = trial.clients(2)
     one.start_increment()
     with trial.pause(one, at="after-acquire-reply"):
+        trial.approach_lease_end()
         two.start_increment()
         trial.outlast_lease(two, "before-write")
         one.hold_at("before-write")

@@ -14,6 +14,7 @@ import ctypes
 import json
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time as real_time
@@ -699,12 +700,18 @@ class Trial:
         proved = self.settings.time == "real" or self.prove_clock()
         self.record(Kind.CLOCK, outcome=Outcome.OK if proved else Outcome.UNKNOWN, value=self.mono_ns)
 
+    def approach_lease_end(self) -> None:
+        """Lets nearly a lease pass, before anybody asks for the lock who would otherwise ask all the time. In a control:
+        nothing."""
+        if not self.control:
+            self.advance(self.lease_ms * 0.9)
+
     def outlast_lease(self, other: Client, checkpoint: str | None = None) -> None:
         """Lets time pass until the other client has done its step, or stands at a checkpoint; at most two leases (in
         real time one and some seconds), for a lock that never expires lets nobody in. In a control: time that is safely
         within the lease."""
         if self.control:
-            self.advance(self.lease_ms / 3 if self.settings.time == "virtual" else REAL_CONTROL_MS)
+            self.advance(self.lease_ms / 10 if self.settings.time == "virtual" else REAL_CONTROL_MS)
             return
         beyond_ms = self.lease_ms if self.settings.time == "virtual" else self._real_beyond_ms()
         lib, until_ns = library(), self.mono_ns + (self.lease_ms + beyond_ms) * 1_000_000
@@ -714,6 +721,15 @@ class Trial:
         lib.conductor_arm(self.conductor, other.strand, b"", 0)
         if lib.conductor_state(self.conductor, other.strand) == StrandState.HELD:
             self.record(Kind.CHECKPOINT, name=self.text(checkpoint or ""), value=other.identity)
+
+    def touch_links(self, client: Client) -> None:
+        """Sends a PING along each of a client's links to its nodes, on a connection of its own, as a pool of connections
+        does: what a cut swallows even if the client has nothing to say. No answer is waited for."""
+        for node in self.servers:
+            with contextlib.closing(socket.socket(socket.AF_UNIX)) as connection:
+                connection.connect(self._addresses[f"{client.host}>{node.name}"])
+                connection.sendall(b"*1\r\n$4\r\nPING\r\n")
+                self.settle()
 
     def _real_beyond_ms(self) -> int:
         has_lease = next(lock["lease"] for lock in locks() if lock["name"] == self.settings.lock)
