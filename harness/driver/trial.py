@@ -870,16 +870,21 @@ class Trial:
 
     def quiet(self, *clients: Client) -> None:
         """The last phase: every fault is healed, and each of these clients that lives must be served - whoever does
-        nothing wants to increment once more. Ends when all are, or when it is clear that somebody never will be: that
+        nothing wants to increment once more, and if there is none the first does when it is done. Ends when all are, or when it is clear that somebody never will be: that
         is the finding, not an error."""
         self.heal()
         self.phase("quiet")
         living = [client for client in clients if not client.ended]
+        idle = [client for client in living if client.state is StrandState.IDLE]
         for client in living:
             client.go_on()
-            if client.state is StrandState.IDLE:
+            if client in idle:
                 client.start_increment()
-        self.run(living, self.mono_ns + (QUIET_BOUNDS * self.bound_ms + BOUND_NAP_MS) * 1_000_000)
+        limit_ns = (QUIET_BOUNDS * self.bound_ms + BOUND_NAP_MS) * 1_000_000
+        self.run(living, self.mono_ns + limit_ns)
+        if not idle and living[0].state is StrandState.IDLE:  # all had something to finish: nobody asked in this phase
+            living[0].start_increment()
+            self.run(living[:1], self.mono_ns + limit_ns)
         self.note_clock()
 
     def text(self, text: str) -> int:
