@@ -20,12 +20,12 @@ INTERRUPTED = 130
 @click.command()
 @json_option
 def demo(as_json: bool) -> int:
-    """Kleppmann's first case on a real Redis, narrated: broken, then fenced.
+    """Five famous ways in which a distributed lock fails, on real servers, and what saves each.
 
     \b
     Example: lockstorm demo
     """
-    with waiting("two trials ...") if as_json else contextlib.nullcontext():
+    with waiting("ten trials ...") if as_json else contextlib.nullcontext():
         done = demo_.perform(None if as_json else console())
     if as_json:
         print_json(done)

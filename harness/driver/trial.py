@@ -701,8 +701,8 @@ class Trial:
         self.record(Kind.CLOCK, outcome=Outcome.OK if proved else Outcome.UNKNOWN, value=self.mono_ns)
 
     def approach_lease_end(self) -> None:
-        """Lets nearly a lease pass, before anybody asks for the lock who would otherwise ask all the time. In a control:
-        nothing."""
+        """Lets nearly a lease pass, before anybody asks for the lock who would otherwise ask all the time. In a
+        control: nothing."""
         if not self.control:
             self.advance(self.lease_ms * 0.9)
 
@@ -723,8 +723,8 @@ class Trial:
             self.record(Kind.CHECKPOINT, name=self.text(checkpoint or ""), value=other.identity)
 
     def touch_links(self, client: Client) -> None:
-        """Sends a PING along each of a client's links to its nodes, on a connection of its own, as a pool of connections
-        does: what a cut swallows even if the client has nothing to say. No answer is waited for."""
+        """Sends a PING along each of a client's links to its nodes, on a connection of its own, as a pool of
+        connections does: what a cut swallows even if the client has nothing to say. No answer is waited for."""
         for node in self.servers:
             with contextlib.closing(socket.socket(socket.AF_UNIX)) as connection:
                 connection.connect(self._addresses[f"{client.host}>{node.name}"])
@@ -870,8 +870,8 @@ class Trial:
 
     def quiet(self, *clients: Client) -> None:
         """The last phase: every fault is healed, and each of these clients that lives must be served - whoever does
-        nothing wants to increment once more, and if there is none the first does when it is done. Ends when all are, or when it is clear that somebody never will be: that
-        is the finding, not an error."""
+        nothing wants to increment once more, and if there is none, the first does when it is done. Ends when all are
+        served, or when it is clear that somebody never will be: that is the finding, not an error."""
         self.heal()
         self.phase("quiet")
         living = [client for client in clients if not client.ended]
