@@ -6,8 +6,8 @@ from harness.driver import Client, Trial, scenario
 GIVEN = {"setnx-expire": "between-setnx-and-expire", "replica-wait": "between-set-and-wait"}
 GAP_MS = 100
 CUT_MS = 500  # who polls does so meanwhile: a cut that loses nothing would be none
-LEASE_MS = 10_000
-SHORT_LEASE_MS = 1_000  # behind a dead head of its queue, `fair` asks every millisecond
+LEASE_MS = 5_000
+SHORT_LEASE_MS, SHORT_BOUND_MS = 500, 1_000  # behind a dead head of its queue, `fair` asks every millisecond
 
 
 @scenario(
@@ -58,6 +58,7 @@ def test_crash_before_expire(trial: Trial) -> None:
     control="nobody dies",
     lease_ms=SHORT_LEASE_MS,
     needs=("lock",),
+    settings={"parameters": {"bound_ms": SHORT_BOUND_MS}},
     times=("virtual",),
 )
 def test_dead_waiters(trial: Trial) -> None:
@@ -74,8 +75,8 @@ def test_dead_waiters(trial: Trial) -> None:
     summary="Of two who wait, the first is cut off; the holder releases, and what wakes a waiter dies with the first.",
     source="matrix of the project, row 17: an element that BLPOP has taken exists in the client alone",
     control="nobody is cut off or dies",
-    lease_ms=SHORT_LEASE_MS,
-    needs=("lock",),
+    lease_ms=LEASE_MS,
+    needs=("lock", "no queue"),
     times=("virtual",),
 )
 def test_dead_waiter_woken(trial: Trial) -> None:

@@ -30,6 +30,7 @@ NEEDS: dict[str, tuple[Callable[[Mapping[str, Any]], bool], str]] = {
     "push": (lambda lock: lock["waits"] == "push", "wakes its waiters without a message"),
     "blocking pop": (lambda lock: lock["waits"] == "blocking-pop", "wakes its waiters without a list"),
     "told": (lambda lock: lock["waits"] in ("push", "blocking-pop"), "wakes nobody: its waiters look by themselves"),
+    "no queue": (lambda lock: not lock["fair"], "has a queue: see dead-waiters"),
     "fair": (lambda lock: bool(lock["fair"]), "has no queue"),
     "permits": (lambda lock: lock["capacity"] == -1, "has no permits"),
     "lock": (lambda lock: lock["name"] != "none", "is no lock"),

@@ -73,7 +73,7 @@ REAL_CONTROL_MS = 100  # a fault inside a lease of 10 s: not even a busy machine
 REAL_BEYOND_MS = 3_000  # past the lease: a poller may have just begun its longest sleep
 REAL_BEYOND_NOTHING_MS = 300  # of a lock without one: nobody gets in anyhow
 BOUND_LEASES, BOUND_NAP_MS = 2, 2_000  # a lease that runs out, one more of a wait that had just begun, a poller's sleep
-QUIET_BOUNDS = 2  # the first may be a dead holder's
+QUIET_BEYOND_MS = 100
 FLAG_TEXT = 1
 ANYWHERE = "*"  # every checkpoint (STAGE_ANYWHERE)
 CLOCK_STANDS = 1  # `extra` of a validity that no lock has told: its host is, or was, suspended
@@ -373,6 +373,11 @@ class Trial:
     def pids(self) -> set[int]:
         """All processes of this trial, those that have ended too."""
         return {process.pid for process in self._nursery.processes}
+
+    @property
+    def lock(self) -> dict[str, Any]:
+        """The entry of this trial's lock in the table of locks."""
+        return next(lock for lock in locks() if lock["name"] == self.settings.lock)
 
     @property
     def server(self) -> RedisServer:
@@ -880,7 +885,8 @@ class Trial:
             client.go_on()
             if client in idle:
                 client.start_increment()
-        limit_ns = (QUIET_BOUNDS * self.bound_ms + BOUND_NAP_MS) * 1_000_000
+        held_ms = self.lease_ms if self.lock["lease"] else self.bound_ms  # by somebody dead
+        limit_ns = (held_ms + self.bound_ms + QUIET_BEYOND_MS) * 1_000_000
         self.run(living, self.mono_ns + limit_ns)
         if not idle and living[0].state is StrandState.IDLE:  # all had something to finish: nobody asked in this phase
             living[0].start_increment()

@@ -28,7 +28,8 @@ struct fair {
     "end\n"
 
 /* ARGV[3]: lease, ARGV[4]: DEAD_WAITER_MS, ARGV[5]: 1 to queue up. Who queues up gets the limit of the one before it
- * and its own patience on top; who is granted takes that patience out of the limits of all others again. */
+ * and its own patience on top; who is granted takes that patience out of the limits of all others again. Who asks again
+ * is told the rest of the lease: nothing, when the lock is free and somebody dead stands before it. */
 static const char ACQUIRE[] =
     PURGE "local patience = tonumber(ARGV[4])\n"
           "local held = redis.call('exists', KEYS[1]) == 1\n"
@@ -39,8 +40,7 @@ static const char ACQUIRE[] =
           "    redis.call('zincrby', KEYS[3], -patience, other)\n"
           "  end\n"
           "elseif redis.call('hexists', KEYS[1], ARGV[1]) == 0 then\n"
-          "  local limit = redis.call('zscore', KEYS[3], ARGV[1])\n"
-          "  if limit then return math.max(0, tonumber(limit) - patience - now) end\n"
+          "  if redis.call('zscore', KEYS[3], ARGV[1]) then return math.max(0, redis.call('pttl', KEYS[1])) end\n"
           "  local last = redis.call('lindex', KEYS[2], -1)\n"
           "  local ahead = last and tonumber(redis.call('zscore', KEYS[3], last) or now) - now\n"
           "    or redis.call('pttl', KEYS[1])\n"

@@ -1,0 +1,191 @@
+"""What goes between a server and its clients: messages, signals, answers; lost, late, or twice."""
+
+from contextlib import AbstractContextManager, nullcontext
+
+from harness.driver import Client, Trial, scenario
+
+LEASE_MS = 5_000
+GAP_MS = 100
+SIGNAL_GONE_MS = 1_500  # python-redis-lock's signal lives for 1 s
+
+# Where a client stands right before the command that frees the lock.
+LAST_STEP = {"set-nx-get-del": "between-get-and-del", "setnx-expire": "between-get-and-del"}
+# Where a waiter stands that has been refused and does not wait yet.
+REFUSED = {"push": "between-check-and-subscribe", "blocking-pop": "between-refusal-and-blpop"}
+
+
+@scenario(
+    "lost-wake-up",
+    summary="A client waits for a message; the holder releases, and the message is lost.",
+    source="Redis, Pub/Sub: at most once; redisson#763, #5761; matrix of the project, row 16",
+    control="the message arrives",
+    lease_ms=LEASE_MS,
+    needs=("push",),
+    times=("virtual",),
+)
+def test_lost_wake_up(trial: Trial) -> None:
+    one, two = holder_and_waiter(trial)
+    with nullcontext() if trial.control else trial.fault("drop-message", two):
+        one.finish()
+        trial.advance(GAP_MS)
+    trial.quiet(two)
+
+
+@scenario(
+    "lost-subscription",
+    summary="As lost-wake-up, but the subscriber's connection is reset with the message on its way.",
+    source="redisson#6026, #2180: subscriptions after a reconnection; matrix of the project, row 16",
+    control="the message arrives",
+    lease_ms=LEASE_MS,
+    needs=("push",),
+    times=("virtual",),
+)
+def test_lost_subscription(trial: Trial) -> None:
+    one, two = holder_and_waiter(trial)
+    with nullcontext() if trial.control else trial.fault("kill-subscriber", two):
+        one.finish()
+        trial.advance(GAP_MS)
+    trial.quiet(two)
+
+
+@scenario(
+    "try-then-wait",
+    summary="A client is refused, and the holder releases before the client has begun to wait.",
+    source="redisson#5761; python-redis-lock PR#32; the Redis articles the project starts from",
+    control="the holder releases when the client waits already",
+    lease_ms=LEASE_MS,
+    needs=("told",),
+    times=("virtual",),
+)
+def test_try_then_wait(trial: Trial) -> None:
+    one, two = trial.clients(2)
+    one.start_increment()
+    one.run_to("before-write")
+    two.start_increment()
+    if trial.control:
+        trial.advance(GAP_MS)
+        one.finish()
+    else:
+        two.run_to(REFUSED[trial.lock["waits"]])
+        one.finish()
+        trial.advance(SIGNAL_GONE_MS)
+    trial.quiet(two)
+
+
+def holder_and_waiter(trial: Trial) -> tuple[Client, Client]:
+    """The first stands before its write, the second waits."""
+    one, two = trial.clients(2)
+    one.start_increment()
+    one.run_to("before-write")
+    two.start_increment()
+    trial.advance(GAP_MS)
+    return one, two
+
+
+@scenario(
+    "release-race",
+    summary="A holder is paused past its lease right before the command that frees the lock; another has it by then.",
+    source="redis-py PR#1031, laravel/framework#26213: between GET and DEL; matrix of the project, row 15",
+    control="the same pause, but over well within the lease",
+    lease_ms=LEASE_MS,
+    needs=("lock",),
+    times=("virtual",),
+)
+def test_release_race(trial: Trial) -> None:
+    one, two, three = trial.clients(3)
+    one.acquire()
+    one.start_release()
+    with trial.pause(one, at=LAST_STEP.get(trial.settings.lock, "before-release")):
+        two.start_increment()
+        trial.outlast_lease(two, "before-write")
+    one.finish()
+    three_wants(trial, three)
+    trial.quiet(one, two, three)
+
+
+@scenario(
+    "release-delayed",
+    summary="The command that frees the lock stays in the network past the lease, until another has the lock.",
+    source="redisson#4871, #5066; matrix of the project, row 15: a late release lands after the lock was given again",
+    control="the command is late, but its sender still waits for the answer",
+    lease_ms=LEASE_MS,
+    needs=("lock",),
+    times=("virtual",),
+)
+def test_release_delayed(trial: Trial) -> None:
+    one, two, three = trial.clients(3)
+    one.acquire()
+    one.start_release()
+    one.run_to(LAST_STEP.get(trial.settings.lock, "before-release"))
+    with trial.rule("late-release", f"{one.host}>redis-*", "to-server", "hold", "COUNT", len(trial.servers)):
+        one.go_on()
+        two.start_increment()
+        if trial.control:
+            trial.advance(trial.reply_limit_ms / 4)
+        else:
+            trial.outlast_lease(two, "before-write")
+    trial.settle()
+    one.finish()
+    three_wants(trial, three)
+    trial.quiet(one, two, three)
+
+
+@scenario(
+    "release-reply-lost",
+    summary="The lock is freed, the answer is lost; another has the lock when its former holder frees it again.",
+    source="redisson#4871, #5000, #5066; matrix of the project, row 14",
+    control="the answer arrives",
+    lease_ms=LEASE_MS,
+    needs=("lock",),
+    times=("virtual",),
+)
+def test_release_reply_lost(trial: Trial) -> None:
+    one, two, three = trial.clients(3)
+    one.acquire()
+    two.start_increment()
+    trial.advance(GAP_MS)
+    one.start_release()
+    one.run_to(LAST_STEP.get(trial.settings.lock, "before-release"))
+    with lost_answers(trial, one):
+        one.go_on()
+        two.run_for(trial.lease_ms, "before-write")
+        one.finish()
+    if not one.result().ok:
+        one.release()
+    three_wants(trial, three)
+    trial.quiet(one, two, three)
+
+
+@scenario(
+    "acquire-reply-lost",
+    summary="A client is given the lock, but the answer is lost; it tries again, as others do.",
+    source="redisson#1966, #1626, #4178, #5019; matrix of the project, row 13",
+    control="the answer arrives",
+    lease_ms=LEASE_MS,
+    needs=("lock",),
+    times=("virtual",),
+)
+def test_acquire_reply_lost(trial: Trial) -> None:
+    one, two = trial.clients(2)
+    two.increment()
+    with lost_answers(trial, one):
+        one.acquire(wait_ms=0)
+    if one.result().ok:
+        one.release()
+    one.start_increment()
+    trial.advance(GAP_MS)
+    two.start_increment()
+    trial.quiet(one, two)
+
+
+def lost_answers(trial: Trial, client: Client) -> AbstractContextManager[object]:
+    """Of every server the next answer to this client is lost; none in a control."""
+    if trial.control:
+        return nullcontext()
+    return trial.fault("lose-reply", client, count=len(trial.servers))
+
+
+def three_wants(trial: Trial, three: Client) -> None:
+    """Time for a third client to get in if anything lets it, well within the lease."""
+    three.start_increment()
+    three.run_for(trial.lease_ms / 10, "before-write")

@@ -1,0 +1,49 @@
+"""What locks are taken for: work that must be done once, and many who want to do it."""
+
+from harness.driver import Trial, scenario
+
+WORKERS = 4
+HERD = 10
+LEASE_MS = 5_000
+
+
+@scenario(
+    "double-processing",
+    summary=f"One item of a queue reaches {WORKERS} workers at once; who gets the lock does it unless it is done.",
+    source="the Redis articles the project starts from: several workers process one job",
+    control="the item reaches them one after the other",
+    lease_ms=LEASE_MS,
+    real_lease_ms=10_000,
+)
+def test_double_processing(trial: Trial) -> None:
+    workers = trial.clients(WORKERS)
+    for group in [[worker] for worker in workers] if trial.control else [workers]:
+        for worker in group:
+            worker.start_acquire(wait_ms=0)
+        trial.finish(*group)
+        inside = [worker for worker in group if worker.result().ok]
+        undone = [worker for worker in inside if worker.read().value == 0]
+        for worker in undone:
+            worker.write(1)
+        for worker in inside:
+            worker.release()
+
+
+@scenario(
+    "thundering-herd",
+    summary=f"One of {HERD} clients (--clients for another number) holds the lock, all others wait; each must have it.",
+    source="the Redis articles the project starts from: 100 waiters, and the commands that one release costs",
+    control="one waits",
+    lease_ms=LEASE_MS,
+    needs=("lock",),
+    times=("virtual",),
+)
+def test_thundering_herd(trial: Trial) -> None:
+    holder, *waiters = trial.clients(2 if trial.control else trial.settings.clients or HERD)
+    holder.start_increment()
+    holder.run_to("before-write")
+    for waiter in waiters:
+        waiter.start_increment()
+    trial.advance(trial.lease_ms / 4)
+    holder.go_on()
+    trial.quiet(holder, *waiters)
