@@ -7,6 +7,8 @@ CC = gcc
 endif
 BUILD ?= build
 EXTRA ?=
+# -static where that can be linked: asked for only when it is needed.
+STATIC = $(shell echo 'int main(void) { return 0; }' | $(CC) $(EXTRA) -static -x c -o /dev/null - 2>/dev/null && echo -static)
 FUZZ_SECONDS ?= 60
 BENCH ?=
 SOAK_MINUTES ?= 30
@@ -79,6 +81,7 @@ $(BUILD)/bin/history: $(call object,$(TOOL))
 $(BUILD)/bin/history: LIBS = -ljansson
 $(BUILD)/bin/leash: $(call object,harness/leash.c)
 $(BUILD)/bin/warden: $(call object,harness/warden.c)
+$(BUILD)/bin/leash $(BUILD)/bin/warden: LIBS = $(STATIC) # started with every process of a trial: nothing to link then
 
 $(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c harness/conductor.c $(ENV) $(STAGE) $(HISTORY))
 $(BUILD)/tests/blocking_call: LIBS = -lhiredis

@@ -266,6 +266,7 @@ def compare(
 
 
 cli.add_command(matrix_commands.matrix)
+cli.add_command(matrix_commands.advise)
 
 
 @cli.command()
