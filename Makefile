@@ -1,5 +1,5 @@
 # `make help` lists what there is. Variables: CC, BUILD (where results go), EXTRA (more compiler flags), FUZZ_SECONDS (per
-# fuzzer), BENCH (options of the benchmark), SOAK_MINUTES (of storms), ORACLE_HISTORIES, ORACLE_FIRST, MUTANTS (how much to
+# fuzzer), BENCH (options of the benchmark), SOAK_MINUTES (of storms), MATRIX_REPEAT (trials a cell), ORACLE_HISTORIES, ORACLE_FIRST, MUTANTS (how much to
 # compare and plant).
 CC ?= gcc
 ifeq ($(origin CC),default)
@@ -12,6 +12,7 @@ STATIC = $(shell echo 'int main(void) { return 0; }' | $(CC) $(EXTRA) -static -x
 FUZZ_SECONDS ?= 60
 BENCH ?=
 SOAK_MINUTES ?= 30
+MATRIX_REPEAT ?= 20
 ORACLE_HISTORIES ?= 200000
 ORACLE_FIRST ?= 0
 MUTANTS ?= 100000
@@ -191,13 +192,14 @@ bench: ## measure records, checks and trials; writes build/bench.json (BENCH=--q
 	@$(MAKE) -s bench-programs
 	@$(PYTHON) -m bench.bench $(BENCH)
 
-soak: ## storms over all locks for SOAK_MINUTES (30), and a look at what they leave behind; writes build/soak.json
+soak: ## storms for SOAK_MINUTES (30), and the matrix MATRIX_REPEAT (20) times beside a busy core: what is left, what flakes
 	@$(READY)
 	@$(PYTHON) -m harness.driver.soak --minutes $(SOAK_MINUTES) -o $(BUILD)/soak.json
+	@$(PYTHON) -m harness.driver.matrix_soak --repeat $(MATRIX_REPEAT) -o $(BUILD)/matrix.json
 
 clean: ## remove what was built (installed packages stay)
 	rm -rf $(BUILD)/bin $(BUILD)/lib $(BUILD)/o $(BUILD)/tests $(BUILD)/bench $(BUILD)/fuzz $(BUILD)/asan $(BUILD)/tsan \
-	    $(BUILD)/flags $(BUILD)/bench.json $(BUILD)/soak.json
+	    $(BUILD)/flags $(BUILD)/bench.json $(BUILD)/soak.json $(BUILD)/matrix.json
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
