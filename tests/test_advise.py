@@ -23,7 +23,7 @@ from harness.driver.advise import (
     word_of,
 )
 from harness.driver.errors import UsageError
-from harness.driver.library import locks
+from harness.driver.expected import pairs
 from harness.driver.matrix import told_matrix
 from harness.driver.scenario import scenarios
 from tests.support import lockstorm, start_lockstorm
@@ -47,8 +47,8 @@ def test_what_prevention_is_said_of_exists() -> None:
 def test_every_story_of_an_option_has_one_word(cells: list[dict[str, Any]]) -> None:
     for option in options_for(Needs("correctness", "checks-tokens"), cells):
         stories = [*option.survives, *option.damaged, *option.stuck, *option.unknown]
-        lock = next(lock for lock in locks() if lock["name"] == option.lock)
-        assert sorted(stories) == sorted(name for name, told in scenarios().items() if not told.unfit(lock))
+        played = [name for name, lock, store in pairs() if (lock, store) == (option.lock, option.store)]
+        assert played and sorted(stories) == sorted(played)
 
 
 def test_articles_are_right_about_correctness(cells: list[dict[str, Any]]) -> None:

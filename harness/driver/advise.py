@@ -7,11 +7,13 @@ happening, since a lock that only those break is better than one that a pause br
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from harness.driver.cells import WORST_FIRST
 from harness.driver.errors import UsageError
+from harness.driver.expected import pairs
 from harness.driver.library import locks
 from harness.driver.matrix import told_matrix
 from harness.driver.play import choose, lock_named
@@ -23,6 +25,7 @@ PURPOSES = {
     "correctness": "a lock that fails damages what it protects",
 }
 RESOURCES = {"plain": "takes every write", "checks-tokens": "refuses a token older than one it has seen"}
+STORES_OF = {"plain": ("open",), "checks-tokens": ("open", "fence-writes", "fence-reads-and-writes")}
 SERVERS = {
     "single": "one server",
     "replicas": "a master with replicas, one of which takes over when it fails",
@@ -154,6 +157,11 @@ def can_happen(scenario: str, servers: str | None) -> bool:
     return servers is None or servers == "replicas" or not replicated
 
 
+@cache
+def stories_of(lock: str, store: str) -> list[str]:
+    return [scenario for scenario, *pair in pairs() if pair == [lock, store]]
+
+
 def options_for(needs: Needs, cells: Iterable[dict[str, Any]]) -> list[Option]:
     """What can be used, the best first; equal ones in the order of the table of locks."""
     known = {(cell["scenario"], cell["lock"], cell["store"]): cell for cell in cells}
@@ -161,12 +169,10 @@ def options_for(needs: Needs, cells: Iterable[dict[str, Any]]) -> list[Option]:
     for lock in locks():
         if lock["name"] == "none" or (needs.servers and needs.servers not in servers_of(lock)):
             continue
-        stories = [name for name, told in scenarios().items() if can_happen(name, needs.servers)]
-        stories = [name for name in stories if not scenarios()[name].unfit(lock)]
-        for store in STORES if lock["token"] and needs.resource == "checks-tokens" else STORES[:1]:
-            options.append(
-                option_of(lock["name"], store, {name: known.get((name, lock["name"], store)) for name in stories})
-            )
+        for store in STORES_OF[needs.resource if lock["token"] else "plain"]:
+            stories = [name for name in stories_of(lock["name"], store) if can_happen(name, needs.servers)]
+            said = {name: known.get((name, lock["name"], store)) for name in stories}
+            options.append(option_of(lock["name"], store, said))
     return sorted(options, key=lambda option: option.rank(needs))
 
 
