@@ -2,6 +2,8 @@
 
 from harness.driver import Trial, scenario
 
+NOTICE_MS = 300  # for whoever was woken up, to look at what it has
+
 
 @scenario(
     "pause-after-check",
@@ -17,6 +19,7 @@ def test_pause_after_check(trial: Trial) -> None:
     one.is_held()
     one.start_write(value + 1)
     with trial.pause(one, at="before-write"):
+        trial.approach_lease_end()
         two.start_increment()
         trial.outlast_lease(two)
     one.finish()
@@ -25,16 +28,17 @@ def test_pause_after_check(trial: Trial) -> None:
 
 
 @scenario(
-    "pause-after-grant",
+    "pause-after-validity-check",
     summary="A client is granted the lock, makes sure, and is paused past its lease before it reads.",
     source='Kleppmann 2016 against antirez 2016, "Is Redlock safe?": the check after the majority\'s answers comes too '
     "early for a pause after it",
     control="the same pause, but over well within the lease",
 )
-def test_pause_after_grant(trial: Trial) -> None:
+def test_pause_after_validity_check(trial: Trial) -> None:
     one, two = trial.clients(2)
     one.start_increment()
     with trial.pause(one, at="after-acquire"):
+        trial.approach_lease_end()
         two.start_increment()
         trial.outlast_lease(two, "before-write")
     one.finish()
@@ -43,7 +47,7 @@ def test_pause_after_grant(trial: Trial) -> None:
 
 @scenario(
     "pause-replies-in-flight",
-    summary="A client asks for the lock and is paused past the lease while the answers wait for it; another enters.",
+    summary="A client asks for the lock and is paused past the lease with the answers in its hands; another enters.",
     source="Kleppmann 2016, Making Redlock unsafe, the GC pause; antirez: a client that looks at the time that "
     "has passed refuses the grant",
     control="the same pause, but over well within the lease",
@@ -53,7 +57,10 @@ def test_pause_replies_in_flight(trial: Trial) -> None:
     one, two = trial.clients(2)
     one.start_increment()
     with trial.pause(one, at="after-acquire-reply"):
+        trial.approach_lease_end()
         two.start_increment()
         trial.outlast_lease(two, "before-write")
-    trial.advance(trial.lease_ms / 100)  # time for what the first one takes to be its grant
+        one.hold_at("before-write")
+    if one.run_for(max(trial.lease_ms / 100, NOTICE_MS), "before-write"):  # it takes the answers for a grant
+        one.finish()
     trial.finish(one, two)

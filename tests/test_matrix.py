@@ -1,14 +1,28 @@
-"""The matrix: cells in one word, the comparison with the expected table, the command."""
+"""The matrix: cells in one word, the comparison with the expected table, the workers, the command."""
 
 import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from typing import Any
 
 import pytest
+from rich.console import Console
 
 from harness.driver import matrix as matrix_module
+from harness.driver import paths
+from harness.driver.cells import Trio, result_of
+from harness.driver.crew import Crew, Worker
 from harness.driver.expected import Cell, expected
-from harness.driver.matrix import matrix, result_of
-from harness.driver.matrix_table import markdown
-from tests.support import lockstorm
+from harness.driver.matrix import Seen, cell_of, matrix, time_of, unfit
+from harness.driver.matrix_table import groups_of, show
+from harness.driver.play import Wish
+from harness.driver.scenario import scenarios
+from tests.support import ENVIRONMENT, lockstorm, processes_below, short_directory, start_lockstorm
 
 BROKEN = ("gc-pause", "set-nx-px", "open")
 FENCED = ("gc-pause", "set-nx-px-fenced", "fence-reads-and-writes")
@@ -33,18 +47,86 @@ def test_a_trial_in_one_word(statuses: dict[str, str], word: str) -> None:
     assert result_of(statuses) == word
 
 
+def seen(*trials: dict[str, str]) -> Seen:
+    """What trials of these statuses came to."""
+    made = Seen()
+    for number, statuses in enumerate(trials):
+        made.add({"statuses": statuses, "sentence": f"trial {number}", "replay": f"again {number}"})
+    return made
+
+
+HOLDS = {"mutual_exclusion": "holds", "integrity": "holds"}
+VIOLATED = {"mutual_exclusion": "violated", "integrity": "violated"}
+
+
+# --- what trials came to, against what was expected ---
+
+
+def test_a_cell_is_its_worst_trial() -> None:
+    cell = cell_of(BROKEN, "virtual", seen(HOLDS, VIOLATED, HOLDS), seen(HOLDS))
+    assert (cell["result"], cell["sentence"], cell["replay"]) == ("violated", "trial 1", "again 1")
+    assert cell["results"] == {"holds": 2, "violated": 1}
+
+
+def test_a_flake_is_called_one() -> None:
+    cell = cell_of(BROKEN, "virtual", seen(VIOLATED, HOLDS, VIOLATED), seen(HOLDS, HOLDS, HOLDS))
+    assert not cell["ok"]
+    told = "fault: integrity holds instead of violated, mutual exclusion holds instead of violated"
+    assert cell["difference"] == f"{told} in 1 of 3 trials: a flake"
+
+
+def test_a_control_that_does_not_hold_is_a_difference() -> None:
+    cell = cell_of(BROKEN, "virtual", seen(VIOLATED), seen({**HOLDS, "integrity": "violated"}))
+    assert not cell["ok"] and cell["result"] == cell["expected"]
+    assert cell["difference"] == "control: integrity violated instead of holds"
+
+
+def test_the_same_word_from_other_properties_is_a_difference() -> None:
+    cell = cell_of(BROKEN, "virtual", seen({**VIOLATED, "mutual_exclusion": "holds"}), seen(HOLDS))
+    assert cell["result"] == cell["expected"] == "violated"
+    assert cell["difference"] == "fault: mutual exclusion holds instead of violated"
+
+
+def test_a_cell_that_the_table_does_not_know_is_not_as_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matrix_module, "expected", dict)
+    cell = cell_of(SAFE, "virtual", seen(HOLDS), seen(HOLDS))
+    assert not cell["ok"] and cell["expected"] is None
+    assert "says nothing" in cell["difference"]
+
+
+def test_a_pair_that_is_no_story_has_its_reason() -> None:
+    pairs = unfit({"clock-jump-node", "gc-pause"}, {"set-nx-px", "redlock"})
+    assert pairs == [
+        {"scenario": "clock-jump-node", "lock": "set-nx-px", "reason": "set-nx-px does not live on five nodes"}
+    ]
+
+
+def test_time_is_virtual_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert time_of("gc-pause", None) == "virtual"
+    assert time_of("gc-pause", "real") == "real"
+    assert time_of("clock-jump-node", "real") is None
+    object.__setattr__(told := scenarios()["flush"], "times", ("real",))
+    try:
+        assert time_of("flush", None) == "real"
+        assert time_of("flush", "virtual") is None
+    finally:
+        object.__setattr__(told, "times", ("virtual",))
+
+
+# --- trials played by workers ---
+
+
 @pytest.fixture
 def wrong_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table that expects the unfenced lock to hold."""
-    holds = {"mutual_exclusion": "holds", "integrity": "holds"}
-    table = {**expected(), BROKEN: Cell(*BROKEN, holds, holds, "a mistake")}
+    table = {**expected(), BROKEN: Cell(*BROKEN, HOLDS, HOLDS, "a mistake")}
     monkeypatch.setattr(matrix_module, "expected", lambda: table)
 
 
 def test_cells_are_played_and_compared() -> None:
     told: list[str] = []
-    found = matrix([BROKEN, FENCED, SAFE], "virtual", 2, 1, told.append)
-    assert found["ok"]
+    found = matrix([BROKEN, FENCED, SAFE], None, 2, 1, told.append)
+    assert found["ok"], [cell["difference"] for cell in found["cells"]]
     assert [cell["result"] for cell in found["cells"]] == ["violated", "fenced", "holds"]
     assert {cell["control"] for cell in found["cells"]} == {"holds"}
     assert len(told) == 3 * 2 * 2
@@ -52,46 +134,169 @@ def test_cells_are_played_and_compared() -> None:
 
 @pytest.mark.usefixtures("wrong_table")
 def test_what_is_not_as_expected_is_seen() -> None:
-    found = matrix([BROKEN, SAFE], "virtual", 1, 1, lambda _: None)
+    found = matrix([BROKEN, SAFE], None, 1, 1, lambda _: None)
     assert not found["ok"]
     assert [cell["ok"] for cell in found["cells"]] == [False, True]
-    assert "!" in markdown(found).splitlines()[2]
 
 
-def test_a_cell_that_the_table_does_not_know_is_not_as_expected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matrix_module, "expected", dict)
-    assert not matrix([SAFE], "virtual", 1, 1, lambda _: None)["ok"]
+def test_a_worker_plays_the_same_trial_as_the_command() -> None:
+    wish = Wish(*BROKEN)
+    with Crew(1) as crew:
+        ((_, first), (_, second)) = crew.play_all([wish, wish])
+    ran = json.loads(lockstorm("run", "gc-pause", "--lock", "set-nx-px", "--store", "open", "--json").stdout)
+    statuses = {name: ran["verdict"][name]["status"] for name in ran["required"]}
+    assert first == second == {"statuses": statuses, "sentence": ran["sentence"], "replay": ran["replay"]}
+
+
+def test_a_worker_that_dies_makes_its_trial_inconclusive_and_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = Worker.begin
+    victims = [True]
+
+    def begin_and_kill(worker: Worker, number: int, wish: Wish) -> None:
+        begin(worker, number, wish)
+        if victims:
+            victims.pop()
+            worker.process.kill()
+
+    monkeypatch.setattr(Worker, "begin", begin_and_kill)
+    with Crew(1) as crew:
+        answers = dict(crew.play_all([Wish(*SAFE), Wish(*SAFE)]))
+    assert set(answers[0]["statuses"].values()) == {"inconclusive"}
+    assert "ended (status -9)" in answers[0]["sentence"]
+    assert set(answers[1]["statuses"].values()) == {"holds"}
+
+
+def test_a_worker_gives_up_its_trial_and_leaves_nothing() -> None:
+    wish = asdict(Wish("contention", "set-nx-px", time="real", duration_ms=60_000))
+    with short_directory() as directory:
+        environment = {**ENVIRONMENT, "TMPDIR": str(directory)}
+        words = [sys.executable, "-m", "harness.driver.crew", "0"]
+        worker = subprocess.Popen(words, stdin=subprocess.PIPE, env=environment, cwd=paths.ROOT)
+        assert worker.stdin
+        worker.stdin.write(json.dumps(wish).encode() + b"\n")
+        worker.stdin.flush()
+        wait_for_trial(directory)
+        worker.terminate()
+        assert worker.wait(20) == 128 + signal.SIGTERM
+        worker.stdin.close()
+        assert not processes_below(directory) and not list(directory.iterdir())
+
+
+def wait_for_trial(directory: Any) -> None:
+    deadline = time.monotonic() + 20
+    while not any(directory.glob("lockstorm-*/client-1.log")):
+        assert time.monotonic() < deadline, "no trial has begun"
+        time.sleep(0.01)
+
+
+# --- the command ---
 
 
 def test_the_command() -> None:
     done = lockstorm("matrix", "--scenario", "gc-pause", "--lock", "set-nx-px,fenced", "--json")
     said = json.loads(done.stdout)
-    assert done.returncode == 0
-    assert said["ok"]
-    assert {(cell["lock"], cell["store"]) for cell in said["cells"]} == {
+    assert (done.returncode, done.stderr) == (0, "")
+    assert said["ok"] and not said["interrupted"] and not said["unplayed"]
+    assert {(cell["lock"], cell["store"]) for cell in said["cells"]} >= {
         ("set-nx-px", "open"),
         ("fenced", "open"),
         ("fenced", "fence-writes"),
         ("fenced", "fence-reads-and-writes"),
     }
-    shown = lockstorm("matrix", "--scenario", "gc-pause", "--lock", "set-nx-px")
-    assert "1 cells, all as expected" in shown.stdout
-    table = lockstorm("matrix", "--scenario", "gc-pause", "--lock", "set-nx-px", "--markdown")
-    assert table.stdout.splitlines()[2] == "| `set-nx-px` | **violated** |"
+
+
+def test_ctrl_c_prints_what_is_known_and_leaves_nothing() -> None:
+    """The bar is on a terminal, which also says when some cells are known."""
+    with short_directory() as directory:
+        controller, terminal = pty.openpty()
+        words = ("matrix", "--scenario", "gc-pause,contention", "--repeat", "2")
+        driver = start_lockstorm(*words, env={**ENVIRONMENT, "TMPDIR": str(directory)}, stderr=terminal)
+        os.close(terminal)
+        bar = b""
+        while b"40/" not in bar:
+            bar += os.read(controller, 4096)
+        driver.send_signal(signal.SIGINT)
+        out = driver.communicate(timeout=30)[0]
+        os.close(controller)
+        assert driver.returncode == 130
+        assert "interrupted: " in out and " not known" in out and "✓" in out
+        assert not processes_below(directory) and not list(directory.iterdir())
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--lock", "redlok"), "did you mean redlock?"),
+        (("--lock", "set-nx-pxx"), "did you mean set-nx-px?"),
         (("--scenario", "gc-paus"), "did you mean gc-pause?"),
-        (("--lock", "set-nx-px", "--store", "fence-writes"), "no cell fits"),
-        (("--json", "--markdown"), "not both"),
-        (("--time", "imaginary"), "there is no time"),
-        (("--repeat", "0"), "repeat"),
+        (("--store", "fenced"), "no store mode"),
+        (("--time", "soon"), "no time"),
+        (("--repeat", "0"), "--repeat"),
+        (("--seed", "-1"), "--seed"),
+        (("--lock", "setnx", "--store", "fence-writes"), "needs a lock with tokens"),
+        (("--lock", "setnx", "--scenario", "clock-jump-node"), "setnx does not live on five nodes"),
+        (("--scenario", "clock-jump-node", "--time", "real"), "can be played in real time"),
+        (("--json", "--markdown"), "--json or --markdown"),
     ],
 )
-def test_bad_wishes(words: tuple[str, ...], message: str) -> None:
+def test_what_the_command_refuses(words: tuple[str, ...], message: str) -> None:
     done = lockstorm("matrix", *words)
-    assert done.returncode == 2
+    assert done.returncode == 2 and done.stdout == ""
     assert message in done.stderr
+
+
+# --- what it looks like ---
+
+
+def shown(cells: list[dict[str, Any]], width: int, **more: Any) -> str:
+    said = {"cells": cells, "unfit": [], "unplayed": [], "interrupted": False, "repeat": 1, "time": "virtual", **more}
+    console = Console(width=width, highlight=False, color_system=None)
+    with console.capture() as capture:
+        show(console, said)
+    return capture.get()
+
+
+def known(scenario: str, lock: str, store: str = "open") -> dict[str, Any]:
+    """A cell that came out as it was expected to."""
+    told = expected()[scenario, lock, store]
+    return cell_of((scenario, lock, store), "virtual", seen(told.fault), seen(told.control))
+
+
+LOCKS = ("set-nx-px", "setnx", "pubsub", "redlock", "none")
+
+
+def test_every_column_of_the_grid_has_its_mark_below_its_name() -> None:
+    lines = shown([known(each, lock) for each in ("gc-pause", "contention") for lock in LOCKS], 100).splitlines()
+    rows = {line.split()[0]: line for line in lines if line.split() and line.split()[0] in ("gc-pause", "contention")}
+    for lock, mark in {"setnx": "✓", "redlock": "✗", "pubsub": "✗"}.items():
+        head = next(line for line in lines if line.endswith(f" {lock}"))
+        assert rows["gc-pause"][head.index(lock)] == mark
+        assert rows["contention"][head.index(lock)] == "✓"
+
+
+def test_no_line_of_the_grid_is_wider_than_the_terminal() -> None:
+    cells = [known(each, lock) for each in ("gc-pause", "contention") for lock in LOCKS]
+    for width in (40, 80):
+        grid = shown(cells, width).split("holds:")[0]
+        assert max(len(line) for line in grid.splitlines()) <= width
+    assert groups_of(["a" * 20, "b" * 20, "c" * 20], 10, 33) == [["a" * 20, "b" * 20], ["c" * 20]]
+
+
+def test_one_lock_is_told_in_sentences() -> None:
+    told = shown([known(each, "setnx") for each in ("gc-pause", "contention")], 120)
+    assert "nothing ever expires" in told and "│" not in told
+
+
+def test_a_difference_is_shown_with_its_command() -> None:
+    trio: Trio = ("gc-pause", "setnx", "open")
+    told = shown([cell_of(trio, "virtual", seen(VIOLATED), seen(HOLDS)), known("contention", "setnx")], 120)
+    assert "gc-pause with setnx/open: fault: integrity violated instead of holds" in told
+    assert "again: ./again 0" in told
+    assert "2 cells: 1 not as expected" in told
+
+
+def test_what_the_table_does_not_know_is_said_once_a_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matrix_module, "expected", dict)
+    cells = [cell_of(("gc-pause", lock, "open"), "virtual", seen(HOLDS), seen(HOLDS)) for lock in LOCKS]
+    told = shown([*cells, *(cell | {"scenario": "flush"} for cell in cells)], 120)
+    assert "gc-pause: scenarios/expected.toml says nothing yet about 5 of these cells" in told
+    assert told.count("says nothing yet") == 2

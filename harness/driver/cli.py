@@ -6,27 +6,21 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from harness.driver import compare as compare_
-from harness.driver import compare_table, matrix_table, paths, storm_show
-from harness.driver import demo as demo_
+from harness.driver import compare_table, matrix_commands, paths, storm_show
 from harness.driver import doctor as doctor_
-from harness.driver import matrix as matrix_
 from harness.driver import storm as storm_
 from harness.driver import storms as storms_
 from harness.driver.errors import LockstormError, UsageError
-from harness.driver.expected import pairs
 from harness.driver.library import faults as fault_table
 from harness.driver.library import locks as lock_table
 from harness.driver.linearize import FORMS, MODELS, Reading, linearize, needs_model, operations_words
@@ -35,9 +29,7 @@ from harness.driver.play import (
     ACQUIRE_POLICIES,
     AS_ASKED,
     CLIENT_LIMIT,
-    PROPERTIES,
     RELEASE_POLICIES,
-    REQUIRED,
     Wish,
     choose,
     judge_file,
@@ -46,101 +38,22 @@ from harness.driver.play import (
     scenario_named,
 )
 from harness.driver.scenario import scenarios as scenario_table
-from harness.driver.trial import STORES
+from harness.driver.terminal import (
+    Duration,
+    NearestName,
+    Numbers,
+    console,
+    json_option,
+    print_json,
+    progress,
+    require_option,
+    waiting,
+)
 
 VERSION = "0.1.0"
 INTERRUPTED, TERMINATED = 130, 143
 RATE_LIMIT = 1_000_000
 DURATION_LEAST_MS, DURATION_MOST_MS = 10, 60_000  # of a measurement
-
-
-class NearestName(click.Group):
-    """A group that names the nearest command when there is none of the name."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0]
-        if self.get_command(ctx, name) is None and not name.startswith("-"):
-            near = get_close_matches(name, self.list_commands(ctx), n=1, cutoff=0.4)
-            hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(self.list_commands(ctx))}."
-            ctx.fail(f"There is no command {name!r}. {hint}")
-        return super().resolve_command(ctx, args)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)  # in the order of the README, not of the alphabet
-
-
-class Duration(click.ParamType[int]):
-    """A duration in ms: "500ms", "2s", "1.5m"."""
-
-    name = "duration"
-    UNITS = (("ms", 1.0), ("s", 1000.0), ("m", 60_000.0), ("h", 3_600_000.0))
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        for unit, factor in self.UNITS:
-            if str(value).endswith(unit):
-                with contextlib.suppress(ValueError, OverflowError):
-                    return int(float(str(value).removesuffix(unit)) * factor)
-                break
-        return self.fail(f"{value!r} is not a duration such as 500ms, 2s or 1.5m", param, ctx)
-
-
-class Numbers(click.ParamType[tuple[int, ...]]):
-    """Numbers from 1 to a limit, such as "1,8,64"; or "none"."""
-
-    name = "numbers"
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        if value == "none":
-            return ()
-        words = str(value).split(",")
-        if not all(word.isdecimal() and 1 <= int(word) <= self.most for word in words):
-            self.fail(f"{value!r}: numbers from 1 to {self.most:,}, such as 1,8, or none", param, ctx)
-        return tuple(dict.fromkeys(int(word) for word in words))
-
-
-class Terminal(Console):
-    """A console on which a reader that has gone is no verdict: rich would end with status 1, which says "violated"."""
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-
-def console() -> Console:
-    """Colour and width of a terminal where there is one; plain and unwrapped where there is none."""
-    return Terminal(highlight=False) if sys.stdout.isatty() else Terminal(highlight=False, width=160, soft_wrap=True)
-
-
-def waiting(what: str) -> contextlib.AbstractContextManager[object]:
-    """Says on a terminal what is going on; nothing elsewhere. It is gone when the work is done."""
-    return Console(stderr=True).status(what) if sys.stderr.isatty() else contextlib.nullcontext()
-
-
-@contextlib.contextmanager
-def progress(total: int) -> Iterator[Callable[[str], object]]:
-    """A bar on a terminal's standard error; call what it gives before each of `total` pieces of work."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("", total=total)
-        begun = iter([0] + [1] * total)  # what is begun ends the one before
-        yield lambda what: bar.update(task, advance=next(begun), description=what)
-
-
-def print_json(value: dict[str, Any]) -> None:
-    click.echo(json.dumps(value, indent=2))
-
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-require_option = click.option(
-    "--require",
-    metavar="PROPERTY,…",
-    help=f"Only these decide the exit status, of {', '.join(PROPERTIES)}. Default: {', '.join(REQUIRED)}, as far as "
-    "they apply.",
-)
 
 
 @click.group(cls=NearestName, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -155,19 +68,7 @@ def cli() -> None:
     """
 
 
-@cli.command()
-@json_option
-def demo(as_json: bool) -> int:
-    """Kleppmann's first case on a real Redis, narrated: broken, then fenced.
-
-    \b
-    Example: lockstorm demo
-    """
-    with waiting("two trials ...") if as_json else contextlib.nullcontext():
-        done = demo_.perform(None if as_json else console())
-    if as_json:
-        print_json(done)
-    return int(done["exit"])
+cli.add_command(matrix_commands.demo)
 
 
 @cli.command()
@@ -360,64 +261,8 @@ def compare(
     return 0 if any(cell["measured"] for cell in result["cells"]) else 3
 
 
-@cli.command()
-@click.option("--lock", metavar="LOCK,…", help="Only these; default: all that `lockstorm locks` lists.")
-@click.option("--scenario", metavar="SCENARIO,…", help="Only these; default: all that `lockstorm scenarios` lists.")
-@click.option("--store", metavar="MODE,…", help="Only these store modes; default: all that a lock can be used with.")
-@click.option("--time", "time_", default="virtual", show_default=True, metavar="virtual|real")
-@click.option("--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Trials a cell.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the first trial; the others count on.")
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print a GitHub table.")
-@json_option
-def matrix(
-    lock: str | None,
-    scenario: str | None,
-    store: str | None,
-    time_: str,
-    repeat: int,
-    seed: int,
-    as_markdown: bool,
-    as_json: bool,
-) -> int:
-    """Every lock against every scenario, with its control, held against the table of expected verdicts.
-
-    \b
-    Example: lockstorm matrix --scenario gc-pause,gc-pause-read --store open
-    Exit status: 0 all as expected, 1 a cell is not, 3 nothing but inconclusive ones are not
-    """
-    wanted = choose_cells(lock, scenario, store)
-    choose("time", time_, ["virtual", "real"])
-    if as_json and as_markdown:
-        raise UsageError("--json or --markdown, not both")
-    with progress(len(wanted) * 2 * repeat) as tell:
-        result = matrix_.matrix(wanted, time_, repeat, seed, tell)
-    if as_json:
-        print_json(result)
-    elif as_markdown:
-        click.echo(matrix_table.markdown(result), nl=False)
-    else:
-        matrix_table.show(console(), result)
-    wrong = [cell for cell in result["cells"] if not cell["ok"]]
-    if not wrong:
-        return 0
-    return 3 if all("inconclusive" in (cell["result"], cell["control"]) for cell in wrong) else 1
-
-
-def choose_cells(lock: str | None, scenario: str | None, store: str | None) -> list[tuple[str, str, str]]:
-    """The cells that fit all of the comma-separated names; an unknown name is an error, and so is an empty choice."""
-    locks_ = {lock_named(name)["name"] for name in lock.split(",")} if lock else None
-    scenarios_ = {scenario_named(name).name for name in scenario.split(",")} if scenario else None
-    stores = {choose("store mode", name, list(STORES)) for name in store.split(",")} if store else None
-    wanted = [
-        trio
-        for trio in pairs()
-        if (not scenarios_ or trio[0] in scenarios_)
-        and (not locks_ or trio[1] in locks_)
-        and (not stores or trio[2] in stores)
-    ]
-    if not wanted:
-        raise UsageError("no cell fits: a store mode other than open needs a lock with tokens")
-    return wanted
+cli.add_command(matrix_commands.matrix)
+cli.add_command(matrix_commands.advise)
 
 
 @cli.command()

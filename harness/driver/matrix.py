@@ -1,19 +1,16 @@
 """The matrix: every lock against every scenario, with its control, held against scenarios/expected.toml."""
 
-import os
-import signal
-from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.driver.expected import Cell, expected
-from harness.driver.play import Wish, play, replay_command
-
-RESULTS = ("holds", "fenced", "violated", "stuck", "inconclusive")
-WORST_FIRST = ("inconclusive", "violated", "stuck", "fenced", "holds")
-
-Trio = tuple[str, str, str]  # scenario, lock, store
+from harness.driver.cells import Trio, result_of, worst_of
+from harness.driver.crew import Crew
+from harness.driver.expected import Cell, expected, pairs
+from harness.driver.library import locks
+from harness.driver.play import Wish, lock_named
+from harness.driver.scenario import scenarios
 
 
 @dataclass
@@ -22,87 +19,145 @@ class Seen:
 
     statuses: list[dict[str, str]] = field(default_factory=list)  # of the required properties, a trial each
     results: list[str] = field(default_factory=list)
-    sentence: str = ""
-    replay: str = ""
+    worst: dict[str, Any] = field(default_factory=dict)  # the trial that the cell's result is of
+
+    def add(self, played: dict[str, Any]) -> None:
+        word = result_of(played["statuses"])
+        if not self.results or worst_of([word, self.result]) != self.result:
+            self.worst = played
+        self.statuses.append(played["statuses"])
+        self.results.append(word)
 
     @property
     def result(self) -> str:
         """One word for all trials: the worst."""
-        return min(self.results, key=WORST_FIRST.index)
+        return worst_of(self.results)
 
 
-def result_of(statuses: dict[str, str]) -> str:
-    """A trial in one word, from the statuses of the properties that count."""
-    if "inconclusive" in statuses.values():
-        return "inconclusive"
-    if statuses.get("integrity") == "violated":
-        return "violated"
-    broken = {name for name, status in statuses.items() if status == "violated"}
-    if broken == {"liveness"}:
-        return "stuck"
-    if "mutual_exclusion" in broken:
-        return "fenced" if statuses.get("integrity") == "holds" else "violated"
-    return "violated" if broken else "holds"
+def time_of(scenario: str, time: str | None) -> str | None:
+    """The kind of time in which it is played when this one is asked for (None: virtual time where it can be)."""
+    times = scenarios()[scenario].times
+    if time is None:
+        return "virtual" if "virtual" in times else times[0]
+    return time if time in times else None
 
 
-def play_cell(wish: Wish) -> dict[str, Any]:
-    """In a worker process: one trial, as small as the matrix needs it."""
-    played = play(wish)
-    statuses = {name: played["verdict"][name]["status"] for name in played["required"]}
-    return {"statuses": statuses, "sentence": played["sentence"], "replay": replay_command(wish)}
+def wishes_of(trio: Trio, time: str, repeat: int, seed: int) -> list[Wish]:
+    return [Wish(*trio, time, seed=seed + each, control=control) for each in range(repeat) for control in (False, True)]
+
+
+def heaviness(wish: Wish) -> tuple[bool, int, str]:
+    """What is played first: virtual time, then real, in which workers only wait; and the many servers, so that nobody
+    is left alone with them at the end."""
+    lock = lock_named(wish.lock)
+    return wish.time != "virtual", -lock["nodes"] * (1 + lock["replicas"]), wish.scenario
 
 
 def matrix(
-    trios: Iterable[Trio], time: str, repeat: int, seed: int, tell: Callable[[str], object], workers: int | None = None
+    trios: Iterable[Trio],
+    time: str | None,
+    repeat: int,
+    seed: int,
+    tell: Callable[[str], object],
+    workers: int | None = None,
 ) -> dict[str, Any]:
     """Runs every cell `repeat` times (seeds seed, seed + 1, ...) with fault and control, side by side. `tell` is called
-    before each cell's last trial is counted. `ok`: everything is as expected."""
+    after each trial. `ok`: everything is as expected. Interrupted, it says what is known by then."""
     trios = list(trios)
+    wishes = [
+        wish
+        for trio in trios
+        for wish in wishes_of(trio, time_of(trio[0], time) or "virtual", repeat, seed)
+        if time_of(trio[0], time)
+    ]
+    wishes.sort(key=heaviness)
     seen: dict[tuple[Trio, bool], Seen] = {(trio, control): Seen() for trio in trios for control in (False, True)}
-    pool = ProcessPoolExecutor(workers or os.cpu_count() or 1, initializer=end_on_interrupt)
+    interrupted = False
     try:
-        waiting = {}
-        for scenario, lock, store in trios:
-            for control in (False, True):
-                for each in range(repeat):
-                    wish = Wish(scenario, lock, store, time, seed=seed + each, control=control)
-                    waiting[pool.submit(play_cell, wish)] = ((scenario, lock, store), control)
-        for done in as_completed(waiting):
-            trio, control = waiting[done]
-            played, of = done.result(), seen[trio, control]
-            tell(f"{trio[0]} {trio[1]}")
-            of.statuses.append(played["statuses"])
-            word = result_of(played["statuses"])
-            if not of.results or WORST_FIRST.index(word) < WORST_FIRST.index(of.result):
-                of.sentence, of.replay = played["sentence"], played["replay"]
-            of.results.append(word)
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-    cells = [cell_of(trio, seen[trio, False], seen[trio, True]) for trio in trios]
-    return {"time": time, "repeat": repeat, "seed": seed, "cells": cells, "ok": all(cell["ok"] for cell in cells)}
+        with Crew(workers) as crew:
+            for number, played in crew.play_all(wishes):
+                wish = wishes[number]
+                seen[(wish.scenario, wish.lock, wish.store or "open"), wish.control].add(played)
+                tell(f"{wish.scenario} {wish.lock}")
+    except KeyboardInterrupt:
+        interrupted = True
+    known = [trio for trio in trios if seen[trio, False].results and seen[trio, True].results]
+    unplayed = [trio for trio in trios if trio not in known]
+    cells = [cell_of(trio, time_of(trio[0], time), seen[trio, False], seen[trio, True]) for trio in known]
+    return {
+        "time": time or "virtual where it can be, else real",
+        "repeat": repeat,
+        "seed": seed,
+        "cells": cells,
+        "unfit": unfit({trio[0] for trio in trios}, {trio[1] for trio in trios}),
+        "unplayed": [named(trio) for trio in unplayed],
+        "interrupted": interrupted,
+        "ok": not interrupted and all(cell["ok"] for cell in cells),
+    }
 
 
-def end_on_interrupt() -> None:
-    """A worker that is interrupted cleans its trial up; what the command's own handler prints is not its business."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+def told_matrix() -> dict[str, Any]:
+    """The table of expected verdicts in the form of a matrix that was played, without what only trials have."""
+    cells = []
+    for trio in pairs():
+        told = expected().get(trio)
+        if told:
+            scenario, lock, store = trio
+            result, control = result_of(told.fault), result_of(told.control)
+            cells.append(
+                {
+                    "scenario": scenario,
+                    "lock": lock,
+                    "store": store,
+                    "time": time_of(scenario, None),
+                    "result": result,
+                    "expected": result,
+                    "control": control,
+                    "control_expected": control,
+                    "ok": True,
+                    "verdict": told.fault,
+                    "reason": told.reason,
+                }
+            )
+    unplayed = [named(trio) for trio in pairs() if trio not in expected()]
+    return {"cells": cells, "unfit": unfit(set(scenarios()), {lock["name"] for lock in locks()}), "unplayed": unplayed}
 
 
-def cell_of(trio: Trio, fault: Seen, control: Seen) -> dict[str, Any]:
+def named(trio: Trio) -> dict[str, str]:
+    return dict(zip(("scenario", "lock", "store"), trio, strict=True))
+
+
+def unfit(scenario_names: Collection[str], lock_names: Collection[str]) -> list[dict[str, str]]:
+    """The pairs that are no story at all, and why."""
+    return [
+        {"scenario": name, "lock": lock["name"], "reason": told.unfit(lock)}
+        for name, told in scenarios().items()
+        for lock in locks()
+        if name in scenario_names and lock["name"] in lock_names and told.unfit(lock)
+    ]
+
+
+def cell_of(trio: Trio, time: str | None, fault: Seen, control: Seen) -> dict[str, Any]:
     scenario, lock, store = trio
     told = expected().get(trio)
     return {
         "scenario": scenario,
         "lock": lock,
         "store": store,
+        "time": time,
         "result": fault.result,
         "expected": result_of(told.fault) if told else None,
         "control": control.result,
         "control_expected": result_of(told.control) if told else None,
         "ok": as_told(told, fault, control),
-        "sentence": fault.sentence,
+        "difference": difference(told, fault, control),
+        "verdict": fault.worst["statuses"],
+        "sentence": fault.worst["sentence"],
         "reason": told.reason if told else "",
-        "replay": fault.replay,
-        "control_replay": control.replay,
+        "results": dict(Counter(fault.results)),
+        "control_results": dict(Counter(control.results)),
+        "replay": fault.worst["replay"],
+        "control_replay": control.worst["replay"],
     }
 
 
@@ -111,3 +166,29 @@ def as_told(told: Cell | None, fault: Seen, control: Seen) -> bool:
     if told is None:
         return False
     return all(each == told.fault for each in fault.statuses) and all(each == told.control for each in control.statuses)
+
+
+def difference(told: Cell | None, fault: Seen, control: Seen) -> str:
+    """What is not as it was expected to be, in words; empty when all is."""
+    if told is None:
+        return "scenarios/expected.toml says nothing about it yet"
+    found = [
+        f"{where}: {phrase}"
+        for where, seen, said in (("fault", fault, told.fault), ("control", control, told.control))
+        if (phrase := difference_of(seen.statuses, said))
+    ]
+    return "; ".join(found)
+
+
+def difference_of(statuses: list[dict[str, str]], said: dict[str, str]) -> str:
+    """How these trials are not what was said of them; a flake is called one."""
+    strange = [each for each in statuses if each != said]
+    if not strange:
+        return ""
+    names = sorted({name for each in strange for name in {*each, *said} if each.get(name) != said.get(name)})
+    phrases = []
+    for name in names:
+        found = "/".join(sorted({each.get(name, "not judged") for each in strange}))
+        phrases.append(f"{name.replace('_', ' ')} {found} instead of {said.get(name, 'not judged')}")
+    often = f" in {len(strange)} of {len(statuses)} trials: a flake" if len(strange) < len(statuses) else ""
+    return f"{', '.join(phrases)}{often}"

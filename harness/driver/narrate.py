@@ -3,7 +3,7 @@ accepted - one line an event."""
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -245,10 +245,12 @@ class StoryTable:
         self.table.add_row("", "", "", Text(what, "dim"))
 
 
-def story_table(events: list[Event], limit: int = 60) -> Table:
-    """The story as a table. Of a long one only the beginning is shown and what was noted, with a line that says so."""
+def story_table(events: list[Event], limit: int = 60, told: Callable[[Event], bool] | None = None) -> Table:
+    """The story as a table; `told` may leave events out. Of a long one only the beginning is shown and what was noted,
+    with a line that says so."""
     teller = Teller()
-    lines = list(teller.lines(resolve_targets(events)))
+    left_out = {event["index"] for event in events if told and not told(event)}
+    lines = [line for line in teller.lines(resolve_targets(events)) if line.index not in left_out]
     table = StoryTable(teller.lease_ms)
     for line in lines[:limit]:
         table.add(line)

@@ -14,6 +14,7 @@ import ctypes
 import json
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time as real_time
@@ -70,6 +71,7 @@ RUN_LIMIT_MS = 180_000  # real time: how long a run may last, beyond a workload'
 REPLY_LIMIT_MS = 1000  # how long a client waits for an ordinary answer (client.c)
 REAL_CONTROL_MS = 100  # a fault inside a lease of 10 s: not even a busy machine turns it into one past it
 REAL_BEYOND_MS = 3_000  # past the lease: a poller may have just begun its longest sleep
+REAL_BEYOND_NOTHING_MS = 300  # of a lock without one: nobody gets in anyhow
 BOUND_LEASES, BOUND_NAP_MS = 2, 2_000  # a lease that runs out, one more of a wait that had just begun, a poller's sleep
 QUIET_BEYOND_MS = 100
 FLAG_TEXT = 1
@@ -704,14 +706,20 @@ class Trial:
         proved = self.settings.time == "real" or self.prove_clock()
         self.record(Kind.CLOCK, outcome=Outcome.OK if proved else Outcome.UNKNOWN, value=self.mono_ns)
 
+    def approach_lease_end(self) -> None:
+        """Lets nearly a lease pass, before anybody asks for the lock who would otherwise ask all the time. In a
+        control: nothing."""
+        if not self.control:
+            self.advance(self.lease_ms * 0.9)
+
     def outlast_lease(self, other: Client, checkpoint: str | None = None) -> None:
         """Lets time pass until the other client has done its step, or stands at a checkpoint; at most two leases (in
         real time one and some seconds), for a lock that never expires lets nobody in. In a control: time that is safely
         within the lease."""
         if self.control:
-            self.advance(self.lease_ms / 3 if self.settings.time == "virtual" else REAL_CONTROL_MS)
+            self.advance(self.lease_ms / 10 if self.settings.time == "virtual" else REAL_CONTROL_MS)
             return
-        beyond_ms = self.lease_ms if self.settings.time == "virtual" else REAL_BEYOND_MS
+        beyond_ms = self.lease_ms if self.settings.time == "virtual" else self._real_beyond_ms()
         lib, until_ns = library(), self.mono_ns + (self.lease_ms + beyond_ms) * 1_000_000
         if checkpoint:
             lib.conductor_arm(self.conductor, other.strand, checkpoint.encode(), 1)
@@ -719,6 +727,19 @@ class Trial:
         lib.conductor_arm(self.conductor, other.strand, b"", 0)
         if lib.conductor_state(self.conductor, other.strand) == StrandState.HELD:
             self.record(Kind.CHECKPOINT, name=self.text(checkpoint or ""), value=other.identity)
+
+    def touch_links(self, client: Client) -> None:
+        """Sends a PING along each of a client's links to its nodes, on a connection of its own, as a pool of
+        connections does: what a cut swallows even if the client has nothing to say. No answer is waited for."""
+        for node in self.servers:
+            with contextlib.closing(socket.socket(socket.AF_UNIX)) as connection:
+                connection.connect(self._addresses[f"{client.host}>{node.name}"])
+                connection.sendall(b"*1\r\n$4\r\nPING\r\n")
+                self.settle()
+
+    def _real_beyond_ms(self) -> int:
+        has_lease = next(lock["lease"] for lock in locks() if lock["name"] == self.settings.lock)
+        return REAL_BEYOND_MS if has_lease else REAL_BEYOND_NOTHING_MS
 
     def prove_clock(self) -> bool:
         """Reads TIME back from every node; a clock that is not where the trial has it ends the trial."""
@@ -872,17 +893,22 @@ class Trial:
 
     def quiet(self, *clients: Client) -> None:
         """The last phase: every fault is healed, and each of these clients that lives must be served - whoever does
-        nothing wants to increment once more. Ends when all are, or when it is clear that somebody never will be: that
-        is the finding, not an error."""
+        nothing wants to increment once more, and if there is none, the first does when it is done. Ends when all are
+        served, or when it is clear that somebody never will be: that is the finding, not an error."""
         self.heal()
         self.phase("quiet")
         living = [client for client in clients if not client.ended]
+        idle = [client for client in living if client.state is StrandState.IDLE]
         for client in living:
             client.go_on()
-            if client.state is StrandState.IDLE:
+            if client in idle:
                 client.start_increment()
         held_ms = self.lease_ms if self.lock["lease"] else self.bound_ms  # by somebody dead
-        self.run(living, self.mono_ns + (held_ms + self.bound_ms + QUIET_BEYOND_MS) * 1_000_000)
+        limit_ns = (held_ms + self.bound_ms + QUIET_BEYOND_MS) * 1_000_000
+        self.run(living, self.mono_ns + limit_ns)
+        if not idle and living[0].state is StrandState.IDLE:  # all had something to finish: nobody asked in this phase
+            living[0].start_increment()
+            self.run(living[:1], self.mono_ns + limit_ns)
         self.note_clock()
 
     def text(self, text: str) -> int:

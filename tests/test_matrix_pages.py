@@ -1,0 +1,79 @@
+"""The pages that show the matrix say what the table of expected verdicts says."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.driver import matrix_pages
+from harness.driver.errors import UsageError
+from harness.driver.expected import expected, pairs
+from harness.driver.library import locks
+from harness.driver.matrix import told_matrix
+from harness.driver.matrix_pages import BEGIN, COLUMNS_MOST, END, FAMOUS_LOCKS, FAMOUS_SCENARIOS, groups_of, tables
+from harness.driver.scenario import scenarios
+from harness.driver.trial import STORES
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, Any]:
+    return told_matrix()
+
+
+def test_the_pages_are_as_make_matrix_writes_them() -> None:
+    for page, text in matrix_pages.pages().items():
+        assert page.read_text() == text, f"{page.name} is stale: run make matrix"
+
+
+def test_every_cell_is_told_or_named_as_unknown(told: dict[str, Any]) -> None:
+    cells = {(cell["scenario"], cell["lock"], cell["store"]) for cell in told["cells"]}
+    unknown = {(cell["scenario"], cell["lock"], cell["store"]) for cell in told["unplayed"]}
+    assert cells == set(expected()) and not cells & unknown
+    assert cells | unknown == set(pairs())
+
+
+def test_every_scenario_and_lock_is_played_or_has_a_reason(told: dict[str, Any]) -> None:
+    played = {(scenario, lock) for scenario, lock, _ in pairs()}
+    unfit = {(pair["scenario"], pair["lock"]) for pair in told["unfit"]}
+    assert not played & unfit
+    assert played | unfit == {(scenario, lock["name"]) for scenario in scenarios() for lock in locks()}
+
+
+def test_the_famous_ones_exist() -> None:
+    assert set(FAMOUS_SCENARIOS) <= set(scenarios())
+    names = {lock["name"]: lock for lock in locks()}
+    for column in FAMOUS_LOCKS:
+        lock, _, store = column.partition(" / ")
+        assert store in STORES and (store == "open" or names[lock]["token"])
+
+
+def test_a_table_has_a_mark_for_each_cell(told: dict[str, Any]) -> None:
+    """Read back from the text: the marks of one well-known row."""
+    marks: dict[str, str] = {}
+    heads: list[str] = []
+    for line in tables(told).splitlines():
+        fields = [field.strip() for field in line.strip("|").split("|")]
+        if line.startswith("| | "):
+            heads = [field.strip("`") for field in fields[1:]]
+        elif fields[0] == "gc-pause":
+            marks |= dict(zip(heads, fields[1:], strict=True))
+    assert len(marks) == len({(cell["lock"], cell["store"]) for cell in told["cells"]})
+    assert (marks["set-nx-px"], marks["setnx"], marks["none"]) == ("✗", "✓", r"✗\*")
+    assert marks["fenced / fence-reads-and-writes"] == "◇"
+
+
+@pytest.mark.parametrize("count", [0, 1, COLUMNS_MOST, COLUMNS_MOST + 1, 31])
+def test_tables_have_all_columns_and_a_readable_width(count: int) -> None:
+    columns = [str(each) for each in range(count)]
+    groups = groups_of(columns)
+    assert [column for group in groups for column in group] == columns
+    assert all(len(group) <= COLUMNS_MOST for group in groups)
+
+
+def test_a_page_without_its_marks_is_refused(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    assert matrix_pages.with_matrix(page, r"new \1") == f"before\n{BEGIN}\n\nnew \\1\n{END}\nafter\n"
+    page.write_text(f"before\n{BEGIN}\n")
+    with pytest.raises(UsageError, match="no place between"):
+        matrix_pages.with_matrix(page, "new")
