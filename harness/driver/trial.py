@@ -52,10 +52,11 @@ from harness.driver.redis_server import Network, RedisServer
 from harness.driver.topology import CLUSTER_MASTERS, Sentinel, Topology, cluster_ranges, join, slot_of, tagged, watch
 
 Time = Literal["virtual", "real"]
-Store = Literal["open", "fence-writes", "fence-reads-and-writes"]
+Store = Literal["open", "fence-writes", "fence-reads-and-writes", "compare-owner", "compare-and-set"]
 Persistence = Literal["none", "aof"]
 TIMES: tuple[Time, ...] = ("virtual", "real")
-STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes")
+STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes", "compare-owner", "compare-and-set")
+TOKEN_STORES: tuple[Store, ...] = ("fence-writes", "fence-reads-and-writes")  # let nobody else in
 
 # What a redis-server is told; "aof": nothing is acknowledged before it is in the append-only file, and on the disk.
 PERSISTENCE: dict[Persistence, tuple[str, ...]] = {
@@ -181,9 +182,11 @@ class Client:
     def work(self, work_ms: int) -> Result:
         return self._do(StepKind.SLEEP, work_ms=work_ms)
 
-    def start_increment(self, by: int = 1, work_ms: int = 0) -> None:
-        """acquire, read the counter, work, write the sum, release"""
-        self._start(StepKind.WORKLOAD, object=Object.COUNTER, wait_ms=-1, value=by, work_ms=work_ms, turns=1)
+    def start_increment(self, by: int = 1, work_ms: int = 0, token: int = 0) -> None:
+        """acquire, read the counter, work, write the sum, release; with a token of the application's own instead of the
+        lock's, if one is given"""
+        fields = {"object": Object.COUNTER, "wait_ms": -1, "value": by, "work_ms": work_ms, "turns": 1, "token": token}
+        self._start(StepKind.WORKLOAD, **fields)
 
     def increment(self, by: int = 1, work_ms: int = 0) -> Result:
         self.start_increment(by, work_ms)
@@ -685,6 +688,10 @@ class Trial:
         """The trial's monotonic clock."""
         return int(library().conductor_mono_ns(self.conductor))
 
+    def wall_ms(self, client: Client) -> int:
+        """What the wall clock of a client's host shows."""
+        return int(library().conductor_host_wall_ns(self.conductor, client.strand)) // 1_000_000
+
     def advance(self, duration_ms: float) -> None:
         """Lets that much of the trial's time pass; whoever has something to do then does it."""
         self.run([], until_ns=self.mono_ns + int(duration_ms * 1_000_000))
@@ -696,8 +703,8 @@ class Trial:
         self.record(Kind.CLOCK, outcome=Outcome.OK if proved else Outcome.UNKNOWN, value=self.mono_ns)
 
     def approach_lease_end(self) -> None:
-        """Lets nearly a lease pass, before anybody asks for the lock who would otherwise ask all the time. In a control:
-        nothing."""
+        """Lets nearly a lease pass, before anybody asks for the lock who would otherwise ask all the time. Nothing in a
+        control."""
         if not self.control:
             self.advance(self.lease_ms * 0.9)
 
@@ -718,8 +725,8 @@ class Trial:
             self.record(Kind.CHECKPOINT, name=self.text(checkpoint or ""), value=other.identity)
 
     def quiet(self, *clients: Client) -> None:
-        """Nothing is broken any more: these finish what they do, and the first of them then wants the lock once more, or
-        liveness would say nothing. Who has not got it after two leases (in real time one and some seconds) is left
+        """Nothing is broken any more: these finish what they do, and the first of them then wants the lock once more,
+        or liveness would say nothing. Who has not got it after two leases (in real time one and some seconds) is left
         waiting, for the verdict to see."""
         self.heal()
         self.phase("quiet")
@@ -733,8 +740,8 @@ class Trial:
         self.note_clock()
 
     def touch_links(self, client: Client) -> None:
-        """Sends a PING along each of a client's links to its nodes, on a connection of its own, as a pool of connections
-        does: what a cut swallows even if the client has nothing to say. No answer is waited for."""
+        """Sends a PING along each of a client's links to its nodes, on a connection of its own, as pools of connections
+        do: what a cut swallows even if the client has nothing to say. No answer is waited for."""
         for node in self.servers:
             with contextlib.closing(socket.socket(socket.AF_UNIX)) as connection:
                 connection.connect(self._addresses[f"{client.host}>{node.name}"])
