@@ -73,10 +73,12 @@ def test_the_command() -> None:
         ("fenced", "open"),
         ("fenced", "fence-writes"),
         ("fenced", "fence-reads-and-writes"),
+        ("set-nx-px", "compare-and-set"),
+        ("fenced", "compare-and-set"),
     }
-    shown = lockstorm("matrix", "--scenario", "gc-pause", "--lock", "set-nx-px")
+    shown = lockstorm("matrix", "--scenario", "gc-pause", "--lock", "set-nx-px", "--store", "open")
     assert "1 cells, all as expected" in shown.stdout
-    table = lockstorm("matrix", "--scenario", "gc-pause", "--lock", "set-nx-px", "--markdown")
+    table = lockstorm("matrix", "--scenario", "gc-pause", "--lock", "set-nx-px", "--store", "open", "--markdown")
     assert table.stdout.splitlines()[2] == "| `set-nx-px` | **violated** |"
 
 
