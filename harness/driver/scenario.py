@@ -42,7 +42,8 @@ USUAL_STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writ
 class Scenario:
     """One story. `control` says in words what its control does instead of the fault. `settings`: fields of the trial's
     settings that it needs otherwise than usual; `times`: the kinds of time in which it can be played; `stores`: the
-    store modes that the table has it with; `gives_tokens`: the story has tokens of its own for every lock."""
+    store modes that the table has it with; `gives_tokens`: the story has tokens of its own for every lock; `locks`: the
+    only ones that it is told of, where a trial takes too long for all."""
 
     name: str
     summary: str
@@ -58,6 +59,7 @@ class Scenario:
     times: tuple[str, ...] = ("virtual", "real")
     stores: tuple[Store, ...] = USUAL_STORES
     gives_tokens: bool = False
+    locks: tuple[str, ...] = ()
 
     def suits(self, store: str, lock: Mapping[str, Any]) -> bool:
         """Whether that store lets clients of this lock in."""
@@ -65,6 +67,8 @@ class Scenario:
 
     def unfit(self, lock: Mapping[str, Any]) -> str:
         """Why it is no story about this lock; empty when it is one."""
+        if self.locks and lock["name"] not in self.locks:
+            return f"it takes long, and is told of {', '.join(self.locks)} only"
         for word in self.needs:
             fits, otherwise = NEEDS[word]
             if not fits(lock):
@@ -86,6 +90,7 @@ def scenario(
     times: tuple[str, ...] = ("virtual", "real"),
     stores: tuple[Store, ...] = USUAL_STORES,
     gives_tokens: bool = False,
+    locks: tuple[str, ...] = (),
 ) -> "Callable[[Callable[[Trial], None]], Callable[[Trial], None]]":
     """Makes a function a scenario, without changing it."""
 
@@ -104,6 +109,7 @@ def scenario(
             times=times,
             stores=stores,
             gives_tokens=gives_tokens,
+            locks=locks,
         )
         play.scenario = told  # type: ignore[attr-defined]
         return play
