@@ -99,16 +99,18 @@ def fail_over(trial: Trial, turns: int = 0, fault: str = "failover", **how: str 
     one.start_increment()
     one.run_for(trial.lease_ms / 10, "before-write")
     change.inject()
-    wants(trial, two)
+    two.start_increment()
+    two.run_for(trial.lease_ms / 10, "before-write")
     change.heal()
-    two.run_for(trial.lease_ms / 10, "before-write")  # who waits for a replica has one again
+    let_in(trial, two)  # who waits for a replica has one again
     trial.quiet(one, two)
 
 
-def wants(trial: Trial, two: Client) -> None:
-    """Time for a second client to get in if anything lets it, well within the lease."""
-    two.start_increment()
-    two.run_for(trial.lease_ms / 10, "before-write")
+def let_in(trial: Trial, two: Client) -> None:
+    """Time for a second client to get in, if anything lets it, well within the lease. It then goes on to its end, so
+    the first one's write is the late one."""
+    if two.run_for(trial.lease_ms / 10, "before-write"):
+        two.finish()
 
 
 def enter(trial: Trial, turns: int = 0) -> tuple[Client, Client]:
@@ -133,7 +135,8 @@ def enter(trial: Trial, turns: int = 0) -> tuple[Client, Client]:
 def test_restart_data_lost(trial: Trial) -> None:
     one, two = enter(trial)
     trial.inject("crash-server", trial.server, data="kept" if trial.control else "none").heal()
-    wants(trial, two)
+    two.start_increment()
+    let_in(trial, two)
     trial.quiet(one, two)
 
 
@@ -149,7 +152,8 @@ def test_restart_data_lost(trial: Trial) -> None:
 def test_token_counter_restart(trial: Trial) -> None:
     one, two = enter(trial, TURNS)
     trial.inject("crash-server", trial.server, data="kept" if trial.control else "none").heal()
-    wants(trial, two)
+    two.start_increment()
+    let_in(trial, two)
     trial.quiet(one, two)
 
 
@@ -165,7 +169,8 @@ def test_flush(trial: Trial) -> None:
     one, two = enter(trial)
     if not trial.control:
         trial.inject("flush", trial.server).heal()
-    wants(trial, two)
+    two.start_increment()
+    let_in(trial, two)
     trial.quiet(one, two)
 
 
