@@ -45,13 +45,14 @@ static void client_forget_reads(struct client *client) {
     for (int object = 0; object < HISTORY_OBJECT_COUNT; object++) client->version[object] = -1;
 }
 
-static void client_acquire(struct client *client, int64_t wait_ms, struct step_result *result) {
+static void client_acquire(struct client *client, const struct step *step, struct step_result *result) {
     uint32_t op = ++client->op;
-    actor_append(
-        &client->actor,
-        (struct history_record){.kind = HISTORY_ACQUIRE_INVOKE, .name = client->resource, .op = op, .value = wait_ms});
+    actor_append(&client->actor,
+                 (struct history_record){
+                     .kind = HISTORY_ACQUIRE_INVOKE, .name = client->resource, .op = op, .value = step->wait_ms});
     env_checkpoint(client->env, "before-acquire");
-    struct lock_grant grant = lock_acquire(&client->lock, wait_ms);
+    struct lock_grant grant = lock_acquire(&client->lock, step->wait_ms);
+    if (grant.outcome == OUTCOME_OK && step->token) grant.token = step->token;
     if (grant.outcome == OUTCOME_OK) client_publish_validity(client, grant.valid_until_ns);
     uint64_t index =
         actor_append(&client->actor, (struct history_record){.kind = HISTORY_ACQUIRE_RETURN,
@@ -197,7 +198,7 @@ static void client_write(struct client *client, const char *verb, unsigned objec
 /* One read-modify-write under the lock. A refused write ends the turn like an accepted one: what was promised to the
  * caller of the lock was only a place in the critical section. False: nothing was done. */
 static bool workload_turn(struct client *client, const struct step *step, struct step_result *result) {
-    client_acquire(client, step->wait_ms, result);
+    client_acquire(client, step, result);
     if (result->outcome != OUTCOME_OK) return false;
     client_read(client, step->object, result);
     if (result->outcome == OUTCOME_OK) {
@@ -237,7 +238,7 @@ static void client_hold(struct client *client, const struct step *step, struct s
     for (int64_t turn = 0; recorded && (step->turns == 0 || turn < step->turns); turn++) {
         int64_t early_ns = step->pace_us ? began_ns + turn * step->pace_us * 1000 - env_mono_ns(client->env) : 0;
         if (early_ns > 0) env_sleep(client->env, (early_ns + ENV_NS_PER_MS - 1) / ENV_NS_PER_MS);
-        client_acquire(client, step->wait_ms, result);
+        client_acquire(client, step, result);
         if (result->outcome != OUTCOME_OK) continue;
         granted++;
         recorded = client->grant != 0;
@@ -251,7 +252,7 @@ static void client_hold(struct client *client, const struct step *step, struct s
 
 static void client_step(struct client *client, const struct step *step, struct step_result *result) {
     switch (step->kind) {
-    case STEP_ACQUIRE: client_acquire(client, step->wait_ms, result); break;
+    case STEP_ACQUIRE: client_acquire(client, step, result); break;
     case STEP_RELEASE: client_release(client, result); break;
     case STEP_RENEW: client_renew(client, result); break;
     case STEP_READ: client_read(client, step->object, result); break;

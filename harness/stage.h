@@ -57,6 +57,7 @@ struct step {
     int64_t duration_ms; /* workload: stop starting new turns after this; 0: no limit */
     int64_t turns;       /* workload, hold: stop after this many; 0: no limit */
     int64_t pace_us;     /* hold: the n-th attempt is not made before n times this; 0: at once */
+    int64_t token;       /* of whatever is granted, chosen by the application; 0: the lock's own */
 };
 
 struct step_result {
@@ -68,7 +69,7 @@ struct step_result {
     char error[128]; /* what the other side said, when it refused or failed */
 };
 
-enum { STAGE_NAME = 32, STAGE_STRANDS = 256, STAGE_VERSION = 4 };
+enum { STAGE_NAME = 32, STAGE_STRANDS = 256, STAGE_VERSION = 5 };
 #define STAGE_ANYWHERE "*" /* every checkpoint counts */
 
 /* Why a strand gets no turn. */

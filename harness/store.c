@@ -4,9 +4,13 @@
  *   open                     accepts everything
  *   fence-writes             refuses a write whose token is older than the newest *written* with
  *   fence-reads-and-writes   a token also counts when it reads: refuses any access older than the newest *seen*
+ *   compare-owner            a read leaves its grant as a mark: refuses a write under any other grant
+ *   compare-and-set          refuses a write that was not computed from the newest version; needs no token
  *
  * The fencing modes are Kleppmann 2016, "Making the lock safe with fencing"; that a check on writes only still loses an
- * update is Junqueira 2015, "Note on fencing and distributed locks". A fencing mode refuses an access without a token.
+ * update is Junqueira 2015, "Note on fencing and distributed locks". That tokens need no order where the resource can
+ * compare and set is antirez 2016, "Is Redlock safe?"; a version column is what most databases offer for it. A mode
+ * that checks tokens refuses an access without one. ADD is computed by the store: it is never refused for its version.
  *
  *   GET register|counter|set [options]       -> [value, version]; of the set: [size, version]
  *   SET register|counter value [options]     -> [value, version]
@@ -31,8 +35,16 @@
 
 #include "harness/actor.h"
 
-enum mode { MODE_OPEN, MODE_FENCE_WRITES, MODE_FENCE_READS_AND_WRITES, MODE_COUNT };
-static const char *const MODES[MODE_COUNT] = {"open", "fence-writes", "fence-reads-and-writes"};
+enum mode {
+    MODE_OPEN,
+    MODE_FENCE_WRITES,
+    MODE_FENCE_READS_AND_WRITES,
+    MODE_COMPARE_OWNER,
+    MODE_COMPARE_AND_SET,
+    MODE_COUNT
+};
+static const char *const MODES[MODE_COUNT] = {"open", "fence-writes", "fence-reads-and-writes", "compare-owner",
+                                              "compare-and-set"};
 
 enum { REQUEST_LIMIT = 1 << 20 };
 
@@ -40,6 +52,7 @@ struct store {
     struct actor actor;
     enum mode mode;
     int64_t newest_token;
+    int64_t owner; /* the grant of the last read, 0: none */
     int64_t value[HISTORY_OBJECT_COUNT];
     int64_t version[HISTORY_OBJECT_COUNT];
     int64_t *members;
@@ -116,10 +129,22 @@ static bool member_insert(struct store *store, int64_t member) {
 
 /* NULL: let in. */
 static const char *refusal(const struct store *store, const struct access *access) {
-    bool checked = store->mode == MODE_FENCE_READS_AND_WRITES || (store->mode == MODE_FENCE_WRITES && access->write);
-    if (!checked) return NULL;
-    if (access->token == 0) return "NOTOKEN this store lets nobody in without a fencing token";
-    return access->token < store->newest_token ? "FENCED" : NULL;
+    static const char no_token[] = "NOTOKEN this store lets nobody in without a fencing token";
+    switch (store->mode) {
+    case MODE_FENCE_WRITES:
+        if (!access->write) return NULL;
+        /* fall through */
+    case MODE_FENCE_READS_AND_WRITES:
+        if (access->token == 0) return no_token;
+        return access->token < store->newest_token ? "FENCED" : NULL;
+    case MODE_COMPARE_OWNER:
+        if (access->grant == 0) return "NOGRANT this store lets nobody in who does not say under which grant";
+        return access->write && access->grant != store->owner ? "OWNED somebody else has read since" : NULL;
+    case MODE_COMPARE_AND_SET:
+        if (!access->write || access->atomic || access->based_on == store->version[access->object]) return NULL;
+        return "CHANGED the write was not computed from the newest version";
+    default: return NULL;
+    }
 }
 
 static int64_t apply(struct store *store, const struct access *access) {
@@ -160,6 +185,7 @@ static void serve_access(struct connection *connection, const struct access *acc
     } else {
         bool registers = access->write || store->mode == MODE_FENCE_READS_AND_WRITES;
         if (registers && access->token > store->newest_token) store->newest_token = access->token;
+        if (!access->write) store->owner = access->grant;
         answer_pair(connection, value, store->version[access->object]);
     }
 }

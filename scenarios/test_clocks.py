@@ -12,7 +12,7 @@ BACK_LEASES = 6  # more than a free lock may go unnoticed
     summary="The server's wall clock jumps two leases ahead while a client holds the lock; another wants it.",
     source="antirez 2016: Redis reads the wall clock; matrix of the project, row 5",
     control="the clock stays",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
 )
@@ -32,7 +32,7 @@ def test_clock_jump_server(trial: Trial) -> None:
     summary="The server's wall clock is set back six leases while a client holds the lock, and the client dies.",
     source="matrix of the project, row 6: a key lives as much longer as the clock went back",
     control="the clock stays; the client dies",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     needs=("lease",),
     times=("virtual",),
 )
@@ -52,7 +52,7 @@ def test_clock_back_server(trial: Trial) -> None:
     summary="A client whose wall clock is two leases ahead wants a lock that another holds.",
     source="ShedLock#231, #132: clients' clocks decide; matrix of the project, row 7",
     control="the client's clock is right",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
 )

@@ -13,7 +13,7 @@ CACHED = "cached-page"  # what else the server is used for
     summary="The lock's server is also a cache, and throws out what has an expiry while a client holds the lock.",
     source="langfuse#15509: volatile-lru evicted the locks; matrix of the project, row 18a",
     control="there is memory enough",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
 )
@@ -26,7 +26,7 @@ def test_evict_leases(trial: Trial) -> None:
     summary="As evict-leases, but whatever is there may be thrown out: counters too.",
     source="RedLock.net#101, redisson#6510; matrix of the project, row 18b",
     control="there is memory enough",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
 )
@@ -53,7 +53,7 @@ def evict(trial: Trial, policy: str) -> None:
     summary="Everything is thrown out while nobody holds the lock; then it is wanted again.",
     source="matrix of the project, rows 9 and 18b: permits that somebody has to hand out first",
     control="there is memory enough",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
 )
@@ -72,7 +72,7 @@ def test_evict_idle(trial: Trial) -> None:
     summary="The server refuses whatever needs memory while a holder releases and another client wants the lock.",
     source="Redis, Key eviction, noeviction; matrix of the project, row 18c",
     control="there is memory enough",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
 )
@@ -85,7 +85,7 @@ def test_out_of_memory(trial: Trial) -> None:
     summary="The server takes no writes while a holder releases and another client wants the lock.",
     source="Redis, min-replicas-to-write: what bounds the loss of a failover; matrix of the project",
     control="the server takes writes",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     needs=("lock", "no replicas"),
     times=("virtual",),
 )

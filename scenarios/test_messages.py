@@ -17,7 +17,7 @@ REFUSED = {"push": "between-check-and-subscribe", "blocking-pop": "between-refus
     summary="A client waits for a message; the holder releases, and the message is lost.",
     source="Redis, Pub/Sub: at most once; redisson#763, #5761; matrix of the project, row 16",
     control="the message arrives",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     needs=("push",),
     times=("virtual",),
 )
@@ -34,7 +34,7 @@ def test_lost_wake_up(trial: Trial) -> None:
     summary="As lost-wake-up, but the subscriber's connection is reset with the message on its way.",
     source="redisson#6026, #2180: subscriptions after a reconnection; matrix of the project, row 16",
     control="the message arrives",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     needs=("push",),
     times=("virtual",),
 )
@@ -51,7 +51,7 @@ def test_lost_subscription(trial: Trial) -> None:
     summary="A client is refused, and the holder releases before the client has begun to wait.",
     source="redisson#5761; python-redis-lock PR#32; the Redis articles the project starts from",
     control="the holder releases when the client waits already",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     needs=("told",),
     times=("virtual",),
 )
@@ -85,7 +85,7 @@ def holder_and_waiter(trial: Trial) -> tuple[Client, Client]:
     summary="A holder is paused past its lease right before the command that frees the lock; another has it by then.",
     source="redis-py PR#1031, laravel/framework#26213: between GET and DEL; matrix of the project, row 15",
     control="the same pause, but over well within the lease",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
 )
@@ -106,7 +106,7 @@ def test_release_race(trial: Trial) -> None:
     summary="The command that frees the lock stays in the network past the lease, until another has the lock.",
     source="redisson#4871, #5066; matrix of the project, row 15: a late release lands after the lock was given again",
     control="the command is late, but its sender still waits for the answer",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
 )
@@ -133,7 +133,7 @@ def test_release_delayed(trial: Trial) -> None:
     summary="The lock is freed, the answer is lost; another has the lock when its former holder frees it again.",
     source="redisson#4871, #5000, #5066; matrix of the project, row 14",
     control="the answer arrives",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
 )
@@ -159,7 +159,7 @@ def test_release_reply_lost(trial: Trial) -> None:
     summary="A client is given the lock, but the answer is lost; it tries again, as others do.",
     source="redisson#1966, #1626, #4178, #5019; matrix of the project, row 13",
     control="the answer arrives",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
 )

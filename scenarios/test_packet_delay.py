@@ -1,6 +1,8 @@
-"""The write that the network kept too long."""
+"""The write, and the answer, that the network kept too long."""
 
 from harness.driver import Trial, scenario
+
+WITHIN_MS = 100
 
 
 @scenario(
@@ -22,3 +24,32 @@ def test_packet_delay(trial: Trial) -> None:
     one.finish()
     if trial.control:
         two.increment()
+
+
+@scenario(
+    "slow-network-replies",
+    summary="The answers to a client that asks for the lock take longer than the lease, and it still waits for them.",
+    source="Kleppmann 2016, Making Redlock unsafe: long network delay instead of the pause",
+    control="the answers are late, but come well within the lease",
+    needs=("lock",),
+    times=("virtual",),
+    virtual_lease_ms=500,  # shorter than a client waits for an answer
+)
+def test_slow_network_replies(trial: Trial) -> None:
+    one, two = trial.clients(2)
+    late_ms = WITHIN_MS if trial.control else round(trial.lease_ms * 1.5)
+    with trial.rule("slow", f"{one.name}>redis-*", "to-client", "delay", late_ms):
+        one.start_increment()
+        if trial.control:
+            trial.advance(late_ms / 2)
+            two.start_increment()
+            one.finish()
+        else:
+            trial.advance(trial.lease_ms * 1.1)
+            two.start_increment()
+            two.hold_at("before-write")
+            granted = one.run_for(trial.lease_ms * 2, "before-write")  # it takes the answers for a grant
+            two.run_for(WITHIN_MS, "before-write")
+            if granted:
+                one.finish()
+    trial.finish(one, two)

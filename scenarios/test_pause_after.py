@@ -1,6 +1,6 @@
 """A client that makes sure, and is stopped right after it has."""
 
-from harness.driver import Trial, scenario
+from harness.driver import Client, Trial, scenario
 
 NOTICE_MS = 300  # for whoever was woken up, to look at what it has
 
@@ -61,6 +61,57 @@ def test_pause_replies_in_flight(trial: Trial) -> None:
         two.start_increment()
         trial.outlast_lease(two, "before-write")
         one.hold_at("before-write")
-    if one.run_for(max(trial.lease_ms / 100, NOTICE_MS), "before-write"):  # it takes the answers for a grant
+    look_at_the_answers(trial, one)
+    trial.finish(one, two)
+
+
+def look_at_the_answers(trial: Trial, one: Client) -> None:
+    """Time for a client that was paused to take them for a grant, or not; if so, it works to its end."""
+    if one.run_for(max(trial.lease_ms / 100, NOTICE_MS), "before-write"):
         one.finish()
+
+
+@scenario(
+    "pause-replies-clock-back",
+    summary="As pause-replies-in-flight, and the client's wall clock is stepped back by as much as the pause took.",
+    source="Kleppmann 2016: Redlock needs a clock that does not jump; node-redlock 4 takes Date.now()",
+    control="the same pause and the same step, but well within the lease",
+    needs=("majority",),
+)
+def test_pause_replies_clock_back(trial: Trial) -> None:
+    one, two = trial.clients(2)
+    one.start_increment()
+    with trial.pause(one, at="after-acquire-reply"):
+        trial.approach_lease_end()
+        two.start_increment()
+        trial.outlast_lease(two, "before-write")
+        one.hold_at("before-write")
+        trial.inject("clock-jump", one, offset_ms=-trial.lease_ms)
+    look_at_the_answers(trial, one)
+    trial.finish(one, two)
+
+
+@scenario(
+    "delay-before-check",
+    summary="All messages of a client that asks for the lock are late; it is paused past the lease before its check.",
+    source='antirez 2016, "Is Redlock safe?": a delay before the check after the majority\'s answers is harmless',
+    control="every message is late, but there is no pause",
+    needs=("majority",),
+    times=("virtual",),
+)
+def test_delay_before_check(trial: Trial) -> None:
+    one, two = trial.clients(2)
+    with trial.rule("slow", f"{one.name}>redis-*", "both", "delay", round(trial.reply_limit_ms / 3)):
+        one.start_increment()
+        one.run_to("after-acquire-reply")
+        if not trial.control:
+            with trial.fault("pause-client", one):
+                trial.approach_lease_end()
+                two.start_increment()
+                trial.outlast_lease(two, "before-write")
+        one.hold_at("before-write")
+        one.go_on()
+        look_at_the_answers(trial, one)
+    if trial.control:
+        two.start_increment()
     trial.finish(one, two)

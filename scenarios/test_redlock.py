@@ -1,9 +1,9 @@
 """Redlock's majority of five, when one node in the middle tells two stories."""
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from harness.driver import Client, Trial, scenario
 
-from harness.driver import Trial, scenario
+MAJORITY = ("majority",)
+FAST_PPM = 2_000_000  # three times as fast
 
 
 @scenario(
@@ -11,13 +11,14 @@ from harness.driver import Trial, scenario
     summary="The holder's majority are nodes 1 to 3; the clock of node 3 jumps, and 3 to 5 are another's majority.",
     source="Kleppmann 2016, The dangers of timing assumptions: Redlock's first bad example",
     control="the clock of node 3 stays",
-    needs=("majority",),
+    needs=MAJORITY,
     times=("virtual",),
 )
 def test_clock_jump_node(trial: Trial) -> None:
-    with ExitStack() as faults:
-        jump = trial.fault("clock-jump", trial.servers[2], offset_ms=2 * trial.lease_ms)
-        story(trial, lambda: faults.enter_context(jump))
+    one, two = first_majority(trial)
+    if not trial.control:
+        trial.inject("clock-jump", trial.servers[2], offset_ms=2 * trial.lease_ms)
+    second_majority(trial, one, two)
 
 
 @scenario(
@@ -25,16 +26,15 @@ def test_clock_jump_node(trial: Trial) -> None:
     summary="As clock-jump-node, but the clock of node 3 runs three times as fast.",
     source="the Redis articles the project starts from: clock drift lets 1-2-3 and 3-4-5 both win",
     control="the clock of node 3 runs as the others",
-    needs=("majority",),
+    needs=MAJORITY,
     times=("virtual",),
 )
 def test_drift_split_brain(trial: Trial) -> None:
-    def drift() -> None:
-        faults.enter_context(trial.fault("clock-drift", trial.servers[2], ppm=2_000_000))
-        trial.advance(trial.lease_ms * 0.6)
-
-    with ExitStack() as faults:
-        story(trial, drift)
+    one, two = first_majority(trial)
+    if not trial.control:
+        trial.inject("clock-drift", trial.servers[2], ppm=FAST_PPM)
+    trial.advance(trial.lease_ms * 0.6)
+    second_majority(trial, one, two)
 
 
 @scenario(
@@ -42,25 +42,100 @@ def test_drift_split_brain(trial: Trial) -> None:
     summary="As clock-jump-node, but node 3 crashes, forgets the lock and is back at once.",
     source="redis.io, Distributed Locks with Redis, Performance, crash recovery and fsync; Kleppmann 2016",
     control="node 3 does not crash",
-    needs=("majority",),
+    needs=MAJORITY,
     times=("virtual",),
 )
 def test_crash_restart_node(trial: Trial) -> None:
-    story(trial, lambda: trial.inject("crash-server", trial.servers[2], data="none").heal())
+    one, two = first_majority(trial)
+    if not trial.control:
+        trial.inject("crash-server", trial.servers[2], data="none").heal()
+    second_majority(trial, one, two)
 
 
-def story(trial: Trial, forget: Callable[[], object]) -> None:
-    """Both clients increment; node 3 is made to forget in between, unless this is the control."""
+@scenario(
+    "restart-fsync-always",
+    summary="As crash-restart-node, but every node syncs its append-only file before it answers.",
+    source='antirez 2016, "Is Redlock safe?", and redis.io: fsync always, or a delayed restart',
+    control="node 3 does not crash",
+    needs=MAJORITY,
+    times=("virtual",),
+    settings={"persistence": "aof"},
+)
+def test_restart_fsync_always(trial: Trial) -> None:
+    one, two = first_majority(trial)
+    if not trial.control:
+        trial.inject("crash-server", trial.servers[2], data="kept").heal()
+    second_majority(trial, one, two)
+
+
+def first_majority(trial: Trial) -> tuple[Client, Client]:
+    """Client 1 has the lock on nodes 1 to 3 and stands before its write."""
     one, two = trial.clients(2)
     one.start_increment()
     with trial.fault("partition", one, servers="redis-[45]"):
         one.run_to("before-write")
-    if not trial.control:
-        forget()
+    return one, two
+
+
+def second_majority(trial: Trial, one: Client, two: Client) -> None:
+    """Client 2 can get it on nodes 3 to 5 only, well within the lease; then both go on."""
     two.start_increment()
     with trial.fault("partition", two, servers="redis-[12]"):
-        if trial.control:
-            trial.advance(trial.lease_ms / 10)
-        else:
-            two.run_to("before-write")
+        two.run_for(trial.lease_ms / 10, "before-write")
+    trial.finish(one, two)
+
+
+@scenario(
+    "delayed-restart",
+    summary="As crash-restart-node, but node 3 is kept down for a lease.",
+    source="redis.io, Distributed Locks with Redis: a node that has crashed stays away for the longest lease",
+    control="node 3 does not crash",
+    needs=MAJORITY,
+    times=("virtual",),
+)
+def test_delayed_restart(trial: Trial) -> None:
+    one, two, keeper = half_a_lease_of_work(trial)
+    back_ms = trial.wall_ms(keeper) + trial.lease_ms
+    crash = None if trial.control else trial.inject("crash-server", trial.servers[2], data="none")
+    trial.advance(back_ms - trial.wall_ms(keeper))
+    if crash:
+        crash.heal()
+    works_on_the_others(trial, one, two)
+
+
+@scenario(
+    "delayed-restart-defeated",
+    summary="As delayed-restart, but whoever waits for the lease to pass reads a clock, and that is stepped.",
+    source="Kleppmann 2016: the delay, too, relies on a reasonably accurate measurement of time",
+    control="that clock is right",
+    needs=MAJORITY,
+    times=("virtual",),
+)
+def test_delayed_restart_defeated(trial: Trial) -> None:
+    one, two, keeper = half_a_lease_of_work(trial)
+    back_ms = trial.wall_ms(keeper) + trial.lease_ms
+    crash = trial.inject("crash-server", trial.servers[2], data="none")
+    if not trial.control:
+        trial.inject("clock-jump", keeper, offset_ms=trial.lease_ms)
+    trial.advance(back_ms - trial.wall_ms(keeper))
+    crash.heal()
+    works_on_the_others(trial, one, two)
+
+
+def half_a_lease_of_work(trial: Trial) -> tuple[Client, Client, Client]:
+    """Client 1 has the lock on nodes 1 to 3 and works for half a lease. Of the third only the clock is needed: it keeps
+    node 3."""
+    one, two, keeper = trial.clients(3)
+    one.start_increment(work_ms=trial.lease_ms // 2)
+    with trial.fault("partition", one, servers="redis-[45]"):
+        one.run_to("before-read")
+    one.go_on()
+    return one, two, keeper
+
+
+def works_on_the_others(trial: Trial, one: Client, two: Client) -> None:
+    """Client 2 can get the lock on nodes 3 to 5 only, and works as long."""
+    two.start_increment(work_ms=trial.lease_ms // 2)
+    with trial.fault("partition", two, servers="redis-[12]"):
+        two.run_for(trial.lease_ms / 10, "before-read")
     trial.finish(one, two)

@@ -13,7 +13,7 @@ LONG_LEASES = 3
     summary="The work under the lock takes three leases, nothing is paused, and another client wants the lock.",
     source="the Redis articles the project starts from: why the watchdog; redisson#4698; matrix of the project, row 2",
     control="the work is done well within the lease",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
 )
@@ -31,7 +31,7 @@ def test_work_longer_than_lease(trial: Trial) -> None:
     source="redisson#2515, #3194, #3332: BUSY stopped the renewal; python-redis-lock's thread; matrix of the project, "
     "row 19",
     control="the server is never busy",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     needs=("watchdog",),
     times=("virtual",),
 )
@@ -51,7 +51,7 @@ def test_renewal_fails(trial: Trial) -> None:
     summary="The work takes three leases; half-way through the first, the server closes its clients' connections.",
     source="redisson#2515, #3194: renewal after a reconnection; matrix of the project, row 19",
     control="the connections stay",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     needs=("watchdog",),
     times=("virtual",),
 )
@@ -72,7 +72,7 @@ def test_renewal_cut(trial: Trial) -> None:
     source="redlock-rb#36, redsync PR#149, RedLock.net#48: an extension that makes a lost lock again; matrix of the "
     "project, row 20",
     control="the same pause, but over well within the lease; nobody was in",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
 )

@@ -12,7 +12,7 @@ LEASE_MS = 5_000
     summary=f"One item of a queue reaches {WORKERS} workers at once; who gets the lock does it unless it is done.",
     source="the Redis articles the project starts from: several workers process one job",
     control="the item reaches them one after the other",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     real_lease_ms=10_000,
 )
 def test_double_processing(trial: Trial) -> None:
@@ -34,7 +34,7 @@ def test_double_processing(trial: Trial) -> None:
     summary=f"One of {HERD} clients (--clients for another number) holds the lock, all others wait; each must have it.",
     source="the Redis articles the project starts from: 100 waiters, and the commands that one release costs",
     control="one waits",
-    lease_ms=LEASE_MS,
+    virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
     options=("clients",),

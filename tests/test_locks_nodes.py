@@ -11,7 +11,7 @@ from harness.driver.redis_server import RedisServer
 from harness.driver.trial import RESOURCE
 from tests.support import lockstorm, trial
 
-REDLOCKS = ["redlock", "redlock-naive", "redlock-renew"]
+REDLOCKS = ["redlock", "redlock-naive", "redlock-renew", "redlock-wall"]
 DRIFT_MS = 30_000 // 100 + 2
 
 

@@ -202,6 +202,8 @@ def test_the_command() -> None:
         ("fenced", "open"),
         ("fenced", "fence-writes"),
         ("fenced", "fence-reads-and-writes"),
+        ("set-nx-px", "compare-and-set"),
+        ("fenced", "compare-and-set"),
     }
 
 

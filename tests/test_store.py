@@ -1,4 +1,4 @@
-"""The store: a RESP server that anybody can talk to, with three modes of fencing."""
+"""The store: a RESP server that anybody can talk to, with four ways to refuse."""
 
 import subprocess
 from collections.abc import Iterator
@@ -72,6 +72,30 @@ def test_fence_reads_and_writes_checks_both_and_learns_from_both() -> None:
         assert ask(link, "GET", "counter", "TOKEN", 8).startswith("FENCED")
         assert ask(link, "SET", "counter", 1, "TOKEN", 9) == [1, 1]
         assert ask(link, "GET", "counter").startswith("NOTOKEN")
+
+
+def test_compare_owner_takes_writes_of_whoever_read_last() -> None:
+    with store("compare-owner") as (link, _):
+        assert ask(link, "SET", "counter", 1, "GRANT", 9).startswith("OWNED"), "nobody has read yet"
+        assert ask(link, "GET", "counter", "GRANT", 9) == [0, 0]
+        assert ask(link, "GET", "counter", "GRANT", 3) == [0, 0], "no order among grants"
+        assert ask(link, "SET", "counter", 1, "GRANT", 9).startswith("OWNED somebody else has read since")
+        assert ask(link, "SET", "counter", 1, "GRANT", 3) == [1, 1]
+        assert ask(link, "ADD", "counter", 1, "GRANT", 3) == [2, 2], "it stays the owner until somebody else reads"
+        assert ask(link, "ADD", "counter", 1, "GRANT", 9).startswith("OWNED")
+        assert ask(link, "GET", "counter", "TOKEN", 9).startswith("NOGRANT")
+        assert ask(link, "GET", "counter", "GRANT", 9) == [2, 2]
+
+
+def test_compare_and_set_takes_writes_of_the_newest_version() -> None:
+    with store("compare-and-set") as (link, _):
+        assert ask(link, "GET", "counter") == [0, 0]
+        assert ask(link, "SET", "counter", 5, "VERSION", 0) == [5, 1]
+        assert ask(link, "SET", "counter", 6, "VERSION", 0).startswith("CHANGED")
+        assert ask(link, "SET", "counter", 6).startswith("CHANGED"), "computed from nothing"
+        assert ask(link, "SET", "register", 6, "VERSION", 0) == [6, 1], "a version each"
+        assert ask(link, "ADD", "counter", 1) == [6, 2], "the store computes that one itself"
+        assert ask(link, "SET", "counter", 7, "VERSION", 2, "TOKEN", 1) == [7, 3], "tokens mean nothing"
 
 
 def test_a_refused_token_teaches_nothing() -> None:

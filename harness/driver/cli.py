@@ -74,7 +74,11 @@ cli.add_command(matrix_commands.demo)
 @cli.command()
 @click.argument("scenario")
 @click.option("--lock", required=True, help="The lock to try; `lockstorm locks` lists them.")
-@click.option("--store", metavar="MODE", help="open (default), fence-writes or fence-reads-and-writes.")
+@click.option(
+    "--store",
+    metavar="MODE",
+    help="open (default), fence-writes, fence-reads-and-writes, compare-owner or compare-and-set.",
+)
 @click.option("--time", "time_", default="virtual", show_default=True, metavar="virtual|real")
 @click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same history.")
 @click.option("--control", is_flag=True, help="The same schedule without the fault, or with it inside the lease.")
@@ -129,7 +133,11 @@ def run(
 @click.option("--clients", type=int, help="How many want the lock. Default: 4.")
 @click.option("--seed", type=int, help="Of the schedule and of the trial. Default: 1.")
 @click.option("--time", "time_", default="virtual", show_default=True, metavar="virtual|real")
-@click.option("--store", metavar="MODE", help="open (default), fence-writes or fence-reads-and-writes.")
+@click.option(
+    "--store",
+    metavar="MODE",
+    help="open (default), fence-writes, fence-reads-and-writes, compare-owner or compare-and-set.",
+)
 @click.option("--lease-ms", type=int, help="Default: 1000.")
 @click.option("--longest", type=Duration(), help="No fault, and no gap, is longer. Default: two leases.")
 @click.option(

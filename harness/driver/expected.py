@@ -49,28 +49,28 @@ def expected() -> dict[tuple[str, str, str], Cell]:
                     "or they do not go together"
                 )
         for lock, store in known:
-            said = told.get((lock, store)) or as_far_as_it_applies(told.get((ANY_LOCK, store)), lock)
+            any_lock = told.get((ANY_LOCK, store))
+            fenced = scenarios()[scenario].gives_tokens or lock_named(lock)["token"]
+            said = told.get((lock, store)) or (any_lock if fenced else without_fencing(any_lock))
             if said:
                 cells[scenario, lock, store] = _cell(scenario, lock, store, dict(said), str(path))
     return cells
 
 
-def as_far_as_it_applies(said: dict[str, Any] | None, lock: str) -> dict[str, Any] | None:
-    """What is said of every lock, for this one: a lock without tokens has no fencing to judge."""
-    if not said or lock_named(lock)["token"]:
-        return said
-    return {name: value for name, value in said.items() if name != "fencing"}
+def without_fencing(said: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What is said of every lock, for one without tokens: there is no fencing to judge."""
+    return {name: value for name, value in said.items() if name != "fencing"} if said else None
 
 
 def pairs() -> list[tuple[str, str, str]]:
-    """Every (scenario, lock, store) that can be run: the scenario is about such a lock, and a store that checks tokens
-    needs a lock that has them."""
+    """Every (scenario, lock, store) that the table is about: the scenario is about such a lock and has such a store,
+    and one that checks tokens needs somebody to give them."""
     return [
         (scenario, lock["name"], store)
         for scenario, told in scenarios().items()
         for lock in locks()
-        for store in STORES
-        if not told.unfit(lock) and (store == "open" or lock["token"])
+        for store in told.stores
+        if not told.unfit(lock) and told.suits(store, lock)
     ]
 
 

@@ -145,6 +145,7 @@ class Step(c.Structure):
         ("duration_ms", c.c_int64),
         ("turns", c.c_int64),
         ("pace_us", c.c_int64),
+        ("token", c.c_int64),
     )
 
 

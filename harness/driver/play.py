@@ -9,7 +9,7 @@ from typing import Any, cast
 from harness.driver.errors import Inconclusive, UsageError
 from harness.driver.library import locks
 from harness.driver.scenario import Scenario, scenarios
-from harness.driver.trial import STORES, TIMES, VIRTUAL_LEASE_MS, Store, Time, Trial, TrialSettings, check
+from harness.driver.trial import STORES, TIMES, TOKEN_STORES, Store, Time, Trial, TrialSettings, check
 
 REQUIRED = ("mutual_exclusion", "integrity", "fencing", "liveness")  # as far as they apply
 PROPERTIES = (*REQUIRED[:3], "ownership", "liveness", "capacity", "lease", "fairness", "cost")
@@ -60,8 +60,9 @@ def scenario_named(name: str) -> Scenario:
     return scenarios()[choose("scenario", name, list(scenarios()))]
 
 
-def checked(wish: Wish) -> tuple[dict[str, Any], Store, Time]:
-    """The lock, the store mode and the kind of time, when everything fits together that the user asked for."""
+def checked(wish: Wish, *, gives_tokens: bool = False) -> tuple[dict[str, Any], Store, Time]:
+    """The lock, the store mode and the kind of time, when everything fits together that the user asked for.
+    `gives_tokens`: somebody else does, if the lock does not."""
     lock = lock_named(wish.lock)
     store = cast(Store, choose("store mode", wish.store or "open", list(STORES)))
     time = cast(Time, choose("time", wish.time, list(TIMES)))
@@ -78,11 +79,11 @@ def checked(wish: Wish) -> tuple[dict[str, Any], Store, Time]:
     if wish.require:
         for name in wish.require.split(","):
             choose("property", name.strip().replace("-", "_"), list(PROPERTIES))
-    if store != "open" and not lock["token"]:
+    if store in TOKEN_STORES and not lock["token"] and not gives_tokens:
         fenced = ", ".join(known["name"] for known in locks() if known["token"])
         raise UsageError(
             f"{lock['name']} gives no fencing token, so a {store} store would let none of its clients in: "
-            f"use --store open, or a lock with tokens ({fenced})"
+            f"use --store open, compare-owner or compare-and-set, or a lock with tokens ({fenced})"
         )
     return lock, store, time
 
@@ -90,7 +91,7 @@ def checked(wish: Wish) -> tuple[dict[str, Any], Store, Time]:
 def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
     """Checks everything that can be checked before anything is started."""
     story = scenario_named(wish.scenario)
-    lock, store, time = checked(wish)
+    lock, store, time = checked(wish, gives_tokens=story.gives_tokens)
     if story.unfit(lock):
         raise UsageError(f"{story.name} is no story about {lock['name']}: {story.unfit(lock)}")
     for option, chosen in (("clients", wish.clients), ("duration", wish.duration_ms)):
@@ -224,7 +225,7 @@ def judge_file(
 
 def _usual_lease_ms(story: Scenario, time: Time, control: bool) -> int:
     if time == "virtual":
-        return story.lease_ms or VIRTUAL_LEASE_MS
+        return story.virtual_lease_ms
     return story.real_control_lease_ms if control else story.real_lease_ms
 
 

@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from harness.driver import paths
+from harness.driver.trial import TOKEN_STORES, VIRTUAL_LEASE_MS, Store
 
 if TYPE_CHECKING:
     from harness.driver.trial import Trial
@@ -36,12 +37,15 @@ NEEDS: dict[str, tuple[Callable[[Mapping[str, Any]], bool], str]] = {
     "lock": (lambda lock: lock["name"] != "none", "is no lock"),
 }
 MAJORITY_NODES = 5
+USUAL_STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes")
 
 
 @dataclass(frozen=True)
 class Scenario:
     """One story. `control` says in words what its control does instead of the fault. `settings`: fields of the trial's
-    settings that it needs otherwise than usual; `times`: the kinds of time in which it can be played."""
+    settings that it needs otherwise than usual; `times`: the kinds of time in which it can be played; `stores`: the
+    store modes that the table has it with; `gives_tokens`: the story has tokens of its own for every lock; `locks`: the
+    only ones that it is told of, where a trial takes too long for all."""
 
     name: str
     summary: str
@@ -49,16 +53,25 @@ class Scenario:
     control: str
     play: "Callable[[Trial], None]"
     counter: int = 0  # what the store's counter starts with
-    lease_ms: int | None = None  # in virtual time, where not the usual one: waiters poll for less time
+    virtual_lease_ms: int = VIRTUAL_LEASE_MS  # a shorter one where waiters ask all the time
     real_lease_ms: int = 400  # in real time, where somebody has to wait for it to run out
     real_control_lease_ms: int = 10_000  # in real time, where nobody may outlast it, on however busy a machine
     needs: tuple[str, ...] = ()  # of a lock: words of NEEDS
     settings: Mapping[str, Any] = field(default_factory=dict)
     times: tuple[str, ...] = ("virtual", "real")
     options: tuple[str, ...] = ()  # of the command: what a user may choose in it, "clients" or "duration"
+    stores: tuple[Store, ...] = USUAL_STORES
+    gives_tokens: bool = False
+    locks: tuple[str, ...] = ()
+
+    def suits(self, store: str, lock: Mapping[str, Any]) -> bool:
+        """Whether that store lets clients of this lock in."""
+        return store not in TOKEN_STORES or self.gives_tokens or bool(lock["token"])
 
     def unfit(self, lock: Mapping[str, Any]) -> str:
         """Why it is no story about this lock; empty when it is one."""
+        if self.locks and lock["name"] not in self.locks:
+            return f"it takes long, and is told of {', '.join(self.locks)} only"
         for word in self.needs:
             fits, otherwise = NEEDS[word]
             if not fits(lock):
@@ -73,12 +86,15 @@ def scenario(
     source: str,
     control: str,
     counter: int = 0,
-    lease_ms: int | None = None,
+    virtual_lease_ms: int = VIRTUAL_LEASE_MS,
     real_lease_ms: int = 400,
     needs: tuple[str, ...] = (),
     settings: Mapping[str, Any] | None = None,
     times: tuple[str, ...] = ("virtual", "real"),
     options: tuple[str, ...] = (),
+    stores: tuple[Store, ...] = USUAL_STORES,
+    gives_tokens: bool = False,
+    locks: tuple[str, ...] = (),
 ) -> "Callable[[Callable[[Trial], None]], Callable[[Trial], None]]":
     """Makes a function a scenario, without changing it."""
 
@@ -90,12 +106,15 @@ def scenario(
             control,
             play,
             counter,
-            lease_ms,
+            virtual_lease_ms,
             real_lease_ms,
             needs=needs,
             settings=settings or {},
             times=times,
             options=options,
+            stores=stores,
+            gives_tokens=gives_tokens,
+            locks=locks,
         )
         play.scenario = told  # type: ignore[attr-defined]
         return play

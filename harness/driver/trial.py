@@ -52,10 +52,11 @@ from harness.driver.redis_server import Network, RedisServer
 from harness.driver.topology import CLUSTER_MASTERS, Sentinel, Topology, cluster_ranges, join, slot_of, tagged, watch
 
 Time = Literal["virtual", "real"]
-Store = Literal["open", "fence-writes", "fence-reads-and-writes"]
+Store = Literal["open", "fence-writes", "fence-reads-and-writes", "compare-owner", "compare-and-set"]
 Persistence = Literal["none", "aof"]
 TIMES: tuple[Time, ...] = ("virtual", "real")
-STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes")
+STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes", "compare-owner", "compare-and-set")
+TOKEN_STORES: tuple[Store, ...] = ("fence-writes", "fence-reads-and-writes")  # let nobody else in
 
 # What a redis-server is told; "aof": nothing is acknowledged before it is in the append-only file, and on the disk.
 PERSISTENCE: dict[Persistence, tuple[str, ...]] = {
@@ -184,9 +185,11 @@ class Client:
     def work(self, work_ms: int) -> Result:
         return self._do(StepKind.SLEEP, work_ms=work_ms)
 
-    def start_increment(self, by: int = 1, work_ms: int = 0) -> None:
-        """acquire, read the counter, work, write the sum, release"""
-        self._start(StepKind.WORKLOAD, object=Object.COUNTER, wait_ms=-1, value=by, work_ms=work_ms, turns=1)
+    def start_increment(self, by: int = 1, work_ms: int = 0, token: int = 0) -> None:
+        """acquire, read the counter, work, write the sum, release; with a token of the application's own instead of the
+        lock's, if one is given"""
+        fields = {"object": Object.COUNTER, "wait_ms": -1, "value": by, "work_ms": work_ms, "turns": 1, "token": token}
+        self._start(StepKind.WORKLOAD, **fields)
 
     def increment(self, by: int = 1, work_ms: int = 0) -> Result:
         self.start_increment(by, work_ms)
@@ -695,6 +698,10 @@ class Trial:
     def mono_ns(self) -> int:
         """The trial's monotonic clock."""
         return int(library().conductor_mono_ns(self.conductor))
+
+    def wall_ms(self, client: Client) -> int:
+        """What the wall clock of a client's host shows."""
+        return int(library().conductor_host_wall_ns(self.conductor, client.strand)) // 1_000_000
 
     def advance(self, duration_ms: float) -> None:
         """Lets that much of the trial's time pass; whoever has something to do then does it."""

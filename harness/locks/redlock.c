@@ -32,6 +32,13 @@ enum outcome redlock_open(struct lock *lock) {
     return majority_outcome(&tally);
 }
 
+/* A stamp of the variant's clock as one of the monotonic clock, by which validities are stated: what is left now is
+ * left. */
+static int64_t stated_ns(const struct env *env, const struct redlock_rule *rule, int64_t expires_ns) {
+    int64_t mono_ns = env_mono_ns(env); /* first, so that nothing is stated that is not left */
+    return mono_ns + expires_ns - rule->now_ns(env);
+}
+
 struct lock_grant redlock_attempt(struct lock *lock, const struct redlock_rule *rule) {
     struct redlock *self = lock->state;
     set_nx_px_new_owner(lock);
@@ -42,7 +49,8 @@ struct lock_grant redlock_attempt(struct lock *lock, const struct redlock_rule *
     if (majority_outcome(&tally) == OUTCOME_OK && !late) {
         self->expires_ns = expires_ns;
         self->extensions = 0;
-        return (struct lock_grant){.outcome = OUTCOME_OK, .valid_until_ns = rule->checks ? expires_ns : 0};
+        return (struct lock_grant){.outcome = OUTCOME_OK,
+                                   .valid_until_ns = rule->checks ? stated_ns(lock->env, rule, expires_ns) : 0};
     }
     majority_ask(lock, lock->env, node_limit_ms(lock), set_nx_px_release_on);
     return (struct lock_grant){.outcome = tally.silent == tally.nodes ? OUTCOME_UNKNOWN : OUTCOME_REFUSED};
@@ -59,7 +67,7 @@ enum outcome redlock_extend(struct lock *lock, struct env *env, const struct red
     if (rule->checks && rule->now_ns(env) >= self->expires_ns) return OUTCOME_REFUSED; /* it had lapsed meanwhile */
     self->expires_ns = expires_ns;
     self->extensions++;
-    if (rule->checks) env_tell_validity(env, expires_ns);
+    if (rule->checks) env_tell_validity(env, stated_ns(env, rule, expires_ns));
     return OUTCOME_OK;
 }
 

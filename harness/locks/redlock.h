@@ -17,9 +17,9 @@ struct redlock {
 
 /* Where the variants differ. */
 struct redlock_rule {
-    int64_t (*now_ns)(const struct env *env);
-    bool checks;         /* refuses what came too late, and states until when a grant is valid */
-    int extensions_most; /* of one grant; 0: no limit */
+    int64_t (*now_ns)(const struct env *env); /* its clock */
+    bool checks;                              /* refuses what came too late, and states until when a grant is valid */
+    int extensions_most;                      /* of one grant; 0: no limit */
 };
 
 extern const struct redlock_rule REDLOCK_RULE; /* that of redis.io */

@@ -18,6 +18,7 @@ extern const struct lock_type LOCK_PUBSUB_NAIVE;
 extern const struct lock_type LOCK_REDLOCK;
 extern const struct lock_type LOCK_REDLOCK_NAIVE;
 extern const struct lock_type LOCK_REDLOCK_RENEW;
+extern const struct lock_type LOCK_REDLOCK_WALL;
 extern const struct lock_type LOCK_REPLICA_WAIT;
 extern const struct lock_type LOCK_SEMAPHORE;
 extern const struct lock_type LOCK_SET_NX_BLIND_DEL;
@@ -45,6 +46,7 @@ const struct lock_type *const LOCK_TABLE[] = {
     &LOCK_REDLOCK,
     &LOCK_REDLOCK_NAIVE,
     &LOCK_REDLOCK_RENEW,
+    &LOCK_REDLOCK_WALL,
     &LOCK_REPLICA_WAIT,
     &LOCK_SEMAPHORE,
     &LOCK_SET_NX_BLIND_DEL,
