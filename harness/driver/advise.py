@@ -43,6 +43,7 @@ PREVENTION = {
     "clock-jump-server": STEADY_CLOCKS,
     "client-clock-ahead": STEADY_CLOCKS,
     "crash-restart-node": SYNCED,
+    "delayed-restart-defeated": STEADY_CLOCKS,
     "drift-split-brain": STEADY_CLOCKS,
     "evict-all": MEMORY,
     "evict-idle": MEMORY,
@@ -52,12 +53,16 @@ PREVENTION = {
     "failover-unreplicated": "no promotion of a replica that has not acknowledged the grant",
     "flush": "nobody but you may FLUSHALL (ACL)",
     "out-of-memory": MEMORY,
+    "pause-replies-clock-back": STEADY_CLOCKS,
     "read-only": "no master that is made read-only under its clients",
     "restart-data-lost": SYNCED,
+    "token-counter-failover": "no promotion of a replica that has not acknowledged the grant",
+    "token-counter-restart": SYNCED,
 }
 NOT_MEASURED = (
     "etcd, ZooKeeper, Consul and databases: none of them is in the matrix",
     "how often these faults happen to you, and how long they last: each cell is a schedule that can happen",
+    "a resource that compares versions or owners itself, but for gc-pause with compare-and-set and random-token-cas",
     "what a lock costs: lockstorm compare measures that on your machine",
     "your own code around the lock, and libraries in other languages",
 )
@@ -159,7 +164,8 @@ def can_happen(scenario: str, servers: str | None) -> bool:
 
 @cache
 def stories_of(lock: str, store: str) -> list[str]:
-    return [scenario for scenario, *pair in pairs() if pair == [lock, store]]
+    """Those that are told of every lock that they fit: what only some were put to would tell against these."""
+    return [name for name, *pair in pairs() if pair == [lock, store] and not scenarios()[name].locks]
 
 
 def options_for(needs: Needs, cells: Iterable[dict[str, Any]]) -> list[Option]:
