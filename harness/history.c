@@ -288,8 +288,6 @@ enum history_state history_reader_next(struct history_reader *reader, bool follo
 uint64_t history_reader_batch(struct history_reader *reader, const struct history_record **records) {
     uint64_t first = reader->cursor, end = history_reader_count(reader), index = first;
     const struct history_record *slots = reader->records;
-    // POP
-    if (end > first + HISTORY_BATCH) end = first + HISTORY_BATCH;
     if (end > first + HISTORY_BATCH) end = first + HISTORY_BATCH;
     for (; index < end; index++) {
         uint32_t check = __atomic_load_n(&slots[index].check, __ATOMIC_ACQUIRE);

@@ -19,8 +19,10 @@ static bool from_json(const char *path, const char *out, struct history_error *e
     void *image = NULL;
     size_t bytes = 0;
     FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
-    if (!in) return snprintf(error->text, sizeof error->text, "%s", strerror(errno)), false;
-    bool good = history_json_read(in, &image, &bytes, error);
+    if (!in) return snprintf(error->text, sizeof error->text, "%.160s: %s", path, strerror(errno)), false;
+    struct history_error wrong;
+    bool good = history_json_read(in, &image, &bytes, &wrong);
+    if (!good) snprintf(error->text, sizeof error->text, "%.80s: %.160s", path, wrong.text);
     int fd = good ? open(out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644) : -1;
     if (good && (fd < 0 || write(fd, image, bytes) != (ssize_t)bytes)) {
         snprintf(error->text, sizeof error->text, "%.160s: %s", out, strerror(errno));
@@ -34,11 +36,11 @@ static bool from_json(const char *path, const char *out, struct history_error *e
 
 int main(int argc, char **argv) {
     struct history_error error = {.text = "usage: history to-json FILE | follow FILE | from-json FILE OUT"};
-    const char *verb = argc > 2 ? argv[1] : "", *path = argc > 2 ? argv[2] : "history";
+    const char *verb = argc > 2 ? argv[1] : "", *path = argc > 2 ? argv[2] : "";
     bool good = false;
     if (argc == 3 && strcmp(verb, "to-json") == 0) good = to_json(path, false, &error);
     else if (argc == 3 && strcmp(verb, "follow") == 0) good = to_json(path, true, &error);
     else if (argc == 4 && strcmp(verb, "from-json") == 0) good = from_json(path, argv[3], &error);
-    if (!good) fprintf(stderr, "%s: %s\n", path, error.text);
+    if (!good) fprintf(stderr, "%s\n", error.text);
     return good ? 0 : 2;
 }
