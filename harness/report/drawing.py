@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from harness.report.model import Arrow, Bar, Diagram, Row, lock_lane
 from harness.report.window import Gap, lines_of
 
-GUTTER = 96  # for times
+GUTTER = 118  # for times and the numbers of evidence
+CLOCK = GUTTER - 36  # where times end
 ROW = 26
 TIME_STEP = 18  # where time passes
 GAP = 46  # where rows are left out
@@ -211,7 +212,7 @@ def lane_shapes(diagram: Diagram, place: Place) -> list[Shape]:
 
 def head_shapes(diagram: Diagram, place: Place) -> list[Shape]:
     shapes = [box(0, 0, place.width, HEAD, "head"), line(0, HEAD, place.width, HEAD, "rule")]
-    shapes.append(word(GUTTER - 14, 30, "time", "under", "end"))
+    shapes.append(word(CLOCK, 30, "time", "under", "end"))
     for number, lane in enumerate(diagram.lanes):
         name = fitting(lane.name, (place.lane_width(number) - 14) / 1.2)
         title = Shape("title", {}, lane.name)
@@ -230,8 +231,8 @@ def gap_shapes(diagram: Diagram, place: Place) -> list[Shape]:
         said = f"{gap.count:,} event{'s' if gap.count > 1 else ''} left out"
         shapes.append(word(GUTTER + 10, y + 4, said, "under"))
     for y, span_ns in place.steps:
-        shapes.append(line(GUTTER - 8, y - 5, GUTTER - 8, y + 8, "passes"))
-        shapes.append(word(GUTTER - 14, y + 5, span_text(span_ns), "span", "end"))
+        shapes.append(line(CLOCK + 6, y - 5, CLOCK + 6, y + 8, "passes"))
+        shapes.append(word(CLOCK, y + 5, span_text(span_ns), "span", "end"))
     return shapes
 
 
@@ -288,7 +289,7 @@ def arrow_shapes(arrow: Arrow, diagram: Diagram, place: Place) -> list[Shape]:
     if arrow.state == "held":
         shapes.append(path(f"M{middle_x - 3:g} {middle_y - 7:g} v14 m6 -14 v14", "cross"))
     if arrow.state == "twice":
-        shapes.append(word(middle_x, middle_y - 5, "×2", "mark", "middle"))
+        shapes.append(word(middle_x, middle_y - 5, "twice", "mark", "middle"))
     return shapes
 
 
@@ -311,7 +312,7 @@ def row_shape(number: int, row: Row, diagram: Diagram, place: Place, previous: s
     )
     shape.children.append(box(0, y - ROW / 2 - 3, place.width, ROW - 1, "strip", 3))
     if clock_text(row.at_ns) != previous:
-        shape.children.append(word(GUTTER - 14, y, clock_text(row.at_ns), "clock", "end"))
+        shape.children.append(word(CLOCK, y, clock_text(row.at_ns), "clock", "end"))
     if row.lane < 0:
         shape.children.append(line(GUTTER, y + 3, place.width, y + 3, "across"))
         shape.children.append(word(GUTTER + 10, y - 2, row.text, "word"))
@@ -325,7 +326,7 @@ def row_shape(number: int, row: Row, diagram: Diagram, place: Place, previous: s
     words = fitting(row.text, place.lane_width(row.lane) - beside - 4)
     shape.children.append(word(place.left(row.lane) + beside, y - 4, words, "word"))
     for count, blamed in enumerate(row.blamed[:2]):
-        x = GUTTER - 2 + 15 * count
+        x = GUTTER - 8 - 15 * count
         shape.children += [box(x - 7, y - 8, 14, 14, "badge", 7), word(x, y + 3, str(blamed), "number", "middle")]
     return shape
 
@@ -350,7 +351,8 @@ def mark_shape(row: Row, x: float, y: float) -> Shape:
 
 
 def circle(x: float, y: float, radius: float) -> str:
-    return f"M{x - radius:g} {y:g} a{radius:g} {radius:g} 0 1 0 {2 * radius:g} 0 a{radius:g} {radius:g} 0 1 0 {-2 * radius:g} 0 z"
+    half = f"a{radius:g} {radius:g} 0 1 0"
+    return f"M{x - radius:g} {y:g} {half} {2 * radius:g} 0 {half} {-2 * radius:g} 0 z"
 
 
 def callout_shape(number: int, lines: list[str], place: Place) -> Shape:

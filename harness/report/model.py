@@ -3,9 +3,9 @@
 Nothing is drawn that the history does not say. What is *computed* from it says so:
 
 - *believed hold*: as docs/verdicts.md defines belief, under the verdict's own reading of releases that failed;
-- *lease at the server*: from a grant, and from every renewal that the client recorded, one lease long; shorter where the
-  lock was released, where the server lost its keys, or where another was granted a lock that has room for one. Of a lock
-  whose watchdog renews without a record, until one lease after its process stood still: at the latest.
+- *lease at the server*: from a grant, and from every renewal that the client recorded, one lease long; shorter where
+  the lock was released, where the server lost its keys, or where another was granted a lock that has room for one. Of a
+  lock whose watchdog renews without a record, until one lease after its process stood still: at the latest.
 
 The place of a record among all of them is its row; the rest of the report speaks of rows, never of stamps.
 """
@@ -197,7 +197,7 @@ class Tracer:
         return int(event.get("mono_ns", 0))
 
     def _pass_time(self, event: Event) -> None:
-        """Rows for what ends by itself before this record: beliefs at their validity, leases after their last moment."""
+        """Rows for what ends by itself before this record: beliefs at their validity, leases after their end."""
         now = self._now(event)
         for (lock, client), lease in list(self._leases.items()):
             if self._renews.get(lock) and client not in self._still:
@@ -507,6 +507,6 @@ def blames_of(verdict: dict[str, Any], rows: list[Row]) -> list[Blame]:
     found.sort(key=lambda each: each[0][-1:] or (len(rows),))
     blames = [Blame(number, name, text, at) for number, (at, name, text) in enumerate(found, 1)]
     for blame in blames:
-        for at in blame.rows:
-            rows[at].blamed.append(blame.number)
+        for row in blame.rows:
+            rows[row].blamed.append(blame.number)
     return blames

@@ -1,5 +1,5 @@
-"""Pages and pictures, from templates. Everything that comes from outside is escaped by jinja2, and once more by the page's
-content security policy, which lets it load nothing."""
+"""Pages and pictures, from templates. Everything that comes from outside is escaped by jinja2, and the page's content
+security policy lets it load nothing."""
 
 import json
 import re

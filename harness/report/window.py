@@ -2,11 +2,13 @@
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import pairwise
 
 from harness.report.model import Diagram
 
 ROWS_USUAL = 400
 AROUND_MOST = 60
+SLIT = 6  # a gap of fewer rows is none
 EDGE = 6  # rows of the beginning and of the end that always stand there
 TROUBLE = ("fault-inject", "fault-heal", "actor-exit", "belief-over", "lease-over")
 
@@ -39,10 +41,20 @@ def shown_rows(diagram: Diagram, limit: int = ROWS_USUAL, around: int | None = N
     shown: set[int] = set()
     for reach in range(AROUND_MOST + 1):
         wider = {near for anchor in anchors for near in range(anchor - reach, anchor + reach + 1) if 0 <= near < total}
+        wider = without_slits(edges | wider)
         if len(wider) > limit:
             break
         shown = wider
     return sorted(edges | shown)
+
+
+def without_slits(rows: set[int]) -> set[int]:
+    """A gap that would leave out next to nothing is filled."""
+    ordered = sorted(rows)
+    for row, following in pairwise(ordered):
+        if 1 < following - row <= SLIT:
+            rows |= set(range(row, following))
+    return rows
 
 
 def nearest_rows(diagram: Diagram, record: int, limit: int) -> set[int]:

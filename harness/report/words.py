@@ -1,5 +1,6 @@
 """What a record says, in the few words that fit beside its mark."""
 
+from collections.abc import Callable
 from typing import Any
 
 Event = dict[str, Any]
@@ -68,7 +69,7 @@ def _ended(event: Event) -> tuple[str, str]:
     ), "warn"
 
 
-PHRASES = {
+PHRASES: dict[str, Callable[[Event], tuple[str, str]]] = {
     "lock-open": lambda event: (f"starts as {event.get('actor')}", "dim"),
     "acquire-invoke": lambda event: ("asks for the lock", "dim"),
     "acquire-return": _acquired,
