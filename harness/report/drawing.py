@@ -238,13 +238,8 @@ def gap_shapes(diagram: Diagram, place: Place) -> list[Shape]:
 
 def bar_shapes(bar: Bar, place: Place, top: float, bottom: float) -> list[Shape]:
     if bar.kind in ("fault", "gone"):
-        ground = box(
-            place.left(bar.lane) + 2, top - 3, place.lane_width(bar.lane) - 4, bottom - top + 6, f"{bar.kind} shade"
-        )
-        return [
-            ground,
-            box(place.left(bar.lane) + 2, top - 3, place.lane_width(bar.lane) - 4, bottom - top + 6, bar.kind),
-        ]
+        around = place.left(bar.lane) + 2, top - ROW + 9, place.lane_width(bar.lane) - 4, bottom - top + ROW - 3
+        return [box(*around, f"{bar.kind} shade"), box(*around, bar.kind)]
     if bar.kind == "wait":
         return [line(place.life(bar.lane), top, place.life(bar.lane), bottom, "wait")]
     left = place.life(bar.lane) - BAR / 2 + bar.track * TRACK
@@ -325,7 +320,7 @@ def row_shape(number: int, row: Row, diagram: Diagram, place: Place, previous: s
     beside = LIFELINE + 12 + (2 if row.blamed else 0)
     words = fitting(row.text, place.lane_width(row.lane) - beside - 4)
     shape.children.append(word(place.left(row.lane) + beside, y - 4, words, "word"))
-    for count, blamed in enumerate(row.blamed[:2]):
+    for count, blamed in enumerate(reversed(row.blamed[:2])):
         x = GUTTER - 8 - 15 * count
         shape.children += [box(x - 7, y - 8, 14, 14, "badge", 7), word(x, y + 3, str(blamed), "number", "middle")]
     return shape

@@ -38,7 +38,7 @@ function story(cell) {
     table.append(row);
   }
   const parts = [element("h3", cell.scenario + " · " + cell.lock), element("p", cell.store + " store", "hint"), element("p", cell.sentence)];
-  if (cell.odd) parts.push(element("p", "Not as expected" + (cell.expected ? "" : ": nothing is said of this cell"), "chip violated"));
+  if (cell.odd) parts.push(element("p", "Not as expected" + (cell.expected ? "" : ": nothing is said of this cell"), "blame violated"));
   parts.push(table);
   if (cell.reason) parts.push(element("p", cell.reason));
   if (cell.replay) parts.push(element("p", "Again:", "hint"), command("./" + cell.replay));

@@ -59,7 +59,9 @@ def trial_page(trials: list[Recorded], version: str, limit: int = ROWS_USUAL, ar
     """One trial as a page, or several side by side."""
     views = [view_of(recorded, limit, around) for recorded in trials]
     title = " and ".join(dict.fromkeys(view.name for view in views))
-    return render("trial.html.j2", title=title, views=views, script="trial.js", version=version)
+    return render(
+        "trial.html.j2", title=title, views=views, differences=differences_of(views), script="trial.js", version=version
+    )
 
 
 def trial_picture(recorded: Recorded, limit: int = ROWS_USUAL, around: int | None = None) -> str:
@@ -131,6 +133,14 @@ def facts_of(recorded: Recorded) -> list[tuple[str, str]]:
     facts.append(("a failed release is read as", verdict["policy"]["release"]))
     facts.append(("file", recorded.name))
     return [(name, str(fact)) for name, fact in facts if fact is not None]
+
+
+def differences_of(views: list[TrialView]) -> list[tuple[str, list[str]]]:
+    """Properties and conditions in which trials differ; "not judged" where one of them says nothing."""
+    told = [{name: said["status"] for name, said in view.properties} | dict(view.facts) for view in views]
+    names = dict.fromkeys(name for each in told for name in each if name != "file")
+    rows = [(name, [each.get(name, "not judged") for each in told]) for name in names]
+    return [(name, said) for name, said in rows if len(set(said)) > 1]
 
 
 def table_of(diagram: Diagram, shown: list[int]) -> list[Line]:

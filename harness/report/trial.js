@@ -24,7 +24,7 @@ function openTrial(section) {
       table.append(row);
     }
     panel.classList.remove("waits");
-    panel.replaceChildren(title, element("p", told.time), ...told.blames.map((blame) => element("p", blame, "chip violated")), table);
+    panel.replaceChildren(title, element("p", told.time), ...told.blames.map((blame) => element("p", blame, "blame violated")), table);
   }
 
   function choose(at, focus) {
