@@ -5,7 +5,6 @@ passes there is a step, with its length beside it.
 """
 
 import math
-import re
 import textwrap
 from bisect import bisect_left
 from dataclasses import dataclass, field
@@ -361,11 +360,3 @@ def callout_shape(number: int, lines: list[str], place: Place) -> Shape:
     for each, said in enumerate(lines):
         shape.children.append(word(GUTTER + 36, top + 14 + each * CALLOUT_LINE, said, "said"))
     return shape
-
-
-FORBIDDEN_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-def printable(text: str) -> str:
-    """What XML cannot carry is shown as a replacement character."""
-    return FORBIDDEN_IN_XML.sub("\ufffd", text)

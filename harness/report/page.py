@@ -11,13 +11,14 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from harness.report.drawing import Picture, clock_text, draw, printable
+from harness.report.drawing import Picture, clock_text, draw
 from harness.report.model import Blame, Diagram, Lane, Row, diagram_of
 from harness.report.source import Recorded, parameters_of
 from harness.report.window import ROWS_USUAL, Gap, lines_of, shown_rows
 from harness.report.words import Event
 
 HERE = Path(__file__).parent
+FORBIDDEN_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 ICONS = {"holds": "✓", "violated": "✕", "inconclusive": "?", "fenced": "◆", "stuck": "■"}
 RECORD_FIELDS = ("kind", "outcome", "actor", "name", "object", "op", "grant", "token", "value", "extra", "flags")
 NAMED = {"value": "value_name", "extra": "extra_name"}  # where a number is the index of a name
@@ -188,9 +189,13 @@ def fields_of(event: Event) -> list[list[str]]:
 
 def environment() -> Environment:
     made = Environment(
-        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=printable,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    made.filters["printable"] = printable
     made.filters["script_json"] = script_json
     return made
 
@@ -210,6 +215,14 @@ def render(template: str, *, title: str, script: str, version: str, **values: An
             **values,
         )
     )
+
+
+def printable(value: Any) -> Any:
+    """What XML cannot carry is shown as a replacement character, wherever it stands."""
+    if not isinstance(value, str):
+        return value
+    cleaned = FORBIDDEN_IN_XML.sub("\ufffd", value)
+    return Markup(cleaned) if isinstance(value, Markup) else cleaned
 
 
 def script_json(value: Any) -> Markup:
