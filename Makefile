@@ -106,7 +106,7 @@ $(JUDGE): $(call object,tests/c/judge_records.c $(filter-out checkers/check.c,$(
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -shared -o $@ $^ -ljansson -lm
 
-HISTORY_READERS = harness/history.c harness/history.h harness/history_json.c harness/history_json.h
+HISTORY_READERS = harness/history.c harness/history.h harness/history_json.c harness/history_json.h tests/fuzz/image.h
 $(BUILD)/fuzz/history_fuzz $(BUILD)/fuzz/history_json_fuzz: $(HISTORY_READERS)
 $(BUILD)/fuzz/check_fuzz: $(filter-out checkers/check.c,$(CHECKS)) $(HISTORY_READERS) $(wildcard checkers/*.h)
 $(BUILD)/fuzz/resp_fuzz: $(foreach part,resp ledger rule,faults/proxy/$(part).c faults/proxy/$(part).h)

@@ -1,8 +1,6 @@
 /* history to-json FILE | follow FILE | from-json FILE OUT: a history as JSON Lines and back ("-" is standard input).
  * Exit status: 0; 2 bad usage or a damaged file, with the reason on standard error. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,22 +13,24 @@ static bool to_json(const char *path, bool follow, struct history_error *error) 
     return good;
 }
 
-static bool from_json(const char *path, const char *out, struct history_error *error) {
-    void *image = NULL;
-    size_t bytes = 0;
-    FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
-    if (!in) return snprintf(error->text, sizeof error->text, "%.160s: %s", path, strerror(errno)), false;
+/* The output is not there unless it is whole. */
+static bool from_json(const char *path, const char *out_path, struct history_error *error) {
     struct history_error wrong;
-    bool good = history_json_read(in, &image, &bytes, &wrong);
-    if (!good) snprintf(error->text, sizeof error->text, "%.80s: %.160s", path, wrong.text);
-    int fd = good ? open(out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644) : -1;
-    if (good && (fd < 0 || write(fd, image, bytes) != (ssize_t)bytes)) {
-        snprintf(error->text, sizeof error->text, "%.160s: %s", out, strerror(errno));
+    const char *failed = path;
+    FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+    FILE *out = in ? fopen(failed = out_path, "wxe") : NULL;
+    bool good = out != NULL;
+    if (!good) snprintf(error->text, sizeof error->text, "%.160s: %s", failed, strerror(errno));
+    if (good && !history_json_read(in, out, &wrong)) {
+        snprintf(error->text, sizeof error->text, "%.80s: %.160s", path, wrong.text);
         good = false;
     }
-    if (fd >= 0) close(fd);
-    free(image);
-    fclose(in);
+    if (out && fclose(out) != 0 && good) {
+        snprintf(error->text, sizeof error->text, "%.160s: %s", out_path, strerror(errno));
+        good = false;
+    }
+    if (out && !good) unlink(out_path);
+    if (in) fclose(in);
     return good;
 }
 
