@@ -13,7 +13,20 @@ import pytest
 from harness.driver import paths
 from tests.support import ENVIRONMENT, lockstorm
 
-COMMANDS = ("demo", "run", "compare", "check", "history", "locks", "faults", "scenarios", "doctor", "test")
+COMMANDS = (
+    "demo",
+    "run",
+    "compare",
+    "check",
+    "history",
+    "report",
+    "show",
+    "locks",
+    "faults",
+    "scenarios",
+    "doctor",
+    "test",
+)
 
 
 def as_json(*words: str, status: int = 0, **options: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ GUTTER = 118  # for times and the numbers of evidence
 CLOCK = GUTTER - 36  # where times end
 ROW = 26
 TIME_STEP = 18  # where time passes
+STEP_LEAST_NS = 1_000_000  # shorter ones are not worth a step
 GAP = 46  # where rows are left out
 HEAD = 54
 FOOT = 22
@@ -122,7 +123,7 @@ def place_of(diagram: Diagram, shown: list[int]) -> Place:
             before = None
             continue
         at_ns = diagram.rows[line].at_ns
-        if before is not None and at_ns > before:
+        if before is not None and at_ns - before >= STEP_LEAST_NS:
             place.steps.append((y + TIME_STEP / 2, at_ns - before))
             y += TIME_STEP
         before = at_ns
@@ -138,7 +139,7 @@ def place_of(diagram: Diagram, shown: list[int]) -> Place:
 
 def lane_edges(diagram: Diagram, shown: list[int]) -> list[float]:
     """Where each lane begins, and where the last one ends."""
-    longest = [len(NOTES[lane.kind]) * LETTER * 0.92 - LIFELINE for lane in diagram.lanes]
+    longest = [max(len(NOTES[lane.kind]) * LETTER, len(lane.name) * LETTER_BOLD) - LIFELINE for lane in diagram.lanes]
     for number in shown:
         row = diagram.rows[number]
         if row.lane >= 0:
@@ -159,10 +160,8 @@ def clock_text(at_ns: int) -> str:
 
 def span_text(span_ns: int) -> str:
     """How much time passed, in the unit that suits it."""
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if span_ns >= size:
-            return f"+{span_ns / size:.3g} {unit}"
-    return f"+{span_ns} ns"
+    unit, size = ("s", 1e9) if span_ns >= 1e9 else ("ms", 1e6)
+    return f"+{span_ns / size:.3g} {unit}"
 
 
 def fitting(text: str, width: float) -> str:
@@ -213,7 +212,7 @@ def head_shapes(diagram: Diagram, place: Place) -> list[Shape]:
     shapes = [box(0, 0, place.width, HEAD, "head"), line(0, HEAD, place.width, HEAD, "rule")]
     shapes.append(word(CLOCK, 30, "time", "under", "end"))
     for number, lane in enumerate(diagram.lanes):
-        name = fitting(lane.name, (place.lane_width(number) - 14) / 1.2)
+        name = fitting(lane.name, (place.lane_width(number) - 14) * LETTER / LETTER_BOLD)
         title = Shape("title", {}, lane.name)
         shapes.append(Shape("g", {}, "", [title, word(place.left(number) + 10, 25, name, "name")]))
         note = fitting(NOTES[lane.kind], place.lane_width(number) - 14)

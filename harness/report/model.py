@@ -28,6 +28,7 @@ FATES = {
     "delay-write": ("held", "to-server"),
     "drop-message": ("lost", "to-client"),
     "duplicate-request": ("twice", "to-server"),
+    "failover": ("lost", "to-client"),
     "kill-subscriber": ("lost", "to-client"),
     "lose-reply": ("lost", "to-client"),
     "partition": ("lost", "both"),
@@ -46,7 +47,7 @@ class Lane:
 class Row:
     """One event. `record` is None where it was computed: a lease that runs out, a belief that ends."""
 
-    at_ns: int
+    at_ns: int  # since the history's first record
     lane: int  # -1: everybody's
     text: str
     tone: str
@@ -151,6 +152,7 @@ class Tracer:
         self.bars: list[Bar] = []
         self.arrows: list[Arrow] = []
         self.clock_moved = False
+        self._start_ns = int(events[0].get("mono_ns", 0)) if events else 0
         self._place = {lane.name: number for number, lane in enumerate(self.lanes)}
         self._several = len({event.get("name") for event in events if event["kind"] == "lock-open"}) > 1
         self._never = failed_releases(events) if release_policy == "not-happened" else set()
@@ -194,7 +196,11 @@ class Tracer:
         return Diagram(self.lanes, self.rows, self.bars, self.arrows, blames, has_lease, self.clock_moved)
 
     def _now(self, event: Event) -> int:
-        return int(event.get("mono_ns", 0))
+        return int(event.get("mono_ns", 0)) - self._start_ns
+
+    def _stamp(self, value: int) -> int:
+        """A stamp that a record carries; FOREVER where it carries none."""
+        return value - self._start_ns if 0 < value < FOREVER else FOREVER
 
     def _pass_time(self, event: Event) -> None:
         """Rows for what ends by itself before this record: beliefs at their validity, leases after their end."""
@@ -261,7 +267,7 @@ class Tracer:
         self._end_bar("wait", client, row)
         if event.get("outcome") != "ok":
             return
-        until_ns = event.get("value") or FOREVER
+        until_ns = self._stamp(event.get("value", 0))
         key = lock, client
         if key in self._holds:
             self._holds[key].depth += 1
@@ -298,7 +304,7 @@ class Tracer:
     def _validity(self, event: Event, row: int, lane: int) -> None:
         key = str(event.get("name")), str(event["actor"])
         if key in self._holds:
-            self._holds[key].until_ns = event.get("value") or FOREVER
+            self._holds[key].until_ns = self._stamp(event.get("value", 0))
         if event.get("outcome") == "ok" and not event.get("extra"):
             self._extend(event)
 
@@ -383,7 +389,7 @@ class Tracer:
         name = str(event.get("name"))
         for target in str(event.get("value_name", "")).split(", "):
             lane = self._place.get(target, self._place.get(target.partition(">")[2], self._host(target)))
-            if lane < 0:
+            if lane < 0 or name == "kill-client":  # whose end has a bar already
                 continue
             self._begin_bar(f"fault {name}", target, Bar("fault", lane, row, label=name))
             if name in STANDING_STILL and name not in PROVED_LATER:

@@ -19,6 +19,7 @@ from harness.report.words import Event
 
 HERE = Path(__file__).parent
 FORBIDDEN_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+EVIDENCE_SHOWN = 6  # pieces, before one asks for more
 ICONS = {"holds": "✓", "violated": "✕", "inconclusive": "?", "fenced": "◆", "stuck": "■"}
 RECORD_FIELDS = ("kind", "outcome", "actor", "name", "object", "op", "grant", "token", "value", "extra", "flags")
 NAMED = {"value": "value_name", "extra": "extra_name"}  # where a number is the index of a name
@@ -173,7 +174,7 @@ def fields_of(event: Event) -> list[list[str]]:
         if key in event:
             name = event.get(NAMED.get(key, ""))
             fields.append([key, f"{event[key]} ({name})" if name else str(event[key])])
-    fields.append(["time", f"{event.get('mono_ns', 0) / 1e6:.6f} ms"])
+    fields.append(["stamp", f"{event.get('mono_ns', 0) / 1e6:.6f} ms"])
     if event.get("wall_ns"):
         whole, nanoseconds = divmod(event["wall_ns"], 1_000_000_000)
         try:
@@ -212,6 +213,7 @@ def render(template: str, *, title: str, script: str, version: str, **values: An
             script=Markup((HERE / script).read_text()),
             diagram_style=diagram_style,
             icons=ICONS,
+            evidence_shown=EVIDENCE_SHOWN,
             **values,
         )
     )
