@@ -6,9 +6,12 @@ import pytest
 
 from harness.report.model import Arrow, Bar, Diagram, diagram_of, lanes_of
 from harness.report.window import Gap, lines_of, shown_rows
+from tests.judging import judge
+from tests.stories import Story
 from tests.support import trial
 
 MS = 1_000_000
+RENEWS = 16
 NOTHING: dict[str, Any] = {"verdict": {}, "policy": {"release": "released"}}
 Said = dict[str, Any]
 
@@ -21,9 +24,15 @@ def said(*lines: Said) -> list[Said]:
     return events
 
 
-def opened(actor: str, lease_ms: int = 0, permits: int = 1, renews: bool = False) -> Said:
-    extra = 16 if renews else 1
-    return {"kind": "lock-open", "actor": actor, "name": "account", "value": lease_ms, "token": permits, "extra": extra}
+def opened(actor: str, lease_ms: int = 0, permits: int = 1, traits: int = 1) -> Said:
+    return {
+        "kind": "lock-open",
+        "actor": actor,
+        "name": "account",
+        "value": lease_ms,
+        "token": permits,
+        "extra": traits,
+    }
 
 
 def granted(actor: str, at: int = 0, **more: Any) -> Said:
@@ -82,10 +91,40 @@ def test_a_validity_that_was_extended_is_the_one_that_counts() -> None:
     assert texts(diagram, bars(diagram, "belief")[0]) == ("granted", "releases")
 
 
-def test_a_hold_that_was_entered_again_ends_with_the_last_release() -> None:
-    history = said(granted("A"), granted("A"), releases("A"), released("A"), releases("A"))
+def test_a_validity_prolonged_after_its_end_resumes_belief_while_nobody_was_granted_the_lock() -> None:
+    late = {"kind": "validity", "actor": "A", "name": "account", "outcome": "ok", "value": 90 * MS, "at": 60}
+    diagram = diagram_of(said(granted("A", value=50 * MS), late, releases("A", at=70)), NOTHING)
+    assert [texts(diagram, bar) for bar in bars(diagram, "belief")] == [("granted", "releases")]
+    with_another = said(granted("A", value=50 * MS), granted("B", at=55), late, releases("A", at=70))
+    diagram = diagram_of(with_another, NOTHING)
+    assert texts(diagram, bars(diagram, "belief")[0]) == ("granted", "its validity is over")
+
+
+@pytest.mark.parametrize(("traits", "end"), [(1, 2), (1 | 4, 4)], ids=["plain", "re-entrant"])
+def test_a_hold_that_was_entered_again_ends_with_the_last_release_of_a_re_entrant_lock(traits: int, end: int) -> None:
+    history = said(opened("A", traits=traits), granted("A"), granted("A"), releases("A"), released("A"), releases("A"))
     (belief,) = bars(diagram_of(history, NOTHING), "belief")
-    assert (belief.first, belief.last) == (0, 4)
+    assert (belief.first, belief.last) == (0, end)
+
+
+@pytest.mark.parametrize("batch", range(2))
+def test_more_belief_than_room_is_drawn_where_the_verdict_sees_it(batch: int) -> None:
+    """On random histories: a belief that begins where there is no room is a violation, and each of them is one."""
+    violated = 0
+    for seed in range(batch, 600, 2):
+        story = Story(seed)
+        verdict = judge(story.names, story.records)
+        told = verdict["verdict"]["mutual_exclusion"]
+        if told["status"] == "inconclusive":
+            continue
+        diagram = diagram_of([record.line() for record in story.records], verdict)
+        begun = {(bar.first, bar.lane) for bar in bars(diagram, "overlap")}
+        crowded = [
+            at for at, row in enumerate(diagram.rows) if row.kind == "acquire-return" and (at, row.lane) in begun
+        ]
+        assert len(crowded) == told["count"], f"Story({seed})"
+        violated += told["status"] == "violated"
+    assert violated > 50
 
 
 def test_belief_ends_with_the_process_and_its_successor_stands_in_the_same_lane() -> None:
@@ -152,7 +191,7 @@ def test_a_renewal_lengthens_the_lease() -> None:
 
 def test_an_unseen_watchdog_renews_until_its_process_stands_still() -> None:
     stops = [{"kind": "text", "index": 90, "text": "A"}, {"kind": "fault-inject", "name": "pause-client", "value": 90}]
-    history = said(opened("A", 100, renews=True), granted("A"), *stops, {"kind": "phase", "name": "late"})
+    history = said(opened("A", 100, traits=RENEWS), granted("A"), *stops, {"kind": "phase", "name": "late"})
     for event, at in zip(history, (0, 0, 0, 500, 601), strict=True):
         event["mono_ns"] = at * MS
     diagram = diagram_of(history, NOTHING)

@@ -18,6 +18,7 @@ from harness.driver.library import FOREVER
 from harness.driver.narrate import PROVED_LATER, STANDING_STILL, TRAIT_RENEWS, resolve_targets
 from harness.report.words import Event, phrase
 
+TRAIT_REENTRANT = 4  # harness/locks/lock.h, in lock-open's `extra`
 NS_PER_MS = 1_000_000
 SERVER_KINDS = ("store-read", "store-write")
 CLIENT_KINDS = ("lock-open", "acquire-invoke", "read-invoke", "write-invoke", "release-invoke", "renew-invoke")
@@ -158,8 +159,10 @@ class Tracer:
         self._never = failed_releases(events) if release_policy == "not-happened" else set()
         self._lease_ns: dict[str, int] = {}
         self._renews: dict[str, bool] = {}
+        self._reentrant: dict[str, bool] = {}
         self._permits: dict[str, int] = {}
         self._holds: dict[tuple[str, str], Hold] = {}  # (lock, client)
+        self._lapsed: dict[tuple[str, str], Hold] = {}  # whose validity is over, with no grant of the lock since
         self._leases: dict[tuple[str, str], Lease] = {}
         self._open: dict[tuple[str, str], Bar] = {}  # (what, whose) -> a wait, a fault, an overlap
         self._sent: dict[tuple[str, int], int] = {}  # (client, op) -> row of its invocation
@@ -213,6 +216,7 @@ class Tracer:
         for at_ns, key, is_belief in sorted(ends):
             if is_belief:
                 self._computed(at_ns, self._host(key[1]), "its validity is over", "belief-over")
+                self._lapsed[key] = self._holds[key]
                 self._end_hold(key, len(self.rows) - 1, "the validity that the lock stated was over")
             else:
                 self._computed(at_ns, self._lock_place(key[0]), f"lease of {key[1]} has run out", "lease-over")
@@ -252,6 +256,7 @@ class Tracer:
         lock = str(event.get("name"))
         self._lease_ns[lock] = event.get("value", 0) * NS_PER_MS
         self._renews[lock] = bool(event.get("extra", 0) & TRAIT_RENEWS)
+        self._reentrant[lock] = bool(event.get("extra", 0) & TRAIT_REENTRANT)
         self._permits[lock] = event.get("token") or 1
         client = str(event.get("actor"))
         return host_of(client) == client or host_of(client) not in self._place
@@ -269,8 +274,9 @@ class Tracer:
             return
         until_ns = self._stamp(event.get("value", 0))
         key = lock, client
+        self._lapsed = {lapsed: hold for lapsed, hold in self._lapsed.items() if lapsed[0] != lock}
         if key in self._holds:
-            self._holds[key].depth += 1
+            self._holds[key].depth += self._reentrant.get(lock, False)
             self._holds[key].until_ns = until_ns
         else:
             label = f"token {event['token']}" if event.get("token") else ""
@@ -303,13 +309,17 @@ class Tracer:
 
     def _validity(self, event: Event, row: int, lane: int) -> None:
         key = str(event.get("name")), str(event["actor"])
+        until_ns = self._stamp(event.get("value", 0))
+        if key in self._lapsed and until_ns > self._now(event):
+            self._resume(key, row)
         if key in self._holds:
-            self._holds[key].until_ns = self._stamp(event.get("value", 0))
+            self._holds[key].until_ns = until_ns
         if event.get("outcome") == "ok" and not event.get("extra"):
             self._extend(event)
 
     def _release_invoke(self, event: Event, row: int, lane: int) -> None:
         key = str(event.get("name")), str(event["actor"])
+        self._lapsed.pop(key, None)
         if key not in self._holds or event.get("index") in self._never:
             return
         self._holds[key].depth -= 1
@@ -324,6 +334,12 @@ class Tracer:
     def _end_hold(self, key: tuple[str, str], row: int, why: str) -> None:
         hold = self._holds.pop(key)
         hold.bar.last, hold.bar.ended = row, why
+        self._overlap(key[0], row)
+
+    def _resume(self, key: tuple[str, str], row: int) -> None:
+        """A validity that is prolonged before anybody was granted anything: by definition belief has not ended."""
+        hold = self._holds[key] = self._lapsed.pop(key)
+        hold.bar.last, hold.bar.ended = -1, ""
         self._overlap(key[0], row)
 
     def _end_lease(self, key: tuple[str, str], row: int, why: str) -> None:
@@ -412,6 +428,7 @@ class Tracer:
         client = str(event.get("name"))
         self._still.add(client)
         self._end_bar("wait", client, row)
+        self._lapsed = {lapsed: hold for lapsed, hold in self._lapsed.items() if lapsed[1] != client}
         for key in [key for key in self._holds if key[1] == client]:
             self._end_hold(key, row, "its process ended")
         if lane >= 0:
