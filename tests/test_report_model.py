@@ -171,6 +171,13 @@ def test_a_lease_ends_with_the_release_but_not_with_one_that_was_refused() -> No
     assert texts(diagram, bars(diagram, "lease")[0]) == ("granted", "released")
 
 
+def test_a_foreign_release_ends_the_lease_of_whom_it_hit() -> None:
+    late = [releases("A", at=150), released("A", at=150)]
+    history = said(opened("A", 100), granted("A"), granted("B", at=120), *late, granted("C", at=160))
+    first, hit, third = bars(diagram_of(history, NOTHING), "lease")
+    assert (first.ended, hit.ended, third.ended) == ("it ran out", "released by A", "")
+
+
 def test_another_grant_shows_that_the_lease_was_over() -> None:
     diagram = diagram_of(said(opened("A", 100), granted("A"), granted("B", at=10)), NOTHING)
     first, second = bars(diagram, "lease")

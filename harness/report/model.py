@@ -328,8 +328,13 @@ class Tracer:
 
     def _release_return(self, event: Event, row: int, lane: int) -> None:
         key = str(event.get("name")), str(event["actor"])
-        if event.get("outcome") == "ok" and key not in self._holds:
-            self._end_lease(key, row, "released")
+        if event.get("outcome") != "ok" or key in self._holds:
+            return
+        whose = [key]
+        if key not in self._leases and self._permits.get(key[0], 1) == 1:  # then it was somebody else's that it gave up
+            whose = [other for other in self._leases if other[0] == key[0]]
+        for each in whose:
+            self._end_lease(each, row, f"released by {key[1]}")
 
     def _end_hold(self, key: tuple[str, str], row: int, why: str) -> None:
         hold = self._holds.pop(key)
