@@ -9,11 +9,13 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.driver import paths
-from harness.report.page import HERE, ICONS
+from harness.report.page import HERE, ICONS, trial_picture
+from harness.report.source import read_recorded
 from harness.report.window import ROWS_USUAL
 from harness.report.write import write
 from tests.support import lockstorm
 
+HISTORIES = sorted((paths.ROOT / "tests" / "histories").glob("*.jsonl"))
 CELL = {
     "scenario": "gc-pause",
     "lock": "set-nx-px",
@@ -176,9 +178,11 @@ def test_a_page_of_a_large_matrix_stays_below_a_megabyte(tmp_path: Path) -> None
 def test_what_cannot_be_reported_is_refused_with_a_reason(history: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.json"
     broken.write_text('{"cells": [{"lock": "none"}]}')
-    assert "cell 0 lacks control, expected, result, scenario, store" in refused("report", str(broken), "-o", "x.html")
+    assert "cell 0 lacks control, expected, result, scenario;" in refused("report", str(broken), "-o", "x.html")
     broken.write_text("nonsense")
-    assert "broken.json" in refused("report", str(broken), "-o", str(tmp_path / "x.html"))
+    assert "neither a history nor its JSON Lines form" in refused("report", str(broken), "-o", str(tmp_path / "x.html"))
+    broken.write_text("")
+    assert "not even a first line" in refused("report", str(broken), "-o", str(tmp_path / "x.html"))
     assert "No such file" in refused("report", str(tmp_path / "none"), "-o", str(tmp_path / "x.html"))
     assert "exists already" in refused("report", str(history), "-o", str(history))
     matrix = tmp_path / "matrix.json"
@@ -253,3 +257,23 @@ def test_words_stand_out_from_their_ground(sheet: str, dark: bool) -> None:
 
 def test_no_result_is_told_by_its_colour_alone() -> None:
     assert len(set(ICONS.values())) == len(ICONS)
+
+
+# --- every history ---
+
+
+@pytest.mark.parametrize("path", [path for path in HISTORIES if path.stem != "empty"], ids=lambda path: path.stem)
+def test_every_history_has_a_picture(path: Path, tmp_path: Path) -> None:
+    """Torn, empty, of hand-written names: what can be judged can be drawn, with all of its evidence."""
+    by_hand = tmp_path / path.name
+    by_hand.write_text(path.read_text().partition("\n")[2])
+    recorded = read_recorded(by_hand)
+    picture = trial_picture(recorded)
+    assert ElementTree.fromstring(picture).get("class") == "lockstorm diagram"
+    evidence = [
+        piece
+        for said in recorded.verdict["verdict"].values()
+        if said["status"] == "violated"
+        for piece in said["evidence"]
+    ]
+    assert picture.count('class="callout" data-blame') == len(evidence)

@@ -37,7 +37,8 @@ function story(cell) {
     row.append(element("th", name), element("td", said));
     table.append(row);
   }
-  const parts = [element("h3", cell.scenario + " · " + cell.lock), element("p", cell.store + " store", "hint"), element("p", cell.sentence)];
+  const parts = [element("h3", cell.scenario + " · " + cell.lock), element("p", cell.sentence)];
+  if (cell.store) parts.splice(1, 0, element("p", cell.store + " store", "hint"));
   if (cell.odd) parts.push(element("p", "Not as expected" + (cell.expected ? "" : ": nothing is said of this cell"), "blame violated"));
   parts.push(table);
   if (cell.reason) parts.push(element("p", cell.reason));

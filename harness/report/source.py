@@ -14,7 +14,7 @@ from harness.driver.trial import read_history
 from harness.report.words import Event
 
 MAGIC = b"lckstorm"
-CELL_KEYS = {"lock", "scenario", "store", "result", "expected", "control"}
+CELL_KEYS = {"lock", "scenario", "result", "expected", "control"}
 
 
 @dataclass
