@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from harness.report.model import Arrow, Bar, Diagram, diagram_of, lanes_of
+from harness.report.diagram import Arrow, Bar, Diagram
+from harness.report.lanes import lanes_of
+from harness.report.model import diagram_of
 from harness.report.window import Gap, lines_of, shown_rows
 from tests.judging import judge
 from tests.stories import Story

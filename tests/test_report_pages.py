@@ -277,3 +277,17 @@ def test_every_history_has_a_picture(path: Path, tmp_path: Path) -> None:
         for piece in said["evidence"]
     ]
     assert picture.count('class="callout" data-blame') == len(evidence)
+
+
+def test_of_a_long_history_a_part_can_be_asked_for(tmp_path: Path) -> None:
+    asks = [
+        {"kind": "acquire-invoke", "actor": "A", "name": "stock", "mono_ns": each * 1_000_000} for each in range(200)
+    ]
+    lines = [{"history": "lockstorm", "version": 1}, {"kind": "note"}, *asks]
+    path = tmp_path / "long.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    shown = lockstorm("show", str(path), "--rows", "20", "--around", "105").stdout
+    assert shown.count("left out") == 2
+    assert "0.100 s" in shown and "0.150 s" not in shown
+    assert "left out" not in lockstorm("show", str(path), "--rows", "200").stdout
+    assert "is not in the range" in refused("show", str(path), "--rows", "3")

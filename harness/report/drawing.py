@@ -9,7 +9,8 @@ import textwrap
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
-from harness.report.model import Arrow, Bar, Diagram, Row, lock_lane
+from harness.report.diagram import Arrow, Bar, Diagram, Row
+from harness.report.lanes import lock_lane
 from harness.report.window import Gap, lines_of
 
 GUTTER = 118  # for times and the numbers of evidence

@@ -11,17 +11,17 @@ The place of a record among all of them is its row; the rest of the report speak
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from harness.driver.library import FOREVER
 from harness.driver.narrate import PROVED_LATER, STANDING_STILL, TRAIT_RENEWS, resolve_targets
+from harness.report.diagram import Arrow, Bar, Diagram, Row, blames_of
+from harness.report.lanes import host_of, lanes_of, lock_lane
 from harness.report.words import Event, phrase
 
 TRAIT_REENTRANT = 4  # harness/locks/lock.h, in lock-open's `extra`
 NS_PER_MS = 1_000_000
-SERVER_KINDS = ("store-read", "store-write")
-CLIENT_KINDS = ("lock-open", "acquire-invoke", "read-invoke", "write-invoke", "release-invoke", "renew-invoke")
 UNTOLD = ("text", "text-more", "parameter", "clock")
 # What a rule of these faults does to a message, and which way it goes. Of other rules only that they fired is known.
 FATES = {
@@ -34,82 +34,6 @@ FATES = {
     "lose-reply": ("lost", "to-client"),
     "partition": ("lost", "both"),
 }
-
-
-@dataclass(frozen=True)
-class Lane:
-    """Somebody whom records are about. `kind`: client, lock (what its servers keep), node, store."""
-
-    name: str
-    kind: str
-
-
-@dataclass
-class Row:
-    """One event. `record` is None where it was computed: a lease that runs out, a belief that ends."""
-
-    at_ns: int  # since the history's first record
-    lane: int  # -1: everybody's
-    text: str
-    tone: str
-    kind: str
-    record: Event | None = None
-    blamed: list[int] = field(default_factory=list)  # numbers of the pieces of evidence that name it
-
-    @property
-    def index(self) -> int:
-        return self.record.get("index", -1) if self.record else -1
-
-    @property
-    def lock(self) -> str:
-        """The name of the lock that it is about, if it is about one."""
-        return str(self.record.get("name", "")) if self.record else ""
-
-
-@dataclass
-class Bar:
-    """Something that lasts, from row to row. `kind`: belief, overlap, lease, wait, fault, gone."""
-
-    kind: str
-    lane: int
-    first: int
-    last: int = -1  # -1: it had not ended
-    label: str = ""
-    track: int = 0  # beside how many others of its lane
-    ended: str = ""  # why
-
-
-@dataclass(frozen=True)
-class Arrow:
-    """A message from a lane's row to another's. `state`: delivered, held, lost, twice, fired, unheard."""
-
-    source: int
-    target: int
-    first: int
-    last: int
-    state: str
-    label: str = ""
-
-
-@dataclass(frozen=True)
-class Blame:
-    """One piece of evidence: a violated property's sentence, and the rows that show it."""
-
-    number: int
-    property: str
-    text: str
-    rows: tuple[int, ...]
-
-
-@dataclass
-class Diagram:
-    lanes: list[Lane]
-    rows: list[Row]
-    bars: list[Bar]
-    arrows: list[Arrow]
-    blames: list[Blame]
-    has_lease: bool = False
-    clock_moved: bool = False  # a server's own clock, which leases follow, while they are drawn by the trial's
 
 
 def diagram_of(events: list[Event], verdict: dict[str, Any]) -> Diagram:
@@ -474,42 +398,6 @@ class Tracer:
             bar.last = row
 
 
-def lock_lane(lock: str) -> str:
-    return f"lock {lock}"
-
-
-def host_of(client: str) -> str:
-    """`client-1.2` is the client that was started on the host of `client-1` after that had ended."""
-    return re.sub(r"\.\d+$", "", client)
-
-
-def natural(name: str) -> list[tuple[int, str]]:
-    """client-2 stands before client-10."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
-
-
-def lanes_of(events: list[Event]) -> list[Lane]:
-    """Clients, then what the servers keep of each lock that has a lease, then nodes, then stores."""
-    actors = {str(event.get("actor")) for event in events if event["kind"] in CLIENT_KINDS}
-    clients = {host_of(actor) if host_of(actor) in actors else actor for actor in actors}
-    stores = {str(event.get("actor")) for event in events if event["kind"] in SERVER_KINDS}
-    locks = {str(event.get("name")) for event in events if event["kind"] == "lock-open" and event.get("value")}
-    nodes: set[str] = set()
-    for event in events:
-        if event["kind"] in ("rule", "released"):
-            nodes |= set(str(event.get("extra_name", "")).split(">"))
-        if event["kind"] == "fault-inject":
-            nodes |= {target.rpartition(">")[2] for target in str(event.get("value_name", "")).split(", ")}
-    nodes -= clients | stores | {"", *map(str, actors)}
-    kinds = (
-        ("client", sorted(clients, key=natural)),
-        ("lock", [lock_lane(lock) for lock in sorted(locks, key=natural)]),
-        ("node", sorted(nodes, key=natural)),
-        ("store", sorted(stores, key=natural)),
-    )
-    return [Lane(name, kind) for kind, names in kinds for name in names]
-
-
 def failed_releases(events: list[Event]) -> set[int]:
     """The indices of releases that were refused, of unknown outcome, or never answered."""
     failed: set[int] = set()
@@ -522,19 +410,3 @@ def failed_releases(events: list[Event]) -> set[int]:
         if event["kind"] == "release-return" and event.get("outcome") == "ok":
             failed.discard(asked.get(actor, -1))
     return failed
-
-
-def blames_of(verdict: dict[str, Any], rows: list[Row]) -> list[Blame]:
-    """The evidence of what is violated, in the order of its last records, numbered from 1 and noted at its rows."""
-    place = {row.index: number for number, row in enumerate(rows) if row.record}
-    found = []
-    for name, said in verdict.items():
-        for piece in said.get("evidence", []) if said["status"] == "violated" else []:
-            at = tuple(sorted(place[record] for record in piece["records"] if record in place))
-            found.append((at, name.replace("_", " "), piece["text"]))
-    found.sort(key=lambda each: each[0][-1:] or (len(rows),))
-    blames = [Blame(number, name, text, at) for number, (at, name, text) in enumerate(found, 1)]
-    for blame in blames:
-        for row in blame.rows:
-            rows[row].blamed.append(blame.number)
-    return blames

@@ -11,8 +11,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from harness.report.diagram import Blame, Diagram, Lane, Row
 from harness.report.drawing import Picture, clock_text, draw
-from harness.report.model import Blame, Diagram, Lane, Row, diagram_of
+from harness.report.model import diagram_of
 from harness.report.source import Recorded, parameters_of
 from harness.report.window import ROWS_USUAL, Gap, lines_of, shown_rows
 from harness.report.words import Event

@@ -3,8 +3,8 @@
 from rich.table import Table
 from rich.text import Text
 
+from harness.report.diagram import Diagram
 from harness.report.drawing import clock_text
-from harness.report.model import Diagram
 from harness.report.source import Recorded
 from harness.report.window import ROWS_USUAL, Gap, lines_of, shown_rows
 

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import pairwise
 
-from harness.report.model import Diagram
+from harness.report.diagram import Diagram
 
 ROWS_USUAL = 400
 AROUND_MOST = 60
