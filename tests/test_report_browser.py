@@ -215,6 +215,24 @@ def test_a_click_opens_the_right_cell(chromium: Browser, matrix_page: Path) -> N
             assert "./lockstorm run gc-pause --lock set-nx-px --control" in said
 
 
+def test_a_replay_command_is_copied_or_at_least_selected(chromium: Browser, matrix_page: Path) -> None:
+    with visit(chromium, matrix_page) as seen:
+        page = seen.page
+        page.locator("td[data-cell='0']").click()
+        page.locator("button.copy").first.click()
+        copied = "document.querySelector('button.copy').textContent === 'Copied'"
+        page.wait_for_function(f"{copied} || getSelection().toString().startsWith('./lockstorm')")
+
+
+@pytest.mark.parametrize("width", [380, 1400])
+def test_what_was_chosen_is_told_in_sight(chromium: Browser, matrix_page: Path, trial_page: Path, width: int) -> None:
+    for path, thing in ((matrix_page, "td[data-cell='9']"), (trial_page, ".event.bad text.word")):
+        with visit(chromium, path, viewport={"width": width, "height": 760}) as seen:
+            seen.page.locator(thing).first.click()
+            title = seen.page.locator(".panel h3").bounding_box()
+            assert title and 0 <= title["y"] < 760 - title["height"]
+
+
 def test_verdicts_are_filtered(chromium: Browser, matrix_page: Path) -> None:
     with visit(chromium, matrix_page) as seen:
         page = seen.page

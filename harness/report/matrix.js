@@ -16,13 +16,17 @@ function element(tag, text = "", style = "") {
 }
 
 function command(words) {
-  const line = element("div", "", "command"), copy = element("button", "Copy", "copy");
+  const line = element("div", "", "command"), code = element("code", words), copy = element("button", "Copy", "copy");
   copy.type = "button";
   copy.onclick = async () => {
-    await navigator.clipboard.writeText(words);
-    copy.textContent = "Copied";
+    try {
+      await navigator.clipboard.writeText(words);
+      copy.textContent = "Copied";
+    } catch { // not every browser lets a file do that: what is selected can be copied by hand
+      getSelection().selectAllChildren(code);
+    }
   };
-  line.append(element("code", words), copy);
+  line.append(code, copy);
   return line;
 }
 
