@@ -1,7 +1,8 @@
-"""Makes the picture of the README from real runs: `.venv/bin/python docs/make_pictures.py`, after ./lockstorm demo."""
+"""Makes the pictures of the README from real runs: `.venv/bin/python docs/make_pictures.py`, after ./lockstorm test."""
 
 import io
 import sys
+import tempfile
 from pathlib import Path
 
 from rich.console import Console
@@ -11,6 +12,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from harness.driver.narrate import Event, show_result
 from harness.driver.play import Wish, play
+from harness.report.window import ROWS_USUAL
+from harness.report.write import write
+from tests.browsing import browser, visit
 
 # rich's own format without the web fonts: the picture loads nothing.
 FORMAT = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
@@ -28,7 +32,28 @@ FORMAT = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="htt
 """
 
 
+HERE = Path(__file__).parent
+SCREEN = {"width": 1280, "height": 1230}
+
+
 def main() -> None:
+    picture_of_the_story()
+    pictures_of_the_report()
+
+
+def pictures_of_the_report() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        history, page = Path(directory) / "gc.history", Path(directory) / "gc.html"
+        play(Wish("gc-pause", "set-nx-px"), save=history)
+        write(history, None, page, HERE / "report.svg", ROWS_USUAL, None, "")
+        with browser() as running, visit(running, page, viewport=SCREEN) as seen:
+            seen.page.locator(".event", has_text="accepts 1 of client-1").locator("text.word").click()
+            seen.page.mouse.move(0, 0)
+            seen.page.evaluate("scrollTo(0, 0)")
+            seen.page.screenshot(path=HERE / "report.png")
+
+
+def picture_of_the_story() -> None:
     console = Console(record=True, width=118, file=io.StringIO(), highlight=False)
     for wish in (
         Wish("gc-pause", "set-nx-px"),
@@ -40,7 +65,7 @@ def main() -> None:
         show_result(console, result, events)
         console.print()
     picture = console.export_svg(title="", theme=MONOKAI, code_format=FORMAT, unique_id="lockstorm")
-    (Path(__file__).parent / "gc-pause.svg").write_text(picture)
+    (HERE / "gc-pause.svg").write_text(picture)
 
 
 if __name__ == "__main__":

@@ -88,3 +88,21 @@ def test_scenarios_know_only_the_drivers_front() -> None:
 def test_the_driver_does_not_know_the_tests() -> None:
     for path in sorted((paths.ROOT / "harness").rglob("*.py")):
         assert not any(name.split(".")[0] in ("tests", "scenarios", "pytest") for name in imports_of(path)), path.name
+
+
+def test_only_the_command_knows_the_report() -> None:
+    for path in sorted((paths.ROOT / "harness" / "driver").glob("*.py")):
+        known = any(name.startswith("harness.report") for name in imports_of(path))
+        assert known == (path.name == "cli.py"), path.name
+
+
+def test_the_report_runs_nothing() -> None:
+    """It reads histories and verdicts; of the driver it knows how they are read and told."""
+    known = {f"harness.driver.{name}" for name in ("errors", "library", "narrate", "play", "trial")} | {
+        "harness.driver"
+    }
+    for path in sorted((paths.ROOT / "harness" / "report").glob("*.py")):
+        ours = {
+            name for name in imports_of(path) if name.startswith("harness.") and not name.startswith("harness.report")
+        }
+        assert ours <= known, path.name

@@ -49,6 +49,11 @@ from harness.driver.terminal import (
     require_option,
     waiting,
 )
+from harness.report import show as show_
+from harness.report import write as write_
+from harness.report.model import diagram_of
+from harness.report.source import read_recorded
+from harness.report.window import ROWS_USUAL
 
 VERSION = "0.1.0"
 INTERRUPTED, TERMINATED = 130, 143
@@ -388,6 +393,82 @@ def write_new(path: Path, words: list[str]) -> int:
     except BaseException:
         path.unlink(missing_ok=True)
         raise
+
+
+rows_option = click.option(
+    "--rows",
+    type=click.IntRange(20, 20_000),
+    default=ROWS_USUAL,
+    show_default=True,
+    help="Of a longer history, so many.",
+)
+around_option = click.option(
+    "--around", type=click.IntRange(0), metavar="RECORD", help="... around this record, not around the evidence."
+)
+
+
+@cli.command()
+@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("against", type=click.Path(path_type=Path), required=False)
+@click.option("-o", "output", type=click.Path(path_type=Path), help="The page to write. Default: SOURCE.html, here.")
+@click.option("--svg", type=click.Path(path_type=Path), help="Write the diagram alone, as a picture for an article.")
+@rows_option
+@around_option
+@json_option
+def report(
+    source: Path,
+    against: Path | None,
+    output: Path | None,
+    svg: Path | None,
+    rows: int,
+    around: int | None,
+    as_json: bool,
+) -> int:
+    """One page, complete in itself: who believed what, and what broke it. SOURCE is a history (run -o FILE) or what
+    `lockstorm matrix --json` printed; with AGAINST, two histories side by side.
+
+    \b
+    Example: lockstorm run gc-pause --lock set-nx-px -o gc.history; lockstorm report gc.history -o gc.html
+    docs/report.md says what is drawn, and what it is computed from.
+    """
+    if output is None and svg is None:
+        output = Path(f"{source.name}.html")
+    for option, path in {"-o": output, "--svg": svg}.items():
+        check_new_file(option, path)
+    written = write_.write(source, against, output, svg, rows, around, VERSION)
+    if as_json:
+        print_json(written)
+    else:
+        console().print(Text(written["sentence"], "bold"))
+        console().print(
+            Text("\n".join(f"written: {each['path']} ({each['bytes']:,} bytes)" for each in written["files"]))
+        )
+    return 0
+
+
+@cli.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@rows_option
+@around_option
+@json_option
+def show(file: Path, rows: int, around: int | None, as_json: bool) -> int:
+    """A recorded history as a table: a column for everybody, a row for every event, the evidence in red.
+
+    \b
+    Example: lockstorm run gc-pause --lock set-nx-px -o gc.history; lockstorm show gc.history
+    """
+    recorded = read_recorded(file)
+    diagram = diagram_of(recorded.events, recorded.verdict)
+    if as_json:
+        print_json(show_.shown_as_json(recorded, diagram))
+    else:
+        out = console()
+        out.print(show_.events_table(diagram, rows, around))
+        out.print()
+        for line in show_.evidence_lines(diagram):
+            out.print(line)
+        out.print(Text(recorded.verdict["sentence"], "bold"))
+    return 0
 
 
 @cli.command()

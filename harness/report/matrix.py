@@ -1,0 +1,61 @@
+"""A matrix as a page: locks down, scenarios across, a cell's story beside them."""
+
+from typing import Any
+
+from harness.report.page import render
+
+WORDS = {
+    "holds": "nothing was violated",
+    "fenced": "mutual exclusion was violated, the fence kept the resource whole",
+    "violated": "a property was violated",
+    "stuck": "somebody was left waiting, or something was left behind",
+    "inconclusive": "nothing was learned",
+}
+CELL_FIELDS = (
+    "scenario", "lock", "store", "result", "expected", "control", "control_expected", "sentence", "reason", "replay",
+    "control_replay",
+)  # fmt: skip
+
+
+def matrix_page(matrix: dict[str, Any], version: str) -> str:
+    cells = [{key: text_of(cell.get(key)) for key in CELL_FIELDS} | {"odd": is_odd(cell)} for cell in matrix["cells"]]
+    scenarios = list(dict.fromkeys(cell["scenario"] for cell in cells))
+    locks = sorted({(cell["lock"], cell["store"]) for cell in cells})
+    at = {(cell["lock"], cell["store"], cell["scenario"]): number for number, cell in enumerate(cells)}
+    counts = {result: sum(cell["result"] == result for cell in cells) for result in WORDS}
+    odd = sum(is_odd(cell) for cell in matrix["cells"])
+    return render(
+        "matrix.html.j2",
+        title="Every lock against every scenario",
+        script="matrix.js",
+        version=version,
+        sentence=sentence_of(matrix),
+        exit=1 if odd else 0 if cells else 3,
+        facts=[(name, str(matrix[name])) for name in ("time", "seed", "repeat") if name in matrix],
+        scenarios=scenarios,
+        locks=locks,
+        cells=cells,
+        at=at,
+        counts=counts,
+        words=WORDS,
+        odd=odd,
+    )
+
+
+def text_of(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def is_odd(cell: dict[str, Any]) -> bool:
+    """Whether a cell is not as the table of expectations says; the matrix knows property by property."""
+    return not cell.get("ok", cell["result"] == cell["expected"])
+
+
+def sentence_of(matrix: dict[str, Any]) -> str:
+    cells = matrix["cells"]
+    odd = sum(is_odd(cell) for cell in cells)
+    if not cells:
+        return "The matrix is empty"
+    if odd:
+        return f"{odd:,} of {len(cells):,} cells {'is' if odd == 1 else 'are'} not as expected"
+    return f"All {len(cells):,} cells are as expected"
