@@ -14,6 +14,7 @@ def test_gc_pause(trial: Trial) -> None:
     one, two = trial.clients(2)
     one.start_increment()  # acquire, read, write, release
     with trial.pause(one, at="before-write"):
+        trial.approach_lease_end()
         two.start_increment()
         trial.outlast_lease(two)  # it gets in when the lease of client 1 has run out
     trial.finish(one, two)
@@ -29,6 +30,7 @@ def test_gc_pause_read(trial: Trial) -> None:
     one, two = trial.clients(2)
     one.start_increment()
     with trial.pause(one, at="before-write"):
+        trial.approach_lease_end()
         two.start_increment()
         trial.outlast_lease(two, "before-write")
     one.finish()
