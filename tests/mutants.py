@@ -1,7 +1,7 @@
 """`make mutants`: plants one mistake at a time in the checkers' C source, and sees whether the tests find it.
 
 The timelines and some thousand random histories are judged by each mutant and compared with what the definitions say;
-what survives that must get past all of tests/test_checkers.py. A mutant that does not compile, or comes to the same
+what survives that must get past all of tests/test_judgements.py. A mutant that does not compile, or comes to the same
 machine code, does not count. One that survives is a gap in the tests, or does the same as the original: those that are
 known to, with the reason, stand in tests/equivalent_mutants.txt, one a line: `file | the mutated line | why`.
 """
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
+import pytest
 
 from tests import oracle
 from tests.comparing import differences
@@ -35,6 +36,7 @@ FILES = (
     *("fit", "judge", "people", "policy", "say", "checker"),
 )
 KNOWN = ROOT / "tests" / "equivalent_mutants.txt"
+DETAILS = ROOT / "tests" / "test_judgements.py"
 STORIES = 1500
 LIMIT_S = 60  # of CPU: the machine may be busy
 MEMORY = 2 << 30
@@ -156,12 +158,15 @@ def is_seen(asked: list[Question], library: Path) -> bool:
     if child == 0:
         os.environ["LOCKSTORM_JUDGE"] = str(library)
         limit()
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
         wrong = True
         try:
             wrong = any(
                 next(differences(judge(each.names, each.history), each.history, each.results), None) for each in asked
             )
+            wrong = wrong or pytest.main(["-q", "-x", "-p", "no:cacheprovider", str(DETAILS)]) != pytest.ExitCode.OK
         finally:
             os._exit(int(wrong))
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
@@ -201,48 +206,62 @@ class Yard:
                 return "do not compile"
             if self.code(mutant.file) == self.original[mutant.file]:
                 return "come to the same code"
-            return "killed" if is_seen(asked, self.library) or not self.tests_pass() else "survived"
+            return "killed" if is_seen(asked, self.library) else "survived"
         finally:
             source.write_text(text)
 
-    def tests_pass(self) -> bool:
-        """All that can be asked of the library."""
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/test_checkers.py"]
-        command += ["-k", "timeline or unfit or causes or judged or apart or definitions"]
-        environment = {**os.environ, "LOCKSTORM_ORACLE_HISTORIES": "8", "LOCKSTORM_JUDGE": str(self.library)}
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, env=environment, preexec_fn=limit)
-        return done.returncode == 0
+
+SURVIVED = "survived: "
+
+
+def survivors(log: Path) -> set[str]:
+    """What an earlier run printed, without the numbers of lines, which may have changed."""
+    told = [line.removeprefix(SURVIVED) for line in log.read_text().splitlines() if line.startswith(SURVIVED)]
+    return {re.sub(r":\d+:", ":", line, count=1) for line in told}
+
+
+def chosen_mutants(files: tuple[str, ...], most: int, seed: int, again: Path | None) -> list[Mutant]:
+    mutants = list(dict.fromkeys(each for file in files or FILES for each in mutants_of(file)))
+    if again:
+        wanted = survivors(again)
+        mutants = [each for each in mutants if re.sub(r":\d+:", ":", str(each), count=1) in wanted]
+    chosen = random.Random(seed).sample(mutants, min(most, len(mutants)))
+    click.echo(f"{len(chosen)} of {len(mutants)}, seed {seed}")
+    return sorted(chosen, key=lambda each: (FILES.index(each.file), each.line))
+
+
+def summed_up(counts: Counter[str]) -> str:
+    killed, counted = counts["killed"], counts["killed"] + counts["survived"]
+    others = [f"{count} {what}" for what, count in sorted(counts.items()) if what not in ("killed", "survived")]
+    told = f"{killed} of {counted} planted mistakes found ({killed / max(1, counted):.1%})"
+    return "; ".join([told, ", ".join(others)] if others else [told])
 
 
 @click.command()
 @click.option("--most", type=int, default=100, show_default=True, help="Try so many, drawn at random.")
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--file", "files", multiple=True, type=click.Choice(FILES), help="Only in these.")
-def main(most: int, seed: int, files: tuple[str, ...]) -> None:
+@click.option("--again", type=click.Path(path_type=Path, exists=True), help="Only those that survived in this output.")
+def main(most: int, seed: int, files: tuple[str, ...], again: Path | None) -> None:
     """Plants mistakes in the checkers and counts those that the tests find."""
-    mutants = list(dict.fromkeys(each for file in files or FILES for each in mutants_of(file)))
-    chosen = random.Random(seed).sample(mutants, min(most, len(mutants)))
+    chosen = chosen_mutants(files, most, seed, again)
     asked, equivalent, began = questions(), known(), time.monotonic()
-    counts: Counter[str] = Counter()
+    counts: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory(prefix="ls-mutants-") as directory:
         yard = Yard(Path(directory))
         assert not is_seen(asked, yard.library), "the original itself does not pass"
-        for mutant in sorted(chosen, key=lambda each: (FILES.index(each.file), each.line)):
+        for mutant in chosen:
             result = yard.try_one(mutant, asked)
             if result == "survived" and (mutant.file, mutant.after.strip()) in equivalent:
                 result = "are equivalent"
             if result == "survived":
-                click.echo(f"survived: {mutant}")
-            counts[result] += 1
-    killed, counted = counts["killed"], counts["killed"] + counts["survived"]
-    others = ", ".join(
-        f"{count} {what}" for what, count in sorted(counts.items()) if what not in ("killed", "survived")
-    )
-    click.echo(
-        f"{killed} of {counted} planted mistakes found ({killed / max(1, counted):.1%}); {others or 'no others'}"
-    )
-    click.echo(f"{len(chosen)} of {len(mutants)} tried, seed {seed}, {time.monotonic() - began:.0f} s")
-    sys.exit(1 if killed < counted else 0)
+                click.echo(f"{SURVIVED}{mutant}")
+            counts.setdefault(mutant.file, Counter())[result] += 1
+    for file, each in counts.items():
+        click.echo(f"{file}: {summed_up(each)}")
+    total = sum(counts.values(), Counter[str]())
+    click.echo(f"all: {summed_up(total)}; {time.monotonic() - began:.0f} s")
+    sys.exit(1 if total["survived"] else 0)
 
 
 if __name__ == "__main__":
