@@ -86,6 +86,7 @@ static void overtake(struct checking *my, const struct event *event, const struc
     for (struct side *late = queue->first; late != side; late = late->later) {
         late->overtaken++;
         self->overtakings++;
+        if (late->overtaken > self->most) self->most = late->overtaken;
     }
     bool again = queue->first != side && side->asked_before > queue->first->asked;
     if (again && event->lock->traits & CHECK_TRAIT_FAIR) violate(my, event, queue->first);
@@ -106,7 +107,6 @@ static void answered(struct checking *my, const struct event *event) {
     queue_remove(queue, side);
     int64_t waited_ns = elapsed_ns(side->asked_ns, event->record->mono_ns);
     if (waited_ns > self->longest_ns) self->longest_ns = waited_ns;
-    if (side->overtaken > self->most) self->most = side->overtaken;
     side->asked = 0;
 }
 
@@ -137,11 +137,6 @@ static void finish(struct checking *my) {
     struct fairness *self = my->state;
     const uint64_t *seen = my->check->seen;
     struct verdict *verdict = &my->verdict;
-    for (struct check_lock *lock = my->check->locks; lock; lock = lock->next) {
-        const struct queue *queue = my_lock(my, lock);
-        for (const struct side *late = queue->first; late; late = late->later)
-            if (late->overtaken > self->most) self->most = late->overtaken;
-    }
     bool disturbed = seen[HISTORY_FAULT_INJECT] || seen[HISTORY_RULE] || seen[HISTORY_CHECKPOINT];
     if (disturbed) *verdict = (struct verdict){.applies = false};
     verdict->applies = self->promised;

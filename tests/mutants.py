@@ -11,6 +11,7 @@ import random
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -29,6 +31,7 @@ from tests.judging import judge
 from tests.oracle import History, Reading, Said
 from tests.stories import Story
 from tests.timeline import Timeline, cases
+from tests.told import Told
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = (
@@ -38,7 +41,7 @@ FILES = (
 KNOWN = ROOT / "tests" / "equivalent_mutants.txt"
 DETAILS = ROOT / "tests" / "test_judgements.py"
 STORIES = 1500
-LIMIT_S = 60  # of CPU: the machine may be busy
+ONE_S, DETAILS_S = 1, 20  # of CPU, for one history and for tests/test_judgements.py: the machine may be busy
 MEMORY = 2 << 30
 
 # What stands there -> what is planted. Only in code: comments and strings are left alone.
@@ -137,19 +140,34 @@ class Question:
     names: list[str]
     history: History
     results: dict[Reading, Said]
+    told: Told
 
 
 def questions() -> list[Question]:
     """With the answers by the definitions, which are the same for every mutant."""
     stories: list[Timeline | Story] = [Timeline(case.timeline) for case in cases(ROOT / "tests" / "timelines")]
     stories += [Story(seed) for seed in range(1_000_000, 1_000_000 + STORIES)]
-    return [Question(each.names, each.records, oracle.judged_all(each.records)) for each in stories]
+    return [
+        Question(each.names, each.records, oracle.judged_all(each.records), Told.of(each.names, each.records))
+        for each in stories
+    ]
 
 
-def limit() -> None:
-    """Neither for ever nor without end."""
-    resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+def may_take(seconds: int) -> None:
+    """From here on: a mutant that loops for ever is killed by SIGPROF."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
+def is_wrong(question: Question) -> bool:
+    may_take(ONE_S)
+    said = judge(question.names, question.history)
+    wrong = chain(differences(said, question.history, question.results), question.told.differences(said))
+    return next(wrong, None) is not None
+
+
+def details_fail() -> bool:
+    may_take(DETAILS_S)
+    return pytest.main(["-q", "-x", "-p", "no:cacheprovider", str(DETAILS)]) != pytest.ExitCode.OK
 
 
 def is_seen(asked: list[Question], library: Path) -> bool:
@@ -157,16 +175,13 @@ def is_seen(asked: list[Question], library: Path) -> bool:
     child = os.fork()
     if child == 0:
         os.environ["LOCKSTORM_JUDGE"] = str(library)
-        limit()
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
         wrong = True
         try:
-            wrong = any(
-                next(differences(judge(each.names, each.history), each.history, each.results), None) for each in asked
-            )
-            wrong = wrong or pytest.main(["-q", "-x", "-p", "no:cacheprovider", str(DETAILS)]) != pytest.ExitCode.OK
+            wrong = any(map(is_wrong, asked)) or details_fail()
         finally:
             os._exit(int(wrong))
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
@@ -182,6 +197,7 @@ class Yard:
         self.library = self.root / "build" / "tests" / "libjudge.so"
         assert self.is_built()
         self.original = {file: self.code(file) for file in FILES}
+        self.text = {file: (self.root / "checkers" / f"{file}.c").read_text() for file in FILES}
 
     def is_built(self) -> bool:
         command = ["make", "-s", "judge", "EXTRA=-w -Wno-error"]
@@ -196,7 +212,7 @@ class Yard:
 
     def try_one(self, mutant: Mutant, asked: list[Question]) -> str:
         """killed, survived, or why it does not count."""
-        text = (ROOT / "checkers" / f"{mutant.file}.c").read_text()
+        text = self.text[mutant.file]
         source = self.root / "checkers" / f"{mutant.file}.c"
         lines = text.splitlines(keepends=True)
         lines[mutant.line - 1] = mutant.after + "\n"

@@ -27,6 +27,7 @@ from tests.judging import judge
 from tests.oracle import PROPERTIES, READINGS, History, Record, Said
 from tests.stories import Story
 from tests.timeline import Case, Timeline, cases
+from tests.told import Told
 
 HISTORIES = sorted((paths.ROOT / "tests" / "histories").glob("*.jsonl"))
 TIMELINES = cases(paths.ROOT / "tests" / "timelines")
@@ -116,6 +117,7 @@ def timeline_faults(case: Case) -> Iterator[str]:
     story = Timeline(case.timeline)
     said = judge(story.names, story.records)
     yield from differences(said, story.records)
+    yield from Told.of(story.names, story.records).differences(said)
     for under in said["policies"]:
         policy = under["policy"]["release"], under["policy"]["acquire_timeout"]
         status, count = case.verdicts.get(policy, (None, None))
@@ -207,7 +209,8 @@ def test_checkers_say_what_the_definitions_say(batch: int) -> None:
     for seed in range(ORACLE_FIRST + batch, ORACLE_FIRST + ORACLE_HISTORIES, BATCHES):
         story = Story(seed)
         said = judge(story.names, story.records)
-        wrong = "; ".join(differences(said, story.records))
+        told = Told.of(story.names, story.records)
+        wrong = "; ".join([*differences(said, story.records), *told.differences(said)])
         assert not wrong, f"LOCKSTORM_ORACLE_FIRST={seed} LOCKSTORM_ORACLE_HISTORIES=1: {wrong}\n{story.text()}"
 
 
