@@ -88,13 +88,18 @@ def image(names: list[str], records: History) -> bytes:
     return b"".join(slots) + b"".join(packed(record, numbers) for record in records)
 
 
-def judge(names: list[str], records: History, release: str = "released", acquire: str = "not-happened") -> Said:
-    """What `check --all-policies` says of a history."""
+def judged_text(slots: bytes, release: str = "released", acquire: str = "not-happened") -> bytes:
+    """What `check --all-policies` says of an image, as it stands."""
     judge_records, free = library()
-    slots = image(names, records)
     number = RELEASE_POLICIES.index(release), ACQUIRE_POLICIES.index(acquire)
     text = judge_records(slots, len(slots) // 64, *number)
     assert text
-    said: Said = json.loads(ctypes.string_at(text))
+    said = ctypes.string_at(text)
     free(text)
+    return said
+
+
+def judge(names: list[str], records: History, release: str = "released", acquire: str = "not-happened") -> Said:
+    """What `check --all-policies` says of a history."""
+    said: Said = json.loads(judged_text(image(names, records), release, acquire))
     return said

@@ -6,7 +6,10 @@ machine code, does not count. One that survives is a gap in the tests, or does t
 known to, with the reason, stand in tests/equivalent_mutants.txt, one a line: `file | the mutated line | why`.
 """
 
+import gc
+import json
 import os
+import pickle
 import random
 import re
 import resource
@@ -17,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -27,7 +30,7 @@ import pytest
 
 from tests import oracle
 from tests.comparing import differences
-from tests.judging import judge
+from tests.judging import image, judged_text
 from tests.oracle import History, Reading, Said
 from tests.stories import Story
 from tests.timeline import Timeline, cases
@@ -137,7 +140,7 @@ def known() -> set[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Question:
-    names: list[str]
+    slots: bytes
     history: History
     results: dict[Reading, Said]
     told: Told
@@ -148,7 +151,12 @@ def questions() -> list[Question]:
     stories: list[Timeline | Story] = [Timeline(case.timeline) for case in cases(ROOT / "tests" / "timelines")]
     stories += [Story(seed) for seed in range(1_000_000, 1_000_000 + STORIES)]
     return [
-        Question(each.names, each.records, oracle.judged_all(each.records), Told.of(each.names, each.records))
+        Question(
+            image(each.names, each.records),
+            each.records,
+            oracle.judged_all(each.records),
+            Told.of(each.names, each.records),
+        )
         for each in stories
     ]
 
@@ -158,9 +166,13 @@ def may_take(seconds: int) -> None:
     signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
-def is_wrong(question: Question) -> bool:
+def is_wrong(question: Question, usual: bytes) -> bool:
+    """Whether the verdict is not as it should be. What the original says word by word has been looked at already."""
     may_take(ONE_S)
-    said = judge(question.names, question.history)
+    text = judged_text(question.slots)
+    if text == usual:
+        return False
+    said = json.loads(text)
     wrong = chain(differences(said, question.history, question.results), question.told.differences(said))
     return next(wrong, None) is not None
 
@@ -170,8 +182,8 @@ def details_fail() -> bool:
     return pytest.main(["-q", "-x", "-p", "no:cacheprovider", str(DETAILS)]) != pytest.ExitCode.OK
 
 
-def is_seen(asked: list[Question], library: Path) -> bool:
-    """Whether some verdict of a library is not as it should be. In a process of its own: it may crash, or hang."""
+def is_true_apart(library: Path, answer: Callable[[], bool]) -> bool:
+    """Asked of a library in a process of its own: it may crash, or hang, which counts as true."""
     child = os.fork()
     if child == 0:
         os.environ["LOCKSTORM_JUDGE"] = str(library)
@@ -181,7 +193,7 @@ def is_seen(asked: list[Question], library: Path) -> bool:
         os.dup2(nowhere, 2)
         wrong = True
         try:
-            wrong = any(map(is_wrong, asked)) or details_fail()
+            wrong = answer()
         finally:
             os._exit(int(wrong))
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
@@ -210,7 +222,20 @@ class Yard:
         subprocess.run(["objcopy", "--strip-debug", source, bare], check=True)
         return bare.read_bytes()
 
-    def try_one(self, mutant: Mutant, asked: list[Question]) -> str:
+    def listen(self, asked: list[Question]) -> list[bytes]:
+        """What the original says to each question, when it is as it should be."""
+        answers = self.root / "answers"
+
+        def is_seen() -> bool:
+            texts = [judged_text(each.slots) for each in asked]
+            answers.write_bytes(pickle.dumps(texts))
+            return any(is_wrong(each, b"") for each in asked) or details_fail()
+
+        assert not is_true_apart(self.library, is_seen), "the original itself does not pass"
+        texts: list[bytes] = pickle.loads(answers.read_bytes())
+        return texts
+
+    def try_one(self, mutant: Mutant, asked: list[tuple[Question, bytes]]) -> str:
         """killed, survived, or why it does not count."""
         text = self.text[mutant.file]
         source = self.root / "checkers" / f"{mutant.file}.c"
@@ -222,7 +247,8 @@ class Yard:
                 return "do not compile"
             if self.code(mutant.file) == self.original[mutant.file]:
                 return "come to the same code"
-            return "killed" if is_seen(asked, self.library) else "survived"
+            seen = is_true_apart(self.library, lambda: any(is_wrong(*each) for each in asked) or details_fail())
+            return "killed" if seen else "survived"
         finally:
             source.write_text(text)
 
@@ -265,9 +291,10 @@ def main(most: int, seed: int, files: tuple[str, ...], again: Path | None) -> No
     counts: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory(prefix="ls-mutants-") as directory:
         yard = Yard(Path(directory))
-        assert not is_seen(asked, yard.library), "the original itself does not pass"
+        answered = list(zip(asked, yard.listen(asked), strict=True))
+        gc.freeze()  # the children leave the memory alone that they share
         for mutant in chosen:
-            result = yard.try_one(mutant, asked)
+            result = yard.try_one(mutant, answered)
             if result == "survived" and (mutant.file, mutant.after.strip()) in equivalent:
                 result = "are equivalent"
             if result == "survived":
