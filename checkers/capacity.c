@@ -65,9 +65,12 @@ static SELDOM void lapse(struct semaphore *semaphore, int64_t mono_ns) {
 static SELDOM void surplus(struct checking *my, const struct event *event, const struct semaphore *semaphore) {
     char name[64], early[160], when[40];
     struct violation violation = {.sort = SURPLUS, .times = 1, .who = event->actor->name};
-    for (struct permits *each = semaphore->first; each && violation.record_count < EVIDENCE_RECORDS - 1;
-         each = each->later)
+    int64_t shown = 0;
+    for (struct permits *each = semaphore->first;
+         shown < event->lock->capacity && violation.record_count < EVIDENCE_RECORDS - 1; each = each->later) {
         violation.records[violation.record_count++] = each->grant;
+        shown += each->taken;
+    }
     violation.whom = check_record_at(my->check, violation.records[0]).actor;
     violation.records[violation.record_count++] = event->index;
     struct evidence *evidence = verdict_violate(&my->verdict, &violation);
