@@ -32,9 +32,9 @@ struct taken {
 };
 
 struct fairness {
-    uint64_t grants, overtakings, most;
+    uint64_t overtakings, most;
     int64_t longest_ns;
-    bool promised;
+    bool promised, granted;
 };
 
 static void queue_add(struct queue *queue, struct side *side) {
@@ -98,7 +98,7 @@ static void answered(struct checking *my, const struct event *event) {
     struct queue *queue = my_lock(my, event->lock);
     bool ok = event->record->outcome == OUTCOME_OK;
     ((struct taken *)my_actor(my, event->actor))->grants += ok;
-    self->grants += ok;
+    self->granted |= ok;
     if (side->asked == 0) return;
     if (ok) {
         overtake(my, event, side, queue);
@@ -106,7 +106,7 @@ static void answered(struct checking *my, const struct event *event) {
     }
     queue_remove(queue, side);
     int64_t waited_ns = elapsed_ns(side->asked_ns, event->record->mono_ns);
-    if (waited_ns > self->longest_ns) self->longest_ns = waited_ns;
+    self->longest_ns = larger(self->longest_ns, waited_ns);
     side->asked = 0;
 }
 
@@ -138,13 +138,12 @@ static void finish(struct checking *my) {
     const uint64_t *seen = my->check->seen;
     struct verdict *verdict = &my->verdict;
     bool disturbed = seen[HISTORY_FAULT_INJECT] || seen[HISTORY_RULE] || seen[HISTORY_CHECKPOINT];
-    if (disturbed) *verdict = (struct verdict){.applies = false};
-    verdict->applies = self->promised;
+    if (disturbed) *verdict = (struct verdict){0};
     verdict->measures[0] = (struct verdict_measure){"overtakings", (double)self->overtakings};
     verdict->measures[1] = (struct verdict_measure){"overtaken_most", (double)self->most};
     verdict->measures[2] = (struct verdict_measure){"longest_wait_ms", (double)self->longest_ns / 1e6};
     verdict->measures[3] = (struct verdict_measure){"jain_index", jain(my)};
-    verdict_decide(verdict, self->promised && !disturbed && self->grants > 0,
+    verdict_decide(verdict, self->promised && !disturbed && self->granted,
                    !self->promised ? "the lock promises no order"
                    : disturbed     ? "a fault may have kept a waiter out of its queue"
                                    : "nobody was granted the lock");

@@ -39,13 +39,12 @@ struct side {
     uint64_t since;     /* with which its hold began: of a re-entrant lock an earlier one */
     uint32_t depth;     /* releases that are still to come; of a lock that is not re-entrant: 0 or 1 */
     struct asked loss;  /* the grant that superseded it, when its release or renewal was invoked */
-    uint64_t operation; /* index of that invocation, 0: none */
+    uint64_t operation; /* index of that invocation */
     uint64_t under;     /* its latest grant at that time, 0: none */
 };
 
 struct ownership {
-    uint64_t answers; /* releases and renewals that came back ok */
-    bool applies;
+    bool answered; /* a release or a renewal came back ok */
 };
 
 /* The grant of somebody else that was asked for last, if that was after `since`. */
@@ -132,9 +131,8 @@ static void ended_ok(struct checking *my, const struct event *event) {
     struct ownership *self = my->state;
     struct side *side = my_member(my, event->member);
     bool pending = event->asked && side->operation == event->asked;
-    side->operation = 0;
     if (!pending || event->record->outcome != OUTCOME_OK || event->lock->capacity > 1) return;
-    self->answers++;
+    self->answered = true;
     if (!side->loss.member) return;
     if (!stands(my, side->loss)) {
         if (side->under) violate(my, event, BROKEN_HOLD, side->under, side->loss);
@@ -148,15 +146,13 @@ static SELDOM void ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
         struct side *side = my_member(my, member);
         side->depth = 0;
-        side->operation = 0;
         side->invoked = 0;
     }
 }
 
 static void finish(struct checking *my) {
     const struct ownership *self = my->state;
-    my->verdict.applies = self->answers > 0;
-    verdict_decide(&my->verdict, self->answers > 0, "no release and no renewal of a lock with one permit came back ok");
+    verdict_decide(&my->verdict, self->answered, "no release and no renewal of a lock with one permit came back ok");
 }
 
 const struct checker CHECKER_OWNERSHIP = {

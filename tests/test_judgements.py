@@ -180,6 +180,20 @@ EVIDENCE: dict[str, dict[str, list[Piece]]] = {
             ),
         ],
     },
+    "{permits=2} A+ B+ C+ C- A- A+ C+": {  # against A, then against B
+        "capacity": [
+            (
+                1,
+                ["acquire-return A@2", "acquire-return B@4", "acquire-return C@6"],
+                "C was granted a permit at 6.000 ms while all 2 were out, the longest with A (granted at 2.000 ms)",
+            ),
+            (
+                1,
+                ["acquire-return B@4", "acquire-return A@12", "acquire-return C@14"],
+                "C was granted a permit at 14.000 ms while all 2 were out, the longest with B (granted at 4.000 ms)",
+            ),
+        ],
+    },
     "{permits=3} A+ A+ B+ C+ C- C+ B+": {  # A has two of three
         "capacity": [
             (
