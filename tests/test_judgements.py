@@ -3,13 +3,17 @@
 All of it is asked of the checkers in this process (tests/judging.py), so `make mutants` can ask it of every mutant.
 """
 
+import ctypes
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.judging import judge
+from tests.judging import USUAL, Asked, image, judge, judged_text
 from tests.oracle import History, Record
+from tests.stories import Story
 from tests.timeline import Timeline
 
 
@@ -97,6 +101,109 @@ def test_many_clients_and_locks_are_kept_apart() -> None:
     shown = [piece["text"] for piece in said["verdict"]["mutual_exclusion"]["evidence"]]
     assert said["verdict"]["mutual_exclusion"]["count"] == 347 + 49
     assert shown[0].startswith("client-7 was granted the lock") and "while client-5 (granted" in shown[0]
+
+
+def judged(timeline: str, asked: Asked = USUAL, dropped: int = 0) -> Any:
+    story = Timeline(timeline)
+    return judge(story.names, story.records, asked, dropped)
+
+
+def test_records_that_found_no_room_are_told() -> None:
+    """What is seen to be violated stays so, all else is inconclusive."""
+    said = judged("A+ B+ B- A-", dropped=3)
+    assert (said["dropped"], said["unfit"], said["exit"]) == (3, "3 records found no room", 1)
+    assert said["verdict"]["mutual_exclusion"]["status"] == "violated"
+    assert said["verdict"]["integrity"]["reason"] == "3 records found no room"
+
+
+def test_an_empty_history_is_told() -> None:
+    assert judge([], [])["unfit"] == "nobody was granted the lock"  # the image has a note
+    assert json.loads(judged_text(b""))["unfit"] == "the history is empty"
+
+
+def test_what_is_required_decides() -> None:
+    timeline = "{tokens permits=2} A+1 A+2 B+3 B- A- A- C-"
+    for required, status in (
+        (("mutual_exclusion",), 0),
+        (("capacity",), 1),
+        (("integrity",), 3),
+        (("integrity", "capacity"), 1),
+        (("mutual_exclusion", "integrity"), 3),
+        (("mutual_exclusion", "fencing"), 0),
+    ):
+        said = judged(timeline, Asked(required=required))
+        assert (said["required"], said["exit"]) == (list(required), status)
+        assert {each["exit"] for each in said["policies"]} == {status}
+    assert judged(timeline, Asked(required=("capacity",)))["sentence"] == (
+        "Mutual exclusion holds, integrity inconclusive, fencing holds, capacity violated "
+        "(1 surplus grant, 1 unowned release)"
+    )
+    assert judged("A+ B- A-", Asked(required=("lease",)))["sentence"] == (
+        "Mutual exclusion holds, integrity inconclusive, lease inconclusive; besides, ownership violated "
+        "(1 foreign release)"
+    )
+
+
+def test_what_depends_on_the_policy_is_inconclusive() -> None:
+    for timeline, name, release, acquire in (
+        ("A+ A-~ B+ B-", "mutual_exclusion", "unknown", "not-happened"),
+        ("{lease=30} quiet @8 B? C+~ @45 B! B-", "liveness", "not-happened", "unknown"),
+    ):
+        said = judged(timeline, Asked(release, acquire))
+        assert said["policy"] == {"release": release, "acquire_timeout": acquire}
+        verdict = said["verdict"][name]
+        assert (verdict["status"], verdict["count"], verdict["evidence"]) == ("inconclusive", 0, [])
+        assert verdict["reason"] == "it depends on whether operations whose outcome is not known took effect"
+        assert name in said["required"]
+
+
+def test_what_is_the_same_in_every_reading_is_told_with_the_least() -> None:
+    """Of two violations one is there in any case, and that one is shown."""
+    said = judged("A+ A-~ B+ C+", Asked("unknown", "not-happened"))["verdict"]["mutual_exclusion"]
+    assert (said["status"], said["count"], len(said["evidence"])) == ("violated", 1, 1)
+    assert said["evidence"][0]["text"].startswith("C was granted the lock (at 8.000 ms) while B")
+
+
+def test_a_nanosecond_of_validity_is_some() -> None:
+    for left_ns, status in ((1, "holds"), (0, "violated"), (-1, "violated")):
+        records = Timeline("A+/20 A-").records
+        records[1] = replace(records[1], value=records[1].mono_ns + left_ns)
+        lease = judge(Timeline.names, records)["verdict"]["lease"]
+        assert (lease["status"], lease["measures"]["least_validity_left_ms"]) == (status, max(0, left_ns) / 1e6)
+
+
+def test_judging_gives_back_what_it_took() -> None:
+    """Every block that was allocated is freed again, whatever a history is like."""
+    libc = ctypes.CDLL(None)
+    libc.mallinfo2.restype = Allocated
+    images = [image(each.names, each.records) for each in (Story(seed) for seed in range(40))]
+    images += [image(Timeline.names, Timeline(each).records) for each in EVIDENCE]
+    for _ in range(2):  # the first round makes the tables that Python keeps
+        before = libc.mallinfo2().in_use_bytes
+        for each in images:
+            judged_text(each, Asked("unknown", "unknown"))
+        left = libc.mallinfo2().in_use_bytes - before
+    assert left < len(images) * 16
+
+
+class Allocated(ctypes.Structure):
+    """struct mallinfo2: what the C library's allocator has given out."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena",
+            "free",
+            "small",
+            "maps",
+            "maps_bytes",
+            "most",
+            "small_bytes",
+            "in_use_bytes",
+            "idle",
+            "top",
+        )
+    )
 
 
 Piece = tuple[int, list[str], str]  # how often, the records by kind, client and ms, and the words
