@@ -5,14 +5,16 @@ All of it is asked of the checkers in this process (tests/judging.py), so `make 
 
 import ctypes
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.judging import USUAL, Asked, image, judge, judged_text
-from tests.oracle import History, Record
+from tests.comparing import differences
+from tests.judging import KINDS, LAYOUT, OBJECTS, OUTCOMES, USUAL, Asked, image, judge, judged_text
+from tests.oracle import ATOMIC, History, Record
 from tests.stories import Story
 from tests.timeline import Timeline
 
@@ -164,12 +166,100 @@ def test_what_is_the_same_in_every_reading_is_told_with_the_least() -> None:
     assert said["evidence"][0]["text"].startswith("C was granted the lock (at 8.000 ms) while B")
 
 
+# --- to the moment ---
+
+
 def test_a_nanosecond_of_validity_is_some() -> None:
     for left_ns, status in ((1, "holds"), (0, "violated"), (-1, "violated")):
         records = Timeline("A+/20 A-").records
         records[1] = replace(records[1], value=records[1].mono_ns + left_ns)
         lease = judge(Timeline.names, records)["verdict"]["lease"]
         assert (lease["status"], lease["measures"]["least_validity_left_ms"]) == (status, max(0, left_ns) / 1e6)
+
+
+# --- long ones: what is remembered, and for how long ---
+
+NAMES = ["A", "B", "C", "stock", "store"]
+
+
+def stored(*writes: tuple[str, int, int], name: str = "register", flags: int = 0) -> History:
+    """What the store accepted: by whom, as which of its operations (0: a stranger's, which counts as told), from which
+    version."""
+    return [
+        Record(
+            1 + 2 * len(NAMES) + place,
+            "store-write",
+            actor="store",
+            name=client,
+            op=op,
+            outcome="ok",
+            object=name,
+            extra=base,
+            flags=flags,
+        )
+        for place, (client, op, base) in enumerate(writes)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("operations", "duplicated"),
+    [
+        ((1, 2, 66, 65), 0),  # a step of 64: what came before it is out of the window, and 65 is new
+        ((1, 2, 65, 2), 1),  # 63 behind
+        ((1, 2, 66, 2), 0),  # 64 behind: nobody remembers
+        ((1, 2, 67, 2), 0),
+        ((5, 3, 3), 1),  # it came late, and then again
+        ((5, 3, 4, 3), 1),
+        ((1, 2, 3, 1, 2, 3), 3),
+        ((1, 64, 1), 1),
+        ((0, 0), 0),  # strangers have no numbers
+        ((1, 0, 0), 0),
+    ],
+)
+def test_additions_are_known_again_for_64_operations(operations: tuple[int, ...], duplicated: int) -> None:
+    records = stored(*(("A", op, -1) for op in operations), name="counter", flags=ATOMIC)
+    said = judge(NAMES, records)
+    assert said["verdict"]["integrity"]["duplicated_operations"] == duplicated
+    assert list(differences(said, records)) == []
+
+
+def lost_updates(writes: list[tuple[str, int, int]]) -> int:
+    """As of `stored`, of so many that making a Record of each would take long."""
+    number = {name: 1 + 2 * place for place, name in enumerate(NAMES)}
+    kind, ok, register = KINDS["store-write"], OUTCOMES["ok"], OBJECTS["register"]
+    slots = b"".join(
+        LAYOUT.pack(0, kind, ok, register, 0, number["store"], number[client], 0, 0, op, 0, 0, 0, base)
+        for client, op, base in writes
+    )
+    lost: int = json.loads(judged_text(image(NAMES, []) + slots))["verdict"]["integrity"]["lost_updates"]
+    return lost
+
+
+RUNS_MOST = 1 << 16  # of versions that cannot be lost any more; then the lower half is forgotten
+
+
+@pytest.mark.parametrize(("pairs", "lost"), [(RUNS_MOST, RUNS_MOST), (RUNS_MOST + 1, RUNS_MOST // 2 + 1)])
+def test_too_many_runs_are_forgotten_from_below(pairs: int, lost: int) -> None:
+    """A's updates are told and B's are not, in turns; then C overwrites them all. B's last may yet be told, so of n
+    pairs there are n - 1 runs. With the lower half go A's 32,768 updates between them: they are not counted any more."""
+    writes = [write for op in range(1, pairs + 1) for write in (("A", 0, -1), ("B", op, -1))]
+    assert lost_updates([*writes, ("C", 0, 0)]) == lost
+
+
+@pytest.mark.parametrize("order", ["BBBB", "BCCB"])
+def test_runs_that_touch_are_one(order: str) -> None:
+    """Of 70,000 updates that nobody was told of, nothing is forgotten: A's one before them is found to be lost. `BCCB`:
+    of each two that are in flight the later one is known first not to be told."""
+    count = Counter[str]()
+    writes = [("A", 0, -1)]
+    for place in range(70_000):
+        client = order[place % len(order)]
+        count[client] += 1
+        writes.append((client, count[client], -1))
+    assert lost_updates([*writes, ("C", 0, 0)]) == 1
+
+
+# --- what it takes ---
 
 
 def test_judging_gives_back_what_it_took() -> None:
