@@ -94,7 +94,7 @@ static void runs_forget(struct runs *runs) {
 
 /* Puts one in at a place, in which `replaced` are gone. */
 static void runs_put(struct runs *runs, size_t place, size_t replaced, struct run run) {
-    if (replaced == 0 && runs->count == runs->room) {
+    if (runs->count == runs->room) {
         runs->room = runs->room ? runs->room * 2 : 16;
         runs->run = realloc(runs->run, runs->room * sizeof *runs->run);
         if (!runs->run) abort();
@@ -157,12 +157,6 @@ static void check_order(struct checking *my, const struct event *event) {
     struct rank *newest = ((struct integrity *)my->state)->newest;
     const struct rank write = {event->record->grant, event->record->token, event->index};
     if (write.grant == 0) return;
-    bool usual = write.token > newest[BY_TOKEN].token && write.grant > newest[WITH_TOKEN].grant &&
-                 newest[WITHOUT_TOKEN].grant == 0 && newest[BY_TOKEN].token >= 0;
-    if (usual) { /* newer than all, by either measure */
-        newest[BY_TOKEN] = newest[WITH_TOKEN] = write;
-        return;
-    }
     for (int each = 0; each < NEWEST_COUNT; each++) {
         if (!is_older(&write, &newest[each])) continue;
         violate_stale(my, event, &newest[each]);

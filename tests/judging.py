@@ -104,8 +104,9 @@ def image(names: list[str], records: History) -> bytes:
     """Slots: a note, the names from 1 on with two each, and the records, whose indices must go on from there."""
     slots = [LAYOUT.pack(0, NOTE, *[0] * 12)]
     for name in names:
-        slots += [LAYOUT.pack(0, TEXT, *[0] * 10, len(name), 0)]
-        slots += [struct.pack("<IBBBB", 0, TEXT_MORE, 0, 0, 0) + name.encode().ljust(56, b"\0")]
+        text = name.encode()
+        slots += [LAYOUT.pack(0, TEXT, *[0] * 10, len(text), 0)]
+        slots += [struct.pack("<IBBBB", 0, TEXT_MORE, 0, 0, 0) + text.ljust(56, b"\0")]
     assert not records or records[0].index == len(slots)
     numbers = {name: 1 + 2 * place for place, name in enumerate(names)}
     return b"".join(slots) + b"".join(packed(record, numbers) for record in records)

@@ -32,7 +32,7 @@ from tests import oracle
 from tests.comparing import differences
 from tests.judging import image, judged_text
 from tests.oracle import History, Reading, Said
-from tests.stories import Story
+from tests.stories import Story, Writers
 from tests.timeline import Timeline, cases
 from tests.told import Told
 
@@ -43,7 +43,7 @@ FILES = (
 )
 KNOWN = ROOT / "tests" / "equivalent_mutants.txt"
 DETAILS = ROOT / "tests" / "test_judgements.py"
-STORIES = 1500
+STORIES, WRITERS = 1500, 100
 ONE_S, DETAILS_S = 1, 20  # of CPU, for one history and for tests/test_judgements.py: the machine may be busy
 MEMORY = 2 << 30
 
@@ -148,8 +148,11 @@ class Question:
 
 def questions() -> list[Question]:
     """With the answers by the definitions, which are the same for every mutant."""
-    stories: list[Timeline | Story] = [Timeline(case.timeline) for case in cases(ROOT / "tests" / "timelines")]
+    stories: list[Timeline | Story | Writers] = [
+        Timeline(case.timeline) for case in cases(ROOT / "tests" / "timelines")
+    ]
     stories += [Story(seed) for seed in range(1_000_000, 1_000_000 + STORIES)]
+    stories += [Writers(seed) for seed in range(WRITERS)]
     return [
         Question(
             image(each.names, each.records),

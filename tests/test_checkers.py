@@ -25,7 +25,7 @@ from tests import oracle
 from tests.comparing import differences
 from tests.judging import judge
 from tests.oracle import PROPERTIES, READINGS, History, Record, Said
-from tests.stories import Story
+from tests.stories import Story, Writers
 from tests.timeline import Case, Timeline, cases
 from tests.told import Told
 
@@ -212,6 +212,17 @@ def test_checkers_say_what_the_definitions_say(batch: int) -> None:
         told = Told.of(story.names, story.records)
         wrong = "; ".join([*differences(said, story.records), *told.differences(said)])
         assert not wrong, f"LOCKSTORM_ORACLE_FIRST={seed} LOCKSTORM_ORACLE_HISTORIES=1: {wrong}\n{story.text()}"
+
+
+def test_checkers_say_what_the_definitions_say_of_many_writers() -> None:
+    lost = Counter[int]()
+    for seed in range(60):
+        story = Writers(seed)
+        said = judge(story.names, story.records)
+        wrong = "; ".join(differences(said, story.records))
+        assert not wrong, f"seed {seed}: {wrong}"
+        lost[min(3, said["verdict"]["integrity"]["lost_updates"])] += 1
+    assert min(lost[each] for each in range(4)) >= 2, lost
 
 
 def test_random_histories_reach_every_verdict() -> None:

@@ -166,6 +166,52 @@ def test_what_is_the_same_in_every_reading_is_told_with_the_least() -> None:
     assert said["evidence"][0]["text"].startswith("C was granted the lock (at 8.000 ms) while B")
 
 
+def test_eight_causes_are_kept() -> None:
+    """The ninth is only counted; what is kept goes on being counted."""
+    names = [*"ABCDEFGHIJ", "stock"]
+    records: History = []
+
+    def add(kind: str, **values: Any) -> None:
+        records.append(Record(1 + 2 * len(names) + len(records), kind, **values))
+
+    for client in (*names[:-1], "B", "J"):
+        add("actor-exit", name=client)
+        add("acquire-return", actor=client, name="stock", outcome="ok")
+    verdict = judge(names, records)["verdict"]["mutual_exclusion"]
+    assert verdict["count"] == 11
+    assert [piece["text"][0] for piece in verdict["evidence"]] == [*"BCDEFGHI"]
+    assert [piece["count"] for piece in verdict["evidence"]] == [2, *[1] * 7]
+
+
+def test_names_are_escaped_and_cut() -> None:
+    """As much as there is room for, with room for one more escape to spare."""
+    for name, said in (
+        ("a ~b", "a ~b"),
+        ("\x1f\x7f\n", "\\x1f\\x7f\\x0a"),
+        ("é", "\\xc3\\xa9"),
+        ("\x1b" * 14 + "abcdef", "\\x1b" * 14 + "abc"),
+    ):
+        records = Timeline("A+ B+").records
+        changed = [replace(each, actor=name) if each.actor == "B" else each for each in records]
+        names = [name if each == "B" else each for each in Timeline.names]
+        text = judge(names, changed)["verdict"]["mutual_exclusion"]["evidence"][0]["text"]
+        assert text.startswith(f"{said} was granted the lock")
+
+
+def test_more_faults_and_parameters_than_a_table_begins_with() -> None:
+    names = [f"fault-{number}" for number in range(20)] + ["A", "stock"]
+    first = 1 + 2 * len(names)
+    records = [Record(first + place, "fault-inject", name=name) for place, name in enumerate(names[:20])]
+    proofs = [(name, "refused" if place % 3 == 0 else "ok") for place, name in enumerate(names[:20])]
+    for name, outcome in proofs:
+        records.append(Record(first + len(records), "fault-prove", name=name, outcome=outcome))
+        records.append(Record(first + len(records), "parameter", name=name, value=len(records)))
+    said = judge(names, records)
+    assert [(each["name"], each["proved"]) for each in said["faults"]] == [(name, how == "ok") for name, how in proofs]
+    assert said["parameters"] == {name: 21 + 2 * place for place, name in enumerate(names[:20])}
+    assert said["unfit"] == "nobody was granted the lock"
+
+
 # --- to the moment ---
 
 
@@ -241,7 +287,7 @@ RUNS_MOST = 1 << 16  # of versions that cannot be lost any more; then the lower 
 @pytest.mark.parametrize(("pairs", "lost"), [(RUNS_MOST, RUNS_MOST), (RUNS_MOST + 1, RUNS_MOST // 2 + 1)])
 def test_too_many_runs_are_forgotten_from_below(pairs: int, lost: int) -> None:
     """A's updates are told and B's are not, in turns; then C overwrites them all. B's last may yet be told, so of n
-    pairs there are n - 1 runs. With the lower half go A's 32,768 updates between them: they are not counted any more."""
+    pairs there are n - 1 runs. With the lower half go A's 32,768 updates between them: nobody counts them any more."""
     writes = [write for op in range(1, pairs + 1) for write in (("A", 0, -1), ("B", op, -1))]
     assert lost_updates([*writes, ("C", 0, 0)]) == lost
 
@@ -435,6 +481,26 @@ EVIDENCE: dict[str, dict[str, list[Piece]]] = {
                 3,
                 ["store-read store@9", "store-read store@12"],
                 "the store accepted a stale read at 12.000 ms: A came with token 1 after B with token 2",
+            )
+        ],
+    },
+    "A+ B+ Bwb Bwb Awb": {  # the newest write that it is older than
+        "integrity": [
+            (
+                1,
+                ["acquire-return A@2", "acquire-return B@4", "store-write store@9", "store-write store@12"],
+                "the store accepted a stale write: A wrote register = 0 at 12.000 ms under an older grant, "
+                "after B had written at 9.000 ms under a newer one",
+            )
+        ],
+    },
+    "{tokens} A+1 B+2 Bwb Bwb Awb": {
+        "integrity": [
+            (
+                1,
+                ["acquire-return A@2", "acquire-return B@4", "store-write store@9", "store-write store@12"],
+                "the store accepted a stale write: A wrote register = 0 at 12.000 ms under an older grant (token 1), "
+                "after B had written at 9.000 ms under a newer one (token 2)",
             )
         ],
     },
