@@ -143,7 +143,7 @@ class Story:
 
     def aside(self, client: Client) -> None:
         """Something that is no operation."""
-        kinds = [self.exit, self.validity, self.validity, self.noise, self.again]
+        kinds = [self.exit, self.validity, self.validity, self.noise, self.again, self.stray]
         self.random.choice(kinds)(client)
 
     # --- what clients ask for ---
@@ -299,6 +299,16 @@ class Story:
         kinds = ("note", "clock", "fault-heal", "released")
         kind = self.random.choice(("checkpoint", "rule") if self.chance(0.1) else kinds)
         self.add(kind, actor="driver", name=self.random.choice(self.names), value=7)
+
+    def stray(self, client: Client) -> None:
+        """An answer that nobody asked for, or that has no number."""
+        if self.chance(0.3) and not client.asked:
+            kind = self.random.choice(("acquire-return", "acquire-return", "renew-return", "release-return"))
+            outcome = self.random.choice(("ok", "ok", "refused", "unknown"))
+            token = self.token(client, self.locks[0]) if self.traits & TOKEN and kind == "acquire-return" else 0
+            self.add(
+                kind, client, name=self.locks[0], op=self.random.choice((0, client.op)), outcome=outcome, token=token
+            )
 
     def again(self, client: Client) -> None:
         """A write comes to the store once more, or only now, or from a stranger."""

@@ -223,6 +223,48 @@ def test_a_nanosecond_of_validity_is_some() -> None:
         assert (lease["status"], lease["measures"]["least_validity_left_ms"]) == (status, max(0, left_ns) / 1e6)
 
 
+NEVER_MS = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("lease_ms", "status"), [(30, "violated"), (0, "inconclusive"), (-30, "inconclusive"), (NEVER_MS, "inconclusive")]
+)
+def test_a_lease_that_no_lock_has_never_ends(lease_ms: int, status: str) -> None:
+    """B is stuck when A's lease is over; none, or one beyond all time, never is."""
+    records = Timeline("{lease=30} quiet A+ B? @100 A(").records
+    opened = [replace(each, value=lease_ms) if each.kind == "lock-open" else each for each in records]
+    assert judge(Timeline.names, opened)["verdict"]["liveness"]["status"] == status
+
+
+@pytest.mark.parametrize(
+    ("bound_ms", "status"), [(5, "violated"), (0, "violated"), (-1, "violated"), (NEVER_MS, "inconclusive")]
+)
+def test_a_bound_below_zero_says_nothing(bound_ms: int, status: str) -> None:
+    """B waits for a free lock, and stuck is who waits for longer than the bound, or at all."""
+    records = Timeline("bound=5 quiet A+ A- B? @100 A(").records
+    bounded = [replace(each, value=bound_ms) if each.kind == "parameter" else each for each in records]
+    assert judge(Timeline.names, bounded)["verdict"]["liveness"]["status"] == status
+
+
+def test_hundreds_of_failed_releases_are_read_as_either() -> None:
+    """Each leaves its client believing, or not: the next grant finds one more, or nobody."""
+    names = [*(f"client-{number}" for number in range(200)), "stock"]
+    records: History = []
+
+    def add(kind: str, **values: Any) -> None:
+        records.append(Record(1 + 2 * len(names) + len(records), kind, name="stock", **values))
+
+    for client in reversed(names[:-1]):
+        add("acquire-return", actor=client, outcome="ok")
+        add("release-invoke", actor=client)
+    for client in names[:-1]:
+        add("release-return", actor=client, outcome="unknown")
+    for release, count in (("released", 0), ("not-happened", 199)):
+        said = judge(names, records, Asked(release))
+        assert said["failed_releases"] == 200
+        assert said["verdict"]["mutual_exclusion"]["count"] == count
+
+
 # --- long ones: what is remembered, and for how long ---
 
 NAMES = ["A", "B", "C", "stock", "store"]
