@@ -118,6 +118,15 @@ def test_records_that_found_no_room_are_told() -> None:
     assert said["verdict"]["integrity"]["reason"] == "3 records found no room"
 
 
+def test_a_damaged_record_is_no_history() -> None:
+    """Whatever stands before and behind it, and in whichever reading it is met first."""
+    slots = image(Timeline.names, Timeline("A+ A-~ B+ B-").records)
+    for place in (0, len(slots) // 64 - 3, len(slots) // 64 - 1):
+        damaged = slots[: 64 * place] + b"\1\2\3\4" + slots[64 * place + 4 :]
+        assert judged_text(damaged) == judged_text(damaged, Asked("not-happened")) == b""
+    assert judged_text(slots)
+
+
 def test_an_empty_history_is_told() -> None:
     assert judge([], [])["unfit"] == "nobody was granted the lock"  # the image has a note
     assert json.loads(judged_text(b""))["unfit"] == "the history is empty"
@@ -334,13 +343,19 @@ def test_too_many_runs_are_forgotten_from_below(pairs: int, lost: int) -> None:
     assert lost_updates([*writes, ("C", 0, 0)]) == lost
 
 
+def test_what_was_forgotten_is_lost_by_nobody() -> None:
+    """As above, and C's overwriting is the first of all updates once more, which does not lose itself."""
+    writes = [write for op in range(1, RUNS_MOST + 2) for write in (("A", 0, -1), ("B", op, -1))]
+    assert lost_updates([("C", 1, -1), *writes, ("C", 1, 0)]) == RUNS_MOST // 2 + 1
+
+
 @pytest.mark.parametrize("order", ["BBBB", "BCCB"])
 def test_runs_that_touch_are_one(order: str) -> None:
-    """Of 70,000 updates that nobody was told of, nothing is forgotten: A's one before them is found to be lost. `BCCB`:
+    """Of 140,000 updates that nobody was told of, nothing is forgotten: A's one before them is found to be lost. `BCCB`:
     of each two that are in flight the later one is known first not to be told."""
     count = Counter[str]()
     writes = [("A", 0, -1)]
-    for place in range(70_000):
+    for place in range(140_000):
         client = order[place % len(order)]
         count[client] += 1
         writes.append((client, count[client], -1))

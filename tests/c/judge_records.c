@@ -7,9 +7,9 @@
 char *judge_records(const struct history_record *records, uint64_t count, uint64_t dropped, struct policy policy,
                     unsigned required);
 
-/* Judges records as they stand, without check words; one of kind 0 is torn, and `dropped` more had found no room.
- * Required are the checkers whose bits are set; none: as when nothing is asked for. Returns what `check --all-policies`
- * would print, NULL if nothing could be read. The caller frees it with free. */
+/* Judges records as they stand; a check word of 0 is put right, a record of kind 0 is torn, and `dropped` more had
+ * found no room. Required are the checkers whose bits are set; none: as when nothing is asked for. Returns what `check
+ * --all-policies` would print, NULL if a record is damaged. The caller frees it with free. */
 char *judge_records(const struct history_record *records, uint64_t count, uint64_t dropped, struct policy policy,
                     unsigned required) {
     static struct readings readings;
@@ -22,7 +22,7 @@ char *judge_records(const struct history_record *records, uint64_t count, uint64
     struct history_record *slots = (struct history_record *)(image + HISTORY_HEADER_SIZE);
     memcpy(slots, records, count * HISTORY_RECORD_SIZE);
     for (uint64_t index = 0; index < count; index++)
-        slots[index].check = slots[index].kind ? history_check(&slots[index], index) : 0;
+        if (slots[index].kind && !slots[index].check) slots[index].check = history_check(&slots[index], index);
     struct history_reader *reader = history_reader_memory(image, bytes, &error);
     const struct policy policies[] = {policy, {RELEASE_UNKNOWN, ACQUIRE_UNKNOWN}};
     struct demand demand = {.chosen = required != 0};
