@@ -113,7 +113,7 @@ def image(names: list[str], records: History) -> bytes:
 
 
 def judged_text(slots: bytes, asked: Asked = USUAL, dropped: int = 0) -> bytes:
-    """What `check --all-policies` says of an image, as it stands; nothing if a record is damaged. `dropped`: so many more
+    """What `check --all-policies` says of an image, as it stands; nothing if a record is damaged. `dropped`: that
     had found no room."""
     judge_records, free = library()
     text = judge_records(slots, len(slots) // 64, dropped, *asked.numbers())

@@ -21,7 +21,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -44,6 +44,7 @@ FILES = (
 KNOWN = ROOT / "tests" / "equivalent_mutants.txt"
 DETAILS = ROOT / "tests" / "test_judgements.py"
 STORIES, WRITERS = 1500, 100
+UNNUMBERED = 600  # of all these, once more without the numbers of operations
 ONE_S, DETAILS_S = 1, 20  # of CPU, for one history and for tests/test_judgements.py: the machine may be busy
 MEMORY = 2 << 30
 
@@ -153,14 +154,11 @@ def questions() -> list[Question]:
     ]
     stories += [Story(seed) for seed in range(1_000_000, 1_000_000 + STORIES)]
     stories += [Writers(seed) for seed in range(WRITERS)]
+    told = [(each.names, each.records) for each in stories]
+    told += [(names, [replace(each, op=0) for each in records]) for names, records in told[:UNNUMBERED]]
     return [
-        Question(
-            image(each.names, each.records),
-            each.records,
-            oracle.judged_all(each.records),
-            Told.of(each.names, each.records),
-        )
-        for each in stories
+        Question(image(names, records), records, oracle.judged_all(records), Told.of(names, records))
+        for names, records in told
     ]
 
 

@@ -351,8 +351,8 @@ def test_what_was_forgotten_is_lost_by_nobody() -> None:
 
 @pytest.mark.parametrize("order", ["BBBB", "BCCB"])
 def test_runs_that_touch_are_one(order: str) -> None:
-    """Of 140,000 updates that nobody was told of, nothing is forgotten: A's one before them is found to be lost. `BCCB`:
-    of each two that are in flight the later one is known first not to be told."""
+    """Of 140,000 updates that nobody was told of, nothing is forgotten: A's one before them is found to be lost. In
+    BCCB the later of each two in flight is the first that is known not to be told."""
     count = Counter[str]()
     writes = [("A", 0, -1)]
     for place in range(140_000):
