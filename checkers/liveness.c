@@ -66,7 +66,7 @@ static int64_t later_by(int64_t stamp_ns, int64_t lease_ns) {
 static void hold_end(struct queue *queue, struct side *side, int64_t stamp_ns, uint64_t index) {
     if (!side->stands) return;
     side->until_ns = smaller(side->until_ns, stamp_ns);
-    if (!queue->has_ended || side->until_ns > queue->ended_ns) {
+    if (!queue->has_ended || side->until_ns >= queue->ended_ns) {
         queue->has_ended = true;
         queue->ended_ns = side->until_ns;
         queue->ended = index;
@@ -78,7 +78,7 @@ static void hold_end(struct queue *queue, struct side *side, int64_t stamp_ns, u
 
 /* Ends it if its time is up. */
 static void hold_lapse(struct queue *queue, struct side *side, int64_t now_ns) {
-    if (side->stands && side->until_ns <= now_ns) hold_end(queue, side, side->until_ns, 0);
+    if (side->until_ns <= now_ns) hold_end(queue, side, side->until_ns, 0);
 }
 
 static void hold_begin(struct queue *queue, struct side *side, int64_t now_ns, int64_t until_ns) {
@@ -130,9 +130,9 @@ static void wait_end(struct queue *queue, struct side *side) {
 static int64_t idle_ns(const struct checking *my, const struct check_lock *lock, struct queue *queue,
                        const struct side *side, int64_t stamp_ns) {
     int64_t since_ns = larger(side->asked_ns, my->check->quiet_ns);
-    if (stamp_ns <= since_ns || !is_free(lock, queue, stamp_ns)) return 0;
+    if (!is_free(lock, queue, stamp_ns)) return 0;
     if (queue->has_ended) since_ns = larger(since_ns, queue->ended_ns);
-    return stamp_ns > since_ns ? elapsed_ns(since_ns, stamp_ns) : 0;
+    return larger(0, elapsed_ns(since_ns, stamp_ns));
 }
 
 static SELDOM void look_for_lost(struct checking *my, const struct event *event, const struct side *side) {
@@ -141,7 +141,6 @@ static SELDOM void look_for_lost(struct checking *my, const struct event *event,
     int64_t bound_ns = check->bound_ns >= 0 ? check->bound_ns : event->lock->lease_ns;
     if (check->bound_ns < 0 && bound_ns == 0) return;
     int64_t stamp_ns = check->now_ns;
-    if (elapsed_ns(side->asked_ns, stamp_ns) <= bound_ns) return;
     int64_t free_ns = idle_ns(my, event->lock, queue, side, stamp_ns);
     if (free_ns <= bound_ns) return;
     char name[64], when[40], asked[40], duration[40];
@@ -256,7 +255,7 @@ static SELDOM void look_for_stuck(struct checking *my, const struct check_lock *
                                   const struct side *side) {
     struct liveness *self = my->state;
     const struct check *check = my->check;
-    int64_t waited_ns = check->now_ns > side->asked_ns ? elapsed_ns(side->asked_ns, check->now_ns) : 0;
+    int64_t waited_ns = larger(0, elapsed_ns(side->asked_ns, check->now_ns));
     bool patient = side->wait_ms >= 0 && waited_ns / 1000000 <= side->wait_ms;
     bool free = is_free(lock, queue, check->now_ns);
     if (patient || !free ||

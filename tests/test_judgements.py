@@ -110,6 +110,24 @@ def judged(timeline: str, asked: Asked = USUAL, dropped: int = 0) -> Any:
     return judge(story.names, story.records, asked, dropped)
 
 
+@pytest.mark.parametrize(
+    ("promise", "name", "verdict"),
+    [
+        ("tokens", "fencing", "nobody was granted a token"),
+        ("permits=2", "capacity", "nobody was granted a permit"),
+        ("fair", "fairness", None),
+    ],
+)
+def test_what_one_of_two_locks_promises(promise: str, name: str, verdict: str | None) -> None:
+    """The question arises, although the lock that was opened last, and granted, promises nothing."""
+    records = Timeline(f"{{{promise}}} A.cash+ A.cash-").records
+    plain = [
+        replace(each, extra=0, token=1) if (each.kind, each.name) == ("lock-open", "cash") else each for each in records
+    ]
+    said = judge(Timeline.names, plain)["verdict"][name]
+    assert (said["status"], said.get("reason")) == ("inconclusive" if verdict else "holds", verdict)
+
+
 def test_records_that_found_no_room_are_told() -> None:
     """What is seen to be violated stays so, all else is inconclusive."""
     said = judged("A+ B+ B- A-", dropped=3)
@@ -664,6 +682,16 @@ EVIDENCE: dict[str, dict[str, list[Piece]]] = {
                 "lost wake-up: the lock had been free for 44.000 ms when it was given or given up at 50.000 ms, while "
                 "B had been waiting since it asked at 4.000 ms",
             ),
+        ],
+    },
+    "{lease=30 permits=2} quiet C? A+ B+ A< B< @10 A> @10 B> @60 C!": {  # of two holds that end at once the later word
+        "liveness": [
+            (
+                1,
+                ["acquire-invoke C@2", "release-return B@10", "acquire-return C@60"],
+                "lost wake-up: the lock had been free for 50.000 ms when it was given or given up at 60.000 ms, while "
+                "C had been waiting since it asked at 2.000 ms",
+            )
         ],
     },
     "{lease=30} quiet A+ A- B? @50 B!x": {
