@@ -60,7 +60,8 @@ struct liveness {
 /* --- holds --- */
 
 static int64_t later_by(int64_t stamp_ns, int64_t lease_ns) {
-    return lease_ns == 0 || stamp_ns > FOR_EVER - lease_ns ? FOR_EVER : stamp_ns + lease_ns;
+    int64_t until_ns;
+    return lease_ns == 0 || __builtin_add_overflow(stamp_ns, lease_ns, &until_ns) ? FOR_EVER : until_ns;
 }
 
 static void hold_end(struct queue *queue, struct side *side, int64_t stamp_ns, uint64_t index) {

@@ -50,7 +50,7 @@ struct ownership {
 /* The grant of somebody else that was asked for last, if that was after `since`. */
 static struct asked superseding(const struct latest *latest, const struct check_member *member, uint64_t since) {
     struct asked other = latest->first.member == member ? latest->second : latest->first;
-    return other.member && other.invoked > since ? other : (struct asked){0};
+    return other.invoked > since ? other : (struct asked){0};
 }
 
 static bool stands(const struct checking *my, struct asked grant) {
@@ -84,14 +84,14 @@ static void invoked(struct checking *my, const struct event *event) {
     ((struct side *)my_member(my, event->member))->invoked = event->index;
 }
 
+/* A client's grants come in the order in which it asked for them. */
 static void latest_add(struct latest *latest, struct asked grant) {
     if (latest->first.member == grant.member) {
-        if (grant.invoked >= latest->first.invoked) latest->first = grant;
-    } else if (!latest->first.member || grant.invoked > latest->first.invoked) {
+        latest->first = grant;
+    } else if (grant.invoked > latest->first.invoked) {
         latest->second = latest->first;
         latest->first = grant;
-    } else if (!latest->second.member || latest->second.member == grant.member ||
-               grant.invoked > latest->second.invoked) {
+    } else if (grant.invoked > latest->second.invoked) {
         latest->second = grant;
     }
 }

@@ -3,7 +3,7 @@
 The timelines and some thousand random histories are judged by each mutant and compared with what the definitions say;
 what survives that must get past all of tests/test_judgements.py. A mutant that does not compile, or comes to the same
 machine code, does not count. One that survives is a gap in the tests, or does the same as the original: those that are
-known to, with the reason, stand in tests/equivalent_mutants.txt, one a line: `file | the mutated line | why`.
+known to, with the reason, stand in tests/equivalent_mutants.txt, one a line: `file | the mutated line, or (nothing): the line | why`.
 """
 
 import gc
@@ -92,6 +92,11 @@ class Mutant:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.before.strip()}  ->  {self.after.strip() or '(nothing)'}"
 
+    @property
+    def mutated(self) -> str:
+        """The line as mutated; one that is gone is named by what it was."""
+        return self.after.strip() or f"(nothing): {self.before.strip()}"
+
 
 def code_lines(text: str) -> Iterator[tuple[int, str]]:
     """The lines within functions, without comments, strings and what only puts something into words."""
@@ -132,8 +137,8 @@ def mutants_of(file: str) -> Iterator[Mutant]:
 
 def known() -> set[tuple[str, str]]:
     lines = KNOWN.read_text().splitlines() if KNOWN.exists() else []
-    parts = [line.split(" | ") for line in lines if line.strip() and not line.startswith("#")]
-    return {(part[0].strip(), part[1].strip()) for part in parts}
+    parts = [line.partition(" | ") for line in lines if line.strip() and not line.startswith("#")]
+    return {(file, rest.rpartition(" | ")[0]) for file, _, rest in parts}
 
 
 # --- what is judged ---
@@ -296,7 +301,7 @@ def main(most: int, seed: int, files: tuple[str, ...], again: Path | None) -> No
         gc.freeze()  # the children leave the memory alone that they share
         for mutant in chosen:
             result = yard.try_one(mutant, answered)
-            if result == "survived" and (mutant.file, mutant.after.strip()) in equivalent:
+            if result == "survived" and (mutant.file, mutant.mutated) in equivalent:
                 result = "are equivalent"
             if result == "survived":
                 click.echo(f"{SURVIVED}{mutant}")
