@@ -3,7 +3,7 @@
 The timelines and some thousand random histories are judged by each mutant and compared with what the definitions say;
 what survives that must get past all of tests/test_judgements.py. A mutant that does not compile, or comes to the same
 machine code, does not count. One that survives is a gap in the tests, or does the same as the original: those that are
-known to, with the reason, stand in tests/equivalent_mutants.txt, one a line: `file | the mutated line, or (nothing): the line | why`.
+known to, with the reason, stand in tests/equivalent_mutants.txt.
 """
 
 import gc

@@ -193,6 +193,20 @@ def test_what_is_the_same_in_every_reading_is_told_with_the_least() -> None:
     assert said["evidence"][0]["text"].startswith("C was granted the lock (at 8.000 ms) while B")
 
 
+def test_clients_whose_names_nobody_defined_are_kept_apart() -> None:
+    """Around the number from which on they are no longer found by looking into an array."""
+    slots = image([], [])
+    for actor in (1023, 1024, 1025, 1024, 1023):
+        for kind in ("acquire-return", "release-invoke"):
+            slots += LAYOUT.pack(0, KINDS[kind], OUTCOMES["ok"], 0, 0, actor, 7, 0, 0, 0, 0, 0, 0, 0)
+    slots += LAYOUT.pack(0, KINDS["acquire-return"], OUTCOMES["ok"], 0, 0, 1024, 7, 0, 0, 0, 0, 0, 0, 0)
+    slots += LAYOUT.pack(0, KINDS["acquire-return"], OUTCOMES["ok"], 0, 0, 1025, 7, 0, 0, 0, 0, 0, 0, 0)
+    verdict = json.loads(judged_text(slots))["verdict"]["mutual_exclusion"]
+    assert [piece["text"].split(" while ")[0] for piece in verdict["evidence"]] == [
+        "#1025 was granted the lock (at 0 s)"
+    ]
+
+
 def test_eight_causes_are_kept() -> None:
     """The ninth is only counted; what is kept goes on being counted."""
     names = [*"ABCDEFGHIJ", "stock"]
