@@ -193,7 +193,7 @@ static void answered(struct checking *my, const struct event *event) {
         hold_begin(queue, side, my->check->now_ns, hold_until(event->lock, stamp_ns));
     } else if (event->record->outcome != OUTCOME_REFUSED && my->check->reading.acquires_happen) {
         int64_t until_ns = later_by(stamp_ns, event->lock->lease_ns);
-        if (side->stands && side->until_ns > until_ns) until_ns = side->until_ns;
+        if (side->stands) until_ns = larger(until_ns, side->until_ns);
         hold_begin(queue, side, my->check->now_ns, until_ns);
     }
 }
