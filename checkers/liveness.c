@@ -217,7 +217,6 @@ static void released(struct checking *my, const struct event *event) {
     if (!event->asked || side->releasing != event->asked) return;
     side->depth = 0;
     hold_lapse(queue, side, my->check->now_ns);
-    if (!side->stands) return;
     if (event->failed) hold_abandon(my, event->lock, side, event->record->mono_ns);
     else hold_end(queue, side, event->record->mono_ns, event->index);
 }
@@ -227,8 +226,7 @@ static SELDOM void ended(struct checking *my, const struct event *event) {
         struct side *side = my_member(my, member);
         struct queue *queue = my_lock(my, member->lock);
         if (side->asked) wait_end(queue, side);
-        hold_lapse(queue, side, my->check->now_ns);
-        if (side->stands) hold_abandon(my, member->lock, side, event->record->mono_ns);
+        hold_abandon(my, member->lock, side, event->record->mono_ns);
         side->depth = 0;
     }
 }

@@ -708,6 +708,16 @@ EVIDENCE: dict[str, dict[str, list[Piece]]] = {
             )
         ],
     },
+    "{lease=30} quiet A+ B? @60 A- @95 B!": {  # the hold was over by itself, at 33 ms, when it was released
+        "liveness": [
+            (
+                1,
+                ["acquire-invoke B@4", "acquire-return B@95"],
+                "lost wake-up: the lock had been free for 62.000 ms when it was given or given up at 95.000 ms, while "
+                "B had been waiting since it asked at 4.000 ms",
+            )
+        ],
+    },
     "{lease=30} quiet A+ A- B? @50 B!x": {
         "liveness": [
             (
