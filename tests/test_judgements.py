@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests import oracle
 from tests.comparing import differences
 from tests.judging import KINDS, LAYOUT, OBJECTS, OUTCOMES, USUAL, Asked, image, judge, judged_text
 from tests.oracle import ATOMIC, History, Record
@@ -41,6 +42,111 @@ def unfit(records: History) -> Iterator[tuple[History, str]]:
     yield changed(1, kind="renew-invoke"), "A began an operation before the last one had come back"
     yield changed(4, grant=records[3].index), "A releases under a grant that it was never given"
     yield changed(4, grant=records[6].index), "A releases under a grant that it was never given"
+
+
+NONE = "none of the faults was seen to take effect"
+HURT = "the fault hurt was not seen to take effect"
+
+
+@pytest.mark.parametrize(
+    ("faults", "meant", "reason"),
+    [
+        ((), 0, ""),
+        ((), -1, ""),
+        ((), 1, NONE),
+        ((), 2, NONE),
+        (("inject",), 0, HURT),
+        (("inject", "ok"), 1, ""),
+        (("inject", "refused"), 0, NONE),
+        (("inject", "unknown"), 0, HURT),
+        (("inject", "ok", "refused"), 0, ""),  # what was seen once was seen
+        (("inject", "ok", "unknown"), 0, ""),
+        (("inject", "refused", "unknown"), 0, NONE),  # what was taken back once was taken back
+        (("inject", "ok", "inject"), 0, HURT),  # a proof is of the last injection
+        (("inject", "ok", "inject", "refused"), 0, ""),
+        (("inject", "inject", "ok"), 0, HURT),
+        (("ok",), 0, ""),  # of nothing
+        (("ok", "inject"), 0, HURT),
+    ],
+)
+def test_faults_are_proved(faults: tuple[str, ...], meant: int, reason: str) -> None:
+    names = [*Timeline.names, "faults_meant"]
+    records: History = []
+
+    def add(kind: str, **values: Any) -> None:
+        records.append(Record(1 + 2 * len(names) + len(records), kind, **values))
+
+    add("parameter", name="faults_meant", value=meant)
+    for each in faults:
+        if each == "inject":
+            add("fault-inject", name="hurt", value=1)
+        else:
+            add("fault-prove", name="hurt", value=1, outcome=each)
+    add("fault-prove", name="hurt", value=3, outcome="ok")  # into another target, where nothing was injected
+    add("acquire-return", actor="A", name="stock", outcome="ok")
+    said = judge(names, records)
+    assert said.get("unfit", "") == reason
+    assert said["faults"] == [{"name": "hurt", "target": "A", "proved": each} for each in proved(faults)]
+
+
+def proved(faults: tuple[str, ...]) -> list[bool]:
+    """Of each injection."""
+    found: list[bool] = []
+    for each in faults:
+        if each == "inject":
+            found.append(False)
+        elif found:
+            found[-1] |= each == "ok"
+    return found
+
+
+STORE = "store has a monotonic clock that went back"
+
+
+@pytest.mark.parametrize(
+    ("stamps", "reason"),
+    [
+        ((("store", 5), ("store", 5), ("store", 6)), ""),
+        ((("store", 5), ("store", 4)), STORE),
+        ((("store", 5), ("store", 0), ("store", 6)), ""),  # 0 is no stamp
+        ((("store", 0), ("store", 5), ("store", 0), ("store", 4)), STORE),
+        ((("store", 2), ("store", 1)), STORE),
+        ((("", 5), ("", 4)), ""),  # nobody knows whether this is one store
+        ((("store", 5), ("", 3), ("store", 4)), STORE),
+        ((("store", 5), ("A", 3), ("store", 6), ("A", 4)), ""),  # two stores, each with a clock of its own
+        ((("store", 5), ("A", 3), ("store", 4)), STORE),
+        ((("store", 5), ("A", 3), ("store", 6), ("A", 2)), "A has a monotonic clock that went back"),
+    ],
+)
+def test_the_clock_of_a_store_goes_forward(stamps: tuple[tuple[str, int], ...], reason: str) -> None:
+    records = Timeline("D+ D-").records
+    first = records[-1].index + 1
+    records += [
+        Record(first + place, "store-read", actor=store, name="C", object="register", outcome="ok", mono_ns=stamp)
+        for place, (store, stamp) in enumerate(stamps)
+    ]
+    assert judge(Timeline.names, records).get("unfit", "")[: len(reason) or None] == reason
+    assert oracle.broken(records) == bool(reason)
+
+
+def test_clients_without_a_name_may_be_many() -> None:
+    """What one client could not have done is no reason to doubt, nor is a clock that only seems to go back."""
+    records = Timeline("A? A? A!").records
+    assert "unfit" in judge(Timeline.names, records)
+    unnamed = [replace(each, actor="") for each in records]
+    unnamed[1] = replace(unnamed[1], mono_ns=1)
+    for changed in (unnamed, [replace(each, mono_ns=0) for each in unnamed]):
+        said = judge(Timeline.names, changed)
+        assert "unfit" not in said and list(differences(said, changed)) == []
+
+
+def test_a_stamp_of_0_is_none() -> None:
+    """A client whose clock is not known now and then has not gone back in time, but it has if it does so later."""
+    for stamps, fit in (((5, 0, 6), True), ((5, 0, 4), False), ((0, 5, 0), True)):
+        records = Timeline("A+ A<").records
+        changed = [replace(each, mono_ns=stamp) for each, stamp in zip(records, stamps, strict=True)]
+        assert ("unfit" not in judge(Timeline.names, changed)) == fit
+        assert oracle.broken(changed) != fit
 
 
 def test_causes_are_told_once() -> None:
