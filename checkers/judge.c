@@ -159,7 +159,6 @@ static inline void find_lock(struct pass *pass, struct event *event) {
 static void exited(struct check_actor *actor) {
     actor->gone = true;
     actor->outstanding = 0;
-    actor->op = 0;
 }
 
 /* A record about a lock. */

@@ -234,6 +234,34 @@ def test_what_one_of_two_locks_promises(promise: str, name: str, verdict: str | 
     assert (said["status"], said.get("reason")) == ("inconclusive" if verdict else "holds", verdict)
 
 
+@pytest.mark.parametrize(("permits", "status"), [(2, "holds"), (1, "violated"), (0, "holds"), (-1, "holds")])
+def test_what_a_lock_says_last_counts(permits: int, status: str) -> None:
+    """B opens the lock with fewer permits than A did, or says nothing of them."""
+    records = Timeline("{permits=2} A+ B+").records
+    opened = [
+        replace(each, token=permits) if (each.kind, each.actor) == ("lock-open", "B") else each for each in records
+    ]
+    assert judge(Timeline.names, opened)["verdict"]["mutual_exclusion"]["status"] == status
+
+
+def test_a_write_that_comes_after_its_client_has_ended_is_told_to_nobody() -> None:
+    """An answer to it is one to somebody else of that name."""
+    for ended, lost in ((False, 1), (True, 0)):
+        records = Timeline("D+ D-").records
+
+        def add(kind: str, records: History = records, **values: Any) -> None:
+            records.append(Record(records[-1].index + 1, kind, **values))
+
+        if ended:
+            add("actor-exit", name="A")
+        add("store-write", actor="store", name="A", op=5, object="register", outcome="ok", extra=0)
+        add("store-write", actor="store", name="B", op=0, object="register", outcome="ok", extra=0)
+        add("write-return", actor="A", op=5, object="register", outcome="ok")
+        said = judge(Timeline.names, records)
+        assert said["verdict"]["integrity"]["lost_updates"] == lost
+        assert list(differences(said, records)) == []
+
+
 def test_records_that_found_no_room_are_told() -> None:
     """What is seen to be violated stays so, all else is inconclusive."""
     said = judged("A+ B+ B- A-", dropped=3)
@@ -299,6 +327,27 @@ def test_what_is_the_same_in_every_reading_is_told_with_the_least() -> None:
     assert said["evidence"][0]["text"].startswith("C was granted the lock (at 8.000 ms) while B")
 
 
+def test_nobody_is_lost_when_tables_grow() -> None:
+    """Hundreds take permits of two locks each, then all give them back: each has what it gives."""
+    clients, locks = [f"client-{number}" for number in range(700)], [f"lock-{number}" for number in range(100)]
+    names = [*locks, *clients]
+    records: History = []
+
+    def add(kind: str, **values: Any) -> None:
+        records.append(Record(1 + 2 * len(names) + len(records), kind, **values))
+
+    for lock in locks:
+        add("lock-open", actor=clients[0], name=lock, token=1000)
+    taken = [(client, locks[(place * step + step) % 100]) for step in (1, 7) for place, client in enumerate(clients)]
+    for client, lock in taken:
+        add("acquire-return", actor=client, name=lock, outcome="ok")
+    for client, lock in taken:
+        add("release-invoke", actor=client, name=lock)
+        add("release-return", actor=client, name=lock, outcome="ok")
+    verdict = judge(names, records)["verdict"]
+    assert (verdict["capacity"]["status"], verdict["mutual_exclusion"]["status"]) == ("holds", "holds")
+
+
 def test_clients_whose_names_nobody_defined_are_kept_apart() -> None:
     """Around the number from which on they are no longer found by looking into an array."""
     slots = image([], [])
@@ -360,6 +409,15 @@ def test_more_faults_and_parameters_than_a_table_begins_with() -> None:
 
 
 # --- to the moment ---
+
+
+def test_times_are_told_from_the_first_record_on() -> None:
+    """Also behind a record that is torn."""
+    for timeline, granted_ms in (("@10 A+ B+", 13), ("@10 A+ torn B+", 13)):
+        slots = image(Timeline.names, Timeline(timeline).records)
+        note = LAYOUT.pack(0, KINDS["note"], 0, 0, 0, 0, 0, 3 * 10**6, 0, 0, 0, 0, 0, 0)
+        verdict = json.loads(judged_text(note + slots[64:]))["verdict"]["mutual_exclusion"]
+        assert f"(at {granted_ms - 3}.000 ms)" in verdict["evidence"][0]["text"]
 
 
 def test_a_nanosecond_of_validity_is_some() -> None:
