@@ -34,8 +34,7 @@ struct semaphore {
 };
 
 struct capacity {
-    uint64_t grants; /* of locks with several permits */
-    bool applies;
+    bool applies, granted; /* there is a lock with several permits, and one of them was granted */
 };
 
 static void join(struct semaphore *semaphore, struct permits *permits) {
@@ -50,7 +49,6 @@ static void leave(struct semaphore *semaphore, struct permits *permits) {
     *(permits->later ? &permits->later->earlier : &semaphore->last) = permits->earlier;
     semaphore->out -= permits->taken;
     permits->out = permits->taken = 0;
-    permits->until_ns = 0;
 }
 
 static SELDOM void lapse(struct semaphore *semaphore, int64_t mono_ns) {
@@ -65,9 +63,12 @@ static SELDOM void lapse(struct semaphore *semaphore, int64_t mono_ns) {
 static SELDOM void surplus(struct checking *my, const struct event *event, const struct semaphore *semaphore) {
     char name[64], early[160], when[40];
     struct violation violation = {.sort = SURPLUS, .times = 1, .who = event->actor->name};
-    for (struct permits *each = semaphore->first; each && violation.record_count < EVIDENCE_RECORDS - 1;
-         each = each->later)
+    int64_t shown = 0;
+    for (struct permits *each = semaphore->first;
+         shown < event->lock->capacity && violation.record_count < EVIDENCE_RECORDS - 1; each = each->later) {
         violation.records[violation.record_count++] = each->grant;
+        shown += each->taken;
+    }
     violation.whom = check_record_at(my->check, violation.records[0]).actor;
     violation.records[violation.record_count++] = event->index;
     struct evidence *evidence = verdict_violate(&my->verdict, &violation);
@@ -88,14 +89,13 @@ static void answered(struct checking *my, const struct event *event) {
         permits->perhaps += event->record->outcome != OUTCOME_REFUSED;
         return;
     }
-    self->grants++;
+    self->granted = true;
     if (semaphore->stamped) lapse(semaphore, event->record->mono_ns);
     bool nested = permits->out && event->lock->traits & CHECK_TRAIT_REENTRANT;
     if (!nested && semaphore->out >= event->lock->capacity) surplus(my, event, semaphore);
     if (permits->out == 0) join(semaphore, permits);
-    int64_t until_ns = event->record->value;
-    if (permits->out == 0 || (until_ns && (permits->until_ns == 0 || until_ns < permits->until_ns)))
-        permits->until_ns = until_ns;
+    int64_t until_ns = event->record->value, before_ns = permits->out ? permits->until_ns : 0;
+    permits->until_ns = before_ns && until_ns ? smaller(before_ns, until_ns) : before_ns + until_ns;
     if (until_ns) semaphore->stamped = true;
     permits->grant = event->index;
     permits->out++;
@@ -157,7 +157,6 @@ static SELDOM void ended(struct checking *my, const struct event *event) {
         struct permits *permits = my_member(my, member);
         if (permits->out) leave(my_lock(my, member->lock), permits);
         permits->perhaps = 0;
-        permits->asked = 0;
     }
 }
 
@@ -168,8 +167,7 @@ static void opened(struct checking *my, const struct event *event) {
 
 static void finish(struct checking *my) {
     const struct capacity *self = my->state;
-    my->verdict.applies = self->applies;
-    verdict_decide(&my->verdict, self->grants > 0,
+    verdict_decide(&my->verdict, self->granted,
                    self->applies ? "nobody was granted a permit" : "no lock has more than one permit");
 }
 

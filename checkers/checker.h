@@ -40,7 +40,7 @@ struct verdict_measure {
 
 struct verdict {
     enum verdict_status status;
-    bool applies;                  /* false: the question does not arise (no tokens in this lock) */
+    bool applies;                  /* of those that decide: the question arises (fencing: there are tokens) */
     uint64_t count;                /* violations */
     uint64_t stopped;              /* what the store refused instead */
     uint64_t sorts[VERDICT_PARTS]; /* the violations by sort */
@@ -155,6 +155,14 @@ static inline void *my_member(const struct checking *my, struct check_member *me
 
 /* Of functions that put a violation into words: kept out of the way of those that run for every record. */
 #define SELDOM __attribute__((cold, noinline))
+
+static inline int64_t smaller(int64_t one, int64_t other) {
+    return one < other ? one : other;
+}
+
+static inline int64_t larger(int64_t one, int64_t other) {
+    return one > other ? one : other;
+}
 
 /* From one stamp to another; the stamps of a hostile history may lie further apart than a number can say. */
 static inline int64_t elapsed_ns(int64_t from_ns, int64_t to_ns) {

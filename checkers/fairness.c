@@ -32,9 +32,9 @@ struct taken {
 };
 
 struct fairness {
-    uint64_t grants, overtakings, most;
+    uint64_t overtakings, most;
     int64_t longest_ns;
-    bool promised;
+    bool promised, granted;
 };
 
 static void queue_add(struct queue *queue, struct side *side) {
@@ -86,6 +86,7 @@ static void overtake(struct checking *my, const struct event *event, const struc
     for (struct side *late = queue->first; late != side; late = late->later) {
         late->overtaken++;
         self->overtakings++;
+        if (late->overtaken > self->most) self->most = late->overtaken;
     }
     bool again = queue->first != side && side->asked_before > queue->first->asked;
     if (again && event->lock->traits & CHECK_TRAIT_FAIR) violate(my, event, queue->first);
@@ -97,7 +98,7 @@ static void answered(struct checking *my, const struct event *event) {
     struct queue *queue = my_lock(my, event->lock);
     bool ok = event->record->outcome == OUTCOME_OK;
     ((struct taken *)my_actor(my, event->actor))->grants += ok;
-    self->grants += ok;
+    self->granted |= ok;
     if (side->asked == 0) return;
     if (ok) {
         overtake(my, event, side, queue);
@@ -105,8 +106,7 @@ static void answered(struct checking *my, const struct event *event) {
     }
     queue_remove(queue, side);
     int64_t waited_ns = elapsed_ns(side->asked_ns, event->record->mono_ns);
-    if (waited_ns > self->longest_ns) self->longest_ns = waited_ns;
-    if (side->overtaken > self->most) self->most = side->overtaken;
+    self->longest_ns = larger(self->longest_ns, waited_ns);
     side->asked = 0;
 }
 
@@ -137,19 +137,13 @@ static void finish(struct checking *my) {
     struct fairness *self = my->state;
     const uint64_t *seen = my->check->seen;
     struct verdict *verdict = &my->verdict;
-    for (struct check_lock *lock = my->check->locks; lock; lock = lock->next) {
-        const struct queue *queue = my_lock(my, lock);
-        for (const struct side *late = queue->first; late; late = late->later)
-            if (late->overtaken > self->most) self->most = late->overtaken;
-    }
     bool disturbed = seen[HISTORY_FAULT_INJECT] || seen[HISTORY_RULE] || seen[HISTORY_CHECKPOINT];
-    if (disturbed) *verdict = (struct verdict){.applies = false};
-    verdict->applies = self->promised;
+    if (disturbed) *verdict = (struct verdict){0};
     verdict->measures[0] = (struct verdict_measure){"overtakings", (double)self->overtakings};
     verdict->measures[1] = (struct verdict_measure){"overtaken_most", (double)self->most};
     verdict->measures[2] = (struct verdict_measure){"longest_wait_ms", (double)self->longest_ns / 1e6};
     verdict->measures[3] = (struct verdict_measure){"jain_index", jain(my)};
-    verdict_decide(verdict, self->promised && !disturbed && self->grants > 0,
+    verdict_decide(verdict, self->promised && !disturbed && self->granted,
                    !self->promised ? "the lock promises no order"
                    : disturbed     ? "a fault may have kept a waiter out of its queue"
                                    : "nobody was granted the lock");

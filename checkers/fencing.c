@@ -28,9 +28,10 @@ struct side {
 
 struct fencing {
     bool applies;
-    uint64_t grants, changed; /* changed: re-entries that were given another token than the hold had */
-    struct issued seen;       /* newest in an accepted access: index of that */
-    uint64_t looked;          /* records that were read again */
+    bool granted;       /* a token */
+    uint64_t changed;   /* re-entries that were given another token than the hold had */
+    struct issued seen; /* newest in an accepted access: index of that */
+    uint64_t looked;    /* records that were read again */
 };
 
 enum { LOOKED_MOST = 1 << 26 };
@@ -81,7 +82,7 @@ static void given(struct checking *my, const struct event *event, const struct s
     struct issued *newest = my_lock(my, event->lock);
     int64_t token = event->record->token;
     if (token == 0 && !(event->lock->traits & CHECK_TRAIT_TOKEN)) return;
-    self->grants++;
+    self->granted = true;
     if (again && token && side->token == token && token >= floor.token) return; /* nothing new was given out */
     self->changed += again && side->token != token;
     if (token == 0) {
@@ -165,7 +166,7 @@ static void finish(struct checking *my) {
     my->verdict.applies = self->applies;
     my->verdict.measures[0] = (struct verdict_measure){"tokens_changed_on_reentry", (double)self->changed};
     bool seen_all = self->looked < LOOKED_MOST;
-    verdict_decide(&my->verdict, self->grants > 0 && seen_all,
+    verdict_decide(&my->verdict, self->granted && seen_all,
                    !seen_all       ? "too many grants came back out of order to tell whether tokens repeat"
                    : self->applies ? "nobody was granted a token"
                                    : "the lock gives no fencing token");

@@ -28,7 +28,6 @@ static void broken(struct judgement *judgement, const struct event *event, const
     check_name(&judgement->check, event->record->actor, name, sizeof name);
     snprintf(fitness->broken, sizeof fitness->broken, "%s %s (record %llu)", name, what,
              (unsigned long long)event->index);
-    fitness->broken_at = event->index;
 }
 
 void fit_release(struct judgement *judgement, const struct event *event) {
@@ -56,8 +55,7 @@ void fit_store_doubt(struct judgement *judgement, const struct event *event) {
     struct fitness *fitness = &judgement->fitness;
     const struct history_record *record = event->record;
     if (record->actor == 0 || record->mono_ns == 0) return;
-    if (!fitness->store || fitness->store->name != record->actor)
-        fitness->store = people_actor(&judgement->people, record->actor);
+    fitness->store = people_actor(&judgement->people, record->actor);
     if (record->mono_ns < fitness->store->mono_ns) broken(judgement, event, "has a monotonic clock that went back");
     fitness->store->mono_ns = record->mono_ns;
 }

@@ -79,7 +79,8 @@ enum newest { BY_TOKEN, WITH_TOKEN, WITHOUT_TOKEN, NEWEST_COUNT };
 struct integrity {
     struct object objects[HISTORY_OBJECT_COUNT];
     struct rank newest[NEWEST_COUNT];
-    uint64_t accesses, outdated; /* outdated: writes computed from a version that was not the newest any more */
+    bool used;         /* the store */
+    uint64_t outdated; /* writes computed from a version that was not the newest any more */
 };
 
 /* --- runs --- */
@@ -93,7 +94,7 @@ static void runs_forget(struct runs *runs) {
 
 /* Puts one in at a place, in which `replaced` are gone. */
 static void runs_put(struct runs *runs, size_t place, size_t replaced, struct run run) {
-    if (replaced == 0 && runs->count == runs->room) {
+    if (runs->count == runs->room) {
         runs->room = runs->room ? runs->room * 2 : 16;
         runs->run = realloc(runs->run, runs->room * sizeof *runs->run);
         if (!runs->run) abort();
@@ -106,7 +107,7 @@ static void runs_put(struct runs *runs, size_t place, size_t replaced, struct ru
 
 /* Adds the versions after `from` up to `to`; returns how many of them were not in. */
 static SELDOM int64_t runs_add(struct runs *runs, int64_t from, int64_t to) {
-    if (from < runs->floor) from = runs->floor;
+    from = larger(from, runs->floor);
     if (from >= to) return 0;
     int64_t fresh = to - from;
     size_t end = runs->count; /* runs from here on lie above */
@@ -114,12 +115,10 @@ static SELDOM int64_t runs_add(struct runs *runs, int64_t from, int64_t to) {
     size_t place = end; /* runs from here up to there touch */
     for (; place > 0 && runs->run[place - 1].to >= from; place--) {
         struct run *run = &runs->run[place - 1];
-        int64_t low = run->from > from ? run->from : from, high = run->to < to ? run->to : to;
-        fresh -= high > low ? high - low : 0;
+        fresh -= larger(0, smaller(run->to, to) - larger(run->from, from));
     }
     struct run whole = {from, to};
-    if (place < end && runs->run[place].from < from) whole.from = runs->run[place].from;
-    if (place < end && runs->run[end - 1].to > to) whole.to = runs->run[end - 1].to;
+    if (place < end) whole = (struct run){smaller(from, runs->run[place].from), larger(to, runs->run[end - 1].to)};
     runs_put(runs, place, end - place, whole);
     return fresh;
 }
@@ -158,20 +157,14 @@ static void check_order(struct checking *my, const struct event *event) {
     struct rank *newest = ((struct integrity *)my->state)->newest;
     const struct rank write = {event->record->grant, event->record->token, event->index};
     if (write.grant == 0) return;
-    bool usual = write.token > newest[BY_TOKEN].token && write.grant > newest[WITH_TOKEN].grant &&
-                 newest[WITHOUT_TOKEN].grant == 0 && newest[BY_TOKEN].token >= 0;
-    if (usual) { /* newer than all, by either measure */
-        newest[BY_TOKEN] = newest[WITH_TOKEN] = write;
-        return;
-    }
     for (int each = 0; each < NEWEST_COUNT; each++) {
-        if (newest[each].grant == 0 || !is_older(&write, &newest[each])) continue;
+        if (!is_older(&write, &newest[each])) continue;
         violate_stale(my, event, &newest[each]);
         break;
     }
     enum newest by_grant = write.token ? WITH_TOKEN : WITHOUT_TOKEN;
-    if (write.grant > newest[by_grant].grant) newest[by_grant] = write;
-    if (write.token && (newest[BY_TOKEN].grant == 0 || !is_older(&write, &newest[BY_TOKEN]))) newest[BY_TOKEN] = write;
+    if (write.grant >= newest[by_grant].grant) newest[by_grant] = write;
+    if (write.token && !is_older(&write, &newest[BY_TOKEN])) newest[BY_TOKEN] = write;
 }
 
 /* --- lost updates --- */
@@ -311,14 +304,14 @@ static void written(struct checking *my, const struct event *event) {
     struct integrity *self = my->state;
     const struct history_record *record = event->record;
     if (record->object == HISTORY_OBJECT_NONE || record->object >= HISTORY_OBJECT_COUNT) return;
-    self->accesses++;
+    self->used = true;
     if (record->outcome == OUTCOME_OK) accepted(my, event);
     my->verdict.stopped += record->outcome == OUTCOME_REFUSED;
 }
 
 static void read(struct checking *my, const struct event *event) {
     uint8_t object = event->record->object;
-    ((struct integrity *)my->state)->accesses += object != HISTORY_OBJECT_NONE && object < HISTORY_OBJECT_COUNT;
+    ((struct integrity *)my->state)->used |= object != HISTORY_OBJECT_NONE && object < HISTORY_OBJECT_COUNT;
 }
 
 static void answered(struct checking *my, const struct event *event) {
@@ -351,7 +344,7 @@ static void finish(struct checking *my) {
     struct integrity *self = my->state;
     my->verdict.applies = true;
     my->verdict.measures[0] = (struct verdict_measure){"stale_read_modify_writes", (double)self->outdated};
-    verdict_decide(&my->verdict, self->accesses > 0, "nobody used the store");
+    verdict_decide(&my->verdict, self->used, "nobody used the store");
     for (int each = 0; each < HISTORY_OBJECT_COUNT; each++) free(self->objects[each].settled.run);
 }
 

@@ -95,11 +95,14 @@ static void failed_find(struct pass *pass) {
 
 /* --- what judging itself looks at --- */
 
+/* A hostile duration is a very long one, or none. */
+static int64_t duration_ns(int64_t duration_ms) {
+    return larger(0, smaller(duration_ms, INT64_MAX / 4000000)) * 1000000;
+}
+
 static void opened(struct check_lock *lock, const struct history_record *record) {
-    const int64_t most_ms = INT64_MAX / 4000000; /* a hostile lease is a very long one */
-    int64_t lease_ms = record->value < 0 ? 0 : record->value > most_ms ? most_ms : record->value;
     lock->traits = (uint32_t)record->extra;
-    lock->lease_ns = lease_ms * 1000000;
+    lock->lease_ns = duration_ns(record->value);
     if (record->token > 0) lock->capacity = record->token;
 }
 
@@ -111,8 +114,8 @@ static void parameter(struct judgement *judgement, const struct history_record *
     said->value = record->value;
     const char *name = check_name(&judgement->check, record->name, room, sizeof room);
     if (strcmp(name, "faults_meant") == 0) judgement->fitness.faults_meant = record->value;
-    if (strcmp(name, "bound_ms") == 0 && record->value >= 0 && record->value < INT64_MAX / 4000000)
-        judgement->check.bound_ns = record->value * 1000000;
+    bool bounds = strcmp(name, "bound_ms") == 0 && record->value >= 0;
+    if (bounds) judgement->check.bound_ns = duration_ns(record->value);
 }
 
 static void phase(struct check *check, const struct event *event) {
@@ -156,7 +159,6 @@ static inline void find_lock(struct pass *pass, struct event *event) {
 static void exited(struct check_actor *actor) {
     actor->gone = true;
     actor->outstanding = 0;
-    actor->op = 0;
 }
 
 /* A record about a lock. */

@@ -13,7 +13,6 @@ struct fitness {
     int64_t faults_meant;      /* by the driver: of so many one at least has to take effect; 0: it did not say */
     struct check_actor *store; /* the last to record an access */
     char broken[200]; /* the first assumption that does not hold and without which nothing can be said; empty: none */
-    uint64_t broken_at;
 };
 
 struct fault_seen {

@@ -35,8 +35,8 @@ struct latest {
 };
 
 struct lease {
-    uint64_t stated, renewals; /* grants with a validity; renewals that came back ok */
-    int64_t least_ns;          /* validity left when an acquire came back */
+    bool stated, renewed; /* a grant came with a validity; a renewal came back ok */
+    int64_t least_ns;     /* validity left when an acquire came back */
 };
 
 static SELDOM struct evidence *violate(struct checking *my, const struct event *event, unsigned sort,
@@ -50,9 +50,10 @@ static SELDOM struct evidence *violate(struct checking *my, const struct event *
 static SELDOM void state(struct checking *my, const struct event *event) {
     struct lease *self = my->state;
     const struct history_record *record = event->record;
-    int64_t left_ns = record->value > record->mono_ns ? elapsed_ns(record->mono_ns, record->value) : 0;
+    int64_t left_ns = larger(0, elapsed_ns(record->mono_ns, record->value));
     char name[64], when[40], until[40];
-    if (self->stated++ == 0 || left_ns < self->least_ns) self->least_ns = left_ns;
+    self->least_ns = self->stated ? smaller(self->least_ns, left_ns) : left_ns;
+    self->stated = true;
     if (left_ns > 0) return;
     struct evidence *evidence = violate(my, event, SPENT_GRANT, 0);
     if (evidence)
@@ -76,9 +77,8 @@ static void granted(struct checking *my, const struct event *event) {
 
 static void invoked(struct checking *my, const struct event *event) {
     struct side *side = my_member(my, event->member);
-    if (side->depth == 0) return;
-    side->depth--;
-    side->invoked = side->depth == 0 ? event->index : 0;
+    if (side->depth == 0 || --side->depth > 0) return;
+    side->invoked = event->index;
 }
 
 static void released(struct checking *my, const struct event *event) {
@@ -102,7 +102,7 @@ static SELDOM void late_renewal(struct checking *my, const struct event *event, 
 
 static void renews(struct checking *my, const struct event *event) {
     struct side *side = my_member(my, event->member);
-    side->renewing = side->done ? event->index : 0;
+    if (side->done) side->renewing = event->index;
 }
 
 static void renewed(struct checking *my, const struct event *event) {
@@ -110,7 +110,7 @@ static void renewed(struct checking *my, const struct event *event) {
     struct side *side = my_member(my, event->member);
     bool late = event->asked && side->renewing == event->asked;
     if (event->record->outcome != OUTCOME_OK) return;
-    self->renewals++;
+    self->renewed = true;
     if (late) late_renewal(my, event, side);
 }
 
@@ -150,11 +150,9 @@ static SELDOM void ended(struct checking *my, const struct event *event) {
 
 static void finish(struct checking *my) {
     const struct lease *self = my->state;
-    bool seen = self->stated || self->renewals;
-    my->verdict.applies = seen;
     if (self->stated)
         my->verdict.measures[0] = (struct verdict_measure){"least_validity_left_ms", (double)self->least_ns / 1e6};
-    verdict_decide(&my->verdict, seen, "the lock states no validity, and nothing was renewed");
+    verdict_decide(&my->verdict, self->stated || self->renewed, "the lock states no validity, and nothing was renewed");
 }
 
 const struct checker CHECKER_LEASE = {

@@ -34,7 +34,7 @@ static const int64_t FOR_EVER = INT64_MAX;
 struct side {
     uint32_t depth;              /* grants that it has not released */
     bool stands;                 /* its hold */
-    uint64_t releasing;          /* index of its last release-invoke, 0: it has been answered */
+    uint64_t releasing;          /* index of its last release-invoke */
     int64_t until_ns;            /* of the hold */
     struct side *before, *after; /* whose hold stands too */
     /* its acquire in flight */
@@ -53,19 +53,20 @@ struct queue {
 };
 
 struct liveness {
-    uint64_t served, undecided; /* answers in the quiet phase; waiters of whom nothing can be said */
+    bool served, undecided; /* somebody was answered in the quiet phase; of some waiter nothing can be said */
 };
 
 /* --- holds --- */
 
 static int64_t later_by(int64_t stamp_ns, int64_t lease_ns) {
-    return lease_ns == 0 || stamp_ns > FOR_EVER - lease_ns ? FOR_EVER : stamp_ns + lease_ns;
+    int64_t until_ns;
+    return lease_ns == 0 || __builtin_add_overflow(stamp_ns, lease_ns, &until_ns) ? FOR_EVER : until_ns;
 }
 
 static void hold_end(struct queue *queue, struct side *side, int64_t stamp_ns, uint64_t index) {
     if (!side->stands) return;
-    if (side->until_ns > stamp_ns) side->until_ns = stamp_ns;
-    if (!queue->has_ended || side->until_ns > queue->ended_ns) {
+    side->until_ns = smaller(side->until_ns, stamp_ns);
+    if (!queue->has_ended || side->until_ns >= queue->ended_ns) {
         queue->has_ended = true;
         queue->ended_ns = side->until_ns;
         queue->ended = index;
@@ -77,7 +78,7 @@ static void hold_end(struct queue *queue, struct side *side, int64_t stamp_ns, u
 
 /* Ends it if its time is up. */
 static void hold_lapse(struct queue *queue, struct side *side, int64_t now_ns) {
-    if (side->stands && side->until_ns <= now_ns) hold_end(queue, side, side->until_ns, 0);
+    if (side->until_ns <= now_ns) hold_end(queue, side, side->until_ns, 0);
 }
 
 static void hold_begin(struct queue *queue, struct side *side, int64_t now_ns, int64_t until_ns) {
@@ -96,7 +97,7 @@ static SELDOM void hold_abandon(const struct checking *my, const struct check_lo
                                 int64_t stamp_ns) {
     int64_t bound_ns = my->check->bound_ns, until_ns = later_by(stamp_ns, lock->lease_ns);
     if (lock->lease_ns == 0 && bound_ns >= 0) until_ns = bound_ns ? later_by(stamp_ns, bound_ns) : stamp_ns;
-    if (until_ns < side->until_ns) side->until_ns = until_ns;
+    side->until_ns = smaller(side->until_ns, until_ns);
 }
 
 /* Ends what is over by its stamp. True: the lock is free. */
@@ -128,10 +129,10 @@ static void wait_end(struct queue *queue, struct side *side) {
 /* For how long the waiter could have had the lock up to a stamp; 0: it could not. Its records are filled in. */
 static int64_t idle_ns(const struct checking *my, const struct check_lock *lock, struct queue *queue,
                        const struct side *side, int64_t stamp_ns) {
-    int64_t since_ns = side->asked_ns > my->check->quiet_ns ? side->asked_ns : my->check->quiet_ns;
-    if (stamp_ns <= since_ns || !is_free(lock, queue, stamp_ns)) return 0;
-    if (queue->has_ended && queue->ended_ns > since_ns) since_ns = queue->ended_ns;
-    return stamp_ns > since_ns ? elapsed_ns(since_ns, stamp_ns) : 0;
+    int64_t since_ns = larger(side->asked_ns, my->check->quiet_ns);
+    if (!is_free(lock, queue, stamp_ns)) return 0;
+    if (queue->has_ended) since_ns = larger(since_ns, queue->ended_ns);
+    return larger(0, elapsed_ns(since_ns, stamp_ns));
 }
 
 static SELDOM void look_for_lost(struct checking *my, const struct event *event, const struct side *side) {
@@ -140,7 +141,6 @@ static SELDOM void look_for_lost(struct checking *my, const struct event *event,
     int64_t bound_ns = check->bound_ns >= 0 ? check->bound_ns : event->lock->lease_ns;
     if (check->bound_ns < 0 && bound_ns == 0) return;
     int64_t stamp_ns = check->now_ns;
-    if (elapsed_ns(side->asked_ns, stamp_ns) <= bound_ns) return;
     int64_t free_ns = idle_ns(my, event->lock, queue, side, stamp_ns);
     if (free_ns <= bound_ns) return;
     char name[64], when[40], asked[40], duration[40];
@@ -180,7 +180,7 @@ static void answered(struct checking *my, const struct event *event) {
     struct side *side = my_member(my, event->member);
     struct queue *queue = my_lock(my, event->lock);
     bool granted = event->record->outcome == OUTCOME_OK;
-    if (my->check->quiet) self->served++;
+    if (my->check->quiet) self->served = true;
     if (side->asked) {
         if (my->check->quiet) look_for_lost(my, event, granted ? queue->first : side);
         wait_end(queue, side);
@@ -189,11 +189,10 @@ static void answered(struct checking *my, const struct event *event) {
     if (granted) {
         bool again = side->depth && event->lock->traits & CHECK_TRAIT_REENTRANT;
         side->depth = again ? side->depth + 1 : 1;
-        side->releasing = 0;
         hold_begin(queue, side, my->check->now_ns, hold_until(event->lock, stamp_ns));
     } else if (event->record->outcome != OUTCOME_REFUSED && my->check->reading.acquires_happen) {
         int64_t until_ns = later_by(stamp_ns, event->lock->lease_ns);
-        if (side->stands && side->until_ns > until_ns) until_ns = side->until_ns;
+        if (side->stands) until_ns = larger(until_ns, side->until_ns);
         hold_begin(queue, side, my->check->now_ns, until_ns);
     }
 }
@@ -216,9 +215,7 @@ static void released(struct checking *my, const struct event *event) {
     struct queue *queue = my_lock(my, event->lock);
     if (!event->asked || side->releasing != event->asked) return;
     side->depth = 0;
-    side->releasing = 0;
     hold_lapse(queue, side, my->check->now_ns);
-    if (!side->stands) return;
     if (event->failed) hold_abandon(my, event->lock, side, event->record->mono_ns);
     else hold_end(queue, side, event->record->mono_ns, event->index);
 }
@@ -228,15 +225,13 @@ static SELDOM void ended(struct checking *my, const struct event *event) {
         struct side *side = my_member(my, member);
         struct queue *queue = my_lock(my, member->lock);
         if (side->asked) wait_end(queue, side);
-        hold_lapse(queue, side, my->check->now_ns);
-        if (side->stands) hold_abandon(my, member->lock, side, event->record->mono_ns);
+        hold_abandon(my, member->lock, side, event->record->mono_ns);
         side->depth = 0;
-        side->releasing = 0;
     }
 }
 
 static void phase(struct checking *my, const struct event *event) {
-    ((struct liveness *)my->state)->served = 0;
+    ((struct liveness *)my->state)->served = false;
     (void)event;
 }
 
@@ -258,12 +253,12 @@ static SELDOM void look_for_stuck(struct checking *my, const struct check_lock *
                                   const struct side *side) {
     struct liveness *self = my->state;
     const struct check *check = my->check;
-    int64_t waited_ns = check->now_ns > side->asked_ns ? elapsed_ns(side->asked_ns, check->now_ns) : 0;
+    int64_t waited_ns = larger(0, elapsed_ns(side->asked_ns, check->now_ns));
     bool patient = side->wait_ms >= 0 && waited_ns / 1000000 <= side->wait_ms;
     bool free = is_free(lock, queue, check->now_ns);
     if (patient || !free ||
         (check->bound_ns >= 0 && idle_ns(my, lock, queue, side, check->now_ns) <= check->bound_ns)) {
-        self->undecided++;
+        self->undecided = true;
         return;
     }
     char name[64], asked[40], now[40], duration[40];

@@ -49,7 +49,6 @@ static SELDOM void lapse(struct believers *believers, int64_t mono_ns) {
         later = hold->later;
         if (hold->until_ns && hold->until_ns <= mono_ns) end(believers, hold);
     }
-    if (!believers->first) believers->stamped = false;
 }
 
 /* The grants of the holders, as many as there is room for, and the one that was too much. */

@@ -28,30 +28,24 @@ struct asked {
     uint64_t invoked, granted;
 };
 
-/* The grants asked for last, of two clients: whoever asks, one of them is somebody else's. */
-struct latest {
-    struct asked first, second;
-};
-
 struct side {
     uint64_t invoked;   /* acquire in flight, 0: none */
     uint64_t grant;     /* its latest, 0: none */
     uint64_t since;     /* with which its hold began: of a re-entrant lock an earlier one */
     uint32_t depth;     /* releases that are still to come; of a lock that is not re-entrant: 0 or 1 */
     struct asked loss;  /* the grant that superseded it, when its release or renewal was invoked */
-    uint64_t operation; /* index of that invocation, 0: none */
+    uint64_t operation; /* index of that invocation */
     uint64_t under;     /* its latest grant at that time, 0: none */
 };
 
 struct ownership {
-    uint64_t answers; /* releases and renewals that came back ok */
-    bool applies;
+    bool answered; /* a release or a renewal came back ok */
 };
 
-/* The grant of somebody else that was asked for last, if that was after `since`. */
-static struct asked superseding(const struct latest *latest, const struct check_member *member, uint64_t since) {
-    struct asked other = latest->first.member == member ? latest->second : latest->first;
-    return other.member && other.invoked > since ? other : (struct asked){0};
+/* The grant that was asked for last, if that was after `since`, at which the asker had been granted the lock: it is
+ * somebody else's then. */
+static struct asked superseding(const struct asked *latest, uint64_t since) {
+    return latest->invoked > since ? *latest : (struct asked){0};
 }
 
 static bool stands(const struct checking *my, struct asked grant) {
@@ -85,20 +79,8 @@ static void invoked(struct checking *my, const struct event *event) {
     ((struct side *)my_member(my, event->member))->invoked = event->index;
 }
 
-static void latest_add(struct latest *latest, struct asked grant) {
-    if (latest->first.member == grant.member) {
-        if (grant.invoked >= latest->first.invoked) latest->first = grant;
-    } else if (!latest->first.member || grant.invoked > latest->first.invoked) {
-        latest->second = latest->first;
-        latest->first = grant;
-    } else if (!latest->second.member || latest->second.member == grant.member ||
-               grant.invoked > latest->second.invoked) {
-        latest->second = grant;
-    }
-}
-
 static void answered(struct checking *my, const struct event *event) {
-    struct latest *latest = my_lock(my, event->lock);
+    struct asked *latest = my_lock(my, event->lock);
     struct side *side = my_member(my, event->member);
     uint64_t asked_at = side->invoked ? side->invoked : event->index;
     side->invoked = 0;
@@ -109,20 +91,19 @@ static void answered(struct checking *my, const struct event *event) {
     }
     bool again = side->depth && event->lock->traits & CHECK_TRAIT_REENTRANT;
     if (again) {
-        struct asked loss = superseding(latest, event->member, side->grant);
+        struct asked loss = superseding(latest, side->grant);
         if (loss.member && loss.granted < asked_at && !stands(my, loss))
             violate(my, event, BROKEN_HOLD, side->grant, loss);
     }
     side->grant = event->index;
     if (!again) side->since = event->index;
     side->depth = again ? side->depth + 1 : 1;
-    latest_add(latest, (struct asked){event->member, asked_at, event->index});
+    if (asked_at > latest->invoked) *latest = (struct asked){event->member, asked_at, event->index};
 }
 
 static void begun(struct checking *my, const struct event *event) {
     struct side *side = my_member(my, event->member);
-    if (event->lock->capacity > 1) return;
-    side->loss = superseding(my_lock(my, event->lock), event->member, side->grant);
+    side->loss = superseding(my_lock(my, event->lock), side->grant);
     side->operation = event->index;
     side->under = side->grant;
     if (event->record->kind == HISTORY_RELEASE_INVOKE && side->depth && !event->failed) side->depth--;
@@ -132,9 +113,8 @@ static void ended_ok(struct checking *my, const struct event *event) {
     struct ownership *self = my->state;
     struct side *side = my_member(my, event->member);
     bool pending = event->asked && side->operation == event->asked;
-    side->operation = 0;
     if (!pending || event->record->outcome != OUTCOME_OK || event->lock->capacity > 1) return;
-    self->answers++;
+    self->answered = true;
     if (!side->loss.member) return;
     if (!stands(my, side->loss)) {
         if (side->under) violate(my, event, BROKEN_HOLD, side->under, side->loss);
@@ -148,15 +128,13 @@ static SELDOM void ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
         struct side *side = my_member(my, member);
         side->depth = 0;
-        side->operation = 0;
         side->invoked = 0;
     }
 }
 
 static void finish(struct checking *my) {
     const struct ownership *self = my->state;
-    my->verdict.applies = self->answers > 0;
-    verdict_decide(&my->verdict, self->answers > 0, "no release and no renewal of a lock with one permit came back ok");
+    verdict_decide(&my->verdict, self->answered, "no release and no renewal of a lock with one permit came back ok");
 }
 
 const struct checker CHECKER_OWNERSHIP = {
@@ -166,7 +144,7 @@ const struct checker CHECKER_OWNERSHIP = {
     .sorts = {"foreign release", "foreign renewal", "broken hold"},
     .advisory = true,
     .state_size = sizeof(struct ownership),
-    .lock_size = sizeof(struct latest),
+    .lock_size = sizeof(struct asked),
     .member_size = sizeof(struct side),
     .on = {[HISTORY_ACQUIRE_INVOKE] = invoked,
            [HISTORY_ACQUIRE_RETURN] = answered,

@@ -11,13 +11,13 @@ static void *zeroed(size_t size) {
 }
 
 static void table_open(struct people_table *table) {
-    *table = (struct people_table){zeroed(FIRST_SLOTS * sizeof *table->slots), FIRST_SLOTS - 1, 0};
+    *table = (struct people_table){.slots = zeroed(FIRST_SLOTS * sizeof *table->slots), .mask = FIRST_SLOTS - 1};
 }
 
 /* At most half full, so that looking for what is not there ends soon. */
 static void put(struct people_table *table, uint64_t key, void *thing) {
     *people_find(table, key) = (struct people_slot){key, thing};
-    if (2 * ++table->count <= table->mask) return;
+    if (++table->count <= table->mask / 2) return;
     struct people_table larger = {zeroed(2 * (table->mask + 1) * sizeof *table->slots), 2 * table->mask + 1,
                                   table->count};
     for (uint64_t each = 0; each <= table->mask; each++)
@@ -27,7 +27,6 @@ static void put(struct people_table *table, uint64_t key, void *thing) {
 }
 
 void people_open(struct people *people, struct check *check) {
-    people->check = check;
     people->last_lock = &check->locks;
     people->last_actor = &check->actors;
     table_open(&people->locks);

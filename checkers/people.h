@@ -17,14 +17,13 @@ enum { PEOPLE_NEAR = 1024 }; /* names are mostly defined at the beginning of a h
 
 struct people {
     struct check_actor *near[PEOPLE_NEAR]; /* by name */
-    struct check *check;
     struct people_table locks, actors, members;
     size_t lock_size, actor_size, member_size; /* with the room that the checkers asked for */
     struct check_lock **last_lock;
     struct check_actor **last_actor;
 };
 
-/* Nobody yet. The sizes are set by the caller, at least that of each struct. */
+/* Nobody yet; locks and actors are listed in `check`. The sizes are set by the caller, at least that of each struct. */
 void people_open(struct people *people, struct check *check);
 void people_close(struct people *people);
 

@@ -24,8 +24,7 @@ bool readings_judge(struct readings *readings, struct history_reader *reader, co
                     int count) {
     bool first = true;
     for (int reading = 0; reading < READINGS; reading++) {
-        readings->judged[reading] = is_wanted(policies, count, reading);
-        if (!readings->judged[reading]) continue;
+        if (!is_wanted(policies, count, reading)) continue;
         struct judgement other, *judgement = first ? &readings->first : &other;
         const struct check_reading as = {.releases_failed = reading & 1, .acquires_happen = reading & 2};
         bool whole = judge(judgement, reader, as);

@@ -23,7 +23,6 @@ enum { READINGS = 4 };
 struct readings {
     struct judgement first;
     struct verdict verdict[READINGS][CHECKERS_MOST];
-    bool judged[READINGS];
 };
 
 /* Judges under every reading that one of the policies needs. False: a record is damaged (first.damaged). */

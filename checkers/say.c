@@ -1,7 +1,9 @@
 #include "checkers/say.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const STATUS[] = {"inconclusive", "holds", "violated"};
@@ -78,56 +80,48 @@ static json_t *property_json(const struct checker *checker, const struct verdict
 
 /* --- the sentence --- */
 
-struct sentence {
-    char text[1024];
-    size_t used;
-};
-
-static void add(struct sentence *sentence, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void add(struct sentence *sentence, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(sentence->text + sentence->used, sizeof sentence->text - sentence->used, format, arguments);
-    va_end(arguments);
-    sentence->used += length > 0 ? (size_t)length : 0;
-    if (sentence->used >= sizeof sentence->text) sentence->used = sizeof sentence->text - 1;
-}
-
 /* "integrity violated (1 stale write, 9 lost updates)" */
-static void add_property(struct sentence *sentence, const struct checker *checker, const struct verdict *verdict) {
+static void add_property(FILE *sentence, const struct checker *checker, const struct verdict *verdict) {
     const char *before = " (";
-    add(sentence, "%s %s", checker->title, STATUS[verdict->status]);
+    fprintf(sentence, "%s %s", checker->title, STATUS[verdict->status]);
     for (int sort = 0; sort < VERDICT_PARTS && checker->sorts[sort]; sort++) {
         unsigned long long count = verdict->sorts[sort];
         if (!count) continue;
-        add(sentence, "%s%llu %s%s", before, count, checker->sorts[sort],
-            count == 1 ? "" : plural(checker->sorts[sort]));
+        fprintf(sentence, "%s%llu %s%s", before, count, checker->sorts[sort],
+                count == 1 ? "" : plural(checker->sorts[sort]));
         before = ", ";
     }
-    if (*before == ',') add(sentence, ")");
+    if (*before == ',') fprintf(sentence, ")");
     else if (verdict->stopped && strcmp(checker->property, "integrity") == 0)
-        add(sentence, " (%llu stale write%s fenced)", (unsigned long long)verdict->stopped,
-            verdict->stopped == 1 ? "" : "s");
+        fprintf(sentence, " (%llu stale write%s fenced)", (unsigned long long)verdict->stopped,
+                verdict->stopped == 1 ? "" : "s");
 }
 
 /* "Mutual exclusion violated, integrity holds (1 stale write fenced), fencing holds; besides, ownership violated (1
  * foreign release)": what counts, then what else was seen. */
 static json_t *sentence_json(const struct result *result) {
-    struct sentence sentence = {.text = ""};
+    char *text;
+    size_t length;
+    FILE *sentence = open_memstream(&text, &length);
+    if (!sentence) abort();
+    const char *before = "";
     for (int besides = 0; besides <= 1; besides++) {
-        const char *between = besides ? sentence.used ? "; besides, " : "besides, " : "";
         for (int each = 0; each < result->checkers; each++) {
             const struct checker *checker = CHECKER_TABLE[each];
             const struct verdict *verdict = &result->verdict[each];
             bool counts = result->required[each] || (verdict->applies && !checker->advisory);
             if (besides ? counts || verdict->status != VERDICT_VIOLATED : !counts) continue;
-            add(&sentence, "%s", between);
-            add_property(&sentence, checker, verdict);
-            between = ", ";
+            fputs(before, sentence);
+            add_property(sentence, checker, verdict);
+            before = ", ";
         }
+        before = "; besides, "; /* mutual exclusion counts always */
     }
-    if (sentence.used) sentence.text[0] = (char)(sentence.text[0] - 'a' + 'A');
-    return json_string(sentence.text);
+    if (fclose(sentence)) abort();
+    text[0] = (char)toupper(text[0]);
+    json_t *said = json_string(text);
+    free(text);
+    return said;
 }
 
 /* --- the whole --- */

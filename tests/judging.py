@@ -4,11 +4,12 @@ import ctypes
 import json
 import os
 import struct
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from tests.building import make
-from tests.oracle import ACQUIRE_POLICIES, RELEASE_POLICIES, History, Record, Said
+from tests.oracle import ACQUIRE_POLICIES, PROPERTIES, RELEASE_POLICIES, History, Record, Said
 
 TEXT, TEXT_MORE, NOTE = 1, 2, 23
 KINDS = {
@@ -44,13 +45,35 @@ OBJECTS = {"": 0, "register": 1, "counter": 2, "set": 3}
 LAYOUT = struct.Struct("<IBBBBIIqqIIqqq")
 
 
+class Policy(ctypes.Structure):
+    """struct policy."""
+
+    _fields_ = (("release", ctypes.c_int), ("acquire", ctypes.c_int))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How a history is to be judged: by which policy, and what decides (nothing named: as when nobody chooses)."""
+
+    release: str = "released"
+    acquire: str = "not-happened"
+    required: tuple[str, ...] = ()
+
+    def numbers(self) -> tuple[Policy, int]:
+        policy = Policy(RELEASE_POLICIES.index(self.release), ACQUIRE_POLICIES.index(self.acquire))
+        return policy, sum(1 << PROPERTIES.index(each) for each in self.required)
+
+
+USUAL = Asked()
+
+
 @cache
 def library() -> Any:
     """build/tests/libjudge.so, made if need be; or the one that LOCKSTORM_JUDGE names."""
     path = os.environ.get("LOCKSTORM_JUDGE") or make("judge") / "tests" / "libjudge.so"
     judge = ctypes.CDLL(str(path))
     judge.judge_records.restype = ctypes.c_void_p
-    judge.judge_records.argtypes = (ctypes.c_char_p, ctypes.c_uint64, ctypes.c_int, ctypes.c_int)
+    judge.judge_records.argtypes = (ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, Policy, ctypes.c_uint)
     libc = ctypes.CDLL(None)
     libc.free.argtypes = (ctypes.c_void_p,)
     return judge.judge_records, libc.free
@@ -81,20 +104,25 @@ def image(names: list[str], records: History) -> bytes:
     """Slots: a note, the names from 1 on with two each, and the records, whose indices must go on from there."""
     slots = [LAYOUT.pack(0, NOTE, *[0] * 12)]
     for name in names:
-        slots += [LAYOUT.pack(0, TEXT, *[0] * 10, len(name), 0)]
-        slots += [struct.pack("<IBBBB", 0, TEXT_MORE, 0, 0, 0) + name.encode().ljust(56, b"\0")]
+        text = name.encode()
+        slots += [LAYOUT.pack(0, TEXT, *[0] * 10, len(text), 0)]
+        slots += [struct.pack("<IBBBB", 0, TEXT_MORE, 0, 0, 0) + text.ljust(56, b"\0")]
     assert not records or records[0].index == len(slots)
     numbers = {name: 1 + 2 * place for place, name in enumerate(names)}
     return b"".join(slots) + b"".join(packed(record, numbers) for record in records)
 
 
-def judge(names: list[str], records: History, release: str = "released", acquire: str = "not-happened") -> Said:
-    """What `check --all-policies` says of a history."""
+def judged_text(slots: bytes, asked: Asked = USUAL, dropped: int = 0) -> bytes:
+    """What `check --all-policies` says of an image, as it stands; nothing if a record is damaged. `dropped`: that
+    had found no room."""
     judge_records, free = library()
-    slots = image(names, records)
-    number = RELEASE_POLICIES.index(release), ACQUIRE_POLICIES.index(acquire)
-    text = judge_records(slots, len(slots) // 64, *number)
-    assert text
-    said: Said = json.loads(ctypes.string_at(text))
+    text = judge_records(slots, len(slots) // 64, dropped, *asked.numbers())
+    said = ctypes.string_at(text) if text else b""
     free(text)
+    return said
+
+
+def judge(names: list[str], records: History, asked: Asked = USUAL, dropped: int = 0) -> Said:
+    """What `check --all-policies` says of a history."""
+    said: Said = json.loads(judged_text(image(names, records), asked, dropped))
     return said

@@ -1,33 +1,40 @@
 """`make mutants`: plants one mistake at a time in the checkers' C source, and sees whether the tests find it.
 
 The timelines and some thousand random histories are judged by each mutant and compared with what the definitions say;
-what survives that must get past all of tests/test_checkers.py. A mutant that does not compile, or comes to the same
+what survives that must get past all of tests/test_judgements.py. A mutant that does not compile, or comes to the same
 machine code, does not count. One that survives is a gap in the tests, or does the same as the original: those that are
-known to, with the reason, stand in tests/equivalent_mutants.txt, one a line: `file | the mutated line | why`.
+known to, with the reason, stand in tests/equivalent_mutants.txt.
 """
 
+import gc
+import json
 import os
+import pickle
 import random
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import click
+import pytest
 
 from tests import oracle
 from tests.comparing import differences
-from tests.judging import judge
+from tests.judging import image, judged_text
 from tests.oracle import History, Reading, Said
-from tests.stories import Story
+from tests.stories import Story, Writers
 from tests.timeline import Timeline, cases
+from tests.told import Told
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = (
@@ -35,8 +42,10 @@ FILES = (
     *("fit", "judge", "people", "policy", "say", "checker"),
 )
 KNOWN = ROOT / "tests" / "equivalent_mutants.txt"
-STORIES = 1500
-LIMIT_S = 60  # of CPU: the machine may be busy
+DETAILS = ROOT / "tests" / "test_judgements.py"
+STORIES, WRITERS = 1500, 100
+UNNUMBERED = 600  # of all these, once more without the numbers of operations
+ONE_S, DETAILS_S = 1, 20  # of CPU, for one history and for tests/test_judgements.py: the machine may be busy
 MEMORY = 2 << 30
 
 # What stands there -> what is planted. Only in code: comments and strings are left alone.
@@ -83,6 +92,11 @@ class Mutant:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.before.strip()}  ->  {self.after.strip() or '(nothing)'}"
 
+    @property
+    def mutated(self) -> str:
+        """The line as mutated; one that is gone is named by what it was."""
+        return self.after.strip() or f"(nothing): {self.before.strip()}"
+
 
 def code_lines(text: str) -> Iterator[tuple[int, str]]:
     """The lines within functions, without comments, strings and what only puts something into words."""
@@ -123,8 +137,8 @@ def mutants_of(file: str) -> Iterator[Mutant]:
 
 def known() -> set[tuple[str, str]]:
     lines = KNOWN.read_text().splitlines() if KNOWN.exists() else []
-    parts = [line.split(" | ") for line in lines if line.strip() and not line.startswith("#")]
-    return {(part[0].strip(), part[1].strip()) for part in parts}
+    parts = [line.partition(" | ") for line in lines if line.strip() and not line.startswith("#")]
+    return {(file, rest.rpartition(" | ")[0]) for file, _, rest in parts}
 
 
 # --- what is judged ---
@@ -132,36 +146,60 @@ def known() -> set[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Question:
-    names: list[str]
+    slots: bytes
     history: History
     results: dict[Reading, Said]
+    told: Told
 
 
 def questions() -> list[Question]:
     """With the answers by the definitions, which are the same for every mutant."""
-    stories: list[Timeline | Story] = [Timeline(case.timeline) for case in cases(ROOT / "tests" / "timelines")]
+    stories: list[Timeline | Story | Writers] = [
+        Timeline(case.timeline) for case in cases(ROOT / "tests" / "timelines")
+    ]
     stories += [Story(seed) for seed in range(1_000_000, 1_000_000 + STORIES)]
-    return [Question(each.names, each.records, oracle.judged_all(each.records)) for each in stories]
+    stories += [Writers(seed) for seed in range(WRITERS)]
+    told = [(each.names, each.records) for each in stories]
+    told += [(names, [replace(each, op=0) for each in records]) for names, records in told[:UNNUMBERED]]
+    return [
+        Question(image(names, records), records, oracle.judged_all(records), Told.of(names, records))
+        for names, records in told
+    ]
 
 
-def limit() -> None:
-    """Neither for ever nor without end."""
-    resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+def may_take(seconds: int) -> None:
+    """From here on: a mutant that loops for ever is killed by SIGPROF."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
-def is_seen(asked: list[Question], library: Path) -> bool:
-    """Whether some verdict of a library is not as it should be. In a process of its own: it may crash, or hang."""
+def is_wrong(question: Question, usual: bytes) -> bool:
+    """Whether the verdict is not as it should be. What the original says word by word has been looked at already."""
+    may_take(ONE_S)
+    text = judged_text(question.slots)
+    if text == usual:
+        return False
+    said = json.loads(text)
+    wrong = chain(differences(said, question.history, question.results), question.told.differences(said))
+    return next(wrong, None) is not None
+
+
+def details_fail() -> bool:
+    may_take(DETAILS_S)
+    return pytest.main(["-q", "-x", "-p", "no:cacheprovider", str(DETAILS)]) != pytest.ExitCode.OK
+
+
+def is_true_apart(library: Path, answer: Callable[[], bool]) -> bool:
+    """Asked of a library in a process of its own: it may crash, or hang, which counts as true."""
     child = os.fork()
     if child == 0:
         os.environ["LOCKSTORM_JUDGE"] = str(library)
-        limit()
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
         wrong = True
         try:
-            wrong = any(
-                next(differences(judge(each.names, each.history), each.history, each.results), None) for each in asked
-            )
+            wrong = answer()
         finally:
             os._exit(int(wrong))
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
@@ -177,9 +215,10 @@ class Yard:
         self.library = self.root / "build" / "tests" / "libjudge.so"
         assert self.is_built()
         self.original = {file: self.code(file) for file in FILES}
+        self.text = {file: (self.root / "checkers" / f"{file}.c").read_text() for file in FILES}
 
     def is_built(self) -> bool:
-        command = ["make", "-s", "judge", "EXTRA=-w -Wno-error"]
+        command = ["make", "-s", "judge", "EXTRA=-w -Wno-error -O1 -g0"]
         return subprocess.run(command, cwd=self.root, capture_output=True).returncode == 0
 
     def code(self, file: str) -> bytes:
@@ -189,9 +228,22 @@ class Yard:
         subprocess.run(["objcopy", "--strip-debug", source, bare], check=True)
         return bare.read_bytes()
 
-    def try_one(self, mutant: Mutant, asked: list[Question]) -> str:
+    def listen(self, asked: list[Question]) -> list[bytes]:
+        """What the original says to each question, when it is as it should be."""
+        answers = self.root / "answers"
+
+        def is_seen() -> bool:
+            texts = [judged_text(each.slots) for each in asked]
+            answers.write_bytes(pickle.dumps(texts))
+            return any(is_wrong(each, b"") for each in asked) or details_fail()
+
+        assert not is_true_apart(self.library, is_seen), "the original itself does not pass"
+        texts: list[bytes] = pickle.loads(answers.read_bytes())
+        return texts
+
+    def try_one(self, mutant: Mutant, asked: list[tuple[Question, bytes]]) -> str:
         """killed, survived, or why it does not count."""
-        text = (ROOT / "checkers" / f"{mutant.file}.c").read_text()
+        text = self.text[mutant.file]
         source = self.root / "checkers" / f"{mutant.file}.c"
         lines = text.splitlines(keepends=True)
         lines[mutant.line - 1] = mutant.after + "\n"
@@ -201,48 +253,64 @@ class Yard:
                 return "do not compile"
             if self.code(mutant.file) == self.original[mutant.file]:
                 return "come to the same code"
-            return "killed" if is_seen(asked, self.library) or not self.tests_pass() else "survived"
+            seen = is_true_apart(self.library, lambda: any(is_wrong(*each) for each in asked) or details_fail())
+            return "killed" if seen else "survived"
         finally:
             source.write_text(text)
 
-    def tests_pass(self) -> bool:
-        """All that can be asked of the library."""
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/test_checkers.py"]
-        command += ["-k", "timeline or unfit or causes or judged or apart or definitions"]
-        environment = {**os.environ, "LOCKSTORM_ORACLE_HISTORIES": "8", "LOCKSTORM_JUDGE": str(self.library)}
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, env=environment, preexec_fn=limit)
-        return done.returncode == 0
+
+SURVIVED = "survived: "
+
+
+def survivors(log: Path) -> set[str]:
+    """What an earlier run printed, without the numbers of lines, which may have changed."""
+    told = [line.removeprefix(SURVIVED) for line in log.read_text().splitlines() if line.startswith(SURVIVED)]
+    return {re.sub(r":\d+:", ":", line, count=1) for line in told}
+
+
+def chosen_mutants(files: tuple[str, ...], most: int, seed: int, again: Path | None) -> list[Mutant]:
+    mutants = list(dict.fromkeys(each for file in files or FILES for each in mutants_of(file)))
+    if again:
+        wanted = survivors(again)
+        mutants = [each for each in mutants if re.sub(r":\d+:", ":", str(each), count=1) in wanted]
+    chosen = random.Random(seed).sample(mutants, min(most, len(mutants)))
+    click.echo(f"{len(chosen)} of {len(mutants)}, seed {seed}")
+    return sorted(chosen, key=lambda each: (FILES.index(each.file), each.line))
+
+
+def summed_up(counts: Counter[str]) -> str:
+    killed, counted = counts["killed"], counts["killed"] + counts["survived"]
+    others = [f"{count} {what}" for what, count in sorted(counts.items()) if what not in ("killed", "survived")]
+    told = f"{killed} of {counted} planted mistakes found ({killed / max(1, counted):.1%})"
+    return "; ".join([told, ", ".join(others)] if others else [told])
 
 
 @click.command()
 @click.option("--most", type=int, default=100, show_default=True, help="Try so many, drawn at random.")
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--file", "files", multiple=True, type=click.Choice(FILES), help="Only in these.")
-def main(most: int, seed: int, files: tuple[str, ...]) -> None:
+@click.option("--again", type=click.Path(path_type=Path, exists=True), help="Only those that survived in this output.")
+def main(most: int, seed: int, files: tuple[str, ...], again: Path | None) -> None:
     """Plants mistakes in the checkers and counts those that the tests find."""
-    mutants = list(dict.fromkeys(each for file in files or FILES for each in mutants_of(file)))
-    chosen = random.Random(seed).sample(mutants, min(most, len(mutants)))
+    chosen = chosen_mutants(files, most, seed, again)
     asked, equivalent, began = questions(), known(), time.monotonic()
-    counts: Counter[str] = Counter()
+    counts: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory(prefix="ls-mutants-") as directory:
         yard = Yard(Path(directory))
-        assert not is_seen(asked, yard.library), "the original itself does not pass"
-        for mutant in sorted(chosen, key=lambda each: (FILES.index(each.file), each.line)):
-            result = yard.try_one(mutant, asked)
-            if result == "survived" and (mutant.file, mutant.after.strip()) in equivalent:
+        answered = list(zip(asked, yard.listen(asked), strict=True))
+        gc.freeze()  # the children leave the memory alone that they share
+        for mutant in chosen:
+            result = yard.try_one(mutant, answered)
+            if result == "survived" and (mutant.file, mutant.mutated) in equivalent:
                 result = "are equivalent"
             if result == "survived":
-                click.echo(f"survived: {mutant}")
-            counts[result] += 1
-    killed, counted = counts["killed"], counts["killed"] + counts["survived"]
-    others = ", ".join(
-        f"{count} {what}" for what, count in sorted(counts.items()) if what not in ("killed", "survived")
-    )
-    click.echo(
-        f"{killed} of {counted} planted mistakes found ({killed / max(1, counted):.1%}); {others or 'no others'}"
-    )
-    click.echo(f"{len(chosen)} of {len(mutants)} tried, seed {seed}, {time.monotonic() - began:.0f} s")
-    sys.exit(1 if killed < counted else 0)
+                click.echo(f"{SURVIVED}{mutant}")
+            counts.setdefault(mutant.file, Counter())[result] += 1
+    for file, each in counts.items():
+        click.echo(f"{file}: {summed_up(each)}")
+    total = sum(counts.values(), Counter[str]())
+    click.echo(f"all: {summed_up(total)}; {time.monotonic() - began:.0f} s")
+    sys.exit(1 if total["survived"] else 0)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.oracle import (
     ATOMIC,
@@ -143,7 +143,7 @@ class Story:
 
     def aside(self, client: Client) -> None:
         """Something that is no operation."""
-        kinds = [self.exit, self.validity, self.validity, self.noise, self.again]
+        kinds = [self.exit, self.validity, self.validity, self.noise, self.again, self.stray]
         self.random.choice(kinds)(client)
 
     # --- what clients ask for ---
@@ -300,6 +300,16 @@ class Story:
         kind = self.random.choice(("checkpoint", "rule") if self.chance(0.1) else kinds)
         self.add(kind, actor="driver", name=self.random.choice(self.names), value=7)
 
+    def stray(self, client: Client) -> None:
+        """An answer that nobody asked for, or that has no number."""
+        if self.chance(0.3) and not client.asked:
+            kind = self.random.choice(("acquire-return", "acquire-return", "renew-return", "release-return"))
+            outcome = self.random.choice(("ok", "ok", "refused", "unknown"))
+            token = self.token(client, self.locks[0]) if self.traits & TOKEN and kind == "acquire-return" else 0
+            self.add(
+                kind, client, name=self.locks[0], op=self.random.choice((0, client.op)), outcome=outcome, token=token
+            )
+
     def again(self, client: Client) -> None:
         """A write comes to the store once more, or only now, or from a stranger."""
         if self.late and self.chance(0.5):
@@ -356,3 +366,36 @@ class Story:
         lines: list[Said] = [{"history": "lockstorm", "version": 1}, {"kind": "note"}, *names]
         lines += [record.line() for record in self.records]
         return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+class Writers:
+    """Many writers whose updates of one register are in flight together: told, not told, overwritten in any order."""
+
+    names: ClassVar[list[str]] = [*"ABCDEFGH", "stock", "store"]
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.records: History = []
+        self.asked = dict.fromkeys(self.names[:8], 0)  # its operation in flight, 0: none
+        self.done = dict.fromkeys(self.names[:8], 0)
+        self.version = 0
+        self.add("acquire-return", actor="A", name="stock", outcome="ok")
+        for _ in range(self.random.choice((20, 40))):
+            self.step(self.random.choice(self.names[:8]))
+
+    def add(self, kind: str, **values: Any) -> None:
+        index = 1 + 2 * len(self.names) + len(self.records)
+        self.records.append(Record(index, kind, **values))
+
+    def step(self, client: str) -> None:
+        if self.asked[client] and self.random.random() < 0.4:
+            outcome = self.random.choice(("ok", "ok", "ok", "unknown"))
+            self.add("write-return", object="register", actor=client, op=self.asked[client], outcome=outcome)
+            self.asked[client] = 0
+            return
+        self.done[client] += 1
+        self.asked[client] = self.done[client]
+        base = self.random.choice((-1, -1, self.version, self.version, self.random.randint(0, self.version)))
+        written = {"name": client, "op": self.done[client], "object": "register", "extra": base}
+        self.add("store-write", actor="store", outcome="ok", **written)
+        self.version += 1

@@ -17,7 +17,8 @@ Clients are capital letters, one lock is called stock; `A.cash+` is about anothe
     quiet  storm  a phase begins;  bound=5  is the parameter bound_ms;  keys=2  are left behind at the end
     torn          a record that is not whole
     hurt=A  hurt+A  a fault, and its proof
-    {lease=30 permits=2 tokens reentrant fair renews}   what the lock says of itself, before anything else
+    {lease=30 permits=2 tokens reentrant fair renews}   what the lock says of itself, before anything else;
+                  `unnumbered`: no operation has a number, so a client may ask for two things at once
 """
 
 import re
@@ -57,6 +58,8 @@ class Timeline:
             self.open(opened.strip("{ ").split())
         for word in words.split():
             self.tell(word)
+        if "unnumbered" in opened:
+            self.records = [replace(each, op=0) for each in self.records]
 
     def add(self, kind: str, **values: Any) -> Record:
         self.now_ms += 1
@@ -66,7 +69,7 @@ class Timeline:
 
     def open(self, said: list[str]) -> None:
         settings = dict(each.partition("=")[::2] for each in said)
-        traits = sum(TRAITS[each] for each in settings if each != "permits")
+        traits = sum(TRAITS[each] for each in settings if each not in ("permits", "unnumbered"))
         for client in self.clients:
             for lock in ("stock", "cash"):
                 lease = int(settings.get("lease", 0))

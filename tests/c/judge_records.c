@@ -4,29 +4,32 @@
 
 #include "checkers/say.h"
 
-char *judge_records(const struct history_record *records, uint64_t count, int release, int acquire);
+char *judge_records(const struct history_record *records, uint64_t count, uint64_t dropped, struct policy policy,
+                    unsigned required);
 
-/* Judges records as they stand, without check words; one of kind 0 is torn. Returns what `check --all-policies` would
- * print, NULL if nothing could be read. The caller frees it with free. */
-char *judge_records(const struct history_record *records, uint64_t count, int release, int acquire) {
+/* Judges records as they stand; a check word of 0 is put right, a record of kind 0 is torn, and `dropped` more had
+ * found no room. Required are the checkers whose bits are set; none: as when nothing is asked for. Returns what `check
+ * --all-policies` would print, NULL if a record is damaged. The caller frees it with free. */
+char *judge_records(const struct history_record *records, uint64_t count, uint64_t dropped, struct policy policy,
+                    unsigned required) {
     static struct readings readings;
     struct history_error error;
     struct history_settings settings = {.time = HISTORY_TIME_VIRTUAL, .capacity = count};
     size_t bytes = HISTORY_HEADER_SIZE + count * HISTORY_RECORD_SIZE;
     char *image = malloc(bytes), *text = NULL;
     if (!image) abort();
-    history_header_fill(image, &settings, count);
+    history_header_fill(image, &settings, count + dropped);
     struct history_record *slots = (struct history_record *)(image + HISTORY_HEADER_SIZE);
     memcpy(slots, records, count * HISTORY_RECORD_SIZE);
     for (uint64_t index = 0; index < count; index++)
-        slots[index].check = slots[index].kind ? history_check(&slots[index], index) : 0;
+        if (slots[index].kind && !slots[index].check) slots[index].check = history_check(&slots[index], index);
     struct history_reader *reader = history_reader_memory(image, bytes, &error);
-    const struct policy policies[] = {{(enum release_policy)release, (enum acquire_policy)acquire},
-                                      {RELEASE_UNKNOWN, ACQUIRE_UNKNOWN}};
-    const struct demand demand = {.chosen = false};
+    const struct policy policies[] = {policy, {RELEASE_UNKNOWN, ACQUIRE_UNKNOWN}};
+    struct demand demand = {.chosen = required != 0};
+    for (int each = 0; each < CHECKERS_MOST; each++) demand.required[each] = required >> each & 1;
     int status;
     if (reader && readings_judge(&readings, reader, policies, 2)) {
-        json_t *said = say(&readings, &demand, policies[0], true, &status);
+        json_t *said = say(&readings, &demand, policy, true, &status);
         text = json_dumps(said, JSON_COMPACT | JSON_ENSURE_ASCII);
         json_decref(said);
     }

@@ -1,0 +1,997 @@
+"""What a verdict says besides its statuses and counts: evidence, measures, reasons, and the sentence.
+
+All of it is asked of the checkers in this process (tests/judging.py), so `make mutants` can ask it of every mutant.
+"""
+
+import ctypes
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests import oracle
+from tests.comparing import differences
+from tests.judging import KINDS, LAYOUT, OBJECTS, OUTCOMES, USUAL, Asked, image, judge, judged_text
+from tests.oracle import ATOMIC, History, Record
+from tests.stories import Story
+from tests.timeline import Timeline
+
+
+def test_an_unfit_history_is_told_which_assumption_fails() -> None:
+    story = Timeline("A+ B+ A- B-")
+    assert judge(story.names, story.records)["exit"] == 1
+    for records, reason in unfit(story.records):
+        said = judge(story.names, records)
+        assert reason in said["unfit"], (reason, said["unfit"])
+        assert {each["status"] for each in said["verdict"].values()} == {"inconclusive"}
+        assert not any(each["evidence"] for each in said["verdict"].values())
+
+
+def unfit(records: History) -> Iterator[tuple[History, str]]:
+    def changed(place: int, **values: Any) -> History:
+        copy = list(records)
+        copy[place] = Record(**{**records[place].__dict__, **values})
+        return copy
+
+    yield changed(5, mono_ns=1), "A has a monotonic clock that went back"
+    yield changed(5, op=9), "A was answered something else than it had asked for"
+    yield changed(5, kind="write-return"), "A was answered something else than it had asked for"
+    yield changed(1, kind="renew-invoke"), "A began an operation before the last one had come back"
+    yield changed(4, grant=records[3].index), "A releases under a grant that it was never given"
+    yield changed(4, grant=records[6].index), "A releases under a grant that it was never given"
+
+
+NONE = "none of the faults was seen to take effect"
+HURT = "the fault hurt was not seen to take effect"
+
+
+@pytest.mark.parametrize(
+    ("faults", "meant", "reason"),
+    [
+        ((), 0, ""),
+        ((), -1, ""),
+        ((), 1, NONE),
+        ((), 2, NONE),
+        (("inject",), 0, HURT),
+        (("inject", "ok"), 1, ""),
+        (("inject", "refused"), 0, NONE),
+        (("inject", "unknown"), 0, HURT),
+        (("inject", "ok", "refused"), 0, ""),  # what was seen once was seen
+        (("inject", "ok", "unknown"), 0, ""),
+        (("inject", "refused", "unknown"), 0, NONE),  # what was taken back once was taken back
+        (("inject", "ok", "inject"), 0, HURT),  # a proof is of the last injection
+        (("inject", "ok", "inject", "refused"), 0, ""),
+        (("inject", "inject", "ok"), 0, HURT),
+        (("ok",), 0, ""),  # of nothing
+        (("ok", "inject"), 0, HURT),
+    ],
+)
+def test_faults_are_proved(faults: tuple[str, ...], meant: int, reason: str) -> None:
+    names = [*Timeline.names, "faults_meant"]
+    records: History = []
+
+    def add(kind: str, **values: Any) -> None:
+        records.append(Record(1 + 2 * len(names) + len(records), kind, **values))
+
+    add("parameter", name="faults_meant", value=meant)
+    for each in faults:
+        if each == "inject":
+            add("fault-inject", name="hurt", value=1)
+        else:
+            add("fault-prove", name="hurt", value=1, outcome=each)
+    add("fault-prove", name="hurt", value=3, outcome="ok")  # into another target, where nothing was injected
+    add("acquire-return", actor="A", name="stock", outcome="ok")
+    said = judge(names, records)
+    assert said.get("unfit", "") == reason
+    assert said["faults"] == [{"name": "hurt", "target": "A", "proved": each} for each in proved(faults)]
+
+
+def proved(faults: tuple[str, ...]) -> list[bool]:
+    """Of each injection."""
+    found: list[bool] = []
+    for each in faults:
+        if each == "inject":
+            found.append(False)
+        elif found:
+            found[-1] |= each == "ok"
+    return found
+
+
+STORE = "store has a monotonic clock that went back"
+
+
+@pytest.mark.parametrize(
+    ("stamps", "reason"),
+    [
+        ((("store", 5), ("store", 5), ("store", 6)), ""),
+        ((("store", 5), ("store", 4)), STORE),
+        ((("store", 5), ("store", 0), ("store", 6)), ""),  # 0 is no stamp
+        ((("store", 0), ("store", 5), ("store", 0), ("store", 4)), STORE),
+        ((("store", 2), ("store", 1)), STORE),
+        ((("", 5), ("", 4)), ""),  # nobody knows whether this is one store
+        ((("store", 5), ("", 3), ("store", 4)), STORE),
+        ((("store", 5), ("A", 3), ("store", 6), ("A", 4)), ""),  # two stores, each with a clock of its own
+        ((("store", 5), ("A", 3), ("store", 4)), STORE),
+        ((("store", 5), ("A", 3), ("store", 6), ("A", 2)), "A has a monotonic clock that went back"),
+    ],
+)
+def test_the_clock_of_a_store_goes_forward(stamps: tuple[tuple[str, int], ...], reason: str) -> None:
+    records = Timeline("D+ D-").records
+    first = records[-1].index + 1
+    records += [
+        Record(first + place, "store-read", actor=store, name="C", object="register", outcome="ok", mono_ns=stamp)
+        for place, (store, stamp) in enumerate(stamps)
+    ]
+    assert judge(Timeline.names, records).get("unfit", "")[: len(reason) or None] == reason
+    assert oracle.broken(records) == bool(reason)
+
+
+def test_clients_without_a_name_may_be_many() -> None:
+    """What one client could not have done is no reason to doubt, nor is a clock that only seems to go back."""
+    records = Timeline("A? A? A!").records
+    assert "unfit" in judge(Timeline.names, records)
+    unnamed = [replace(each, actor="") for each in records]
+    unnamed[1] = replace(unnamed[1], mono_ns=1)
+    for changed in (unnamed, [replace(each, mono_ns=0) for each in unnamed]):
+        said = judge(Timeline.names, changed)
+        assert "unfit" not in said and list(differences(said, changed)) == []
+
+
+def test_a_stamp_of_0_is_none() -> None:
+    """A client whose clock is not known now and then has not gone back in time, but it has if it does so later."""
+    for stamps, fit in (((5, 0, 6), True), ((5, 0, 4), False), ((0, 5, 0), True)):
+        records = Timeline("A+ A<").records
+        changed = [replace(each, mono_ns=stamp) for each, stamp in zip(records, stamps, strict=True)]
+        assert ("unfit" not in judge(Timeline.names, changed)) == fit
+        assert oracle.broken(changed) != fit
+
+
+def test_causes_are_told_once() -> None:
+    """Ten overlaps of the same two clients are one cause; a third client is another."""
+    said = judge(Timeline.names, Timeline("A+ " + "B+ B- " * 10 + "C+ C- A-").records)
+    verdict = said["verdict"]["mutual_exclusion"]
+    assert verdict["count"] == 11
+    assert [piece["count"] for piece in verdict["evidence"]] == [10, 1]
+    text = "B was granted the lock (at 4.000 ms) while A (granted at 2.000 ms) had not released it and still believed"
+    assert verdict["evidence"][0]["text"] == f"{text} in it"
+
+
+def test_what_is_told_and_not_judged() -> None:
+    said = judge(Timeline.names, Timeline("A? B? C? @100 C! C- B! B- A! A- B+ B-").records)["verdict"]
+    fairness, cost = said["fairness"]["measures"], said["cost"]["measures"]
+    assert (fairness["overtakings"], fairness["overtaken_most"]) == (3, 2)
+    assert fairness["longest_wait_ms"] == 105
+    assert fairness["jain_index"] == pytest.approx(16 / (3 * 6))
+    assert (cost["operations_per_grant"], cost["attempts_per_grant"], cost["refused_per_grant"]) == (2, 1, 0)
+    said = judge(Timeline.names, Timeline("{lease=30} A+/20 A= A- B+x B+x Br @30 B+/35 B- B+~").records)["verdict"]
+    cost = said["cost"]["measures"]
+    assert said["lease"]["measures"] == {"least_validity_left_ms": 4}
+    assert cost == {
+        "operations_per_grant": 4,
+        "attempts_per_grant": 2.5,
+        "refused_per_grant": 1,
+        "unknown_per_grant": 0.5,
+        "renewals_per_grant": 0.5,
+        "accesses_per_grant": 0.5,
+    }
+    said = judge(Timeline.names, Timeline("A? B+ B- C+ C- B+ B-").records)["verdict"]["fairness"]["measures"]
+    assert (said["overtakings"], said["overtaken_most"], said["longest_wait_ms"]) == (3, 3, 1)
+    said = judge(Timeline.names, Timeline("C+ A? B? B! B- A!x").records)["verdict"]["fairness"]["measures"]
+    assert (said["overtakings"], said["overtaken_most"]) == (1, 1)
+    said = judge(Timeline.names, Timeline("A? B+ B- C+ A*").records)["verdict"]["fairness"]["measures"]
+    assert (said["overtakings"], said["overtaken_most"]) == (2, 2)
+    said = judge(Timeline.names, Timeline("{tokens reentrant} A+1 Ar A+2 A- Br Aw Bw A-").records)["verdict"]
+    assert said["fencing"]["measures"] == {"tokens_changed_on_reentry": 1}
+    assert said["integrity"]["measures"] == {"stale_read_modify_writes": 1}
+
+
+def test_many_clients_and_locks_are_kept_apart() -> None:
+    """More than any table begins with, and names far from the beginning."""
+    names = [f"client-{number}" for number in range(700)] + ["stock", "cash"]
+    records: History = []
+
+    def add(kind: str, **values: Any) -> None:
+        records.append(Record(1 + 2 * len(names) + len(records), kind, **values))
+
+    for number, client in enumerate(names[:-2]):
+        lock = names[700 + number % 2]
+        for kind, outcome in (("acquire", "ok"), ("release", "ok")):
+            add(f"{kind}-invoke", actor=client, name=lock)
+            add(f"{kind}-return", actor=client, name=lock, outcome=outcome)
+    said = judge(names, records)
+    assert (said["grants"], said["verdict"]["mutual_exclusion"]["status"]) == (700, "holds")
+    held = [each for each in records if "release" not in each.kind or each.actor not in ("client-5", "client-600")]
+    held = [Record(**{**each.__dict__, "index": records[0].index + place}) for place, each in enumerate(held)]
+    said = judge(names, held)
+    shown = [piece["text"] for piece in said["verdict"]["mutual_exclusion"]["evidence"]]
+    assert said["verdict"]["mutual_exclusion"]["count"] == 347 + 49
+    assert shown[0].startswith("client-7 was granted the lock") and "while client-5 (granted" in shown[0]
+
+
+def judged(timeline: str, asked: Asked = USUAL, dropped: int = 0) -> Any:
+    story = Timeline(timeline)
+    return judge(story.names, story.records, asked, dropped)
+
+
+@pytest.mark.parametrize(
+    ("promise", "name", "verdict"),
+    [
+        ("tokens", "fencing", "nobody was granted a token"),
+        ("permits=2", "capacity", "nobody was granted a permit"),
+        ("fair", "fairness", None),
+    ],
+)
+def test_what_one_of_two_locks_promises(promise: str, name: str, verdict: str | None) -> None:
+    """The question arises, although the lock that was opened last, and granted, promises nothing."""
+    records = Timeline(f"{{{promise}}} A.cash+ A.cash-").records
+    plain = [
+        replace(each, extra=0, token=1) if (each.kind, each.name) == ("lock-open", "cash") else each for each in records
+    ]
+    said = judge(Timeline.names, plain)["verdict"][name]
+    assert (said["status"], said.get("reason")) == ("inconclusive" if verdict else "holds", verdict)
+
+
+@pytest.mark.parametrize(("permits", "status"), [(2, "holds"), (1, "violated"), (0, "holds"), (-1, "holds")])
+def test_what_a_lock_says_last_counts(permits: int, status: str) -> None:
+    """B opens the lock with fewer permits than A did, or says nothing of them."""
+    records = Timeline("{permits=2} A+ B+").records
+    opened = [
+        replace(each, token=permits) if (each.kind, each.actor) == ("lock-open", "B") else each for each in records
+    ]
+    assert judge(Timeline.names, opened)["verdict"]["mutual_exclusion"]["status"] == status
+
+
+def test_a_write_that_comes_after_its_client_has_ended_is_told_to_nobody() -> None:
+    """An answer to it is one to somebody else of that name."""
+    for ended, lost in ((False, 1), (True, 0)):
+        records = Timeline("D+ D-").records
+
+        def add(kind: str, records: History = records, **values: Any) -> None:
+            records.append(Record(records[-1].index + 1, kind, **values))
+
+        if ended:
+            add("actor-exit", name="A")
+        add("store-write", actor="store", name="A", op=5, object="register", outcome="ok", extra=0)
+        add("store-write", actor="store", name="B", op=0, object="register", outcome="ok", extra=0)
+        add("write-return", actor="A", op=5, object="register", outcome="ok")
+        said = judge(Timeline.names, records)
+        assert said["verdict"]["integrity"]["lost_updates"] == lost
+        assert list(differences(said, records)) == []
+
+
+def test_records_that_found_no_room_are_told() -> None:
+    """What is seen to be violated stays so, all else is inconclusive."""
+    said = judged("A+ B+ B- A-", dropped=3)
+    assert (said["dropped"], said["unfit"], said["exit"]) == (3, "3 records found no room", 1)
+    assert said["verdict"]["mutual_exclusion"]["status"] == "violated"
+    assert said["verdict"]["integrity"]["reason"] == "3 records found no room"
+
+
+def test_a_damaged_record_is_no_history() -> None:
+    """Whatever stands before and behind it, and in whichever reading it is met first."""
+    slots = image(Timeline.names, Timeline("A+ A-~ B+ B-").records)
+    for place in (0, len(slots) // 64 - 3, len(slots) // 64 - 1):
+        damaged = slots[: 64 * place] + b"\1\2\3\4" + slots[64 * place + 4 :]
+        assert judged_text(damaged) == judged_text(damaged, Asked("not-happened")) == b""
+    assert judged_text(slots)
+
+
+def test_an_empty_history_is_told() -> None:
+    assert judge([], [])["unfit"] == "nobody was granted the lock"  # the image has a note
+    assert json.loads(judged_text(b""))["unfit"] == "the history is empty"
+
+
+def test_what_is_required_decides() -> None:
+    timeline = "{tokens permits=2} A+1 A+2 B+3 B- A- A- C-"
+    for required, status in (
+        (("mutual_exclusion",), 0),
+        (("capacity",), 1),
+        (("integrity",), 3),
+        (("integrity", "capacity"), 1),
+        (("mutual_exclusion", "integrity"), 3),
+        (("mutual_exclusion", "fencing"), 0),
+    ):
+        said = judged(timeline, Asked(required=required))
+        assert (said["required"], said["exit"]) == (list(required), status)
+        assert {each["exit"] for each in said["policies"]} == {status}
+    assert judged(timeline, Asked(required=("capacity",)))["sentence"] == (
+        "Mutual exclusion holds, integrity inconclusive, fencing holds, capacity violated "
+        "(1 surplus grant, 1 unowned release)"
+    )
+    assert judged("A+ B- A-", Asked(required=("lease",)))["sentence"] == (
+        "Mutual exclusion holds, integrity inconclusive, lease inconclusive; besides, ownership violated "
+        "(1 foreign release)"
+    )
+
+
+def test_what_depends_on_the_policy_is_inconclusive() -> None:
+    for timeline, name, release, acquire in (
+        ("A+ A-~ B+ B-", "mutual_exclusion", "unknown", "not-happened"),
+        ("{lease=30} quiet @8 B? C+~ @45 B! B-", "liveness", "not-happened", "unknown"),
+    ):
+        said = judged(timeline, Asked(release, acquire))
+        assert said["policy"] == {"release": release, "acquire_timeout": acquire}
+        verdict = said["verdict"][name]
+        assert (verdict["status"], verdict["count"], verdict["evidence"]) == ("inconclusive", 0, [])
+        assert verdict["reason"] == "it depends on whether operations whose outcome is not known took effect"
+        assert name in said["required"]
+
+
+def test_what_is_the_same_in_every_reading_is_told_with_the_least() -> None:
+    """Of two violations one is there in any case, and that one is shown."""
+    said = judged("A+ A-~ B+ C+", Asked("unknown", "not-happened"))["verdict"]["mutual_exclusion"]
+    assert (said["status"], said["count"], len(said["evidence"])) == ("violated", 1, 1)
+    assert said["evidence"][0]["text"].startswith("C was granted the lock (at 8.000 ms) while B")
+
+
+def test_nobody_is_lost_when_tables_grow() -> None:
+    """Hundreds take permits of two locks each, then all give them back: each has what it gives."""
+    clients, locks = [f"client-{number}" for number in range(700)], [f"lock-{number}" for number in range(100)]
+    names = [*locks, *clients]
+    records: History = []
+
+    def add(kind: str, **values: Any) -> None:
+        records.append(Record(1 + 2 * len(names) + len(records), kind, **values))
+
+    for lock in locks:
+        add("lock-open", actor=clients[0], name=lock, token=1000)
+    taken = [(client, locks[(place * step + step) % 100]) for step in (1, 7) for place, client in enumerate(clients)]
+    for client, lock in taken:
+        add("acquire-return", actor=client, name=lock, outcome="ok")
+    for client, lock in taken:
+        add("release-invoke", actor=client, name=lock)
+        add("release-return", actor=client, name=lock, outcome="ok")
+    verdict = judge(names, records)["verdict"]
+    assert (verdict["capacity"]["status"], verdict["mutual_exclusion"]["status"]) == ("holds", "holds")
+
+
+def test_clients_whose_names_nobody_defined_are_kept_apart() -> None:
+    """Around the number from which on they are no longer found by looking into an array."""
+    slots = image([], [])
+    for actor in (1023, 1024, 1025, 1024, 1023):
+        for kind in ("acquire-return", "release-invoke"):
+            slots += LAYOUT.pack(0, KINDS[kind], OUTCOMES["ok"], 0, 0, actor, 7, 0, 0, 0, 0, 0, 0, 0)
+    slots += LAYOUT.pack(0, KINDS["acquire-return"], OUTCOMES["ok"], 0, 0, 1024, 7, 0, 0, 0, 0, 0, 0, 0)
+    slots += LAYOUT.pack(0, KINDS["acquire-return"], OUTCOMES["ok"], 0, 0, 1025, 7, 0, 0, 0, 0, 0, 0, 0)
+    verdict = json.loads(judged_text(slots))["verdict"]["mutual_exclusion"]
+    assert [piece["text"].split(" while ")[0] for piece in verdict["evidence"]] == [
+        "#1025 was granted the lock (at 0 s)"
+    ]
+
+
+def test_eight_causes_are_kept() -> None:
+    """The ninth is only counted; what is kept goes on being counted."""
+    names = [*"ABCDEFGHIJ", "stock"]
+    records: History = []
+
+    def add(kind: str, **values: Any) -> None:
+        records.append(Record(1 + 2 * len(names) + len(records), kind, **values))
+
+    for client in (*names[:-1], "B", "J"):
+        add("actor-exit", name=client)
+        add("acquire-return", actor=client, name="stock", outcome="ok")
+    verdict = judge(names, records)["verdict"]["mutual_exclusion"]
+    assert verdict["count"] == 11
+    assert [piece["text"][0] for piece in verdict["evidence"]] == [*"BCDEFGHI"]
+    assert [piece["count"] for piece in verdict["evidence"]] == [2, *[1] * 7]
+
+
+def test_names_are_escaped_and_cut() -> None:
+    """As much as there is room for, with room for one more escape to spare."""
+    for name, said in (
+        ("a ~b", "a ~b"),
+        ("\x1f\x7f\n", "\\x1f\\x7f\\x0a"),
+        ("é", "\\xc3\\xa9"),
+        ("\x1b" * 14 + "abcdef", "\\x1b" * 14 + "abc"),
+    ):
+        records = Timeline("A+ B+").records
+        changed = [replace(each, actor=name) if each.actor == "B" else each for each in records]
+        names = [name if each == "B" else each for each in Timeline.names]
+        text = judge(names, changed)["verdict"]["mutual_exclusion"]["evidence"][0]["text"]
+        assert text.startswith(f"{said} was granted the lock")
+
+
+def test_more_faults_and_parameters_than_a_table_begins_with() -> None:
+    names = [f"fault-{number}" for number in range(20)] + ["A", "stock"]
+    first = 1 + 2 * len(names)
+    records = [Record(first + place, "fault-inject", name=name) for place, name in enumerate(names[:20])]
+    proofs = [(name, "refused" if place % 3 == 0 else "ok") for place, name in enumerate(names[:20])]
+    for name, outcome in proofs:
+        records.append(Record(first + len(records), "fault-prove", name=name, outcome=outcome))
+        records.append(Record(first + len(records), "parameter", name=name, value=len(records)))
+    said = judge(names, records)
+    assert [(each["name"], each["proved"]) for each in said["faults"]] == [(name, how == "ok") for name, how in proofs]
+    assert said["parameters"] == {name: 21 + 2 * place for place, name in enumerate(names[:20])}
+    assert said["unfit"] == "nobody was granted the lock"
+
+
+# --- to the moment ---
+
+
+def test_times_are_told_from_the_first_record_on() -> None:
+    """Also behind a record that is torn."""
+    for timeline, granted_ms in (("@10 A+ B+", 13), ("@10 A+ torn B+", 13)):
+        slots = image(Timeline.names, Timeline(timeline).records)
+        note = LAYOUT.pack(0, KINDS["note"], 0, 0, 0, 0, 0, 3 * 10**6, 0, 0, 0, 0, 0, 0)
+        verdict = json.loads(judged_text(note + slots[64:]))["verdict"]["mutual_exclusion"]
+        assert f"(at {granted_ms - 3}.000 ms)" in verdict["evidence"][0]["text"]
+
+
+def test_a_nanosecond_of_validity_is_some() -> None:
+    for left_ns, status in ((1, "holds"), (0, "violated"), (-1, "violated")):
+        records = Timeline("A+/20 A-").records
+        records[1] = replace(records[1], value=records[1].mono_ns + left_ns)
+        lease = judge(Timeline.names, records)["verdict"]["lease"]
+        assert (lease["status"], lease["measures"]["least_validity_left_ms"]) == (status, max(0, left_ns) / 1e6)
+
+
+NEVER_MS = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("lease_ms", "status"), [(30, "violated"), (0, "inconclusive"), (-30, "inconclusive"), (NEVER_MS, "inconclusive")]
+)
+def test_a_lease_that_no_lock_has_never_ends(lease_ms: int, status: str) -> None:
+    """B is stuck when A's lease is over; none, or one beyond all time, never is."""
+    records = Timeline("{lease=30} quiet A+ B? @100 A(").records
+    opened = [replace(each, value=lease_ms) if each.kind == "lock-open" else each for each in records]
+    assert judge(Timeline.names, opened)["verdict"]["liveness"]["status"] == status
+
+
+@pytest.mark.parametrize(
+    ("bound_ms", "status"), [(5, "violated"), (0, "violated"), (-1, "violated"), (NEVER_MS, "inconclusive")]
+)
+def test_a_bound_below_zero_says_nothing(bound_ms: int, status: str) -> None:
+    """B waits for a free lock, and stuck is who waits for longer than the bound, or at all."""
+    records = Timeline("bound=5 quiet A+ A- B? @100 A(").records
+    bounded = [replace(each, value=bound_ms) if each.kind == "parameter" else each for each in records]
+    assert judge(Timeline.names, bounded)["verdict"]["liveness"]["status"] == status
+
+
+def test_hundreds_of_failed_releases_are_read_as_either() -> None:
+    """Each leaves its client believing, or not: the next grant finds one more, or nobody."""
+    names = [*(f"client-{number}" for number in range(200)), "stock"]
+    records: History = []
+
+    def add(kind: str, **values: Any) -> None:
+        records.append(Record(1 + 2 * len(names) + len(records), kind, name="stock", **values))
+
+    for client in reversed(names[:-1]):
+        add("acquire-return", actor=client, outcome="ok")
+        add("release-invoke", actor=client)
+    for client in names[:-1]:
+        add("release-return", actor=client, outcome="unknown")
+    for release, count in (("released", 0), ("not-happened", 199)):
+        said = judge(names, records, Asked(release))
+        assert said["failed_releases"] == 200
+        assert said["verdict"]["mutual_exclusion"]["count"] == count
+
+
+# --- long ones: what is remembered, and for how long ---
+
+NAMES = ["A", "B", "C", "stock", "store"]
+
+
+def stored(*writes: tuple[str, int, int], name: str = "register", flags: int = 0) -> History:
+    """What the store accepted: by whom, as which of its operations (0: a stranger's, which counts as told), from which
+    version."""
+    return [
+        Record(
+            1 + 2 * len(NAMES) + place,
+            "store-write",
+            actor="store",
+            name=client,
+            op=op,
+            outcome="ok",
+            object=name,
+            extra=base,
+            flags=flags,
+        )
+        for place, (client, op, base) in enumerate(writes)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("operations", "duplicated"),
+    [
+        ((1, 2, 66, 65), 0),  # a step of 64: what came before it is out of the window, and 65 is new
+        ((1, 2, 65, 2), 1),  # 63 behind
+        ((1, 2, 66, 2), 0),  # 64 behind: nobody remembers
+        ((1, 2, 67, 2), 0),
+        ((5, 3, 3), 1),  # it came late, and then again
+        ((5, 3, 4, 3), 1),
+        ((1, 2, 3, 1, 2, 3), 3),
+        ((1, 64, 1), 1),
+        ((0, 0), 0),  # strangers have no numbers
+        ((1, 0, 0), 0),
+    ],
+)
+def test_additions_are_known_again_for_64_operations(operations: tuple[int, ...], duplicated: int) -> None:
+    records = stored(*(("A", op, -1) for op in operations), name="counter", flags=ATOMIC)
+    said = judge(NAMES, records)
+    assert said["verdict"]["integrity"]["duplicated_operations"] == duplicated
+    assert list(differences(said, records)) == []
+
+
+def lost_updates(writes: list[tuple[str, int, int]]) -> int:
+    """As of `stored`, of so many that making a Record of each would take long."""
+    number = {name: 1 + 2 * place for place, name in enumerate(NAMES)}
+    kind, ok, register = KINDS["store-write"], OUTCOMES["ok"], OBJECTS["register"]
+    slots = b"".join(
+        LAYOUT.pack(0, kind, ok, register, 0, number["store"], number[client], 0, 0, op, 0, 0, 0, base)
+        for client, op, base in writes
+    )
+    lost: int = json.loads(judged_text(image(NAMES, []) + slots))["verdict"]["integrity"]["lost_updates"]
+    return lost
+
+
+RUNS_MOST = 1 << 16  # of versions that cannot be lost any more; then the lower half is forgotten
+
+
+@pytest.mark.parametrize(("pairs", "lost"), [(RUNS_MOST, RUNS_MOST), (RUNS_MOST + 1, RUNS_MOST // 2 + 1)])
+def test_too_many_runs_are_forgotten_from_below(pairs: int, lost: int) -> None:
+    """A's updates are told and B's are not, in turns; then C overwrites them all. B's last may yet be told, so of n
+    pairs there are n - 1 runs. With the lower half go A's 32,768 updates between them: nobody counts them any more."""
+    writes = [write for op in range(1, pairs + 1) for write in (("A", 0, -1), ("B", op, -1))]
+    assert lost_updates([*writes, ("C", 0, 0)]) == lost
+
+
+def test_what_was_forgotten_is_lost_by_nobody() -> None:
+    """As above, and C's overwriting is the first of all updates once more, which does not lose itself."""
+    writes = [write for op in range(1, RUNS_MOST + 2) for write in (("A", 0, -1), ("B", op, -1))]
+    assert lost_updates([("C", 1, -1), *writes, ("C", 1, 0)]) == RUNS_MOST // 2 + 1
+
+
+@pytest.mark.parametrize("order", ["BBBB", "BCCB"])
+def test_runs_that_touch_are_one(order: str) -> None:
+    """Of 140,000 updates that nobody was told of, nothing is forgotten: A's one before them is found to be lost. In
+    BCCB the later of each two in flight is the first that is known not to be told."""
+    count = Counter[str]()
+    writes = [("A", 0, -1)]
+    for place in range(140_000):
+        client = order[place % len(order)]
+        count[client] += 1
+        writes.append((client, count[client], -1))
+    assert lost_updates([*writes, ("C", 0, 0)]) == 1
+
+
+# --- what it takes ---
+
+
+def test_judging_gives_back_what_it_took() -> None:
+    """Every block that was allocated is freed again, whatever a history is like."""
+    libc = ctypes.CDLL(None)
+    libc.mallinfo2.restype = Allocated
+    images = [image(each.names, each.records) for each in (Story(seed) for seed in range(40))]
+    images += [image(Timeline.names, Timeline(each).records) for each in EVIDENCE]
+    for _ in range(2):  # the first round makes the tables that Python keeps
+        before = libc.mallinfo2().in_use_bytes
+        for each in images:
+            judged_text(each, Asked("unknown", "unknown"))
+        left = libc.mallinfo2().in_use_bytes - before
+    assert left < len(images) * 16
+
+
+class Allocated(ctypes.Structure):
+    """struct mallinfo2: what the C library's allocator has given out."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena",
+            "free",
+            "small",
+            "maps",
+            "maps_bytes",
+            "most",
+            "small_bytes",
+            "in_use_bytes",
+            "idle",
+            "top",
+        )
+    )
+
+
+Piece = tuple[int, list[str], str]  # how often, the records by kind, client and ms, and the words
+
+HELD = "had not released it and still believed in it"
+GONE = "and was told ok, though the lock had gone to"
+EVIDENCE: dict[str, dict[str, list[Piece]]] = {
+    "A+ B+ C+ A- B- B+ C- C+": {  # who and whom tell causes apart, and each is counted by itself
+        "mutual_exclusion": [
+            (
+                1,
+                ["acquire-return A@2", "acquire-return B@4"],
+                f"B was granted the lock (at 4.000 ms) while A (granted at 2.000 ms) {HELD}",
+            ),
+            (
+                1,
+                ["acquire-return A@2", "acquire-return C@6"],
+                f"C was granted the lock (at 6.000 ms) while A (granted at 2.000 ms) {HELD}",
+            ),
+            (
+                1,
+                ["acquire-return C@6", "acquire-return B@12"],
+                f"B was granted the lock (at 12.000 ms) while C (granted at 6.000 ms) {HELD}",
+            ),
+            (
+                1,
+                ["acquire-return B@12", "acquire-return C@16"],
+                f"C was granted the lock (at 16.000 ms) while B (granted at 12.000 ms) {HELD}",
+            ),
+        ],
+        "ownership": [
+            (
+                1,
+                ["acquire-return A@2", "acquire-return C@6", "release-return A@8"],
+                f"A (granted at 2.000 ms) released at 8.000 ms {GONE} C (granted at 6.000 ms) since, "
+                "which holds it still",
+            ),
+            (
+                1,
+                ["acquire-return B@4", "acquire-return C@6", "release-return B@10"],
+                f"B (granted at 4.000 ms) released at 10.000 ms {GONE} C (granted at 6.000 ms) since, "
+                "which holds it still",
+            ),
+            (
+                1,
+                ["acquire-return C@6", "acquire-return B@12", "release-return C@14"],
+                f"C (granted at 6.000 ms) released at 14.000 ms {GONE} B (granted at 12.000 ms) since, "
+                "which holds it still",
+            ),
+        ],
+    },
+    "{permits=2} A+ B+ C+ D+ A- A-": {  # as many holders as there are permits are enough to show it
+        "mutual_exclusion": [
+            (
+                1,
+                ["acquire-return A@2", "acquire-return B@4", "acquire-return C@6"],
+                f"C was granted the lock (at 6.000 ms) while A (granted at 2.000 ms) {HELD}",
+            ),
+            (
+                1,
+                ["acquire-return A@2", "acquire-return B@4", "acquire-return D@8"],
+                f"D was granted the lock (at 8.000 ms) while A (granted at 2.000 ms) {HELD}",
+            ),
+        ],
+        "capacity": [
+            (
+                1,
+                ["acquire-return A@2", "acquire-return B@4", "acquire-return C@6"],
+                "C was granted a permit at 6.000 ms while all 2 were out, the longest with A (granted at 2.000 ms)",
+            ),
+            (
+                1,
+                ["acquire-return A@2", "acquire-return B@4", "acquire-return D@8"],
+                "D was granted a permit at 8.000 ms while all 2 were out, the longest with A (granted at 2.000 ms)",
+            ),
+            (
+                1,
+                ["release-invoke A@11", "release-return A@12"],
+                "A had no permit when it released one, and was told at 12.000 ms that it had: "
+                "there is one permit too many now",
+            ),
+        ],
+    },
+    "{permits=2} A+ B+ C+ C- A- A+ C+": {  # against A, then against B
+        "capacity": [
+            (
+                1,
+                ["acquire-return A@2", "acquire-return B@4", "acquire-return C@6"],
+                "C was granted a permit at 6.000 ms while all 2 were out, the longest with A (granted at 2.000 ms)",
+            ),
+            (
+                1,
+                ["acquire-return B@4", "acquire-return A@12", "acquire-return C@14"],
+                "C was granted a permit at 14.000 ms while all 2 were out, the longest with B (granted at 4.000 ms)",
+            ),
+        ],
+    },
+    "{permits=3} A+ A+ B+ C+ C- C+ B+": {  # A has two of three
+        "capacity": [
+            (
+                2,
+                ["acquire-return A@4", "acquire-return B@6", "acquire-return C@8"],
+                "C was granted a permit at 8.000 ms while all 3 were out, the longest with A (granted at 4.000 ms)",
+            ),
+            (
+                1,
+                ["acquire-return A@4", "acquire-return B@6", "acquire-return B@14"],
+                "B was granted a permit at 14.000 ms while all 3 were out, the longest with A (granted at 4.000 ms)",
+            ),
+        ],
+    },
+    "{permits=4} A+ B+ C+ D+ E+": {  # more than there is room for
+        "mutual_exclusion": [
+            (
+                1,
+                ["acquire-return A@2", "acquire-return B@4", "acquire-return C@6", "acquire-return E@10"],
+                f"E was granted the lock (at 10.000 ms) while A (granted at 2.000 ms) {HELD}",
+            )
+        ],
+        "capacity": [
+            (
+                1,
+                ["acquire-return A@2", "acquire-return B@4", "acquire-return C@6", "acquire-return E@10"],
+                "E was granted a permit at 10.000 ms while all 4 were out, the longest with A (granted at 2.000 ms)",
+            )
+        ],
+    },
+    "{tokens} A+1 B+2 Bwb Br Ar Awb Awb": {
+        "integrity": [
+            (
+                2,
+                ["acquire-return A@2", "acquire-return B@4", "store-write store@6", "store-write store@15"],
+                "the store accepted a stale write: A wrote register = 0 at 15.000 ms under an older grant (token 1), "
+                "after B had written at 6.000 ms under a newer one (token 2)",
+            )
+        ],
+        "fencing": [
+            (
+                3,
+                ["store-read store@9", "store-read store@12"],
+                "the store accepted a stale read at 12.000 ms: A came with token 1 after B with token 2",
+            )
+        ],
+    },
+    "A+ B+ Bwb Bwb Awb": {  # the newest write that it is older than
+        "integrity": [
+            (
+                1,
+                ["acquire-return A@2", "acquire-return B@4", "store-write store@9", "store-write store@12"],
+                "the store accepted a stale write: A wrote register = 0 at 12.000 ms under an older grant, "
+                "after B had written at 9.000 ms under a newer one",
+            )
+        ],
+    },
+    "{tokens} A+1 B+2 Bwb Bwb Awb": {
+        "integrity": [
+            (
+                1,
+                ["acquire-return A@2", "acquire-return B@4", "store-write store@9", "store-write store@12"],
+                "the store accepted a stale write: A wrote register = 0 at 12.000 ms under an older grant (token 1), "
+                "after B had written at 9.000 ms under a newer one (token 2)",
+            )
+        ],
+    },
+    "A+ Ar Br Aw A- B+ Bw": {
+        "integrity": [
+            (
+                1,
+                ["store-write store@10", "store-write store@17"],
+                "lost update: B wrote register = 0 at 17.000 ms from version 0, over what A had written at 10.000 ms "
+                "and been told of, which it had not seen (1 acknowledged update gone)",
+            )
+        ],
+    },
+    "A+ Ar Br Aw Aw A- B+ Bw": {  # the newest of those that are gone is shown
+        "integrity": [
+            (
+                2,
+                ["store-write store@13", "store-write store@20"],
+                "lost update: B wrote register = 0 at 20.000 ms from version 0, over what A had written at 13.000 ms "
+                "and been told of, which it had not seen (2 acknowledged updates gone)",
+            )
+        ],
+    },
+    "A+ Aa2 Aa2": {
+        "integrity": [
+            (
+                2,
+                ["store-write store@4", "store-write store@5"],
+                "the store carried out operation 2 of A once more at 5.000 ms, and added 0 again",
+            )
+        ],
+    },
+    "{tokens} A+1 A- B+1 B- A+3 A- B+2 B- A+": {
+        "fencing": [
+            (
+                1,
+                ["acquire-return A@2", "acquire-return B@6"],
+                "B was granted token 1 at 6.000 ms, a token that had been given out before: that of A "
+                "(token 1, granted at 2.000 ms)",
+            ),
+            (
+                1,
+                ["acquire-return A@10", "acquire-return B@14"],
+                "B was granted token 2 at 14.000 ms, a token that is older than one which had come back before it was "
+                "asked for: that of A (token 3, granted at 10.000 ms)",
+            ),
+            (
+                1,
+                ["acquire-return A@18"],
+                "A was granted token 0 at 18.000 ms, no token, though the lock gives them",
+            ),
+        ],
+    },
+    "{tokens} A? B? C? A!1 C!2 B!1": {  # of three in flight together the first and the last have the same
+        "fencing": [
+            (
+                1,
+                ["acquire-return A@4", "acquire-return B@6"],
+                "B was granted token 1 at 6.000 ms, a token that had been given out before: that of A "
+                "(token 1, granted at 4.000 ms)",
+            )
+        ],
+    },
+    "A+ B+ A= B- A-": {
+        "ownership": [
+            (
+                1,
+                ["acquire-return A@2", "acquire-return B@4", "renew-return A@6"],
+                f"A (granted at 2.000 ms) renewed at 6.000 ms {GONE} B (granted at 4.000 ms) since, "
+                "which holds it still",
+            ),
+            (
+                1,
+                ["acquire-return A@2", "acquire-return B@4", "release-return A@10"],
+                f"A (granted at 2.000 ms) released at 10.000 ms {GONE} B (granted at 4.000 ms) since, "
+                "which has left it again",
+            ),
+        ],
+    },
+    "A+ B-": {
+        "ownership": [
+            (
+                1,
+                ["acquire-return A@2", "release-return B@4"],
+                f"B (never granted) released at 4.000 ms {GONE} A (granted at 2.000 ms) since, which holds it still",
+            )
+        ],
+    },
+    "{reentrant} A+ B+ B- A+": {
+        "ownership": [
+            (
+                1,
+                ["acquire-return A@2", "acquire-return B@4", "acquire-return A@8"],
+                f"A (granted at 2.000 ms) entered its hold again at 8.000 ms {GONE} B (granted at 4.000 ms) since, "
+                "which has left it again",
+            )
+        ],
+    },
+    "{lease=30} quiet A+ B? A- C? @50 B!": {  # the waiter that had asked first, the release if it came after that
+        "liveness": [
+            (
+                1,
+                ["acquire-invoke B@4", "release-return A@6", "acquire-return B@50"],
+                "lost wake-up: the lock had been free for 44.000 ms when it was given or given up at 50.000 ms, while "
+                "B had been waiting since it asked at 4.000 ms",
+            ),
+        ],
+    },
+    "{lease=30 permits=2} quiet C? A+ B+ A< B< @10 A> @10 B> @60 C!": {  # of two holds that end at once the later word
+        "liveness": [
+            (
+                1,
+                ["acquire-invoke C@2", "release-return B@10", "acquire-return C@60"],
+                "lost wake-up: the lock had been free for 50.000 ms when it was given or given up at 60.000 ms, while "
+                "C had been waiting since it asked at 2.000 ms",
+            )
+        ],
+    },
+    "{lease=30} quiet A+ B? @60 A- @95 B!": {  # the hold was over by itself, at 33 ms, when it was released
+        "liveness": [
+            (
+                1,
+                ["acquire-invoke B@4", "acquire-return B@95"],
+                "lost wake-up: the lock had been free for 62.000 ms when it was given or given up at 95.000 ms, while "
+                "B had been waiting since it asked at 4.000 ms",
+            )
+        ],
+    },
+    "{lease=30} quiet A+ A- B? @50 B!x": {
+        "liveness": [
+            (
+                1,
+                ["acquire-invoke B@6", "acquire-return B@50"],
+                "lost wake-up: the lock had been free for 44.000 ms when it was given or given up at 50.000 ms, while "
+                "B had been waiting since it asked at 6.000 ms",
+            )
+        ],
+    },
+    "quiet A? bound=5 @20 keys=2 keys=0 keys=3": {
+        "liveness": [
+            (2, ["residue keys@20"], "residue: 2 of keys left behind at the end"),
+            (
+                1,
+                ["acquire-invoke A@2", "phase quiet@1"],
+                "stuck waiter: A asked for the lock at 2.000 ms and was not answered in the 20.000 ms up to the end, "
+                "at 22.000 ms, when nobody held it any more",
+            ),
+        ],
+    },
+    "{lease=30} @40 A+/20 @60 Aw A- A= A= B+/10": {
+        "lease": [
+            (
+                1,
+                ["acquire-return A@41"],
+                "A was granted the lock at 41.000 ms, when the validity that it came with had ended, at 20.000 ms",
+            ),
+            (
+                1,
+                ["acquire-return A@41", "store-write store@61"],
+                "the store accepted a write of A at 61.000 ms, after the end of the validity that its lock had stated, "
+                "at 20.000 ms",
+            ),
+            (
+                1,
+                ["release-invoke A@63", "renew-return A@66"],
+                "the lock of A was renewed at 66.000 ms, though it had been released at 63.000 ms",
+            ),
+            (
+                1,
+                ["acquire-return B@70"],
+                "B was granted the lock at 70.000 ms, when the validity that it came with had ended, at 10.000 ms",
+            ),
+        ],
+    },
+    "{lease=30} A+/20 A/25 @40 Aw A- A/60 A/90 A/99": {  # the word that was last, the second one after the release
+        "lease": [
+            (
+                1,
+                ["validity A@3", "store-write store@41"],
+                "the store accepted a write of A at 41.000 ms, after the end of the validity that its lock had stated, "
+                "at 25.000 ms",
+            ),
+            (
+                1,
+                ["release-invoke A@43", "validity A@46"],
+                "the lock of A was renewed at 46.000 ms, though it had been released at 43.000 ms",
+            ),
+        ],
+    },
+    "{fair} A? C? B+ B- B+ B- B+": {
+        "fairness": [
+            (
+                2,
+                ["acquire-invoke A@1", "acquire-return B@4", "acquire-return B@8"],
+                "B was granted the lock at 8.000 ms for the second time while A, which had asked before it did at "
+                "1.000 ms, was waiting",
+            )
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("timeline", EVIDENCE)
+def test_the_evidence_is_the_smallest_that_shows_it(timeline: str) -> None:
+    story = Timeline(timeline)
+    verdict = judge(story.names, story.records)["verdict"]
+    by_index = {each.index: each for each in story.records}
+    for name, pieces in EVIDENCE[timeline].items():
+        found = [
+            (piece["count"], [shown(by_index[index]) for index in piece["records"]], piece["text"])
+            for piece in verdict[name]["evidence"]
+        ]
+        assert found == pieces, name
+
+
+def shown(record: Record) -> str:
+    return f"{record.kind} {record.actor or record.name}@{record.mono_ns // 10**6}"
+
+
+SENTENCES = {
+    "A+ A- B+ B-": "Mutual exclusion holds, integrity inconclusive",
+    "A+ B+ Ar": "Mutual exclusion violated, integrity holds",
+    "{tokens} A+1 Ar B+2 Br Bw B- Awx": (
+        "Mutual exclusion violated, integrity holds (1 stale write fenced), fencing holds"
+    ),
+    "{tokens} A+1 B+2 Br Ar Ar Bw Awx Awx": (
+        "Mutual exclusion violated, integrity holds (2 stale writes fenced), fencing violated (2 stale accesses)"
+    ),
+    "quiet A+ Ar A- B+ A- B-": (
+        "Mutual exclusion holds, integrity holds, liveness holds; besides, ownership violated (1 foreign release)"
+    ),
+    "{lease=30} @50 A+/20 Ar Aw A- B+/90 A- B-": (
+        "Mutual exclusion holds, integrity holds; besides, ownership violated (1 foreign release), "
+        "lease violated (1 spent grant, 1 late write)"
+    ),
+}
+
+
+@pytest.mark.parametrize("timeline", SENTENCES)
+def test_the_sentence_that_is_judged(timeline: str) -> None:
+    assert judge(Timeline.names, Timeline(timeline).records)["sentence"] == SENTENCES[timeline]
