@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from harness.driver.expected import expected
@@ -9,7 +10,7 @@ from harness.driver.library import locks
 from harness.driver.play import lock_named
 from harness.driver.scenario import scenarios
 from harness.driver.trial import STORES
-from harness.gate.policy import LockChoice, Policy
+from harness.gate.policy import USUAL_REQUIRE, LockChoice, Policy
 
 TOKENS = (
     "With every grant this lock hands out a number that only grows, a fencing token. Send it along with every "
@@ -30,22 +31,33 @@ class Option:
     lock: str
     store: str
     broken: tuple[str, ...]  # scenarios of the policy that break it, or that nobody knows about
-    broken_elsewhere: int  # other scenarios that do
+    harms: int  # of all scenarios, those that break what is required of it, or what somebody usually cares for
+    damage: int  # ... those that break what is usually required
 
     def rank(self, now: LockChoice) -> tuple[Any, ...]:
-        """The best is the smallest: what breaks least, then what changes least."""
+        """The best is the smallest: what does least harm, then what changes least. To those who do not care for data a
+        server more than is needed is too much."""
         lock = lock_named(self.lock)
-        likeness = (self.lock != now.name, not self.lock.startswith(now.name))
-        return len(self.broken), self.broken_elsewhere, likeness, lock["nodes"] * (1 + lock["replicas"]), self.lock
+        count = lock["nodes"] * (1 + lock["replicas"])
+        change = (self.lock != now.name, -alike(self.lock, now.name))
+        if cares_for_data(now):
+            return self.harms, len(self.broken), *change, count, self.lock
+        return len(self.broken), count, self.harms, *change, self.damage, self.lock
+
+
+def alike(one: str, other: str) -> int:
+    """How many letters two names begin with alike: variants of a lock are called alike."""
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return len(list(same))
 
 
 def advise(policy: Policy, lock: LockChoice) -> dict[str, Any] | None:
     """What would survive more of this policy than this lock does, as far as the table knows; None: nothing would."""
-    options = sorted(find_options(policy, lock), key=lambda option: option.rank(lock))
-    now = option_of(policy, lock.name, lock.store, lock.require)
-    best = options[0] if options else None
-    if best is None or (best.lock, best.store) == (lock.name, lock.store) or len(best.broken) >= len(now.broken):
+    now = option_of(policy, lock, lock.name, lock.store)
+    better = [option for option in find_options(policy, lock) if len(option.broken) < len(now.broken)]
+    if not better:
         return None
+    best = min(better, key=lambda option: option.rank(lock))
     return {
         "lock": best.lock,
         "store": best.store,
@@ -55,24 +67,32 @@ def advise(policy: Policy, lock: LockChoice) -> dict[str, Any] | None:
     }
 
 
+def cares_for_data(lock: LockChoice) -> bool:
+    return bool({"integrity", "mutual_exclusion", "fencing"} & set(lock.require))
+
+
 def find_options(policy: Policy, lock: LockChoice) -> Iterable[Option]:
     """Who only asks that nobody waits for ever is not told to build a fence."""
-    stores = STORES if {"integrity", "mutual_exclusion", "fencing"} & set(lock.require) else (lock.store,)
+    stores = STORES if cares_for_data(lock) else (lock.store,)
     for other in locks():
         for store in stores:
             if other["name"] != "none" and (store == "open" or other["token"]):
-                require = lock.require if store == lock.store else policy.require[store]
-                yield option_of(policy, other["name"], store, require)
+                yield option_of(policy, lock, other["name"], store)
 
 
-def option_of(policy: Policy, name: str, store: str, require: tuple[str, ...]) -> Option:
-    fit = [scenario for scenario, told in scenarios().items() if not told.unfit(lock_named(name))]
-    broken = [scenario for scenario in fit if not survives(scenario, name, store, require)]
-    own = tuple(scenario for scenario in broken if scenario in policy.play)
-    return Option(name, store, own, len(broken) - len(own))
+def option_of(policy: Policy, lock: LockChoice, name: str, store: str) -> Option:
+    """A lock that damages nothing because it never expires leaves somebody waiting for ever elsewhere: to those who
+    care for data that is a harm even where their policy does not ask."""
+    require = lock.require if store == lock.store else policy.require[store]
+    traits = lock_named(name)
+    fit = [scenario for scenario, told in scenarios().items() if not told.unfit(traits)]
+    broken = [scenario for scenario in fit if scenario in policy.play and not survives(scenario, name, store, require)]
+    own = sum(not survives(scenario, name, store, require) for scenario in fit)
+    whole = sum(not survives(scenario, name, store, {*require, *USUAL_REQUIRE[store]}) for scenario in fit)
+    return Option(name, store, tuple(broken), whole if cares_for_data(lock) else own, whole)
 
 
-def survives(scenario: str, name: str, store: str, require: tuple[str, ...]) -> bool:
+def survives(scenario: str, name: str, store: str, require: Iterable[str]) -> bool:
     told = expected().get((scenario, name, store))
     return told is not None and all(
         statuses.get(each, "holds") == "holds" for statuses in (told.fault, told.control) for each in require
