@@ -31,11 +31,12 @@ play = "gc-pause"
 DAMAGED = {"mutual_exclusion": "violated", "integrity": "violated"}
 
 
-def made(job: Job, *, required: tuple[str, ...] = ("mutual_exclusion", "integrity"), **statuses: str) -> dict[str, Any]:
+def made(job: Job, statuses: dict[str, str] | None = None) -> dict[str, Any]:
     """A trial's result: what is required holds unless it is said otherwise, the rest is not asked for."""
+    required = ("mutual_exclusion", "integrity")
     usual = {name: "holds" if name in required else "inconclusive" for name in PROPERTIES}
     verdict: dict[str, Any] = {
-        name: {"status": status, "evidence": []} for name, status in {**usual, **statuses}.items()
+        name: {"status": status, "evidence": []} for name, status in {**usual, **(statuses or {})}.items()
     }
     for name, said in verdict.items():
         if said["status"] == "violated":
@@ -53,10 +54,10 @@ class Judging:
         self.plan: GatePlan = plan_gate(self.policy)
         self.played = {job.name: made(job) for job in self.plan.jobs}
 
-    def set(self, scenario: str, control: bool = False, **statuses: str) -> None:
+    def set(self, scenario: str, statuses: dict[str, str], *, control: bool = False) -> None:
         for job in self.plan.jobs:
             if (job.wish.scenario, job.wish.control) == (scenario, control):
-                self.played[job.name] = made(job, **statuses)
+                self.played[job.name] = made(job, statuses)
 
     def verdict(self) -> dict[str, Any]:
         said = judge_gate(self.policy, self.plan, self.played, TODAY, why_missing="no time was left")
@@ -92,7 +93,7 @@ def test_all_holds(tmp_path: Path) -> None:
 
 def test_a_violation_says_what_happened_why_it_matters_and_what_to_do(tmp_path: Path) -> None:
     judging = Judging(tmp_path)
-    judging.set("gc-pause", **DAMAGED)
+    judging.set("gc-pause", DAMAGED)
     verdict = judging.verdict()
     (cell,) = verdict["cells"]
     assert verdict["exit"] == 1
@@ -108,7 +109,7 @@ def test_a_violation_says_what_happened_why_it_matters_and_what_to_do(tmp_path: 
 
 def test_a_control_that_is_violated_needs_no_fault(tmp_path: Path) -> None:
     judging = Judging(tmp_path)
-    judging.set("gc-pause", control=True, integrity="violated")
+    judging.set("gc-pause", {"integrity": "violated"}, control=True)
     cell = judging.cell()
     assert (cell["outcome"], cell["result"], cell["control"]) == ("failed", "holds", "violated")
     assert cell["in_short"] == "data was damaged, even without a fault"
@@ -118,14 +119,14 @@ def test_a_control_that_is_violated_needs_no_fault(tmp_path: Path) -> None:
 
 def test_what_is_not_required_does_not_fail(tmp_path: Path) -> None:
     judging = Judging(tmp_path, POLICY.replace('"mutual_exclusion", ', ""))
-    judging.set("gc-pause", mutual_exclusion="violated")
+    judging.set("gc-pause", {"mutual_exclusion": "violated"})
     assert judging.verdict()["exit"] == 0
 
 
 @pytest.mark.parametrize(("integrity", "exit_status"), [("inconclusive", 3), ("violated", 1)])
 def test_what_was_seen_counts_more_than_what_is_not_known(tmp_path: Path, integrity: str, exit_status: int) -> None:
     judging = Judging(tmp_path)
-    judging.set("gc-pause", mutual_exclusion="inconclusive", integrity=integrity)
+    judging.set("gc-pause", {"mutual_exclusion": "inconclusive", "integrity": integrity})
     assert judging.verdict()["exit"] == exit_status
 
 
@@ -163,11 +164,11 @@ def test_a_property_that_only_some_ask_for(tmp_path: Path) -> None:
     judging = Judging(tmp_path, POLICY.replace('"mutual_exclusion", "integrity"', '"ownership"'))
     assert judging.verdict()["exit"] == 3, "nobody judged it"
     assert judging.cell()["outcome"] == "not-judged"
-    judging.set("gc-pause", ownership="holds")
+    judging.set("gc-pause", {"ownership": "holds"})
     assert judging.verdict()["exit"] == 0
-    judging.set("gc-pause", mutual_exclusion="inconclusive")
+    judging.set("gc-pause", {"mutual_exclusion": "inconclusive"})
     assert judging.cell()["statuses"] == {"ownership": "inconclusive"}
-    judging.set("gc-pause", ownership="violated")
+    judging.set("gc-pause", {"ownership": "violated"})
     assert judging.verdict()["exit"] == 1
 
 
@@ -186,7 +187,7 @@ def test_an_acceptance_is_valid_up_to_its_last_day(
     tmp_path: Path, until: str, exit_status: int, outcome: str, state: str
 ) -> None:
     judging = Judging(tmp_path, accept(until))
-    judging.set("gc-pause", **DAMAGED)
+    judging.set("gc-pause", DAMAGED)
     verdict = judging.verdict()
     assert (verdict["exit"], verdict["cells"][0]["outcome"]) == (exit_status, outcome)
     assert [each["state"] for each in verdict["acceptances"]] == [state]
@@ -194,9 +195,9 @@ def test_an_acceptance_is_valid_up_to_its_last_day(
 
 def test_an_acceptance_covers_only_what_it_names(tmp_path: Path) -> None:
     judging = Judging(tmp_path, accept("2027-01-01", '"mutual_exclusion"'))
-    judging.set("gc-pause", mutual_exclusion="violated")
+    judging.set("gc-pause", {"mutual_exclusion": "violated"})
     assert judging.verdict()["exit"] == 0
-    judging.set("gc-pause", **DAMAGED)
+    judging.set("gc-pause", DAMAGED)
     assert judging.verdict()["exit"] == 1
 
 
@@ -205,13 +206,13 @@ def test_an_acceptance_of_what_no_longer_happens_is_told(tmp_path: Path) -> None
     verdict = judging.verdict()
     assert (verdict["exit"], verdict["acceptances"][0]["state"]) == (0, "gone")
     assert "accepts what no longer happens: remove it" in as_markdown(verdict)
-    judging.set("gc-pause", integrity="inconclusive")
+    judging.set("gc-pause", {"integrity": "inconclusive"})
     assert judging.verdict()["acceptances"][0]["state"] == "unknown", "nobody can say that it is gone"
 
 
 def test_an_acceptance_does_not_hide_what_is_not_known(tmp_path: Path) -> None:
     judging = Judging(tmp_path, accept("2027-01-01"))
-    judging.set("gc-pause", mutual_exclusion="violated", integrity="inconclusive")
+    judging.set("gc-pause", {"mutual_exclusion": "violated", "integrity": "inconclusive"})
     assert judging.verdict()["exit"] == 3
 
 
@@ -248,6 +249,19 @@ def test_advice_says_what_it_does_not_help_against(tmp_path: Path) -> None:
     assert "It is still broken by: failover-unreplicated." in advice["text"]
 
 
+def test_what_no_lock_helps_against_says_what_would_prevent_it(tmp_path: Path) -> None:
+    text = POLICY.replace('"gc-pause"', '["gc-pause", "failover-unreplicated"]')
+    judging = Judging(tmp_path, text)
+    judging.set("gc-pause", DAMAGED)
+    judging.set("failover-unreplicated", DAMAGED)
+    verdict = judging.verdict()
+    assert verdict["locks"][0]["prevention"] == [
+        {"scenario": "failover-unreplicated", "text": "the grant is replicated before the master fails"}
+    ]
+    for written in (as_markdown(verdict).replace("\\", ""), as_junit(verdict)):
+        assert "failover-unreplicated (the grant is replicated before the master fails)" in written
+
+
 def test_who_only_asks_that_nobody_waits_for_ever_is_not_told_to_build_a_fence(tmp_path: Path) -> None:
     text = '[[lock]]\nname = "setnx"\nrequire = "liveness"\n[scenarios]\nplay = "crash-holder"\n'
     advice = advice_for(tmp_path, text)
@@ -266,8 +280,8 @@ def test_junit(tmp_path: Path) -> None:
     judging = Judging(
         tmp_path, POLICY.replace('"gc-pause"', '["contention", "crash-holder", "gc-pause", "packet-delay"]')
     )
-    judging.set("gc-pause", **DAMAGED)
-    judging.set("packet-delay", integrity="inconclusive")
+    judging.set("gc-pause", DAMAGED)
+    judging.set("packet-delay", {"integrity": "inconclusive"})
     root = ElementTree.fromstring(as_junit(judging.verdict()))
     check_junit(root)
     assert {key: root.get(key) for key in ("tests", "failures", "errors", "skipped")} == {
@@ -291,7 +305,7 @@ def test_junit(tmp_path: Path) -> None:
 
 def test_junit_tells_accepted_ones_as_skipped_and_unjudged_ones_as_errors(tmp_path: Path) -> None:
     judging = Judging(tmp_path, accept("2027-01-01").replace('"integrity"]\n[sc', '"integrity", "liveness"]\n[sc'))
-    judging.set("gc-pause", **DAMAGED)
+    judging.set("gc-pause", DAMAGED)
     root = ElementTree.fromstring(as_junit(judging.verdict()))
     check_junit(root)
     skipped = root.find("testsuite/testcase[@name='gc-pause']/skipped")
@@ -374,20 +388,20 @@ def check_sarif(log: dict[str, Any]) -> list[dict[str, Any]]:
 def test_sarif_points_at_the_policy_or_where_the_lock_is_chosen(tmp_path: Path) -> None:
     judging = Judging(tmp_path)
     assert check_sarif(as_sarif(judging.verdict())) == []
-    judging.set("gc-pause", **DAMAGED)
+    judging.set("gc-pause", DAMAGED)
     results = check_sarif(as_sarif(judging.verdict()))
     assert [each["ruleId"] for each in results] == ["integrity", "mutual-exclusion"]
     assert results[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "lockstorm.toml"
     for used, line in (("src/stock.py:12", 12), ("src/stock.py", 1)):
         chosen = Judging(tmp_path, POLICY.replace("[require]", f'used = "{used}"\n[require]'))
-        chosen.set("gc-pause", **DAMAGED)
+        chosen.set("gc-pause", DAMAGED)
         place = check_sarif(as_sarif(chosen.verdict()))[0]["locations"][0]["physicalLocation"]
         assert place == {"artifactLocation": {"uri": "src/stock.py"}, "region": {"startLine": line}}
 
 
 def test_sarif_suppresses_what_is_accepted(tmp_path: Path) -> None:
     judging = Judging(tmp_path, accept("2027-01-01"))
-    judging.set("gc-pause", **DAMAGED)
+    judging.set("gc-pause", DAMAGED)
     results = check_sarif(as_sarif(judging.verdict()))
     assert [each["level"] for each in results] == ["note", "note"]
     assert results[0]["suppressions"] == [{"kind": "external", "justification": "a <cache> | only (until 2027-01-01)"}]
@@ -395,7 +409,7 @@ def test_sarif_suppresses_what_is_accepted(tmp_path: Path) -> None:
 
 def test_markdown_keeps_its_tables_whole(tmp_path: Path) -> None:
     judging = Judging(tmp_path, accept("2027-01-01"))
-    judging.set("gc-pause", **DAMAGED)
+    judging.set("gc-pause", DAMAGED)
     text = as_markdown(judging.verdict())
     rows = [line for line in text.splitlines() if line.startswith("| ") and "gc-pause" in line]
     assert len(rows) == 1 and rows[0].replace("\\|", "").count("|") == 4
@@ -404,7 +418,7 @@ def test_markdown_keeps_its_tables_whole(tmp_path: Path) -> None:
 
 def test_markdown_tells_a_failure_with_its_advice(tmp_path: Path) -> None:
     judging = Judging(tmp_path)
-    judging.set("gc-pause", **DAMAGED)
+    judging.set("gc-pause", DAMAGED)
     text = as_markdown(judging.verdict())
     assert text.startswith("## ❌ Not safe: of 1 cases 1 failed")
     assert '```toml\n[[lock]]\nname = "set-nx-px-fenced"\n' in text

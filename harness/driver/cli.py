@@ -267,6 +267,7 @@ def compare(
 
 
 cli.add_command(matrix_commands.matrix)
+cli.add_command(gate_commands.init)
 cli.add_command(gate_commands.gate)
 cli.add_command(gate_commands.runs)
 

@@ -1,5 +1,6 @@
-"""The commands of the gate: gate, runs, and the judging of a kept run."""
+"""The commands of the gate: init, gate, runs, and the judging of a kept run."""
 
+import sys
 from pathlib import Path
 
 import click
@@ -7,6 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.driver.errors import UsageError
+from harness.driver.library import locks
+from harness.driver.play import choose
 from harness.driver.terminal import console, json_option, print_json, progress_of_done, waiting
 from harness.driver.version import VERSION
 from harness.gate.gate import judge_again, run_gate, write_outputs
@@ -14,6 +17,7 @@ from harness.gate.plan import plan_gate
 from harness.gate.policy import USUAL_FILE, read_policy
 from harness.gate.runs import list_runs, remove_old
 from harness.gate.show import show_verdict
+from harness.gate.starter import PURPOSES, RESOURCES, ask_questions, write_starter
 
 INTERRUPTED = 130
 file_option = click.option(
@@ -107,3 +111,42 @@ def check_run(directory: Path, as_json: bool) -> int:
         if not differences:
             out.print(Text("every trial is judged as it was when it was played", "dim"))
     return int(verdict["exit"])
+
+
+@click.command()
+@click.option("--lock", help="The lock that the project uses; `lockstorm locks` lists them.")
+@click.option("--for", "purpose", help=f"What it is for: {' or '.join(PURPOSES)}.")
+@click.option("--resource", help=f"What it protects: {', '.join(RESOURCES)}.")
+@click.option("-f", "--file", type=click.Path(path_type=Path), default=USUAL_FILE, show_default=True, help="To write.")
+def init(lock: str | None, purpose: str | None, resource: str | None, file: Path) -> int:
+    """Write a first lockstorm.toml, commented. Asks three questions, or is told by options; never overwrites.
+
+    \b
+    Example: lockstorm init --lock set-nx-px --for correctness --resource plain
+    """
+    if file.exists():
+        raise UsageError(f"{file} exists already: nothing was written")
+    given = {"lock": lock, "for": purpose, "resource": resource}
+    missing = [f"--{name}" for name, value in given.items() if value is None]
+    if missing and not sys.stdin.isatty():
+        raise UsageError(f"there is no terminal to ask on: give {', '.join(missing)}")
+    summaries = {known["name"]: known["summary"] for known in locks() if known["name"] != "none"}
+    answers = ask_questions(given, ask_on_terminal, summaries)
+    write_starter(file, answers)
+    console().print(f"written: {file}; now: ./lockstorm gate" + ("" if file == Path(USUAL_FILE) else f" -f {file}"))
+    return 0
+
+
+def ask_on_terminal(question: str, answers: dict[str, str], usual: str) -> str:
+    """Until the answer is one that there is."""
+    table = Table(box=None, padding=(0, 1), show_header=False)
+    for name, meaning in answers.items():
+        table.add_row(Text(name, "bold"), Text(meaning))
+    console().print(Text(question, "bold"))
+    console().print(table)
+    while True:
+        said = str(click.prompt("  ", default=usual, prompt_suffix="> ")).strip()
+        try:
+            return choose("answer", said, list(answers))
+        except UsageError as error:
+            click.echo(f"  {error}")

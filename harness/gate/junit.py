@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 from typing import Any
 
 from harness.gate.verdict import ACCEPTED, FAILED, INCONCLUSIVE, NOT_JUDGED
-from harness.gate.words import sentence
+from harness.gate.words import sentence, what_to_do
 
 # What XML 1.0 cannot say at all, not even escaped.
 UNSPEAKABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -65,8 +65,7 @@ def explain(cell: dict[str, Any], lock: dict[str, Any]) -> str:
     lines = [f"What happened: {cell['happened']}", f"Why it matters: {cell['matters']}"]
     if cell["reason"]:
         lines.append(f"Why this lock: {sentence(cell['reason'])}")
-    if lock["advice"]:
-        lines.append(f"What to do: {lock['advice']['text']}")
+    lines += [f"What to do: {paragraph}" for paragraph in what_to_do(lock)]
     lines += [f"{sentence('accepted until ' + each['until'])} That is over." for each in cell["accepted"]]
     return "\n".join([*lines, f"In detail: {cell['sentence']}", f"See it again: ./{cell['replay']}"])
 

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from harness.gate.verdict import ACCEPTED, FAILED, INCONCLUSIVE, NOT_JUDGED, PASSED
+from harness.gate.words import what_to_do
 
 MARK = {PASSED: "✅", ACCEPTED: "☑️", FAILED: "❌", INCONCLUSIVE: "❔", NOT_JUDGED: "▫️"}
 MARKUP = re.compile(r"([\\`*_{}\[\]<>|#~&])")
@@ -32,14 +33,9 @@ def lock_block(lock: dict[str, Any], cells: list[dict[str, Any]]) -> str:
         lines += [f"**{escape(mine[0]['in_short'][:1].upper() + mine[0]['in_short'][1:])}.** {escape(matters)}", ""]
         lines += [f"- `{cell['scenario']}`: {escape(cell['happened'])}" for cell in mine]
         lines.append("")
+    lines += [line for paragraph in what_to_do(lock) for line in (f"**What to do.** {escape(paragraph)}", "")]
     if lock["advice"]:
-        lines += [
-            f"**What to do.** {escape(lock['advice']['text'])}",
-            "",
-            "```toml",
-            lock["advice"]["change"] + "```",
-            "",
-        ]
+        lines += ["```toml", lock["advice"]["change"] + "```", ""]
     lines += ["| | scenario | |", "|---|---|---|"]
     for cell in cells:
         accepted = "".join(f" Accepted until {each['until']}: {escape(each['why'])}." for each in cell["accepted"])

@@ -3,7 +3,7 @@
 from typing import Any
 
 from harness.gate.verdict import ACCEPTED, FAILED, INCONCLUSIVE
-from harness.gate.words import MATTERS, SHORT, sort_properties
+from harness.gate.words import MATTERS, SHORT, sort_properties, what_to_do
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 VERSION = "2.1.0"
@@ -53,7 +53,7 @@ def results_of(cell: dict[str, Any], lock: dict[str, Any], policy: str, index: d
     if cell["outcome"] not in (FAILED, ACCEPTED, INCONCLUSIVE):
         return []
     level = "error" if cell["outcome"] == FAILED else "note"
-    advice = f" What to do: {lock['advice']['text']}" if lock["advice"] else ""
+    advice = "".join(f" What to do: {paragraph}" for paragraph in what_to_do(lock))
     found = []
     for name in sort_properties(cell["violated"]):
         text = f"{cell['lock']}, {cell['scenario']}: {SHORT[name]}. {cell['happened']} {MATTERS[name]}{advice}"

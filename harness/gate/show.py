@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.gate.verdict import ACCEPTED, FAILED, INCONCLUSIVE, NOT_JUDGED, PASSED
-from harness.gate.words import why_it_matters
+from harness.gate.words import what_to_do, why_it_matters
 
 MARK = {PASSED: "✓", ACCEPTED: "~", FAILED: "✗", INCONCLUSIVE: "?", NOT_JUDGED: "·"}
 STYLE = {PASSED: "green", ACCEPTED: "cyan", FAILED: "bold red", INCONCLUSIVE: "yellow", NOT_JUDGED: "dim"}
@@ -56,10 +56,10 @@ def show_failed(console: Console, failed: list[dict[str, Any]], lock: dict[str, 
     harms = dict.fromkeys(name for cell in failed for name in cell["violated"])
     show_part(console, "What happened", *stories)
     show_part(console, "Why it matters", why_it_matters(harms))
+    show_part(console, "What to do", *what_to_do(lock))
     if lock["advice"]:
         where = f"The lock is chosen in {lock['used']}. " if lock["used"] else ""
-        change = f"{where}In the policy, instead of what is there from line {lock['line']} on:"
-        show_part(console, "What to do", lock["advice"]["text"], change)
+        show_part(console, "", f"{where}In the policy, instead of what is there from line {lock['line']} on:")
         console.print(Text(indent(lock["advice"]["change"], " " * 6), "cyan"))
     console.print(Text("See it happen", "bold"))
     console.print(Text(f"  ./{failed[0]['replay']}"))
@@ -68,7 +68,8 @@ def show_failed(console: Console, failed: list[dict[str, Any]], lock: dict[str, 
 
 def show_part(console: Console, title: str, *paragraphs: str) -> None:
     """Wrapped at a readable width, on a terminal or not."""
-    console.print(Text(title, "bold"))
+    if title:
+        console.print(Text(title, "bold"))
     for paragraph in paragraphs:
         width = min(console.width, TEXT_WIDTH)
         text = fill(paragraph, width, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)

@@ -10,6 +10,7 @@ from typing import Any
 from harness.driver.cells import result_of
 from harness.driver.expected import expected
 from harness.driver.play import REQUIRED
+from harness.driver.scenario import scenarios
 from harness.driver.statistics import percent, upper_bound
 from harness.gate.advice import advise
 from harness.gate.plan import Case, GatePlan, Job
@@ -31,12 +32,12 @@ def judge_gate(
     unjudged = [each for lock in policy.locks for each in find_unjudged(lock, cells)]
     outcomes = {cell["outcome"] for cell in cells}
     exit_status = 1 if FAILED in outcomes else 3 if INCONCLUSIVE in outcomes or unjudged else 0
-    advice = {lock.title: advise(policy, lock) for lock in policy.locks if is_failed(cells, lock)}
+    advice = {lock.title: advise(policy, lock) for lock in policy.locks if failed_of(cells, lock)}
     return {
         "format": FORMAT,
         "exit": exit_status,
         "sentence": sentence_of(cells, unjudged),
-        "locks": [lock_as_json(lock, advice.get(lock.title)) for lock in policy.locks],
+        "locks": [lock_as_json(lock, advice.get(lock.title), cells) for lock in policy.locks],
         "cells": cells,
         "unjudged": unjudged,
         "unfit": list(plan.unfit),
@@ -44,7 +45,9 @@ def judge_gate(
     }
 
 
-def lock_as_json(lock: LockChoice, advice: dict[str, Any] | None) -> dict[str, Any]:
+def lock_as_json(lock: LockChoice, advice: dict[str, Any] | None, cells: list[dict[str, Any]]) -> dict[str, Any]:
+    failed = [cell["scenario"] for cell in failed_of(cells, lock)]
+    left = [name for name in failed if name in scenarios() and (advice is None or name in advice["broken"])]
     return {
         "name": lock.name,
         "store": lock.store,
@@ -52,13 +55,13 @@ def lock_as_json(lock: LockChoice, advice: dict[str, Any] | None) -> dict[str, A
         "line": lock.line,
         "used": lock.used,
         "advice": advice,
+        "prevention": [{"scenario": name, "text": scenarios()[name].control} for name in left],
     }
 
 
-def is_failed(cells: list[dict[str, Any]], lock: LockChoice) -> bool:
-    return any(
-        cell["outcome"] == FAILED and cell["lock"] == lock.name and cell["store"] == lock.store for cell in cells
-    )
+def failed_of(cells: list[dict[str, Any]], lock: LockChoice) -> list[dict[str, Any]]:
+    mine = [cell for cell in cells if (cell["lock"], cell["store"]) == (lock.name, lock.store)]
+    return [cell for cell in mine if cell["outcome"] == FAILED]
 
 
 # --- a case ---

@@ -67,3 +67,17 @@ def in_short(violated: Iterable[str]) -> str:
 
 def why_it_matters(violated: Iterable[str]) -> str:
     return " ".join(MATTERS[name] for name in sort_properties(violated))
+
+
+def what_to_do(lock: dict[str, Any]) -> list[str]:
+    """Advice about a lock of a verdict, in paragraphs: another choice, and what else would prevent what is left."""
+    said = [lock["advice"]["text"]] if lock["advice"] else []
+    if lock["prevention"]:
+        other = "this choice does not help" if lock["advice"] else "no other choice that lockstorm knows helps"
+        kept = "; ".join(f"{each['scenario']} ({each['text']})" for each in lock["prevention"])
+        said.append(
+            f"Against these {other}, and what would prevent them stands behind each: {kept}. Where one of them cannot "
+            "happen to you, leave it out ([scenarios] skip in the policy); where you can live with it, accept it until "
+            "a day ([[accept]])."
+        )
+    return said
