@@ -56,7 +56,7 @@ def unsafe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of a run that failed."""
     directory = tmp_path_factory.mktemp("unsafe")
     verdict = gate(directory, UNSAFE, "-o", str(directory / "out"), status=1)
-    return directory / "runs" / verdict["run"]
+    return directory / "runs" / str(verdict["run"])
 
 
 def test_a_safe_choice_passes(tmp_path: Path) -> None:

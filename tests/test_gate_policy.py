@@ -1,6 +1,7 @@
 """lockstorm.toml: what it may say, and how it is told what it may not."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from harness.driver.play import lock_named
 from harness.driver.scenario import scenarios
 from harness.gate.places import find_places
 from harness.gate.plan import plan_gate
-from harness.gate.policy import KEYS, Policy, read_policy
+from harness.gate.policy import KEYS, USUAL_REQUIRE, Policy, read_policy
 
 SCHEMA = json.loads((paths.ROOT / "docs" / "lockstorm.schema.json").read_text())
 LOCK = '[[lock]]\nname = "set-nx-px"\n'
@@ -219,6 +220,16 @@ def test_the_line_of_a_key_is_not_that_of_a_text_that_looks_like_it() -> None:
     text = '[[lock]]\nused = """\nname = 1\n[[lock]]\n"""\nname = "a"\n[[lock]]\n"name" = "b"\n'
     places = find_places(text)
     assert (places["lock", 0, "name"], places["lock", 1], places["lock", 1, "name"]) == (6, 7, 8)
+
+
+def test_the_documentation_has_every_key(tmp_path: Path) -> None:
+    (text,) = re.findall(r"```toml\n(.*?)```", (paths.ROOT / "docs" / "gate.md").read_text(), re.DOTALL)
+    said = policy(tmp_path, text)
+    assert said.require == USUAL_REQUIRE, "it says that this is the default"
+    fastjsonschema.validate(SCHEMA, as_plain(text))
+    known = {path[0] if len(path) == 1 else (path[0], path[-1]) for path in find_places(text) if path}
+    for table, keys in KEYS.items():
+        assert {(table, key) if table else key for key in keys} <= known
 
 
 # --- the schema ---
