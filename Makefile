@@ -1,5 +1,5 @@
 # `make help` lists what there is. Variables: CC, BUILD (where results go), EXTRA (more compiler flags), FUZZ_SECONDS (per
-# fuzzer), BENCH (options of the benchmark), SOAK_MINUTES (of storms), ORACLE_HISTORIES, ORACLE_FIRST, MUTANTS (how much to
+# fuzzer), BENCH (options of the benchmark), SOAK_MINUTES (of storms), MATRIX_REPEAT (trials a cell), ORACLE_HISTORIES, ORACLE_FIRST, MUTANTS (how much to
 # compare and plant).
 CC ?= gcc
 ifeq ($(origin CC),default)
@@ -7,9 +7,12 @@ CC = gcc
 endif
 BUILD ?= build
 EXTRA ?=
+# -static where that can be linked: asked for only when it is needed.
+STATIC = $(shell echo 'int main(void) { return 0; }' | $(CC) $(EXTRA) -static -x c -o /dev/null - 2>/dev/null && echo -static)
 FUZZ_SECONDS ?= 60
 BENCH ?=
 SOAK_MINUTES ?= 30
+MATRIX_REPEAT ?= 20
 ORACLE_HISTORIES ?= 200000
 ORACLE_FIRST ?= 0
 MUTANTS ?= 100000
@@ -79,6 +82,7 @@ $(BUILD)/bin/history: $(call object,$(TOOL))
 $(BUILD)/bin/history: LIBS = -ljansson
 $(BUILD)/bin/leash: $(call object,harness/leash.c)
 $(BUILD)/bin/warden: $(call object,harness/warden.c)
+$(BUILD)/bin/leash $(BUILD)/bin/warden: LIBS = $(STATIC) # started with every process of a trial: nothing to link then
 
 $(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c harness/conductor.c $(ENV) $(STAGE) $(HISTORY))
 $(BUILD)/tests/blocking_call: LIBS = -lhiredis
@@ -106,7 +110,7 @@ $(JUDGE): $(call object,tests/c/judge_records.c $(filter-out checkers/check.c,$(
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -shared -o $@ $^ -ljansson -lm
 
-HISTORY_READERS = harness/history.c harness/history.h harness/history_json.c harness/history_json.h
+HISTORY_READERS = harness/history.c harness/history.h harness/history_json.c harness/history_json.h tests/fuzz/image.h
 $(BUILD)/fuzz/history_fuzz $(BUILD)/fuzz/history_json_fuzz: $(HISTORY_READERS)
 $(BUILD)/fuzz/check_fuzz: $(filter-out checkers/check.c,$(CHECKS)) $(HISTORY_READERS) $(wildcard checkers/*.h)
 $(BUILD)/fuzz/resp_fuzz: $(foreach part,resp ledger rule,faults/proxy/$(part).c faults/proxy/$(part).h)
@@ -188,13 +192,14 @@ bench: ## measure records, checks and trials; writes build/bench.json (BENCH=--q
 	@$(MAKE) -s bench-programs
 	@$(PYTHON) -m bench.bench $(BENCH)
 
-soak: ## storms over all locks for SOAK_MINUTES (30), and a look at what they leave behind; writes build/soak.json
+soak: ## storms for SOAK_MINUTES (30), and the matrix MATRIX_REPEAT (20) times beside a busy core: what is left, what flakes
 	@$(READY)
 	@$(PYTHON) -m harness.driver.soak --minutes $(SOAK_MINUTES) -o $(BUILD)/soak.json
+	@$(PYTHON) -m harness.driver.matrix_soak --repeat $(MATRIX_REPEAT) -o $(BUILD)/matrix.json
 
 clean: ## remove what was built (installed packages stay)
 	rm -rf $(BUILD)/bin $(BUILD)/lib $(BUILD)/o $(BUILD)/tests $(BUILD)/bench $(BUILD)/fuzz $(BUILD)/asan $(BUILD)/tsan \
-	    $(BUILD)/flags $(BUILD)/bench.json $(BUILD)/soak.json
+	    $(BUILD)/flags $(BUILD)/bench.json $(BUILD)/soak.json $(BUILD)/matrix.json
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12

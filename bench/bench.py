@@ -113,6 +113,14 @@ def run_quietly(*command: str, status: tuple[int, ...] = (0,)) -> None:
         raise click.ClickException(f"{Path(command[0]).name} ended with status {done.returncode}: {done.stderr}")
 
 
+def resident_mib(*command: str) -> float:
+    """The most memory that a program had, or its caller when it was started."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return used.ru_maxrss / 1024
+
+
 def measure_append(effort: Effort, directory: str) -> list[Row]:
     """A record with both stamps, in real time: what every actor pays."""
     command = [bench_program("history_append"), directory, str(effort.append_records)]
@@ -140,6 +148,7 @@ def measure_check(effort: Effort, directory: str) -> list[Row]:
     scan_s = median_s(effort.runs, lambda: run_quietly(bench_program("scan"), str(history)))
     check_s = median_s(effort.runs, lambda: run_quietly(paths.program("check"), str(history)))
     million = effort.check_records / 1e6
+    memory_mib = resident_mib(paths.program("check"), str(history))
     history.unlink()
     return [
         Row(
@@ -155,6 +164,7 @@ def measure_check(effort: Effort, directory: str) -> list[Row]:
             f"{million:g} million in {check_s * 1000:.0f} ms, {check_s / scan_s:.1f} x scan",
             40,
         ),
+        Row("... its memory", memory_mib, "MiB", "at most; what calls it counts too", 64, less_is_better=True),
     ]
 
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,30 +36,50 @@ static int first_byte(FILE *file) {
     return first == EOF ? EOF : ungetc(first, file);
 }
 
-/* A reader on either form; NULL with a message. *image is freed by the caller after the reader. */
-static struct history_reader *input_open(const char *path, void **image) {
+/* A file of no name, in TMPDIR or /tmp: what stands there need not fit in memory. */
+static FILE *scratch_open(struct history_error *error) {
+    const char *directory = getenv("TMPDIR");
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/lockstorm-check-XXXXXX", directory && *directory ? directory : "/tmp");
+    int fd = mkostemp(path, O_CLOEXEC);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w+");
+    if (!file) snprintf(error->text, sizeof error->text, "%.160s: %s", path, strerror(errno));
+    if (fd >= 0) unlink(path);
+    return file;
+}
+
+/* JSON Lines, by way of their binary form; nothing at all is a history in which nothing happened. */
+static struct history_reader *lines_open(FILE *lines, const char *path, struct history_error *error) {
+    struct history_reader *reader = NULL;
+    FILE *binary = scratch_open(error);
+    if (!binary) return NULL;
+    char header[HISTORY_HEADER_SIZE];
+    history_header_fill(header, &(struct history_settings){.time = HISTORY_TIME_VIRTUAL}, 0);
+    bool empty = first_byte(lines) == EOF && !ferror(lines);
+    struct history_error wrong = {.text = "no room"};
+    bool good = empty ? fwrite(header, sizeof header, 1, binary) == 1 && fflush(binary) == 0
+                      : history_json_read(lines, binary, &wrong);
+    if (good) reader = history_reader_map(fileno(binary), path, error);
+    else
+        snprintf(error->text, sizeof error->text, "%.60s: neither a history nor its JSON Lines form: %.150s", path,
+                 wrong.text);
+    fclose(binary);
+    return reader;
+}
+
+/* A reader on either form; NULL with a message. */
+static struct history_reader *input_open(const char *path) {
     struct history_error error = {.text = ""};
     struct history_reader *reader = NULL;
     struct stat stat;
-    size_t bytes = 0;
     FILE *file = fopen(path, "re");
-    if (!file || fstat(fileno(file), &stat) < 0 || S_ISDIR(stat.st_mode)) {
-        fprintf(stderr, "%s: %s\n", path, file ? strerror(EISDIR) : strerror(errno));
-    } else if (first_byte(file) == EOF && !ferror(file)) {
-        struct history_settings nothing = {.time = HISTORY_TIME_VIRTUAL};
-        *image = malloc(HISTORY_HEADER_SIZE);
-        if (!*image) abort();
-        history_header_fill(*image, &nothing, 0);
-        reader = history_reader_memory(*image, HISTORY_HEADER_SIZE, &error);
-    } else if (first_byte(file) == 'l') { /* "lckstorm"; JSON begins with a brace */
+    if (!file || fstat(fileno(file), &stat) < 0 || S_ISDIR(stat.st_mode))
+        snprintf(error.text, sizeof error.text, "%.160s: %s", path, strerror(file ? EISDIR : errno));
+    else if (first_byte(file) == 'l') /* "lckstorm"; JSON begins with a brace */
         reader = history_reader_open(path, &error);
-        if (!reader) fprintf(stderr, "%s\n", error.text);
-    } else if (history_json_read(file, image, &bytes, &error)) {
-        reader = history_reader_memory(*image, bytes, &error);
-    } else {
-        fprintf(stderr, "%s: neither a history nor its JSON Lines form: %s\n", path, error.text);
-    }
+    else reader = lines_open(file, path, &error);
     if (file) fclose(file);
+    if (!reader) fprintf(stderr, "%s\n", error.text);
     return reader;
 }
 
@@ -136,10 +157,8 @@ static int check(const struct wish *wish, struct history_reader *reader) {
 int main(int argc, char **argv) {
     struct wish wish = {.policy = {RELEASE_RELEASED, ACQUIRE_NOT_HAPPENED}};
     if (!parse(argc, argv, &wish)) return EXIT_BAD;
-    void *image = NULL;
-    struct history_reader *reader = input_open(wish.path, &image);
+    struct history_reader *reader = input_open(wish.path);
     int status = reader ? check(&wish, reader) : EXIT_BAD;
     history_reader_close(reader);
-    free(image);
     return status;
 }

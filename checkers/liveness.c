@@ -13,9 +13,8 @@
  * opposite order.
  *
  * Stuck waiter: an acquire that was in flight when the history ended, of a client that had not ended, whose own
- * patience
- * (`value`) was over if it had any, on a lock that was free at the latest stamp of the history - and, where the
- * parameter bound_ms says how long a free lock may go unnoticed, had been for longer than that.
+ * patience (`value`) was over if it had any, on a lock that was free at the latest stamp of the history - and, where
+ * the parameter bound_ms says how long a free lock may go unnoticed, had been for longer than that.
  *
  * Lost wake-up: a grant, or the answer to a waiter that goes away empty-handed, before which the lock had been free and
  * somebody's acquire in flight for longer than bound_ms; if that is not said, than a lease of the lock. Once per grant

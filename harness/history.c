@@ -37,6 +37,8 @@ struct header {
 _Static_assert(offsetof(struct header, next) == 64 && offsetof(struct header, ended) == 128, "a line each");
 _Static_assert(sizeof(struct header) <= HISTORY_HEADER_SIZE, "the header fits its page");
 
+enum { STRETCH_RECORDS = 1 << 18 }; /* 16 MiB, whole pages of it */
+
 struct history {
     struct header *header;
     struct history_record *records;
@@ -48,6 +50,7 @@ struct history_reader {
     const struct history_record *records;
     uint64_t slots; /* that the file or memory has room for */
     uint64_t cursor;
+    uint64_t left; /* so many, at least, are in memory no longer */
     size_t bytes;
     bool mapped;
     char *text;
@@ -230,28 +233,23 @@ struct history_reader *history_reader_memory(const void *bytes, size_t length, s
 struct history_reader *history_reader_open(const char *path, struct history_error *error) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return fail(error, path, strerror(errno)), NULL;
-    struct stat stat;
-    void *map = MAP_FAILED;
-    int reason = 0;
-    if (fstat(fd, &stat) < 0) {
-        reason = errno;
-    } else if (!S_ISREG(stat.st_mode)) {
-        reason = S_ISDIR(stat.st_mode) ? EISDIR : EINVAL;
-    } else if (stat.st_size < HISTORY_HEADER_SIZE) {
-        close(fd);
-        return fail(error, path, header_fault(NULL, (size_t)stat.st_size)), NULL;
-    } else {
-        map = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_SHARED, fd, 0);
-        reason = errno;
-    }
+    struct history_reader *reader = history_reader_map(fd, path, error);
     close(fd);
-    if (map == MAP_FAILED) return fail(error, path, strerror(reason)), NULL;
-    const char *fault = header_fault(map, (size_t)stat.st_size);
-    if (fault) {
-        munmap(map, (size_t)stat.st_size);
-        return fail(error, path, fault), NULL;
-    }
-    return reader_new(map, (size_t)stat.st_size, true);
+    return reader;
+}
+
+struct history_reader *history_reader_map(int fd, const char *path, struct history_error *error) {
+    struct stat stat;
+    if (fstat(fd, &stat) < 0) return fail(error, path, strerror(errno)), NULL;
+    if (!S_ISREG(stat.st_mode)) return fail(error, path, strerror(S_ISDIR(stat.st_mode) ? EISDIR : EINVAL)), NULL;
+    size_t bytes = (size_t)stat.st_size;
+    if (bytes < HISTORY_HEADER_SIZE) return fail(error, path, header_fault(NULL, bytes)), NULL;
+    void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED) return fail(error, path, strerror(errno)), NULL;
+    const char *fault = header_fault(map, bytes);
+    if (!fault) return reader_new(map, bytes, true);
+    munmap(map, bytes);
+    return fail(error, path, fault), NULL;
 }
 
 uint64_t history_reader_count(const struct history_reader *reader) {
@@ -275,6 +273,14 @@ static enum history_state slot_read(const struct history_reader *reader, uint64_
     return HISTORY_RECORD;
 }
 
+/* What lies a stretch behind a mapped reader leaves its memory; whoever looks back finds it in the file. */
+static void let_go(struct history_reader *reader) {
+    if (!reader->mapped || reader->cursor < reader->left + STRETCH_RECORDS) return;
+    char *start = (char *)(uintptr_t)reader->header + reader->left * HISTORY_RECORD_SIZE;
+    madvise(start, (size_t)STRETCH_RECORDS * HISTORY_RECORD_SIZE, MADV_DONTNEED);
+    reader->left += STRETCH_RECORDS;
+}
+
 enum history_state history_reader_next(struct history_reader *reader, bool follow, struct history_record *record) {
     /* `ended` first: what was appended before the end is then in the count. */
     bool live = follow && !atomic_load_explicit(&reader->header->ended, memory_order_acquire);
@@ -282,14 +288,14 @@ enum history_state history_reader_next(struct history_reader *reader, bool follo
     enum history_state state = slot_read(reader, reader->cursor, record);
     if (state == HISTORY_TORN && live) return HISTORY_WAIT;
     reader->cursor++;
+    let_go(reader);
     return state;
 }
 
 uint64_t history_reader_batch(struct history_reader *reader, const struct history_record **records) {
     uint64_t first = reader->cursor, end = history_reader_count(reader), index = first;
     const struct history_record *slots = reader->records;
-    // POP
-    if (end > first + HISTORY_BATCH) end = first + HISTORY_BATCH;
+    let_go(reader);
     if (end > first + HISTORY_BATCH) end = first + HISTORY_BATCH;
     for (; index < end; index++) {
         uint32_t check = __atomic_load_n(&slots[index].check, __ATOMIC_ACQUIRE);
@@ -309,7 +315,7 @@ uint64_t history_reader_index(const struct history_reader *reader) {
 }
 
 void history_reader_rewind(struct history_reader *reader) {
-    reader->cursor = 0;
+    reader->cursor = reader->left = 0;
 }
 
 /* One chunk of a text as history_text writes it: `used` bytes, and zeros behind the last. */

@@ -151,6 +151,8 @@ struct history_reader;
 
 /* Opens for reading. Refuses what is not a history, what another version wrote and what was cut short. */
 struct history_reader *history_reader_open(const char *path, struct history_error *error);
+/* The same of a file that is open, and may be closed afterwards; `path` is for messages. */
+struct history_reader *history_reader_map(int fd, const char *path, struct history_error *error);
 /* The same over memory that stays the caller's, aligned as malloc aligns. */
 struct history_reader *history_reader_memory(const void *bytes, size_t length, struct history_error *error);
 /* The next slot in order. With `follow`, an unpublished slot is HISTORY_WAIT until the history has ended. After

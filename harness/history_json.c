@@ -1,5 +1,6 @@
 #include "harness/history_json.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -155,7 +156,7 @@ struct image {
     json_t *names;
     size_t line; /* number of the line, from 1 */
     struct history_error *error;
-    history_json_take *take; /* NULL: all are kept */
+    history_json_take *take;
     void *context;
 };
 
@@ -347,6 +348,7 @@ static bool read_header(struct image *image, json_t *line, struct history_settin
 
 /* Hands over what the last line added. */
 static bool image_give(struct image *image) {
+    if (image->given == image->count) return true;
     const struct history_record *records = (const void *)(image->bytes + HISTORY_HEADER_SIZE);
     for (uint64_t first = image->given; image->given < image->count; image->given++)
         if (!image->take(image->context, &records[image->given - first], image->given)) return false;
@@ -368,26 +370,11 @@ static bool read_lines(struct image *image, FILE *in, struct history_settings *s
         if (!line) good = fail(image->error, "line %zu, column %d: %.150s", image->line, why.column, why.text);
         else good = image->line == 1 ? read_header(image, line, settings) : add_line(image, line);
         json_decref(line);
-        if (good && image->take) good = image_give(image);
+        if (good) good = image_give(image);
     }
     free(text);
     if (good && image->line == 0) good = fail(image->error, "empty: not even a first line");
     return good;
-}
-
-bool history_json_read(FILE *in, void **bytes, size_t *length, struct history_error *error) {
-    struct image image = {.names = json_object(), .error = error};
-    struct history_settings settings;
-    bool good = read_lines(&image, in, &settings);
-    json_decref(image.names);
-    if (!good) return free(image.bytes), false;
-    settings.capacity = image.count;
-    if (!image.bytes) image.bytes = malloc(HISTORY_HEADER_SIZE);
-    if (!image.bytes) abort();
-    history_header_fill(image.bytes, &settings, image.count + image.dropped);
-    *bytes = image.bytes;
-    *length = HISTORY_HEADER_SIZE + image.count * HISTORY_RECORD_SIZE;
-    return true;
 }
 
 bool history_json_each(FILE *in, history_json_take *take, void *context, uint64_t *dropped,
@@ -399,5 +386,29 @@ bool history_json_each(FILE *in, history_json_take *take, void *context, uint64_
     *dropped = image.dropped;
     json_decref(image.names);
     free(image.bytes);
+    return good;
+}
+
+static bool write_slot(void *out, const struct history_record *record, uint64_t index) {
+    (void)index;
+    return fwrite(record, sizeof *record, 1, out) == 1;
+}
+
+bool history_json_read(FILE *in, FILE *out, struct history_error *error) {
+    struct image image = {.names = json_object(), .error = error, .take = write_slot, .context = out};
+    struct history_settings settings;
+    char header[HISTORY_HEADER_SIZE] = {0};
+    error->text[0] = '\0';
+    bool good = fwrite(header, sizeof header, 1, out) == 1 && read_lines(&image, in, &settings);
+    json_decref(image.names);
+    free(image.bytes);
+    if (good) { /* only now is it known how many there are */
+        settings.capacity = image.count;
+        history_header_fill(header, &settings, image.count + image.dropped);
+        off_t end = ftello(out);
+        good = fseeko(out, 0, SEEK_SET) == 0 && fwrite(header, sizeof header, 1, out) == 1 &&
+               fseeko(out, end, SEEK_SET) == 0 && fflush(out) == 0;
+    }
+    if (!good && !error->text[0]) fail(error, "its binary form could not be written: %s", strerror(errno));
     return good;
 }

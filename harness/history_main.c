@@ -1,8 +1,6 @@
 /* history to-json FILE | follow FILE | from-json FILE OUT: a history as JSON Lines and back ("-" is standard input).
  * Exit status: 0; 2 bad usage or a damaged file, with the reason on standard error. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,30 +13,34 @@ static bool to_json(const char *path, bool follow, struct history_error *error) 
     return good;
 }
 
-static bool from_json(const char *path, const char *out, struct history_error *error) {
-    void *image = NULL;
-    size_t bytes = 0;
+/* The output is not there unless it is whole. */
+static bool from_json(const char *path, const char *out_path, struct history_error *error) {
+    struct history_error wrong;
+    const char *failed = path;
     FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
-    if (!in) return snprintf(error->text, sizeof error->text, "%s", strerror(errno)), false;
-    bool good = history_json_read(in, &image, &bytes, error);
-    int fd = good ? open(out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644) : -1;
-    if (good && (fd < 0 || write(fd, image, bytes) != (ssize_t)bytes)) {
-        snprintf(error->text, sizeof error->text, "%.160s: %s", out, strerror(errno));
+    FILE *out = in ? fopen(failed = out_path, "wxe") : NULL;
+    bool good = out != NULL;
+    if (!good) snprintf(error->text, sizeof error->text, "%.160s: %s", failed, strerror(errno));
+    if (good && !history_json_read(in, out, &wrong)) {
+        snprintf(error->text, sizeof error->text, "%.80s: %.160s", path, wrong.text);
         good = false;
     }
-    if (fd >= 0) close(fd);
-    free(image);
-    fclose(in);
+    if (out && fclose(out) != 0 && good) {
+        snprintf(error->text, sizeof error->text, "%.160s: %s", out_path, strerror(errno));
+        good = false;
+    }
+    if (out && !good) unlink(out_path);
+    if (in) fclose(in);
     return good;
 }
 
 int main(int argc, char **argv) {
     struct history_error error = {.text = "usage: history to-json FILE | follow FILE | from-json FILE OUT"};
-    const char *verb = argc > 2 ? argv[1] : "", *path = argc > 2 ? argv[2] : "history";
+    const char *verb = argc > 2 ? argv[1] : "", *path = argc > 2 ? argv[2] : "";
     bool good = false;
     if (argc == 3 && strcmp(verb, "to-json") == 0) good = to_json(path, false, &error);
     else if (argc == 3 && strcmp(verb, "follow") == 0) good = to_json(path, true, &error);
     else if (argc == 4 && strcmp(verb, "from-json") == 0) good = from_json(path, argv[3], &error);
-    if (!good) fprintf(stderr, "%s: %s\n", path, error.text);
+    if (!good) fprintf(stderr, "%s\n", error.text);
     return good ? 0 : 2;
 }

@@ -1,7 +1,5 @@
 """Clocks that somebody sets: the server's, which decides when a lease is over, and the clients'."""
 
-from contextlib import nullcontext
-
 from harness.driver import Trial, scenario
 
 LEASE_MS = 5_000
@@ -22,7 +20,7 @@ def test_clock_jump_server(trial: Trial) -> None:
     one, two = trial.clients(2)
     one.start_increment()
     one.run_to("before-write")
-    with nullcontext() if trial.control else trial.fault("clock-jump", trial.server, offset_ms=ahead_ms(trial)):
+    with trial.fault_unless_control("clock-jump", trial.server, offset_ms=ahead_ms(trial)):
         two.start_increment()
         two.run_for(trial.lease_ms / 2, "before-write")
         trial.finish(one)
@@ -60,7 +58,7 @@ def test_clock_back_server(trial: Trial) -> None:
 )
 def test_client_clock_ahead(trial: Trial) -> None:
     one, two = trial.clients(2)
-    with nullcontext() if trial.control else trial.fault("clock-jump", two, offset_ms=ahead_ms(trial)):
+    with trial.fault_unless_control("clock-jump", two, offset_ms=ahead_ms(trial)):
         one.start_increment()
         one.run_to("before-write")
         two.start_increment()

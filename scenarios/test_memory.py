@@ -100,10 +100,7 @@ def refuse(trial: Trial, fault: str, **options: str) -> None:
     one.run_to("before-write")
     two.start_increment()
     trial.advance(trial.lease_ms / 10)
-    if trial.control:
+    with trial.fault_unless_control(fault, trial.server, **options):
         one.finish()
-    else:
-        with trial.fault(fault, trial.server, None, **options):
-            one.finish()
-            trial.advance(TROUBLE_LEASES * trial.lease_ms)
+        trial.advance(trial.lease_ms / 10 if trial.control else TROUBLE_LEASES * trial.lease_ms)
     trial.quiet(one, two)

@@ -1,7 +1,5 @@
 """What goes between a server and its clients: messages, signals, answers; lost, late, or twice."""
 
-from contextlib import AbstractContextManager, nullcontext
-
 from harness.driver import Client, Trial, scenario
 
 LEASE_MS = 5_000
@@ -25,7 +23,7 @@ REFUSED = {"push": "between-check-and-subscribe", "blocking-pop": "between-refus
 )
 def test_lost_wake_up(trial: Trial) -> None:
     one, two = holder_and_waiter(trial)
-    with nullcontext() if trial.control else trial.fault("drop-message", two):
+    with trial.fault_unless_control("drop-message", two):
         one.finish()
         trial.advance(GAP_MS)
     trial.quiet(two)
@@ -42,7 +40,7 @@ def test_lost_wake_up(trial: Trial) -> None:
 )
 def test_lost_subscription(trial: Trial) -> None:
     one, two = holder_and_waiter(trial)
-    with nullcontext() if trial.control else trial.fault("kill-subscriber", two):
+    with trial.fault_unless_control("kill-subscriber", two):
         one.finish()
         trial.advance(GAP_MS)
     trial.quiet(two)
@@ -146,7 +144,7 @@ def test_release_reply_lost(trial: Trial) -> None:
     trial.advance(GAP_MS)
     one.start_release()
     one.run_to(LAST_STEP.get(trial.settings.lock, "before-release"))
-    with lost_answers(trial, one):
+    with trial.fault_unless_control("lose-reply", one, count=len(trial.servers)):  # of every server the next
         one.go_on()
         two.run_for(trial.lease_ms, "before-write")
         one.finish()
@@ -168,7 +166,7 @@ def test_release_reply_lost(trial: Trial) -> None:
 def test_acquire_reply_lost(trial: Trial) -> None:
     one, two = trial.clients(2)
     two.increment()
-    with lost_answers(trial, one):
+    with trial.fault_unless_control("lose-reply", one, count=len(trial.servers)):  # of every server the next
         one.acquire(wait_ms=0)
     if one.result().ok:
         one.release()
@@ -176,13 +174,6 @@ def test_acquire_reply_lost(trial: Trial) -> None:
     trial.advance(GAP_MS)
     two.start_increment()
     trial.quiet(one, two)
-
-
-def lost_answers(trial: Trial, client: Client) -> AbstractContextManager[object]:
-    """Of every server the next answer to this client is lost; none in a control."""
-    if trial.control:
-        return nullcontext()
-    return trial.fault("lose-reply", client, count=len(trial.servers))
 
 
 def three_wants(trial: Trial, three: Client) -> None:

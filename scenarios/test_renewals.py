@@ -41,9 +41,8 @@ def test_renewal_fails(trial: Trial) -> None:
     trial.advance(GAP_MS)
     two.start_increment()
     trial.advance(trial.lease_ms * 2 / 3 - GAP_MS - BUSY_MS / 2)
-    if not trial.control:
-        with trial.fault("slow-server", trial.server, how="script"):
-            trial.advance(BUSY_MS)
+    with trial.fault_unless_control("slow-server", trial.server, how="script"):
+        trial.advance(BUSY_MS)
     trial.finish(one, two)
 
 

@@ -50,7 +50,7 @@ def fail_over(trial: Trial, **how: str | int) -> None:
     """Client 1 stands before its write, if it was granted the lock, while the first replica takes over; client 2 then
     wants the lock."""
     one, two = trial.clients(2)
-    fault = trial.prepare("failover", trial.server, **how)
+    fault = trial.prepare("failover", trial.server, None, **how)
     one.start_increment()
     one.run_for(trial.lease_ms / 10, "before-write")
     fault.inject()

@@ -378,5 +378,13 @@ def test_the_command_judges_and_exports_its_own_histories(tmp_path: Path) -> Non
     lines = lockstorm("history", "to-porcupine", str(recorded)).stdout.splitlines()
     assert all(json.loads(line)["object"] for line in lines)
     assert len(lines) == 3, "two grants and a release; the refused one never happened"
+    again = tmp_path / "again.edn"
+    assert lockstorm("history", "to-edn", str(recorded), "-o", str(again)).returncode == 0
+    assert again.read_bytes() == edn.read_bytes()
+    done = lockstorm("history", "to-edn", str(recorded), "-o", str(again))
+    assert done.returncode == 2 and "exists" in done.stderr
+    assert again.read_bytes() == edn.read_bytes()
+    done = lockstorm("history", "to-edn", str(tmp_path / "nowhere"), "-o", str(tmp_path / "new"))
+    assert done.returncode == 2 and not (tmp_path / "new").exists()
     done = lockstorm("history", "to-edn", str(tmp_path / "nowhere"))
     assert (done.returncode, done.stdout) == (2, "")

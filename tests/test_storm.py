@@ -15,6 +15,7 @@ from harness.driver.library import faults as fault_table
 from harness.driver.library import locks as lock_table
 from harness.driver.play import Wish, lock_named
 from harness.driver.schedule import Event, Schedule, draw_schedule, read_schedule
+from harness.driver.statistics import Rate
 from harness.driver.storm import StormWish, blow, choose_faults, ground_of, plan, replay_command
 from harness.driver.storm_faults import BY_NAME, STORM_FAULTS, Dice, Ground, delays, forbids
 from harness.driver.storms import Summary, blow_many
@@ -391,7 +392,9 @@ def test_many_storms_are_summed_up_and_the_first_violation_is_kept(tmp_path: Pat
     assert first == said["first_violation"]["seed"] == said["shown_seed"] == read_schedule(schedule).seed
     assert f"--seed {first}" in said["first_violation"]["replay"]
     assert (result["exit"], check(path)["exit"]) == (1, 1)
-    assert result["sentence"] == f"{said['verdicts']['violated']} of 3 storms violated"
+    rate = Rate(said["verdicts"]["violated"], 3)
+    assert result["sentence"] == f"{rate.hits} of 3 storms violated: {rate.said}"
+    assert said["rate"] == {"low": rate.low, "high": rate.high}
     assert said["properties"]["mutual_exclusion"]["violated"] >= 1 and "fencing" not in said["properties"]
 
 

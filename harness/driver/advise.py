@@ -1,16 +1,19 @@
 """Advice from the matrix: which lock, with which store, survives what - and what nobody has measured.
 
-Nothing is known here beyond the cells: what harms a need, and what would prevent it, are the scenarios' own words.
+What a lock survives is what the cells say. Known besides: which stories whoever runs the servers can keep from
+happening, since a lock that only those break is better than one that a pause breaks.
 """
 
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from harness.driver.cells import WORST_FIRST
 from harness.driver.errors import UsageError
+from harness.driver.expected import pairs
 from harness.driver.library import locks
 from harness.driver.matrix import told_matrix
 from harness.driver.play import choose, lock_named
@@ -22,6 +25,7 @@ PURPOSES = {
     "correctness": "a lock that fails damages what it protects",
 }
 RESOURCES = {"plain": "takes every write", "checks-tokens": "refuses a token older than one it has seen"}
+STORES_OF = {"plain": ("open",), "checks-tokens": ("open", "fence-writes", "fence-reads-and-writes")}
 SERVERS = {
     "single": "one server",
     "replicas": "a master with replicas, one of which takes over when it fails",
@@ -30,6 +34,27 @@ SERVERS = {
 }
 MEASURED = tuple(SERVERS)[:3]
 CONTENTION = ("low", "high")
+STEADY_CLOCKS = "clocks that are slewed and never stepped"
+MEMORY = "maxmemory-policy noeviction, and memory enough"
+SYNCED = "an append-only file that is synced before each answer (appendfsync always)"
+PREVENTION = {
+    "clock-back-server": STEADY_CLOCKS,
+    "clock-jump-node": STEADY_CLOCKS,
+    "clock-jump-server": STEADY_CLOCKS,
+    "client-clock-ahead": STEADY_CLOCKS,
+    "crash-restart-node": SYNCED,
+    "drift-split-brain": STEADY_CLOCKS,
+    "evict-all": MEMORY,
+    "evict-idle": MEMORY,
+    "evict-leases": MEMORY,
+    "failover-clock-ahead": STEADY_CLOCKS,
+    "failover-half-replicated": "no promotion of a replica that WAIT has not heard of",
+    "failover-unreplicated": "no promotion of a replica that has not acknowledged the grant",
+    "flush": "nobody but you may FLUSHALL (ACL)",
+    "out-of-memory": MEMORY,
+    "read-only": "no master that is made read-only under its clients",
+    "restart-data-lost": SYNCED,
+}
 NOT_MEASURED = (
     "etcd, ZooKeeper, Consul and databases: none of them is in the matrix",
     "how often these faults happen to you, and how long they last: each cell is a schedule that can happen",
@@ -62,14 +87,26 @@ class Option:
     def outcome(self) -> tuple[tuple[str, ...], ...]:
         return self.damaged, self.stuck, self.unknown
 
-    def rank(self, purpose: str) -> tuple[int, ...]:
-        """The best is the smallest. For correctness damage counts first. For efficiency somebody who waits for ever is
-        worse than work that is done twice, and a server more than is needed is too much."""
+    def rank(self, needs: Needs) -> tuple[int, ...]:
+        """The best is the smallest. For correctness damage counts first, above all what nobody can prevent. For
+        efficiency somebody who waits for ever is worse than work that is done twice, and all that matters then is how
+        much it takes."""
         lock = lock_named(self.lock)
-        count = lock["nodes"] * (1 + lock["replicas"])
-        if purpose == "correctness":
-            return len(self.damaged), len(self.stuck), len(self.unknown), count
-        return len(self.stuck), count, len(self.damaged), len(self.unknown)
+        effort = lock["nodes"] * (1 + lock["replicas"])
+        awkward = int(expires_too_early(lock, needs)) + int(needs.contention == "high" and lock["waits"] == "polling")
+        if needs.purpose == "efficiency":
+            return len(hard(self.stuck)), effort, len(self.stuck), awkward
+        hopeless = len(hard(self.damaged)), len(hard(self.stuck))
+        return *hopeless, len(self.damaged), len(self.stuck), len(self.unknown), awkward, effort
+
+
+def hard(names: Iterable[str]) -> list[str]:
+    """The stories among these that nobody can keep from happening."""
+    return [name for name in names if name not in PREVENTION]
+
+
+def expires_too_early(lock: dict[str, Any], needs: Needs) -> bool:
+    return bool((needs.hold_ms or 0) >= VIRTUAL_LEASE_MS and lock["lease"] and not lock["renews"])
 
 
 def read_cells(path: Path | None) -> tuple[list[dict[str, Any]], str]:
@@ -120,6 +157,11 @@ def can_happen(scenario: str, servers: str | None) -> bool:
     return servers is None or servers == "replicas" or not replicated
 
 
+@cache
+def stories_of(lock: str, store: str) -> list[str]:
+    return [scenario for scenario, *pair in pairs() if pair == [lock, store]]
+
+
 def options_for(needs: Needs, cells: Iterable[dict[str, Any]]) -> list[Option]:
     """What can be used, the best first; equal ones in the order of the table of locks."""
     known = {(cell["scenario"], cell["lock"], cell["store"]): cell for cell in cells}
@@ -127,11 +169,16 @@ def options_for(needs: Needs, cells: Iterable[dict[str, Any]]) -> list[Option]:
     for lock in locks():
         if lock["name"] == "none" or (needs.servers and needs.servers not in servers_of(lock)):
             continue
-        stories = [name for name, told in scenarios().items() if can_happen(name, needs.servers)]
-        stories = [name for name in stories if not scenarios()[name].unfit(lock)]
-        for store in STORES if lock["token"] and needs.resource == "checks-tokens" else STORES[:1]:
-            options.append(option_of(lock["name"], store, {name: known.get((name, lock["name"], store)) for name in stories}))
-    return sorted(options, key=lambda option: option.rank(needs.purpose))
+        for store in STORES_OF[needs.resource if lock["token"] else "plain"]:
+            stories = [name for name in stories_of(lock["name"], store) if can_happen(name, needs.servers)]
+            said = {name: known.get((name, lock["name"], store)) for name in stories}
+            options.append(option_of(lock["name"], store, said))
+    return sorted(options, key=lambda option: option.rank(needs))
+
+
+def best_of(needs: Needs, options: list[Option]) -> list[Option]:
+    """Those that nothing distinguishes from the first."""
+    return [option for option in options if option.rank(needs) == options[0].rank(needs)]
 
 
 def option_of(lock: str, store: str, cells: dict[str, dict[str, Any] | None]) -> Option:
@@ -153,7 +200,7 @@ def word_of(cell: dict[str, Any] | None) -> str:
 def remarks_on(option: Option, needs: Needs) -> list[str]:
     """What follows from the traits of a lock, not from the matrix."""
     lock, remarks = lock_named(option.lock), []
-    if needs.hold_ms and needs.hold_ms >= VIRTUAL_LEASE_MS and lock["lease"] and not lock["renews"]:
+    if needs.hold_ms and expires_too_early(lock, needs):
         remarks.append(f"nothing renews it: its lease has to be longer than {needs.hold_ms / 1000:g} s")
     if needs.hold_ms and lock["renews"]:
         remarks.append("a watchdog renews it as long as its process runs, even if the worker is stuck")
@@ -167,7 +214,8 @@ def remarks_on(option: Option, needs: Needs) -> list[str]:
 def advise(needs: Needs, cells: list[dict[str, Any]], source: str) -> dict[str, Any]:
     """The options for these needs, the best first, and the table of decisions for all needs."""
     options = options_for(needs, cells)
-    best = [option for option in options if option.rank(needs.purpose) == options[0].rank(needs.purpose)]
+    best = best_of(needs, options)
+    harmful = sorted({name for option in best for name in option.damaged + option.stuck})
     return {
         "needs": {
             "for": needs.purpose,
@@ -179,7 +227,8 @@ def advise(needs: Needs, cells: list[dict[str, Any]], source: str) -> dict[str, 
         "source": source,
         "sentence": sentence_of(needs, best),
         "recommended": [{"lock": option.lock, "store": option.store} for option in best],
-        "prevention": {name: scenarios()[name].control for option in best for name in option.damaged + option.stuck},
+        "prevention": {name: PREVENTION[name] for name in harmful if name in PREVENTION},
+        "hopeless": hard(harmful),
         "options": [
             {
                 "lock": option.lock,
@@ -200,19 +249,19 @@ def advise(needs: Needs, cells: list[dict[str, Any]], source: str) -> dict[str, 
 def sentence_of(needs: Needs, best: list[Option]) -> str:
     """The answer."""
     if not best:
-        where = SERVERS[needs.servers] if needs.servers else "these needs"
-        return f"Nothing was measured for {where}."
-    first, names = best[0], ", ".join(name_of(option.lock, option.store) for option in best)
-    unknown = f" {len(first.unknown)} more say nothing yet." if first.unknown else ""
-    played = len(first.survives + first.damaged + first.stuck)
-    if not played:
-        return f"Nothing is known about {names}."
-    if not first.damaged and not first.stuck:
-        return f"{names}: survived all {played} stories that were played.{unknown}"
-    harms = [f"{len(names_)} {word}" for names_, word in ((first.damaged, "do damage"), (first.stuck, "leave somebody waiting")) if names_]
-    if needs.purpose == "correctness":
-        return f"Nothing survives everything. Closest: {names}. Of {played} stories, {' and '.join(harms)}.{unknown}"
-    return f"{names}: of {played} stories, {' and '.join(harms)}, which for efficiency means work done twice.{unknown}" if not first.stuck else f"{names}: of {played} stories, {' and '.join(harms)}.{unknown}"
+        return f"Nothing was measured with {SERVERS[needs.servers or 'etcd']}."
+    first = best[0]
+    if not (first.survives or first.damaged or first.stuck):
+        return "Nothing is known about what could be used here."
+    harm = first.stuck if needs.purpose == "efficiency" else first.damaged + first.stuck
+    kept = "let the next one in" if needs.purpose == "efficiency" else "survived"
+    tail = " What they do not survive costs work that is done twice." if needs.purpose == "efficiency" else ""
+    if not harm:
+        return f"These {kept} in every story that was played.{tail}"
+    if not hard(harm):
+        return f"These {kept} in every story but {len(harm)}, which can be prevented.{tail}"
+    hopeless = len(hard(harm))
+    return f"Nothing {kept} in every story. The closest failed in {len(harm)}, {hopeless} of which nobody can prevent."
 
 
 def name_of(lock: str, store: str) -> str:
@@ -220,12 +269,12 @@ def name_of(lock: str, store: str) -> str:
 
 
 def decisions(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """For every kind of need and of servers the best that was measured: the table that articles draw from experience."""
+    """For each kind of need and of servers the best that was measured: the table that articles draw by experience."""
     rows = []
     for purpose, resource in (("efficiency", "plain"), ("correctness", "plain"), ("correctness", "checks-tokens")):
         for servers in MEASURED:
-            options = options_for(Needs(purpose, resource, servers), cells)
-            best = [option for option in options if option.rank(purpose) == options[0].rank(purpose)]
+            needs = Needs(purpose, resource, servers)
+            best = best_of(needs, options_for(needs, cells))
             rows.append(
                 {
                     "for": purpose,
@@ -234,6 +283,7 @@ def decisions(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
                     "best": [{"lock": option.lock, "store": option.store} for option in best],
                     "damaged": list(best[0].damaged),
                     "stuck": list(best[0].stuck),
+                    "hopeless": hard(best[0].damaged + best[0].stuck),
                     "unknown": list(best[0].unknown),
                 }
             )

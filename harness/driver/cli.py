@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 import click
 from rich.table import Table
@@ -23,8 +23,7 @@ from harness.driver import storms as storms_
 from harness.driver.errors import LockstormError, UsageError
 from harness.driver.library import faults as fault_table
 from harness.driver.library import locks as lock_table
-from harness.driver.linearize import FORMS, MODELS, Reading, linearize, needs_model
-from harness.driver.linearize import write as write_operations
+from harness.driver.linearize import FORMS, MODELS, Reading, linearize, needs_model, operations_words
 from harness.driver.narrate import Event, policy_sentence, policy_table, show_result, verdict_table
 from harness.driver.play import (
     ACQUIRE_POLICIES,
@@ -267,6 +266,7 @@ def compare(
 
 
 cli.add_command(matrix_commands.matrix)
+cli.add_command(matrix_commands.advise)
 cli.add_command(gate_commands.init)
 cli.add_command(gate_commands.gate)
 cli.add_command(gate_commands.runs)
@@ -348,7 +348,7 @@ def check(
 @cli.command()
 @click.argument("form", type=click.Choice(["to-json", "from-json", "follow", *FORMS]))
 @click.argument("file", type=click.Path())
-@click.option("-o", "output", type=click.Path(), help="from-json: the history to write.")
+@click.option("-o", "output", type=click.Path(path_type=Path), help="The file to write; from-json needs it.")
 @click.option(
     "--model",
     type=click.Choice(MODELS),
@@ -356,19 +356,41 @@ def check(
     show_default=True,
     help="to-edn, to-porcupine: the operations of a lock, or of a register.",
 )
-def history(form: str, file: str, output: str | None, model: str) -> int:
+def history(form: str, file: str, output: Path | None, model: str) -> int:
     """Turn a history into JSON Lines or back, or follow one that is being written. to-edn and to-porcupine write its
     operations for other checkers (docs/linearizable.md).
 
     \b
     Example: lockstorm history to-json gc.history | head
     """
-    if (form == "from-json") != (output is not None):
-        raise UsageError("from-json needs -o FILE" if form == "from-json" else f"{form} writes to standard output")
-    if form in FORMS:
-        return write_operations(file, form, model)
-    words = [paths.program("history"), form, file, *([output] if output else [])]
-    return subprocess.run(words).returncode
+    if form == "from-json":
+        if not output:
+            raise UsageError("from-json needs -o FILE")
+        return run_program([paths.program("history"), form, file, str(output)])
+    if form == "follow" and output:
+        raise UsageError("follow writes to standard output")
+    words = operations_words(file, form, model) if form in FORMS else [paths.program("history"), form, file]
+    return write_new(output, words) if output else run_program(words)
+
+
+def run_program(words: list[str], stdout: IO[bytes] | None = None) -> int:
+    """Has one of our programs write to standard output. Raises UsageError with what it says when it cannot."""
+    done = subprocess.run(words, stdout=stdout, stderr=subprocess.PIPE)
+    if done.returncode > 0:
+        raise UsageError(done.stderr.decode(errors="replace").strip() or f"it ended with status {done.returncode}")
+    return done.returncode if done.returncode >= 0 else 128 - done.returncode
+
+
+def write_new(path: Path, words: list[str]) -> int:
+    """Has a program write a file that must not be there yet, and is there only if that came to a good end."""
+    try:
+        with path.open("xb") as file:
+            return run_program(words, file)
+    except OSError as reason:
+        raise UsageError(f"{path}: {reason.strerror}: choose another name") from None
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 @cli.command()

@@ -360,11 +360,13 @@ def _described(name: str) -> list[dict[str, Any]]:
         library().describe_free(text)
 
 
+@cache
 def locks() -> list[dict[str, Any]]:
-    """Every lock of the table: name, summary, explanation, source, traits."""
+    """Every lock of the table: name, summary, explanation, source, traits. Not to be changed."""
     return _described("describe_locks")
 
 
+@cache
 def faults() -> list[dict[str, Any]]:
-    """Every fault of the table: name, summary, target, proof, options, times, explanation, source."""
+    """Every fault: name, summary, target, proof, options, times, explanation, source. Not to be changed."""
     return _described("describe_faults")

@@ -57,10 +57,6 @@ def linearize(path: str, reading: Reading) -> dict[str, Any]:
     return {"file": path, **json.loads(done.stdout)}
 
 
-def write(path: str, form: str, model: str) -> int:
-    """Writes the operations that a model is about to standard output."""
-    command = [paths.program("linearize"), f"--model={model}", f"--write={FORMS[form]}", "--", path]
-    done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
-    if done.returncode != 0:
-        raise UsageError(done.stderr.strip() or f"linearize ended with status {done.returncode}")
-    return 0
+def operations_words(path: str, form: str, model: str) -> list[str]:
+    """The command that writes the operations which a model is about to standard output."""
+    return [paths.program("linearize"), f"--model={model}", f"--write={FORMS[form]}", "--", path]

@@ -1,17 +1,21 @@
-"""The commands about the matrix: the demo that leads to it, and the matrix itself."""
+"""The commands about the matrix: the demo that leads to it, the matrix itself, and the advice that is read from it."""
 
 import contextlib
+import sys
+from pathlib import Path
+from typing import Any
 
 import click
 
+from harness.driver import advise as advise_
+from harness.driver import advise_table, matrix_pages, matrix_table
 from harness.driver import demo as demo_
 from harness.driver import matrix as matrix_
-from harness.driver import matrix_pages, matrix_table
 from harness.driver.cells import Trio
 from harness.driver.errors import UsageError
 from harness.driver.expected import pairs
-from harness.driver.play import SEED_LIMIT, check_range, choose, lock_named, scenario_named
-from harness.driver.terminal import console, json_option, print_json, progress_of_done, waiting
+from harness.driver.play import DURATION_LIMIT_MS, SEED_LIMIT, check_range, choose, lock_named, scenario_named
+from harness.driver.terminal import Duration, console, json_option, print_json, progress_of_done, waiting
 from harness.driver.trial import STORES, TIMES
 
 INTERRUPTED = 130
@@ -109,3 +113,76 @@ def why_empty(scenarios: set[str] | None, locks: set[str] | None) -> str:
         if len(reasons) == len(scenarios) * len(locks):
             return f"no cell fits: {'; '.join(dict.fromkeys(reasons))}"
     return "no cell fits: a store mode other than open needs a lock with tokens"
+
+
+@click.command()
+@click.option("--for", "purpose", metavar="PURPOSE", help="efficiency or correctness: what a lock that fails costs.")
+@click.option("--resource", metavar="KIND", help="plain (default) or checks-tokens: what the protected resource does.")
+@click.option("--servers", metavar="KIND", help="single, replicas, five or etcd. Default: whatever the lock needs.")
+@click.option("--hold", type=Duration(), help="How long the lock is held at the longest: 200ms, 5m.")
+@click.option("--contention", metavar="low|high", help="Whether many wait for the same lock.")
+@click.option(
+    "--from", "from_", type=click.Path(path_type=Path), help="What matrix --json printed; default: the table."
+)
+@json_option
+def advise(
+    purpose: str | None,
+    resource: str | None,
+    servers: str | None,
+    hold: int | None,
+    contention: str | None,
+    from_: Path | None,
+    as_json: bool,
+) -> int:
+    """Which locks survive what, for your needs, from what the matrix has measured. Asks when nothing is given.
+
+    \b
+    Example: lockstorm advise --for correctness --resource checks-tokens --servers single
+    Exit status: 0 there is an answer, 3 nothing was measured for these needs
+    """
+    given = (purpose, resource, servers, hold, contention)
+    asking = not any(value is not None for value in given) and not as_json
+    if asking and sys.stdin.isatty() and sys.stdout.isatty():
+        needs = ask()
+    else:
+        needs = needs_of(purpose, resource, servers, hold, contention)
+    cells, source = advise_.read_cells(from_)
+    advice = advise_.advise(needs, cells, source)
+    if as_json:
+        print_json(advice)
+    else:
+        advise_table.show(console(), advice)
+    return 0 if advice["options"] else 3
+
+
+def needs_of(
+    purpose: str | None, resource: str | None, servers: str | None, hold_ms: int | None, contention: str | None
+) -> advise_.Needs:
+    if purpose is None:
+        raise UsageError("--for efficiency or --for correctness? Without options, lockstorm advise asks on a terminal")
+    choose("purpose", purpose, list(advise_.PURPOSES))
+    choose("resource", resource or "plain", list(advise_.RESOURCES))
+    if servers is not None:
+        choose("kind of servers", servers, list(advise_.SERVERS))
+    if contention is not None:
+        choose("contention", contention, list(advise_.CONTENTION))
+    check_range("--hold", hold_ms, 1, DURATION_LIMIT_MS)
+    return advise_.Needs(purpose, resource or "plain", servers, hold_ms, contention)
+
+
+def ask() -> advise_.Needs:
+    """The same, question by question."""
+    purpose = ask_one("What does a lock that fails cost?", advise_.PURPOSES)
+    resource = ask_one("What does the protected resource do?", advise_.RESOURCES)
+    servers = ask_one("What is there to keep the lock?", advise_.SERVERS)
+    hold_ms = click.prompt("How long is it held at the longest? (200ms, 5m)", type=Duration(), default="1s")
+    contention = click.prompt("Do many wait for it?", type=click.Choice(advise_.CONTENTION), default="low")
+    click.echo()
+    return needs_of(purpose, resource, servers, hold_ms, contention)
+
+
+def ask_one(question: str, answers: dict[str, str]) -> Any:
+    click.echo(question)
+    for answer, meaning in answers.items():
+        click.echo(f"  {answer}: {meaning}")
+    return click.prompt("", prompt_suffix="> ", type=click.Choice(list(answers)), default=next(iter(answers)))

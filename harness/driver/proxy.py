@@ -32,8 +32,9 @@ class Proxy:
         deadline = time.monotonic() + START_LIMIT_S
         while True:
             with contextlib.suppress(redis.exceptions.ConnectionError):
-                self._ask.ping()
-                return
+                if self.control.exists():  # a connection that fails costs more than a look
+                    self._ask.ping()
+                    return
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise Inconclusive(f"the proxy did not start: {nursery.log_tail('proxy')}")
             time.sleep(0.001)

@@ -153,8 +153,9 @@ class RedisServer:
         deadline = time.monotonic() + START_LIMIT_S
         while True:
             with contextlib.suppress(redis.exceptions.RedisError):
-                self.link.ping()
-                break
+                if self.socket.exists():  # a connection that fails costs more than a look
+                    self.link.ping()
+                    break
             over = time.monotonic() > deadline
             if over or (self.process.poll() is not None and not self._start_elsewhere()):
                 raise Inconclusive(f"redis-server did not start: {self._reason()}")

@@ -37,13 +37,17 @@ class Rate:
             return 1.0
         return _wilson(self.hits, self.trials, +1) if self.hits else upper_bound(self.trials)
 
-    def __str__(self) -> str:
+    @property
+    def said(self) -> str:
+        """What the number of hits says, in words."""
         if not self.trials:
             return "no trials"
         if not self.hits:
-            return f"0 in {self.trials:,}: under {percent(self.high)} at 95 %"
-        interval = f"{percent(self.low)} to {percent(self.high)} at 95 %"
-        return f"{self.hits:,} in {self.trials:,}: {percent(self.share)}, {interval}"
+            return f"under {percent(self.high)} at 95 %"
+        return f"{percent(self.share)}, {percent(self.low)} to {percent(self.high)} at 95 %"
+
+    def __str__(self) -> str:
+        return f"{self.hits:,} in {self.trials:,}: {self.said}" if self.trials else self.said
 
 
 def upper_bound(trials: int, confidence: float = 0.95) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harness.driver.statistics import percent, upper_bound
+from harness.driver.statistics import Rate
 from harness.driver.storm import StormWish, blow, plan
 
 
@@ -62,15 +62,19 @@ class Summary:
                     sums[key] = sums.get(key, 0) + value
 
     @property
+    def rate(self) -> Rate:
+        """How often something was violated, among the storms that could be judged."""
+        return Rate(self.counts["violated"], self.counts["violated"] + self.counts["holds"])
+
+    @property
     def sentence(self) -> str:
-        trials = self.storm.trials
+        trials, rate = self.storm.trials, self.rate
         unclear = f", {self.counts['inconclusive']} inconclusive" if self.counts["inconclusive"] else ""
-        if self.counts["violated"]:
-            return f"{self.counts['violated']} of {trials} storms violated{unclear}"
-        judged = self.counts["holds"]
-        if not judged:
+        if not rate.trials:
             return f"Inconclusive: none of {trials} storms could be judged"
-        return f"0 violations in {judged} storms: under {percent(upper_bound(judged))} at 95 %{unclear}"
+        if rate.hits:
+            return f"{rate.hits} of {trials} storms violated{unclear}: {rate.said}"
+        return f"0 violations in {rate.trials} storms: {rate.said}{unclear}"
 
     def as_json(self) -> dict[str, Any]:
         shown = self.first or self.unclear or self.last
@@ -89,6 +93,7 @@ class Summary:
                 "clients": storm["clients"],
                 "shown_seed": shown["seed"],  # whose verdict and schedule these are
                 "verdicts": self.counts,
+                "rate": {"low": self.rate.low, "high": self.rate.high},  # of violations, at 95 %
                 "properties": self.properties,
                 "first_violation": first,
                 "faults": [self.faults[name] for name in sorted(self.faults)],

@@ -822,6 +822,15 @@ class Trial:
             raise
         fault.heal()
 
+    @contextlib.contextmanager
+    def fault_unless_control(self, name: str, target: Target = None, **options: str | float | bytes) -> Iterator[None]:
+        """As `fault`; in a control nothing, and the block is played all the same."""
+        if self.control:
+            yield
+            return
+        with self.fault(name, target, None, **options):
+            yield
+
     def inject(
         self, name: str, target: Target = None, other: RedisServer | None = None, **options: str | float | bytes
     ) -> Fault:

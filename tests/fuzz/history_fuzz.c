@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/history_json.h"
+#include "tests/fuzz/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -44,19 +44,17 @@ static bool read_all(struct history_reader *reader) {
 static void convert(struct history_reader *reader, const char *bytes) {
     struct history_error error = {.text = ""};
     char *lines;
-    void *image;
-    size_t length, image_length;
+    struct image image;
+    size_t length;
     FILE *out = open_memstream(&lines, &length);
     history_reader_rewind(reader);
     if (!out || !history_json_write(reader, false, out, &error)) abort();
     fclose(out);
-    FILE *in = fmemopen(lines, length, "r");
-    if (!in || !history_json_read(in, &image, &image_length, &error)) abort();
-    fclose(in);
+    if (!image_read(lines, length, &image, &error)) abort();
     size_t records = history_reader_count(reader) * HISTORY_RECORD_SIZE;
-    if (image_length != HISTORY_HEADER_SIZE + records) abort();
-    if (memcmp((char *)image + HISTORY_HEADER_SIZE, bytes + HISTORY_HEADER_SIZE, records) != 0) abort();
-    free(image);
+    if (image.length != HISTORY_HEADER_SIZE + records) abort();
+    if (memcmp(image.bytes + HISTORY_HEADER_SIZE, bytes + HISTORY_HEADER_SIZE, records) != 0) abort();
+    free(image.bytes);
     free(lines);
 }
 

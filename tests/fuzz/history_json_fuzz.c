@@ -4,22 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/history_json.h"
+#include "tests/fuzz/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct image {
-    void *bytes;
-    size_t length;
-};
-
 static bool read_lines(const void *lines, size_t length, struct image *image) {
     struct history_error error = {.text = ""};
-    FILE *in = fmemopen((void *)(uintptr_t)lines, length, "r");
-    if (!in) abort();
-    bool good = history_json_read(in, &image->bytes, &image->length, &error);
-    fclose(in);
+    bool good = image_read(lines, length, image, &error);
     if (!good && !error.text[0]) abort();
+    if (!good) free(image->bytes);
     return good;
 }
 

@@ -1,0 +1,117 @@
+"""Advice for a terminal: the answer, what the options survive, and the table of decisions."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness.driver.advise import name_of
+from harness.driver.matrix_table import STYLE
+from harness.driver.scenario import scenarios
+
+NAMES_MOST = 6
+OTHERS_MOST = 6  # groups of options besides the recommended ones
+
+
+def names_in_short(names: Iterable[str], most: int = NAMES_MOST) -> str:
+    names = list(names)
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def same_outcome(options: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Options of which the matrix says the same, together; the best group first."""
+    groups: dict[tuple[tuple[str, ...], ...], list[dict[str, Any]]] = {}
+    for option in options:
+        outcome = tuple(tuple(option[key]) for key in ("damaged", "stuck", "unknown"))
+        groups.setdefault(outcome, []).append(option)
+    return list(groups.values())
+
+
+def show(console: Console, advice: dict[str, Any]) -> None:
+    recommended = [option for option in advice["options"] if named(option) in map(named, advice["recommended"])]
+    console.print(Text(advice["sentence"], "bold"))
+    console.print()
+    if recommended:
+        console.print(options_table(same_outcome(recommended)))
+        console.print()
+        show_remarks(console, recommended)
+    if advice["prevention"]:
+        console.print(Text("What prevents it", "bold underline"))
+        console.print(pairs_table(advice["prevention"].items()))
+        console.print()
+    if advice["hopeless"]:
+        console.print(Text("What nobody can prevent", "bold underline"))
+        console.print(pairs_table((name, scenarios()[name].summary) for name in advice["hopeless"]))
+        console.print()
+    others = [option for option in advice["options"] if option not in recommended]
+    if others:
+        console.print(Text("And the others", "bold underline"))
+        console.print(options_table(same_outcome(others)[:OTHERS_MOST]))
+        if len(same_outcome(others)) > OTHERS_MOST:
+            console.print(Text(f" and {len(same_outcome(others)) - OTHERS_MOST} more outcomes: --json has all", "dim"))
+        console.print()
+    console.print(Text("The table of decisions", "bold underline"))
+    console.print(decisions_table(advice["decisions"]))
+    console.print()
+    console.print(Text("Not measured", "bold underline"))
+    for what in advice["not_measured"]:
+        console.print(Text(f" - {what}", "dim"))
+    console.print(Text(f"From {advice['source']}.", "dim"))
+
+
+def named(option: dict[str, Any]) -> str:
+    return name_of(option["lock"], option["store"])
+
+
+def show_remarks(console: Console, options: list[dict[str, Any]]) -> None:
+    """Each remark once, with those whom it is about."""
+    about: dict[str, list[str]] = {}
+    for option in options:
+        for remark in option["remarks"]:
+            about.setdefault(remark, []).append(option["lock"])
+    for remark, names in about.items():
+        console.print(Text(f" {names_in_short(dict.fromkeys(names))}: {remark}"))
+    if about:
+        console.print()
+
+
+def options_table(groups: list[list[dict[str, Any]]]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 1), header_style="dim")
+    for title in ("lock and store", "survives", "is damaged by", "leaves waiting"):
+        table.add_column(title, overflow="fold")
+    for group in groups:
+        first = group[0]
+        count = f"{len(first['survives'])}" + (f", {len(first['unknown'])} unknown" if first["unknown"] else "")
+        table.add_row(
+            Text(names_in_short(map(named, group)), "bold"),
+            Text(count, STYLE["holds"]),
+            Text(names_in_short(first["damaged"]), STYLE["violated"]),
+            Text(names_in_short(first["stuck"]), STYLE["stuck"]),
+        )
+    return table
+
+
+def pairs_table(pairs: Iterable[tuple[str, str]]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 1), show_header=False)
+    for name, meaning in pairs:
+        table.add_row(Text(name, "bold"), meaning)
+    return table
+
+
+def decisions_table(decisions: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 1), header_style="dim")
+    for title in ("for", "resource", "servers", "the best there is", "fails in", "of which hopeless"):
+        table.add_column(title, overflow="fold")
+    for row in decisions:
+        count, hopeless = len(row["damaged"]) + len(row["stuck"]), len(row["hopeless"])
+        table.add_row(
+            row["for"],
+            row["resource"],
+            row["servers"],
+            Text(names_in_short(map(named, row["best"]), 2) + (" (not all known)" if row["unknown"] else ""), "bold"),
+            f"{count} stories",
+            Text(str(hopeless), STYLE["violated"] if hopeless else STYLE["holds"]),
+        )
+    return table
