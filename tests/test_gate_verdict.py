@@ -262,6 +262,35 @@ def test_what_no_lock_helps_against_says_what_would_prevent_it(tmp_path: Path) -
         assert "failover-unreplicated (the grant is replicated before the master fails)" in written
 
 
+STORM = """[[lock]]
+name = "{lock}"
+store = "{store}"
+require = ["integrity"]
+[scenarios]
+play = []
+[[storm]]
+name = "all"
+"""
+
+
+def test_what_only_a_storm_broke_gets_advice_too(tmp_path: Path) -> None:
+    judging = Judging(tmp_path, STORM.format(lock="set-nx-px", store="open"))
+    judging.set("storm-all", {"integrity": "violated"})
+    verdict = judging.verdict()
+    advice = verdict["locks"][0]["advice"]
+    assert (advice["lock"], advice["store"]) == ("set-nx-px-fenced", "fence-reads-and-writes")
+    assert verdict["cells"][0]["happened"].startswith("Random faults passed over clients that worked under the lock.")
+
+
+def test_where_nothing_better_is_known_it_says_so(tmp_path: Path) -> None:
+    judging = Judging(tmp_path, STORM.format(lock="set-nx-px-fenced", store="fence-reads-and-writes"))
+    judging.set("storm-all", {"integrity": "violated"})
+    verdict = judging.verdict()
+    assert verdict["locks"][0]["advice"] is None
+    for written in (as_markdown(verdict), as_junit(verdict), json.dumps(as_sarif(verdict))):
+        assert "No other choice that lockstorm knows is known to do better here" in written
+
+
 def test_who_only_asks_that_nobody_waits_for_ever_is_not_told_to_build_a_fence(tmp_path: Path) -> None:
     text = '[[lock]]\nname = "setnx"\nrequire = "liveness"\n[scenarios]\nplay = "crash-holder"\n'
     advice = advice_for(tmp_path, text)

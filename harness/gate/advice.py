@@ -52,9 +52,13 @@ def alike(one: str, other: str) -> int:
 
 
 def advise(policy: Policy, lock: LockChoice) -> dict[str, Any] | None:
-    """What would survive more of this policy than this lock does, as far as the table knows; None: nothing would."""
+    """What would survive more of this policy than this lock does, as far as the table knows; None: nothing would. Where
+    only a storm broke it, of which the table knows nothing: what does less harm in all stories."""
     now = option_of(policy, lock, lock.name, lock.store)
-    better = [option for option in find_options(policy, lock) if len(option.broken) < len(now.broken)]
+    options = list(find_options(policy, lock))
+    better = [option for option in options if len(option.broken) < len(now.broken)]
+    if not now.broken:
+        better = [option for option in options if not option.broken and option.harms < now.harms]
     if not better:
         return None
     best = min(better, key=lambda option: option.rank(lock))

@@ -33,7 +33,8 @@ def lock_block(lock: dict[str, Any], cells: list[dict[str, Any]]) -> str:
         lines += [f"**{escape(mine[0]['in_short'][:1].upper() + mine[0]['in_short'][1:])}.** {escape(matters)}", ""]
         lines += [f"- `{cell['scenario']}`: {escape(cell['happened'])}" for cell in mine]
         lines.append("")
-    lines += [line for paragraph in what_to_do(lock) for line in (f"**What to do.** {escape(paragraph)}", "")]
+    if failed:
+        lines += [line for paragraph in what_to_do(lock) for line in (f"**What to do.** {escape(paragraph)}", "")]
     if lock["advice"]:
         lines += ["```toml", lock["advice"]["change"] + "```", ""]
     lines += ["| | scenario | |", "|---|---|---|"]

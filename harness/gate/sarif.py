@@ -53,7 +53,7 @@ def results_of(cell: dict[str, Any], lock: dict[str, Any], policy: str, index: d
     if cell["outcome"] not in (FAILED, ACCEPTED, INCONCLUSIVE):
         return []
     level = "error" if cell["outcome"] == FAILED else "note"
-    advice = "".join(f" What to do: {paragraph}" for paragraph in what_to_do(lock))
+    advice = "".join(f" What to do: {paragraph}" for paragraph in what_to_do(lock)) if level == "error" else ""
     found = []
     for name in sort_properties(cell["violated"]):
         text = f"{cell['lock']}, {cell['scenario']}: {SHORT[name]}. {cell['happened']} {MATTERS[name]}{advice}"

@@ -80,4 +80,4 @@ def what_to_do(lock: dict[str, Any]) -> list[str]:
             "happen to you, leave it out ([scenarios] skip in the policy); where you can live with it, accept it until "
             "a day ([[accept]])."
         )
-    return said
+    return said or ["No other choice that lockstorm knows is known to do better here: the trial shows what happened."]
