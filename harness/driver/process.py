@@ -68,6 +68,11 @@ class Nursery:
             return "; ".join(line.strip() for line in text.strip().splitlines()[-lines:])
         return ""
 
+    def logs(self) -> dict[str, str]:
+        """What each process has written that wrote anything."""
+        texts = {path.stem: path.read_text(errors="replace") for path in sorted(self.directory.glob("*.log"))}
+        return {name: text if text.endswith("\n") else f"{text}\n" for name, text in texts.items() if text}
+
     def close(self) -> None:
         """Kills what is left and returns when directory and processes are gone."""
         assert self._warden.stdin

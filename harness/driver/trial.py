@@ -960,6 +960,15 @@ class Trial:
         if not library().history_save(bytes(self.history_path), bytes(path), message):
             raise UsageError(f"the history was not saved: {message}")
 
+    @contextlib.contextmanager
+    def logs_kept(self, path: Path | None) -> Iterator[None]:
+        """Whatever becomes of the block: what the trial's processes wrote during it stands in a file, if anything."""
+        try:
+            yield
+        finally:
+            if path and (written := self._nursery.logs()):
+                path.write_text("".join(f"== {name}\n{text}" for name, text in written.items()))
+
     def _lap(self, name: str) -> None:
         now = real_time.perf_counter()
         self.elapsed_ms[name] = self.elapsed_ms.get(name, 0.0) + (now - self._mark) * 1000
