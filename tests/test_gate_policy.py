@@ -113,7 +113,7 @@ def test_what_is_usual(tmp_path: Path) -> None:
     assert said.play == tuple(scenarios())
     plan = plan_gate(said)
     assert {each["scenario"] for each in plan.unfit} == {
-        name for name, told in scenarios().items() if told.unfit(lock_named("set-nx-px"))
+        name for name, told in scenarios().items() if told.unfit(lock_named("set-nx-px"), "open")
     }
     assert len(plan.jobs) == 2 * len(plan.cases), "with and without its fault"
 

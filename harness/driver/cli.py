@@ -432,8 +432,8 @@ def report(
     around: int | None,
     as_json: bool,
 ) -> int:
-    """One page, complete in itself: who believed what, and what broke it. SOURCE is a history (run -o FILE) or what
-    `lockstorm matrix --json` printed; with AGAINST, two histories side by side.
+    """One page, complete in itself: who believed what, and what broke it. SOURCE is a history (run -o FILE), what
+    `lockstorm matrix --json` printed, or a run that the gate kept; with AGAINST, two histories side by side.
 
     \b
     Example: lockstorm run gc-pause --lock set-nx-px -o gc.history; lockstorm report gc.history -o gc.html

@@ -68,14 +68,16 @@ class Scenario:
         """Whether that store lets clients of this lock in."""
         return store not in TOKEN_STORES or self.gives_tokens or bool(lock["token"])
 
-    def unfit(self, lock: Mapping[str, Any]) -> str:
-        """Why it is no story about this lock; empty when it is one."""
+    def unfit(self, lock: Mapping[str, Any], store: str | None = None) -> str:
+        """Why it is no story about this lock, with this store if one is given; empty when it is one."""
         if self.locks and lock["name"] not in self.locks:
             return f"it takes long, and is told of {', '.join(self.locks)} only"
         for word in self.needs:
             fits, otherwise = NEEDS[word]
             if not fits(lock):
                 return f"{lock['name']} {otherwise}"
+        if store and store not in self.stores:
+            return f"it is told with {', '.join(self.stores)}, not with {store}"
         return ""
 
 

@@ -8,8 +8,7 @@ from typing import Any
 from harness.driver.expected import expected
 from harness.driver.library import locks
 from harness.driver.play import lock_named
-from harness.driver.scenario import scenarios
-from harness.driver.trial import STORES
+from harness.driver.scenario import USUAL_STORES, scenarios
 from harness.gate.policy import USUAL_REQUIRE, LockChoice, Policy
 
 TOKENS = (
@@ -77,7 +76,7 @@ def cares_for_data(lock: LockChoice) -> bool:
 
 def find_options(policy: Policy, lock: LockChoice) -> Iterable[Option]:
     """Who only asks that nobody waits for ever is not told to build a fence."""
-    stores = STORES if cares_for_data(lock) else (lock.store,)
+    stores = USUAL_STORES if cares_for_data(lock) else (lock.store,)
     for other in locks():
         for store in stores:
             if other["name"] != "none" and (store == "open" or other["token"]):
@@ -89,7 +88,7 @@ def option_of(policy: Policy, lock: LockChoice, name: str, store: str) -> Option
     care for data that is a harm even where their policy does not ask."""
     require = lock.require if store == lock.store else policy.require[store]
     traits = lock_named(name)
-    fit = [scenario for scenario, told in scenarios().items() if not told.unfit(traits)]
+    fit = [scenario for scenario, told in scenarios().items() if not told.unfit(traits, store)]
     broken = [scenario for scenario in fit if scenario in policy.play and not survives(scenario, name, store, require)]
     own = sum(not survives(scenario, name, store, require) for scenario in fit)
     whole = sum(not survives(scenario, name, store, {*require, *USUAL_REQUIRE[store]}) for scenario in fit)

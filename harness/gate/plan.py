@@ -94,7 +94,7 @@ def plan_gate(policy: Policy) -> GatePlan:
 
 
 def why_unfit(lock: LockChoice, scenario: str, time: str | None) -> str:
-    reason = scenarios()[scenario].unfit(lock_named(lock.name))
+    reason = scenarios()[scenario].unfit(lock_named(lock.name), lock.store)
     return reason or ("" if time_of(scenario, time) else f"{scenario} cannot be played in {time} time")
 
 

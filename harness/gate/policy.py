@@ -13,9 +13,9 @@ from typing import Any
 from harness.driver.errors import UsageError
 from harness.driver.library import locks
 from harness.driver.play import LEASE_LIMIT_MS, PERMIT_LIMIT, PROPERTIES, SEED_LIMIT, Wish, checked, choose
-from harness.driver.scenario import scenarios
+from harness.driver.scenario import USUAL_STORES, scenarios
 from harness.driver.storm import ALL, DURATION_LEAST_MS, TRIALS_LIMIT, known_faults
-from harness.driver.trial import STORES, TIMES
+from harness.driver.trial import TIMES
 from harness.gate import places
 
 USUAL_FILE = "lockstorm.toml"
@@ -35,7 +35,7 @@ USUAL_REQUIRE = {
 KEYS = {
     "": ("lock", "require", "scenarios", "storm", "budget", "accept", "runs"),
     "lock": ("name", "store", "require", "used", "lease", "permits", "fixed_lease"),
-    "require": STORES,
+    "require": USUAL_STORES,
     "scenarios": ("play", "skip", "repeat", "seed", "time", "controls"),
     "storm": ("name", "faults", "trials", "duration", "clients", "lease", "seed", "time"),
     "budget": ("time", "trials"),
@@ -270,7 +270,7 @@ def read_require(table: Table) -> dict[str, tuple[str, ...]]:
 
 def read_lock(table: Table, require: dict[str, tuple[str, ...]]) -> LockChoice:
     name = table.name("name", "lock", [lock["name"] for lock in locks()])
-    store = table.name("store", "store mode", STORES, "open")
+    store = table.name("store", "store mode", USUAL_STORES, "open")
     lease_ms = table.duration_ms("lease", 1, LEASE_LIMIT_MS)
     permits = table.number("permits", 1, PERMIT_LIMIT)
     fixed_lease = table.flag("fixed_lease", False)
@@ -325,7 +325,7 @@ def read_acceptance(
 ) -> Acceptance:
     """An acceptance of what is never played would stay unnoticed for ever: it is an error."""
     lock = table.name("lock", "lock in this policy", [each.name for each in chosen])
-    store = table.name("store", "store mode", STORES) if "store" in table.said else None
+    store = table.name("store", "store mode", USUAL_STORES) if "store" in table.said else None
     if store and (lock, store) not in [(each.name, each.store) for each in chosen]:
         raise table.wrong("store", f"this policy does not use {lock} with a {store} store")
     scenario = table.name(
