@@ -27,7 +27,7 @@ struct judgement {
     int checkers;
     struct fitness fitness;
     struct people people;
-    struct check_table parameters; /* struct parameter_said */
+    struct check_table parameters; /* struct parameter_said, in the order of the records: the last of a name counts */
     char unfit[200];               /* why nothing can be said to hold; empty: nothing is in the way */
     uint64_t damaged;              /* index of the record at which judging ended with false */
     uint64_t failed_releases;

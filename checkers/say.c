@@ -68,7 +68,7 @@ static json_t *property_json(const struct checker *checker, const struct verdict
     json_t *measures = json_object();
     for (int each = 0; each < VERDICT_MEASURES && verdict->measures[each].name; each++) {
         double value = verdict->measures[each].value;
-        bool whole = value == floor(value) && fabs(value) < 1e15;
+        bool whole = value == floor(value);
         json_object_set_new(measures, verdict->measures[each].name,
                             whole ? json_integer((json_int_t)value) : json_real(value));
     }
