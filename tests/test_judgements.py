@@ -85,6 +85,7 @@ def test_faults_are_proved(faults: tuple[str, ...], meant: int, reason: str) -> 
             add("fault-prove", name="hurt", value=1, outcome=each)
     add("fault-prove", name="hurt", value=3, outcome="ok")  # into another target, where nothing was injected
     add("acquire-return", actor="A", name="stock", outcome="ok")
+    assert judge(names, records[:-1])["unfit"] == (reason or "nobody was granted the lock")
     said = judge(names, records)
     assert said.get("unfit", "") == reason
     assert said["faults"] == [{"name": "hurt", "target": "A", "proved": each} for each in proved(faults)]
