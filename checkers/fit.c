@@ -98,7 +98,6 @@ static bool faults_fail(const struct judgement *judgement, char *text, size_t si
 
 bool fit_end(const struct judgement *judgement, char *text, size_t size) {
     const struct fitness *fitness = &judgement->fitness;
-    text[0] = '\0';
     if (fitness->broken[0]) {
         snprintf(text, size, "%s", fitness->broken);
         return true;

@@ -84,8 +84,8 @@ static inline void fit_returned(struct judgement *judgement, struct event *event
     actor->op = record->op;
 }
 void fit_fault(struct judgement *judgement, const struct history_record *record);
-/* After the last record: why nothing can be said to hold, in `text`. True: nothing can be said at all, for the history
- * is not what the checkers take it for. */
+/* After the last record: why nothing can be said to hold, in `text`, which is empty before and stays so if nothing is
+ * in the way. True: nothing can be said at all, for the history is not what the checkers take it for. */
 bool fit_end(const struct judgement *judgement, char *text, size_t size);
 
 #endif
