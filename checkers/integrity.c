@@ -157,11 +157,9 @@ static void check_order(struct checking *my, const struct event *event) {
     struct rank *newest = ((struct integrity *)my->state)->newest;
     const struct rank write = {event->record->grant, event->record->token, event->index};
     if (write.grant == 0) return;
-    for (int each = 0; each < NEWEST_COUNT; each++) {
-        if (!is_older(&write, &newest[each])) continue;
-        violate_stale(my, event, &newest[each]);
-        break;
-    }
+    if (is_older(&write, &newest[BY_TOKEN])) violate_stale(my, event, &newest[BY_TOKEN]);
+    else if (is_older(&write, &newest[WITH_TOKEN])) violate_stale(my, event, &newest[WITH_TOKEN]);
+    else if (is_older(&write, &newest[WITHOUT_TOKEN])) violate_stale(my, event, &newest[WITHOUT_TOKEN]);
     enum newest by_grant = write.token ? WITH_TOKEN : WITHOUT_TOKEN;
     if (write.grant >= newest[by_grant].grant) newest[by_grant] = write;
     if (write.token && !is_older(&write, &newest[BY_TOKEN])) newest[BY_TOKEN] = write;
