@@ -474,7 +474,8 @@ def test_hundreds_of_failed_releases_are_read_as_either() -> None:
 
 # --- long ones: what is remembered, and for how long ---
 
-NAMES = ["A", "B", "C", "stock", "store"]
+NAMES = ["A", "B", "C", "D", "stock", "store"]
+FIRST = 1 + 2 * len(NAMES)
 
 
 def stored(*writes: tuple[str, int, int], name: str = "register", flags: int = 0) -> History:
@@ -482,7 +483,7 @@ def stored(*writes: tuple[str, int, int], name: str = "register", flags: int = 0
     version."""
     return [
         Record(
-            1 + 2 * len(NAMES) + place,
+            FIRST + place,
             "store-write",
             actor="store",
             name=client,
@@ -516,6 +517,33 @@ def test_additions_are_known_again_for_64_operations(operations: tuple[int, ...]
     said = judge(NAMES, records)
     assert said["verdict"]["integrity"]["duplicated_operations"] == duplicated
     assert list(differences(said, records)) == []
+
+
+@pytest.mark.parametrize(
+    ("order", "shown_lost"),
+    [
+        ("aBA", 1),  # A's own is not told yet
+        ("aAtA", None),  # nothing but its own
+        ("BatA", 0),  # A's own is the newest of which somebody was told
+        ("atBA", 2),
+        ("BCatA", 1),
+        ("BaCtA", 2),  # C's is newer than A's, though A was told later
+        ("BaCDtA", 3),
+        ("aBCtA", 2),
+    ],
+)
+def test_the_newest_update_that_is_lost_is_shown(order: str, shown_lost: int | None) -> None:
+    """a: A's first, blind; A: the same once more, computed from version 0; t: A is told ok; others are strangers."""
+    records: History = []
+    for place, what in enumerate(order):
+        write = stored((what.upper(), int(what in "aA"), 0 if what == "A" else -1))[0]
+        told = Record(0, "write-return", actor="A", op=1, object="register", outcome="ok")
+        records.append(replace(told if what == "t" else write, index=FIRST + place))
+    verdict = judge(NAMES, records)["verdict"]["integrity"]
+    lost = [piece["records"] for piece in verdict["evidence"]]
+    again = FIRST + len(order) - 1
+    assert lost == ([] if shown_lost is None else [[FIRST + shown_lost, again]])
+    assert list(differences(judge(NAMES, records), records)) == []
 
 
 def lost_updates(writes: list[tuple[str, int, int]]) -> int:
