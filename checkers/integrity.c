@@ -298,23 +298,26 @@ static void accepted(struct checking *my, const struct event *event) {
     }
 }
 
+static bool is_object(unsigned object) {
+    return object != HISTORY_OBJECT_NONE && object < HISTORY_OBJECT_COUNT;
+}
+
 static void written(struct checking *my, const struct event *event) {
     struct integrity *self = my->state;
     const struct history_record *record = event->record;
-    if (record->object == HISTORY_OBJECT_NONE || record->object >= HISTORY_OBJECT_COUNT) return;
+    if (!is_object(record->object)) return;
     self->used = true;
     if (record->outcome == OUTCOME_OK) accepted(my, event);
     my->verdict.stopped += record->outcome == OUTCOME_REFUSED;
 }
 
 static void read(struct checking *my, const struct event *event) {
-    uint8_t object = event->record->object;
-    ((struct integrity *)my->state)->used |= object != HISTORY_OBJECT_NONE && object < HISTORY_OBJECT_COUNT;
+    ((struct integrity *)my->state)->used |= is_object(event->record->object);
 }
 
 static void answered(struct checking *my, const struct event *event) {
     const struct history_record *record = event->record;
-    if (record->object == HISTORY_OBJECT_NONE || record->object >= HISTORY_OBJECT_COUNT) return;
+    if (!is_object(record->object)) return;
     struct object *object = &((struct integrity *)my->state)->objects[record->object];
     struct writer *writer = &((struct writers *)my_actor(my, event->actor))->of[record->object];
     if (!writer->pending || writer->op != record->op) return;

@@ -546,6 +546,51 @@ def test_the_newest_update_that_is_lost_is_shown(order: str, shown_lost: int | N
     assert list(differences(judge(NAMES, records), records)) == []
 
 
+@pytest.mark.parametrize("number", [0, 1, 2, 3, 4, 255])
+def test_what_is_no_object_of_the_store_is_not_looked_at(number: int) -> None:
+    """Whatever a history says: 0 is none, and there are three. A's write is older than B's, and B's loses it."""
+    used = number in OBJECTS.values() and number != 0
+    slots = image(NAMES, [])
+    ok, stock, store = OUTCOMES["ok"], 1 + 2 * NAMES.index("stock"), 1 + 2 * NAMES.index("store")
+    for client in (1, 3):
+        slots += LAYOUT.pack(0, KINDS["acquire-return"], ok, 0, 0, client, stock, 0, 0, 0, 0, 0, 0, 0)
+    for kind, client, grant in (("store-read", 1, 0), ("store-write", 3, FIRST + 1), ("store-write", 1, FIRST)):
+        slots += LAYOUT.pack(0, KINDS[kind], ok, number, 0, store, client, 0, 0, 0, grant, 0, 0, 0)
+    slots += LAYOUT.pack(0, KINDS["write-return"], ok, number, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0)
+    verdict = json.loads(judged_text(slots))["verdict"]["integrity"]
+    assert (verdict["stale_writes"], verdict["lost_updates"]) == ((1, 1) if used else (0, 0))
+    assert verdict.get("reason") == (None if used else "nobody used the store")
+    only_read = slots[: 64 * (FIRST + 3)]
+    assert json.loads(judged_text(only_read))["verdict"]["integrity"]["status"] == ("holds" if used else "inconclusive")
+
+
+@pytest.mark.parametrize(
+    ("order", "lost"),
+    [
+        ("isBr", 1),  # in time: A is told of what B has overwritten
+        ("irsBr", 0),  # it came when A had been answered: a second answer is not about it
+        ("irIsRBr", 0),  # it came when A had begun something else
+        ("isIBRr", 0),  # A began something else before it was told
+        ("isrB", 1),
+        ("irsB", 0),
+    ],
+)
+def test_who_is_told_of_an_update(order: str, lost: int) -> None:
+    """A invokes a write (i), the store accepts it (s), A is told ok (r); I, R: its next; B, a stranger, overwrites."""
+    steps = {
+        "i": Record(0, "write-invoke", actor="A", op=1, object="register"),
+        "s": stored(("A", 1, -1))[0],
+        "r": Record(0, "write-return", actor="A", op=1, object="register", outcome="ok"),
+        "I": Record(0, "read-invoke", actor="A", op=2, object="register"),
+        "R": Record(0, "read-return", actor="A", op=2, object="register", outcome="ok"),
+        "B": stored(("B", 0, 0))[0],
+    }
+    records = [replace(steps[each], index=FIRST + place) for place, each in enumerate(order)]
+    said = judge(NAMES, records)
+    assert said["verdict"]["integrity"]["lost_updates"] == lost
+    assert list(differences(said, records)) == []
+
+
 def lost_updates(writes: list[tuple[str, int, int]]) -> int:
     """As of `stored`, of so many that making a Record of each would take long."""
     number = {name: 1 + 2 * place for place, name in enumerate(NAMES)}
