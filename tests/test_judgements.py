@@ -560,7 +560,7 @@ def test_what_is_no_object_of_the_store_is_not_looked_at(number: int) -> None:
     verdict = json.loads(judged_text(slots))["verdict"]["integrity"]
     assert (verdict["stale_writes"], verdict["lost_updates"]) == ((1, 1) if used else (0, 0))
     assert verdict.get("reason") == (None if used else "nobody used the store")
-    only_read = slots[: 64 * (FIRST + 3)]
+    only_read = slots[: 64 * (FIRST + 3)] + LAYOUT.pack(0, KINDS["store-read"], ok, *[0] * 11)
     assert json.loads(judged_text(only_read))["verdict"]["integrity"]["status"] == ("holds" if used else "inconclusive")
 
 
@@ -573,6 +573,8 @@ def test_what_is_no_object_of_the_store_is_not_looked_at(number: int) -> None:
         ("isIBRr", 0),  # A began something else before it was told
         ("isrB", 1),
         ("irsB", 0),
+        ("sBx", 0),  # an answer to something else
+        ("isrrB", 1),  # and one that comes twice
     ],
 )
 def test_who_is_told_of_an_update(order: str, lost: int) -> None:
@@ -584,6 +586,7 @@ def test_who_is_told_of_an_update(order: str, lost: int) -> None:
         "I": Record(0, "read-invoke", actor="A", op=2, object="register"),
         "R": Record(0, "read-return", actor="A", op=2, object="register", outcome="ok"),
         "B": stored(("B", 0, 0))[0],
+        "x": Record(0, "write-return", actor="A", op=7, object="register", outcome="ok"),
     }
     records = [replace(steps[each], index=FIRST + place) for place, each in enumerate(order)]
     said = judge(NAMES, records)
