@@ -573,12 +573,14 @@ def test_what_is_no_object_of_the_store_is_not_looked_at(number: int) -> None:
         ("isIBRr", 0),  # A began something else before it was told
         ("isrB", 1),
         ("irsB", 0),
+        ("isuBr", 0),  # the first answer counts
         ("sBx", 0),  # an answer to something else
         ("isrrB", 1),  # and one that comes twice
     ],
 )
 def test_who_is_told_of_an_update(order: str, lost: int) -> None:
-    """A invokes a write (i), the store accepts it (s), A is told ok (r); I, R: its next; B, a stranger, overwrites."""
+    """A invokes a write (i), the store accepts it (s), A is told ok (r) or nothing (u); I, R: its next
+    operation; x: an answer to another; B, a stranger, overwrites."""
     steps = {
         "i": Record(0, "write-invoke", actor="A", op=1, object="register"),
         "s": stored(("A", 1, -1))[0],
@@ -586,6 +588,7 @@ def test_who_is_told_of_an_update(order: str, lost: int) -> None:
         "I": Record(0, "read-invoke", actor="A", op=2, object="register"),
         "R": Record(0, "read-return", actor="A", op=2, object="register", outcome="ok"),
         "B": stored(("B", 0, 0))[0],
+        "u": Record(0, "write-return", actor="A", op=1, object="register"),
         "x": Record(0, "write-return", actor="A", op=7, object="register", outcome="ok"),
     }
     records = [replace(steps[each], index=FIRST + place) for place, each in enumerate(order)]
