@@ -128,8 +128,8 @@ struct checker {
     const char *property; /* "mutual_exclusion" */
     const char *title;    /* "mutual exclusion" */
     const char *question;
-    const char *sorts[VERDICT_PARTS]; /* of violations, in the singular, if there are several */
-    bool advisory;                    /* does not decide the exit status unless it is asked for */
+    const char *sorts[VERDICT_PARTS + 1]; /* of violations, in the singular, if there are several; ends with NULL */
+    bool advisory;                        /* does not decide the exit status unless it is asked for */
     size_t state_size, lock_size, actor_size, member_size;
     check_record *on[HISTORY_KIND_COUNT];
     void (*finish)(struct checking *my); /* fills my->verdict, frees what the checker allocated itself */

@@ -648,6 +648,7 @@ def test_judging_gives_back_what_it_took() -> None:
     libc.mallinfo2.restype = Allocated
     images = [image(each.names, each.records) for each in (Story(seed) for seed in range(40))]
     images += [image(Timeline.names, Timeline(each).records) for each in EVIDENCE]
+    images += [image(Timeline.names, Timeline("bound=5 hurt=A hurt+A A+ A-~").records)] * 20
     for _ in range(2):  # the first round makes the tables that Python keeps
         before = libc.mallinfo2().in_use_bytes
         for each in images:
