@@ -34,7 +34,7 @@ class Nursery:
         )
         assert self._warden.stdin and self._warden.stdout and self._warden.stderr
         if self._warden.stdout.readline() != b"ready\n":
-            reason = self._warden.stderr.read().decode(errors="replace").strip()
+            reason = self._warden.communicate()[1].decode(errors="replace").strip()
             self.directory.rmdir()
             raise Inconclusive(f"no private directory: {reason}")
 
