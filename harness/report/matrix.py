@@ -25,7 +25,9 @@ def matrix_page(matrix: dict[str, Any], version: str) -> str:
         for cell in matrix["cells"]
     ]
     scenarios = list(dict.fromkeys(cell["scenario"] for cell in cells))
-    locks = sorted({(cell["lock"], cell["store"]) for cell in cells})
+    locks = sorted(
+        {(cell["lock"], cell["store"]) for cell in cells}, key=lambda pair: (pair[0], pair[1] != "open", pair)
+    )
     at = {(cell["lock"], cell["store"], cell["scenario"]): number for number, cell in enumerate(cells)}
     counts = {result: sum(cell["result"] == result for cell in cells) for result in WORDS}
     odd = sum(is_odd(cell) for cell in matrix["cells"])
