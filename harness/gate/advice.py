@@ -88,7 +88,8 @@ def option_of(policy: Policy, lock: LockChoice, name: str, store: str) -> Option
     care for data that is a harm even where their policy does not ask."""
     require = lock.require if store == lock.store else policy.require[store]
     traits = lock_named(name)
-    fit = [scenario for scenario, told in scenarios().items() if not told.unfit(traits, store)]
+    told_of_all = {scenario: told for scenario, told in scenarios().items() if not told.locks}
+    fit = [scenario for scenario, told in told_of_all.items() if not told.unfit(traits, store)]
     broken = [scenario for scenario in fit if scenario in policy.play and not survives(scenario, name, store, require)]
     own = sum(not survives(scenario, name, store, require) for scenario in fit)
     whole = sum(not survives(scenario, name, store, {*require, *USUAL_REQUIRE[store]}) for scenario in fit)
