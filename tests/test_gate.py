@@ -183,10 +183,8 @@ def test_a_run_whose_process_ended_is_marked(number: int) -> None:
 
 
 def test_out_of_time_is_not_safe(tmp_path: Path) -> None:
-    text = (
-        SAFE
-        + '[budget]\ntime = "1s"\n[[storm]]\nname = "long"\nduration = "3s"\ntrials = 9\nfaults = ["pause-client"]\ntime = "real"\n'
-    )
+    storm = '[[storm]]\nname = "long"\nduration = "3s"\ntrials = 9\nfaults = ["pause-client"]\ntime = "real"\n'
+    text = SAFE + '[budget]\ntime = "1s"\n' + storm
     verdict = gate(tmp_path, text, "--workers", "1", status=3)
     assert "the budget of time was used up" in verdict["cells"][-1]["in_short"]
     assert verdict["cells"][-1]["outcome"] == "inconclusive"
