@@ -21,19 +21,14 @@ if TYPE_CHECKING:
 # that is not is told.
 NEEDS: dict[str, tuple[Callable[[Mapping[str, Any]], bool], str]] = {
     "lease": (lambda lock: bool(lock["lease"]), "never expires"),
-    "no lease": (lambda lock: not lock["lease"], "expires"),
     "token": (lambda lock: bool(lock["token"]), "gives no fencing token"),
     "watchdog": (lambda lock: bool(lock["renews"]), "has no watchdog"),
-    "no watchdog": (lambda lock: not lock["renews"], "has a watchdog"),
     "one node": (lambda lock: lock["nodes"] == 1, "lives on several nodes"),
     "no replicas": (lambda lock: not lock["replicas"], "has a replica of its own"),
     "majority": (lambda lock: lock["nodes"] >= MAJORITY_NODES, "does not live on five nodes"),
     "push": (lambda lock: lock["waits"] == "push", "wakes its waiters without a message"),
-    "blocking pop": (lambda lock: lock["waits"] == "blocking-pop", "wakes its waiters without a list"),
     "told": (lambda lock: lock["waits"] in ("push", "blocking-pop"), "wakes nobody: its waiters look by themselves"),
     "no queue": (lambda lock: not lock["fair"], "has a queue: see dead-waiters"),
-    "fair": (lambda lock: bool(lock["fair"]), "has no queue"),
-    "permits": (lambda lock: lock["capacity"] == -1, "has no permits"),
     "lock": (lambda lock: lock["name"] != "none", "is no lock"),
 }
 MAJORITY_NODES = 5

@@ -76,6 +76,7 @@ REAL_BEYOND_NOTHING_MS = 300  # of a lock without one: nobody gets in anyhow
 BOUND_LEASES, BOUND_NAP_MS = 2, 2_000  # a lease that runs out, one more of a wait that had just begun, a poller's sleep
 QUIET_BEYOND_MS = 100
 FLAG_TEXT = 1
+# Asked by the trial and by replicas, how often depends on the machine. So a lock's own WAIT is not counted either.
 TRIALS_OWN = ("ping", "time", "info", "hello", "wait", "replconf", "psync", "config|get", "config|set")
 ANYWHERE = "*"  # every checkpoint (STAGE_ANYWHERE)
 CLOCK_STANDS = 1  # `extra` of a validity that no lock has told: its host is, or was, suspended
@@ -891,7 +892,7 @@ class Trial:
         self.record(Kind.NOTE, name=self.text(text))
 
     def commands(self) -> int:
-        """How many commands the servers have run for clients; what the trial itself asks does not count."""
+        """How many commands the servers have run, but for those that the trial and replicas ask, too (TRIALS_OWN)."""
         return sum(count for server in self.servers for name, count in server.calls().items() if name not in TRIALS_OWN)
 
     def phase(self, name: str) -> None:

@@ -18,7 +18,6 @@ from harness.gate.verdict import Played, judge_gate
 
 OUT_OF_TIME = "the budget of time was used up"
 INTERRUPTED = "the run was interrupted"
-OUTPUTS = ("verdict.json", "junit.xml", "lockstorm.sarif", "summary.md")
 
 
 def run_gate(
