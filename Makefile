@@ -127,10 +127,10 @@ $(BUILD)/o/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# Other flags or another compiler: everything is compiled again.
+# Other flags or another compiler: everything is compiled and linked again.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(CC) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(CFLAGS)' >$@
+	@echo '$(CC) $(CFLAGS) $(STATIC)' | cmp -s - $@ || echo '$(CC) $(CFLAGS) $(STATIC)' >$@
 .PHONY: FORCE
 FORCE:
 
