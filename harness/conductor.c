@@ -49,8 +49,9 @@ struct conductor {
     int dead;
     redisContext *proxy; /* its control connection; NULL: links lead straight to the servers */
     char proxy_path[108];
-    bool settled;     /* unreliable only: nothing is in flight that could still arrive */
-    uint64_t traffic; /* of the stage, when it was last settled */
+    bool settled;       /* nothing was in flight that could still arrive, when traffic stood there: */
+    uint64_t traffic;   /* of the stage */
+    uint64_t unawaited; /* of the stage, when a turn was last given */
     struct {
         int pid, reasons;
     } stopped[PROCESSES];
@@ -618,14 +619,28 @@ bool conductor_settle(struct conductor *conductor) {
     return fence(conductor);
 }
 
-/* After a turn in which replies may have stayed away: nothing may be on its way when the next turn is given. */
+/* Nothing has been sent since all was in its place. */
+static bool is_settled(const struct conductor *conductor) {
+    return conductor->settled &&
+           conductor->traffic == atomic_load_explicit(&conductor->stage->traffic, memory_order_acquire);
+}
+
 static bool settle(struct conductor *conductor) {
-    if (!atomic_load_explicit(&conductor->stage->unreliable, memory_order_acquire)) return true;
-    uint64_t traffic = atomic_load_explicit(&conductor->stage->traffic, memory_order_acquire);
-    if (conductor->settled && conductor->traffic == traffic) return true;
-    conductor->traffic = traffic;
+    if (is_settled(conductor)) return true;
+    conductor->traffic = atomic_load_explicit(&conductor->stage->traffic, memory_order_acquire);
     conductor->settled = fence(conductor);
     return conductor->settled;
+}
+
+/* Before the next turn is given: what the last one sent without waiting for an answer must not be overtaken, which a
+ * server that was not looking would do: it hears its connections in an order of its own. Where replies stay away, that
+ * is whatever was sent; elsewhere only what may block, and connections that were closed. */
+static bool let_arrive(struct conductor *conductor) {
+    uint64_t unawaited = atomic_load_explicit(&conductor->stage->unawaited, memory_order_acquire);
+    bool overtakes = unawaited != conductor->unawaited;
+    conductor->unawaited = unawaited;
+    if (!overtakes && !atomic_load_explicit(&conductor->stage->unreliable, memory_order_acquire)) return true;
+    return settle(conductor);
 }
 
 /* Asks every strand that waits for a server whether its answer has come; those that have it are READY afterwards. */
@@ -633,7 +648,7 @@ static enum conductor_result probe_waiting(struct conductor *conductor, int real
     bool fenced = false;
     for (int strand = 0; strand < conductor->strands; strand++) {
         if (state_of(conductor, strand) != STRAND_WAITING || is_stopped(conductor, strand)) continue;
-        if (!fenced && !conductor->settled && !fence(conductor)) return CONDUCTOR_STUCK;
+        if (!fenced && !settle(conductor)) return CONDUCTOR_STUCK;
         fenced = true;
         give_turn(conductor, strand, STRAND_PROBING);
         enum conductor_result result = await_yield(conductor, real_limit_ms);
@@ -682,7 +697,7 @@ static enum conductor_result run_virtual(struct conductor *conductor, const stru
     for (;;) {
         enum conductor_result result = await_yield(conductor, real_limit_ms);
         if (result != CONDUCTOR_DONE) return result;
-        if (!settle(conductor)) return CONDUCTOR_STUCK;
+        if (!let_arrive(conductor)) return CONDUCTOR_STUCK;
         if (have_parked(conductor, awaited)) return CONDUCTOR_DONE;
         int ready[STAGE_STRANDS], wanting = list_ready(conductor, ready);
         if (wanting > 0) { /* the only choice of a trial: it comes from the seed */
