@@ -30,7 +30,7 @@ class Worker:
     def __init__(self, core: int, module: str = "harness.driver.crew") -> None:
         self.core = core
         self.playing: tuple[int, Any] | None = None
-        command = [paths.program("leash"), "--", sys.executable, "-m", module, str(core)]
+        command = [paths.program("leash"), sys.executable, "-m", module, str(core)]
         environment = {**os.environ, "LOCKSTORM_PARENT": str(os.getpid()), "PYTHONPATH": str(paths.ROOT)}
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 

@@ -1,7 +1,6 @@
 """The proxy of a trial: every link leads through it, and rules say what happens to what passes."""
 
 import contextlib
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import redis
 from harness.driver import paths
 from harness.driver.errors import Inconclusive, UsageError
 from harness.driver.links import LINKS
-from harness.driver.process import Nursery
+from harness.driver.process import Nursery, Process
 
 START_LIMIT_S = 10.0
 
@@ -27,7 +26,7 @@ class Proxy:
         self._rules: list[str] = []
         words = {"history": history, "stage": stage, "actor": actor, "seed": seed, "control": self.control}
         command = [paths.program("proxy"), *(word for key, value in words.items() for word in (f"--{key}", str(value)))]
-        self.process: subprocess.Popen[bytes] = nursery.start("proxy", command)
+        self.process: Process = nursery.start("proxy", command)
         self._ask = redis.Redis(unix_socket_path=str(self.control), protocol=2, socket_timeout=10, driver_info=None)
         deadline = time.monotonic() + START_LIMIT_S
         while True:

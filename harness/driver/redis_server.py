@@ -3,7 +3,6 @@ or the real clock."""
 
 import contextlib
 import socket
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from redis.retry import Retry
 
 from harness.driver import paths
 from harness.driver.errors import Inconclusive
-from harness.driver.process import Nursery
+from harness.driver.process import Nursery, Process
 
 START_LIMIT_S = 20.0
 PORT_TRIES = 20
@@ -109,7 +108,7 @@ class RedisServer:
             retry=Retry(NoBackoff(), 1),
         )
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> Process:
         environment = _settable_clock(self.clock) if self.clock else []
         return self._nursery.start(self.name, self._command + self._listening, environment=environment)
 
