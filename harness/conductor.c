@@ -6,11 +6,13 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +21,8 @@
 
 enum { SERVERS = 32, PROCESSES = STAGE_STRANDS + SERVERS, CALIBRATION_PPM = -999999 };
 static const struct timeval FENCE_LIMIT = {.tv_sec = 10};
+enum { RECORD_TRIES = 10000 };
+static const struct timespec RECORD_NAP = {.tv_nsec = 100000};
 
 struct server {
     int clock_fd; /* -1: the machine's clock */
@@ -174,6 +178,7 @@ void conductor_reuse_strand(struct conductor *conductor, int strand) {
     drain(conductor->turn_fd[strand]);
     conductor->stalled[strand] = 0;
     place->pid = 0;
+    atomic_store(&place->appends, 0);
     atomic_store(&place->stopped, 0);
     atomic_store(&place->standing, 0);
     atomic_store(&place->deadline_ns, 0);
@@ -406,6 +411,26 @@ bool conductor_stands(const struct conductor *conductor, int strand) {
 
 uint64_t conductor_moves(const struct conductor *conductor, int strand) {
     return atomic_load(&conductor->stage->strands[strand].moves);
+}
+
+/* Sends SIGSTOP and waits until every thread of the child has stopped. */
+static bool stop_child(int pid) {
+    siginfo_t info = {0};
+    if (kill(pid, SIGSTOP) < 0) return false;
+    while (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WEXITED | WNOWAIT) < 0)
+        if (errno != EINTR) return false;
+    return info.si_code == CLD_STOPPED;
+}
+
+bool conductor_stop_between_records(struct conductor *conductor, int strand) {
+    struct strand_place *place = &conductor->stage->strands[strand];
+    for (int tries = 0; tries < RECORD_TRIES; tries++) {
+        if (!stop_child(place->pid)) return false;
+        if (atomic_load(&place->appends) == 0) return true;
+        kill(place->pid, SIGCONT);
+        nanosleep(&RECORD_NAP, NULL);
+    }
+    return false;
 }
 
 int conductor_set_suspended(struct conductor *conductor, int strand, bool suspended) {

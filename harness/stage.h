@@ -69,7 +69,7 @@ struct step_result {
     char error[128]; /* what the other side said, when it refused or failed */
 };
 
-enum { STAGE_NAME = 32, STAGE_STRANDS = 256, STAGE_VERSION = 5 };
+enum { STAGE_NAME = 32, STAGE_STRANDS = 256, STAGE_VERSION = 6 };
 #define STAGE_ANYWHERE "*" /* every checkpoint counts */
 
 /* Why a strand gets no turn. */
@@ -83,6 +83,7 @@ struct strand_place {
     _Atomic uint32_t stopped;  /* enum strand_stop, or-ed, by the conductor */
     _Atomic uint32_t standing; /* it sleeps, waits or is parked, and cannot go on before it has looked at `stopped` */
     _Atomic uint64_t moves;    /* how often it went on after that */
+    _Atomic uint32_t appends;  /* of a worker: how many records its process has begun and not finished */
     _Atomic int64_t deadline_ns;
     _Atomic uint32_t armed_countdown; /* hold at the n-th passage of armed_at; 0: not armed */
     int32_t pid;
