@@ -20,9 +20,10 @@
 #include "harness/random.h"
 
 enum { SERVERS = 32, PROCESSES = STAGE_STRANDS + SERVERS, CALIBRATION_PPM = -999999 };
-/* After how many PINGs, one after the other, all is written that a server had to write. When a PING comes in, so has what
- * was sent before, but its answer may be written first: hence two. The first one also makes a server look at its clock
- * and give up what it sat on too long. Whoever has only just been accepted is heard after the first: hence three. */
+/* After how many PINGs, one after the other, all is written that a server had to write. When a PING comes in, so has
+ * what was sent before, but its answer may be written first: hence two. The first one also makes a server look at its
+ * clock and give up what it sat on too long. Whoever has only just been accepted is heard after the first: hence three.
+ */
 enum { PINGS_HEARD = 2, PINGS_ACCEPTED = 3 };
 static const struct timeval FENCE_LIMIT = {.tv_sec = 10};
 enum { RECORD_TRIES = 10000 };
@@ -247,15 +248,24 @@ static bool is_awaited(const struct conductor *conductor, int64_t mono_ns) {
     return false;
 }
 
+static void ping_owe(struct server *server, int pings) {
+    if (server->pings_due < pings) server->pings_due = pings;
+}
+
 /* Every server may have something to say. */
 static void pings_owe(struct conductor *conductor, int pings) {
+    for (int each = 0; each < conductor->servers; each++) ping_owe(&conductor->server[each], pings);
+}
+
+/* A server that has a clock may have something to say when it has moved. */
+static void clocks_owe(struct conductor *conductor) {
     for (int each = 0; each < conductor->servers; each++)
-        if (conductor->server[each].pings_due < pings) conductor->server[each].pings_due = pings;
+        if (conductor->server[each].clock_fd >= 0) ping_owe(&conductor->server[each], PINGS_HEARD);
 }
 
 static bool clock_set(struct conductor *conductor, int64_t mono_ns) {
     bool written = true;
-    pings_owe(conductor, PINGS_HEARD);
+    clocks_owe(conductor);
     atomic_store_explicit(&conductor->stage->mono_ns, mono_ns, memory_order_release);
     if (is_awaited(conductor, mono_ns)) conductor->settled = false;
     for (int server = 0; server < conductor->servers; server++) written &= clock_write(conductor, server);
@@ -570,9 +580,8 @@ bool conductor_calibrate(struct conductor *conductor, int number) {
 static void ping_owe_at(struct conductor *conductor, const char *socket_path, bool joined) {
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
-        int pings = joined ? PINGS_ACCEPTED : PINGS_HEARD;
         if (strcmp(server->socket_path, socket_path) != 0) continue;
-        if (server->pings_due < pings) server->pings_due = pings;
+        ping_owe(server, joined ? PINGS_ACCEPTED : PINGS_HEARD);
         return;
     }
     pings_owe(conductor, PINGS_ACCEPTED); /* nobody that is known: it may have to do with everybody */
@@ -622,12 +631,10 @@ static bool ping_round(struct conductor *conductor) {
     return true;
 }
 
-/* Everything that the servers had to write, they have written. Who has heard of something, only the proxy knows, and
- * only where nobody passes it on. */
+/* Everything that the servers had to write, they have written. Who has heard of something only the proxy knows, and
+ * only where no server tells another. */
 static bool servers_ping(struct conductor *conductor) {
-    bool unreliable = atomic_load_explicit(&conductor->stage->unreliable, memory_order_acquire);
-    if (!unreliable) pings_owe(conductor, PINGS_HEARD);
-    else if (conductor->replicated || !conductor->proxy) pings_owe(conductor, PINGS_ACCEPTED);
+    if (conductor->replicated || !conductor->proxy) pings_owe(conductor, PINGS_ACCEPTED);
     for (int round = 0; round < PINGS_ACCEPTED; round++)
         if (!ping_round(conductor)) return false;
     for (int each = 0; each < conductor->servers; each++) {
@@ -645,12 +652,13 @@ static bool pings_are_due(const struct conductor *conductor) {
 }
 
 /* What was sent has been received, what had to be answered has been answered, and the answers have arrived. An answer
- * can make the proxy have to do with a server again: close a connection to it, for instance. */
+ * can make the proxy have to do with a server again: close a connection to it, for instance. Where there are replicas,
+ * the proxy always has: they acknowledge what the fence itself makes their master say. */
 static bool fence(struct conductor *conductor) {
     if (!proxy_settle(conductor)) return false;
     do {
         if (!servers_ping(conductor) || !proxy_settle(conductor)) return false;
-    } while (pings_are_due(conductor));
+    } while (!conductor->replicated && pings_are_due(conductor));
     return true;
 }
 
