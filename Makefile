@@ -39,7 +39,7 @@ PROXY   = $(LINKS) $(STAGE) $(HISTORY)
 CHECK   = $(CHECKS) harness/history_json.c $(HISTORY)
 LINEARIZE = checkers/linearize_main.c $(LINEAR) harness/history_json.c $(HISTORY)
 TOOL    = harness/history_main.c harness/history_json.c $(HISTORY)
-DRIVER  = harness/conductor.c harness/driver/describe.c harness/env.c $(LOCKS) $(FAULTS) $(STAGE) $(HISTORY)
+DRIVER  = harness/conductor.c harness/driver/describe.c harness/env.c harness/leash.c $(LOCKS) $(FAULTS) $(STAGE) $(HISTORY)
 
 PROGRAMS       = $(addprefix $(BUILD)/bin/,client store proxy check linearize history leash warden)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
@@ -81,9 +81,9 @@ $(BUILD)/bin/linearize: $(call object,$(LINEARIZE))
 $(BUILD)/bin/linearize: LIBS = -ljansson
 $(BUILD)/bin/history: $(call object,$(TOOL))
 $(BUILD)/bin/history: LIBS = -ljansson
-$(BUILD)/bin/leash: $(call object,harness/leash.c)
+$(BUILD)/bin/leash: $(call object,harness/leash_main.c harness/leash.c)
 $(BUILD)/bin/warden: $(call object,harness/warden.c)
-$(BUILD)/bin/leash $(BUILD)/bin/warden: LIBS = $(STATIC) # started with every process of a trial: nothing to link then
+$(BUILD)/bin/warden: LIBS = $(STATIC) # started with every trial: nothing to link then
 
 $(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c harness/conductor.c $(ENV) $(STAGE) $(HISTORY))
 $(BUILD)/tests/blocking_call: LIBS = -lhiredis

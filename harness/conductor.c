@@ -20,6 +20,11 @@
 #include "harness/random.h"
 
 enum { SERVERS = 32, PROCESSES = STAGE_STRANDS + SERVERS, CALIBRATION_PPM = -999999 };
+/* After how many PINGs, one after the other, all is written that a server had to write. When a PING comes in, so has
+ * what was sent before, but its answer may be written first: hence two. The first one also makes a server look at its
+ * clock and give up what it sat on too long. Whoever has only just been accepted is heard after the first: hence three.
+ */
+enum { PINGS_HEARD = 2, PINGS_ACCEPTED = 3 };
 static const struct timeval FENCE_LIMIT = {.tv_sec = 10};
 enum { RECORD_TRIES = 10000 };
 static const struct timespec RECORD_NAP = {.tv_nsec = 100000};
@@ -31,6 +36,7 @@ struct server {
     int64_t start_wall_ns;       /* real time: when its process began, by the machine's clock */
     int silent, busy;            /* how many have a reason */
     int replicas;
+    int pings_due;      /* so many more, and all that it had to write is written */
     redisContext *link; /* for PING and WAIT only */
     char socket_path[108];
 };
@@ -52,6 +58,7 @@ struct conductor {
     bool settled;       /* nothing was in flight that could still arrive, when traffic stood there: */
     uint64_t traffic;   /* of the stage */
     uint64_t unawaited; /* of the stage, when a turn was last given */
+    bool replicated;    /* some server has, or had, replicas: what one hears of, another does */
     struct {
         int pid, reasons;
     } stopped[PROCESSES];
@@ -242,8 +249,24 @@ static bool is_awaited(const struct conductor *conductor, int64_t mono_ns) {
     return false;
 }
 
+static void ping_owe(struct server *server, int pings) {
+    if (server->pings_due < pings) server->pings_due = pings;
+}
+
+/* Every server may have something to say. */
+static void pings_owe(struct conductor *conductor, int pings) {
+    for (int each = 0; each < conductor->servers; each++) ping_owe(&conductor->server[each], pings);
+}
+
+/* A server that has a clock may have something to say when it has moved. */
+static void clocks_owe(struct conductor *conductor) {
+    for (int each = 0; each < conductor->servers; each++)
+        if (conductor->server[each].clock_fd >= 0) ping_owe(&conductor->server[each], PINGS_HEARD);
+}
+
 static bool clock_set(struct conductor *conductor, int64_t mono_ns) {
     bool written = true;
+    clocks_owe(conductor);
     atomic_store_explicit(&conductor->stage->mono_ns, mono_ns, memory_order_release);
     if (is_awaited(conductor, mono_ns)) conductor->settled = false;
     for (int server = 0; server < conductor->servers; server++) written &= clock_write(conductor, server);
@@ -269,6 +292,7 @@ int conductor_add_server(struct conductor *conductor, const char *clock_path, co
 
 void conductor_set_replicas(struct conductor *conductor, int server, int replicas) {
     conductor->server[server].replicas = replicas;
+    if (replicas > 0) conductor->replicated = true;
 }
 
 void conductor_set_silent(struct conductor *conductor, int server, bool silent) {
@@ -553,11 +577,24 @@ bool conductor_calibrate(struct conductor *conductor, int number) {
     return clock_write(conductor, number) && told && server_ping(server);
 }
 
-/* The proxy has passed on all that it had received and was free to pass on. */
+/* The proxy has had to do with whoever listens at this address: has connected to it (`joined`), or has only written. */
+static void ping_owe_at(struct conductor *conductor, const char *socket_path, bool joined) {
+    for (int each = 0; each < conductor->servers; each++) {
+        struct server *server = &conductor->server[each];
+        if (strcmp(server->socket_path, socket_path) != 0) continue;
+        ping_owe(server, joined ? PINGS_ACCEPTED : PINGS_HEARD);
+        return;
+    }
+    pings_owe(conductor, PINGS_ACCEPTED); /* nobody that is known: it may have to do with everybody */
+}
+
+/* The proxy has passed on all that it had received and was free to pass on, and said to whom. */
 static bool proxy_settle(struct conductor *conductor) {
     if (!conductor->proxy) return true;
-    redisReply *reply = redisCommand(conductor->proxy, "SETTLE");
-    bool settled = reply && reply->type != REDIS_REPLY_ERROR;
+    redisReply *reply = redisCommand(conductor->proxy, "SETTLE TARGETS");
+    bool settled = reply && reply->type == REDIS_REPLY_ARRAY && reply->elements % 2 == 1;
+    for (size_t each = 1; settled && each < reply->elements; each += 2)
+        ping_owe_at(conductor, reply->element[each]->str, reply->element[each + 1]->integer != 0);
     if (reply) freeReplyObject(reply);
     return settled;
 }
@@ -579,27 +616,27 @@ static bool ping_receive(struct server *server) {
     return false;
 }
 
-/* All servers at once. A connection that turns out to be lost is made anew, once. */
+/* All servers at once of which one is due. A connection that turns out to be lost is made anew, once. */
 static bool ping_round(struct conductor *conductor) {
-    bool used_before[SERVERS];
+    bool asked[SERVERS], used_before[SERVERS];
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
         used_before[each] = server->link != NULL;
-        if (!server->silent) ping_send(server);
+        asked[each] = !server->silent && server->pings_due > 0;
+        if (asked[each]) ping_send(server), server->pings_due--;
     }
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
-        if (!server->silent && !ping_receive(server) && !(used_before[each] && server_ping(server))) return false;
+        if (asked[each] && !ping_receive(server) && !(used_before[each] && server_ping(server))) return false;
     }
     return true;
 }
 
-/* Everything that the servers had to write, they have written. The first PING makes a server look at its clock and give
- * up what it sat on too long; only after the second is what it then had to say written. Whoever has only just been
- * accepted was heard after the first, and answered after the second: where that can be, there is a third. */
+/* Everything that the servers had to write, they have written. Who has heard of something only the proxy knows, and
+ * only where no server tells another. */
 static bool servers_ping(struct conductor *conductor) {
-    int rounds = atomic_load_explicit(&conductor->stage->unreliable, memory_order_acquire) ? 3 : 2;
-    for (int round = 0; round < rounds; round++)
+    if (conductor->replicated || !conductor->proxy) pings_owe(conductor, PINGS_ACCEPTED);
+    for (int round = 0; round < PINGS_ACCEPTED; round++)
         if (!ping_round(conductor)) return false;
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
@@ -609,13 +646,31 @@ static bool servers_ping(struct conductor *conductor) {
     return true;
 }
 
-/* What was sent has been received, what had to be answered has been answered, and the answers have arrived. */
+static bool pings_are_due(const struct conductor *conductor) {
+    for (int each = 0; each < conductor->servers; each++)
+        if (conductor->server[each].pings_due > 0 && !conductor->server[each].silent) return true;
+    return false;
+}
+
+/* What was sent has been received, what had to be answered has been answered, and the answers have arrived. An answer
+ * can make the proxy have to do with a server again: close a connection to it, for instance. Where there are replicas,
+ * the proxy always has: they acknowledge what the fence itself makes their master say. */
 static bool fence(struct conductor *conductor) {
-    return proxy_settle(conductor) && servers_ping(conductor) && proxy_settle(conductor);
+    if (!proxy_settle(conductor)) return false;
+    do {
+        if (!servers_ping(conductor) || !proxy_settle(conductor)) return false;
+    } while (!conductor->replicated && pings_are_due(conductor));
+    return true;
+}
+
+/* Whoever called may have let something go, or had to do with a server. */
+static void unsettle(struct conductor *conductor) {
+    conductor->settled = false;
+    pings_owe(conductor, PINGS_ACCEPTED);
 }
 
 bool conductor_settle(struct conductor *conductor) {
-    conductor->settled = false;
+    unsettle(conductor);
     return fence(conductor);
 }
 
@@ -693,7 +748,7 @@ static enum conductor_result run_virtual(struct conductor *conductor, const stru
     int64_t now_ns = conductor_mono_ns(conductor), patience_ns = conductor->patience_ns;
     bool bounded = until_ns != INT64_MAX || patience_ns > INT64_MAX - now_ns;
     int64_t late_ns = bounded ? INT64_MAX : now_ns + patience_ns;
-    conductor->settled = false; /* whoever called may have let something go */
+    unsettle(conductor);
     for (;;) {
         enum conductor_result result = await_yield(conductor, real_limit_ms);
         if (result != CONDUCTOR_DONE) return result;

@@ -3,8 +3,9 @@
  * flight. In real time it only waits.
  *
  * "Nothing is in flight" is known, not guessed: a strand waits for an ordinary reply while it has the turn, and before
- * the clock moves past one that is allowed to wait (a blocking pop), every server is asked PING - its answer comes
- * after all that the server had to write before - and the strand is asked to look at its socket.
+ * the clock moves past one that is allowed to wait (a blocking pop), every server that can have something to say is
+ * asked PING - its answer comes after all that the server had to write before - and the strand is asked to look at its
+ * socket.
  *
  * Server clocks are text files that libfaketime reads at every call. In virtual time one holds the time itself, with
  * half a microsecond on top, because the fraction passes through a double on its way and must not fall below the

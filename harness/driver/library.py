@@ -331,6 +331,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "conductor_result_of": (StepResult, [_P, _I]),
     "conductor_mono_ns": (_I64, [_P]),
     "conductor_wall_ns": (_I64, [_P]),
+    "leash_start": (_I, [c.POINTER(_S), c.POINTER(_S), _I, c.POINTER(_I), _I]),
     "fault_find": (c.POINTER(FaultTable), [_S]),
     "fault_check_options": (_B, [c.POINTER(FaultTable), c.POINTER(FaultTarget), _MESSAGE]),
     "describe_locks": (_P, []),
@@ -344,7 +345,7 @@ def library() -> Any:
     """The library, loaded once."""
     path = paths.build() / "lib" / "liblockstorm.so"
     try:
-        loaded = c.CDLL(str(path))
+        loaded = c.CDLL(str(path), use_errno=True)
     except OSError as error:
         raise Inconclusive(f"{path} cannot be loaded ({error}): run ./lockstorm (or make build)") from None
     for name, (result, arguments) in _SIGNATURES.items():

@@ -46,7 +46,7 @@ from harness.driver.library import (
     locks,
 )
 from harness.driver.links import DirectLinks
-from harness.driver.process import Nursery, inheritable
+from harness.driver.process import Nursery, Process, inheritable
 from harness.driver.proxy import Proxy
 from harness.driver.redis_server import Network, RedisServer
 from harness.driver.topology import CLUSTER_MASTERS, Sentinel, Topology, cluster_ranges, join, slot_of, tagged, watch
@@ -138,7 +138,7 @@ class Client:
         self.resource = resource  # the name of what its lock protects
         self.identity = trial.text(self.name)
         self.strand = strand
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
         self.ended = False  # on purpose
         self.next_life: Client | None = None
 
@@ -483,7 +483,7 @@ class Trial:
         for replica in self.replicas:
             replica.await_link(self.server)
 
-    def _start_store(self) -> subprocess.Popen[bytes]:
+    def _start_store(self) -> Process:
         self.store_socket = self._nursery.directory / "store.sock"
         command = [paths.program("store"), "--history", str(self.history_path), "--stage", str(self._stage)]
         command += ["--socket", str(self.store_socket), "--mode", self.settings.store]
@@ -495,7 +495,7 @@ class Trial:
         self._must(number >= 0, message)
         return store
 
-    def _await_store(self, store: subprocess.Popen[bytes]) -> None:
+    def _await_store(self, store: Process) -> None:
         deadline = real_time.monotonic() + 10
         while not self.store_socket.exists():
             if store.poll() is not None or real_time.monotonic() > deadline:
