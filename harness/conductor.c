@@ -16,9 +16,11 @@
 
 #include "harness/clock.h"
 #include "harness/random.h"
+#include "harness/rest.h"
 
 enum { SERVERS = 32, PROCESSES = STAGE_STRANDS + SERVERS, CALIBRATION_PPM = -999999 };
-static const struct timeval FENCE_LIMIT = {.tv_sec = 10};
+enum { FENCE_LIMIT_S = 10 };
+static const struct timeval FENCE_LIMIT = {.tv_sec = FENCE_LIMIT_S};
 
 struct server {
     int clock_fd; /* -1: the machine's clock */
@@ -29,6 +31,7 @@ struct server {
     int replicas;
     redisContext *link; /* for PING and WAIT only */
     char socket_path[108];
+    int pid; /* of a server that is not asked but looked at; 0: it is asked, or does not run */
 };
 
 struct conductor {
@@ -252,13 +255,17 @@ int conductor_add_server(struct conductor *conductor, const char *clock_path, co
     }
     struct server *server = &conductor->server[conductor->servers];
     *server = (struct server){.clock_fd = -1};
-    snprintf(server->socket_path, sizeof server->socket_path, "%s", socket_path);
+    snprintf(server->socket_path, sizeof server->socket_path, "%s", socket_path ? socket_path : "");
     if (clock_path) server->clock_fd = open(clock_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if ((clock_path && server->clock_fd < 0) || !clock_write(conductor, conductor->servers)) {
         snprintf(error->text, sizeof error->text, "%.160s: %s", clock_path ? clock_path : "clock", strerror(errno));
         return -1;
     }
     return conductor->servers++;
+}
+
+void conductor_set_process(struct conductor *conductor, int server, int pid) {
+    conductor->server[server].pid = pid;
 }
 
 void conductor_set_replicas(struct conductor *conductor, int server, int replicas) {
@@ -553,17 +560,30 @@ static bool ping_receive(struct server *server) {
     return false;
 }
 
+static bool is_asked(const struct server *server) {
+    return server->socket_path[0] != '\0' && !server->silent;
+}
+
 /* All servers at once. A connection that turns out to be lost is made anew, once. */
 static bool ping_round(struct conductor *conductor) {
     bool used_before[SERVERS];
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
         used_before[each] = server->link != NULL;
-        if (!server->silent) ping_send(server);
+        if (is_asked(server)) ping_send(server);
     }
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
-        if (!server->silent && !ping_receive(server) && !(used_before[each] && server_ping(server))) return false;
+        if (is_asked(server) && !ping_receive(server) && !(used_before[each] && server_ping(server))) return false;
+    }
+    return true;
+}
+
+/* Those that cannot be asked. */
+static bool servers_rest(const struct conductor *conductor) {
+    for (int each = 0; each < conductor->servers; each++) {
+        const struct server *server = &conductor->server[each];
+        if (server->pid && !server->silent && !processes_await_rest(server->pid, FENCE_LIMIT_S * 1000)) return false;
     }
     return true;
 }
@@ -580,7 +600,7 @@ static bool servers_ping(struct conductor *conductor) {
         bool waited_for = !server->silent && server->busy == 0 && server->replicas > 0;
         if (waited_for && !replicas_fence(server)) return false;
     }
-    return true;
+    return servers_rest(conductor);
 }
 
 /* What was sent has been received, what had to be answered has been answered, and the answers have arrived. */

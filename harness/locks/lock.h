@@ -9,7 +9,16 @@
 
 #include "harness/env.h"
 
-enum lock_waiting { LOCK_WAITS_NOT = 0, LOCK_WAITS_POLLING, LOCK_WAITS_PUSH, LOCK_WAITS_BLOCKING_POP };
+enum lock_waiting {
+    LOCK_WAITS_NOT = 0,
+    LOCK_WAITS_POLLING,
+    LOCK_WAITS_PUSH,
+    LOCK_WAITS_BLOCKING_POP,
+    LOCK_WAITS_IN_SERVER, /* the server lets the caller wait, in a queue of its own */
+};
+
+/* What its nodes are. */
+enum lock_service { LOCK_SERVICE_REDIS = 0, LOCK_SERVICE_POSTGRES };
 
 /* What a pattern offers by design. The bits are part of the history format (HISTORY_LOCK_OPEN). */
 enum lock_trait {
@@ -52,6 +61,7 @@ struct lock_type {
     unsigned traits;         /* of enum lock_trait */
     int capacity;            /* holders at once: 1, or LOCK_CAPACITY_ASKED: as many permits as asked for */
     enum lock_waiting waits;
+    enum lock_service service;
     int nodes;    /* independent servers that it wants; 0: one */
     int replicas; /* that each of them has */
     size_t state_size;
