@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.driver.library import locks
+from harness.driver.library import locks_on
 from harness.driver.play import AS_ASKED
 from harness.driver.process import Nursery
 from harness.driver.redis_server import RedisServer
@@ -20,7 +20,7 @@ from tests.support import trial
 START_OF_TIME = "2026-01-01 00:00:00.0000005\n"
 
 THREADS, TURNS = 4, 5
-EXCLUSIVE = [lock["name"] for lock in locks() if lock["capacity"] in (1, AS_ASKED) and lock["name"] != "none"]
+EXCLUSIVE = [lock["name"] for lock in locks_on("redis") if lock["capacity"] in (1, AS_ASKED) and lock["name"] != "none"]
 AS_LONG_AS_IT_TAKES = -1
 # Locks that can sleep through a wake-up, by design: pubsub-naive between its check and its subscription, blpop-default
 # when it comes to the signal after the second for which that lives. A wait of theirs has an end.

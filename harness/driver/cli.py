@@ -23,6 +23,7 @@ from harness.driver import storms as storms_
 from harness.driver.errors import LockstormError, UsageError
 from harness.driver.library import faults as fault_table
 from harness.driver.library import locks as lock_table
+from harness.driver.library import locks_on
 from harness.driver.linearize import FORMS, MODELS, Reading, linearize, needs_model, operations_words
 from harness.driver.narrate import Event, policy_sentence, policy_table, show_result, verdict_table
 from harness.driver.play import (
@@ -31,6 +32,7 @@ from harness.driver.play import (
     CLIENT_LIMIT,
     RELEASE_POLICIES,
     Wish,
+    check_on_redis,
     choose,
     judge_file,
     lock_named,
@@ -218,7 +220,7 @@ def check_new_file(option: str, path: Path | None) -> None:
 
 
 @cli.command()
-@click.option("--lock", metavar="LOCK,…", help="Only these; default: all that `lockstorm locks` lists.")
+@click.option("--lock", metavar="LOCK,…", help="Only these; default: all on redis-servers.")
 @click.option(
     "--waiters", type=Numbers(CLIENT_LIMIT), default="1,8,64", show_default=True, help="Clients that want one lock."
 )
@@ -254,7 +256,9 @@ def compare(
     Example: lockstorm compare --lock set-nx-px,setnx --waiters 1,8 --rate none
     docs/compare.md says what the columns mean, and what not to conclude.
     """
-    chosen = [lock_named(name) for name in lock.split(",")] if lock is not None else lock_table()
+    chosen = [lock_named(name) for name in lock.split(",")] if lock is not None else locks_on("redis")
+    for each in chosen:
+        check_on_redis(each, "what a lock costs is measured on")
     wanted = compare_.loads(waiters, rate, work)
     if not wanted:
         raise UsageError("--waiters none --rate none leaves nothing to measure")

@@ -16,3 +16,7 @@ class Inconclusive(LockstormError):
     not take effect, a client that died or never came back."""
 
     exit_status = 3
+
+
+class NotInstalled(Inconclusive):
+    """What this lock lives on is not there."""

@@ -170,7 +170,9 @@ class Fault:
         elif target:
             place.name, place.strand = target.name.encode(), target.strand
             place.pid = 0 if target.ended else target.pid
-            place.links, place.socket = f"{target.host}>*".encode(), bytes(trial.server.socket)
+            place.links = f"{target.host}>*".encode()
+            if trial.servers:
+                place.socket = bytes(trial.server.socket)
         return place
 
     @property

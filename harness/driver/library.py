@@ -294,6 +294,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "conductor_watch": (_B, [_P, _I, _I]),
     "conductor_forget": (None, [_P, _I]),
     "conductor_add_server": (_I, [_P, _S, _S, _MESSAGE]),
+    "conductor_set_process": (None, [_P, _I, _I]),
     "conductor_set_replicas": (None, [_P, _I, _I]),
     "conductor_reuse_strand": (None, [_P, _I]),
     "conductor_set_silent": (None, [_P, _I, _B]),
@@ -365,6 +366,12 @@ def _described(name: str) -> list[dict[str, Any]]:
 def locks() -> list[dict[str, Any]]:
     """Every lock of the table: name, summary, explanation, source, traits. Not to be changed."""
     return _described("describe_locks")
+
+
+@cache
+def locks_on(service: str) -> list[dict[str, Any]]:
+    """Those whose nodes are servers of this kind. Not to be changed."""
+    return [lock for lock in locks() if lock["service"] == service]
 
 
 @cache

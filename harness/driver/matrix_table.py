@@ -22,7 +22,7 @@ MEANING = {
 NOT_PLAYED, UNFIT = " ", "·"
 CELL_WIDTH = 2  # a mark, and what it is marked with
 NAMES_SHOWN = 5
-WAITS = ("not", "polling", "blocking-pop", "push")  # families of locks, the plain ones first
+WAITS = ("not", "polling", "blocking-pop", "push", "in-server")  # families of locks, the plain ones first
 
 Grid = dict[str, dict[str, dict[str, Any]]]  # scenario -> column -> cell
 
@@ -31,10 +31,11 @@ def column_of(cell: dict[str, Any]) -> str:
     return str(cell["lock"]) if cell["store"] == "open" else f"{cell['lock']} / {cell['store']}"
 
 
-def rank_of(column: str) -> tuple[bool, int, int, str]:
-    """Locks on one server first, by the way in which they wait."""
+def rank_of(column: str) -> tuple[bool, bool, int, int, str]:
+    """Locks on one redis-server first, by the way in which they wait."""
     lock = next(lock for lock in locks() if lock["name"] == column.partition(" / ")[0])
-    return lock["nodes"] * (1 + lock["replicas"]) > 1, lock["nodes"], WAITS.index(lock["waits"]), column
+    elsewhere = lock["service"] != "redis"
+    return elsewhere, lock["nodes"] * (1 + lock["replicas"]) > 1, lock["nodes"], WAITS.index(lock["waits"]), column
 
 
 def grid_of(cells: Iterable[dict[str, Any]]) -> tuple[Grid, list[str]]:

@@ -56,6 +56,12 @@ def lock_named(name: str) -> dict[str, Any]:
     return known[choose("lock", name, list(known))]
 
 
+def check_on_redis(lock: dict[str, Any], what: str) -> None:
+    """For what knows redis-servers only."""
+    if lock["service"] != "redis":
+        raise UsageError(f"{what} redis-servers, and {lock['name']} lives on {lock['service']}")
+
+
 def scenario_named(name: str) -> Scenario:
     return scenarios()[choose("scenario", name, list(scenarios()))]
 
@@ -136,7 +142,7 @@ def play(wish: Wish, *, save: Path | None = None, story_to: list[dict[str, Any]]
                 story_to += trial.story()
             if save:
                 trial.save(save)
-            versions = {"redis-server": trial.server.version()}
+            versions = trial.versions()
             elapsed = trial.elapsed_ms
     except Inconclusive as reason:
         return result_of(settings, inconclusive(str(reason)), {}, {}, replay_command(wish))

@@ -7,12 +7,21 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.driver import paths
 from harness.driver.errors import Inconclusive
 
 PREFIX = "lockstorm-"
+
+
+@dataclass(frozen=True)
+class User:
+    """Somebody else, for a server that refuses to be root."""
+
+    uid: int
+    gid: int
 
 
 class Nursery:
@@ -45,11 +54,14 @@ class Nursery:
         *,
         environment: Sequence[str] = (),
         inherit: Sequence[int] = (),
+        user: User | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Starts a process whose output goes to NAME.log. `inherit`: descriptors that it keeps, by the same number."""
+        """Starts a process whose output goes to NAME.log. `inherit`: descriptors that it keeps, by the same number;
+        `user`: as whom it runs, if not as us."""
+        leash = [paths.program("leash"), *([f"--user={user.uid}:{user.gid}"] if user else [])]
         with (self.directory / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
-                [paths.program("leash"), *environment, "--", *command],
+                [*leash, *environment, "--", *command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -60,6 +72,11 @@ class Nursery:
         assert self._warden.stdin
         self._warden.stdin.write(b"%d\n" % process.pid)
         return process
+
+    def admit(self, user: User) -> None:
+        """Lets that user's group pass through the directory, to what it is given there; it cannot list it."""
+        os.chown(self.directory, -1, user.gid)
+        self.directory.chmod(0o710)
 
     def log_tail(self, name: str, lines: int = 3) -> str:
         """The last lines that a process wrote, for a message."""

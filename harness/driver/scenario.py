@@ -37,6 +37,8 @@ NEEDS: dict[str, tuple[Callable[[Mapping[str, Any]], bool], str]] = {
     "lock": (lambda lock: lock["name"] != "none", "is no lock"),
 }
 MAJORITY_NODES = 5
+REDIS = ("redis",)
+ANY_SERVICE = ("redis", "postgres")
 USUAL_STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes")
 
 
@@ -45,7 +47,8 @@ class Scenario:
     """One story. `control` says in words what its control does instead of the fault. `settings`: fields of the trial's
     settings that it needs otherwise than usual; `times`: the kinds of time in which it can be played; `stores`: the
     store modes that the table has it with; `gives_tokens`: the story has tokens of its own for every lock; `locks`: the
-    only ones that it is told of, where a trial takes too long for all."""
+    only ones that it is told of, where a trial takes too long for all; `services`: what the nodes may be, for most
+    faults of a server are a redis-server's."""
 
     name: str
     summary: str
@@ -63,6 +66,7 @@ class Scenario:
     stores: tuple[Store, ...] = USUAL_STORES
     gives_tokens: bool = False
     locks: tuple[str, ...] = ()
+    services: tuple[str, ...] = REDIS
 
     def suits(self, store: str, lock: Mapping[str, Any]) -> bool:
         """Whether that store lets clients of this lock in."""
@@ -70,6 +74,8 @@ class Scenario:
 
     def unfit(self, lock: Mapping[str, Any]) -> str:
         """Why it is no story about this lock; empty when it is one."""
+        if lock["service"] not in self.services:
+            return f"{lock['name']} lives on {lock['service']}, and what happens here happens to {self.services[0]}"
         if self.locks and lock["name"] not in self.locks:
             return f"it takes long, and is told of {', '.join(self.locks)} only"
         for word in self.needs:
@@ -95,6 +101,7 @@ def scenario(
     stores: tuple[Store, ...] = USUAL_STORES,
     gives_tokens: bool = False,
     locks: tuple[str, ...] = (),
+    services: tuple[str, ...] = REDIS,
 ) -> "Callable[[Callable[[Trial], None]], Callable[[Trial], None]]":
     """Makes a function a scenario, without changing it."""
 
@@ -115,6 +122,7 @@ def scenario(
             stores=stores,
             gives_tokens=gives_tokens,
             locks=locks,
+            services=services,
         )
         play.scenario = told  # type: ignore[attr-defined]
         return play

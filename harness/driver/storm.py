@@ -17,6 +17,7 @@ from harness.driver.play import (
     DURATION_LIMIT_MS,
     SEED_LIMIT,
     Wish,
+    check_on_redis,
     check_range,
     checked,
     choose,
@@ -137,6 +138,7 @@ def plan(storm: StormWish, seed: int | None = None) -> Plan:
     """Checks everything that can be checked before anything is started, and draws the schedule or reads it."""
     wish = replace(storm.wish, seed=storm.wish.seed if seed is None else seed)
     lock, _, time = checked(wish)
+    check_on_redis(lock, "a storm passes over")
     check_range("--trials", storm.trials, 1, TRIALS_LIMIT)
     check_range("--duration", wish.duration_ms, DURATION_LEAST_MS, DURATION_LIMIT_MS)
     check_range("--longest", storm.longest_ms, 1, DURATION_LIMIT_MS)

@@ -15,6 +15,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import time as real_time
@@ -46,6 +47,7 @@ from harness.driver.library import (
     locks,
 )
 from harness.driver.links import DirectLinks
+from harness.driver.postgres_server import SOCKET, PostgresServer, conninfo
 from harness.driver.process import Nursery, inheritable
 from harness.driver.proxy import Proxy
 from harness.driver.redis_server import Network, RedisServer
@@ -76,6 +78,8 @@ REAL_BEYOND_NOTHING_MS = 300  # of a lock without one: nobody gets in anyhow
 BOUND_LEASES, BOUND_NAP_MS = 2, 2_000  # a lease that runs out, one more of a wait that had just begun, a poller's sleep
 QUIET_BEYOND_MS = 100
 FLAG_TEXT = 1
+RESP_PING = b"*1\r\n$4\r\nPING\r\n"
+POSTGRES_SSL_REQUEST = struct.pack("!II", 8, 80877103)  # what a client may begin with, and is answered
 TRIALS_OWN = ("ping", "time", "info", "hello", "wait", "replconf", "psync", "config|get", "config|set")
 ANYWHERE = "*"  # every checkpoint (STAGE_ANYWHERE)
 CLOCK_STANDS = 1  # `extra` of a validity that no lock has told: its host is, or was, suspended
@@ -294,6 +298,7 @@ class Trial:
         self.elapsed_ms: dict[str, float] = {}
         self.resource = tagged(settings.resource) if settings.topology == "cluster" else settings.resource
         self.servers: list[RedisServer] = []  # the nodes that clients know: where a link leads that names one
+        self.databases: list[PostgresServer] = []  # those nodes that are no redis-servers
         self.replicas: list[RedisServer] = []
         self.cluster: list[RedisServer] = []  # all masters and replicas of a cluster, but for those
         self.sentinels: list[Sentinel] = []
@@ -388,6 +393,17 @@ class Trial:
         """The only node, or the first."""
         return self.servers[0]
 
+    @property
+    def database(self) -> PostgresServer:
+        """The only node of a lock on PostgreSQL."""
+        return self.databases[0]
+
+    def versions(self) -> dict[str, str]:
+        """Which servers the lock lived on."""
+        if self.databases:
+            return {"postgres": self.database.version()}
+        return {"redis-server": self.server.version()}
+
     def _start_proxy(self) -> None:
         self._links: Proxy | DirectLinks
         if self.settings.direct:
@@ -403,6 +419,13 @@ class Trial:
         """Where somebody has to connect to reach the target: a link of the proxy, if there is one."""
         if name not in self._addresses:
             self._addresses[name] = self._links.link(name, target, option="STEPPED")
+        return self._addresses[name]
+
+    def _database_link(self, client: "Client", database: PostgresServer) -> str:
+        """The socket where a client finds it; libpq wants to be told its directory, and knows its name."""
+        name = f"{client.host}>{database.name}"
+        if name not in self._addresses:
+            self._addresses[name] = self._links.link(name, database.socket, option="PLAIN", file=SOCKET)
         return self._addresses[name]
 
     def _peer_port(self, name: str, port: int, client: str = "peers") -> int:
@@ -441,8 +464,49 @@ class Trial:
             one = "one master" if said.topology == "sentinel" else "one cluster"
             raise Inconclusive(f"{said.lock} needs {said.nodes} servers that know nothing of each other, not {one}")
 
+    def _start_database(self, name: str) -> PostgresServer:
+        """A PostgreSQL server, whose processes the conductor looks at instead of asking it."""
+        message, frozen = Message(), self.settings.time == "virtual"
+        if self.settings.settable_clocks and not frozen:
+            raise Inconclusive("in real time nothing sets the clock of PostgreSQL: use virtual time")
+        clock = self._nursery.directory / f"{name}.clock" if frozen else None
+        database = PostgresServer(self._nursery, name, clock=clock)
+        self._exit.callback(database.close)
+        number = library().conductor_add_server(self.conductor, bytes(clock) if clock else None, None, message)
+        self._must(number >= 0, message)
+        database.number = number
+        library().conductor_set_process(self.conductor, number, database.process.pid)
+        return database
+
+    def _start_databases(self) -> None:
+        """The node of a lock on PostgreSQL and the store, side by side."""
+        said = self.settings
+        if said.topology != "single" or said.replicas or said.persistence != "none" or said.server_options:
+            raise Inconclusive(f"{said.lock} lives on PostgreSQL, and this story needs a redis-server")
+        self.databases = [self._start_database(f"postgres-{each + 1}") for each in range(said.nodes)]
+        store = self._start_store()
+        for database in self.databases:
+            database.ready()
+        self._await_store(store)
+
+    def restart_database(self, database: PostgresServer) -> None:
+        """Kills a PostgreSQL server and starts it again with its data; every session with it ends."""
+        library().conductor_set_process(self.conductor, database.number, 0)
+        database.crash()
+        database.restart()
+        library().conductor_set_process(self.conductor, database.number, database.process.pid)
+        self.settle()
+
     def _start_servers(self) -> None:
         """The nodes, their replicas and the store, side by side."""
+        if self.lock["service"] == "postgres":
+            self._start_databases()
+        else:
+            self._start_redis_servers()
+        if self.settings.time == "virtual":
+            self.prove_clock()
+
+    def _start_redis_servers(self) -> None:
         self._check_topology()
         said = self.settings
         count = CLUSTER_MASTERS if said.topology == "cluster" else said.nodes
@@ -469,8 +533,6 @@ class Trial:
             for sentinel in self.sentinels:
                 self._exit.callback(sentinel.close)
         self._await_store(store)
-        if said.time == "virtual":
-            self.prove_clock()
 
     def _join_cluster(self, masters: list[RedisServer], replicas: dict[RedisServer, RedisServer]) -> None:
         """Of a cluster's nodes, clients know the one that has the slot of the resource."""
@@ -685,6 +747,7 @@ class Trial:
         }
         command = [paths.program("client"), *(f"--{key}={value}" for key, value in options.items())]
         nodes = [self.link(f"{client.host}>{node.name}", self.master(node).socket) for node in self.servers]
+        nodes += [conninfo(Path(self._database_link(client, database)).parent) for database in self.databases]
         command += [f"--node={node}" for node in nodes]
         command += ["--fixed-lease"] if self.settings.fixed_lease else []
         client.process = self._nursery.start(client.name, command, inherit=(turn, watchdog, yields))
@@ -736,13 +799,20 @@ class Trial:
             self.record(Kind.CHECKPOINT, name=self.text(checkpoint or ""), value=other.identity)
 
     def touch_links(self, client: Client) -> None:
-        """Sends a PING along each of a client's links to its nodes, on a connection of its own, as a pool of
+        """Sends something small along each of a client's links to its nodes, on a connection of its own, as a pool of
         connections does: what a cut swallows even if the client has nothing to say. No answer is waited for."""
-        for node in self.servers:
+        words = {node.name: RESP_PING for node in self.servers}
+        words |= {node.name: POSTGRES_SSL_REQUEST for node in self.databases}
+        for name, word in words.items():
             with contextlib.closing(socket.socket(socket.AF_UNIX)) as connection:
-                connection.connect(self._addresses[f"{client.host}>{node.name}"])
-                connection.sendall(b"*1\r\n$4\r\nPING\r\n")
+                connection.connect(self._addresses[f"{client.host}>{name}"])
+                connection.sendall(word)
                 self.settle()
+
+    @property
+    def nodes_pattern(self) -> str:
+        """Which servers are nodes of the lock, and not the resource."""
+        return f"{self.lock['service']}-*"
 
     def _real_beyond_ms(self) -> int:
         has_lease = next(lock["lease"] for lock in locks() if lock["name"] == self.settings.lock)
@@ -750,7 +820,8 @@ class Trial:
 
     def prove_clock(self) -> bool:
         """Reads TIME back from every node; a clock that is not where the trial has it ends the trial."""
-        for server in (*self.servers, *self.replicas):
+        clocked: list[RedisServer | PostgresServer] = [*self.servers, *self.replicas, *self.databases]
+        for server in clocked:
             if not library().conductor_server_works(self.conductor, server.number):
                 continue
             shown, meant = server.time_us(), library().conductor_server_wall_us(self.conductor, server.number)
