@@ -57,11 +57,12 @@ PYTHON = .venv/bin/python
 # The launcher installs what is missing and builds; what only tests need, before its command "test".
 READY         = ./lockstorm --version >/dev/null
 READY_TO_TEST = ./lockstorm test --version >/dev/null
+READY_WITH_ALL = LOCKSTORM_LEVEL=all ./lockstorm --version >/dev/null
 READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
-.PHONY: all build programs test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants matrix bench \
+.PHONY: all deps-all build programs test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants matrix bench \
         soak clean help
 all: build
 
@@ -137,6 +138,9 @@ FORCE:
 
 demo: ## see a lock fail on a real Redis, and a fencing token stop the damage
 	@./lockstorm demo
+
+deps-all: ## install everything that a test, a benchmark or a lock can need: the other servers, too
+	@$(READY_WITH_ALL)
 
 test: ## run all tests
 	@./lockstorm test

@@ -196,9 +196,11 @@ struct patience {
     bool may_block;
 };
 
+/* A statement takes several messages when its session has to begin first: each is waited for, and told before. */
 static bool session_readable(void *holder, int fd) {
     const struct patience *patience = holder;
     struct live *live = patience->live;
+    traffic_tell(live);
     for (;;) {
         int64_t gap_ns = suspended_ns(live);
         if (strand_wait_readable(&live->strand, fd, trial_stamp(live, patience->deadline_ns), patience->may_block))
@@ -220,7 +222,6 @@ static const struct env_reply *live_query(struct env *env, int node, const char 
     struct live *live = live_of(env);
     if (node < 0 || node >= live->options.node_count) abort();
     reply_drop(live);
-    traffic_tell(live);
     struct patience usual = {live, deadline_after(live, live->options.reply_limit_ms * ENV_NS_PER_MS), false};
     struct patience asked = {live, deadline_after(live, limit_ns), may_block};
     struct sql_session **session = &live->sessions[node];

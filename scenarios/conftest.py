@@ -8,7 +8,8 @@ import pytest
 
 from harness.driver import Scenario, Trial
 from harness.driver.expected import expected, pairs
-from harness.driver.play import Wish, replay_command, settings_for
+from harness.driver.play import Wish, lock_named, replay_command, settings_for
+from harness.driver.services import missing
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -30,6 +31,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def trial(request: pytest.FixtureRequest) -> Iterator[Trial]:
     """A trial of the wish that this test stands for."""
     _, settings = settings_for(request.param)
+    if reason := missing(lock_named(settings.lock)["service"]):
+        pytest.skip(f"not installed: {reason}")
     with Trial(settings) as running:
         yield running
 

@@ -10,8 +10,10 @@ from typing import Any
 from harness.driver import paths
 from harness.driver.errors import Inconclusive, LockstormError
 from harness.driver.library import library
+from harness.driver.postgres_server import server_user
 from harness.driver.redis_server import free_port
-from harness.driver.trial import Trial, TrialSettings
+from harness.driver.services import missing
+from harness.driver.trial import Time, Trial, TrialSettings
 
 
 def examine() -> list[dict[str, Any]]:
@@ -25,6 +27,7 @@ def examine() -> list[dict[str, Any]]:
         _look("pause a client", _pause, "signals and /proc of one's own processes are needed"),
         _look("crash a server", _crash, "redis-server 7.0 or newer is needed, and room for its append-only file"),
         _look("failovers", _failovers, "they need redis-server 7.0 or newer and ports on the loopback interface"),
+        _look("PostgreSQL", _postgres, "make deps-all; without it everything works but the locks on PostgreSQL"),
         _look("clock faults in real time", _clocks, "without them, clock faults work in virtual time"),
     ]
 
@@ -102,6 +105,19 @@ def _clocks() -> str:
         with trial.fault("clock-drift", trial.server, ppm=1_000_000):
             trial.advance(20)
     return "a redis-server under libfaketime was set a day ahead and made to run twice as fast, read back from its TIME"
+
+
+def _postgres() -> str:
+    if reason := missing("postgres"):
+        return f"not installed, and only its own locks need it: {reason}"
+    time: Time = "virtual" if _has_faketime() else "real"
+    with Trial(TrialSettings("pg-lease", time=time)) as trial:
+        (client,) = trial.clients(1)
+        token = client.acquire().token
+        trial.advance(trial.lease_ms if time == "virtual" else 0)
+        user = server_user()
+        whom = f"user {user.uid}" if user else "the same user"
+        return f"{trial.database.version()} ({paths.postgres()}), as {whom}; it gave the token {token}"
 
 
 def _has_faketime() -> bool:

@@ -1,5 +1,6 @@
 """The matrix for a terminal: a grid, or sentences when it is about one lock or one scenario."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -199,5 +200,7 @@ def closing(result: dict[str, Any]) -> Text:
         told = f"interrupted: {told}; {left_out} not known"
     elif left_out:
         told += f"; {left_out} cannot be played in {result['time']} time"
+    for reason, number in Counter(cell["reason"] for cell in result["not_installed"]).items():
+        told += f"; {number} not installed ({reason})"
     bad = wrong or result["interrupted"]
     return Text(told, "bold red" if wrong else "bold yellow" if bad else "bold green")

@@ -75,6 +75,11 @@ class Nursery:
 
     def admit(self, user: User) -> None:
         """Lets that user's group pass through the directory, to what it is given there; it cannot list it."""
+        for above in self.directory.parents:
+            said = above.stat()
+            is_open = said.st_mode & 0o001 or (said.st_gid == user.gid and said.st_mode & 0o010)
+            if not is_open and said.st_uid != user.uid:
+                raise Inconclusive(f"user {user.uid} cannot pass through {above}: set TMPDIR to where it can")
         os.chown(self.directory, -1, user.gid)
         self.directory.chmod(0o710)
 

@@ -206,6 +206,7 @@ STORM_FAULTS = (
         apart=True,
         excludes="server",
     ),
+    StormFault("close-links", _clients, lasts=False),
     StormFault("flush", _servers, lasts=False, asks="server"),
     StormFault("kill-client", _clients, lambda *_: {"restart": "yes"}, lands=True, excludes="process", revives=True),
     StormFault(

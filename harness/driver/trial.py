@@ -51,6 +51,7 @@ from harness.driver.postgres_server import SOCKET, PostgresServer, conninfo
 from harness.driver.process import Nursery, inheritable
 from harness.driver.proxy import Proxy
 from harness.driver.redis_server import Network, RedisServer
+from harness.driver.services import check_installed
 from harness.driver.topology import CLUSTER_MASTERS, Sentinel, Topology, cluster_ranges, join, slot_of, tagged, watch
 
 Time = Literal["virtual", "real"]
@@ -319,6 +320,7 @@ class Trial:
     # --- life ---
 
     def __enter__(self) -> Self:
+        check_installed(self.lock)
         try:
             self._open()
         except BaseException:
@@ -476,6 +478,9 @@ class Trial:
         self._must(number >= 0, message)
         database.number = number
         library().conductor_set_process(self.conductor, number, database.process.pid)
+        if self.lock["waits"] == "in-server":
+            # Each session has a process of its own: who asks first is queued first only if each is let arrive.
+            library().conductor_set_unreliable(self.conductor)
         return database
 
     def _start_databases(self) -> None:
