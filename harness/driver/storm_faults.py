@@ -80,7 +80,7 @@ class StormFault:
     lands: bool = False  # may be made to land at a checkpoint of its client
     unfit: Callable[[Lock], str] = _fits  # why it cannot bite with this lock; empty: it can
     needs: Mapping[str, Any] = field(default_factory=dict)  # fields of the trial's settings
-    apart: bool = False  # needs a trial of its own kind: "all" does not mean it
+    apart: bool = False  # "all" does not mean it: it needs a trial of its own kind, or is about other locks
     excludes: str = ""
     shares: str = ""
     asks: str = ""
@@ -181,6 +181,7 @@ STORM_FAULTS = (
     StormFault("client-pause", _servers, lambda dice, _: {"mode": dice.pick(("write", "all"))}, excludes="server"),
     StormFault("clock-drift", _clocks, _drift, asks="server", needs={"settable_clocks": True}),
     StormFault("clock-jump", _clocks, _jump, asks="server", needs={"settable_clocks": True}),
+    StormFault("close-links", _clients, lasts=False, apart=True),
     StormFault("crash-server", _servers, _crash, needs={"persistence": "aof"}, excludes="server"),
     StormFault("delay-message", _clients, _late, unfit=_hears_messages),
     StormFault("delay-write", _clients, _nth),
@@ -206,7 +207,6 @@ STORM_FAULTS = (
         apart=True,
         excludes="server",
     ),
-    StormFault("close-links", _clients, lasts=False),
     StormFault("flush", _servers, lasts=False, asks="server"),
     StormFault("kill-client", _clients, lambda *_: {"restart": "yes"}, lands=True, excludes="process", revives=True),
     StormFault(
