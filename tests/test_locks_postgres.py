@@ -17,6 +17,7 @@ from harness.driver import Outcome, paths
 from harness.driver.library import library, locks_on
 from harness.driver.services import missing
 from tests.support import ENVIRONMENT, lockstorm, processes_below, short_directory, start_lockstorm, trial
+from tests.test_narrate import told
 
 pytestmark = pytest.mark.skipif(bool(missing("postgres")), reason=f"not installed: {missing('postgres')}")
 
@@ -213,6 +214,16 @@ def test_under_contention_the_last_token_counts_all_grants() -> None:
             if event["kind"] == "acquire-return" and event["outcome"] == "ok"
         )
         assert grants == list(range(1, 101))
+
+
+def test_the_story_names_the_server_that_keeps_the_lease() -> None:
+    with trial("pg-lease") as running:
+        one, _ = running.clients(2)
+        one.acquire()
+        running.advance(running.lease_ms * 2)
+        one.release()
+        lines = told(running.story())
+    assert "postgres client-1's lease has run out: the lock is free, client-1 does not know" in lines
 
 
 # --- virtual time ---

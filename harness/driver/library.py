@@ -13,6 +13,7 @@ from typing import Any
 from harness.driver import paths
 from harness.driver.errors import Inconclusive
 
+FLAG_TEXT = 1  # of a parameter: its value is the index of a text
 FOREVER = 2**63 - 1
 FULL = 2**64 - 1
 

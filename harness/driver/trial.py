@@ -30,6 +30,7 @@ from harness.driver import paths
 from harness.driver.errors import Inconclusive, UsageError
 from harness.driver.fault import Fault, Target, means_of
 from harness.driver.library import (
+    FLAG_TEXT,
     FOREVER,
     FULL,
     Kind,
@@ -78,7 +79,6 @@ REAL_BEYOND_MS = 3_000  # past the lease: a poller may have just begun its longe
 REAL_BEYOND_NOTHING_MS = 300  # of a lock without one: nobody gets in anyhow
 BOUND_LEASES, BOUND_NAP_MS = 2, 2_000  # a lease that runs out, one more of a wait that had just begun, a poller's sleep
 QUIET_BEYOND_MS = 100
-FLAG_TEXT = 1
 RESP_PING = b"*1\r\n$4\r\nPING\r\n"
 POSTGRES_SSL_REQUEST = struct.pack("!II", 8, 80877103)  # what a client may begin with, and is answered
 TRIALS_OWN = ("ping", "time", "info", "hello", "wait", "replconf", "psync", "config|get", "config|set")
