@@ -7,8 +7,8 @@ CC = gcc
 endif
 BUILD ?= build
 EXTRA ?=
-# -static where that can be linked: asked for only when it is needed.
-STATIC = $(shell echo 'int main(void) { return 0; }' | $(CC) $(EXTRA) -static -x c -o /dev/null - 2>/dev/null && echo -static)
+# -static where that can be linked, and not under a sanitizer, which would not start: asked for only when it is needed.
+STATIC = $(if $(findstring sanitize,$(EXTRA)),,$(shell echo 'int main(void) { return 0; }' | $(CC) $(EXTRA) -static -x c -o /dev/null - 2>/dev/null && echo -static))
 FUZZ_SECONDS ?= 60
 BENCH ?=
 SOAK_MINUTES ?= 30

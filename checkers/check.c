@@ -138,9 +138,9 @@ static bool parse(int argc, char **argv, struct wish *wish) {
 
 static int check(const struct wish *wish, struct history_reader *reader) {
     static struct readings readings;
-    const struct policy policies[] = {wish->policy, {RELEASE_UNKNOWN, ACQUIRE_UNKNOWN}};
+    const struct policy widest = wish->all ? (struct policy){RELEASE_UNKNOWN, ACQUIRE_UNKNOWN} : wish->policy;
     int status = EXIT_BAD;
-    if (readings_judge(&readings, reader, policies, wish->all ? 2 : 1)) {
+    if (readings_judge(&readings, reader, policy_readings(widest))) {
         json_t *said = say(&readings, &wish->demand, wish->policy, wish->all, &status);
         json_dumpf(said, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
         putchar('\n');

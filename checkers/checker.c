@@ -74,14 +74,6 @@ const char *check_grant(const struct check *check, uint64_t index, char *buffer,
     return buffer;
 }
 
-void *check_table_find(const struct check_table *table, uint32_t key) {
-    for (size_t each = 0; each < table->count; each++) {
-        char *entry = (char *)table->entries + each * table->size;
-        if (*(const uint32_t *)(const void *)entry == key) return entry;
-    }
-    return NULL;
-}
-
 void *check_table_add(struct check_table *table, uint32_t key) {
     if (table->count == table->room) {
         table->room = table->room ? table->room * 2 : 8;

@@ -128,8 +128,8 @@ struct checker {
     const char *property; /* "mutual_exclusion" */
     const char *title;    /* "mutual exclusion" */
     const char *question;
-    const char *sorts[VERDICT_PARTS]; /* of violations, in the singular, if there are several */
-    bool advisory;                    /* does not decide the exit status unless it is asked for */
+    const char *sorts[VERDICT_PARTS + 1]; /* of violations, in the singular, if there are several; ends with NULL */
+    bool advisory;                        /* does not decide the exit status unless it is asked for */
     size_t state_size, lock_size, actor_size, member_size;
     check_record *on[HISTORY_KIND_COUNT];
     void (*finish)(struct checking *my); /* fills my->verdict, frees what the checker allocated itself */
@@ -199,14 +199,13 @@ const char *check_when(const struct check *check, int64_t mono_ns, char *buffer,
 /* A grant for a reader: "client-1 (token 33, at 0.205 s)". */
 const char *check_grant(const struct check *check, uint64_t index, char *buffer, size_t size);
 
-/* A growing array of `size`-byte entries that each begin with a uint32_t key; few keys, found by looking. */
+/* A growing array of `size`-byte entries that each begin with a uint32_t key. */
 struct check_table {
     void *entries;
     size_t size, count, room;
 };
 /* Adds an entry, zeroed but for its key, which may be there already. Valid until the next call that adds. */
 void *check_table_add(struct check_table *table, uint32_t key);
-void *check_table_find(const struct check_table *table, uint32_t key);
 void check_table_free(struct check_table *table);
 
 #endif

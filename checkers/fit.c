@@ -81,23 +81,23 @@ void fit_fault(struct judgement *judgement, const struct history_record *record)
 static bool faults_fail(const struct judgement *judgement, char *text, size_t size) {
     const struct fitness *fitness = &judgement->fitness;
     const struct fault_seen *fault = fitness->faults.entries;
-    size_t count = fitness->faults.count, proved = 0;
+    size_t count = fitness->faults.count;
+    bool proved = false;
     char name[64];
     for (size_t each = 0; each < count; each++, fault++) {
-        proved += fault->proved;
+        proved |= fault->proved;
         if (fault->proved || fault->taken_back) continue;
         snprintf(text, size, "the fault %s was not seen to take effect",
                  check_name(&judgement->check, fault->name, name, sizeof name));
         return true;
     }
-    if (proved > 0 || (count == 0 && fitness->faults_meant <= 0)) return false;
+    if (proved || (count == 0 && fitness->faults_meant <= 0)) return false;
     snprintf(text, size, "none of the faults was seen to take effect");
     return true;
 }
 
 bool fit_end(const struct judgement *judgement, char *text, size_t size) {
     const struct fitness *fitness = &judgement->fitness;
-    text[0] = '\0';
     if (fitness->broken[0]) {
         snprintf(text, size, "%s", fitness->broken);
         return true;

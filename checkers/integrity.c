@@ -157,11 +157,9 @@ static void check_order(struct checking *my, const struct event *event) {
     struct rank *newest = ((struct integrity *)my->state)->newest;
     const struct rank write = {event->record->grant, event->record->token, event->index};
     if (write.grant == 0) return;
-    for (int each = 0; each < NEWEST_COUNT; each++) {
-        if (!is_older(&write, &newest[each])) continue;
-        violate_stale(my, event, &newest[each]);
-        break;
-    }
+    if (is_older(&write, &newest[BY_TOKEN])) violate_stale(my, event, &newest[BY_TOKEN]);
+    else if (is_older(&write, &newest[WITH_TOKEN])) violate_stale(my, event, &newest[WITH_TOKEN]);
+    else if (is_older(&write, &newest[WITHOUT_TOKEN])) violate_stale(my, event, &newest[WITHOUT_TOKEN]);
     enum newest by_grant = write.token ? WITH_TOKEN : WITHOUT_TOKEN;
     if (write.grant >= newest[by_grant].grant) newest[by_grant] = write;
     if (write.token && !is_older(&write, &newest[BY_TOKEN])) newest[BY_TOKEN] = write;
@@ -300,23 +298,26 @@ static void accepted(struct checking *my, const struct event *event) {
     }
 }
 
+static bool is_object(unsigned object) {
+    return object != HISTORY_OBJECT_NONE && object < HISTORY_OBJECT_COUNT;
+}
+
 static void written(struct checking *my, const struct event *event) {
     struct integrity *self = my->state;
     const struct history_record *record = event->record;
-    if (record->object == HISTORY_OBJECT_NONE || record->object >= HISTORY_OBJECT_COUNT) return;
+    if (!is_object(record->object)) return;
     self->used = true;
     if (record->outcome == OUTCOME_OK) accepted(my, event);
     my->verdict.stopped += record->outcome == OUTCOME_REFUSED;
 }
 
 static void read(struct checking *my, const struct event *event) {
-    uint8_t object = event->record->object;
-    ((struct integrity *)my->state)->used |= object != HISTORY_OBJECT_NONE && object < HISTORY_OBJECT_COUNT;
+    ((struct integrity *)my->state)->used |= is_object(event->record->object);
 }
 
 static void answered(struct checking *my, const struct event *event) {
     const struct history_record *record = event->record;
-    if (record->object == HISTORY_OBJECT_NONE || record->object >= HISTORY_OBJECT_COUNT) return;
+    if (!is_object(record->object)) return;
     struct object *object = &((struct integrity *)my->state)->objects[record->object];
     struct writer *writer = &((struct writers *)my_actor(my, event->actor))->of[record->object];
     if (!writer->pending || writer->op != record->op) return;

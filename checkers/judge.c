@@ -108,8 +108,7 @@ static void opened(struct check_lock *lock, const struct history_record *record)
 
 static void parameter(struct judgement *judgement, const struct history_record *record) {
     char room[32];
-    struct parameter_said *said = check_table_find(&judgement->parameters, record->name);
-    if (!said) said = check_table_add(&judgement->parameters, record->name);
+    struct parameter_said *said = check_table_add(&judgement->parameters, record->name);
     said->is_text = record->flags & HISTORY_FLAG_TEXT;
     said->value = record->value;
     const char *name = check_name(&judgement->check, record->name, room, sizeof room);

@@ -27,7 +27,7 @@ struct judgement {
     int checkers;
     struct fitness fitness;
     struct people people;
-    struct check_table parameters; /* struct parameter_said */
+    struct check_table parameters; /* struct parameter_said, in the order of the records: the last of a name counts */
     char unfit[200];               /* why nothing can be said to hold; empty: nothing is in the way */
     uint64_t damaged;              /* index of the record at which judging ended with false */
     uint64_t failed_releases;
@@ -84,8 +84,8 @@ static inline void fit_returned(struct judgement *judgement, struct event *event
     actor->op = record->op;
 }
 void fit_fault(struct judgement *judgement, const struct history_record *record);
-/* After the last record: why nothing can be said to hold, in `text`. True: nothing can be said at all, for the history
- * is not what the checkers take it for. */
+/* After the last record: why nothing can be said to hold, in `text`, which is empty before and stays so if nothing is
+ * in the way. True: nothing can be said at all, for the history is not what the checkers take it for. */
 bool fit_end(const struct judgement *judgement, char *text, size_t size);
 
 #endif

@@ -14,17 +14,16 @@ static bool allows(struct policy policy, int reading) {
     return policy.acquire == ACQUIRE_UNKNOWN || !happen;
 }
 
-static bool is_wanted(const struct policy *policies, int count, int reading) {
-    for (int each = 0; each < count; each++)
-        if (allows(policies[each], reading)) return true;
-    return false;
+unsigned policy_readings(struct policy policy) {
+    unsigned wanted = 0;
+    for (int reading = 0; reading < READINGS; reading++) wanted |= (unsigned)allows(policy, reading) << reading;
+    return wanted;
 }
 
-bool readings_judge(struct readings *readings, struct history_reader *reader, const struct policy *policies,
-                    int count) {
+bool readings_judge(struct readings *readings, struct history_reader *reader, unsigned wanted) {
     bool first = true;
     for (int reading = 0; reading < READINGS; reading++) {
-        if (!is_wanted(policies, count, reading)) continue;
+        if (!(wanted >> reading & 1)) continue;
         struct judgement other, *judgement = first ? &readings->first : &other;
         const struct check_reading as = {.releases_failed = reading & 1, .acquires_happen = reading & 2};
         bool whole = judge(judgement, reader, as);

@@ -25,8 +25,10 @@ struct readings {
     struct verdict verdict[READINGS][CHECKERS_MOST];
 };
 
-/* Judges under every reading that one of the policies needs. False: a record is damaged (first.damaged). */
-bool readings_judge(struct readings *readings, struct history_reader *reader, const struct policy *policies, int count);
+/* The readings that a policy needs, a bit each. */
+unsigned policy_readings(struct policy policy);
+/* Judges under these readings, one at least. False: a record is damaged (first.damaged). */
+bool readings_judge(struct readings *readings, struct history_reader *reader, unsigned wanted);
 void readings_close(struct readings *readings);
 
 /* The verdict on a checker's property under a policy that was judged. */

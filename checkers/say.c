@@ -58,7 +58,7 @@ static const char *plural(const char *word) {
 static json_t *property_json(const struct checker *checker, const struct verdict *verdict) {
     json_t *said = json_pack("{s:s,s:I,s:o}", "status", STATUS[verdict->status], "count", (json_int_t)verdict->count,
                              "evidence", evidence_json(verdict));
-    for (int sort = 0; sort < VERDICT_PARTS && checker->sorts[sort]; sort++) {
+    for (int sort = 0; checker->sorts[sort]; sort++) {
         char key[64];
         snprintf(key, sizeof key, "%s%s", checker->sorts[sort], plural(checker->sorts[sort]));
         for (char *blank; (blank = strpbrk(key, " -"));) *blank = '_';
@@ -68,7 +68,7 @@ static json_t *property_json(const struct checker *checker, const struct verdict
     json_t *measures = json_object();
     for (int each = 0; each < VERDICT_MEASURES && verdict->measures[each].name; each++) {
         double value = verdict->measures[each].value;
-        bool whole = value == floor(value) && fabs(value) < 1e15;
+        bool whole = value == floor(value);
         json_object_set_new(measures, verdict->measures[each].name,
                             whole ? json_integer((json_int_t)value) : json_real(value));
     }
@@ -84,7 +84,7 @@ static json_t *property_json(const struct checker *checker, const struct verdict
 static void add_property(FILE *sentence, const struct checker *checker, const struct verdict *verdict) {
     const char *before = " (";
     fprintf(sentence, "%s %s", checker->title, STATUS[verdict->status]);
-    for (int sort = 0; sort < VERDICT_PARTS && checker->sorts[sort]; sort++) {
+    for (int sort = 0; checker->sorts[sort]; sort++) {
         unsigned long long count = verdict->sorts[sort];
         if (!count) continue;
         fprintf(sentence, "%s%llu %s%s", before, count, checker->sorts[sort],

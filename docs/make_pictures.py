@@ -1,6 +1,8 @@
-"""Makes the pictures of the README from real runs: `.venv/bin/python docs/make_pictures.py`, after ./lockstorm test."""
+"""Makes the pictures of the README from real runs, and of the table that real runs are held against:
+`.venv/bin/python docs/make_pictures.py`, after ./lockstorm test."""
 
 import io
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -10,6 +12,7 @@ from rich.terminal_theme import MONOKAI
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from harness.driver.matrix import told_matrix
 from harness.driver.narrate import Event, show_result
 from harness.driver.play import Wish, play
 from harness.report.window import ROWS_USUAL
@@ -39,6 +42,19 @@ SCREEN = {"width": 1280, "height": 1230}
 def main() -> None:
     picture_of_the_story()
     pictures_of_the_report()
+    picture_of_the_matrix()
+
+
+def picture_of_the_matrix() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        matrix, page = Path(directory) / "matrix.json", Path(directory) / "matrix.html"
+        matrix.write_text(json.dumps(told_matrix()))
+        write(matrix, None, page, None, ROWS_USUAL, None, "")
+        with browser() as running, visit(running, page, viewport=SCREEN) as seen:
+            seen.page.get_by_label("gc-pause, redlock, open: violated").click()
+            seen.page.mouse.move(0, 0)
+            seen.page.evaluate("scrollTo(0, 0)")
+            seen.page.screenshot(path=HERE / "matrix.png")
 
 
 def pictures_of_the_report() -> None:

@@ -2,9 +2,20 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 
 from tests import oracle
-from tests.oracle import PROPERTIES, READINGS, History, Reading, Said, is_access, is_grant
+from tests.oracle import (
+    ACQUIRE_POLICIES,
+    PROPERTIES,
+    READINGS,
+    RELEASE_POLICIES,
+    History,
+    Reading,
+    Said,
+    is_access,
+    is_grant,
+)
 
 EVIDENCE_KEPT = 8
 
@@ -12,6 +23,9 @@ EVIDENCE_KEPT = 8
 def differences(said: Said, history: History, results: dict[Reading, Said] | None = None) -> Iterator[str]:
     """Where a verdict is not what the definitions say (`results`, when they are known already)."""
     results = results or oracle.judged_all(history)
+    policies = [(each["policy"]["release"], each["policy"]["acquire_timeout"]) for each in said["policies"]]
+    if policies != list(product(RELEASE_POLICIES, ACQUIRE_POLICIES)):
+        yield f"policies: {policies}"
     for under in said["policies"]:
         policy = under["policy"]["release"], under["policy"]["acquire_timeout"]
         expected = oracle.under(results, *policy)

@@ -22,7 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 
 import click
@@ -294,21 +294,22 @@ def main(most: int, seed: int, files: tuple[str, ...], again: Path | None) -> No
     """Plants mistakes in the checkers and counts those that the tests find."""
     chosen = chosen_mutants(files, most, seed, again)
     asked, equivalent, began = questions(), known(), time.monotonic()
-    counts: dict[str, Counter[str]] = {}
+    total = Counter[str]()
     with tempfile.TemporaryDirectory(prefix="ls-mutants-") as directory:
         yard = Yard(Path(directory))
         answered = list(zip(asked, yard.listen(asked), strict=True))
         gc.freeze()  # the children leave the memory alone that they share
-        for mutant in chosen:
-            result = yard.try_one(mutant, answered)
-            if result == "survived" and (mutant.file, mutant.mutated) in equivalent:
-                result = "are equivalent"
-            if result == "survived":
-                click.echo(f"{SURVIVED}{mutant}")
-            counts.setdefault(mutant.file, Counter())[result] += 1
-    for file, each in counts.items():
-        click.echo(f"{file}: {summed_up(each)}")
-    total = sum(counts.values(), Counter[str]())
+        for file, mutants in groupby(chosen, key=lambda each: each.file):
+            counts = Counter[str]()
+            for mutant in mutants:
+                result = yard.try_one(mutant, answered)
+                if result == "survived" and (mutant.file, mutant.mutated) in equivalent:
+                    result = "are equivalent"
+                if result == "survived":
+                    click.echo(f"{SURVIVED}{mutant}")
+                counts[result] += 1
+            click.echo(f"{file}: {summed_up(counts)}")
+            total += counts
     click.echo(f"all: {summed_up(total)}; {time.monotonic() - began:.0f} s")
     sys.exit(1 if total["survived"] else 0)
 

@@ -181,7 +181,7 @@ def believed_until(history: History, held: History, at: int) -> int:
 
 def belief(history: History, reading: Reading, actor: str, lock: str, at: Record) -> History:
     def lapses(held: History, grant: Record, _: int) -> bool:
-        return bool(held) and 0 < believed_until(history, held, grant.index) <= grant.mono_ns
+        return bool(held) and 0 != believed_until(history, held, grant.index) <= grant.mono_ns
 
     held = hold(history, reading, actor, lock, at.index, lapses)
     return [] if lapses(held, at, 0) else held
@@ -618,7 +618,7 @@ def permits_at(history: History, reading: Reading, lock: str, at: int) -> dict[s
 
 def permits_lapse(clients: dict[str, Permits], mono_ns: int) -> None:
     for each in clients.values():
-        if each.out and 0 < each.until_ns <= mono_ns:
+        if each.out and 0 != each.until_ns <= mono_ns:
             each.perhaps += each.taken
             each.over()
 

@@ -281,8 +281,8 @@ def test_nothing_measured_is_inconclusive() -> None:
     ("words", "said"),
     [
         (("--lock", "setnyx"), "setnx"),
-        (("--waiters", "0"), "1 to 96"),
-        (("--waiters", "97"), "1 to 96"),
+        (("--waiters", "0"), "1 to 128"),
+        (("--waiters", "129"), "1 to 128"),
         (("--waiters", "1,,2"), "1,,2"),
         (("--waiters", "x"), "x"),
         (("--rate", "-5"), "-5"),

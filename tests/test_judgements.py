@@ -7,11 +7,12 @@ import ctypes
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
+from harness.driver import paths
 from tests import oracle
 from tests.comparing import differences
 from tests.judging import KINDS, LAYOUT, OBJECTS, OUTCOMES, USUAL, Asked, image, judge, judged_text
@@ -84,6 +85,7 @@ def test_faults_are_proved(faults: tuple[str, ...], meant: int, reason: str) -> 
             add("fault-prove", name="hurt", value=1, outcome=each)
     add("fault-prove", name="hurt", value=3, outcome="ok")  # into another target, where nothing was injected
     add("acquire-return", actor="A", name="stock", outcome="ok")
+    assert judge(names, records[:-1])["unfit"] == (reason or "nobody was granted the lock")
     said = judge(names, records)
     assert said.get("unfit", "") == reason
     assert said["faults"] == [{"name": "hurt", "target": "A", "proved": each} for each in proved(faults)]
@@ -472,7 +474,8 @@ def test_hundreds_of_failed_releases_are_read_as_either() -> None:
 
 # --- long ones: what is remembered, and for how long ---
 
-NAMES = ["A", "B", "C", "stock", "store"]
+NAMES = ["A", "B", "C", "D", "stock", "store"]
+FIRST = 1 + 2 * len(NAMES)
 
 
 def stored(*writes: tuple[str, int, int], name: str = "register", flags: int = 0) -> History:
@@ -480,7 +483,7 @@ def stored(*writes: tuple[str, int, int], name: str = "register", flags: int = 0
     version."""
     return [
         Record(
-            1 + 2 * len(NAMES) + place,
+            FIRST + place,
             "store-write",
             actor="store",
             name=client,
@@ -513,6 +516,84 @@ def test_additions_are_known_again_for_64_operations(operations: tuple[int, ...]
     records = stored(*(("A", op, -1) for op in operations), name="counter", flags=ATOMIC)
     said = judge(NAMES, records)
     assert said["verdict"]["integrity"]["duplicated_operations"] == duplicated
+    assert list(differences(said, records)) == []
+
+
+@pytest.mark.parametrize(
+    ("order", "shown_lost"),
+    [
+        ("aBA", 1),  # A's own is not told yet
+        ("aAtA", None),  # nothing but its own
+        ("BatA", 0),  # A's own is the newest of which somebody was told
+        ("atBA", 2),
+        ("BCatA", 1),
+        ("BaCtA", 2),  # C's is newer than A's, though A was told later
+        ("BaCDtA", 3),
+        ("aBCtA", 2),
+    ],
+)
+def test_the_newest_update_that_is_lost_is_shown(order: str, shown_lost: int | None) -> None:
+    """a: A's first, blind; A: the same once more, computed from version 0; t: A is told ok; others are strangers."""
+    records: History = []
+    for place, what in enumerate(order):
+        write = stored((what.upper(), int(what in "aA"), 0 if what == "A" else -1))[0]
+        told = Record(0, "write-return", actor="A", op=1, object="register", outcome="ok")
+        records.append(replace(told if what == "t" else write, index=FIRST + place))
+    verdict = judge(NAMES, records)["verdict"]["integrity"]
+    lost = [piece["records"] for piece in verdict["evidence"]]
+    again = FIRST + len(order) - 1
+    assert lost == ([] if shown_lost is None else [[FIRST + shown_lost, again]])
+    assert list(differences(judge(NAMES, records), records)) == []
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 3, 4, 255])
+def test_what_is_no_object_of_the_store_is_not_looked_at(number: int) -> None:
+    """Whatever a history says: 0 is none, and there are three. A's write is older than B's, and B's loses it."""
+    used = number in OBJECTS.values() and number != 0
+    slots = image(NAMES, [])
+    ok, stock, store = OUTCOMES["ok"], 1 + 2 * NAMES.index("stock"), 1 + 2 * NAMES.index("store")
+    for client in (1, 3):
+        slots += LAYOUT.pack(0, KINDS["acquire-return"], ok, 0, 0, client, stock, 0, 0, 0, 0, 0, 0, 0)
+    for kind, client, grant in (("store-read", 1, 0), ("store-write", 3, FIRST + 1), ("store-write", 1, FIRST)):
+        slots += LAYOUT.pack(0, KINDS[kind], ok, number, 0, store, client, 0, 0, 0, grant, 0, 0, 0)
+    slots += LAYOUT.pack(0, KINDS["write-return"], ok, number, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0)
+    verdict = json.loads(judged_text(slots))["verdict"]["integrity"]
+    assert (verdict["stale_writes"], verdict["lost_updates"]) == ((1, 1) if used else (0, 0))
+    assert verdict.get("reason") == (None if used else "nobody used the store")
+    only_read = slots[: 64 * (FIRST + 3)] + LAYOUT.pack(0, KINDS["store-read"], ok, *[0] * 11)
+    assert json.loads(judged_text(only_read))["verdict"]["integrity"]["status"] == ("holds" if used else "inconclusive")
+
+
+@pytest.mark.parametrize(
+    ("order", "lost"),
+    [
+        ("isBr", 1),  # in time: A is told of what B has overwritten
+        ("irsBr", 0),  # it came when A had been answered: a second answer is not about it
+        ("irIsRBr", 0),  # it came when A had begun something else
+        ("isIBRr", 0),  # A began something else before it was told
+        ("isrB", 1),
+        ("irsB", 0),
+        ("isuBr", 0),  # the first answer counts
+        ("sBx", 0),  # an answer to something else
+        ("isrrB", 1),  # and one that comes twice
+    ],
+)
+def test_who_is_told_of_an_update(order: str, lost: int) -> None:
+    """A invokes a write (i), the store accepts it (s), A is told ok (r) or nothing (u); I, R: its next
+    operation; x: an answer to another; B, a stranger, overwrites."""
+    steps = {
+        "i": Record(0, "write-invoke", actor="A", op=1, object="register"),
+        "s": stored(("A", 1, -1))[0],
+        "r": Record(0, "write-return", actor="A", op=1, object="register", outcome="ok"),
+        "I": Record(0, "read-invoke", actor="A", op=2, object="register"),
+        "R": Record(0, "read-return", actor="A", op=2, object="register", outcome="ok"),
+        "B": stored(("B", 0, 0))[0],
+        "u": Record(0, "write-return", actor="A", op=1, object="register"),
+        "x": Record(0, "write-return", actor="A", op=7, object="register", outcome="ok"),
+    }
+    records = [replace(steps[each], index=FIRST + place) for place, each in enumerate(order)]
+    said = judge(NAMES, records)
+    assert said["verdict"]["integrity"]["lost_updates"] == lost
     assert list(differences(said, records)) == []
 
 
@@ -567,6 +648,7 @@ def test_judging_gives_back_what_it_took() -> None:
     libc.mallinfo2.restype = Allocated
     images = [image(each.names, each.records) for each in (Story(seed) for seed in range(40))]
     images += [image(Timeline.names, Timeline(each).records) for each in EVIDENCE]
+    images += [image(Timeline.names, Timeline("bound=5 hurt=A hurt+A A+ A-~").records)] * 20
     for _ in range(2):  # the first round makes the tables that Python keeps
         before = libc.mallinfo2().in_use_bytes
         for each in images:
@@ -595,365 +677,30 @@ class Allocated(ctypes.Structure):
     )
 
 
-Piece = tuple[int, list[str], str]  # how often, the records by kind, client and ms, and the words
+@dataclass(frozen=True)
+class Piece:
+    """Of evidence: how often it was seen, the records that show it, and the words."""
 
-HELD = "had not released it and still believed in it"
-GONE = "and was told ok, though the lock had gone to"
-EVIDENCE: dict[str, dict[str, list[Piece]]] = {
-    "A+ B+ C+ A- B- B+ C- C+": {  # who and whom tell causes apart, and each is counted by itself
-        "mutual_exclusion": [
-            (
-                1,
-                ["acquire-return A@2", "acquire-return B@4"],
-                f"B was granted the lock (at 4.000 ms) while A (granted at 2.000 ms) {HELD}",
-            ),
-            (
-                1,
-                ["acquire-return A@2", "acquire-return C@6"],
-                f"C was granted the lock (at 6.000 ms) while A (granted at 2.000 ms) {HELD}",
-            ),
-            (
-                1,
-                ["acquire-return C@6", "acquire-return B@12"],
-                f"B was granted the lock (at 12.000 ms) while C (granted at 6.000 ms) {HELD}",
-            ),
-            (
-                1,
-                ["acquire-return B@12", "acquire-return C@16"],
-                f"C was granted the lock (at 16.000 ms) while B (granted at 12.000 ms) {HELD}",
-            ),
-        ],
-        "ownership": [
-            (
-                1,
-                ["acquire-return A@2", "acquire-return C@6", "release-return A@8"],
-                f"A (granted at 2.000 ms) released at 8.000 ms {GONE} C (granted at 6.000 ms) since, "
-                "which holds it still",
-            ),
-            (
-                1,
-                ["acquire-return B@4", "acquire-return C@6", "release-return B@10"],
-                f"B (granted at 4.000 ms) released at 10.000 ms {GONE} C (granted at 6.000 ms) since, "
-                "which holds it still",
-            ),
-            (
-                1,
-                ["acquire-return C@6", "acquire-return B@12", "release-return C@14"],
-                f"C (granted at 6.000 ms) released at 14.000 ms {GONE} B (granted at 12.000 ms) since, "
-                "which holds it still",
-            ),
-        ],
-    },
-    "{permits=2} A+ B+ C+ D+ A- A-": {  # as many holders as there are permits are enough to show it
-        "mutual_exclusion": [
-            (
-                1,
-                ["acquire-return A@2", "acquire-return B@4", "acquire-return C@6"],
-                f"C was granted the lock (at 6.000 ms) while A (granted at 2.000 ms) {HELD}",
-            ),
-            (
-                1,
-                ["acquire-return A@2", "acquire-return B@4", "acquire-return D@8"],
-                f"D was granted the lock (at 8.000 ms) while A (granted at 2.000 ms) {HELD}",
-            ),
-        ],
-        "capacity": [
-            (
-                1,
-                ["acquire-return A@2", "acquire-return B@4", "acquire-return C@6"],
-                "C was granted a permit at 6.000 ms while all 2 were out, the longest with A (granted at 2.000 ms)",
-            ),
-            (
-                1,
-                ["acquire-return A@2", "acquire-return B@4", "acquire-return D@8"],
-                "D was granted a permit at 8.000 ms while all 2 were out, the longest with A (granted at 2.000 ms)",
-            ),
-            (
-                1,
-                ["release-invoke A@11", "release-return A@12"],
-                "A had no permit when it released one, and was told at 12.000 ms that it had: "
-                "there is one permit too many now",
-            ),
-        ],
-    },
-    "{permits=2} A+ B+ C+ C- A- A+ C+": {  # against A, then against B
-        "capacity": [
-            (
-                1,
-                ["acquire-return A@2", "acquire-return B@4", "acquire-return C@6"],
-                "C was granted a permit at 6.000 ms while all 2 were out, the longest with A (granted at 2.000 ms)",
-            ),
-            (
-                1,
-                ["acquire-return B@4", "acquire-return A@12", "acquire-return C@14"],
-                "C was granted a permit at 14.000 ms while all 2 were out, the longest with B (granted at 4.000 ms)",
-            ),
-        ],
-    },
-    "{permits=3} A+ A+ B+ C+ C- C+ B+": {  # A has two of three
-        "capacity": [
-            (
-                2,
-                ["acquire-return A@4", "acquire-return B@6", "acquire-return C@8"],
-                "C was granted a permit at 8.000 ms while all 3 were out, the longest with A (granted at 4.000 ms)",
-            ),
-            (
-                1,
-                ["acquire-return A@4", "acquire-return B@6", "acquire-return B@14"],
-                "B was granted a permit at 14.000 ms while all 3 were out, the longest with A (granted at 4.000 ms)",
-            ),
-        ],
-    },
-    "{permits=4} A+ B+ C+ D+ E+": {  # more than there is room for
-        "mutual_exclusion": [
-            (
-                1,
-                ["acquire-return A@2", "acquire-return B@4", "acquire-return C@6", "acquire-return E@10"],
-                f"E was granted the lock (at 10.000 ms) while A (granted at 2.000 ms) {HELD}",
-            )
-        ],
-        "capacity": [
-            (
-                1,
-                ["acquire-return A@2", "acquire-return B@4", "acquire-return C@6", "acquire-return E@10"],
-                "E was granted a permit at 10.000 ms while all 4 were out, the longest with A (granted at 2.000 ms)",
-            )
-        ],
-    },
-    "{tokens} A+1 B+2 Bwb Br Ar Awb Awb": {
-        "integrity": [
-            (
-                2,
-                ["acquire-return A@2", "acquire-return B@4", "store-write store@6", "store-write store@15"],
-                "the store accepted a stale write: A wrote register = 0 at 15.000 ms under an older grant (token 1), "
-                "after B had written at 6.000 ms under a newer one (token 2)",
-            )
-        ],
-        "fencing": [
-            (
-                3,
-                ["store-read store@9", "store-read store@12"],
-                "the store accepted a stale read at 12.000 ms: A came with token 1 after B with token 2",
-            )
-        ],
-    },
-    "A+ B+ Bwb Bwb Awb": {  # the newest write that it is older than
-        "integrity": [
-            (
-                1,
-                ["acquire-return A@2", "acquire-return B@4", "store-write store@9", "store-write store@12"],
-                "the store accepted a stale write: A wrote register = 0 at 12.000 ms under an older grant, "
-                "after B had written at 9.000 ms under a newer one",
-            )
-        ],
-    },
-    "{tokens} A+1 B+2 Bwb Bwb Awb": {
-        "integrity": [
-            (
-                1,
-                ["acquire-return A@2", "acquire-return B@4", "store-write store@9", "store-write store@12"],
-                "the store accepted a stale write: A wrote register = 0 at 12.000 ms under an older grant (token 1), "
-                "after B had written at 9.000 ms under a newer one (token 2)",
-            )
-        ],
-    },
-    "A+ Ar Br Aw A- B+ Bw": {
-        "integrity": [
-            (
-                1,
-                ["store-write store@10", "store-write store@17"],
-                "lost update: B wrote register = 0 at 17.000 ms from version 0, over what A had written at 10.000 ms "
-                "and been told of, which it had not seen (1 acknowledged update gone)",
-            )
-        ],
-    },
-    "A+ Ar Br Aw Aw A- B+ Bw": {  # the newest of those that are gone is shown
-        "integrity": [
-            (
-                2,
-                ["store-write store@13", "store-write store@20"],
-                "lost update: B wrote register = 0 at 20.000 ms from version 0, over what A had written at 13.000 ms "
-                "and been told of, which it had not seen (2 acknowledged updates gone)",
-            )
-        ],
-    },
-    "A+ Aa2 Aa2": {
-        "integrity": [
-            (
-                2,
-                ["store-write store@4", "store-write store@5"],
-                "the store carried out operation 2 of A once more at 5.000 ms, and added 0 again",
-            )
-        ],
-    },
-    "{tokens} A+1 A- B+1 B- A+3 A- B+2 B- A+": {
-        "fencing": [
-            (
-                1,
-                ["acquire-return A@2", "acquire-return B@6"],
-                "B was granted token 1 at 6.000 ms, a token that had been given out before: that of A "
-                "(token 1, granted at 2.000 ms)",
-            ),
-            (
-                1,
-                ["acquire-return A@10", "acquire-return B@14"],
-                "B was granted token 2 at 14.000 ms, a token that is older than one which had come back before it was "
-                "asked for: that of A (token 3, granted at 10.000 ms)",
-            ),
-            (
-                1,
-                ["acquire-return A@18"],
-                "A was granted token 0 at 18.000 ms, no token, though the lock gives them",
-            ),
-        ],
-    },
-    "{tokens} A? B? C? A!1 C!2 B!1": {  # of three in flight together the first and the last have the same
-        "fencing": [
-            (
-                1,
-                ["acquire-return A@4", "acquire-return B@6"],
-                "B was granted token 1 at 6.000 ms, a token that had been given out before: that of A "
-                "(token 1, granted at 4.000 ms)",
-            )
-        ],
-    },
-    "A+ B+ A= B- A-": {
-        "ownership": [
-            (
-                1,
-                ["acquire-return A@2", "acquire-return B@4", "renew-return A@6"],
-                f"A (granted at 2.000 ms) renewed at 6.000 ms {GONE} B (granted at 4.000 ms) since, "
-                "which holds it still",
-            ),
-            (
-                1,
-                ["acquire-return A@2", "acquire-return B@4", "release-return A@10"],
-                f"A (granted at 2.000 ms) released at 10.000 ms {GONE} B (granted at 4.000 ms) since, "
-                "which has left it again",
-            ),
-        ],
-    },
-    "A+ B-": {
-        "ownership": [
-            (
-                1,
-                ["acquire-return A@2", "release-return B@4"],
-                f"B (never granted) released at 4.000 ms {GONE} A (granted at 2.000 ms) since, which holds it still",
-            )
-        ],
-    },
-    "{reentrant} A+ B+ B- A+": {
-        "ownership": [
-            (
-                1,
-                ["acquire-return A@2", "acquire-return B@4", "acquire-return A@8"],
-                f"A (granted at 2.000 ms) entered its hold again at 8.000 ms {GONE} B (granted at 4.000 ms) since, "
-                "which has left it again",
-            )
-        ],
-    },
-    "{lease=30} quiet A+ B? A- C? @50 B!": {  # the waiter that had asked first, the release if it came after that
-        "liveness": [
-            (
-                1,
-                ["acquire-invoke B@4", "release-return A@6", "acquire-return B@50"],
-                "lost wake-up: the lock had been free for 44.000 ms when it was given or given up at 50.000 ms, while "
-                "B had been waiting since it asked at 4.000 ms",
-            ),
-        ],
-    },
-    "{lease=30 permits=2} quiet C? A+ B+ A< B< @10 A> @10 B> @60 C!": {  # of two holds that end at once the later word
-        "liveness": [
-            (
-                1,
-                ["acquire-invoke C@2", "release-return B@10", "acquire-return C@60"],
-                "lost wake-up: the lock had been free for 50.000 ms when it was given or given up at 60.000 ms, while "
-                "C had been waiting since it asked at 2.000 ms",
-            )
-        ],
-    },
-    "{lease=30} quiet A+ B? @60 A- @95 B!": {  # the hold was over by itself, at 33 ms, when it was released
-        "liveness": [
-            (
-                1,
-                ["acquire-invoke B@4", "acquire-return B@95"],
-                "lost wake-up: the lock had been free for 62.000 ms when it was given or given up at 95.000 ms, while "
-                "B had been waiting since it asked at 4.000 ms",
-            )
-        ],
-    },
-    "{lease=30} quiet A+ A- B? @50 B!x": {
-        "liveness": [
-            (
-                1,
-                ["acquire-invoke B@6", "acquire-return B@50"],
-                "lost wake-up: the lock had been free for 44.000 ms when it was given or given up at 50.000 ms, while "
-                "B had been waiting since it asked at 6.000 ms",
-            )
-        ],
-    },
-    "quiet A? bound=5 @20 keys=2 keys=0 keys=3": {
-        "liveness": [
-            (2, ["residue keys@20"], "residue: 2 of keys left behind at the end"),
-            (
-                1,
-                ["acquire-invoke A@2", "phase quiet@1"],
-                "stuck waiter: A asked for the lock at 2.000 ms and was not answered in the 20.000 ms up to the end, "
-                "at 22.000 ms, when nobody held it any more",
-            ),
-        ],
-    },
-    "{lease=30} @40 A+/20 @60 Aw A- A= A= B+/10": {
-        "lease": [
-            (
-                1,
-                ["acquire-return A@41"],
-                "A was granted the lock at 41.000 ms, when the validity that it came with had ended, at 20.000 ms",
-            ),
-            (
-                1,
-                ["acquire-return A@41", "store-write store@61"],
-                "the store accepted a write of A at 61.000 ms, after the end of the validity that its lock had stated, "
-                "at 20.000 ms",
-            ),
-            (
-                1,
-                ["release-invoke A@63", "renew-return A@66"],
-                "the lock of A was renewed at 66.000 ms, though it had been released at 63.000 ms",
-            ),
-            (
-                1,
-                ["acquire-return B@70"],
-                "B was granted the lock at 70.000 ms, when the validity that it came with had ended, at 10.000 ms",
-            ),
-        ],
-    },
-    "{lease=30} A+/20 A/25 @40 Aw A- A/60 A/90 A/99": {  # the word that was last, the second one after the release
-        "lease": [
-            (
-                1,
-                ["validity A@3", "store-write store@41"],
-                "the store accepted a write of A at 41.000 ms, after the end of the validity that its lock had stated, "
-                "at 25.000 ms",
-            ),
-            (
-                1,
-                ["release-invoke A@43", "validity A@46"],
-                "the lock of A was renewed at 46.000 ms, though it had been released at 43.000 ms",
-            ),
-        ],
-    },
-    "{fair} A? C? B+ B- B+ B- B+": {
-        "fairness": [
-            (
-                2,
-                ["acquire-invoke A@1", "acquire-return B@4", "acquire-return B@8"],
-                "B was granted the lock at 8.000 ms for the second time while A, which had asked before it did at "
-                "1.000 ms, was waiting",
-            )
-        ],
-    },
-}
+    count: int
+    records: list[str]
+    text: str
+
+
+def evidence() -> dict[str, dict[str, list[Piece]]]:
+    """By timeline and property, as tests/evidence.txt has it."""
+    found: dict[str, dict[str, list[Piece]]] = {}
+    pieces: dict[str, list[Piece]] = {}
+    for line in (paths.ROOT / "tests" / "evidence.txt").read_text().splitlines():
+        if line.startswith(" "):
+            head, records, text = (part.strip() for part in line.split(" | "))
+            name, count = head.split()
+            pieces.setdefault(name, []).append(Piece(int(count), records.split(", "), text))
+        elif line and not line.startswith("#"):
+            pieces = found.setdefault(line, {})
+    return found
+
+
+EVIDENCE = evidence()
 
 
 @pytest.mark.parametrize("timeline", EVIDENCE)
@@ -961,9 +708,10 @@ def test_the_evidence_is_the_smallest_that_shows_it(timeline: str) -> None:
     story = Timeline(timeline)
     verdict = judge(story.names, story.records)["verdict"]
     by_index = {each.index: each for each in story.records}
+    assert EVIDENCE[timeline], "a timeline that nothing is said of"
     for name, pieces in EVIDENCE[timeline].items():
         found = [
-            (piece["count"], [shown(by_index[index]) for index in piece["records"]], piece["text"])
+            Piece(piece["count"], [shown(by_index[index]) for index in piece["records"]], piece["text"])
             for piece in verdict[name]["evidence"]
         ]
         assert found == pieces, name

@@ -106,3 +106,17 @@ def test_the_report_runs_nothing() -> None:
             name for name in imports_of(path) if name.startswith("harness.") and not name.startswith("harness.report")
         }
         assert ours <= known, path.name
+
+
+def test_only_the_command_knows_the_gate() -> None:
+    """What pipelines read is made of the driver's results; the driver does without it."""
+    for path in sorted((paths.ROOT / "harness" / "driver").glob("*.py")):
+        knows = any(name.startswith("harness.gate") for name in imports_of(path))
+        assert knows == (path.name == "cli.py"), path.name
+
+
+def test_what_writes_a_verdict_down_plays_nothing() -> None:
+    writers = ("junit.py", "markdown.py", "sarif.py", "show.py", "verdict.py", "words.py")
+    effects = {"harness.driver.trial", "harness.driver.crew", "harness.gate.player", "harness.gate.runs", "subprocess"}
+    for name in writers:
+        assert not imports_of(paths.ROOT / "harness" / "gate" / name) & effects, name

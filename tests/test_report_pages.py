@@ -76,6 +76,20 @@ def test_the_json_lines_form_gives_the_same_page(history: Path) -> None:
     assert same == written(history, page="binary.html")
 
 
+def test_a_kept_run_is_a_page_in_the_words_of_the_gate(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    assert "no run that was kept" in refused("report", str(run))
+    (run / "run.json").write_text("{}")
+    assert "was interrupted, or it still goes on" in refused("report", str(run))
+    failed = CELL | {"ok": False, "expected": None, "control_expected": None, "in_short": "data was damaged"}
+    said = {"policy": {}, "sentence": "Not safe: of 1 cases 1 failed", "cells": [failed]}
+    (run / "verdict.json").write_text(json.dumps(said))
+    page = written(run)
+    assert "What the gate found" in page and "Not safe: of 1 cases 1 failed" in page
+    assert "Not as the policy asks: data was damaged" in page and "expected <b>" not in page
+
+
 def test_a_history_written_by_hand_can_be_shown(tmp_path: Path) -> None:
     text = (paths.ROOT / "tests" / "histories" / "overlap.jsonl").read_text().partition("\n")[2]
     by_hand = tmp_path / "overlap.jsonl"

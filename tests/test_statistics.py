@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from harness.driver.statistics import Rate, percent, trials_needed, upper_bound
+from harness.driver.statistics import Rate, percent, upper_bound
 
 
 @pytest.mark.parametrize(
@@ -31,15 +31,6 @@ def test_nothing_seen_is_the_rule_of_three() -> None:
         assert Rate(0, trials).high == bound
     assert upper_bound(0) == 1
     assert str(Rate(0, 3000)) == "0 in 3,000: under 0.1 % at 95 %"
-
-
-def test_trials_that_a_promise_takes() -> None:
-    for rate in (0.5, 0.1, 0.001):
-        needed = trials_needed(rate)
-        assert upper_bound(needed) <= rate < upper_bound(needed - 1)
-    for rate in (0.0, 1.0):
-        with pytest.raises(ValueError, match="rate"):
-            trials_needed(rate)
 
 
 def chance(hits: int, trials: int, share: float) -> float:

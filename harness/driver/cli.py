@@ -51,13 +51,14 @@ from harness.driver.terminal import (
     require_option,
     waiting,
 )
+from harness.driver.version import VERSION
+from harness.gate import commands as gate_commands
 from harness.report import show as show_
 from harness.report import write as write_
 from harness.report.model import diagram_of
 from harness.report.source import read_recorded
 from harness.report.window import ROWS_USUAL
 
-VERSION = "0.1.0"
 INTERRUPTED, TERMINATED = 130, 143
 RATE_LIMIT = 1_000_000
 DURATION_LEAST_MS, DURATION_MOST_MS = 10, 60_000  # of a measurement
@@ -280,6 +281,9 @@ def compare(
 
 cli.add_command(matrix_commands.matrix)
 cli.add_command(matrix_commands.advise)
+cli.add_command(gate_commands.init)
+cli.add_command(gate_commands.gate)
+cli.add_command(gate_commands.runs)
 
 
 @cli.command()
@@ -314,13 +318,17 @@ def check(
     **reading: Any,
 ) -> int:
     """Judge a recorded history: FILE is a binary history (run -o FILE), its JSON Lines form, or - with --model - Jepsen
-    EDN or AtlasDB-style JSON.
+    EDN or AtlasDB-style JSON. Or a kept run of the gate (runs/ID): its policy again, with the checkers of today.
 
     \b
     Example: lockstorm run gc-pause --lock set-nx-px -o gc.history; lockstorm check gc.history
              lockstorm check jepsen.edn --model owner-mutex --release-policy released
     docs/linearizable.md defines the models.
     """
+    if Path(file).is_dir():
+        if require or release_policy or acquire_timeout or all_policies or model or any(reading.values()):
+            raise UsageError(f"{file} is a kept run: it is judged by its own policy, without options")
+        return gate_commands.check_run(Path(file), as_json)
     if not model and needs_model(file):
         raise UsageError(f"{file}: another tool's history needs --model: {', '.join(MODELS)}")
     given = [f"--{name.replace('_', '-')}" for name, value in reading.items() if value]
@@ -428,8 +436,8 @@ def report(
     around: int | None,
     as_json: bool,
 ) -> int:
-    """One page, complete in itself: who believed what, and what broke it. SOURCE is a history (run -o FILE) or what
-    `lockstorm matrix --json` printed; with AGAINST, two histories side by side.
+    """One page, complete in itself: who believed what, and what broke it. SOURCE is a history (run -o FILE), what
+    `lockstorm matrix --json` printed, or a run that the gate kept; with AGAINST, two histories side by side.
 
     \b
     Example: lockstorm run gc-pause --lock set-nx-px -o gc.history; lockstorm report gc.history -o gc.html

@@ -11,7 +11,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, NoReturn, Self
@@ -27,10 +27,10 @@ MORE_THAN_CORES = 1  # a trial also waits: for a replica that follows, for a ser
 class Worker:
     """Started by the constructor; plays one wish at a time."""
 
-    def __init__(self, core: int) -> None:
+    def __init__(self, core: int, module: str = "harness.driver.crew") -> None:
         self.core = core
-        self.playing: tuple[int, Wish] | None = None
-        command = [paths.program("leash"), "--", sys.executable, "-m", "harness.driver.crew", str(core)]
+        self.playing: tuple[int, Any] | None = None
+        command = [paths.program("leash"), "--", sys.executable, "-m", module, str(core)]
         environment = {**os.environ, "LOCKSTORM_PARENT": str(os.getpid()), "PYTHONPATH": str(paths.ROOT)}
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
@@ -39,26 +39,25 @@ class Worker:
         assert self.process.stdout
         return self.process.stdout.fileno()
 
-    def begin(self, number: int, wish: Wish) -> None:
+    def begin(self, number: int, wish: Any) -> None:
         assert self.process.stdin
         self.playing = number, wish
         with suppress(BrokenPipeError):  # it has died: its end of file says so
             self.process.stdin.write(json.dumps(asdict(wish)).encode() + b"\n")
             self.process.stdin.flush()
 
-    def answer(self) -> tuple[int, dict[str, Any], bool]:
-        """What the wish came to, by its number, and whether the worker lives. Raises UsageError for a wish that cannot
-        be played."""
+    def answer(self) -> tuple[int, dict[str, Any] | None]:
+        """What the wish came to, by its number; None: the worker has died of it. Raises UsageError for a wish that
+        cannot be played."""
         assert self.process.stdout and self.playing
-        (number, wish), self.playing = self.playing, None
+        (number, _), self.playing = self.playing, None
         line = self.process.stdout.readline()
         if not line:
-            reason = f"the process that played it ended (status {self.process.wait()})"
-            return number, summary(wish, inconclusive(reason)), False
+            return number, None
         said: dict[str, Any] = json.loads(line)
         if "error" in said:
             raise UsageError(said["error"])
-        return number, said, True
+        return number, said
 
     def end(self) -> None:
         """A trial that is going on is given up, and cleans up after itself."""
@@ -76,7 +75,10 @@ class Worker:
 
 
 class Crew:
-    """Some workers; all have ended when the block does, however it does."""
+    """Some workers; all have ended when the block does, however it does. What they play, and what they answer, is what
+    their module serves; here it is a wish, and its summary."""
+
+    module = "harness.driver.crew"
 
     def __init__(self, size: int | None = None) -> None:
         self._cores = sorted(os.sched_getaffinity(0))
@@ -90,19 +92,24 @@ class Crew:
         for worker in self._workers:
             worker.end()
 
-    def play_all(self, wishes: Sequence[Wish]) -> Iterator[tuple[int, dict[str, Any]]]:
+    def lost(self, wish: Any, reason: str) -> dict[str, Any]:
+        """The answer for a wish whose worker died."""
+        return summary(wish, inconclusive(reason))
+
+    def play_all(self, wishes: Sequence[Any]) -> Iterator[tuple[int, dict[str, Any]]]:
         """Plays all of them, begun in this order; gives each by its number, as they end."""
         todo = list(enumerate(wishes))[::-1]
         while len(self._workers) < min(self._size, len(todo)):
-            self._workers.append(Worker(self._cores[len(self._workers) % len(self._cores)]))
+            self._workers.append(Worker(self._cores[len(self._workers) % len(self._cores)], self.module))
         for worker in self._workers[: len(todo)]:
             worker.begin(*todo.pop())
         while busy := {worker.output: worker for worker in self._workers if worker.playing}:
             for descriptor in select.select(list(busy), [], [])[0]:
                 worker = busy[descriptor]
-                number, said, alive = worker.answer()
-                if not alive:
-                    worker = self._replace(worker)
+                number, said = worker.answer()
+                if said is None:
+                    reason = f"the process that played it ended (status {worker.process.wait()})"
+                    said, worker = self.lost(wishes[number], reason), self._replace(worker)
                 if todo:
                     worker.begin(*todo.pop())
                 yield number, said
@@ -110,7 +117,7 @@ class Crew:
     def _replace(self, dead: Worker) -> Worker:
         dead.end()
         self._workers.remove(dead)
-        self._workers.append(Worker(dead.core))
+        self._workers.append(Worker(dead.core, self.module))
         return self._workers[-1]
 
 
@@ -120,16 +127,23 @@ def summary(wish: Wish, played: dict[str, Any]) -> dict[str, Any]:
     return {"statuses": statuses, "sentence": played["sentence"], "replay": replay_command(wish)}
 
 
-def serve(core: int) -> None:
+def serve(core: int, time_of: Callable[[dict[str, Any]], str], play_one: Callable[[dict[str, Any]], Any]) -> None:
+    """Plays what comes in, each in its kind of time."""
+    signal.signal(signal.SIGTERM, give_up)
     cores = os.sched_getaffinity(0)
     for line in sys.stdin:
-        wish = Wish(**json.loads(line))
-        os.sched_setaffinity(0, {core} if wish.time == "virtual" else cores)
+        wanted = json.loads(line)
+        os.sched_setaffinity(0, {core} if time_of(wanted) == "virtual" else cores)
         try:
-            said = summary(wish, play(wish))
+            said = play_one(wanted)
         except LockstormError as error:
             said = {"error": str(error)}
         print(json.dumps(said), flush=True)
+
+
+def play_wish(wanted: dict[str, Any]) -> dict[str, Any]:
+    wish = Wish(**wanted)
+    return summary(wish, play(wish))
 
 
 def give_up(signal_number: int, frame: object) -> NoReturn:
@@ -138,5 +152,4 @@ def give_up(signal_number: int, frame: object) -> NoReturn:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, give_up)
-    serve(int(sys.argv[1]))
+    serve(int(sys.argv[1]), lambda wanted: str(wanted["time"]), play_wish)

@@ -10,8 +10,6 @@ from harness.driver import paths
 from harness.driver.errors import UsageError
 
 MODELS = ("mutex", "owner-mutex", "reentrant-mutex", "fenced-mutex", "semaphore", "register")
-RELEASE_POLICIES = ("unknown", "not-happened", "released")
-ACQUIRE_POLICIES = ("unknown", "not-happened")
 OUTSIDE = (".edn",)
 FORMS = {"to-edn": "edn", "to-porcupine": "porcupine"}
 

@@ -126,8 +126,15 @@ def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
     return story, replace(settings, **story.settings)
 
 
-def play(wish: Wish, *, save: Path | None = None, story_to: list[dict[str, Any]] | None = None) -> dict[str, Any]:
-    """Runs a trial and returns its result as `run --json` prints it. `story_to` receives the history's records.
+def play(
+    wish: Wish,
+    *,
+    save: Path | None = None,
+    story_to: list[dict[str, Any]] | None = None,
+    save_logs: Path | None = None,
+) -> dict[str, Any]:
+    """Runs a trial and returns its result as `run --json` prints it. `story_to` receives the history's records,
+    `save_logs` what the trial's processes wrote.
 
     A trial that could not be run to its end is a result too: inconclusive, with the reason.
     """
@@ -135,7 +142,7 @@ def play(wish: Wish, *, save: Path | None = None, story_to: list[dict[str, Any]]
     if save and save.exists():
         raise UsageError(f"{save} exists already: choose another name for the history, or remove it")
     try:
-        with Trial(settings) as trial:
+        with Trial(settings) as trial, trial.logs_kept(save_logs):
             story.play(trial)
             verdict = trial.judge(wish.require)
             if story_to is not None:

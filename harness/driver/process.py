@@ -43,7 +43,7 @@ class Nursery:
         )
         assert self._warden.stdin and self._warden.stdout and self._warden.stderr
         if self._warden.stdout.readline() != b"ready\n":
-            reason = self._warden.stderr.read().decode(errors="replace").strip()
+            reason = self._warden.communicate()[1].decode(errors="replace").strip()
             self.directory.rmdir()
             raise Inconclusive(f"no private directory: {reason}")
 
@@ -89,6 +89,11 @@ class Nursery:
             text = (self.directory / f"{name}.log").read_text(errors="replace")
             return "; ".join(line.strip() for line in text.strip().splitlines()[-lines:])
         return ""
+
+    def logs(self) -> dict[str, str]:
+        """What each process has written that wrote anything."""
+        texts = {path.stem: path.read_text(errors="replace") for path in sorted(self.directory.glob("*.log"))}
+        return {name: text if text.endswith("\n") else f"{text}\n" for name, text in texts.items() if text}
 
     def close(self) -> None:
         """Kills what is left and returns when directory and processes are gone."""

@@ -21,19 +21,14 @@ if TYPE_CHECKING:
 # that is not is told.
 NEEDS: dict[str, tuple[Callable[[Mapping[str, Any]], bool], str]] = {
     "lease": (lambda lock: bool(lock["lease"]), "never expires"),
-    "no lease": (lambda lock: not lock["lease"], "expires"),
     "token": (lambda lock: bool(lock["token"]), "gives no fencing token"),
     "watchdog": (lambda lock: bool(lock["renews"]), "has no watchdog"),
-    "no watchdog": (lambda lock: not lock["renews"], "has a watchdog"),
     "one node": (lambda lock: lock["nodes"] == 1, "lives on several nodes"),
     "no replicas": (lambda lock: not lock["replicas"], "has a replica of its own"),
     "majority": (lambda lock: lock["nodes"] >= MAJORITY_NODES, "does not live on five nodes"),
     "push": (lambda lock: lock["waits"] == "push", "wakes its waiters without a message"),
-    "blocking pop": (lambda lock: lock["waits"] == "blocking-pop", "wakes its waiters without a list"),
     "told": (lambda lock: lock["waits"] in ("push", "blocking-pop"), "wakes nobody: its waiters look by themselves"),
     "no queue": (lambda lock: not lock["fair"], "has a queue: see dead-waiters"),
-    "fair": (lambda lock: bool(lock["fair"]), "has no queue"),
-    "permits": (lambda lock: lock["capacity"] == -1, "has no permits"),
     "lock": (lambda lock: lock["name"] != "none", "is no lock"),
 }
 MAJORITY_NODES = 5
@@ -72,8 +67,8 @@ class Scenario:
         """Whether that store lets clients of this lock in."""
         return store not in TOKEN_STORES or self.gives_tokens or bool(lock["token"])
 
-    def unfit(self, lock: Mapping[str, Any]) -> str:
-        """Why it is no story about this lock; empty when it is one."""
+    def unfit(self, lock: Mapping[str, Any], store: str | None = None) -> str:
+        """Why it is no story about this lock, with this store if one is given; empty when it is one."""
         if lock["service"] not in self.services:
             return f"{lock['name']} lives on {lock['service']}, and what happens here happens to {self.services[0]}"
         if self.locks and lock["name"] not in self.locks:
@@ -82,6 +77,8 @@ class Scenario:
             fits, otherwise = NEEDS[word]
             if not fits(lock):
                 return f"{lock['name']} {otherwise}"
+        if store and store not in self.stores:
+            return f"it is told with {', '.join(self.stores)}, not with {store}"
         return ""
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.driver.errors import UsageError
+from harness.driver.play import CLIENT_LIMIT
 from harness.driver.storm_faults import BY_NAME, Dice, Ground, Option
 
 VERSION = 1
@@ -21,7 +22,7 @@ HEAD = {
     "duration_ms": (10, 3_600_000),
     "lease_ms": (1, 2**31),
     "longest_ms": (1, 2**32),
-    "clients": (1, 96),
+    "clients": (1, CLIENT_LIMIT),
 }
 
 

@@ -57,13 +57,6 @@ def upper_bound(trials: int, confidence: float = 0.95) -> float:
     return -math.expm1(math.log1p(-confidence) / trials)
 
 
-def trials_needed(rate: float, confidence: float = 0.95) -> int:
-    """How many trials without a hit it takes to say that something happens less often than this."""
-    if not 0 < rate < 1:
-        raise ValueError(f"a rate of {rate}: between 0 and 1")
-    return math.ceil(math.log1p(-confidence) / math.log1p(-rate))
-
-
 def percent(share: float) -> str:
     """With two digits that mean something: "0.033 %", "4.6 %", "97 %"."""
     value = share * 100

@@ -268,10 +268,11 @@ def blow(
     *,
     save: Path | None = None,
     story_to: list[dict[str, Any]] | None = None,
+    save_logs: Path | None = None,
     watch: Callable[[Trial], None] | None = None,
 ) -> dict[str, Any]:
-    """Plays one storm and returns its result as `storm --json` prints it. `story_to` receives the history's records;
-    `watch` is called now and then while it blows.
+    """Plays one storm and returns its result as `storm --json` prints it. `story_to` receives the history's records,
+    `save_logs` what the trial's processes wrote; `watch` is called now and then while it blows.
 
     A storm that could not be played to its end is a result too: inconclusive, with the reason.
     """
@@ -281,7 +282,7 @@ def blow(
     versions: dict[str, str] = {}
     elapsed: dict[str, float] = {}
     try:
-        with Trial(settings) as trial:
+        with Trial(settings) as trial, trial.logs_kept(save_logs):
             weather = Weather(trial, plan, watch)
             weather.warm_up()
             weather.blow()

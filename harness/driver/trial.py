@@ -81,6 +81,7 @@ BOUND_LEASES, BOUND_NAP_MS = 2, 2_000  # a lease that runs out, one more of a wa
 QUIET_BEYOND_MS = 100
 RESP_PING = b"*1\r\n$4\r\nPING\r\n"
 POSTGRES_SSL_REQUEST = struct.pack("!II", 8, 80877103)  # what a client may begin with, and is answered
+# Asked by the trial and by replicas, how often depends on the machine. So a lock's own WAIT is not counted either.
 TRIALS_OWN = ("ping", "time", "info", "hello", "wait", "replconf", "psync", "config|get", "config|set")
 ANYWHERE = "*"  # every checkpoint (STAGE_ANYWHERE)
 CLOCK_STANDS = 1  # `extra` of a validity that no lock has told: its host is, or was, suspended
@@ -783,8 +784,8 @@ class Trial:
 
     def approach_lease_end(self) -> None:
         """Lets nearly a lease pass, before anybody asks for the lock who would otherwise ask all the time. In a
-        control: nothing."""
-        if not self.control:
+        control, and in real time, where the rest might be too short for a busy machine: nothing."""
+        if not self.control and self.settings.time == "virtual":
             self.advance(self.lease_ms * 0.9)
 
     def outlast_lease(self, other: Client, checkpoint: str | None = None) -> None:
@@ -967,7 +968,7 @@ class Trial:
         self.record(Kind.NOTE, name=self.text(text))
 
     def commands(self) -> int:
-        """How many commands the servers have run for clients; what the trial itself asks does not count."""
+        """How many commands the servers have run, but for those that the trial and replicas ask, too (TRIALS_OWN)."""
         return sum(count for server in self.servers for name, count in server.calls().items() if name not in TRIALS_OWN)
 
     def phase(self, name: str) -> None:
@@ -1035,6 +1036,15 @@ class Trial:
         message = Message()
         if not library().history_save(bytes(self.history_path), bytes(path), message):
             raise UsageError(f"the history was not saved: {message}")
+
+    @contextlib.contextmanager
+    def logs_kept(self, path: Path | None) -> Iterator[None]:
+        """Whatever becomes of the block: what the trial's processes wrote during it stands in a file, if anything."""
+        try:
+            yield
+        finally:
+            if path and (written := self._nursery.logs()):
+                path.write_text("".join(f"== {name}\n{text}" for name, text in written.items()))
 
     def _lap(self, name: str) -> None:
         now = real_time.perf_counter()

@@ -43,7 +43,7 @@ function story(cell) {
   }
   const parts = [element("h3", cell.scenario + " · " + cell.lock), element("p", cell.sentence)];
   if (cell.store) parts.splice(1, 0, element("p", cell.store + " store", "hint"));
-  if (cell.odd) parts.push(element("p", "Not as expected" + (cell.expected ? "" : ": nothing is said of this cell"), "blame violated"));
+  if (cell.odd) parts.push(element("p", cell.blame, "blame violated"));
   parts.push(table);
   if (cell.reason) parts.push(element("p", cell.reason));
   if (cell.replay) parts.push(element("p", "Again:", "hint"), command("./" + cell.replay));

@@ -1,4 +1,4 @@
-"""A matrix as a page: locks down, scenarios across, a cell's story beside them."""
+"""A matrix, or what a gate found, as a page: locks down, scenarios across, a cell's story beside them."""
 
 from typing import Any
 
@@ -18,15 +18,22 @@ CELL_FIELDS = (
 
 
 def matrix_page(matrix: dict[str, Any], version: str) -> str:
-    cells = [{key: text_of(cell.get(key)) for key in CELL_FIELDS} | {"odd": is_odd(cell)} for cell in matrix["cells"]]
+    gate = "policy" in matrix
+    odd_word = "not as the policy asks" if gate else "not as expected"
+    cells = [
+        {key: text_of(cell.get(key)) for key in CELL_FIELDS} | {"odd": is_odd(cell), "blame": blame_of(cell, odd_word)}
+        for cell in matrix["cells"]
+    ]
     scenarios = list(dict.fromkeys(cell["scenario"] for cell in cells))
-    locks = sorted({(cell["lock"], cell["store"]) for cell in cells})
+    locks = sorted(
+        {(cell["lock"], cell["store"]) for cell in cells}, key=lambda pair: (pair[0], pair[1] != "open", pair)
+    )
     at = {(cell["lock"], cell["store"], cell["scenario"]): number for number, cell in enumerate(cells)}
     counts = {result: sum(cell["result"] == result for cell in cells) for result in WORDS}
     odd = sum(is_odd(cell) for cell in matrix["cells"])
     return render(
         "matrix.html.j2",
-        title="Every lock against every scenario",
+        title="What the gate found" if gate else "Every lock against every scenario",
         script="matrix.js",
         version=version,
         sentence=sentence_of(matrix),
@@ -39,6 +46,7 @@ def matrix_page(matrix: dict[str, Any], version: str) -> str:
         counts=counts,
         words=WORDS,
         odd=odd,
+        odd_word=odd_word,
     )
 
 
@@ -51,7 +59,17 @@ def is_odd(cell: dict[str, Any]) -> bool:
     return not cell.get("ok", cell["result"] == cell["expected"])
 
 
+def blame_of(cell: dict[str, Any], odd_word: str) -> str:
+    """What is wrong with a cell, in words; empty when nothing is."""
+    if not is_odd(cell):
+        return ""
+    why = cell.get("in_short") or ("" if cell["expected"] else "nothing is said of this cell")
+    return f"{odd_word.capitalize()}{f': {why}' if why else ''}"
+
+
 def sentence_of(matrix: dict[str, Any]) -> str:
+    if "policy" in matrix:
+        return text_of(matrix.get("sentence"))
     cells = matrix["cells"]
     odd = sum(is_odd(cell) for cell in cells)
     if not cells:

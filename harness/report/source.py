@@ -27,7 +27,10 @@ class Recorded:
 
 
 def read_source(path: Path) -> Recorded | dict[str, Any]:
-    """A history, or the object that `lockstorm matrix --json` prints. Raises UsageError on anything else."""
+    """A history, the object that `lockstorm matrix --json` prints, or a run that was kept. Anything else is a
+    UsageError."""
+    if path.is_dir():
+        return read_run(path)
     try:
         with path.open("rb") as file:
             magic = file.read(len(MAGIC))
@@ -62,6 +65,17 @@ def read_matrix(path: Path) -> dict[str, Any] | None:
             missing = ", ".join(sorted(CELL_KEYS - cell.keys())) if isinstance(cell, dict) else "an object"
             raise UsageError(f"{path}: cell {number} lacks {missing}; lockstorm matrix --json writes such a file")
     return said
+
+
+def read_run(directory: Path) -> dict[str, Any]:
+    """The cells of a kept run of the gate (docs/gate.md)."""
+    verdict = directory / "verdict.json"
+    if not (directory / "run.json").exists():
+        raise UsageError(f"{directory} is a directory, and no run that was kept: lockstorm runs lists them")
+    cells = read_matrix(verdict) if verdict.exists() else None
+    if cells is None:
+        raise UsageError(f"{directory} has no verdict: it was interrupted, or it still goes on (lockstorm runs)")
+    return cells
 
 
 def read_lines(path: Path) -> Recorded:

@@ -24,11 +24,11 @@ char *judge_records(const struct history_record *records, uint64_t count, uint64
     for (uint64_t index = 0; index < count; index++)
         if (slots[index].kind && !slots[index].check) slots[index].check = history_check(&slots[index], index);
     struct history_reader *reader = history_reader_memory(image, bytes, &error);
-    const struct policy policies[] = {policy, {RELEASE_UNKNOWN, ACQUIRE_UNKNOWN}};
     struct demand demand = {.chosen = required != 0};
     for (int each = 0; each < CHECKERS_MOST; each++) demand.required[each] = required >> each & 1;
     int status;
-    if (reader && readings_judge(&readings, reader, policies, 2)) {
+    if (reader &&
+        readings_judge(&readings, reader, policy_readings((struct policy){RELEASE_UNKNOWN, ACQUIRE_UNKNOWN}))) {
         json_t *said = say(&readings, &demand, policy, true, &status);
         text = json_dumps(said, JSON_COMPACT | JSON_ENSURE_ASCII);
         json_decref(said);

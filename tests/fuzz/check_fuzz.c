@@ -49,7 +49,7 @@ static void look(struct history_reader *reader) {
     const struct policy policy = {RELEASE_UNKNOWN, ACQUIRE_UNKNOWN};
     const struct demand demand = {.chosen = false};
     int status = EXIT_BAD;
-    if (!readings_judge(&readings, reader, &policy, 1)) abort();
+    if (!readings_judge(&readings, reader, policy_readings(policy))) abort();
     json_t *said = say(&readings, &demand, policy, true, &status);
     char *text = json_dumps(said, JSON_COMPACT);
     if (!text || status == EXIT_BAD) abort();

@@ -1,0 +1,3 @@
+"""The tool's version."""
+
+VERSION = "0.1.0"
