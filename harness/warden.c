@@ -2,8 +2,9 @@
  *
  * Its standard input is a pipe from the driver. Each line "PID" names a process of the trial. At the end of input - the
  * driver has closed it, or is dead - the warden kills the processes that are left, removes the shared memory that
- * libfaketime and PostgreSQL leave behind when a process is killed, and removes DIRECTORY. It stands in a session of
- * its own, so no Ctrl-C reaches it. Processes are held by pidfd: a number that was given out again is never hit.
+ * libfaketime and PostgreSQL leave behind when a process is killed, and removes DIRECTORY, with what it links to in
+ * memory. It stands in a session of its own, so no Ctrl-C reaches it. Processes are held by pidfd: a number that was
+ * given out again is never hit.
  *
  * While it lives it locks DIRECTORY/.warden. A sibling directory whose lock nobody holds belongs to a trial whose
  * warden was killed too (a whole process group, a machine that was switched off): it is removed at the start.
@@ -27,7 +28,7 @@
 
 enum { PROCESSES = 1024, KILL_LIMIT_MS = 5000, SEGMENT_LINE = 7 };
 
-static const char LOCK[] = ".warden", PREFIX[] = "lockstorm-";
+static const char LOCK[] = ".warden", PREFIX[] = "lockstorm-", MEMORY[] = "/dev/shm/lockstorm-";
 
 struct process {
     int pid;
@@ -68,6 +69,15 @@ static void segment_remove(const char *directory) {
     fclose(file);
 }
 
+/* What of a trial lies in memory: a link leads there, which only we can have made. */
+static void memory_remove(const char *link) {
+    char target[4096];
+    ssize_t length = readlink(link, target, sizeof target - 1);
+    if (length < 0) return;
+    target[length] = '\0';
+    if (strncmp(target, MEMORY, sizeof MEMORY - 1) == 0) remove_tree(target);
+}
+
 /* A trial's directory, with what its servers have left elsewhere. */
 static void trial_remove(const char *directory) {
     char path[8192];
@@ -76,6 +86,7 @@ static void trial_remove(const char *directory) {
         if (entry->d_name[0] == '.') continue;
         join(path, sizeof path, directory, entry->d_name);
         segment_remove(path);
+        memory_remove(path);
     }
     if (servers) closedir(servers);
     remove_tree(directory);

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from harness.driver import Outcome, paths
+from harness.driver import Outcome, paths, postgres_server
 from harness.driver.library import library, locks_on
 from harness.driver.services import missing
 from tests.support import ENVIRONMENT, lockstorm, processes_below, short_directory, start_lockstorm, trial
@@ -328,6 +328,7 @@ def test_a_driver_that_is_ended_leaves_nothing(ending: signal.Signals) -> None:
         try:
             await_true(lambda: any(directory.glob("lockstorm-*/client-4.log")), "four clients")
             pids = processes_below(directory)
+            (private,) = directory.glob("lockstorm-*")
             assert segments_of(pids), "PostgreSQL has made one, so there is something to leave"
         finally:
             driver.send_signal(ending)
@@ -336,6 +337,19 @@ def test_a_driver_that_is_ended_leaves_nothing(ending: signal.Signals) -> None:
         await_true(lambda: not list(directory.iterdir()), "the private directory gone")
         assert not segments_of(pids)
         assert not [name for name in os.listdir("/dev/shm") if any(name.endswith(f"_{pid}") for pid in pids)]
+        assert not list(Path("/dev/shm").glob(f"{private.name}*"))
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_its_data_lies_in_memory_where_there_is_plenty(in_memory: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_server, "MEMORY_FREE_BYTES", 0 if in_memory else 1 << 62)
+    with trial("pg-lease") as running:
+        (one,) = running.clients(1)
+        assert one.acquire().ok
+        place = running.database.directory.resolve()
+        assert place.is_relative_to("/dev/shm") == in_memory
+        assert place.joinpath("PG_VERSION").exists()
+    assert not place.exists()
 
 
 def await_true(condition: Any, what: str, within_s: float = 30) -> None:
