@@ -38,7 +38,7 @@ LINEAR  = $(addprefix checkers/,atlas.c edn.c limits.c linearizable.c linearizab
 CHECKS  = $(filter-out checkers/linearize_main.c $(LINEAR),$(sort $(wildcard checkers/*.c)))
 
 CLIENT  = harness/client.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY)
-STORE   = harness/store.c $(STAGE) $(HISTORY)
+STORE   = harness/store.c harness/store_table.c $(STAGE) $(HISTORY)
 PROXY   = $(LINKS) $(STAGE) $(HISTORY)
 CHECK   = $(CHECKS) harness/history_json.c $(HISTORY)
 LINEARIZE = checkers/linearize_main.c $(LINEAR) harness/history_json.c $(HISTORY)
@@ -76,7 +76,7 @@ fuzzers: $(FUZZERS)
 $(BUILD)/bin/client: $(call object,$(CLIENT))
 $(BUILD)/bin/client: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/bin/store: $(call object,$(STORE))
-$(BUILD)/bin/store: LIBS = -lhiredis -lev
+$(BUILD)/bin/store: LIBS = -lhiredis -lev $(SERVICE_LIBS)
 $(BUILD)/bin/proxy: $(call object,$(PROXY))
 $(BUILD)/bin/proxy: LIBS = -lhiredis -lev
 $(BUILD)/bin/check: $(call object,$(CHECK))

@@ -85,7 +85,8 @@ cli.add_command(matrix_commands.demo)
 @click.option(
     "--store",
     metavar="MODE",
-    help="open (default), fence-writes, fence-reads-and-writes, compare-owner or compare-and-set.",
+    help="open (default), fence-writes, fence-reads-and-writes, compare-owner or compare-and-set; "
+    "table-open and so on: a table of PostgreSQL.",
 )
 @click.option("--time", "time_", default="virtual", show_default=True, metavar="virtual|real")
 @click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same history.")
@@ -144,7 +145,8 @@ def run(
 @click.option(
     "--store",
     metavar="MODE",
-    help="open (default), fence-writes, fence-reads-and-writes, compare-owner or compare-and-set.",
+    help="open (default), fence-writes, fence-reads-and-writes, compare-owner or compare-and-set; "
+    "table-open and so on: a table of PostgreSQL.",
 )
 @click.option("--lease-ms", type=int, help="Default: 1000.")
 @click.option("--longest", type=Duration(), help="No fault, and no gap, is longer. Default: two leases.")

@@ -11,7 +11,7 @@ from harness.driver.expected import Cell, expected, pairs
 from harness.driver.library import locks
 from harness.driver.play import Wish, lock_named
 from harness.driver.scenario import scenarios
-from harness.driver.services import missing
+from harness.driver.services import missing_for
 
 
 @dataclass
@@ -65,7 +65,7 @@ def matrix(
     """Runs every cell `repeat` times (seeds seed, seed + 1, ...) with fault and control, side by side. `tell` is called
     after each trial. `ok`: everything that was played is as expected. Interrupted, it says what is known by then."""
     asked = list(trios)
-    trios = [trio for trio in asked if not missing(lock_named(trio[1])["service"])]
+    trios = [trio for trio in asked if not missing_for(lock_named(trio[1]), trio[2])]
     wishes = [
         wish
         for trio in trios
@@ -128,7 +128,7 @@ def told_matrix() -> dict[str, Any]:
 
 def not_installed(trios: Iterable[Trio]) -> list[dict[str, str]]:
     """The cells whose servers are not here, and why."""
-    reasons = {trio: missing(lock_named(trio[1])["service"]) for trio in trios}
+    reasons = {trio: missing_for(lock_named(trio[1]), trio[2]) for trio in trios}
     return [{**named(trio), "reason": reason} for trio, reason in reasons.items() if reason]
 
 

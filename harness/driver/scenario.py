@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from harness.driver import paths
+from harness.driver.services import is_table
 from harness.driver.trial import TOKEN_STORES, VIRTUAL_LEASE_MS, Store
 
 if TYPE_CHECKING:
@@ -35,6 +36,13 @@ MAJORITY_NODES = 5
 REDIS = ("redis",)
 ANY_SERVICE = ("redis", "postgres")
 USUAL_STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes")
+TABLE_STORES: tuple[Store, ...] = (
+    "table-open",
+    "table-fence-writes",
+    "table-fence-reads-and-writes",
+    "table-compare-and-set",
+)
+TABLE_LOCKS = ("redlock", "set-nx-px-fenced")
 
 
 @dataclass(frozen=True)
@@ -64,8 +72,10 @@ class Scenario:
     services: tuple[str, ...] = REDIS
 
     def suits(self, store: str, lock: Mapping[str, Any]) -> bool:
-        """Whether that store lets clients of this lock in."""
-        return store not in TOKEN_STORES or self.gives_tokens or bool(lock["token"])
+        """Whether that store lets clients of this lock in. A table is told of with locks on PostgreSQL, beside which it
+        stands in life, and with few others: it costs a server."""
+        told = not is_table(store) or lock["service"] == "postgres" or lock["name"] in TABLE_LOCKS
+        return told and (store not in TOKEN_STORES or self.gives_tokens or bool(lock["token"]))
 
     def unfit(self, lock: Mapping[str, Any], store: str | None = None) -> str:
         """Why it is no story about this lock, with this store if one is given; empty when it is one."""

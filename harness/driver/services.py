@@ -1,4 +1,4 @@
-"""What locks live on, and whether it is here."""
+"""What locks and resources live on, and whether it is here."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -7,6 +7,8 @@ from typing import Any
 from harness.driver import paths
 from harness.driver.errors import NotInstalled
 from harness.driver.library import locks_on
+
+TABLE = "table-"  # what the names of store modes begin with
 
 
 @cache
@@ -22,7 +24,17 @@ def missing(service: str) -> str:
     return ""
 
 
-def check_installed(lock: Mapping[str, Any]) -> None:
+def is_table(store: str) -> bool:
+    """Whether the resource is a table of PostgreSQL, and not in the store's memory."""
+    return store.startswith(TABLE)
+
+
+def missing_for(lock: Mapping[str, Any], store: str) -> str:
+    """Why this lock cannot be tried here with this store; empty: it can."""
+    return missing(lock["service"]) or (missing("postgres") if is_table(store) else "")
+
+
+def check_installed(lock: Mapping[str, Any], store: str) -> None:
     """Raises NotInstalled with the reason."""
-    if reason := missing(lock["service"]):
+    if reason := missing_for(lock, store):
         raise NotInstalled(f"not installed: {reason}")

@@ -22,7 +22,7 @@ import time as real_time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import redis
 
@@ -52,15 +52,31 @@ from harness.driver.postgres_server import SOCKET, PostgresServer, conninfo
 from harness.driver.process import Nursery, inheritable
 from harness.driver.proxy import Proxy
 from harness.driver.redis_server import Network, RedisServer
-from harness.driver.services import check_installed
+from harness.driver.services import TABLE, check_installed, is_table
 from harness.driver.topology import CLUSTER_MASTERS, Sentinel, Topology, cluster_ranges, join, slot_of, tagged, watch
 
 Time = Literal["virtual", "real"]
-Store = Literal["open", "fence-writes", "fence-reads-and-writes", "compare-owner", "compare-and-set"]
+Store = Literal[
+    "open",
+    "fence-writes",
+    "fence-reads-and-writes",
+    "compare-owner",
+    "compare-and-set",
+    "table-open",
+    "table-fence-writes",
+    "table-fence-reads-and-writes",
+    "table-compare-owner",
+    "table-compare-and-set",
+]
 Persistence = Literal["none", "aof"]
 TIMES: tuple[Time, ...] = ("virtual", "real")
-STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes", "compare-owner", "compare-and-set")
-TOKEN_STORES: tuple[Store, ...] = ("fence-writes", "fence-reads-and-writes")  # let nobody else in
+STORES: tuple[Store, ...] = get_args(Store)
+TOKEN_STORES: tuple[Store, ...] = (  # let nobody else in
+    "fence-writes",
+    "fence-reads-and-writes",
+    "table-fence-writes",
+    "table-fence-reads-and-writes",
+)
 
 # What a redis-server is told; "aof": nothing is acknowledged before it is in the append-only file, and on the disk.
 PERSISTENCE: dict[Persistence, tuple[str, ...]] = {
@@ -301,6 +317,7 @@ class Trial:
         self.resource = tagged(settings.resource) if settings.topology == "cluster" else settings.resource
         self.servers: list[RedisServer] = []  # the nodes that clients know: where a link leads that names one
         self.databases: list[PostgresServer] = []  # those nodes that are no redis-servers
+        self.table: PostgresServer | None = None  # where the resource is, if it is a table
         self.replicas: list[RedisServer] = []
         self.cluster: list[RedisServer] = []  # all masters and replicas of a cluster, but for those
         self.sentinels: list[Sentinel] = []
@@ -321,7 +338,7 @@ class Trial:
     # --- life ---
 
     def __enter__(self) -> Self:
-        check_installed(self.lock)
+        check_installed(self.lock, self.settings.store)
         try:
             self._open()
         except BaseException:
@@ -403,9 +420,10 @@ class Trial:
 
     def versions(self) -> dict[str, str]:
         """Which servers the lock lived on."""
+        table = {"postgres": self.table.version()} if self.table else {}
         if self.databases:
             return {"postgres": self.database.version()}
-        return {"redis-server": self.server.version()}
+        return {"redis-server": self.server.version(), **table}
 
     def _start_proxy(self) -> None:
         self._links: Proxy | DirectLinks
@@ -505,6 +523,11 @@ class Trial:
 
     def _start_servers(self) -> None:
         """The nodes, their replicas and the store, side by side."""
+        if is_table(self.settings.store):
+            # By the machine's clock: it looks at none. And beside a lock's own server: what happens to that is no
+            # matter of the resource.
+            self.table = PostgresServer(self._nursery, "postgres-store", clock=None)
+            self._exit.callback(self.table.close)
         if self.lock["service"] == "postgres":
             self._start_databases()
         else:
@@ -553,9 +576,12 @@ class Trial:
     def _start_store(self) -> subprocess.Popen[bytes]:
         self.store_socket = self._nursery.directory / "store.sock"
         command = [paths.program("store"), "--history", str(self.history_path), "--stage", str(self._stage)]
-        command += ["--socket", str(self.store_socket), "--mode", self.settings.store]
+        command += ["--socket", str(self.store_socket), "--mode", self.settings.store.removeprefix(TABLE)]
         command += ["--actor", str(self.text("store")), "--stranger", str(self.text("stranger"))]
         command += ["--counter", str(self.settings.counter)]
+        if self.table:
+            self.table.ready()
+            command += ["--table", conninfo(self.table.sockets)]
         store = self._nursery.start("store", command)
         message = Message()
         number = library().conductor_add_server(self.conductor, None, bytes(self.store_socket), message)
