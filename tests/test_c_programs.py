@@ -25,7 +25,10 @@ THREADS, TURNS = 4, 5
 EXCLUSIVE = [
     lock["name"]
     for lock in locks()
-    if not missing(lock["service"]) and lock["capacity"] in (1, AS_ASKED) and lock["name"] != "none"
+    if not missing(lock["service"])
+    and lock["capacity"] in (1, AS_ASKED)
+    and lock["name"] != "none"
+    and not lock["once"]
 ]
 AS_LONG_AS_IT_TAKES = -1
 # Locks that can sleep through a wake-up, by design: pubsub-naive between its check and its subscription, blpop-default

@@ -21,8 +21,9 @@ from tests.test_narrate import told
 
 pytestmark = pytest.mark.skipif(bool(missing("postgres")), reason=f"not installed: {missing('postgres')}")
 
-LOCKS = [lock["name"] for lock in locks_on("postgres")]
-OF_SESSIONS = [lock["name"] for lock in locks_on("postgres") if not lock["lease"]]
+LOCKS = [lock["name"] for lock in locks_on("postgres") if not lock["once"]]
+OF_SESSIONS = [lock["name"] for lock in locks_on("postgres") if not lock["lease"] and not lock["once"]]
+OUTBOX = "double-processing"  # a story that fits it: there is one message, unless more are asked for
 TIMES = ("virtual", "real")
 NODES = "postgres-*"
 MS = 1_000_000
@@ -224,6 +225,53 @@ def test_the_story_names_the_server_that_keeps_the_lease() -> None:
         one.release()
         lines = told(running.story())
     assert "postgres client-1's lease has run out: the lock is free, client-1 does not know" in lines
+
+
+# --- the outbox ---
+
+
+def test_publishers_claim_different_messages_and_wait_for_none() -> None:
+    with trial("pg-skip-locked", scenario=OUTBOX, permits=3) as running:
+        one, two, three, four = running.clients(4)
+        assert [client.acquire(wait_ms=0).value for client in (one, two, three)] == [1, 2, 3]
+        assert four.acquire(wait_ms=0).outcome is Outcome.REFUSED
+        assert two.is_held().ok
+        assert two.release().ok
+        assert two.is_held().outcome is Outcome.REFUSED
+        assert four.acquire(wait_ms=0).outcome is Outcome.REFUSED, "what is marked is not claimed again"
+        running.kill(one)
+        assert four.acquire(wait_ms=0).value == 1, "what is not marked is"
+
+
+@pytest.mark.parametrize("checkpoint", ["before-release", "between-mark-and-commit"])
+def test_a_mark_that_is_not_committed_is_none(checkpoint: str) -> None:
+    with trial("pg-skip-locked", scenario=OUTBOX) as running:
+        one, two = running.clients(2)
+        one.acquire()
+        one.start_release()
+        running.kill(one, at=checkpoint)
+        assert two.acquire(wait_ms=0).value == 1
+
+
+def test_a_claim_whose_session_ended_is_not_marked_from_another_one() -> None:
+    with trial("pg-skip-locked", scenario=OUTBOX) as running:
+        one, two = running.clients(2)
+        one.acquire()
+        with running.fault("close-links", one, servers=NODES):
+            assert two.acquire(wait_ms=0).value == 1
+        assert one.release().outcome is Outcome.UNKNOWN
+        assert two.release().ok
+        assert running.judge()["verdict"]["mutual_exclusion"]["status"] == "violated"
+
+
+def test_in_a_race_each_message_is_dispatched_once() -> None:
+    with trial("pg-skip-locked", scenario=OUTBOX, time="real", permits=40) as running:
+        publishers = running.clients(4)
+        for publisher in publishers:
+            publisher.start_hold(turns=10)
+        running.finish(*publishers)
+        done = "SELECT count(*) FROM outbox WHERE sent IS NOT NULL"
+        assert running.database.session.value(done) == "40"
 
 
 # --- virtual time ---

@@ -31,14 +31,14 @@ char *describe_locks(void) {
     for (const struct lock_type *const *lock = LOCK_TABLE; *lock; lock++) {
         unsigned traits = (*lock)->traits;
         json_array_append_new(
-            list, json_pack("{s:s,s:s,s:s,s:s,s:b,s:b,s:b,s:b,s:b,s:b,s:i,s:s,s:s,s:b,s:i,s:i}", "name", (*lock)->name,
-                            "summary", (*lock)->summary, "explanation", (*lock)->explanation, "source", (*lock)->source,
-                            "lease", traits & LOCK_TRAIT_LEASE, "token", traits & LOCK_TRAIT_TOKEN, "reentrant",
-                            traits & LOCK_TRAIT_REENTRANT, "fair", traits & LOCK_TRAIT_FAIR, "renews",
-                            traits & LOCK_TRAIT_RENEWS, "renewable", (*lock)->renew != NULL, "capacity",
-                            (*lock)->capacity, "waits", WAITS[(*lock)->waits], "service", SERVICES[(*lock)->service],
-                            "built", BUILT[(*lock)->service], "nodes", (*lock)->nodes ? (*lock)->nodes : 1, "replicas",
-                            (*lock)->replicas));
+            list, json_pack("{s:s,s:s,s:s,s:s,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:i,s:s,s:s,s:b,s:i,s:i}", "name",
+                            (*lock)->name, "summary", (*lock)->summary, "explanation", (*lock)->explanation, "source",
+                            (*lock)->source, "lease", traits & LOCK_TRAIT_LEASE, "token", traits & LOCK_TRAIT_TOKEN,
+                            "reentrant", traits & LOCK_TRAIT_REENTRANT, "fair", traits & LOCK_TRAIT_FAIR, "renews",
+                            traits & LOCK_TRAIT_RENEWS, "renewable", (*lock)->renew != NULL, "once", (*lock)->once,
+                            "capacity", (*lock)->capacity, "waits", WAITS[(*lock)->waits], "service",
+                            SERVICES[(*lock)->service], "built", BUILT[(*lock)->service], "nodes",
+                            (*lock)->nodes ? (*lock)->nodes : 1, "replicas", (*lock)->replicas));
     }
     return dump(list);
 }

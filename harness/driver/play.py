@@ -123,7 +123,8 @@ def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
         duration_ms=wish.duration_ms,
         history_records=_room(wish),
     )
-    return story, replace(settings, **story.settings)
+    asked = {"permits"} if wish.permits else set()
+    return story, replace(settings, **{name: value for name, value in story.settings.items() if name not in asked})
 
 
 def play(

@@ -31,6 +31,7 @@ NEEDS: dict[str, tuple[Callable[[Mapping[str, Any]], bool], str]] = {
     "told": (lambda lock: lock["waits"] in ("push", "blocking-pop"), "wakes nobody: its waiters look by themselves"),
     "no queue": (lambda lock: not lock["fair"], "has a queue: see dead-waiters"),
     "lock": (lambda lock: lock["name"] != "none", "is no lock"),
+    "outbox": (lambda lock: bool(lock["once"]), "is no outbox"),
 }
 MAJORITY_NODES = 5
 REDIS = ("redis",)
@@ -51,7 +52,7 @@ class Scenario:
     settings that it needs otherwise than usual; `times`: the kinds of time in which it can be played; `stores`: the
     store modes that the table has it with; `gives_tokens`: the story has tokens of its own for every lock; `locks`: the
     only ones that it is told of, where a trial takes too long for all; `services`: what the nodes may be, for most
-    faults of a server are a redis-server's."""
+    faults of a server are a redis-server's; `outbox`: nobody wants again what was released, so it may be one."""
 
     name: str
     summary: str
@@ -70,6 +71,7 @@ class Scenario:
     gives_tokens: bool = False
     locks: tuple[str, ...] = ()
     services: tuple[str, ...] = REDIS
+    outbox: bool = False
 
     def suits(self, store: str, lock: Mapping[str, Any]) -> bool:
         """Whether that store lets clients of this lock in. A table is told of with locks on PostgreSQL, beside which it
@@ -83,6 +85,8 @@ class Scenario:
             return f"{lock['name']} lives on {lock['service']}, and what happens here happens to {self.services[0]}"
         if self.locks and lock["name"] not in self.locks:
             return f"it takes long, and is told of {', '.join(self.locks)} only"
+        if lock["once"] and not self.outbox:
+            return f"{lock['name']} gives out work, and nothing that is done is given out again"
         for word in self.needs:
             fits, otherwise = NEEDS[word]
             if not fits(lock):
@@ -109,6 +113,7 @@ def scenario(
     gives_tokens: bool = False,
     locks: tuple[str, ...] = (),
     services: tuple[str, ...] = REDIS,
+    outbox: bool = False,
 ) -> "Callable[[Callable[[Trial], None]], Callable[[Trial], None]]":
     """Makes a function a scenario, without changing it."""
 
@@ -130,6 +135,7 @@ def scenario(
             gives_tokens=gives_tokens,
             locks=locks,
             services=services,
+            outbox=outbox,
         )
         play.scenario = told  # type: ignore[attr-defined]
         return play

@@ -17,6 +17,7 @@ extern const struct lock_type LOCK_PG_ADVISORY;
 extern const struct lock_type LOCK_PG_ADVISORY_XACT;
 extern const struct lock_type LOCK_PG_FOR_UPDATE;
 extern const struct lock_type LOCK_PG_LEASE;
+extern const struct lock_type LOCK_PG_SKIP_LOCKED;
 extern const struct lock_type LOCK_PUBSUB;
 extern const struct lock_type LOCK_PUBSUB_NAIVE;
 extern const struct lock_type LOCK_REDLOCK;
@@ -49,6 +50,7 @@ const struct lock_type *const LOCK_TABLE[] = {
     &LOCK_PG_ADVISORY_XACT,
     &LOCK_PG_FOR_UPDATE,
     &LOCK_PG_LEASE,
+    &LOCK_PG_SKIP_LOCKED,
     &LOCK_PUBSUB,
     &LOCK_PUBSUB_NAIVE,
     &LOCK_REDLOCK,
