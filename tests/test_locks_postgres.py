@@ -182,7 +182,7 @@ def test_a_token_survives_a_server_that_is_killed(time_: str) -> None:
         for _ in range(3):
             assert one.increment().ok
         held = two.acquire()
-        running.restart_database(running.database)
+        running.inject("crash-server", running.database, data="kept").heal()
         (three,) = running.clients(1)
         assert three.acquire(wait_ms=0).outcome is Outcome.REFUSED, "the grant was committed"
         assert two.release().outcome is Outcome.UNKNOWN, "its session has ended"
@@ -197,7 +197,7 @@ def test_a_server_that_is_killed_forgets_its_sessions_locks(lock: str) -> None:
     with trial(lock) as running:
         (one,) = running.clients(1)
         assert one.acquire().ok
-        running.restart_database(running.database)
+        running.inject("crash-server", running.database, data="kept").heal()
         (two,) = running.clients(1)
         assert two.acquire(wait_ms=0).ok
         assert running.judge()["verdict"]["mutual_exclusion"]["status"] == "violated"

@@ -176,6 +176,7 @@ OneServer = c.CFUNCTYPE(c.c_bool, c.c_int)
 OneServerLost = c.CFUNCTYPE(None, c.c_int)
 TwoServers = c.CFUNCTYPE(c.c_bool, c.c_int, c.c_int)
 ClientRestart = c.CFUNCTYPE(c.c_bool, c.c_int)
+ServerQuery = c.CFUNCTYPE(c.c_int64, c.c_int, c.c_char_p)
 ProcessEnded = c.CFUNCTYPE(None, c.c_void_p, c.c_int)
 HostSuspended = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int, c.c_bool)
 
@@ -213,6 +214,7 @@ class FaultMeans(c.Structure):
         ("clients_lead", TwoServers),
         ("server_follow", TwoServers),
         ("client_restart", ClientRestart),
+        ("server_query", ServerQuery),
     )
 
 
@@ -231,6 +233,7 @@ FaultTarget._fields_ = (
     ("pid", c.c_int),
     ("server", c.c_int),
     ("strand", c.c_int),
+    ("service", c.c_char_p),
     ("socket", c.c_char_p),
     ("directory", c.c_char_p),
     ("proxy", c.c_char_p),

@@ -148,15 +148,11 @@ class PostgresServer:
     def version(self) -> str:
         return self.session.value("SHOW server_version").split()[0]
 
-    def crash(self) -> None:
-        """Ends it as SIGKILL does: nothing is written any more, every session ends."""
-        self._session_end()
-        self.process.kill()
-        self.process.wait()
-        self.socket.unlink(missing_ok=True)
-
     def restart(self) -> None:
         """Starts it again after its process has ended, once the last of its children has left the shared memory."""
+        self._session_end()
+        self.process.wait()
+        self.socket.unlink(missing_ok=True)
         deadline = time.monotonic() + START_LIMIT_S
         while True:
             self.process = self._start()

@@ -513,14 +513,6 @@ class Trial:
             database.ready()
         self._await_store(store)
 
-    def restart_database(self, database: PostgresServer) -> None:
-        """Kills a PostgreSQL server and starts it again with its data; every session with it ends."""
-        library().conductor_set_process(self.conductor, database.number, 0)
-        database.crash()
-        database.restart()
-        library().conductor_set_process(self.conductor, database.number, database.process.pid)
-        self.settle()
-
     def _start_servers(self) -> None:
         """The nodes, their replicas and the store, side by side."""
         if is_table(self.settings.store):
@@ -655,6 +647,20 @@ class Trial:
     def _calibrate(self, server: RedisServer) -> None:
         if not library().conductor_calibrate(self.conductor, server.number):
             raise Inconclusive(f"the clock of {server.name} could not be read")
+
+    def database_numbered(self, number: int) -> PostgresServer:
+        return next(database for database in self.databases if database.number == number)
+
+    def restart_numbered(self, number: int) -> bool:
+        """For a fault: starts a server again that has ended."""
+        if any(database.number == number for database in self.databases):
+            return self._restart_database(self.database_numbered(number))
+        return self.restart_server(self.server_numbered(number))
+
+    def _restart_database(self, database: PostgresServer) -> bool:
+        database.restart()
+        library().conductor_set_process(self.conductor, database.number, database.process.pid)
+        return True
 
     def server_named(self, name: str) -> RedisServer:
         for server in self.every_server():
