@@ -164,6 +164,14 @@ class PostgresServer:
                     raise
             time.sleep(0.01)
 
+    def _children(self) -> list[int]:
+        with contextlib.suppress(OSError):
+            return [
+                int(pid)
+                for pid in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+            ]
+        return []
+
     def _session_end(self) -> None:
         if self._own_session:
             self._own_session.close()
@@ -174,6 +182,9 @@ class PostgresServer:
         self._session_end()
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGQUIT)
+            for pid in (self.process.pid, *self._children()):  # a fault may have stopped them
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(STOP_LIMIT_S)
 

@@ -13,6 +13,7 @@ enum { OWNER_DIGITS = 32, NUMBER_ROOM = 24 };
 struct pg_lease {
     char *name;
     char owner[OWNER_DIGITS + 1]; /* new for every attempt, so that an old grant can never be mistaken for it */
+    bool unsure;                  /* the last attempt had no answer: the lease may be this owner's */
     char lease_ms[NUMBER_ROOM];
 };
 
@@ -27,7 +28,7 @@ static const char CREATE[] =
 static const char ACQUIRE[] =
     "INSERT INTO lease AS held VALUES ($1::bytea, $2, 1, " UNTIL ") ON CONFLICT (name) DO UPDATE "
     "SET owner = excluded.owner, version = held.version + 1, expires = " UNTIL
-    " WHERE held.expires <= clock_timestamp() RETURNING version";
+    " WHERE held.expires <= clock_timestamp() OR held.owner = excluded.owner RETURNING version";
 static const char RENEW[] = "UPDATE lease SET expires = " UNTIL " WHERE " MINE " RETURNING version";
 static const char RELEASE[] = "UPDATE lease SET expires = '-infinity' WHERE " MINE " RETURNING version";
 static const char IS_HELD[] = "SELECT EXISTS (SELECT FROM lease WHERE " MINE ")";
@@ -47,16 +48,25 @@ static enum outcome open(struct lock *lock) {
     return pg_outcome(ask(lock, IS_HELD, 2)) == OUTCOME_OK ? OUTCOME_OK : OUTCOME_UNKNOWN;
 }
 
-static struct lock_grant attempt(struct lock *lock) {
+static struct lock_grant claim(struct lock *lock) {
     struct pg_lease *self = lock->state;
-    struct lock_grant grant = {.outcome = OUTCOME_UNKNOWN};
-    snprintf(self->owner, sizeof self->owner, "%016" PRIx64 "%016" PRIx64, env_random(lock->env),
-             env_random(lock->env));
     const struct env_reply *reply = ask(lock, ACQUIRE, 3);
-    grant.outcome = pg_rows(reply);
+    struct lock_grant grant = {.outcome = pg_rows(reply)};
     if (grant.outcome == OUTCOME_OK) grant.token = strtoll(reply->items[0].items[0].text, NULL, 10);
+    self->unsure = grant.outcome == OUTCOME_UNKNOWN;
     env_checkpoint(lock->env, "after-acquire-reply");
     return grant;
+}
+
+/* Without an answer nobody knows whether the lease was granted. So it is asked for once more under the same owner, who
+ * may have it already: asking twice does no harm. If that has no answer either, the next attempt goes on from there. */
+static struct lock_grant attempt(struct lock *lock) {
+    struct pg_lease *self = lock->state;
+    if (!self->unsure)
+        snprintf(self->owner, sizeof self->owner, "%016" PRIx64 "%016" PRIx64, env_random(lock->env),
+                 env_random(lock->env));
+    struct lock_grant grant = claim(lock);
+    return grant.outcome == OUTCOME_UNKNOWN ? claim(lock) : grant;
 }
 
 static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
@@ -68,8 +78,11 @@ static enum outcome renew(struct lock *lock) {
 }
 
 static enum outcome release(struct lock *lock) {
+    struct pg_lease *self = lock->state;
     env_checkpoint(lock->env, "before-release");
-    return pg_rows(ask(lock, RELEASE, 2));
+    enum outcome outcome = pg_rows(ask(lock, RELEASE, 2));
+    if (outcome != OUTCOME_UNKNOWN) self->unsure = false;
+    return outcome;
 }
 
 static enum outcome is_held(struct lock *lock) {
@@ -86,7 +99,8 @@ const struct lock_type LOCK_PG_LEASE = {
     .explanation =
         "INSERT ... ON CONFLICT DO UPDATE ... WHERE expires <= clock_timestamp() RETURNING version: whoever finds no lease\n"
         "or one that has run out writes its own, and the version that comes back is its fencing token. Renewed and given\n"
-        "back by UPDATE ... WHERE owner = ... AND it has not run out. Who is refused polls: 50 ms, doubling to 1 s.\n"
+        "back by UPDATE ... WHERE owner = ... AND it has not run out. Who has no answer asks again as the same owner, who\n"
+        "may hold it by now. Who is refused polls: 50 ms, doubling to 1 s.\n"
         "Promises: one holder while nobody outlasts the lease; tokens that rise over crashes and restarts, since rows are\n"
         "never removed and commits are durable.\n"
         "Costs: 1 statement to acquire, 1 to release, and the waiters' polls; a row version each.\n"
