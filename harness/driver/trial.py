@@ -418,6 +418,11 @@ class Trial:
         """The only node of a lock on PostgreSQL."""
         return self.databases[0]
 
+    @property
+    def node(self) -> RedisServer | PostgresServer:
+        """The only node, or the first, whatever it is."""
+        return self.database if self.databases else self.server
+
     def versions(self) -> dict[str, str]:
         """Which servers the lock lived on."""
         table = {"postgres": self.table.version()} if self.table else {}
