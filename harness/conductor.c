@@ -581,11 +581,12 @@ static bool ping_round(struct conductor *conductor) {
 
 /* Those that cannot be asked. */
 static bool servers_rest(const struct conductor *conductor) {
+    int pids[SERVERS], count = 0;
     for (int each = 0; each < conductor->servers; each++) {
         const struct server *server = &conductor->server[each];
-        if (server->pid && !server->silent && !processes_await_rest(server->pid, FENCE_LIMIT_S * 1000)) return false;
+        if (server->pid && !server->silent) pids[count++] = server->pid;
     }
-    return true;
+    return families_await_rest(pids, count, FENCE_LIMIT_S * 1000);
 }
 
 /* Everything that the servers had to write, they have written. The first PING makes a server look at its clock and give

@@ -47,7 +47,6 @@ static bool look_at(int pid, struct look *look) {
 
 static bool look_around(int pid, struct look *look) {
     char path[64], children[STATUS_ROOM];
-    memset(look, 0, sizeof *look);
     if (!look_at(pid, look)) return false;
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, pid);
     if (!file_read(path, children, sizeof children)) return false;
@@ -56,13 +55,25 @@ static bool look_around(int pid, struct look *look) {
     return true;
 }
 
-bool processes_await_rest(int pid, int64_t limit_ms) {
+static bool look_at_all(const int *pids, int count, struct look *look) {
+    memset(look, 0, sizeof *look);
+    for (int each = 0; each < count; each++)
+        if (!look_around(pids[each], look)) return false;
+    return true;
+}
+
+bool families_await_rest(const int *pids, int count, int64_t limit_ms) {
     int64_t until_ns = clock_real_mono_ns() + limit_ms * CLOCK_NS_PER_MS;
     struct look before, after;
     do {
-        if (look_around(pid, &before) && look_around(pid, &after) && memcmp(&before, &after, sizeof before) == 0)
+        if (look_at_all(pids, count, &before) && look_at_all(pids, count, &after) &&
+            memcmp(&before, &after, sizeof before) == 0)
             return true;
         nanosleep(&(struct timespec){.tv_nsec = LOOK_PAUSE_NS}, NULL); /* it may need this core to come to rest */
     } while (clock_real_mono_ns() < until_ns);
     return false;
+}
+
+bool processes_await_rest(int pid, int64_t limit_ms) {
+    return families_await_rest(&pid, 1, limit_ms);
 }

@@ -15,4 +15,8 @@
  * real time or the process is gone. */
 bool processes_await_rest(int pid, int64_t limit_ms);
 
+/* The same for several that speak to each other: what one has dealt with may have given another something to do, so
+ * they have to be at rest at one and the same moment. */
+bool families_await_rest(const int *pids, int count, int64_t limit_ms);
+
 #endif

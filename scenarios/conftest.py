@@ -41,7 +41,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def trial(request: pytest.FixtureRequest) -> Iterator[Trial]:
     """A trial of the wish that this test stands for."""
     _, settings = settings_for(request.param)
-    if reason := missing_for(lock_named(settings.lock), settings.store):
+    if reason := missing_for(lock_named(settings.lock), settings.store, pooled=settings.pooled):
         pytest.skip(f"not installed: {reason}")
     with Trial(settings) as running:
         yield running

@@ -65,7 +65,7 @@ def matrix(
     """Runs every cell `repeat` times (seeds seed, seed + 1, ...) with fault and control, side by side. `tell` is called
     after each trial. `ok`: everything that was played is as expected. Interrupted, it says what is known by then."""
     asked = list(trios)
-    trios = [trio for trio in asked if not missing_for(lock_named(trio[1]), trio[2])]
+    trios = [trio for trio in asked if not lacks(trio)]
     wishes = [
         wish
         for trio in trios
@@ -128,8 +128,15 @@ def told_matrix() -> dict[str, Any]:
 
 def not_installed(trios: Iterable[Trio]) -> list[dict[str, str]]:
     """The cells whose servers are not here, and why."""
-    reasons = {trio: missing_for(lock_named(trio[1]), trio[2]) for trio in trios}
+    reasons = {trio: lacks(trio) for trio in trios}
     return [{**named(trio), "reason": reason} for trio, reason in reasons.items() if reason]
+
+
+def lacks(trio: Trio) -> str:
+    """Why this cell cannot be played here; empty: it can."""
+    scenario, lock, store = trio
+    pooled = bool(scenarios()[scenario].settings.get("pooled"))
+    return missing_for(lock_named(lock), store, pooled=pooled)
 
 
 def named(trio: Trio) -> dict[str, str]:

@@ -41,6 +41,16 @@ def postgres(program: str = "postgres") -> str:
     raise NotInstalled(f"PostgreSQL is not installed: {where}")
 
 
+def pgbouncer() -> str:
+    """The pooler; LOCKSTORM_PGBOUNCER chooses one."""
+    chosen = os.environ.get("LOCKSTORM_PGBOUNCER")
+    found = shutil.which(chosen or "pgbouncer", path=None if chosen else f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if found:
+        return found
+    where = f"{chosen} does not exist" if chosen else "on Debian and Ubuntu it is in the package pgbouncer"
+    raise NotInstalled(f"PgBouncer is not installed: {where}")
+
+
 def libfaketime() -> str:
     """The library that gives servers their virtual clock; LOCKSTORM_LIBFAKETIME chooses one."""
     chosen = os.environ.get("LOCKSTORM_LIBFAKETIME")

@@ -29,12 +29,23 @@ def is_table(store: str) -> bool:
     return store.startswith(TABLE)
 
 
-def missing_for(lock: Mapping[str, Any], store: str) -> str:
-    """Why this lock cannot be tried here with this store; empty: it can."""
-    return missing(lock["service"]) or (missing("postgres") if is_table(store) else "")
+def missing_for(lock: Mapping[str, Any], store: str, *, pooled: bool = False) -> str:
+    """Why this lock cannot be tried here with this store, through a pooler or not; empty: it can."""
+    resource = missing("postgres") if is_table(store) else ""
+    return missing(lock["service"]) or resource or (missing_pooler() if pooled else "")
 
 
-def check_installed(lock: Mapping[str, Any], store: str) -> None:
+@cache
+def missing_pooler() -> str:
+    """Why there is no PgBouncer here; empty: there is."""
+    try:
+        paths.pgbouncer()
+    except NotInstalled as reason:
+        return str(reason)
+    return ""
+
+
+def check_installed(lock: Mapping[str, Any], store: str, *, pooled: bool) -> None:
     """Raises NotInstalled with the reason."""
-    if reason := missing_for(lock, store):
+    if reason := missing_for(lock, store, pooled=pooled):
         raise NotInstalled(f"not installed: {reason}")

@@ -48,6 +48,8 @@ from harness.driver.library import (
     locks,
 )
 from harness.driver.links import DirectLinks
+from harness.driver.pgbouncer import PgBouncer
+from harness.driver.pgbouncer import version as pgbouncer_version
 from harness.driver.postgres_server import SOCKET, PostgresServer, conninfo
 from harness.driver.process import Nursery, inheritable
 from harness.driver.proxy import Proxy
@@ -124,6 +126,7 @@ class TrialSettings:
     settable_clocks: bool = False  # in real time: servers run under libfaketime, or clock faults cannot bite
     persistence: Persistence = "none"  # of every redis-server
     server_options: tuple[str, ...] = ()  # of every redis-server: ("--maxmemory", "100mb")
+    pooled: bool = False  # clients reach PostgreSQL through PgBouncer, in transaction mode; in a control, session mode
     resource: bytes = RESOURCE
     clients: int | None = None
     duration_ms: int | None = None
@@ -317,6 +320,7 @@ class Trial:
         self.resource = tagged(settings.resource) if settings.topology == "cluster" else settings.resource
         self.servers: list[RedisServer] = []  # the nodes that clients know: where a link leads that names one
         self.databases: list[PostgresServer] = []  # those nodes that are no redis-servers
+        self.poolers: dict[str, PgBouncer] = {}  # database -> what stands before it
         self.table: PostgresServer | None = None  # where the resource is, if it is a table
         self.replicas: list[RedisServer] = []
         self.cluster: list[RedisServer] = []  # all masters and replicas of a cluster, but for those
@@ -338,7 +342,7 @@ class Trial:
     # --- life ---
 
     def __enter__(self) -> Self:
-        check_installed(self.lock, self.settings.store)
+        check_installed(self.lock, self.settings.store, pooled=self.settings.pooled)
         try:
             self._open()
         except BaseException:
@@ -427,7 +431,8 @@ class Trial:
         """Which servers the lock lived on."""
         table = {"postgres": self.table.version()} if self.table else {}
         if self.databases:
-            return {"postgres": self.database.version()}
+            pooler = {"pgbouncer": pgbouncer_version()} if self.poolers else {}
+            return {"postgres": self.database.version(), **pooler}
         return {"redis-server": self.server.version(), **table}
 
     def _start_proxy(self) -> None:
@@ -451,7 +456,8 @@ class Trial:
         """The socket where a client finds it; libpq wants to be told its directory, and knows its name."""
         name = f"{client.host}>{database.name}"
         if name not in self._addresses:
-            self._addresses[name] = self._links.link(name, database.socket, option="PLAIN", file=SOCKET)
+            reached = self.poolers.get(database.name, database)
+            self._addresses[name] = self._links.link(name, reached.socket, option="PLAIN", file=SOCKET)
         return self._addresses[name]
 
     def _peer_port(self, name: str, port: int, client: str = "peers") -> int:
@@ -516,7 +522,19 @@ class Trial:
         store = self._start_store()
         for database in self.databases:
             database.ready()
+            if said.pooled:
+                self._start_pooler(database)
         self._await_store(store)
+
+    def _start_pooler(self, database: PostgresServer) -> None:
+        """PgBouncer, whose process the conductor looks at together with the server's."""
+        message, name = Message(), f"pgbouncer-{database.number + 1}"
+        pooler = PgBouncer(self._nursery, name, database, "session" if self.control else "transaction")
+        pooler.ready()
+        number = library().conductor_add_server(self.conductor, None, None, message)
+        self._must(number >= 0, message)
+        library().conductor_set_process(self.conductor, number, pooler.process.pid)
+        self.poolers[database.name] = pooler
 
     def _start_servers(self) -> None:
         """The nodes, their replicas and the store, side by side."""
