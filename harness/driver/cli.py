@@ -95,7 +95,7 @@ cli.add_command(matrix_commands.demo)
 @click.option("--clients", type=int, help="How many, in scenarios that let you choose (contention).")
 @click.option("--duration", type=Duration(), help="How long, in scenarios that let you choose (contention): 2s, 500ms.")
 @click.option("--fixed-lease", is_flag=True, help="Of locks with a watchdog: the lease is meant, nothing renews it.")
-@click.option("--permits", type=int, help="How many may hold a semaphore at once. Default: 1.")
+@click.option("--permits", type=int, help="How many may hold a semaphore at once, or an outbox's messages. Default: 1.")
 @click.option("-o", "output", type=click.Path(path_type=Path), help="Save the history here.")
 @click.option("--quiet", "-q", is_flag=True, help="Only the verdict, not the story.")
 @require_option
@@ -154,7 +154,7 @@ def run(
     "--bound", type=Duration(), help="In the quiet, a free lock may be missed so long. Default: 4 leases + 2s."
 )
 @click.option("--fixed-lease", is_flag=True, help="Of locks with a watchdog: the lease is meant, nothing renews it.")
-@click.option("--permits", type=int, help="How many may hold a semaphore at once. Default: 1.")
+@click.option("--permits", type=int, help="How many may hold a semaphore at once, or an outbox's messages. Default: 1.")
 @click.option("-o", "output", type=click.Path(path_type=Path), help="Save the history; of several, the first violated.")
 @click.option("--save-schedule", type=click.Path(path_type=Path), help="Save the schedule; of which storm, as for -o.")
 @click.option("--schedule", type=click.Path(path_type=Path), help="Play this schedule instead of drawing one.")
