@@ -15,7 +15,13 @@ import pytest
 
 from harness.driver import Outcome, paths, postgres_server
 from harness.driver.library import library, locks_on
+from harness.driver.play import Wish
+from harness.driver.postgres_server import conninfo
+from harness.driver.postgres_session import PostgresSession
 from harness.driver.services import missing
+from harness.driver.storm import StormWish, plan
+from harness.driver.trial import Trial
+from harness.driver.weather import Weather
 from tests.support import ENVIRONMENT, lockstorm, processes_below, short_directory, start_lockstorm, trial
 from tests.test_narrate import told
 
@@ -203,6 +209,33 @@ def test_a_server_that_is_killed_forgets_its_sessions_locks(lock: str) -> None:
         assert running.judge()["verdict"]["mutual_exclusion"]["status"] == "violated"
 
 
+def test_a_token_begins_anew_when_its_row_is_deleted() -> None:
+    """Why a lease that was given back stays as a row: whoever tidies them up takes the fence away."""
+    with trial("pg-lease", store="fence-reads-and-writes") as running:
+        one, two = running.clients(2)
+        for _ in range(3):
+            assert one.increment().ok
+        running.database.session.rows("DELETE FROM lease WHERE expires < clock_timestamp()")
+        assert two.acquire().token == 1
+        assert two.read().outcome is Outcome.REFUSED, "the resource has seen newer ones: nobody gets in any more"
+        verdict = running.judge()["verdict"]
+        assert verdict["fencing"]["status"] == "violated"
+
+
+def test_a_token_goes_back_with_a_server_that_lost_its_last_commits() -> None:
+    """What a failover to an asynchronous replica, or a backup, leaves: an older copy of the same database."""
+    with trial("pg-lease", store="open") as running:
+        (one,) = running.clients(1)
+        assert one.increment().ok
+        older = "CREATE TABLE older AS SELECT * FROM lease"
+        running.database.session.rows(older)
+        for _ in range(2):
+            assert one.increment().ok
+        running.database.session.rows("DELETE FROM lease; INSERT INTO lease SELECT * FROM older")
+        assert one.acquire().token == 2, "granted before"
+        assert running.judge()["verdict"]["fencing"]["status"] == "violated"
+
+
 def test_under_contention_the_last_token_counts_all_grants() -> None:
     with trial("pg-lease", time="real", lease_ms=30_000) as running:
         clients = running.clients(4)
@@ -353,11 +386,67 @@ def test_without_a_server_doctor_says_so_and_is_well() -> None:
     assert found["found"].startswith("not installed") and "/nowhere has none" in found["found"]
 
 
-@pytest.mark.parametrize("words", [("storm",), ("compare",), ("run", "flush")])
+@pytest.mark.parametrize("words", [("storm", "--faults", "flush"), ("compare",), ("run", "flush")])
 def test_what_knows_only_redis_says_so(words: tuple[str, ...]) -> None:
     done = lockstorm(*words, "--lock", "pg-lease")
     assert done.returncode == 2
     assert "pg-lease lives on postgres" in done.stderr and "Traceback" not in done.stderr
+
+
+# --- storms ---
+
+
+def blown(lock: str, faults: str, *words: str) -> dict[str, Any]:
+    done = lockstorm("storm", "--lock", lock, "--faults", faults, "--json", *words)
+    said: dict[str, Any] = json.loads(done.stdout)
+    return said
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_storm_is_repeated_by_its_seed(lock: str) -> None:
+    first, second = (blown(lock, "all", "--seed", "3", "--duration", "3s") for _ in range(2))
+    for key in ("verdict", "records", "grants", "storm"):
+        assert first[key] == second[key]
+    assert first["versions"].keys() == {"postgres"}
+    assert first["verdict"]["liveness"]["status"] == "holds", "nobody waits for what nobody holds"
+
+
+def test_a_storm_of_pauses_breaks_the_lease_and_a_fence_stops_the_damage() -> None:
+    for store, integrity in (("open", "violated"), ("fence-reads-and-writes", "holds")):
+        verdict = blown("pg-lease", "pause-client", "--seed", "5", "--store", store)["verdict"]
+        assert verdict["mutual_exclusion"]["status"] == "violated"
+        assert verdict["integrity"]["status"] == integrity
+
+
+def test_a_storm_of_closed_connections_breaks_a_lock_of_sessions() -> None:
+    assert blown("pg-advisory", "close-links", "--seed", "2")["verdict"]["mutual_exclusion"]["status"] == "violated"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--lock", "pg-skip-locked"), "is done once"),
+        (("--lock", "pg-lease", "--faults", "clock-jump", "--time", "real"), "nothing sets the clock of postgres"),
+    ],
+)
+def test_what_no_storm_can_do_here_is_named(words: tuple[str, ...], said: str) -> None:
+    done = lockstorm("storm", *words)
+    assert done.returncode == 2 and said in done.stderr
+
+
+def test_what_a_session_holds_after_a_storm_is_left_behind() -> None:
+    """The alarm: nothing of ours leaves anything, so somebody else does."""
+    plan_ = plan(StormWish(Wish("storm", "pg-lease", duration_ms=1000), faults="pause-client"))
+    with Trial(plan_.settings) as running:
+        weather = Weather(running, plan_)
+        weather.warm_up()
+        weather.blow()
+        other = PostgresSession(conninfo(running.database.sockets))
+        other.rows("SELECT pg_advisory_lock(1)")
+        weather.calm()
+        left = [event for event in running.story() if event["kind"] == "residue"]
+        other.close()
+    assert [event["name"].partition(" with ")[2] for event in left] == ["an advisory lock"]
 
 
 def segments_of(pids: list[int]) -> list[str]:

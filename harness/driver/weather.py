@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 NS_PER_MS = 1_000_000
 RESIDUE_LEASES = 2
 FAULTS_KEYS = b"lockstorm:"
-HELD = """SELECT 'advisory lock of session ' || pid FROM pg_locks WHERE locktype = 'advisory'
-UNION SELECT 'transaction of session ' || pid FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"""
+HELD = """SELECT pid || ' with an advisory lock' FROM pg_locks WHERE locktype = 'advisory'
+UNION SELECT pid || ' with an open transaction' FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"""
 
 
 @dataclass
@@ -124,14 +124,14 @@ class Weather:
         self.trial.advance(RESIDUE_LEASES * lease_ms)
         before = self._keys()
         self.trial.advance(lease_ms)
-        left = 0
+        left, what = 0, "session" if self.trial.databases else "key"
         for key, rest_ms in sorted(self._keys().items()):
             runs_out = 0 <= rest_ms <= before.get(key, rest_ms) - lease_ms // 2
             if key not in self._usual and not runs_out:
                 left += 1
-                self.trial.record(Kind.RESIDUE, name=self.trial.text(f"key {os.fsdecode(key)}"), value=1)
+                self.trial.record(Kind.RESIDUE, name=self.trial.text(f"{what} {os.fsdecode(key)}"), value=1)
         if not left:
-            self.trial.record(Kind.RESIDUE, name=self.trial.text("keys"), value=0)
+            self.trial.record(Kind.RESIDUE, name=self.trial.text(f"{what}s"), value=0)
 
     def _keys(self) -> dict[bytes, int]:
         """What is at the nodes, but for what faults have put there, and for how long in ms; below 0: for ever. In a
