@@ -6,11 +6,13 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +23,8 @@
 enum { SERVERS = 32, PROCESSES = STAGE_STRANDS + SERVERS, CALIBRATION_PPM = -999999 };
 enum { FENCE_LIMIT_S = 10 };
 static const struct timeval FENCE_LIMIT = {.tv_sec = FENCE_LIMIT_S};
+enum { RECORD_TRIES = 10000 };
+static const struct timespec RECORD_NAP = {.tv_nsec = 100000};
 
 struct server {
     int clock_fd; /* -1: the machine's clock */
@@ -48,8 +52,9 @@ struct conductor {
     int dead;
     redisContext *proxy; /* its control connection; NULL: links lead straight to the servers */
     char proxy_path[108];
-    bool settled;     /* unreliable only: nothing is in flight that could still arrive */
-    uint64_t traffic; /* of the stage, when it was last settled */
+    bool settled;       /* nothing was in flight that could still arrive, when traffic stood there: */
+    uint64_t traffic;   /* of the stage */
+    uint64_t unawaited; /* of the stage, when a turn was last given */
     struct {
         int pid, reasons;
     } stopped[PROCESSES];
@@ -177,6 +182,7 @@ void conductor_reuse_strand(struct conductor *conductor, int strand) {
     drain(conductor->turn_fd[strand]);
     conductor->stalled[strand] = 0;
     place->pid = 0;
+    atomic_store(&place->appends, 0);
     atomic_store(&place->stopped, 0);
     atomic_store(&place->standing, 0);
     atomic_store(&place->deadline_ns, 0);
@@ -415,6 +421,26 @@ uint64_t conductor_moves(const struct conductor *conductor, int strand) {
     return atomic_load(&conductor->stage->strands[strand].moves);
 }
 
+/* Sends SIGSTOP and waits until every thread of the child has stopped. */
+static bool stop_child(int pid) {
+    siginfo_t info = {0};
+    if (kill(pid, SIGSTOP) < 0) return false;
+    while (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WEXITED | WNOWAIT) < 0)
+        if (errno != EINTR) return false;
+    return info.si_code == CLD_STOPPED;
+}
+
+bool conductor_stop_between_records(struct conductor *conductor, int strand) {
+    struct strand_place *place = &conductor->stage->strands[strand];
+    for (int tries = 0; tries < RECORD_TRIES; tries++) {
+        if (!stop_child(place->pid)) return false;
+        if (atomic_load(&place->appends) == 0) return true;
+        kill(place->pid, SIGCONT);
+        nanosleep(&RECORD_NAP, NULL);
+    }
+    return false;
+}
+
 int conductor_set_suspended(struct conductor *conductor, int strand, bool suspended) {
     int64_t now_ns = stage_mono_ns(conductor->stage), *since_ns = &conductor->suspended_at_ns[strand];
     int before = conductor->suspended[strand], left = reasons_count(&conductor->suspended[strand], suspended);
@@ -614,14 +640,28 @@ bool conductor_settle(struct conductor *conductor) {
     return fence(conductor);
 }
 
-/* After a turn in which replies may have stayed away: nothing may be on its way when the next turn is given. */
+/* Nothing has been sent since all was in its place. */
+static bool is_settled(const struct conductor *conductor) {
+    return conductor->settled &&
+           conductor->traffic == atomic_load_explicit(&conductor->stage->traffic, memory_order_acquire);
+}
+
 static bool settle(struct conductor *conductor) {
-    if (!atomic_load_explicit(&conductor->stage->unreliable, memory_order_acquire)) return true;
-    uint64_t traffic = atomic_load_explicit(&conductor->stage->traffic, memory_order_acquire);
-    if (conductor->settled && conductor->traffic == traffic) return true;
-    conductor->traffic = traffic;
+    if (is_settled(conductor)) return true;
+    conductor->traffic = atomic_load_explicit(&conductor->stage->traffic, memory_order_acquire);
     conductor->settled = fence(conductor);
     return conductor->settled;
+}
+
+/* Before the next turn is given: what the last one sent without waiting for an answer must not be overtaken, which a
+ * server that was not looking would do: it hears its connections in an order of its own. Where replies stay away, that
+ * is whatever was sent; elsewhere only what may block, and connections that were closed. */
+static bool let_arrive(struct conductor *conductor) {
+    uint64_t unawaited = atomic_load_explicit(&conductor->stage->unawaited, memory_order_acquire);
+    bool overtakes = unawaited != conductor->unawaited;
+    conductor->unawaited = unawaited;
+    if (!overtakes && !atomic_load_explicit(&conductor->stage->unreliable, memory_order_acquire)) return true;
+    return settle(conductor);
 }
 
 /* Asks every strand that waits for a server whether its answer has come; those that have it are READY afterwards. */
@@ -629,7 +669,7 @@ static enum conductor_result probe_waiting(struct conductor *conductor, int real
     bool fenced = false;
     for (int strand = 0; strand < conductor->strands; strand++) {
         if (state_of(conductor, strand) != STRAND_WAITING || is_stopped(conductor, strand)) continue;
-        if (!fenced && !conductor->settled && !fence(conductor)) return CONDUCTOR_STUCK;
+        if (!fenced && !settle(conductor)) return CONDUCTOR_STUCK;
         fenced = true;
         give_turn(conductor, strand, STRAND_PROBING);
         enum conductor_result result = await_yield(conductor, real_limit_ms);
@@ -678,7 +718,7 @@ static enum conductor_result run_virtual(struct conductor *conductor, const stru
     for (;;) {
         enum conductor_result result = await_yield(conductor, real_limit_ms);
         if (result != CONDUCTOR_DONE) return result;
-        if (!settle(conductor)) return CONDUCTOR_STUCK;
+        if (!let_arrive(conductor)) return CONDUCTOR_STUCK;
         if (have_parked(conductor, awaited)) return CONDUCTOR_DONE;
         int ready[STAGE_STRANDS], wanting = list_ready(conductor, ready);
         if (wanting > 0) { /* the only choice of a trial: it comes from the seed */

@@ -120,6 +120,10 @@ int conductor_set_stalled(struct conductor *conductor, int strand, bool stalled)
 /* Whether a strand that was stalled stands, and how often it went on so far. */
 bool conductor_stands(const struct conductor *conductor, int strand);
 uint64_t conductor_moves(const struct conductor *conductor, int strand);
+/* Stops the process of a strand, a child of the caller, so that it stands between two records: whoever ends it, or
+ * reads the history to its end, finds none half written. True when it stands; false: it has ended, or is in the middle
+ * of one for a second. The stop is nobody's reason (conductor_set_stopped). */
+bool conductor_stop_between_records(struct conductor *conductor, int strand);
 /* The monotonic clock of this client's host stands from true to false, while the trial's goes on. The process is
  * stopped meanwhile (conductor_set_stopped is the caller's). The number of reasons that are left, as above. */
 int conductor_set_suspended(struct conductor *conductor, int strand, bool suspended);

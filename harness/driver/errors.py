@@ -20,3 +20,10 @@ class Inconclusive(LockstormError):
 
 class NotInstalled(Inconclusive):
     """What this lock lives on is not there."""
+
+
+class Unanswered(Inconclusive):
+    """Nobody knows what is still on its way."""
+
+    def __init__(self) -> None:
+        super().__init__("a server, or the proxy, does not answer")

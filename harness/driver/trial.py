@@ -27,7 +27,7 @@ from typing import Any, Literal, Self, get_args
 import redis
 
 from harness.driver import paths
-from harness.driver.errors import Inconclusive, UsageError
+from harness.driver.errors import Inconclusive, Unanswered, UsageError
 from harness.driver.fault import Fault, Target, means_of
 from harness.driver.library import (
     FLAG_TEXT,
@@ -1005,11 +1005,16 @@ class Trial:
             yield self.proxy
         finally:
             self.proxy.remove(name)
+            self.settles()
 
     def settle(self) -> None:
         """Lets everything arrive that is in flight and that nobody holds: what a healed fault let go, for instance."""
-        if not library().conductor_settle(self.conductor):
-            raise Inconclusive("a server, or the proxy, does not answer")
+        if not self.settles():
+            raise Unanswered
+
+    def settles(self) -> bool:
+        """The same; False: a server, or the proxy, does not answer."""
+        return bool(library().conductor_settle(self.conductor))
 
     def heal(self) -> None:
         """Heals whatever is not healed yet, the last first."""
@@ -1069,12 +1074,20 @@ class Trial:
         index = int(library().history_append(self._history, ctypes.byref(record)))
         return 0 if index == FULL else index
 
+    def _freeze(self) -> None:
+        """In real time somebody may still be running, and would go on writing to the history that is read."""
+        for client in self.every_client:
+            if client.process and not client.ended:
+                library().conductor_stop_between_records(self.conductor, client.strand)
+
     def judge(self, require: str | None = None) -> dict[str, Any]:
-        """Ends the history and has it judged: what `check` says, as docs/verdicts.md describes it."""
+        """Ends the trial and has its history judged: what `check` says, as docs/verdicts.md describes it."""
         self.heal()
         if self.proxy:
             for rule in self.proxy.idle_rules():
                 raise Inconclusive(f"the rule {rule} of the proxy matched nothing: what it was to break went unbroken")
+        if self.settings.time == "real":
+            self._freeze()
         self.settle()
         library().history_end(self._history)
         self._lap("scenario")
