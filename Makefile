@@ -98,7 +98,7 @@ $(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY))
 $(BUILD)/tests/lock_threads: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.c)
-$(BUILD)/tests/stop_writer: $(call object,tests/c/stop_writer.c harness/conductor.c $(STAGE) $(HISTORY))
+$(BUILD)/tests/stop_writer: $(call object,tests/c/stop_writer.c harness/conductor.c harness/rest.c $(STAGE) $(HISTORY))
 $(BUILD)/tests/stop_writer: LIBS = -lhiredis
 
 $(BUILD)/bench/history_append: $(call object,bench/history_append.c $(STAGE) $(HISTORY))
