@@ -21,12 +21,16 @@ MUTANTS ?= 100000
 WARNINGS = -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wconversion -Wvla -Wformat=2 \
            -Wpointer-arith -Wcast-qual -Wwrite-strings -Wno-format-invalid-specifier
 STANDARD = -std=c11 -D_GNU_SOURCE -I. -pthread
-CFLAGS   = $(STANDARD) -O2 -g -fPIC -fvisibility=default $(WARNINGS) $(EXTRA)
+# Without the headers of a service's library all else is built, and its locks are "not installed".
+POSTGRES_HEADERS := $(firstword $(wildcard /usr/include/postgresql/libpq-fe.h /usr/include/libpq-fe.h /usr/local/include/libpq-fe.h))
+SERVICES = $(if $(POSTGRES_HEADERS),-DLOCKSTORM_POSTGRES=1 -I$(patsubst %/,%,$(dir $(POSTGRES_HEADERS))))
+SERVICE_LIBS = $(if $(POSTGRES_HEADERS),-lpq)
+CFLAGS   = $(STANDARD) -O2 -g -fPIC -fvisibility=default $(WARNINGS) $(SERVICES) $(EXTRA)
 
 HISTORY = harness/history.c
 STAGE   = harness/clock.c harness/stage.c
 LOCKS   = $(sort $(wildcard harness/locks/*.c))
-ENV     = harness/env.c harness/env_live.c harness/strand.c
+ENV     = harness/env.c harness/env_live.c harness/sql_session.c harness/strand.c
 FAULTS  = $(sort $(wildcard faults/*.c))
 LINKS   = $(sort $(wildcard faults/proxy/*.c))
 LINEAR  = $(addprefix checkers/,atlas.c edn.c limits.c linearizable.c linearizable_count.c linearizable_owner.c \
@@ -34,12 +38,13 @@ LINEAR  = $(addprefix checkers/,atlas.c edn.c limits.c linearizable.c linearizab
 CHECKS  = $(filter-out checkers/linearize_main.c $(LINEAR),$(sort $(wildcard checkers/*.c)))
 
 CLIENT  = harness/client.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY)
-STORE   = harness/store.c $(STAGE) $(HISTORY)
+STORE   = harness/store.c harness/store_table.c $(STAGE) $(HISTORY)
 PROXY   = $(LINKS) $(STAGE) $(HISTORY)
 CHECK   = $(CHECKS) harness/history_json.c $(HISTORY)
 LINEARIZE = checkers/linearize_main.c $(LINEAR) harness/history_json.c $(HISTORY)
 TOOL    = harness/history_main.c harness/history_json.c $(HISTORY)
-DRIVER  = harness/conductor.c harness/driver/describe.c harness/env.c harness/leash.c $(LOCKS) $(FAULTS) $(STAGE) $(HISTORY)
+DRIVER  = harness/conductor.c harness/rest.c harness/driver/describe.c harness/env.c harness/leash.c $(LOCKS) $(FAULTS) \
+          $(STAGE) $(HISTORY)
 
 PROGRAMS       = $(addprefix $(BUILD)/bin/,client store proxy check linearize history leash warden)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
@@ -54,11 +59,12 @@ PYTHON = .venv/bin/python
 # The launcher installs what is missing and builds; what only tests need, before its command "test".
 READY         = ./lockstorm --version >/dev/null
 READY_TO_TEST = ./lockstorm test --version >/dev/null
+READY_WITH_ALL = LOCKSTORM_LEVEL=all ./lockstorm --version >/dev/null
 READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
-.PHONY: all build programs test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants matrix bench \
+.PHONY: all deps-all build programs test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants matrix bench \
         soak clean help
 all: build
 
@@ -70,9 +76,9 @@ bench-programs: $(BENCH_PROGRAMS)
 fuzzers: $(FUZZERS)
 
 $(BUILD)/bin/client: $(call object,$(CLIENT))
-$(BUILD)/bin/client: LIBS = -lhiredis
+$(BUILD)/bin/client: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/bin/store: $(call object,$(STORE))
-$(BUILD)/bin/store: LIBS = -lhiredis -lev
+$(BUILD)/bin/store: LIBS = -lhiredis -lev $(SERVICE_LIBS)
 $(BUILD)/bin/proxy: $(call object,$(PROXY))
 $(BUILD)/bin/proxy: LIBS = -lhiredis -lev
 $(BUILD)/bin/check: $(call object,$(CHECK))
@@ -85,15 +91,15 @@ $(BUILD)/bin/leash: $(call object,harness/leash_main.c harness/leash.c)
 $(BUILD)/bin/warden: $(call object,harness/warden.c)
 $(BUILD)/bin/warden: LIBS = $(STATIC) # started with every trial: nothing to link then
 
-$(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c harness/conductor.c $(ENV) $(STAGE) $(HISTORY))
-$(BUILD)/tests/blocking_call: LIBS = -lhiredis
+$(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c harness/conductor.c harness/rest.c $(ENV) $(STAGE) $(HISTORY))
+$(BUILD)/tests/blocking_call: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(STAGE) $(HISTORY))
 $(BUILD)/tests/linearizable_oracle: $(call object,tests/c/linearizable_oracle.c $(LINEAR) harness/history_json.c $(HISTORY))
 $(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY))
-$(BUILD)/tests/lock_threads: LIBS = -lhiredis
+$(BUILD)/tests/lock_threads: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.c)
-$(BUILD)/tests/stop_writer: $(call object,tests/c/stop_writer.c harness/conductor.c $(STAGE) $(HISTORY))
+$(BUILD)/tests/stop_writer: $(call object,tests/c/stop_writer.c harness/conductor.c harness/rest.c $(STAGE) $(HISTORY))
 $(BUILD)/tests/stop_writer: LIBS = -lhiredis
 
 $(BUILD)/bench/history_append: $(call object,bench/history_append.c $(STAGE) $(HISTORY))
@@ -137,6 +143,9 @@ FORCE:
 demo: ## see a lock fail on a real Redis, and a fencing token stop the damage
 	@./lockstorm demo
 
+deps-all: ## install everything that a test, a benchmark or a lock can need: the other servers, too
+	@$(READY_WITH_ALL)
+
 test: ## run all tests
 	@./lockstorm test
 
@@ -146,7 +155,7 @@ lint: ## check the style of C and Python; changes nothing
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/clang-format --dry-run -Werror $(SOURCES)
-	clang $(STANDARD) $(WARNINGS) -fsyntax-only $(filter %.c,$(SOURCES))
+	clang $(STANDARD) $(WARNINGS) $(SERVICES) -fsyntax-only $(filter %.c,$(SOURCES))
 
 format: ## rewrite C and Python in the project's layout
 	@$(READY_TO_TEST)

@@ -6,6 +6,7 @@
 extern const struct fault FAULT_CLIENT_PAUSE;
 extern const struct fault FAULT_CLOCK_DRIFT;
 extern const struct fault FAULT_CLOCK_JUMP;
+extern const struct fault FAULT_CLOSE_LINKS;
 extern const struct fault FAULT_CRASH_SERVER;
 extern const struct fault FAULT_DELAY_MESSAGE;
 extern const struct fault FAULT_DELAY_WRITE;
@@ -36,6 +37,7 @@ const struct fault *const FAULT_TABLE[] = {
     &FAULT_CLIENT_PAUSE,
     &FAULT_CLOCK_DRIFT,
     &FAULT_CLOCK_JUMP,
+    &FAULT_CLOSE_LINKS,
     &FAULT_CRASH_SERVER,
     &FAULT_DELAY_MESSAGE,
     &FAULT_DELAY_WRITE,

@@ -63,6 +63,7 @@ static void client_acquire(struct client *client, const struct step *step, struc
                                                              .value = trial_stamp(client, grant.valid_until_ns)});
     result->outcome = (uint32_t)grant.outcome;
     result->token = grant.token;
+    result->value = grant.item;
     if (grant.outcome != OUTCOME_OK) return;
     client->grant = index == HISTORY_FULL ? 0 : (uint32_t)index;
     client->token = grant.token;

@@ -79,6 +79,16 @@ const struct env_reply *env_command_blocking(struct env *env, int node, int64_t 
     return reply;
 }
 
+const struct env_reply *env_query(struct env *env, int node, const char *statement, const char *const *parameters,
+                                  size_t count) {
+    return env->ops->query(env, node, statement, parameters, count, env_reply_limit_ms(env) * ENV_NS_PER_MS, false);
+}
+
+const struct env_reply *env_query_blocking(struct env *env, int node, const char *statement,
+                                           const char *const *parameters, size_t count) {
+    return env->ops->query(env, node, statement, parameters, count, INT64_MAX, true);
+}
+
 enum outcome env_subscribe(struct env *env, int node, const char *channel, size_t length) {
     return env->ops->subscribe(env, node, channel, length);
 }

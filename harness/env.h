@@ -63,6 +63,18 @@ const struct env_reply *env_command_after(struct env *env, int node, int64_t lim
 const struct env_reply *env_command_blocking(struct env *env, int node, int64_t limit_ms, const char *format, ...)
     __attribute__((format(printf, 4, 0)));
 
+/* For a node that speaks SQL (PostgreSQL): one statement, with `count` parameters in text form for $1, $2, ... The
+ * reply is an ARRAY of rows, each an ARRAY of STRINGs and NILs, a STATUS (the command's tag) when there can be no rows,
+ * or an ERROR whose text begins with the five letters of its SQLSTATE. Each strand has a session of its own, which
+ * lasts from its first statement until it is lost: then that statement is UNKNOWN, and the next one begins a new
+ * session. */
+const struct env_reply *env_query(struct env *env, int node, const char *statement, const char *const *parameters,
+                                  size_t count);
+
+/* The same for a statement that the server may let wait, without a limit: for a lock that somebody else holds. */
+const struct env_reply *env_query_blocking(struct env *env, int node, const char *statement,
+                                           const char *const *parameters, size_t count);
+
 /* Subscribes this strand to a channel of a node, and returns when the node has confirmed it: every message published
  * after that is kept until env_message takes it. UNKNOWN without a confirmation. Channels are any bytes. */
 enum outcome env_subscribe(struct env *env, int node, const char *channel, size_t length);

@@ -12,6 +12,7 @@
 
 #include "harness/env_ops.h"
 #include "harness/random.h"
+#include "harness/sql_session.h"
 
 /* A connection that is only subscribed, and the messages that came while something else was waited for. */
 struct subscriber {
@@ -27,8 +28,10 @@ struct live {
     struct random random;
     redisContext *links[ENV_LIVE_NODES];
     struct subscriber subscribers[ENV_LIVE_NODES];
+    struct sql_session *sessions[ENV_LIVE_NODES];
     redisReply *raw;
     struct env_reply reply;
+    struct env_reply answer; /* a session's: what it points to is not ours */
     /* Only in the worker: */
     struct live *watchdog; /* NULL: none runs */
     pthread_t thread;
@@ -192,6 +195,50 @@ static const struct env_reply *live_command(struct env *env, int node, const cha
     return &live->reply;
 }
 
+/* --- statements --- */
+
+struct patience {
+    struct live *live;
+    int64_t deadline_ns;
+    bool may_block;
+};
+
+/* A statement takes several messages when its session has to begin first: each is waited for, and told before. */
+static bool session_readable(void *holder, int fd) {
+    const struct patience *patience = holder;
+    struct live *live = patience->live;
+    (patience->may_block ? unawaited_tell : traffic_tell)(live);
+    for (;;) {
+        int64_t gap_ns = suspended_ns(live);
+        if (strand_wait_readable(&live->strand, fd, trial_stamp(live, patience->deadline_ns), patience->may_block))
+            return true;
+        if (suspended_ns(live) == gap_ns) return false; /* else no time has passed for us */
+    }
+}
+
+static void session_drop(struct live *live, int node) {
+    if (live->sessions[node]) unawaited_tell(live);
+    sql_session_close(live->sessions[node]);
+    live->sessions[node] = NULL;
+}
+
+/* A session holds locks and transactions: one that was lost is never replaced behind the lock's back. */
+static const struct env_reply *live_query(struct env *env, int node, const char *statement,
+                                          const char *const *parameters, size_t count, int64_t limit_ns,
+                                          bool may_block) {
+    struct live *live = live_of(env);
+    if (node < 0 || node >= live->options.node_count) abort();
+    reply_drop(live);
+    struct patience usual = {live, deadline_after(live, live->options.reply_limit_ms * ENV_NS_PER_MS), false};
+    struct patience asked = {live, deadline_after(live, limit_ns), may_block};
+    struct sql_session **session = &live->sessions[node];
+    if (!*session) *session = sql_session_open(live->options.nodes[node], &(struct sql_wait){session_readable, &usual});
+    struct sql_wait wait = {session_readable, &asked};
+    if (*session && sql_session_run(*session, statement, parameters, count, &wait, &live->answer)) return &live->answer;
+    session_drop(live, node);
+    return &live->reply;
+}
+
 /* --- subscriptions --- */
 
 static void subscriber_forget(struct subscriber *subscriber) {
@@ -281,6 +328,7 @@ static void links_drop(struct live *live) {
     for (int node = 0; node < live->options.node_count; node++) {
         link_drop(live, node);
         subscriber_drop(live, &live->subscribers[node]);
+        session_drop(live, node);
     }
 }
 
@@ -368,6 +416,7 @@ static bool live_watchdog_start(struct env *env, void (*run)(struct env *, void 
 static const struct env_ops LIVE_OPS = {
     .nodes = live_nodes,
     .command = live_command,
+    .query = live_query,
     .subscribe = live_subscribe,
     .unsubscribe = live_unsubscribe,
     .message = live_message,

@@ -9,6 +9,8 @@ struct env_ops {
     /* `command` is one encoded RESP command; limit_ns is a duration; may_block as in env_command_blocking. */
     const struct env_reply *(*command)(struct env *, int node, const char *command, size_t length, int64_t limit_ns,
                                        bool may_block);
+    const struct env_reply *(*query)(struct env *, int node, const char *statement, const char *const *parameters,
+                                     size_t count, int64_t limit_ns, bool may_block);
     enum outcome (*subscribe)(struct env *, int node, const char *channel, size_t length);
     void (*unsubscribe)(struct env *, int node, const char *channel, size_t length);
     const struct env_reply *(*message)(struct env *, int node, int64_t limit_ns);

@@ -8,7 +8,8 @@ import pytest
 
 from harness.driver import Scenario, Trial
 from harness.driver.expected import expected, pairs
-from harness.driver.play import Wish, replay_command, settings_for
+from harness.driver.play import Wish, lock_named, replay_command, settings_for
+from harness.driver.services import missing_for
 
 # Real time adds the kernel's clock to what virtual time has shown: to every lock in the shortest scenario, in others
 # to a simple one, one with tokens, one with a watchdog and one of a majority. `lockstorm matrix --time real` has all.
@@ -40,6 +41,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def trial(request: pytest.FixtureRequest) -> Iterator[Trial]:
     """A trial of the wish that this test stands for."""
     _, settings = settings_for(request.param)
+    if reason := missing_for(lock_named(settings.lock), settings.store, pooled=settings.pooled):
+        pytest.skip(f"not installed: {reason}")
     with Trial(settings) as running:
         yield running
 

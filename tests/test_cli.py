@@ -139,7 +139,7 @@ def test_the_history_is_saved_and_judged_again(tmp_path: Path) -> None:
         (("run", "contention", "--lock", "none", "--duration", "nans"), "duration"),
         (("run", "contention", "--lock", "none", "--duration", "-2s"), "--duration"),
         (("run", "gc-pause", "--lock", "none", "--clients", "3"), "contention"),
-        (("run", "gc-pause", "--lock", "pubsub", "--permits", "2"), "permit-semaphore, semaphore"),
+        (("run", "gc-pause", "--lock", "pubsub", "--permits", "2"), "permit-semaphore, pg-skip-locked, semaphore"),
         (("run", "gc-pause", "--lock", "semaphore", "--permits", "65"), "--permits 65"),
         (("run", "gc-pause", "--lock", "semaphore", "--permits", "0"), "--permits 0"),
         (("run", "gc-pause", "--lock", "none", "--require", "integrety"), "integrity"),

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from harness.driver import Inconclusive, Outcome, Trial
-from harness.driver.library import locks
+from harness.driver.library import locks_on
 from tests.support import trial
 
 MS = 1_000_000
 NAMES = ("fair", "fenced", "multi", "permit-semaphore", "pubsub", "pubsub-naive", "semaphore", "sharded-spin", "spin")
-LOCKS = [lock for lock in locks() if lock["name"] in NAMES]
+LOCKS = [lock for lock in locks_on("redis") if lock["name"] in NAMES]
 OWNED = [lock["name"] for lock in LOCKS if lock["name"] != "semaphore"]  # a permit of a semaphore is nobody's
 REENTRANT = [lock["name"] for lock in LOCKS if lock["reentrant"]]
 RENEWING = [lock["name"] for lock in LOCKS if lock["renews"]]

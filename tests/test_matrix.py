@@ -251,7 +251,16 @@ def test_what_the_command_refuses(words: tuple[str, ...], message: str) -> None:
 
 
 def shown(cells: list[dict[str, Any]], width: int, **more: Any) -> str:
-    said = {"cells": cells, "unfit": [], "unplayed": [], "interrupted": False, "repeat": 1, "time": "virtual", **more}
+    said = {
+        "cells": cells,
+        "unfit": [],
+        "unplayed": [],
+        "not_installed": [],
+        "interrupted": False,
+        "repeat": 1,
+        "time": "virtual",
+        **more,
+    }
     console = Console(width=width, highlight=False, color_system=None)
     with console.capture() as capture:
         show(console, said)

@@ -14,7 +14,7 @@ from typing import Any
 from harness.driver.cells import WORST_FIRST
 from harness.driver.errors import UsageError
 from harness.driver.expected import pairs
-from harness.driver.library import locks
+from harness.driver.library import locks, locks_on
 from harness.driver.matrix import told_matrix
 from harness.driver.play import choose, lock_named
 from harness.driver.scenario import MAJORITY_NODES, scenarios
@@ -172,7 +172,7 @@ def options_for(needs: Needs, cells: Iterable[dict[str, Any]]) -> list[Option]:
     """What can be used, the best first; equal ones in the order of the table of locks."""
     known = {(cell["scenario"], cell["lock"], cell["store"]): cell for cell in cells}
     options = []
-    for lock in locks():
+    for lock in locks_on("redis"):  # others have been put to a few stories only
         if lock["name"] == "none" or (needs.servers and needs.servers not in servers_of(lock)):
             continue
         for store in STORES_OF[needs.resource if lock["token"] else "plain"]:

@@ -9,7 +9,16 @@
 static const char *const WAITS[] = {[LOCK_WAITS_NOT] = "not",
                                     [LOCK_WAITS_POLLING] = "polling",
                                     [LOCK_WAITS_PUSH] = "push",
-                                    [LOCK_WAITS_BLOCKING_POP] = "blocking-pop"};
+                                    [LOCK_WAITS_BLOCKING_POP] = "blocking-pop",
+                                    [LOCK_WAITS_IN_SERVER] = "in-server"};
+
+static const char *const SERVICES[] = {[LOCK_SERVICE_REDIS] = "redis", [LOCK_SERVICE_POSTGRES] = "postgres"};
+
+/* Whether this build can speak to it. */
+#ifndef LOCKSTORM_POSTGRES
+#define LOCKSTORM_POSTGRES 0
+#endif
+static const bool BUILT[] = {[LOCK_SERVICE_REDIS] = true, [LOCK_SERVICE_POSTGRES] = LOCKSTORM_POSTGRES};
 
 static char *dump(json_t *list) {
     char *text = json_dumps(list, JSON_COMPACT);
@@ -22,12 +31,13 @@ char *describe_locks(void) {
     for (const struct lock_type *const *lock = LOCK_TABLE; *lock; lock++) {
         unsigned traits = (*lock)->traits;
         json_array_append_new(
-            list, json_pack("{s:s,s:s,s:s,s:s,s:b,s:b,s:b,s:b,s:b,s:b,s:i,s:s,s:i,s:i}", "name", (*lock)->name,
-                            "summary", (*lock)->summary, "explanation", (*lock)->explanation, "source", (*lock)->source,
-                            "lease", traits & LOCK_TRAIT_LEASE, "token", traits & LOCK_TRAIT_TOKEN, "reentrant",
-                            traits & LOCK_TRAIT_REENTRANT, "fair", traits & LOCK_TRAIT_FAIR, "renews",
-                            traits & LOCK_TRAIT_RENEWS, "renewable", (*lock)->renew != NULL, "capacity",
-                            (*lock)->capacity, "waits", WAITS[(*lock)->waits], "nodes",
+            list, json_pack("{s:s,s:s,s:s,s:s,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:i,s:s,s:s,s:b,s:i,s:i}", "name",
+                            (*lock)->name, "summary", (*lock)->summary, "explanation", (*lock)->explanation, "source",
+                            (*lock)->source, "lease", traits & LOCK_TRAIT_LEASE, "token", traits & LOCK_TRAIT_TOKEN,
+                            "reentrant", traits & LOCK_TRAIT_REENTRANT, "fair", traits & LOCK_TRAIT_FAIR, "renews",
+                            traits & LOCK_TRAIT_RENEWS, "renewable", (*lock)->renew != NULL, "once", (*lock)->once,
+                            "capacity", (*lock)->capacity, "waits", WAITS[(*lock)->waits], "service",
+                            SERVICES[(*lock)->service], "built", BUILT[(*lock)->service], "nodes",
                             (*lock)->nodes ? (*lock)->nodes : 1, "replicas", (*lock)->replicas));
     }
     return dump(list);

@@ -11,6 +11,7 @@ from harness.driver.expected import Cell, expected, pairs
 from harness.driver.library import locks
 from harness.driver.play import Wish, lock_named
 from harness.driver.scenario import scenarios
+from harness.driver.services import missing_for
 
 
 @dataclass
@@ -62,8 +63,9 @@ def matrix(
     workers: int | None = None,
 ) -> dict[str, Any]:
     """Runs every cell `repeat` times (seeds seed, seed + 1, ...) with fault and control, side by side. `tell` is called
-    after each trial. `ok`: everything is as expected. Interrupted, it says what is known by then."""
-    trios = list(trios)
+    after each trial. `ok`: everything that was played is as expected. Interrupted, it says what is known by then."""
+    asked = list(trios)
+    trios = [trio for trio in asked if not lacks(trio)]
     wishes = [
         wish
         for trio in trios
@@ -89,8 +91,9 @@ def matrix(
         "repeat": repeat,
         "seed": seed,
         "cells": cells,
-        "unfit": unfit({trio[0] for trio in trios}, {trio[1] for trio in trios}),
+        "unfit": unfit({trio[0] for trio in asked}, {trio[1] for trio in asked}),
         "unplayed": [named(trio) for trio in unplayed],
+        "not_installed": not_installed(asked),
         "interrupted": interrupted,
         "ok": not interrupted and all(cell["ok"] for cell in cells),
     }
@@ -121,6 +124,19 @@ def told_matrix() -> dict[str, Any]:
             )
     unplayed = [named(trio) for trio in pairs() if trio not in expected()]
     return {"cells": cells, "unfit": unfit(set(scenarios()), {lock["name"] for lock in locks()}), "unplayed": unplayed}
+
+
+def not_installed(trios: Iterable[Trio]) -> list[dict[str, str]]:
+    """The cells whose servers are not here, and why."""
+    reasons = {trio: lacks(trio) for trio in trios}
+    return [{**named(trio), "reason": reason} for trio, reason in reasons.items() if reason]
+
+
+def lacks(trio: Trio) -> str:
+    """Why this cell cannot be played here; empty: it can."""
+    scenario, lock, store = trio
+    pooled = bool(scenarios()[scenario].settings.get("pooled"))
+    return missing_for(lock_named(lock), store, pooled=pooled)
 
 
 def named(trio: Trio) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from harness.driver.errors import Inconclusive
+from harness.driver.errors import Inconclusive, NotInstalled
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,6 +30,26 @@ def redis_server() -> str:
     if not found:
         raise Inconclusive("redis-server is not installed: on Debian and Ubuntu it is in the package redis-server")
     return found
+
+
+def postgres(program: str = "postgres") -> str:
+    """A program of the newest PostgreSQL server here; LOCKSTORM_POSTGRES chooses the directory that it is in."""
+    chosen = os.environ.get("LOCKSTORM_POSTGRES")
+    for directory in [Path(chosen)] if chosen else _postgres_places():
+        if (directory / "postgres").is_file() and (directory / program).is_file():
+            return str(directory / program)
+    where = f"{chosen} has none" if chosen else "on Debian and Ubuntu it is in the package postgresql"
+    raise NotInstalled(f"PostgreSQL is not installed: {where}")
+
+
+def pgbouncer() -> str:
+    """The pooler; LOCKSTORM_PGBOUNCER chooses one."""
+    chosen = os.environ.get("LOCKSTORM_PGBOUNCER")
+    found = shutil.which(chosen or "pgbouncer", path=None if chosen else f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if found:
+        return found
+    where = f"{chosen} does not exist" if chosen else "on Debian and Ubuntu it is in the package pgbouncer"
+    raise NotInstalled(f"PgBouncer is not installed: {where}")
 
 
 def libfaketime() -> str:
@@ -58,6 +78,14 @@ def libc() -> str:
 def search_path() -> str:
     """The PATH with the places where distributions put servers."""
     return os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin"])
+
+
+def _postgres_places() -> Iterator[Path]:
+    versions = [path for path in Path("/usr/lib/postgresql").glob("*/bin") if path.parent.name.isdigit()]
+    yield from sorted(versions, key=lambda path: int(path.parent.name), reverse=True)
+    on_path = shutil.which("postgres", path=search_path())
+    if on_path:
+        yield Path(on_path).resolve().parent
 
 
 def _libfaketime_places() -> Iterator[Path]:

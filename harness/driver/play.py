@@ -56,6 +56,12 @@ def lock_named(name: str) -> dict[str, Any]:
     return known[choose("lock", name, list(known))]
 
 
+def check_on_redis(lock: dict[str, Any], what: str) -> None:
+    """For what knows redis-servers only."""
+    if lock["service"] != "redis":
+        raise UsageError(f"{what} redis-servers, and {lock['name']} lives on {lock['service']}")
+
+
 def scenario_named(name: str) -> Scenario:
     return scenarios()[choose("scenario", name, list(scenarios()))]
 
@@ -117,7 +123,8 @@ def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
         duration_ms=wish.duration_ms,
         history_records=_room(wish),
     )
-    return story, replace(settings, **story.settings)
+    asked = {"permits"} if wish.permits else set()
+    return story, replace(settings, **{name: value for name, value in story.settings.items() if name not in asked})
 
 
 def play(
@@ -143,7 +150,7 @@ def play(
                 story_to += trial.story()
             if save:
                 trial.save(save)
-            versions = {"redis-server": trial.server.version()}
+            versions = trial.versions()
             elapsed = trial.elapsed_ms
     except Inconclusive as reason:
         return result_of(settings, inconclusive(str(reason)), {}, {}, replay_command(wish))

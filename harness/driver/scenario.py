@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from harness.driver import paths
+from harness.driver.services import is_table
 from harness.driver.trial import TOKEN_STORES, VIRTUAL_LEASE_MS, Store
 
 if TYPE_CHECKING:
@@ -30,9 +31,19 @@ NEEDS: dict[str, tuple[Callable[[Mapping[str, Any]], bool], str]] = {
     "told": (lambda lock: lock["waits"] in ("push", "blocking-pop"), "wakes nobody: its waiters look by themselves"),
     "no queue": (lambda lock: not lock["fair"], "has a queue: see dead-waiters"),
     "lock": (lambda lock: lock["name"] != "none", "is no lock"),
+    "outbox": (lambda lock: bool(lock["once"]), "is no outbox"),
 }
 MAJORITY_NODES = 5
+REDIS = ("redis",)
+ANY_SERVICE = ("redis", "postgres")
 USUAL_STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes")
+TABLE_STORES: tuple[Store, ...] = (
+    "table-open",
+    "table-fence-writes",
+    "table-fence-reads-and-writes",
+    "table-compare-and-set",
+)
+TABLE_LOCKS = ("redlock", "set-nx-px-fenced")
 
 
 @dataclass(frozen=True)
@@ -40,7 +51,8 @@ class Scenario:
     """One story. `control` says in words what its control does instead of the fault. `settings`: fields of the trial's
     settings that it needs otherwise than usual; `times`: the kinds of time in which it can be played; `stores`: the
     store modes that the table has it with; `gives_tokens`: the story has tokens of its own for every lock; `locks`: the
-    only ones that it is told of, where a trial takes too long for all."""
+    only ones that it is told of, where a trial takes too long for all; `services`: what the nodes may be, for most
+    faults of a server are a redis-server's; `outbox`: nobody wants again what was released, so it may be one."""
 
     name: str
     summary: str
@@ -58,15 +70,23 @@ class Scenario:
     stores: tuple[Store, ...] = USUAL_STORES
     gives_tokens: bool = False
     locks: tuple[str, ...] = ()
+    services: tuple[str, ...] = REDIS
+    outbox: bool = False
 
     def suits(self, store: str, lock: Mapping[str, Any]) -> bool:
-        """Whether that store lets clients of this lock in."""
-        return store not in TOKEN_STORES or self.gives_tokens or bool(lock["token"])
+        """Whether that store lets clients of this lock in. A table is told of with locks on PostgreSQL, beside which it
+        stands in life, and with few others: it costs a server."""
+        told = not is_table(store) or lock["service"] == "postgres" or lock["name"] in TABLE_LOCKS
+        return told and (store not in TOKEN_STORES or self.gives_tokens or bool(lock["token"]))
 
     def unfit(self, lock: Mapping[str, Any], store: str | None = None) -> str:
         """Why it is no story about this lock, with this store if one is given; empty when it is one."""
+        if lock["service"] not in self.services:
+            return f"{lock['name']} lives on {lock['service']}, and what happens here happens to {self.services[0]}"
         if self.locks and lock["name"] not in self.locks:
             return f"it takes long, and is told of {', '.join(self.locks)} only"
+        if lock["once"] and not self.outbox:
+            return f"{lock['name']} gives out work, and nothing that is done is given out again"
         for word in self.needs:
             fits, otherwise = NEEDS[word]
             if not fits(lock):
@@ -92,6 +112,8 @@ def scenario(
     stores: tuple[Store, ...] = USUAL_STORES,
     gives_tokens: bool = False,
     locks: tuple[str, ...] = (),
+    services: tuple[str, ...] = REDIS,
+    outbox: bool = False,
 ) -> "Callable[[Callable[[Trial], None]], Callable[[Trial], None]]":
     """Makes a function a scenario, without changing it."""
 
@@ -112,6 +134,8 @@ def scenario(
             stores=stores,
             gives_tokens=gives_tokens,
             locks=locks,
+            services=services,
+            outbox=outbox,
         )
         play.scenario = told  # type: ignore[attr-defined]
         return play

@@ -15,13 +15,14 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import time as real_time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import redis
 
@@ -29,6 +30,7 @@ from harness.driver import paths
 from harness.driver.errors import Inconclusive, Unanswered, UsageError
 from harness.driver.fault import Fault, Target, means_of
 from harness.driver.library import (
+    FLAG_TEXT,
     FOREVER,
     FULL,
     Kind,
@@ -46,17 +48,37 @@ from harness.driver.library import (
     locks,
 )
 from harness.driver.links import DirectLinks
+from harness.driver.pgbouncer import PgBouncer
+from harness.driver.pgbouncer import version as pgbouncer_version
+from harness.driver.postgres_server import SOCKET, PostgresServer, conninfo
 from harness.driver.process import Nursery, Process, inheritable
 from harness.driver.proxy import Proxy
 from harness.driver.redis_server import Network, RedisServer
+from harness.driver.services import TABLE, check_installed, is_table
 from harness.driver.topology import CLUSTER_MASTERS, Sentinel, Topology, cluster_ranges, join, slot_of, tagged, watch
 
 Time = Literal["virtual", "real"]
-Store = Literal["open", "fence-writes", "fence-reads-and-writes", "compare-owner", "compare-and-set"]
+Store = Literal[
+    "open",
+    "fence-writes",
+    "fence-reads-and-writes",
+    "compare-owner",
+    "compare-and-set",
+    "table-open",
+    "table-fence-writes",
+    "table-fence-reads-and-writes",
+    "table-compare-owner",
+    "table-compare-and-set",
+]
 Persistence = Literal["none", "aof"]
 TIMES: tuple[Time, ...] = ("virtual", "real")
-STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes", "compare-owner", "compare-and-set")
-TOKEN_STORES: tuple[Store, ...] = ("fence-writes", "fence-reads-and-writes")  # let nobody else in
+STORES: tuple[Store, ...] = get_args(Store)
+TOKEN_STORES: tuple[Store, ...] = (  # let nobody else in
+    "fence-writes",
+    "fence-reads-and-writes",
+    "table-fence-writes",
+    "table-fence-reads-and-writes",
+)
 
 # What a redis-server is told; "aof": nothing is acknowledged before it is in the append-only file, and on the disk.
 PERSISTENCE: dict[Persistence, tuple[str, ...]] = {
@@ -75,7 +97,8 @@ REAL_BEYOND_MS = 3_000  # past the lease: a poller may have just begun its longe
 REAL_BEYOND_NOTHING_MS = 300  # of a lock without one: nobody gets in anyhow
 BOUND_LEASES, BOUND_NAP_MS = 2, 2_000  # a lease that runs out, one more of a wait that had just begun, a poller's sleep
 QUIET_BEYOND_MS = 100
-FLAG_TEXT = 1
+RESP_PING = b"*1\r\n$4\r\nPING\r\n"
+POSTGRES_SSL_REQUEST = struct.pack("!II", 8, 80877103)  # what a client may begin with, and is answered
 # Asked by the trial and by replicas, how often depends on the machine. So a lock's own WAIT is not counted either.
 TRIALS_OWN = ("ping", "time", "info", "hello", "wait", "replconf", "psync", "config|get", "config|set")
 ANYWHERE = "*"  # every checkpoint (STAGE_ANYWHERE)
@@ -103,6 +126,7 @@ class TrialSettings:
     settable_clocks: bool = False  # in real time: servers run under libfaketime, or clock faults cannot bite
     persistence: Persistence = "none"  # of every redis-server
     server_options: tuple[str, ...] = ()  # of every redis-server: ("--maxmemory", "100mb")
+    pooled: bool = False  # clients reach PostgreSQL through PgBouncer, in transaction mode; in a control, session mode
     resource: bytes = RESOURCE
     clients: int | None = None
     duration_ms: int | None = None
@@ -295,6 +319,9 @@ class Trial:
         self.elapsed_ms: dict[str, float] = {}
         self.resource = tagged(settings.resource) if settings.topology == "cluster" else settings.resource
         self.servers: list[RedisServer] = []  # the nodes that clients know: where a link leads that names one
+        self.databases: list[PostgresServer] = []  # those nodes that are no redis-servers
+        self.poolers: dict[str, PgBouncer] = {}  # database -> what stands before it
+        self.table: PostgresServer | None = None  # where the resource is, if it is a table
         self.replicas: list[RedisServer] = []
         self.cluster: list[RedisServer] = []  # all masters and replicas of a cluster, but for those
         self.sentinels: list[Sentinel] = []
@@ -315,6 +342,7 @@ class Trial:
     # --- life ---
 
     def __enter__(self) -> Self:
+        check_installed(self.lock, self.settings.store, pooled=self.settings.pooled)
         try:
             self._open()
         except BaseException:
@@ -389,6 +417,24 @@ class Trial:
         """The only node, or the first."""
         return self.servers[0]
 
+    @property
+    def database(self) -> PostgresServer:
+        """The only node of a lock on PostgreSQL."""
+        return self.databases[0]
+
+    @property
+    def node(self) -> RedisServer | PostgresServer:
+        """The only node, or the first, whatever it is."""
+        return self.database if self.databases else self.server
+
+    def versions(self) -> dict[str, str]:
+        """Which servers the lock lived on."""
+        table = {"postgres": self.table.version()} if self.table else {}
+        if self.databases:
+            pooler = {"pgbouncer": pgbouncer_version()} if self.poolers else {}
+            return {"postgres": self.database.version(), **pooler}
+        return {"redis-server": self.server.version(), **table}
+
     def _start_proxy(self) -> None:
         self._links: Proxy | DirectLinks
         if self.settings.direct:
@@ -404,6 +450,14 @@ class Trial:
         """Where somebody has to connect to reach the target: a link of the proxy, if there is one."""
         if name not in self._addresses:
             self._addresses[name] = self._links.link(name, target, option="STEPPED")
+        return self._addresses[name]
+
+    def _database_link(self, client: "Client", database: PostgresServer) -> str:
+        """The socket where a client finds it; libpq wants to be told its directory, and knows its name."""
+        name = f"{client.host}>{database.name}"
+        if name not in self._addresses:
+            reached = self.poolers.get(database.name, database)
+            self._addresses[name] = self._links.link(name, reached.socket, option="PLAIN", file=SOCKET)
         return self._addresses[name]
 
     def _peer_port(self, name: str, port: int, client: str = "peers") -> int:
@@ -442,8 +496,61 @@ class Trial:
             one = "one master" if said.topology == "sentinel" else "one cluster"
             raise Inconclusive(f"{said.lock} needs {said.nodes} servers that know nothing of each other, not {one}")
 
+    def _start_database(self, name: str) -> PostgresServer:
+        """A PostgreSQL server, whose processes the conductor looks at instead of asking it."""
+        message, frozen = Message(), self.settings.time == "virtual"
+        if self.settings.settable_clocks and not frozen:
+            raise Inconclusive("in real time nothing sets the clock of PostgreSQL: use virtual time")
+        clock = self._nursery.directory / f"{name}.clock" if frozen else None
+        database = PostgresServer(self._nursery, name, clock=clock)
+        self._exit.callback(database.close)
+        number = library().conductor_add_server(self.conductor, bytes(clock) if clock else None, None, message)
+        self._must(number >= 0, message)
+        database.number = number
+        library().conductor_set_process(self.conductor, number, database.process.pid)
+        if self.lock["waits"] == "in-server":
+            # Each session has a process of its own: who asks first is queued first only if each is let arrive.
+            library().conductor_set_unreliable(self.conductor)
+        return database
+
+    def _start_databases(self) -> None:
+        """The node of a lock on PostgreSQL and the store, side by side."""
+        said = self.settings
+        if said.topology != "single" or said.replicas or said.persistence != "none" or said.server_options:
+            raise Inconclusive(f"{said.lock} lives on PostgreSQL, and this story needs a redis-server")
+        self.databases = [self._start_database(f"postgres-{each + 1}") for each in range(said.nodes)]
+        store = self._start_store()
+        for database in self.databases:
+            database.ready()
+            if said.pooled:
+                self._start_pooler(database)
+        self._await_store(store)
+
+    def _start_pooler(self, database: PostgresServer) -> None:
+        """PgBouncer, whose process the conductor looks at together with the server's."""
+        message, name = Message(), f"pgbouncer-{database.number + 1}"
+        pooler = PgBouncer(self._nursery, name, database, "session" if self.control else "transaction")
+        pooler.ready()
+        number = library().conductor_add_server(self.conductor, None, None, message)
+        self._must(number >= 0, message)
+        library().conductor_set_process(self.conductor, number, pooler.process.pid)
+        self.poolers[database.name] = pooler
+
     def _start_servers(self) -> None:
         """The nodes, their replicas and the store, side by side."""
+        if is_table(self.settings.store):
+            # By the machine's clock: it looks at none. And beside a lock's own server: what happens to that is no
+            # matter of the resource.
+            self.table = PostgresServer(self._nursery, "postgres-store", clock=None)
+            self._exit.callback(self.table.close)
+        if self.lock["service"] == "postgres":
+            self._start_databases()
+        else:
+            self._start_redis_servers()
+        if self.settings.time == "virtual":
+            self.prove_clock()
+
+    def _start_redis_servers(self) -> None:
         self._check_topology()
         said = self.settings
         count = CLUSTER_MASTERS if said.topology == "cluster" else said.nodes
@@ -470,8 +577,6 @@ class Trial:
             for sentinel in self.sentinels:
                 self._exit.callback(sentinel.close)
         self._await_store(store)
-        if said.time == "virtual":
-            self.prove_clock()
 
     def _join_cluster(self, masters: list[RedisServer], replicas: dict[RedisServer, RedisServer]) -> None:
         """Of a cluster's nodes, clients know the one that has the slot of the resource."""
@@ -486,9 +591,12 @@ class Trial:
     def _start_store(self) -> Process:
         self.store_socket = self._nursery.directory / "store.sock"
         command = [paths.program("store"), "--history", str(self.history_path), "--stage", str(self._stage)]
-        command += ["--socket", str(self.store_socket), "--mode", self.settings.store]
+        command += ["--socket", str(self.store_socket), "--mode", self.settings.store.removeprefix(TABLE)]
         command += ["--actor", str(self.text("store")), "--stranger", str(self.text("stranger"))]
         command += ["--counter", str(self.settings.counter)]
+        if self.table:
+            self.table.ready()
+            command += ["--table", conninfo(self.table.sockets)]
         store = self._nursery.start("store", command)
         message = Message()
         number = library().conductor_add_server(self.conductor, None, bytes(self.store_socket), message)
@@ -562,6 +670,20 @@ class Trial:
     def _calibrate(self, server: RedisServer) -> None:
         if not library().conductor_calibrate(self.conductor, server.number):
             raise Inconclusive(f"the clock of {server.name} could not be read")
+
+    def database_numbered(self, number: int) -> PostgresServer:
+        return next(database for database in self.databases if database.number == number)
+
+    def restart_numbered(self, number: int) -> bool:
+        """For a fault: starts a server again that has ended."""
+        if any(database.number == number for database in self.databases):
+            return self._restart_database(self.database_numbered(number))
+        return self.restart_server(self.server_numbered(number))
+
+    def _restart_database(self, database: PostgresServer) -> bool:
+        database.restart()
+        library().conductor_set_process(self.conductor, database.number, database.process.pid)
+        return True
 
     def server_named(self, name: str) -> RedisServer:
         for server in self.every_server():
@@ -686,6 +808,7 @@ class Trial:
         }
         command = [paths.program("client"), *(f"--{key}={value}" for key, value in options.items())]
         nodes = [self.link(f"{client.host}>{node.name}", self.master(node).socket) for node in self.servers]
+        nodes += [conninfo(Path(self._database_link(client, database)).parent) for database in self.databases]
         command += [f"--node={node}" for node in nodes]
         command += ["--fixed-lease"] if self.settings.fixed_lease else []
         client.process = self._nursery.start(client.name, command, inherit=(turn, watchdog, yields))
@@ -737,13 +860,20 @@ class Trial:
             self.record(Kind.CHECKPOINT, name=self.text(checkpoint or ""), value=other.identity)
 
     def touch_links(self, client: Client) -> None:
-        """Sends a PING along each of a client's links to its nodes, on a connection of its own, as a pool of
+        """Sends something small along each of a client's links to its nodes, on a connection of its own, as a pool of
         connections does: what a cut swallows even if the client has nothing to say. No answer is waited for."""
-        for node in self.servers:
+        words = {node.name: RESP_PING for node in self.servers}
+        words |= {node.name: POSTGRES_SSL_REQUEST for node in self.databases}
+        for name, word in words.items():
             with contextlib.closing(socket.socket(socket.AF_UNIX)) as connection:
-                connection.connect(self._addresses[f"{client.host}>{node.name}"])
-                connection.sendall(b"*1\r\n$4\r\nPING\r\n")
+                connection.connect(self._addresses[f"{client.host}>{name}"])
+                connection.sendall(word)
                 self.settle()
+
+    @property
+    def nodes_pattern(self) -> str:
+        """Which servers are nodes of the lock, and not the resource."""
+        return f"{self.lock['service']}-*"
 
     def _real_beyond_ms(self) -> int:
         has_lease = next(lock["lease"] for lock in locks() if lock["name"] == self.settings.lock)
@@ -751,7 +881,8 @@ class Trial:
 
     def prove_clock(self) -> bool:
         """Reads TIME back from every node; a clock that is not where the trial has it ends the trial."""
-        for server in (*self.servers, *self.replicas):
+        clocked: list[RedisServer | PostgresServer] = [*self.servers, *self.replicas, *self.databases]
+        for server in clocked:
             if not library().conductor_server_works(self.conductor, server.number):
                 continue
             shown, meant = server.time_us(), library().conductor_server_wall_us(self.conductor, server.number)

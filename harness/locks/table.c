@@ -13,6 +13,11 @@ extern const struct lock_type LOCK_FENCED;
 extern const struct lock_type LOCK_MULTI;
 extern const struct lock_type LOCK_NONE;
 extern const struct lock_type LOCK_PERMIT_SEMAPHORE;
+extern const struct lock_type LOCK_PG_ADVISORY;
+extern const struct lock_type LOCK_PG_ADVISORY_XACT;
+extern const struct lock_type LOCK_PG_FOR_UPDATE;
+extern const struct lock_type LOCK_PG_LEASE;
+extern const struct lock_type LOCK_PG_SKIP_LOCKED;
 extern const struct lock_type LOCK_PUBSUB;
 extern const struct lock_type LOCK_PUBSUB_NAIVE;
 extern const struct lock_type LOCK_REDLOCK;
@@ -41,6 +46,11 @@ const struct lock_type *const LOCK_TABLE[] = {
     &LOCK_MULTI,
     &LOCK_NONE,
     &LOCK_PERMIT_SEMAPHORE,
+    &LOCK_PG_ADVISORY,
+    &LOCK_PG_ADVISORY_XACT,
+    &LOCK_PG_FOR_UPDATE,
+    &LOCK_PG_LEASE,
+    &LOCK_PG_SKIP_LOCKED,
     &LOCK_PUBSUB,
     &LOCK_PUBSUB_NAIVE,
     &LOCK_REDLOCK,
