@@ -26,7 +26,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PROCESSES = 1024, CHILDREN = 256, KILL_LIMIT_MS = 5000, SEGMENT_LINE = 7 };
+enum { PROCESSES = 1024, KILL_LIMIT_MS = 5000, SEGMENT_LINE = 7 };
 
 static const char LOCK[] = ".warden", PREFIX[] = "lockstorm-", MEMORY[] = "/dev/shm/lockstorm-";
 
@@ -120,35 +120,12 @@ static void sweep(const char *directory) {
     closedir(siblings);
 }
 
-static int pidfd_of(int pid) {
-    return (int)syscall(SYS_pidfd_open, pid, 0);
-}
-
-static void kill_and_close(int fd) {
-    if (fd < 0) return;
-    syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
-    poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, KILL_LIMIT_MS);
-    close(fd);
-}
-
-/* Its children's. A server's are left to see by themselves that it has ended - and do not, if they were stopped. */
-static int children_of(int pid, int fds[CHILDREN]) {
-    char path[64], text[4096] = "";
-    int count = 0;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, pid);
-    FILE *file = fopen(path, "re");
-    if (!file) return 0;
-    if (!fgets(text, sizeof text, file)) text[0] = '\0';
-    fclose(file);
-    for (char *rest = text, *word; count < CHILDREN && (word = strtok_r(rest, " ", &rest));)
-        fds[count++] = pidfd_of(atoi(word));
-    return count;
-}
-
 static void process_end(const struct process *process) {
-    int children[CHILDREN], count = process->fd >= 0 ? children_of(process->pid, children) : 0;
-    kill_and_close(process->fd);
-    for (int each = 0; each < count; each++) kill_and_close(children[each]);
+    if (process->fd >= 0) {
+        syscall(SYS_pidfd_send_signal, process->fd, SIGKILL, NULL, 0);
+        poll(&(struct pollfd){.fd = process->fd, .events = POLLIN}, 1, KILL_LIMIT_MS);
+        close(process->fd);
+    }
     char path[64];
     snprintf(path, sizeof path, "/dev/shm/faketime_shm_%d", process->pid);
     unlink(path);
@@ -174,7 +151,7 @@ static void process_add(int pid) {
     if (pid <= 0) return;
     if (process_count >= PROCESSES / 2) processes_clear();
     if (process_count == PROCESSES) return;
-    processes[process_count++] = (struct process){pid, pidfd_of(pid)};
+    processes[process_count++] = (struct process){pid, (int)syscall(SYS_pidfd_open, pid, 0)};
 }
 
 int main(int argc, char **argv) {

@@ -141,6 +141,7 @@ class Fault:
         self.proof = ""  # what the last good proof saw
         if isinstance(target, PostgresServer) and name not in POSTGRES_FAULTS:
             raise UsageError(f"{name} happens to redis-servers; to PostgreSQL: {', '.join(POSTGRES_FAULTS)}")
+        self._database = target if isinstance(target, PostgresServer) else None
         self._fault = found.contents
         self._message = Message()
         self._others = self._chain(target, other)  # kept: C points to them
@@ -240,6 +241,8 @@ class Fault:
     def inject(self) -> None:
         """Does it, and proves it if that can be seen at once."""
         self.injected, self.undone = True, False
+        if self._database:
+            self._database.entrust()
         if not self._act(Kind.FAULT_INJECT, self._fault.inject):
             raise Inconclusive(f"the fault {self.name} did not take effect on {self.where}: {self.report}")
         if self._fault.moment == Moment.AT_ONCE:

@@ -121,9 +121,13 @@ class Nursery:
         finally:
             os.close(log)
         self.processes.append(process)
-        assert self._warden.stdin
-        self._warden.stdin.write(b"%d\n" % process.pid)
+        self.entrust(process.pid)
         return process
+
+    def entrust(self, *pids: int) -> None:
+        """Tells the warden of processes that it has to end, if they live then."""
+        assert self._warden.stdin
+        self._warden.stdin.write(b"".join(b"%d\n" % pid for pid in pids))
 
     def admit(self, user: User) -> None:
         """Lets that user's group pass through the directory, to what it is given there; it cannot list it."""
