@@ -23,14 +23,17 @@ WARNINGS = -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshad
 STANDARD = -std=c11 -D_GNU_SOURCE -I. -pthread
 # Without the headers of a service's library all else is built, and its locks are "not installed".
 POSTGRES_HEADERS := $(firstword $(wildcard /usr/include/postgresql/libpq-fe.h /usr/include/libpq-fe.h /usr/local/include/libpq-fe.h))
+CURL_HEADERS := $(firstword $(wildcard /usr/include/curl/curl.h /usr/include/*/curl/curl.h /usr/local/include/curl/curl.h))
 SERVICES = $(if $(POSTGRES_HEADERS),-DLOCKSTORM_POSTGRES=1 -I$(patsubst %/,%,$(dir $(POSTGRES_HEADERS))))
+SERVICES += $(if $(CURL_HEADERS),-DLOCKSTORM_HTTP=1)
 SERVICE_LIBS = $(if $(POSTGRES_HEADERS),-lpq)
+SERVICE_LIBS += $(if $(CURL_HEADERS),-lcurl)
 CFLAGS   = $(STANDARD) -O2 -g -fPIC -fvisibility=default $(WARNINGS) $(SERVICES) $(EXTRA)
 
 HISTORY = harness/history.c
 STAGE   = harness/clock.c harness/stage.c
 LOCKS   = $(sort $(wildcard harness/locks/*.c))
-ENV     = harness/env.c harness/env_live.c harness/sql_session.c harness/strand.c
+ENV     = harness/env.c harness/env_live.c harness/http_session.c harness/sql_session.c harness/strand.c
 FAULTS  = $(sort $(wildcard faults/*.c))
 LINKS   = $(sort $(wildcard faults/proxy/*.c))
 LINEAR  = $(addprefix checkers/,atlas.c edn.c limits.c linearizable.c linearizable_count.c linearizable_owner.c \
@@ -74,7 +77,7 @@ bench-programs: $(BENCH_PROGRAMS)
 fuzzers: $(FUZZERS)
 
 $(BUILD)/bin/client: $(call object,$(CLIENT))
-$(BUILD)/bin/client: LIBS = -lhiredis $(SERVICE_LIBS)
+$(BUILD)/bin/client: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
 $(BUILD)/bin/store: $(call object,$(STORE))
 $(BUILD)/bin/store: LIBS = -lhiredis -lev
 $(BUILD)/bin/proxy: $(call object,$(PROXY))
@@ -95,7 +98,7 @@ $(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(STAGE)
 $(BUILD)/tests/linearizable_oracle: $(call object,tests/c/linearizable_oracle.c $(LINEAR) harness/history_json.c $(HISTORY))
 $(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY))
-$(BUILD)/tests/lock_threads: LIBS = -lhiredis $(SERVICE_LIBS)
+$(BUILD)/tests/lock_threads: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
 $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.c)
 
 $(BUILD)/bench/history_append: $(call object,bench/history_append.c $(STAGE) $(HISTORY))
