@@ -8,6 +8,11 @@ from harness.driver import paths
 from harness.driver.errors import NotInstalled
 from harness.driver.library import locks_on
 
+# Why locks on a service can only be tried in real time.
+REAL_TIME_ONLY = {
+    "etcd": "etcd reads the clock without the C library, so nothing that works without privileges moves it",
+}
+
 
 @cache
 def missing(service: str) -> str:
@@ -17,6 +22,8 @@ def missing(service: str) -> str:
     try:
         if service == "postgres":
             paths.postgres()
+        if service == "etcd":
+            paths.etcd()
     except NotInstalled as reason:
         return str(reason)
     return ""
