@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import redis
 
 from harness.driver.errors import Inconclusive, UsageError
+from harness.driver.etcd_server import EtcdServer
 from harness.driver.library import (
     ClientRestart,
     FaultMeans,
@@ -31,7 +32,7 @@ from harness.driver.topology import Sentinel
 if TYPE_CHECKING:
     from harness.driver.trial import Client, Trial
 
-OneTarget: TypeAlias = "Client | RedisServer | Sentinel | str | None"
+OneTarget: TypeAlias = "Client | RedisServer | Sentinel | EtcdServer | str | None"
 Target: TypeAlias = "OneTarget | Sequence[Client]"
 
 
@@ -167,6 +168,9 @@ class Fault:
             place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
             place.socket, place.directory = bytes(target.socket), bytes(target.directory)
             place.links, place.probe = f"*>{target.name}".encode(), target.probe.encode()
+        elif isinstance(target, EtcdServer):
+            place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
+            place.directory, place.links = bytes(target.directory), f"*>{target.name}".encode()
         elif target:
             place.name, place.strand = target.name.encode(), target.strand
             place.pid = 0 if target.ended else target.pid

@@ -35,9 +35,9 @@ class Seen:
         return worst_of(self.results)
 
 
-def time_of(scenario: str, time: str | None) -> str | None:
+def time_of(scenario: str, lock: str, time: str | None) -> str | None:
     """The kind of time in which it is played when this one is asked for (None: virtual time where it can be)."""
-    times = scenarios()[scenario].times
+    times = scenarios()[scenario].times_on(lock_named(lock))
     if time is None:
         return "virtual" if "virtual" in times else times[0]
     return time if time in times else None
@@ -69,8 +69,8 @@ def matrix(
     wishes = [
         wish
         for trio in trios
-        for wish in wishes_of(trio, time_of(trio[0], time) or "virtual", repeat, seed)
-        if time_of(trio[0], time)
+        for wish in wishes_of(trio, time_of(*trio[:2], time) or "virtual", repeat, seed)
+        if time_of(*trio[:2], time)
     ]
     wishes.sort(key=heaviness)
     seen: dict[tuple[Trio, bool], Seen] = {(trio, control): Seen() for trio in trios for control in (False, True)}
@@ -85,7 +85,7 @@ def matrix(
         interrupted = True
     known = [trio for trio in trios if seen[trio, False].results and seen[trio, True].results]
     unplayed = [trio for trio in trios if trio not in known]
-    cells = [cell_of(trio, time_of(trio[0], time), seen[trio, False], seen[trio, True]) for trio in known]
+    cells = [cell_of(trio, time_of(*trio[:2], time), seen[trio, False], seen[trio, True]) for trio in known]
     return {
         "time": time or "virtual where it can be, else real",
         "repeat": repeat,
@@ -112,7 +112,7 @@ def told_matrix() -> dict[str, Any]:
                     "scenario": scenario,
                     "lock": lock,
                     "store": store,
-                    "time": time_of(scenario, None),
+                    "time": time_of(scenario, lock, None),
                     "result": result,
                     "expected": result,
                     "control": control,

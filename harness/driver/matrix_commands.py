@@ -101,7 +101,7 @@ def choose_cells(lock: str | None, scenario: str | None, store: str | None, time
         and (not locks or trio[1] in locks)
         and (not stores or trio[2] in stores)
     ]
-    playable = [trio for trio in wanted if matrix_.time_of(trio[0], time)]
+    playable = [trio for trio in wanted if matrix_.time_of(*trio[:2], time)]
     if wanted and not playable:
         raise UsageError(f"none of these scenarios can be played in {time} time")
     if not wanted:

@@ -53,7 +53,7 @@ from harness.driver.postgres_server import SOCKET, PostgresServer, conninfo
 from harness.driver.process import Nursery, inheritable
 from harness.driver.proxy import Proxy
 from harness.driver.redis_server import Network, RedisServer
-from harness.driver.services import REAL_TIME_ONLY, check_installed
+from harness.driver.services import REAL_TIME_ONLY, check_installed, check_lease
 from harness.driver.topology import CLUSTER_MASTERS, Sentinel, Topology, cluster_ranges, join, slot_of, tagged, watch
 
 Time = Literal["virtual", "real"]
@@ -517,6 +517,7 @@ class Trial:
     def _start_etcd(self) -> None:
         """The nodes of a lock on etcd, one cluster, and the store, side by side."""
         said = self.settings
+        check_lease(self.lock, said.lease_ms)
         if said.time == "virtual":
             raise UsageError(f"{said.lock} can only be tried in real time: {REAL_TIME_ONLY[self.lock['service']]}")
         if said.topology != "single" or said.replicas or said.persistence != "none" or said.server_options:
@@ -664,8 +665,8 @@ class Trial:
     def every_server(self) -> list[RedisServer]:
         return [*self.servers, *self.replicas, *self.cluster]
 
-    def server_numbered(self, number: int) -> RedisServer:
-        return next(server for server in self.every_server() if server.number == number)
+    def server_numbered(self, number: int) -> RedisServer | EtcdServer:
+        return next(server for server in (*self.every_server(), *self.etcd) if server.number == number)
 
     def _calibrate(self, server: RedisServer) -> None:
         if not library().conductor_calibrate(self.conductor, server.number):
@@ -677,10 +678,11 @@ class Trial:
                 return server
         raise UsageError(f"this trial has no server called {name}")
 
-    def restart_server(self, server: RedisServer) -> bool:
+    def restart_server(self, server: RedisServer | EtcdServer) -> bool:
         """For a fault: starts a server again that has ended."""
         server.restart()
-        self._calibrate(server)
+        if isinstance(server, RedisServer):
+            self._calibrate(server)
         return True
 
     def kill_server(self, server: RedisServer) -> None:

@@ -33,7 +33,7 @@ static enum outcome look(struct lock *lock, int64_t *token, bool *is_free) {
     const json_t *key = etcd_first_key(answer.body);
     bool mine = is_mine(self, key);
     *is_free = answer.outcome == OUTCOME_OK && !key;
-    *token = etcd_number(key, "create_revision");
+    *token = mine ? etcd_number(key, "create_revision") : 0;
     json_decref(answer.body);
     return answer.outcome == OUTCOME_OK && !mine ? OUTCOME_REFUSED : answer.outcome;
 }
@@ -52,7 +52,7 @@ static struct lock_grant create(struct lock *lock) {
     if (answer.outcome == OUTCOME_OK && !json_is_true(json_object_get(answer.body, "succeeded"))) {
         const json_t *key = etcd_first_key(etcd_range_of(answer.body, 0));
         grant.outcome = is_mine(self, key) ? OUTCOME_OK : OUTCOME_REFUSED;
-        grant.token = etcd_number(key, "create_revision");
+        grant.token = grant.outcome == OUTCOME_OK ? etcd_number(key, "create_revision") : 0;
     }
     json_decref(answer.body);
     self->is_pending = grant.outcome == OUTCOME_UNKNOWN;
@@ -74,6 +74,7 @@ static struct lock_grant attempt(struct lock *lock) {
     grant.outcome = look(lock, &grant.token, &is_free);
     if (is_free) {
         grant.outcome = etcd_lease_grant(lock, self);
+        env_checkpoint(lock->env, "before-transaction");
         if (grant.outcome == OUTCOME_OK) grant = create(lock);
         if (grant.outcome == OUTCOME_REFUSED) etcd_lease_revoke(lock, self);
     }

@@ -123,27 +123,33 @@ static bool tells_deletion(const struct env_reply *line) {
     return deleted;
 }
 
-/* Watches its key from the revision on at which it was seen, so nothing that happens in between is missed, until it is
- * deleted or until_ns. A connection that ends, or says nothing for a lease's time, is no reason to wait on: the caller
- * looks again. */
-static void watch_deletion(struct lock *lock, const struct predecessor *before, int64_t until_ns) {
+/* The next lines of a watch, until one tells of a deletion: true; or until_ns, or the end of it. */
+static bool watch_until(struct env *env, int node, int64_t until_ns) {
+    for (int64_t left_ns; (left_ns = until_ns - env_mono_ns(env)) > 0;) {
+        const struct env_reply *line = env_stream_line(env, node, left_ns / ENV_NS_PER_MS + 1);
+        if (line->kind != ENV_REPLY_STRING) return false;
+        if (tells_deletion(line)) return true;
+    }
+    return false;
+}
+
+/* Watches its key from the revision on at which it was seen, so nothing that happens in between is missed: true when it
+ * is deleted. A connection that ends, or says nothing for a lease's time, is no reason to wait on: the caller looks
+ * again. */
+static bool watch_deletion(struct lock *lock, const struct predecessor *before, int64_t until_ns) {
     struct env *env = lock->env;
     int node = ((struct etcd_queue *)lock->state)->session.node;
-    int64_t give_up_ns = env_mono_ns(env) + lock->options.lease_ms * ENV_NS_PER_MS, left_ns;
+    int64_t silent_ns = env_mono_ns(env) + lock->options.lease_ms * ENV_NS_PER_MS;
     json_t *question = json_pack("{s:{s:O,s:o,s:[s]}}", "create_request", "key", before->key, "start_revision",
                                  etcd_decimal(before->since + 1), "filters", "NOPUT");
     char *body = json_dumps(question, JSON_COMPACT);
-    const struct env_reply *line;
     json_decref(question);
     if (!body) abort();
-    if (give_up_ns > until_ns) give_up_ns = until_ns;
-    if (env_stream(env, node, "/v3/watch", body) == OUTCOME_OK)
-        while ((left_ns = give_up_ns - env_mono_ns(env)) > 0) {
-            line = env_stream_line(env, node, left_ns / ENV_NS_PER_MS + 1);
-            if (line->kind != ENV_REPLY_STRING || tells_deletion(line)) break;
-        }
+    bool deleted = env_stream(env, node, "/v3/watch", body) == OUTCOME_OK &&
+                   watch_until(env, node, silent_ns < until_ns ? silent_ns : until_ns);
     env_stream_end(env, node);
     free(body);
+    return deleted;
 }
 
 /* Until nobody is before us: OK; REFUSED when the wait is over. */
@@ -151,14 +157,15 @@ static enum outcome wait_for_turn(struct lock *lock, int64_t until_ns) {
     for (;;) {
         struct predecessor before;
         enum outcome outcome = look_before(lock, &before);
-        bool is_first = !before.key;
-        if (outcome == OUTCOME_OK && !is_first && env_mono_ns(lock->env) < until_ns) {
+        bool is_first = !before.key, is_over = env_mono_ns(lock->env) >= until_ns, deleted = false;
+        if (outcome == OUTCOME_OK && !is_first && !is_over) {
             env_checkpoint(lock->env, "in-queue");
-            watch_deletion(lock, &before, until_ns);
+            deleted = watch_deletion(lock, &before, until_ns);
         }
         json_decref(before.key);
         if (outcome != OUTCOME_OK || is_first) return outcome;
-        if (env_mono_ns(lock->env) >= until_ns) return OUTCOME_REFUSED;
+        if (is_over) return OUTCOME_REFUSED;
+        if (deleted) env_checkpoint(lock->env, "one-before-gone");
     }
 }
 
@@ -172,6 +179,7 @@ static enum outcome queue_once(struct lock *lock, int64_t until_ns) {
     enum outcome outcome = etcd_lease_grant(lock, &self->session);
     if (outcome != OUTCOME_OK) return outcome;
     watchdog_start(&self->watchdog, lock);
+    env_checkpoint(lock->env, "before-transaction");
     outcome = line_up(lock, &is_first);
     if (outcome != OUTCOME_OK || is_first) return outcome;
     outcome = wait_for_turn(lock, until_ns);
