@@ -4,6 +4,7 @@ is killed."""
 from harness.driver import Client, Trial, scenario
 
 ETCD = ("etcd",)
+RECIPES = ("etcd", "etcd-queue")  # the third differs from the second where a lease ends while its client waits
 GAP_MS = 100
 CUT_MS = 200  # for a request to arrive, and its answer to be lost
 NOTICE_MS = 1_000  # for whoever is let in, to be in
@@ -55,7 +56,9 @@ def go_on_to(trial: Trial, client: Client, checkpoint: str) -> None:
     control="the answer arrives",
     real_lease_ms=LONG_LEASE_MS,
     times=("real",),
+    stores=("open",),
     services=ETCD,
+    locks=RECIPES,
     settings={"parameters": {"bound_ms": BOUND_MS}},
 )
 def test_acquire_answer_cut(trial: Trial) -> None:
@@ -76,7 +79,9 @@ def test_acquire_answer_cut(trial: Trial) -> None:
     control="the answer arrives",
     real_lease_ms=LONG_LEASE_MS,
     times=("real",),
+    stores=("open",),
     services=ETCD,
+    locks=RECIPES,
     settings={"parameters": {"bound_ms": BOUND_MS}},
 )
 def test_release_answer_cut(trial: Trial) -> None:
@@ -104,7 +109,9 @@ def test_release_answer_cut(trial: Trial) -> None:
     control="nobody is killed",
     real_lease_ms=LONG_LEASE_MS,
     times=("real",),
+    stores=("open",),
     services=ETCD,
+    locks=RECIPES,
 )
 def test_server_killed(trial: Trial) -> None:
     one, two = trial.clients(2)
