@@ -50,7 +50,7 @@ DRIVER  = harness/conductor.c harness/rest.c harness/driver/describe.c harness/e
 
 PROGRAMS       = $(addprefix $(BUILD)/bin/,client store proxy check linearize history leash warden)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
-TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers linearizable_oracle lock_threads resp_guard)
+TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers http_requests linearizable_oracle lock_threads resp_guard)
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
 FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz resp_fuzz)
@@ -95,6 +95,8 @@ $(BUILD)/bin/leash $(BUILD)/bin/warden: LIBS = $(STATIC) # started with every pr
 $(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c harness/conductor.c harness/rest.c $(ENV) $(STAGE) $(HISTORY))
 $(BUILD)/tests/blocking_call: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(STAGE) $(HISTORY))
+$(BUILD)/tests/http_requests: $(call object,tests/c/http_requests.c $(ENV) $(STAGE) $(HISTORY))
+$(BUILD)/tests/http_requests: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/linearizable_oracle: $(call object,tests/c/linearizable_oracle.c $(LINEAR) harness/history_json.c $(HISTORY))
 $(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.driver.cells import Trio, result_of, worst_of
-from harness.driver.crew import Crew
+from harness.driver.crew import Crew, crew_size
 from harness.driver.expected import Cell, expected, pairs
 from harness.driver.library import locks
 from harness.driver.play import Wish, lock_named
@@ -76,7 +76,7 @@ def matrix(
     seen: dict[tuple[Trio, bool], Seen] = {(trio, control): Seen() for trio in trios for control in (False, True)}
     interrupted = False
     try:
-        with Crew(workers) as crew:
+        with Crew(workers or crew_size(wishes)) as crew:
             for number, played in crew.play_all(wishes):
                 wish = wishes[number]
                 seen[(wish.scenario, wish.lock, wish.store or "open"), wish.control].add(played)
