@@ -88,7 +88,9 @@ cli.add_command(matrix_commands.demo)
     metavar="MODE",
     help="open (default), fence-writes, fence-reads-and-writes, compare-owner or compare-and-set.",
 )
-@click.option("--time", "time_", metavar="virtual|real", help="Default: virtual, and real where nothing moves the clock.")
+@click.option(
+    "--time", "time_", metavar="virtual|real", help="Default: virtual, and real where nothing moves the clock."
+)
 @click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same history.")
 @click.option("--control", is_flag=True, help="The same schedule without the fault, or with it inside the lease.")
 @click.option("--lease-ms", type=int, help="Default: 30000 in virtual time, short in real time.")

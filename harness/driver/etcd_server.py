@@ -25,8 +25,8 @@ ANSWER_LIMIT_S = 5.0
 CLIENT_PORT, PEER_PORT = 1, 2  # no ports: they tell its two sockets apart
 ADDRESS_ROOM = 107  # of a unix socket's path
 
-# etcd grants no lease shorter than one and a half elections take, rounded up to a second: with these, a second. One node
-# elects itself after the time that elections take; several have to be patient, or a busy machine makes them elect anew.
+# etcd grants no lease shorter than one and a half elections take, rounded up to a second: with these, a second. One
+# node has nobody to wait for; several have to be patient, or a busy machine makes them elect anew.
 TIMING_ALONE = {"heartbeat-interval": 20, "election-timeout": 100}
 TIMING_TOGETHER = {"heartbeat-interval": 50, "election-timeout": 500}
 
@@ -86,8 +86,8 @@ class EtcdServer:
             **(TIMING_TOGETHER if len(peers) > 1 else TIMING_ALONE),
         }
         words = [f"--{key}={value}" for key, value in options.items()]
-        # Without an environment: etcd takes options from it. A killed process loses nothing that the kernel has; to sync
-        # is for power failures.
+        # Without an environment: etcd takes options from it. To sync is for power failures; a killed process loses
+        # nothing that the kernel has.
         self._command = ["env", "-i", "-C", str(self.directory), paths.etcd(), *words, "--unsafe-no-fsync"]
 
     def start(self) -> None:

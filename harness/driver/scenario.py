@@ -45,8 +45,8 @@ class Scenario:
     settings that it needs otherwise than usual; `times`: the kinds of time in which it can be played; `stores`: the
     store modes that the table has it with; `gives_tokens`: the story has tokens of its own for every lock; `locks`: the
     only ones that it is told of, where a trial takes too long for all; `services`: what the nodes may be, for most
-    faults of a server are a redis-server's; `real_on`: those on which it is played in real time all the same, for nothing
-    moves their clocks."""
+    faults of a server are a redis-server's; `real_on`: those on which it is played in real time all the same, for
+    nothing moves their clocks."""
 
     name: str
     summary: str

@@ -666,7 +666,8 @@ class Trial:
         return [*self.servers, *self.replicas, *self.cluster]
 
     def server_numbered(self, number: int) -> RedisServer | EtcdServer:
-        return next(server for server in (*self.every_server(), *self.etcd) if server.number == number)
+        known: list[RedisServer | EtcdServer] = [*self.every_server(), *self.etcd]
+        return next(server for server in known if server.number == number)
 
     def _calibrate(self, server: RedisServer) -> None:
         if not library().conductor_calibrate(self.conductor, server.number):

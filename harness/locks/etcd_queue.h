@@ -1,17 +1,15 @@
-/* The queue of etcd-queue and etcd-queue-unchecked: the recipe of clientv3's concurrency.Mutex. */
+/* The lock that etcd-queue and etcd-queue-unchecked are: the recipe of clientv3's concurrency.Mutex. */
 #ifndef LOCKSTORM_LOCKS_ETCD_QUEUE_H
 #define LOCKSTORM_LOCKS_ETCD_QUEUE_H
 
-#include "harness/locks/etcd_session.h"
+#include "harness/locks/etcd_place.h"
 #include "harness/locks/watchdog.h"
 
 struct etcd_queue {
-    struct etcd_session session;
+    struct etcd_place place;
     struct watchdog watchdog;
     int watchdog_node; /* whom it asks first */
     bool is_unchecked; /* whether its own place is still there is not asked when its turn comes */
-    char *prefix;      /* of all places in the queue */
-    int64_t place;     /* the revision at which ours was made: its rank, and the token */
 };
 
 enum outcome etcd_queue_open(struct lock *lock);
