@@ -155,7 +155,8 @@ def advise(
         print_json(advice)
     else:
         advise_table.show(console(), advice)
-    return 0 if advice["options"] else 3
+    known = any(option["survives"] or option["damaged"] or option["stuck"] for option in advice["options"])
+    return 0 if known else 3
 
 
 def needs_of(
