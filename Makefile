@@ -33,7 +33,8 @@ CFLAGS   = $(STANDARD) -O2 -g -fPIC -fvisibility=default $(WARNINGS) $(SERVICES)
 HISTORY = harness/history.c
 STAGE   = harness/clock.c harness/stage.c
 LOCKS   = $(sort $(wildcard harness/locks/*.c))
-ENV     = harness/env.c harness/env_live.c harness/http_session.c harness/sql_session.c harness/strand.c
+SESSIONS = harness/http_session.c harness/sql_session.c
+ENV     = harness/env.c harness/env_live.c harness/strand.c $(SESSIONS)
 FAULTS  = $(sort $(wildcard faults/*.c))
 LINKS   = $(sort $(wildcard faults/proxy/*.c))
 LINEAR  = $(addprefix checkers/,atlas.c edn.c limits.c linearizable.c linearizable_count.c linearizable_owner.c \
@@ -48,7 +49,7 @@ LINEARIZE = checkers/linearize_main.c $(LINEAR) harness/history_json.c $(HISTORY
 TOOL    = harness/history_main.c harness/history_json.c $(HISTORY)
 DRIVER  = harness/conductor.c harness/rest.c harness/driver/describe.c harness/env.c $(LOCKS) $(FAULTS) $(STAGE) $(HISTORY)
 
-PROGRAMS       = $(addprefix $(BUILD)/bin/,client store proxy check linearize history leash warden)
+PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store proxy check linearize history leash warden)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
 TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers http_requests linearizable_oracle lock_threads resp_guard)
 JUDGE          = $(BUILD)/tests/libjudge.so
@@ -76,8 +77,11 @@ judge: $(JUDGE)
 bench-programs: $(BENCH_PROGRAMS)
 fuzzers: $(FUZZERS)
 
-$(BUILD)/bin/client: $(call object,$(CLIENT))
-$(BUILD)/bin/client: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
+# To load the libraries of other services takes ten times as long as to start a client: who lives on Redis does without.
+$(BUILD)/bin/client: $(call object,$(filter-out $(SESSIONS),$(CLIENT))) $(patsubst %.c,$(BUILD)/o/without/%.o,$(SESSIONS))
+$(BUILD)/bin/client: LIBS = -lhiredis -ljansson
+$(BUILD)/bin/client-services: $(call object,$(CLIENT))
+$(BUILD)/bin/client-services: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
 $(BUILD)/bin/store: $(call object,$(STORE))
 $(BUILD)/bin/store: LIBS = -lhiredis -lev
 $(BUILD)/bin/proxy: $(call object,$(PROXY))
@@ -133,6 +137,10 @@ $(FUZZERS): $(BUILD)/fuzz/%: tests/fuzz/%.c
 $(BUILD)/o/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/o/without/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(filter-out $(SERVICES),$(CFLAGS)) -MMD -MP -c -o $@ $<
 
 # Other flags or another compiler: everything is compiled again.
 $(BUILD)/flags: FORCE

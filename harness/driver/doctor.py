@@ -41,7 +41,7 @@ def _look(what: str, find: Callable[[], str], help_: str) -> dict[str, Any]:
 
 
 def _programs() -> str:
-    for name in ("client", "store", "check", "history", "leash", "warden"):
+    for name in ("client", "client-services", "store", "check", "history", "leash", "warden"):
         paths.program(name)
     library()
     return f"built in {paths.build()}, on {platform.machine()}"

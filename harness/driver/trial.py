@@ -795,7 +795,8 @@ class Trial:
             "watchdog-fd": watchdog,
             "yield-fd": yields,
         }
-        command = [paths.program("client"), *(f"--{key}={value}" for key, value in options.items())]
+        program = "client" if self.lock["service"] == "redis" else "client-services"
+        command = [paths.program(program), *(f"--{key}={value}" for key, value in options.items())]
         nodes = [self.link(f"{client.host}>{node.name}", self.master(node).socket) for node in self.servers]
         nodes += [conninfo(Path(self._database_link(client, database)).parent) for database in self.databases]
         nodes += [self._etcd_link(client, server) for server in self.etcd]
