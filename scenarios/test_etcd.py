@@ -1,5 +1,5 @@
 """A store of keys that keeps every revision: leases that end while a client waits, answers that are lost, a server that
-is killed."""
+is killed, a leader that is cut off."""
 
 from harness.driver import Client, Trial, scenario
 
@@ -123,4 +123,30 @@ def test_server_killed(trial: Trial) -> None:
         trial.advance(GAP_MS)
     two.run_for(NOTICE_MS, "before-write")
     one.finish()
+    two.finish()
+
+
+@scenario(
+    "leader-cut-off",
+    summary="Of three nodes the leader is cut off from the others and from clients while a client holds the lock.",
+    source="Jepsen: etcd 3.4.3 (partitions); Kleppmann 2016: for correctness a consensus system",
+    control="nobody is cut off",
+    real_lease_ms=LONG_LEASE_MS,
+    times=("real",),
+    stores=("open",),
+    services=ETCD,
+    locks=RECIPES,
+    settings={"nodes": 3},
+)
+def test_leader_cut_off(trial: Trial) -> None:
+    one, two = trial.clients(2)
+    leader = trial.etcd_leader()
+    one.start_increment()
+    one.run_to("before-write")
+    two.start_increment()
+    with trial.fault_unless_control("partition", f"*{leader.name}*"):
+        if not trial.control:
+            trial.etcd_leader(without=leader)
+        two.run_for(NOTICE_MS, "before-write")
+        one.finish()
     two.finish()

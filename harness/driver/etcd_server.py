@@ -147,7 +147,7 @@ def _url(path: Path) -> str:
 
 
 def leader_of(servers: Sequence[EtcdServer], within_s: float = START_LIMIT_S) -> EtcdServer:
-    """The node that a majority of these knows as its leader; waits until there is one among them."""
+    """The one that a majority of these knows as its leader; waits until there is such a one among them."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
         votes: dict[str, int] = {}

@@ -28,7 +28,7 @@ import redis
 
 from harness.driver import paths
 from harness.driver.errors import Inconclusive, UsageError
-from harness.driver.etcd_server import EtcdServer
+from harness.driver.etcd_server import EtcdServer, leader_of
 from harness.driver.fault import Fault, Target, means_of
 from harness.driver.library import (
     FLAG_TEXT,
@@ -403,6 +403,10 @@ class Trial:
     def database(self) -> PostgresServer:
         """The only node of a lock on PostgreSQL."""
         return self.databases[0]
+
+    def etcd_leader(self, without: EtcdServer | None = None) -> EtcdServer:
+        """The leader of a lock's nodes on etcd, or of those but one; waits until there is one."""
+        return leader_of([server for server in self.etcd if server is not without])
 
     def versions(self) -> dict[str, str]:
         """Which servers the lock lived on."""
