@@ -23,14 +23,18 @@ WARNINGS = -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshad
 STANDARD = -std=c11 -D_GNU_SOURCE -I. -pthread
 # Without the headers of a service's library all else is built, and its locks are "not installed".
 POSTGRES_HEADERS := $(firstword $(wildcard /usr/include/postgresql/libpq-fe.h /usr/include/libpq-fe.h /usr/local/include/libpq-fe.h))
+CURL_HEADERS := $(firstword $(wildcard /usr/include/curl/curl.h /usr/include/*/curl/curl.h /usr/local/include/curl/curl.h))
 SERVICES = $(if $(POSTGRES_HEADERS),-DLOCKSTORM_POSTGRES=1 -I$(patsubst %/,%,$(dir $(POSTGRES_HEADERS))))
+SERVICES += $(if $(CURL_HEADERS),-DLOCKSTORM_HTTP=1)
 SERVICE_LIBS = $(if $(POSTGRES_HEADERS),-lpq)
+SERVICE_LIBS += $(if $(CURL_HEADERS),-lcurl)
 CFLAGS   = $(STANDARD) -O2 -g -fPIC -fvisibility=default $(WARNINGS) $(SERVICES) $(EXTRA)
 
 HISTORY = harness/history.c
 STAGE   = harness/clock.c harness/stage.c
 LOCKS   = $(sort $(wildcard harness/locks/*.c))
-ENV     = harness/env.c harness/env_live.c harness/sql_session.c harness/strand.c
+SESSIONS = harness/http_session.c harness/sql_session.c
+ENV     = harness/env.c harness/env_live.c harness/strand.c $(SESSIONS)
 FAULTS  = $(sort $(wildcard faults/*.c))
 LINKS   = $(sort $(wildcard faults/proxy/*.c))
 LINEAR  = $(addprefix checkers/,atlas.c edn.c limits.c linearizable.c linearizable_count.c linearizable_owner.c \
@@ -46,10 +50,10 @@ TOOL    = harness/history_main.c harness/history_json.c $(HISTORY)
 DRIVER  = harness/conductor.c harness/rest.c harness/driver/describe.c harness/env.c harness/leash.c $(LOCKS) $(FAULTS) \
           $(STAGE) $(HISTORY)
 
-PROGRAMS       = $(addprefix $(BUILD)/bin/,client store proxy check linearize history leash warden)
+PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store proxy check linearize history leash warden)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
-TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers linearizable_oracle lock_threads resp_guard \
-                 stop_writer)
+TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers http_requests linearizable_oracle lock_threads \
+                 resp_guard stop_writer)
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
 FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz resp_fuzz)
@@ -75,8 +79,11 @@ judge: $(JUDGE)
 bench-programs: $(BENCH_PROGRAMS)
 fuzzers: $(FUZZERS)
 
-$(BUILD)/bin/client: $(call object,$(CLIENT))
-$(BUILD)/bin/client: LIBS = -lhiredis $(SERVICE_LIBS)
+# To load the libraries of other services takes ten times as long as to start a client: who lives on Redis does without.
+$(BUILD)/bin/client: $(call object,$(filter-out $(SESSIONS),$(CLIENT))) $(patsubst %.c,$(BUILD)/o/without/%.o,$(SESSIONS))
+$(BUILD)/bin/client: LIBS = -lhiredis -ljansson
+$(BUILD)/bin/client-services: $(call object,$(CLIENT))
+$(BUILD)/bin/client-services: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
 $(BUILD)/bin/store: $(call object,$(STORE))
 $(BUILD)/bin/store: LIBS = -lhiredis -lev $(SERVICE_LIBS)
 $(BUILD)/bin/proxy: $(call object,$(PROXY))
@@ -94,10 +101,12 @@ $(BUILD)/bin/warden: LIBS = $(STATIC) # started with every trial: nothing to lin
 $(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c harness/conductor.c harness/rest.c $(ENV) $(STAGE) $(HISTORY))
 $(BUILD)/tests/blocking_call: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(STAGE) $(HISTORY))
+$(BUILD)/tests/http_requests: $(call object,tests/c/http_requests.c $(ENV) $(STAGE) $(HISTORY))
+$(BUILD)/tests/http_requests: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/linearizable_oracle: $(call object,tests/c/linearizable_oracle.c $(LINEAR) harness/history_json.c $(HISTORY))
 $(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY))
-$(BUILD)/tests/lock_threads: LIBS = -lhiredis $(SERVICE_LIBS)
+$(BUILD)/tests/lock_threads: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
 $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.c)
 $(BUILD)/tests/stop_writer: $(call object,tests/c/stop_writer.c harness/conductor.c harness/rest.c $(STAGE) $(HISTORY))
 $(BUILD)/tests/stop_writer: LIBS = -lhiredis
@@ -132,6 +141,10 @@ $(FUZZERS): $(BUILD)/fuzz/%: tests/fuzz/%.c
 $(BUILD)/o/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/o/without/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(filter-out $(SERVICES),$(CFLAGS)) -MMD -MP -c -o $@ $<
 
 # Other flags or another compiler: everything is compiled and linked again.
 $(BUILD)/flags: FORCE

@@ -19,6 +19,7 @@ extern const struct fault FAULT_FAILOVER_SENTINEL;
 extern const struct fault FAULT_FLUSH;
 extern const struct fault FAULT_KILL_CLIENT;
 extern const struct fault FAULT_KILL_CONNECTIONS;
+extern const struct fault FAULT_KILL_SERVER;
 extern const struct fault FAULT_KILL_SUBSCRIBER;
 extern const struct fault FAULT_LOSE_REPLY;
 extern const struct fault FAULT_MAX_CLIENTS;
@@ -50,6 +51,7 @@ const struct fault *const FAULT_TABLE[] = {
     &FAULT_FLUSH,
     &FAULT_KILL_CLIENT,
     &FAULT_KILL_CONNECTIONS,
+    &FAULT_KILL_SERVER,
     &FAULT_KILL_SUBSCRIBER,
     &FAULT_LOSE_REPLY,
     &FAULT_MAX_CLIENTS,

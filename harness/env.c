@@ -89,6 +89,22 @@ const struct env_reply *env_query_blocking(struct env *env, int node, const char
     return env->ops->query(env, node, statement, parameters, count, INT64_MAX, true);
 }
 
+const struct env_reply *env_post(struct env *env, int node, int64_t limit_ms, const char *path, const char *body) {
+    return env->ops->post(env, node, path, body, limit_ms * ENV_NS_PER_MS);
+}
+
+enum outcome env_stream(struct env *env, int node, const char *path, const char *body) {
+    return env->ops->stream(env, node, path, body);
+}
+
+const struct env_reply *env_stream_line(struct env *env, int node, int64_t limit_ms) {
+    return env->ops->stream_line(env, node, limit_ms < 0 ? INT64_MAX : limit_ms * ENV_NS_PER_MS);
+}
+
+void env_stream_end(struct env *env, int node) {
+    env->ops->stream_end(env, node);
+}
+
 enum outcome env_subscribe(struct env *env, int node, const char *channel, size_t length) {
     return env->ops->subscribe(env, node, channel, length);
 }

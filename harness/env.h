@@ -75,6 +75,23 @@ const struct env_reply *env_query(struct env *env, int node, const char *stateme
 const struct env_reply *env_query_blocking(struct env *env, int node, const char *statement,
                                            const char *const *parameters, size_t count);
 
+/* For a node that speaks HTTP with JSON in it (etcd's gateway): POSTs a body to a path and waits for the whole answer,
+ * at most limit_ms. The reply is a STRING, the answer's body; or an ERROR, whose text begins with the three digits of
+ * its status; or UNKNOWN, and then it was sent once at the most. Each strand has a connection of its own to each node,
+ * made anew when it has ended. */
+const struct env_reply *env_post(struct env *env, int node, int64_t limit_ms, const char *path, const char *body);
+
+/* The same for an answer that goes on, line by line: a strand has one of a node at a time, on a connection of its own.
+ * UNKNOWN when it cannot be asked for. */
+enum outcome env_stream(struct env *env, int node, const char *path, const char *body);
+
+/* The next line of it, a STRING; waits at most limit_ms (-1: for ever). UNKNOWN when none came, or when it has ended.
+ */
+const struct env_reply *env_stream_line(struct env *env, int node, int64_t limit_ms);
+
+/* Ends it. Harmless when there is none. */
+void env_stream_end(struct env *env, int node);
+
 /* Subscribes this strand to a channel of a node, and returns when the node has confirmed it: every message published
  * after that is kept until env_message takes it. UNKNOWN without a confirmation. Channels are any bytes. */
 enum outcome env_subscribe(struct env *env, int node, const char *channel, size_t length);

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "harness/env_ops.h"
+#include "harness/http_session.h"
 #include "harness/random.h"
 #include "harness/sql_session.h"
 
@@ -29,6 +30,7 @@ struct live {
     redisContext *links[ENV_LIVE_NODES];
     struct subscriber subscribers[ENV_LIVE_NODES];
     struct sql_session *sessions[ENV_LIVE_NODES];
+    struct http_session *posts[ENV_LIVE_NODES], *streams[ENV_LIVE_NODES];
     redisReply *raw;
     struct env_reply reply;
     struct env_reply answer; /* a session's: what it points to is not ours */
@@ -239,6 +241,56 @@ static const struct env_reply *live_query(struct env *env, int node, const char 
     return &live->reply;
 }
 
+/* --- requests --- */
+
+static void post_drop(struct live *live, struct http_session **session) {
+    if (*session) traffic_tell(live);
+    http_session_close(*session);
+    *session = NULL;
+}
+
+/* A session that is ready for another request; false: it cannot be had. */
+static bool post_begin(struct live *live, struct http_session **session, int node, const char *path, const char *body) {
+    if (node < 0 || node >= live->options.node_count) abort();
+    if (!*session) *session = http_session_open(live->options.nodes[node]);
+    return *session && http_session_begin(*session, path, body);
+}
+
+static const struct env_reply *live_post(struct env *env, int node, const char *path, const char *body,
+                                         int64_t limit_ns) {
+    struct live *live = live_of(env);
+    struct patience asked = {live, deadline_after(live, limit_ns), false};
+    struct http_session **session = &live->posts[node];
+    reply_drop(live);
+    if (post_begin(live, session, node, path, body) &&
+        http_session_answer(*session, &(struct http_wait){session_readable, &asked}, &live->answer))
+        return &live->answer;
+    post_drop(live, session);
+    return &live->reply;
+}
+
+static enum outcome live_stream(struct env *env, int node, const char *path, const char *body) {
+    struct live *live = live_of(env);
+    if (post_begin(live, &live->streams[node], node, path, body)) return OUTCOME_OK;
+    post_drop(live, &live->streams[node]);
+    return OUTCOME_UNKNOWN;
+}
+
+static const struct env_reply *live_stream_line(struct env *env, int node, int64_t limit_ns) {
+    struct live *live = live_of(env);
+    struct patience asked = {live, deadline_after(live, limit_ns), true};
+    struct http_session *session = live->streams[node];
+    reply_drop(live);
+    if (session && http_session_line(session, &(struct http_wait){session_readable, &asked}, &live->answer))
+        return &live->answer;
+    return &live->reply;
+}
+
+static void live_stream_end(struct env *env, int node) {
+    struct live *live = live_of(env);
+    post_drop(live, &live->streams[node]);
+}
+
 /* --- subscriptions --- */
 
 static void subscriber_forget(struct subscriber *subscriber) {
@@ -329,6 +381,8 @@ static void links_drop(struct live *live) {
         link_drop(live, node);
         subscriber_drop(live, &live->subscribers[node]);
         session_drop(live, node);
+        post_drop(live, &live->posts[node]);
+        post_drop(live, &live->streams[node]);
     }
 }
 
@@ -417,6 +471,10 @@ static const struct env_ops LIVE_OPS = {
     .nodes = live_nodes,
     .command = live_command,
     .query = live_query,
+    .post = live_post,
+    .stream = live_stream,
+    .stream_line = live_stream_line,
+    .stream_end = live_stream_end,
     .subscribe = live_subscribe,
     .unsubscribe = live_unsubscribe,
     .message = live_message,

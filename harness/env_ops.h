@@ -11,6 +11,10 @@ struct env_ops {
                                        bool may_block);
     const struct env_reply *(*query)(struct env *, int node, const char *statement, const char *const *parameters,
                                      size_t count, int64_t limit_ns, bool may_block);
+    const struct env_reply *(*post)(struct env *, int node, const char *path, const char *body, int64_t limit_ns);
+    enum outcome (*stream)(struct env *, int node, const char *path, const char *body);
+    const struct env_reply *(*stream_line)(struct env *, int node, int64_t limit_ns);
+    void (*stream_end)(struct env *, int node);
     enum outcome (*subscribe)(struct env *, int node, const char *channel, size_t length);
     void (*unsubscribe)(struct env *, int node, const char *channel, size_t length);
     const struct env_reply *(*message)(struct env *, int node, int64_t limit_ns);

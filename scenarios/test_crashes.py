@@ -19,6 +19,7 @@ SHORT_LEASE_MS, SHORT_BOUND_MS = 500, 1_000  # behind a dead head of its queue, 
     needs=("lock",),
     times=("virtual",),
     services=ANY_SERVICE,
+    real_on=("etcd",),
 )
 def test_crash_holder(trial: Trial) -> None:
     one, two = trial.clients(2)

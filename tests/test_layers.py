@@ -26,7 +26,7 @@ ALLOWED = {
     "checkers": ("checkers/", "harness/history.h", "harness/history_json.h", "harness/outcome.h"),
 }
 LIBRARIES = {
-    "harness/locks": (),
+    "harness/locks": ("jansson.h",),
     "faults": ("hiredis/",),
     "faults/proxy": ("ev.h", "hiredis/"),
     "checkers": ("jansson.h",),

@@ -103,13 +103,13 @@ def test_a_pair_that_is_no_story_has_its_reason() -> None:
 
 
 def test_time_is_virtual_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert time_of("gc-pause", None) == "virtual"
-    assert time_of("gc-pause", "real") == "real"
-    assert time_of("clock-jump-node", "real") is None
+    assert time_of("gc-pause", "set-nx-px", None) == "virtual"
+    assert time_of("gc-pause", "set-nx-px", "real") == "real"
+    assert time_of("clock-jump-node", "redlock", "real") is None
     object.__setattr__(told := scenarios()["flush"], "times", ("real",))
     try:
-        assert time_of("flush", None) == "real"
-        assert time_of("flush", "virtual") is None
+        assert time_of("flush", "set-nx-px", None) == "real"
+        assert time_of("flush", "set-nx-px", "virtual") is None
     finally:
         object.__setattr__(told, "times", ("virtual",))
 

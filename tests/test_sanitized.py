@@ -10,7 +10,7 @@ import pytest
 
 from harness.driver import paths
 from harness.driver.library import locks, locks_on
-from harness.driver.play import Wish, play
+from harness.driver.play import Wish, lock_named, play, usual_time
 from harness.driver.services import missing
 from tests.building import SANITIZERS, built, make, need_clang
 from tests.support import trial
@@ -123,9 +123,10 @@ def test_a_watchdog_renews_beside_its_worker(
 def test_gc_pause_comes_to_the_same_verdict(
     sanitizer: str, lock: str, reports: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = play(Wish("gc-pause", lock))
+    wish = Wish("gc-pause", lock, time=usual_time(lock_named(lock)))
+    plain = play(wish)
     monkeypatch.setenv("LOCKSTORM_PROGRAMS", str(built(sanitizer)))
-    sanitized = play(Wish("gc-pause", lock))
+    sanitized = play(wish)
     assert sanitized["sentence"] == plain["sentence"]
     assert sanitized["records"] == plain["records"]
     assert_no_report(reports)

@@ -38,6 +38,7 @@ from harness.driver.play import (
     lock_named,
     play,
     scenario_named,
+    usual_time,
 )
 from harness.driver.scenario import scenarios as scenario_table
 from harness.driver.terminal import (
@@ -88,7 +89,9 @@ cli.add_command(matrix_commands.demo)
     help="open (default), fence-writes, fence-reads-and-writes, compare-owner or compare-and-set; "
     "table-open and so on: a table of PostgreSQL.",
 )
-@click.option("--time", "time_", default="virtual", show_default=True, metavar="virtual|real")
+@click.option(
+    "--time", "time_", metavar="virtual|real", help="Default: virtual, and real where nothing moves the clock."
+)
 @click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same history.")
 @click.option("--control", is_flag=True, help="The same schedule without the fault, or with it inside the lease.")
 @click.option("--lease-ms", type=int, help="Default: 30000 in virtual time, short in real time.")
@@ -104,7 +107,7 @@ def run(
     scenario: str,
     lock: str,
     store: str | None,
-    time_: str,
+    time_: str | None,
     seed: int,
     control: bool,
     lease_ms: int | None,
@@ -122,6 +125,7 @@ def run(
     \b
     Example: lockstorm run gc-pause --lock set-nx-px-fenced --store fence-reads-and-writes
     """
+    time_ = time_ or usual_time(lock_named(lock))
     wish = Wish(scenario, lock, store, time_, seed, control, lease_ms, clients, duration, require, permits, fixed_lease)
     events: list[Event] | None = None if as_json or quiet else []
     with waiting(f"{scenario} with {lock} in {time_} time ..."):

@@ -13,7 +13,7 @@ from harness.driver.library import library
 from harness.driver.pgbouncer import version as pgbouncer_version
 from harness.driver.postgres_server import server_user
 from harness.driver.redis_server import free_port
-from harness.driver.services import missing, missing_pooler
+from harness.driver.services import LEASE_UNIT_MS, REAL_TIME_ONLY, missing, missing_pooler
 from harness.driver.trial import Time, Trial, TrialSettings
 
 
@@ -30,6 +30,7 @@ def examine() -> list[dict[str, Any]]:
         _look("failovers", _failovers, "they need redis-server 7.0 or newer and ports on the loopback interface"),
         _look("PostgreSQL", _postgres, "make deps-all; without it everything works but the locks on PostgreSQL"),
         _look("PgBouncer", _pgbouncer, "make deps-all; without it only the story pooled-sessions is left out"),
+        _look("etcd", _etcd, "make deps-all; without it everything works but the locks on etcd"),
         _look("clock faults in real time", _clocks, "without them, clock faults work in virtual time"),
     ]
 
@@ -42,7 +43,7 @@ def _look(what: str, find: Callable[[], str], help_: str) -> dict[str, Any]:
 
 
 def _programs() -> str:
-    for name in ("client", "store", "check", "history", "leash", "warden"):
+    for name in ("client", "client-services", "store", "check", "history", "leash", "warden"):
         paths.program(name)
     library()
     return f"built in {paths.build()}, on {platform.machine()}"
@@ -120,6 +121,16 @@ def _postgres() -> str:
         user = server_user()
         whom = f"user {user.uid}" if user else "the same user"
         return f"{trial.database.version()} ({paths.postgres()}), as {whom}; it gave the token {token}"
+
+
+def _etcd() -> str:
+    if reason := missing("etcd"):
+        return f"not installed, and only its own locks need it: {reason}"
+    with Trial(TrialSettings("etcd", time="real", lease_ms=LEASE_UNIT_MS["etcd"])) as trial:
+        (client,) = trial.clients(1)
+        token = client.acquire().token
+        version = trial.etcd[0].version()
+    return f"{version} ({paths.etcd()}); it gave the token {token}. In real time only: {REAL_TIME_ONLY['etcd']}"
 
 
 def _has_faketime() -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import redis
 
 from harness.driver.errors import Inconclusive, Unanswered, UsageError
+from harness.driver.etcd_server import EtcdServer
 from harness.driver.library import (
     ClientRestart,
     FaultMeans,
@@ -33,7 +34,7 @@ from harness.driver.topology import Sentinel
 if TYPE_CHECKING:
     from harness.driver.trial import Client, Trial
 
-OneTarget: TypeAlias = "Client | RedisServer | PostgresServer | Sentinel | str | None"
+OneTarget: TypeAlias = "Client | RedisServer | PostgresServer | EtcdServer | Sentinel | str | None"
 Target: TypeAlias = "OneTarget | Sequence[Client]"
 
 
@@ -189,6 +190,9 @@ class Fault:
             place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
             place.service, place.socket, place.directory = b"postgres", bytes(target.socket), bytes(target.directory)
             place.links = f"*>{target.name}".encode()
+        elif isinstance(target, EtcdServer):
+            place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
+            place.directory, place.links = bytes(target.directory), f"*>{target.name}".encode()
         elif target:
             place.name, place.strand = target.name.encode(), target.strand
             place.pid = 0 if target.ended else target.pid

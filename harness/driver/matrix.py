@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.driver.cells import Trio, result_of, worst_of
-from harness.driver.crew import Crew
+from harness.driver.crew import Crew, crew_size
 from harness.driver.expected import Cell, expected, pairs
 from harness.driver.library import locks
 from harness.driver.play import Wish, lock_named
@@ -35,9 +35,9 @@ class Seen:
         return worst_of(self.results)
 
 
-def time_of(scenario: str, time: str | None) -> str | None:
+def time_of(scenario: str, lock: str, time: str | None) -> str | None:
     """The kind of time in which it is played when this one is asked for (None: virtual time where it can be)."""
-    times = scenarios()[scenario].times
+    times = scenarios()[scenario].times_on(lock_named(lock))
     if time is None:
         return "virtual" if "virtual" in times else times[0]
     return time if time in times else None
@@ -69,14 +69,14 @@ def matrix(
     wishes = [
         wish
         for trio in trios
-        for wish in wishes_of(trio, time_of(trio[0], time) or "virtual", repeat, seed)
-        if time_of(trio[0], time)
+        for wish in wishes_of(trio, time_of(*trio[:2], time) or "virtual", repeat, seed)
+        if time_of(*trio[:2], time)
     ]
     wishes.sort(key=heaviness)
     seen: dict[tuple[Trio, bool], Seen] = {(trio, control): Seen() for trio in trios for control in (False, True)}
     interrupted = False
     try:
-        with Crew(workers) as crew:
+        with Crew(workers or crew_size(wishes)) as crew:
             for number, played in crew.play_all(wishes):
                 wish = wishes[number]
                 seen[(wish.scenario, wish.lock, wish.store or "open"), wish.control].add(played)
@@ -85,7 +85,7 @@ def matrix(
         interrupted = True
     known = [trio for trio in trios if seen[trio, False].results and seen[trio, True].results]
     unplayed = [trio for trio in trios if trio not in known]
-    cells = [cell_of(trio, time_of(trio[0], time), seen[trio, False], seen[trio, True]) for trio in known]
+    cells = [cell_of(trio, time_of(*trio[:2], time), seen[trio, False], seen[trio, True]) for trio in known]
     return {
         "time": time or "virtual where it can be, else real",
         "repeat": repeat,
@@ -112,7 +112,7 @@ def told_matrix() -> dict[str, Any]:
                     "scenario": scenario,
                     "lock": lock,
                     "store": store,
-                    "time": time_of(scenario, None),
+                    "time": time_of(scenario, lock, None),
                     "result": result,
                     "expected": result,
                     "control": control,

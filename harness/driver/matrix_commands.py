@@ -101,7 +101,7 @@ def choose_cells(lock: str | None, scenario: str | None, store: str | None, time
         and (not locks or trio[1] in locks)
         and (not stores or trio[2] in stores)
     ]
-    playable = [trio for trio in wanted if matrix_.time_of(trio[0], time)]
+    playable = [trio for trio in wanted if matrix_.time_of(*trio[:2], time)]
     if wanted and not playable:
         raise UsageError(f"none of these scenarios can be played in {time} time")
     if not wanted:
@@ -155,7 +155,8 @@ def advise(
         print_json(advice)
     else:
         advise_table.show(console(), advice)
-    return 0 if advice["options"] else 3
+    known = any(option["survives"] or option["damaged"] or option["stuck"] for option in advice["options"])
+    return 0 if known else 3
 
 
 def needs_of(

@@ -52,6 +52,16 @@ def pgbouncer() -> str:
     raise NotInstalled(f"PgBouncer is not installed: {where}")
 
 
+def etcd() -> str:
+    """The etcd to start; LOCKSTORM_ETCD chooses one that is not on the PATH."""
+    chosen = os.environ.get("LOCKSTORM_ETCD")
+    found = shutil.which(chosen or "etcd", path=search_path())
+    if not found:
+        where = f"{chosen} is none" if chosen else "on Debian and Ubuntu it is in the package etcd-server"
+        raise NotInstalled(f"etcd is not installed: {where}")
+    return os.path.abspath(found)
+
+
 def libfaketime() -> str:
     """The library that gives servers their virtual clock; LOCKSTORM_LIBFAKETIME chooses one."""
     return _libfaketime_at(os.environ.get("LOCKSTORM_LIBFAKETIME"))

@@ -5,10 +5,30 @@ from functools import cache
 from typing import Any
 
 from harness.driver import paths
-from harness.driver.errors import NotInstalled
+from harness.driver.errors import NotInstalled, UsageError
 from harness.driver.library import locks_on
 
 TABLE = "table-"  # what the names of store modes begin with
+
+# Why locks on a service can only be tried in real time.
+REAL_TIME_ONLY = {
+    "etcd": "etcd reads the clock without the C library, so nothing that works without privileges moves it",
+}
+
+LEASE_UNIT_MS = {"etcd": 1000}  # what leases are counted in; otherwise milliseconds
+
+
+def check_lease(lock: Mapping[str, Any], lease_ms: int | None) -> None:
+    """Raises UsageError for a lease that its service would make another one of."""
+    unit_ms = LEASE_UNIT_MS.get(lock["service"], 1)
+    if lease_ms is not None and lease_ms % unit_ms:
+        raise UsageError(f"a lease of {lease_ms} ms: {lock['service']} counts leases in units of {unit_ms} ms")
+
+
+def lease_at_least(lock: Mapping[str, Any], lease_ms: int) -> int:
+    """The shortest lease that its service can grant and that is no shorter."""
+    unit_ms = LEASE_UNIT_MS.get(lock["service"], 1)
+    return -(-lease_ms // unit_ms) * unit_ms
 
 
 @cache
@@ -19,6 +39,8 @@ def missing(service: str) -> str:
     try:
         if service == "postgres":
             paths.postgres()
+        if service == "etcd":
+            paths.etcd()
     except NotInstalled as reason:
         return str(reason)
     return ""

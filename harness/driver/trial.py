@@ -28,6 +28,7 @@ import redis
 
 from harness.driver import paths
 from harness.driver.errors import Inconclusive, Unanswered, UsageError
+from harness.driver.etcd_server import EtcdServer, leader_of
 from harness.driver.fault import Fault, Target, means_of
 from harness.driver.library import (
     FLAG_TEXT,
@@ -54,7 +55,7 @@ from harness.driver.postgres_server import SOCKET, PostgresServer, conninfo
 from harness.driver.process import Nursery, Process, inheritable
 from harness.driver.proxy import Proxy
 from harness.driver.redis_server import Network, RedisServer
-from harness.driver.services import TABLE, check_installed, is_table
+from harness.driver.services import REAL_TIME_ONLY, TABLE, check_installed, check_lease, is_table
 from harness.driver.topology import CLUSTER_MASTERS, Sentinel, Topology, cluster_ranges, join, slot_of, tagged, watch
 
 Time = Literal["virtual", "real"]
@@ -98,6 +99,7 @@ REAL_BEYOND_NOTHING_MS = 300  # of a lock without one: nobody gets in anyhow
 BOUND_LEASES, BOUND_NAP_MS = 2, 2_000  # a lease that runs out, one more of a wait that had just begun, a poller's sleep
 QUIET_BEYOND_MS = 100
 RESP_PING = b"*1\r\n$4\r\nPING\r\n"
+HTTP_VERSION = b"GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n"
 POSTGRES_SSL_REQUEST = struct.pack("!II", 8, 80877103)  # what a client may begin with, and is answered
 # Asked by the trial and by replicas, how often depends on the machine. So a lock's own WAIT is not counted either.
 TRIALS_OWN = ("ping", "time", "info", "hello", "wait", "replconf", "psync", "config|get", "config|set")
@@ -322,6 +324,7 @@ class Trial:
         self.databases: list[PostgresServer] = []  # those nodes that are no redis-servers
         self.poolers: dict[str, PgBouncer] = {}  # database -> what stands before it
         self.table: PostgresServer | None = None  # where the resource is, if it is a table
+        self.etcd: list[EtcdServer] = []  # or these
         self.replicas: list[RedisServer] = []
         self.cluster: list[RedisServer] = []  # all masters and replicas of a cluster, but for those
         self.sentinels: list[Sentinel] = []
@@ -427,9 +430,15 @@ class Trial:
         """The only node, or the first, whatever it is."""
         return self.database if self.databases else self.server
 
+    def etcd_leader(self, without: EtcdServer | None = None) -> EtcdServer:
+        """The leader of a lock's nodes on etcd, or of those but one; waits until there is one."""
+        return leader_of([server for server in self.etcd if server is not without])
+
     def versions(self) -> dict[str, str]:
         """Which servers the lock lived on."""
         table = {"postgres": self.table.version()} if self.table else {}
+        if self.etcd:
+            return {"etcd": self.etcd[0].version(), **table}
         if self.databases:
             pooler = {"pgbouncer": pgbouncer_version()} if self.poolers else {}
             return {"postgres": self.database.version(), **pooler}
@@ -536,6 +545,41 @@ class Trial:
         library().conductor_set_process(self.conductor, number, pooler.process.pid)
         self.poolers[database.name] = pooler
 
+    def _etcd_link(self, client: "Client", server: EtcdServer) -> str:
+        """The socket where a client finds it; what passes is HTTP."""
+        name = f"{client.host}>{server.name}"
+        if name not in self._addresses:
+            self._addresses[name] = self._links.link(name, server.socket, option="PLAIN")
+        return self._addresses[name]
+
+    def _etcd_way(self, place: Path, server: EtcdServer, peer: EtcdServer) -> None:
+        """Where one node finds another: a link of its own, if there is a proxy."""
+        if self.proxy:
+            self.proxy.link(f"{server.name}>{peer.name}", peer.peer_socket, listen=str(place), option="PLAIN")
+        else:
+            place.symlink_to(peer.peer_socket)
+
+    def _start_etcd(self) -> None:
+        """The nodes of a lock on etcd, one cluster, and the store, side by side."""
+        said = self.settings
+        check_lease(self.lock, said.lease_ms)
+        if said.time == "virtual":
+            raise UsageError(f"{said.lock} can only be tried in real time: {REAL_TIME_ONLY[self.lock['service']]}")
+        if said.topology != "single" or said.replicas or said.persistence != "none" or said.server_options:
+            raise Inconclusive(f"{said.lock} lives on etcd, and this story needs a redis-server")
+        if said.settable_clocks:
+            raise Inconclusive(f"nothing sets the clock of etcd: {REAL_TIME_ONLY[self.lock['service']]}")
+        self.etcd = [EtcdServer(self._nursery, f"etcd-{each + 1}") for each in range(said.nodes)]
+        for server in self.etcd:
+            server.number = library().conductor_add_server(self.conductor, None, None, Message())
+            server.meet(self.etcd, self._etcd_way)
+        for server in self.etcd:
+            server.start()
+        store = self._start_store()
+        for server in self.etcd:
+            server.ready()
+        self._await_store(store)
+
     def _start_servers(self) -> None:
         """The nodes, their replicas and the store, side by side."""
         if is_table(self.settings.store):
@@ -545,6 +589,8 @@ class Trial:
             self._exit.callback(self.table.close)
         if self.lock["service"] == "postgres":
             self._start_databases()
+        elif self.lock["service"] == "etcd":
+            self._start_etcd()
         else:
             self._start_redis_servers()
         if self.settings.time == "virtual":
@@ -664,8 +710,9 @@ class Trial:
     def every_server(self) -> list[RedisServer]:
         return [*self.servers, *self.replicas, *self.cluster]
 
-    def server_numbered(self, number: int) -> RedisServer:
-        return next(server for server in self.every_server() if server.number == number)
+    def server_numbered(self, number: int) -> RedisServer | EtcdServer:
+        known: list[RedisServer | EtcdServer] = [*self.every_server(), *self.etcd]
+        return next(server for server in known if server.number == number)
 
     def _calibrate(self, server: RedisServer) -> None:
         if not library().conductor_calibrate(self.conductor, server.number):
@@ -691,10 +738,11 @@ class Trial:
                 return server
         raise UsageError(f"this trial has no server called {name}")
 
-    def restart_server(self, server: RedisServer) -> bool:
+    def restart_server(self, server: RedisServer | EtcdServer) -> bool:
         """For a fault: starts a server again that has ended."""
         server.restart()
-        self._calibrate(server)
+        if isinstance(server, RedisServer):
+            self._calibrate(server)
         return True
 
     def kill_server(self, server: RedisServer) -> None:
@@ -806,9 +854,11 @@ class Trial:
             "watchdog-fd": watchdog,
             "yield-fd": yields,
         }
-        command = [paths.program("client"), *(f"--{key}={value}" for key, value in options.items())]
+        program = "client" if self.lock["service"] == "redis" else "client-services"
+        command = [paths.program(program), *(f"--{key}={value}" for key, value in options.items())]
         nodes = [self.link(f"{client.host}>{node.name}", self.master(node).socket) for node in self.servers]
         nodes += [conninfo(Path(self._database_link(client, database)).parent) for database in self.databases]
+        nodes += [self._etcd_link(client, server) for server in self.etcd]
         command += [f"--node={node}" for node in nodes]
         command += ["--fixed-lease"] if self.settings.fixed_lease else []
         client.process = self._nursery.start(client.name, command, inherit=(turn, watchdog, yields))
@@ -864,6 +914,7 @@ class Trial:
         connections does: what a cut swallows even if the client has nothing to say. No answer is waited for."""
         words = {node.name: RESP_PING for node in self.servers}
         words |= {node.name: POSTGRES_SSL_REQUEST for node in self.databases}
+        words |= {node.name: HTTP_VERSION for node in self.etcd}
         for name, word in words.items():
             with contextlib.closing(socket.socket(socket.AF_UNIX)) as connection:
                 connection.connect(self._addresses[f"{client.host}>{name}"])

@@ -8,6 +8,9 @@
 extern const struct lock_type LOCK_BLPOP;
 extern const struct lock_type LOCK_BLPOP_DEFAULT;
 extern const struct lock_type LOCK_BLPOP_RENEW;
+extern const struct lock_type LOCK_ETCD;
+extern const struct lock_type LOCK_ETCD_QUEUE;
+extern const struct lock_type LOCK_ETCD_QUEUE_UNCHECKED;
 extern const struct lock_type LOCK_FAIR;
 extern const struct lock_type LOCK_FENCED;
 extern const struct lock_type LOCK_MULTI;
@@ -41,6 +44,9 @@ const struct lock_type *const LOCK_TABLE[] = {
     &LOCK_BLPOP,
     &LOCK_BLPOP_DEFAULT,
     &LOCK_BLPOP_RENEW,
+    &LOCK_ETCD,
+    &LOCK_ETCD_QUEUE,
+    &LOCK_ETCD_QUEUE_UNCHECKED,
     &LOCK_FAIR,
     &LOCK_FENCED,
     &LOCK_MULTI,
