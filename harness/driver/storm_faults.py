@@ -186,6 +186,10 @@ def _lives_on_one(lock: Lock) -> str:
     )
 
 
+def _has_no_replica(lock: Lock) -> str:
+    return f"crash-server is for {lock['name']}, whose server has a replica" if lock["replicas"] else ""
+
+
 STORM_FAULTS = (
     StormFault("client-pause", _servers, lambda dice, _: {"mode": dice.pick(("write", "all"))}, excludes="server"),
     StormFault("clock-drift", _clocks, _drift, asks="server", needs={"settable_clocks": True}, anywhere=True),
@@ -233,6 +237,7 @@ STORM_FAULTS = (
         lasts=False,
         asks="server",
     ),
+    StormFault("kill-server", _servers, unfit=_has_no_replica, apart=True, excludes="server"),
     StormFault("kill-subscriber", _clients, _nth, unfit=_hears_messages),
     StormFault("lose-reply", _clients, _nth_and_servers, silences=True),
     StormFault("max-clients", _servers, excludes="server"),
