@@ -31,7 +31,9 @@ struct server {
     int replicas;
     redisContext *link; /* for PING and WAIT only */
     char socket_path[108];
-    int pid; /* of a server that is not asked but looked at; 0: it is asked, or does not run */
+    int pid;           /* of a server that is not asked but looked at; 0: it is asked, or does not run */
+    int timer;         /* its thread that looks at the clock by itself; 0: it has no such thread, or none at all */
+    int64_t looked_ns; /* the clock, when that thread had looked at it for the last time */
 };
 
 struct conductor {
@@ -236,6 +238,8 @@ static bool is_awaited(const struct conductor *conductor, int64_t mono_ns) {
     if (atomic_load_explicit(&conductor->stage->proxy_deadline_ns, memory_order_acquire) <= mono_ns) return true;
     for (int strand = 0; strand < conductor->strands; strand++)
         if (state_of(conductor, strand) == STRAND_WAITING) return true;
+    for (int server = 0; server < conductor->servers; server++)
+        if (conductor->server[server].timer) return true;
     return false;
 }
 
@@ -266,6 +270,12 @@ int conductor_add_server(struct conductor *conductor, const char *clock_path, co
 
 void conductor_set_process(struct conductor *conductor, int server, int pid) {
     conductor->server[server].pid = pid;
+    conductor->server[server].timer = 0;
+}
+
+void conductor_set_timer(struct conductor *conductor, int server, int thread) {
+    conductor->server[server].timer = thread;
+    conductor->server[server].looked_ns = -1;
 }
 
 void conductor_set_replicas(struct conductor *conductor, int server, int replicas) {
@@ -579,11 +589,23 @@ static bool ping_round(struct conductor *conductor) {
     return true;
 }
 
+/* Nobody wakes the thread that ends sessions: it wakes by the machine's clock, and then looks at the trial's. */
+static bool timer_await(const struct conductor *conductor, struct server *server) {
+    int64_t now_ns = conductor_mono_ns(conductor);
+    if (!is_virtual(conductor) || server->looked_ns == now_ns) return true;
+    if (!thread_await_round(server->timer, FENCE_LIMIT_S * 1000)) return false;
+    server->looked_ns = now_ns;
+    return true;
+}
+
 /* Those that cannot be asked. */
-static bool servers_rest(const struct conductor *conductor) {
+static bool servers_rest(struct conductor *conductor) {
     for (int each = 0; each < conductor->servers; each++) {
-        const struct server *server = &conductor->server[each];
-        if (server->pid && !server->silent && !processes_await_rest(server->pid, FENCE_LIMIT_S * 1000)) return false;
+        struct server *server = &conductor->server[each];
+        if (!server->pid || server->silent) continue;
+        if (server->timer && !timer_await(conductor, server)) return false;
+        if (!(server->timer ? threads_await_rest : processes_await_rest)(server->pid, FENCE_LIMIT_S * 1000))
+            return false;
     }
     return true;
 }

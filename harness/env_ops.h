@@ -11,6 +11,11 @@ struct env_ops {
                                        bool may_block);
     const struct env_reply *(*query)(struct env *, int node, const char *statement, const char *const *parameters,
                                      size_t count, int64_t limit_ns, bool may_block);
+    enum outcome (*session_open)(struct env *, int64_t timeout_ms,
+                                 void (*changed)(struct env *, enum env_session_state, void *), void *argument);
+    enum env_session_state (*session_state)(struct env *);
+    const struct env_reply *(*tree)(struct env *, enum env_tree_verb, const char *path);
+    bool (*tree_news)(struct env *, int64_t limit_ns);
     enum outcome (*subscribe)(struct env *, int node, const char *channel, size_t length);
     void (*unsubscribe)(struct env *, int node, const char *channel, size_t length);
     const struct env_reply *(*message)(struct env *, int node, int64_t limit_ns);

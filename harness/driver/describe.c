@@ -12,13 +12,24 @@ static const char *const WAITS[] = {[LOCK_WAITS_NOT] = "not",
                                     [LOCK_WAITS_BLOCKING_POP] = "blocking-pop",
                                     [LOCK_WAITS_IN_SERVER] = "in-server"};
 
-static const char *const SERVICES[] = {[LOCK_SERVICE_REDIS] = "redis", [LOCK_SERVICE_POSTGRES] = "postgres"};
+static const char *const SERVICES[] = {
+    [LOCK_SERVICE_REDIS] = "redis",
+    [LOCK_SERVICE_POSTGRES] = "postgres",
+    [LOCK_SERVICE_ZOOKEEPER] = "zookeeper",
+};
 
 /* Whether this build can speak to it. */
 #ifndef LOCKSTORM_POSTGRES
 #define LOCKSTORM_POSTGRES 0
 #endif
-static const bool BUILT[] = {[LOCK_SERVICE_REDIS] = true, [LOCK_SERVICE_POSTGRES] = LOCKSTORM_POSTGRES};
+#ifndef LOCKSTORM_ZOOKEEPER
+#define LOCKSTORM_ZOOKEEPER 0
+#endif
+static const bool BUILT[] = {
+    [LOCK_SERVICE_REDIS] = true,
+    [LOCK_SERVICE_POSTGRES] = LOCKSTORM_POSTGRES,
+    [LOCK_SERVICE_ZOOKEEPER] = LOCKSTORM_ZOOKEEPER,
+};
 
 static char *dump(json_t *list) {
     char *text = json_dumps(list, JSON_COMPACT);

@@ -17,6 +17,9 @@ def missing(service: str) -> str:
     try:
         if service == "postgres":
             paths.postgres()
+        elif service == "zookeeper":
+            paths.java()
+            paths.zookeeper_classes()
     except NotInstalled as reason:
         return str(reason)
     return ""

@@ -54,6 +54,7 @@ from harness.driver.proxy import Proxy
 from harness.driver.redis_server import Network, RedisServer
 from harness.driver.services import check_installed
 from harness.driver.topology import CLUSTER_MASTERS, Sentinel, Topology, cluster_ranges, join, slot_of, tagged, watch
+from harness.driver.zookeeper_server import ZooKeeperServer, java_version
 
 Time = Literal["virtual", "real"]
 Store = Literal["open", "fence-writes", "fence-reads-and-writes", "compare-owner", "compare-and-set"]
@@ -80,6 +81,7 @@ REAL_BEYOND_NOTHING_MS = 300  # of a lock without one: nobody gets in anyhow
 BOUND_LEASES, BOUND_NAP_MS = 2, 2_000  # a lease that runs out, one more of a wait that had just begun, a poller's sleep
 QUIET_BEYOND_MS = 100
 RESP_PING = b"*1\r\n$4\r\nPING\r\n"
+ZOOKEEPER_WORD = b"srvr"
 POSTGRES_SSL_REQUEST = struct.pack("!II", 8, 80877103)  # what a client may begin with, and is answered
 # Asked by the trial and by replicas, how often depends on the machine. So a lock's own WAIT is not counted either.
 TRIALS_OWN = ("ping", "time", "info", "hello", "wait", "replconf", "psync", "config|get", "config|set")
@@ -301,6 +303,7 @@ class Trial:
         self.resource = tagged(settings.resource) if settings.topology == "cluster" else settings.resource
         self.servers: list[RedisServer] = []  # the nodes that clients know: where a link leads that names one
         self.databases: list[PostgresServer] = []  # those nodes that are no redis-servers
+        self.ensemble: list[ZooKeeperServer] = []
         self.replicas: list[RedisServer] = []
         self.cluster: list[RedisServer] = []  # all masters and replicas of a cluster, but for those
         self.sentinels: list[Sentinel] = []
@@ -405,6 +408,8 @@ class Trial:
         """Which servers the lock lived on."""
         if self.databases:
             return {"postgres": self.database.version()}
+        if self.ensemble:
+            return {"zookeeper": self.ensemble[0].version(), "java": java_version()}
         return {"redis-server": self.server.version()}
 
     def _start_proxy(self) -> None:
@@ -429,6 +434,14 @@ class Trial:
         name = f"{client.host}>{database.name}"
         if name not in self._addresses:
             self._addresses[name] = self._links.link(name, database.socket, option="PLAIN", file=SOCKET)
+        return self._addresses[name]
+
+    def _ensemble_link(self, client: "Client", server: ZooKeeperServer) -> str:
+        """The address where a client finds it."""
+        name = f"{client.host}>{server.name}"
+        if name not in self._addresses:
+            target = server.address
+            self._addresses[name] = self._links.link(name, target, listen="127.0.0.1:0", option="PLAIN")
         return self._addresses[name]
 
     def _peer_port(self, name: str, port: int, client: str = "peers") -> int:
@@ -503,10 +516,49 @@ class Trial:
         library().conductor_set_process(self.conductor, database.number, database.process.pid)
         self.settle()
 
+    def _start_ensemble(self) -> None:
+        """The node of a lock on ZooKeeper and the store, side by side."""
+        said = self.settings
+        if said.topology != "single" or said.replicas or said.persistence != "none" or said.server_options:
+            raise Inconclusive(f"{said.lock} lives on ZooKeeper, and this story needs a redis-server")
+        frozen = said.time == "virtual"
+        if said.settable_clocks and not frozen:
+            raise Inconclusive("in real time nothing sets the clock of ZooKeeper: use virtual time")
+        message, name = Message(), "zookeeper-1"
+        clock = self._nursery.directory / f"{name}.clock" if frozen else None
+        number = library().conductor_add_server(self.conductor, bytes(clock) if clock else None, None, message)
+        self._must(number >= 0, message)
+        server = ZooKeeperServer(self._nursery, name, clock=clock)
+        server.number = number
+        self._exit.callback(server.close)
+        self.ensemble = [server]
+        # Whoever asks gives the turn back, or the client's other strand could not read the answer.
+        library().conductor_set_unreliable(self.conductor)
+        store = self._start_store()
+        server.ready()
+        self._watch_over(server)
+        self._await_store(store)
+
+    def _watch_over(self, server: ZooKeeperServer) -> None:
+        """The conductor looks at its threads instead of asking it."""
+        library().conductor_set_process(self.conductor, server.number, server.process.pid)
+        library().conductor_set_timer(self.conductor, server.number, server.timer())
+        server.calibrate(library().conductor_server_wall_us(self.conductor, server.number))
+
+    def restart_ensemble(self, server: ZooKeeperServer) -> None:
+        """Kills a ZooKeeper server and starts it again with its data: its sessions go on."""
+        library().conductor_set_process(self.conductor, server.number, 0)
+        server.crash()
+        server.restart()
+        self._watch_over(server)
+        self.settle()
+
     def _start_servers(self) -> None:
         """The nodes, their replicas and the store, side by side."""
         if self.lock["service"] == "postgres":
             self._start_databases()
+        elif self.lock["service"] == "zookeeper":
+            self._start_ensemble()
         else:
             self._start_redis_servers()
         if self.settings.time == "virtual":
@@ -754,6 +806,7 @@ class Trial:
         command = [paths.program("client"), *(f"--{key}={value}" for key, value in options.items())]
         nodes = [self.link(f"{client.host}>{node.name}", self.master(node).socket) for node in self.servers]
         nodes += [conninfo(Path(self._database_link(client, database)).parent) for database in self.databases]
+        nodes += [self._ensemble_link(client, server) for server in self.ensemble]
         command += [f"--node={node}" for node in nodes]
         command += ["--fixed-lease"] if self.settings.fixed_lease else []
         client.process = self._nursery.start(client.name, command, inherit=(turn, watchdog, yields))
@@ -809,9 +862,9 @@ class Trial:
         connections does: what a cut swallows even if the client has nothing to say. No answer is waited for."""
         words = {node.name: RESP_PING for node in self.servers}
         words |= {node.name: POSTGRES_SSL_REQUEST for node in self.databases}
+        words |= {node.name: ZOOKEEPER_WORD for node in self.ensemble}
         for name, word in words.items():
-            with contextlib.closing(socket.socket(socket.AF_UNIX)) as connection:
-                connection.connect(self._addresses[f"{client.host}>{name}"])
+            with contextlib.closing(connect(self._addresses[f"{client.host}>{name}"])) as connection:
                 connection.sendall(word)
                 self.settle()
 
@@ -826,12 +879,17 @@ class Trial:
 
     def prove_clock(self) -> bool:
         """Reads TIME back from every node; a clock that is not where the trial has it ends the trial."""
-        clocked: list[RedisServer | PostgresServer] = [*self.servers, *self.replicas, *self.databases]
+        clocked: list[RedisServer | PostgresServer | ZooKeeperServer] = [
+            *self.servers,
+            *self.replicas,
+            *self.databases,
+            *self.ensemble,
+        ]
         for server in clocked:
             if not library().conductor_server_works(self.conductor, server.number):
                 continue
             shown, meant = server.time_us(), library().conductor_server_wall_us(self.conductor, server.number)
-            if shown != meant:
+            if shown != meant - meant % server.clock_step_us:
                 raise Inconclusive(f"the clock of {server.name} stands at {shown} us instead of {meant} us")
         return True
 
@@ -1056,6 +1114,16 @@ class Trial:
         if not good:
             raise Inconclusive(str(message))
         return good
+
+
+def connect(address: str) -> socket.socket:
+    """To a unix socket, or to a port of the loopback interface."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdigit():
+        return socket.create_connection((host, int(port)))
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(address)
+    return connection
 
 
 def check(path: Path, require: str | None = None, *words: str) -> dict[str, Any]:
