@@ -32,7 +32,8 @@ struct server {
     redisContext *link; /* for PING and WAIT only */
     char socket_path[108];
     int pid;           /* of a server that is not asked but looked at; 0: it is asked, or does not run */
-    int timer;         /* its thread that looks at the clock by itself; 0: it has no such thread, or none at all */
+    struct thread_watch *threads; /* of a server that has a timer */
+    int timer;                    /* its thread that looks at the clock by itself; 0: it has none */
     int64_t looked_ns; /* the clock, when that thread had looked at it for the last time */
 };
 
@@ -113,6 +114,7 @@ void conductor_close(struct conductor *conductor) {
     for (int server = 0; server < conductor->servers; server++) {
         if (conductor->server[server].clock_fd >= 0) close(conductor->server[server].clock_fd);
         if (conductor->server[server].link) redisFree(conductor->server[server].link);
+        thread_watch_close(conductor->server[server].threads);
     }
     if (conductor->proxy) redisFree(conductor->proxy);
     if (conductor->yield_fd >= 0) close(conductor->yield_fd);
@@ -269,11 +271,14 @@ int conductor_add_server(struct conductor *conductor, const char *clock_path, co
 }
 
 void conductor_set_process(struct conductor *conductor, int server, int pid) {
-    conductor->server[server].pid = pid;
+    thread_watch_close(conductor->server[server].threads);
+    conductor->server[server].threads = NULL;
     conductor->server[server].timer = 0;
+    conductor->server[server].pid = pid;
 }
 
 void conductor_set_timer(struct conductor *conductor, int server, int thread) {
+    conductor->server[server].threads = thread_watch_open(conductor->server[server].pid);
     conductor->server[server].timer = thread;
     conductor->server[server].looked_ns = -1;
 }
@@ -603,8 +608,9 @@ static bool servers_rest(struct conductor *conductor) {
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
         if (!server->pid || server->silent) continue;
+        if (!server->timer && !processes_await_rest(server->pid, FENCE_LIMIT_S * 1000)) return false;
         if (server->timer && !timer_await(conductor, server)) return false;
-        if (!(server->timer ? threads_await_rest : processes_await_rest)(server->pid, FENCE_LIMIT_S * 1000))
+        if (server->timer && !(server->threads && threads_await_rest(server->threads, FENCE_LIMIT_S * 1000)))
             return false;
     }
     return true;

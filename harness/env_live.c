@@ -207,17 +207,21 @@ struct patience {
     bool may_block;
 };
 
-/* A statement takes several messages when its session has to begin first: each is waited for, and told before. */
-static bool session_readable(void *holder, int fd) {
-    const struct patience *patience = holder;
+static bool patient_readable(const struct patience *patience, int fd) {
     struct live *live = patience->live;
-    traffic_tell(live);
     for (;;) {
         int64_t gap_ns = suspended_ns(live);
         if (strand_wait_readable(&live->strand, fd, trial_stamp(live, patience->deadline_ns), patience->may_block))
             return true;
         if (suspended_ns(live) == gap_ns) return false; /* else no time has passed for us */
     }
+}
+
+/* A statement takes several messages when its session has to begin first: each is waited for, and told before. */
+static bool session_readable(void *holder, int fd) {
+    const struct patience *patience = holder;
+    traffic_tell(patience->live);
+    return patient_readable(patience, fd);
 }
 
 static void session_drop(struct live *live, int node) {
@@ -425,11 +429,15 @@ static int64_t caller_mono_ns(void *holder) {
 
 /* The other strand may have to act before this one can go on: so the turn is always given back. */
 static bool caller_readable(void *holder, int fd, int64_t deadline_ns) {
-    return session_readable(&(struct patience){holder, deadline_ns, true}, fd);
+    return patient_readable(&(struct patience){holder, deadline_ns, true}, fd);
+}
+
+static void caller_sent(void *holder) {
+    traffic_tell(holder);
 }
 
 static struct tree_caller caller_of(struct live *live) {
-    return (struct tree_caller){caller_mono_ns, caller_readable, live};
+    return (struct tree_caller){caller_mono_ns, caller_readable, caller_sent, live};
 }
 
 static void tree_changed(void *holder, enum env_session_state state) {

@@ -35,15 +35,19 @@ static uint64_t field_number(const char *text, const char *field) {
     return at ? strtoull(at + strlen(field), NULL, 10) : 0;
 }
 
-/* False when it runs, or is about to, or has just ended. Of a process its first thread, of a thread itself. */
-static bool look_at(int id, struct look *look) {
-    char path[64], text[STATUS_ROOM];
-    snprintf(path, sizeof path, "/proc/%d/status", id);
-    if (look->count == SLEEPERS || !file_read(path, text, sizeof text) || !strstr(text, "\nState:\tS")) return false;
+/* Notes what /proc says of a process or a thread; false when it runs, or is about to. */
+static bool look_note(int id, const char *text, struct look *look) {
+    if (look->count == SLEEPERS || !strstr(text, "\nState:\tS")) return false;
     look->seen[look->count].id = id;
     look->seen[look->count++].switches =
         field_number(text, "\nvoluntary_ctxt_switches:") + field_number(text, "\nnonvoluntary_ctxt_switches:");
     return true;
+}
+
+static bool look_at(int pid, struct look *look) {
+    char path[64], text[STATUS_ROOM];
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    return file_read(path, text, sizeof text) && look_note(pid, text, look);
 }
 
 static bool look_at_family(int pid, struct look *look) {
@@ -56,34 +60,94 @@ static bool look_at_family(int pid, struct look *look) {
     return true;
 }
 
-static bool look_at_threads(int pid, struct look *look) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task", pid);
-    DIR *threads = opendir(path);
-    bool asleep = threads != NULL;
-    for (struct dirent *thread; asleep && (thread = readdir(threads));)
-        if (thread->d_name[0] != '.') asleep = look_at(atoi(thread->d_name), look);
-    if (threads) closedir(threads);
-    return asleep && look->count > 0;
+static bool is_same(const struct look *one, const struct look *two) {
+    return memcmp(one, two, sizeof *one) == 0;
 }
 
-static bool await_rest(int pid, int64_t limit_ms, bool (*look_around)(int, struct look *)) {
+static void wait_a_little(int64_t pause_ns) {
+    nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL); /* it may need this core to come to rest */
+}
+
+bool processes_await_rest(int pid, int64_t limit_ms) {
     int64_t until_ns = clock_real_mono_ns() + limit_ms * CLOCK_NS_PER_MS;
     do {
         struct look before = {0}, after = {0};
-        if (look_around(pid, &before) && look_around(pid, &after) && memcmp(&before, &after, sizeof before) == 0)
-            return true;
-        nanosleep(&(struct timespec){.tv_nsec = LOOK_PAUSE_NS}, NULL); /* it may need this core to come to rest */
+        if (look_at_family(pid, &before) && look_at_family(pid, &after) && is_same(&before, &after)) return true;
+        wait_a_little(LOOK_PAUSE_NS);
     } while (clock_real_mono_ns() < until_ns);
     return false;
 }
 
-bool processes_await_rest(int pid, int64_t limit_ms) {
-    return await_rest(pid, limit_ms, look_at_family);
+/* --- threads --- */
+
+/* Their files stay open: to open one costs as much as to read it, and there are many. */
+struct thread_watch {
+    DIR *list;
+    int count;
+    struct {
+        int id, fd;
+    } threads[SLEEPERS];
+};
+
+struct thread_watch *thread_watch_open(int pid) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *list = opendir(path);
+    if (!list) return NULL;
+    struct thread_watch *watch = calloc(1, sizeof *watch);
+    if (!watch) abort();
+    watch->list = list;
+    return watch;
 }
 
-bool threads_await_rest(int pid, int64_t limit_ms) {
-    return await_rest(pid, limit_ms, look_at_threads);
+static void thread_watch_forget(struct thread_watch *watch) {
+    for (int each = 0; each < watch->count; each++) close(watch->threads[each].fd);
+    watch->count = 0;
+}
+
+void thread_watch_close(struct thread_watch *watch) {
+    if (!watch) return;
+    thread_watch_forget(watch);
+    closedir(watch->list);
+    free(watch);
+}
+
+/* The list's n-th thread; the list keeps its order. False when it cannot be read: it has just ended. */
+static bool thread_read(struct thread_watch *watch, int nth, int id, char *text, size_t size) {
+    if (nth < watch->count && watch->threads[nth].id != id) thread_watch_forget(watch);
+    if (nth > watch->count || nth == SLEEPERS) return false;
+    if (nth == watch->count) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/%d/status", id);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0) return false;
+        watch->threads[watch->count].id = id;
+        watch->threads[watch->count++].fd = fd;
+    }
+    ssize_t got = pread(watch->threads[nth].fd, text, size - 1, 0);
+    text[got > 0 ? got : 0] = '\0';
+    return got > 0;
+}
+
+static bool look_at_threads(struct thread_watch *watch, struct look *look) {
+    char text[STATUS_ROOM];
+    rewinddir(watch->list);
+    for (struct dirent *thread; (thread = readdir(watch->list));) {
+        if (thread->d_name[0] == '.') continue;
+        if (!thread_read(watch, look->count, atoi(thread->d_name), text, sizeof text)) return false;
+        if (!look_note(atoi(thread->d_name), text, look)) return false;
+    }
+    return look->count > 0;
+}
+
+bool threads_await_rest(struct thread_watch *watch, int64_t limit_ms) {
+    int64_t until_ns = clock_real_mono_ns() + limit_ms * CLOCK_NS_PER_MS;
+    do {
+        struct look before = {0}, after = {0};
+        if (look_at_threads(watch, &before) && look_at_threads(watch, &after) && is_same(&before, &after)) return true;
+        wait_a_little(LOOK_PAUSE_NS);
+    } while (clock_real_mono_ns() < until_ns);
+    return false;
 }
 
 static bool sleeps_read(int thread, uint64_t *sleeps) {
@@ -104,7 +168,7 @@ bool thread_await_round(int thread, int64_t limit_ms) {
     while (sleeps_read(thread, &now)) {
         if (now >= before + ENOUGH) return true;
         if (clock_real_mono_ns() >= until_ns) return false;
-        nanosleep(&(struct timespec){.tv_nsec = ROUND_PAUSE_NS}, NULL);
+        wait_a_little(ROUND_PAUSE_NS);
     }
     return false;
 }

@@ -14,8 +14,12 @@
 /* Returns true once this process and its children were seen to be at rest, false when they were not within limit_ms of
  * real time or the process is gone. */
 bool processes_await_rest(int pid, int64_t limit_ms);
-/* The same for a server that is one process of many threads. */
-bool threads_await_rest(int pid, int64_t limit_ms);
+/* The same for a server that is one process of many threads, which are looked at often. NULL: it is gone. The caller
+ * frees with thread_watch_close. */
+struct thread_watch;
+struct thread_watch *thread_watch_open(int pid);
+void thread_watch_close(struct thread_watch *watch);
+bool threads_await_rest(struct thread_watch *watch, int64_t limit_ms);
 
 /* Returns true once a thread that looks at the clock again and again, and sleeps in between, has done so after this was
  * called; false when it has not within limit_ms of real time or is gone. What it then does may not be done yet. */

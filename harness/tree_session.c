@@ -22,6 +22,7 @@ struct tree_session {
     const struct tree_listener *listener; /* while it is tended */
     bool dismissed;
     bool has_news;
+    bool is_idle; /* who tends it waited in vain: the next thing that goes out is a heartbeat */
     int news_fd;  /* eventfd, for who asks: an answer, or news */
     int tend_fd;  /* epoll, for who tends: what is on the socket, or on wake_fd */
     int wake_fd;  /* eventfd: it was dismissed */
@@ -227,6 +228,7 @@ void tree_session_close(struct tree_session *session, const struct tree_caller *
     session->listener = NULL;
     zookeeper_close(session->handle);
     leave(session);
+    caller->sent(caller->holder);
     reply_drop(session);
     close(session->tend_fd);
     close(session->wake_fd);
@@ -286,17 +288,20 @@ static bool tend(struct tree_session *session, const struct tree_caller *caller)
     enter(session, caller);
     int status = zookeeper_interest(session->handle, &fd, &interest, &wait);
     give_up_answer(session, status);
+    if (session->is_idle || session->state != ENV_SESSION_CONNECTED) caller->sent(caller->holder);
     bool goes_on = !session->dismissed && session->state != ENV_SESSION_LOST;
     leave(session);
     if (!goes_on || status == ZINVALIDSTATE) return false;
     if (status != ZOK) return true;
     watch_socket(session, fd, interest);
     int64_t wait_ns = (int64_t)wait.tv_sec * NS_PER_S + (int64_t)wait.tv_usec * NS_PER_US;
-    caller->readable(caller->holder, session->tend_fd, caller->mono_ns(caller->holder) + wait_ns);
+    session->is_idle = !caller->readable(caller->holder, session->tend_fd, caller->mono_ns(caller->holder) + wait_ns);
     int events = socket_events(session);
     if (events == 0) return true;
     enter(session, caller);
+    bool was_connected = session->state == ENV_SESSION_CONNECTED;
     give_up_answer(session, zookeeper_process(session->handle, events));
+    if (!was_connected) caller->sent(caller->holder); /* a new connection begins with what was to be said */
     leave(session);
     return true;
 }
@@ -366,6 +371,7 @@ struct env_reply tree_session_ask(struct tree_session *session, enum env_tree_ve
         session->reply = failure_reply(session, status);
     }
     leave(session);
+    caller->sent(caller->holder);
     await(session, caller, deadline_ns, &session->answered);
     pthread_mutex_lock(&session->mutex);
     session->answered = true; /* whatever comes later is nobody's */

@@ -18,6 +18,7 @@ struct tree_caller {
     int64_t (*mono_ns)(void *holder);
     /* Returns when the descriptor can be read (true), or at the stamp (false). */
     bool (*readable)(void *holder, int fd, int64_t deadline_ns);
+    void (*sent)(void *holder); /* something may have gone out */
     void *holder;
 };
 

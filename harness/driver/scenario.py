@@ -33,7 +33,7 @@ NEEDS: dict[str, tuple[Callable[[Mapping[str, Any]], bool], str]] = {
 }
 MAJORITY_NODES = 5
 REDIS = ("redis",)
-ANY_SERVICE = ("redis", "postgres")
+ANY_SERVICE = ("redis", "postgres", "zookeeper")
 USUAL_STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes")
 
 

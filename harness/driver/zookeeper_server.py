@@ -22,7 +22,8 @@ from harness.driver.redis_server import free_port
 
 START_LIMIT_S = 20.0
 ASK_LIMIT_S = 5.0
-TICK_MS = 5  # how often the server looks for sessions that have run out, and how exactly they do
+START_ASK_LIMIT_S = 0.1  # asked too early, it may never answer
+TICK_MS = 2  # how often the server looks for sessions that have run out, and how exactly they do
 LONGEST_SESSION_MS = 24 * 24 * 3600 * 1000
 TIMER_THREAD = "SessionTracker"
 
@@ -107,12 +108,12 @@ class ZooKeeperServer:
 
     def _is_serving(self) -> bool:
         with contextlib.suppress(OSError):
-            return "Mode: " in self.ask("srvr")
+            return "Mode: " in self.ask("srvr", START_ASK_LIMIT_S)
         return False
 
-    def ask(self, word: str) -> str:
+    def ask(self, word: str, limit_s: float = ASK_LIMIT_S) -> str:
         """What the server says to one of its four-letter words."""
-        with socket.create_connection(("127.0.0.1", self.port), ASK_LIMIT_S) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), limit_s) as connection:
             connection.sendall(word.encode())
             return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
 
@@ -200,7 +201,7 @@ def _record(nursery: Nursery, archive: Path) -> None:
     process = nursery.start("zookeeper-archive", command)
     deadline = time.monotonic() + START_LIMIT_S
     while time.monotonic() < deadline and process.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), ASK_LIMIT_S) as connection:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), START_ASK_LIMIT_S) as connection:
             connection.sendall(b"mntr")
             if b"zk_server_state" in b"".join(iter(lambda: connection.recv(65536), b"")):
                 break
