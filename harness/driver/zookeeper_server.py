@@ -33,6 +33,7 @@ JAVA_OPTIONS = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-XX:CICompilerCount=1",
+    *("-XX:+UnlockDiagnosticVMOptions", "-XX:GuaranteedSafepointInterval=0"),  # it stops itself only to collect
     "-XX:-UsePerfData",  # or it leaves a file in /tmp
     "-Dzookeeper.jmx.log4j.disable=true",
     "-Dzookeeper.forceSync=no",  # an answer is in the kernel by then, and a killed process loses none of that
