@@ -278,7 +278,7 @@ void conductor_set_process(struct conductor *conductor, int server, int pid) {
 }
 
 void conductor_set_timer(struct conductor *conductor, int server, int thread) {
-    conductor->server[server].threads = thread_watch_open(conductor->server[server].pid);
+    conductor->server[server].threads = thread_watch_open(conductor->server[server].pid, thread);
     conductor->server[server].timer = thread;
     conductor->server[server].looked_ns = -1;
 }

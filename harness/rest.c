@@ -83,13 +83,14 @@ bool processes_await_rest(int pid, int64_t limit_ms) {
 /* Their files stay open: to open one costs as much as to read it, and there are many. */
 struct thread_watch {
     DIR *list;
+    int timer;
     int count;
     struct {
         int id, fd;
     } threads[SLEEPERS];
 };
 
-struct thread_watch *thread_watch_open(int pid) {
+struct thread_watch *thread_watch_open(int pid, int timer) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task", pid);
     DIR *list = opendir(path);
@@ -97,6 +98,7 @@ struct thread_watch *thread_watch_open(int pid) {
     struct thread_watch *watch = calloc(1, sizeof *watch);
     if (!watch) abort();
     watch->list = list;
+    watch->timer = timer;
     return watch;
 }
 
@@ -112,7 +114,7 @@ void thread_watch_close(struct thread_watch *watch) {
     free(watch);
 }
 
-/* The list's n-th thread; the list keeps its order. False when it cannot be read: it has just ended. */
+/* The n-th that counts; the list keeps its order. False when it cannot be read: it has just ended. */
 static bool thread_read(struct thread_watch *watch, int nth, int id, char *text, size_t size) {
     if (nth < watch->count && watch->threads[nth].id != id) thread_watch_forget(watch);
     if (nth > watch->count || nth == SLEEPERS) return false;
@@ -133,9 +135,9 @@ static bool look_at_threads(struct thread_watch *watch, struct look *look) {
     char text[STATUS_ROOM];
     rewinddir(watch->list);
     for (struct dirent *thread; (thread = readdir(watch->list));) {
-        if (thread->d_name[0] == '.') continue;
-        if (!thread_read(watch, look->count, atoi(thread->d_name), text, sizeof text)) return false;
-        if (!look_note(atoi(thread->d_name), text, look)) return false;
+        int id = atoi(thread->d_name);
+        if (id == 0 || id == watch->timer) continue;
+        if (!thread_read(watch, look->count, id, text, sizeof text) || !look_note(id, text, look)) return false;
     }
     return look->count > 0;
 }
@@ -158,10 +160,10 @@ static bool sleeps_read(int thread, uint64_t *sleeps) {
     return true;
 }
 
-/* It may have looked just before we came, and then be held up by a mutex once: that is one sleep, the end of that round
- * another, and the end of the next one the third. */
+/* It may have looked just before we came: then its next sleep ends that round, and the one after it the round that we
+ * wait for. */
 bool thread_await_round(int thread, int64_t limit_ms) {
-    enum { ENOUGH = 3 };
+    enum { ENOUGH = 2 };
     int64_t until_ns = clock_real_mono_ns() + limit_ms * CLOCK_NS_PER_MS;
     uint64_t before, now;
     if (!sleeps_read(thread, &before)) return false;

@@ -14,6 +14,7 @@ from harness.driver.postgres_server import server_user
 from harness.driver.redis_server import free_port
 from harness.driver.services import missing
 from harness.driver.trial import Time, Trial, TrialSettings
+from harness.driver.zookeeper_server import java_version
 
 
 def examine() -> list[dict[str, Any]]:
@@ -28,6 +29,7 @@ def examine() -> list[dict[str, Any]]:
         _look("crash a server", _crash, "redis-server 7.0 or newer is needed, and room for its append-only file"),
         _look("failovers", _failovers, "they need redis-server 7.0 or newer and ports on the loopback interface"),
         _look("PostgreSQL", _postgres, "make deps-all; without it everything works but the locks on PostgreSQL"),
+        _look("ZooKeeper", _zookeeper, "make deps-all; without it everything works but the locks on ZooKeeper"),
         _look("clock faults in real time", _clocks, "without them, clock faults work in virtual time"),
     ]
 
@@ -118,6 +120,18 @@ def _postgres() -> str:
         user = server_user()
         whom = f"user {user.uid}" if user else "the same user"
         return f"{trial.database.version()} ({paths.postgres()}), as {whom}; it gave the token {token}"
+
+
+def _zookeeper() -> str:
+    if reason := missing("zookeeper"):
+        return f"not installed, and only its own locks need it: {reason}"
+    time: Time = "virtual" if _has_faketime() else "real"
+    with Trial(TrialSettings("zookeeper", time=time)) as trial:
+        (client,) = trial.clients(1)
+        token = client.acquire().token
+        trial.advance(trial.lease_ms if time == "virtual" else 0)
+        version = f"{trial.ensemble[0].version()} (Java {java_version()}, {paths.java()})"
+        return f"{version}; it gave the token {token}, and goes by a clock that is {time}"
 
 
 def _has_faketime() -> bool:

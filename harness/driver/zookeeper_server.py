@@ -23,7 +23,7 @@ from harness.driver.redis_server import free_port
 START_LIMIT_S = 20.0
 ASK_LIMIT_S = 5.0
 START_ASK_LIMIT_S = 0.1  # asked too early, it may never answer
-TICK_MS = 2  # how often the server looks for sessions that have run out, and how exactly they do
+TICK_MS = 4  # how often the server looks for sessions that have run out, and how exactly they do
 LONGEST_SESSION_MS = 24 * 24 * 3600 * 1000
 TIMER_THREAD = "SessionTracker"
 
@@ -202,7 +202,10 @@ def _record(nursery: Nursery, archive: Path) -> None:
     process = nursery.start("zookeeper-archive", command)
     deadline = time.monotonic() + START_LIMIT_S
     while time.monotonic() < deadline and process.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), START_ASK_LIMIT_S) as connection:
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection(("127.0.0.1", port), START_ASK_LIMIT_S) as connection,
+        ):
             connection.sendall(b"mntr")
             if b"zk_server_state" in b"".join(iter(lambda: connection.recv(65536), b"")):
                 break
