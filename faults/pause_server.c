@@ -26,6 +26,7 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
     struct fault_report unused;
     struct answer answer;
     if (!process_prove_stopped(target, report)) return false;
+    if (!target->socket) return true; /* it speaks no RESP */
     if (ask_within(target->socket, SILENCE_MS, &answer, &unused, "PING"))
         return fault_fail(report, "it answered: %.100s", answer.text);
     size_t used = strlen(report->text);
@@ -42,14 +43,14 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
     if (!self->silent) return true;
     self->silent = false;
     means->server_silent(means->conductor, target->server, false);
-    if (!goes_on || !means->server_works(means->conductor, target->server)) return goes_on;
+    if (!goes_on || !target->socket || !means->server_works(means->conductor, target->server)) return goes_on;
     return ask_good(target->socket, &answer, report, "PING");
 }
 
 const struct fault FAULT_PAUSE_SERVER = {
     .name = "pause-server",
     .summary = "stop a server's whole process and let it go on later",
-    .proof = "every thread of the process is in state T (/proc), and a PING gets no answer",
+    .proof = "every thread of the process is in state T (/proc), and a PING gets no answer, if it is a redis-server",
     .explanation =
         "SIGSTOP, confirmed; SIGCONT heals, and the server has to answer. Connections stay open and commands pile up in the\n"
         "kernel: whoever gave up waiting has an unknown outcome, and its command runs when the server goes on, by the\n"

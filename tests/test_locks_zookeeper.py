@@ -2,13 +2,17 @@
 and what the single-threaded C client makes of pauses and cuts."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from harness.driver import Outcome
+from harness.driver import Client, Outcome
+from harness.driver.errors import UsageError
 from harness.driver.library import locks_on
 from harness.driver.services import missing
 from harness.driver.trial import Trial
+from harness.driver.zookeeper_server import ZooKeeperServer, number_of
 from tests.support import ENVIRONMENT, lockstorm, trial
 from tests.zookeeper_client import EPHEMERAL_SEQUENTIAL, ZooKeeperClient
 
@@ -254,6 +258,117 @@ def test_the_token_is_the_czxid_of_the_holders_node() -> None:
         with ZooKeeperClient(running.ensemble[0].port) as other:
             (name,) = other.children(DIRECTORY)
             assert other.czxid(f"{DIRECTORY}/{name}") == token
+
+
+def test_a_server_that_stands_still_ends_sessions_when_it_goes_on() -> None:
+    with trial("zookeeper", lease_ms=LEASE_MS) as running:
+        one, two = running.clients(2)
+        first = one.acquire().token
+        two.start_acquire()
+        with running.fault("pause-server", running.ensemble[0]):
+            running.advance(2 * LEASE_MS)
+        second = two.finish()
+        assert second.ok and second.token > first
+        assert running.judge()["verdict"]["mutual_exclusion"]["status"] == "holds", "both were told in time"
+        assert one.is_held().outcome is Outcome.REFUSED
+
+
+# --- three servers ---
+
+ENSEMBLE_LEASE_MS = (
+    8_000  # longer than it takes to miss a leader, to elect another and to look for a server that answers
+)
+
+
+@contextmanager
+def ensemble() -> Iterator[tuple[Trial, Client, Client, ZooKeeperServer]]:
+    """A holder whose server leads, and another client."""
+    with trial("zookeeper", time="real", lease_ms=ENSEMBLE_LEASE_MS, nodes=3) as running:
+        clients, leader = running.clients(3), running.leader
+        assert leader
+        at = running.ensemble.index(leader)  # client-1 asks the first server first, and so on
+        yield running, clients[at], clients[at - 1], leader
+
+
+def assert_kept(running: Trial, holder: Client, other: Client, token: int) -> None:
+    """The lock has stayed where it was, and tokens go on rising."""
+    assert other.acquire(wait_ms=0).outcome is Outcome.REFUSED
+    assert holder.is_held().ok
+    assert holder.release().ok
+    after = other.acquire()
+    assert after.ok and after.token > token
+    verdict = running.judge()["verdict"]
+    assert {name: verdict[name]["status"] for name in ("mutual_exclusion", "fencing")} == {
+        "mutual_exclusion": "holds",
+        "fencing": "holds",
+    }
+
+
+def test_a_lock_and_its_token_survive_the_leaders_end() -> None:
+    with ensemble() as (running, holder, other, leader):
+        token = holder.acquire().token
+        leader.crash()
+        assert_kept(running, holder, other, token)
+        assert running.leader not in (None, leader)
+
+
+def test_a_lock_and_its_token_survive_a_leader_that_stands_still() -> None:
+    with ensemble() as (running, holder, other, leader):
+        token = holder.acquire().token
+        with running.fault("pause-server", leader):
+            assert_kept(running, holder, other, token)
+            assert running.leader not in (None, leader)
+
+
+def test_a_lock_and_its_token_survive_a_leader_cut_off_from_the_others() -> None:
+    with ensemble() as (running, holder, other, leader):
+        token = holder.acquire().token
+        with running.fault("partition", leader.peer_links):
+            assert_kept(running, holder, other, token)
+            assert running.leader not in (None, leader)
+
+
+def test_a_minority_cut_off_takes_its_holder_nothing_but_the_server() -> None:
+    with ensemble() as (running, _, other, leader):
+        (holder,) = (client for client in running.every_client[:3] if client.name == f"client-{minority_of(leader)}")
+        server = running.ensemble[minority_of(leader) - 1]
+        token = holder.acquire().token
+        with running.fault("partition", server.peer_links):
+            assert_kept(running, holder, other, token)
+            assert running.leader is leader
+
+
+def minority_of(leader: ZooKeeperServer) -> int:
+    """The number of a server that does not lead, and whom the other client does not ask first."""
+    return number_of(leader.name) % 3 + 1
+
+
+def test_who_is_cut_off_from_its_server_goes_on_with_another() -> None:
+    with ensemble() as (running, holder, other, leader):
+        token = holder.acquire().token
+        with running.fault("partition", holder, servers=leader.name):
+            running.touch_links(holder)
+            running.advance(ENSEMBLE_LEASE_MS)
+            assert_kept(running, holder, other, token)
+        assert running.leader is leader
+
+
+def test_a_majority_that_is_gone_gives_nobody_the_lock() -> None:
+    with ensemble() as (running, holder, other, leader):
+        token = holder.acquire().token
+        for server in running.ensemble:
+            if server is not leader:
+                server.crash()
+        assert other.acquire(wait_ms=0).outcome is Outcome.UNKNOWN
+        for server in running.ensemble:
+            if server is not leader:
+                server.restart()
+        assert other.acquire().token > token, "whether the holder's session lived so long is the new leader's affair"
+
+
+def test_several_servers_are_for_real_time() -> None:
+    with pytest.raises(UsageError, match="elections are made of timeouts"), trial("zookeeper", nodes=3):
+        pass
 
 
 # --- time ---

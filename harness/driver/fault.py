@@ -27,11 +27,12 @@ from harness.driver.library import (
 )
 from harness.driver.redis_server import RedisServer
 from harness.driver.topology import Sentinel
+from harness.driver.zookeeper_server import ZooKeeperServer
 
 if TYPE_CHECKING:
     from harness.driver.trial import Client, Trial
 
-OneTarget: TypeAlias = "Client | RedisServer | Sentinel | str | None"
+OneTarget: TypeAlias = "Client | RedisServer | Sentinel | ZooKeeperServer | str | None"
 Target: TypeAlias = "OneTarget | Sequence[Client]"
 
 
@@ -167,6 +168,9 @@ class Fault:
             place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
             place.socket, place.directory = bytes(target.socket), bytes(target.directory)
             place.links, place.probe = f"*>{target.name}".encode(), target.probe.encode()
+        elif isinstance(target, ZooKeeperServer):
+            place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
+            place.links = f"*>{target.name}".encode()
         elif target:
             place.name, place.strand = target.name.encode(), target.strand
             place.pid = 0 if target.ended else target.pid

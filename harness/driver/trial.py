@@ -19,7 +19,7 @@ import struct
 import subprocess
 import threading
 import time as real_time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -51,7 +51,7 @@ from harness.driver.links import DirectLinks
 from harness.driver.postgres_server import SOCKET, PostgresServer, conninfo
 from harness.driver.process import Nursery, inheritable
 from harness.driver.proxy import Proxy
-from harness.driver.redis_server import Network, RedisServer
+from harness.driver.redis_server import Network, RedisServer, free_port
 from harness.driver.services import check_installed
 from harness.driver.topology import CLUSTER_MASTERS, Sentinel, Topology, cluster_ranges, join, slot_of, tagged, watch
 from harness.driver.zookeeper_server import ZooKeeperServer, java_version
@@ -82,6 +82,7 @@ BOUND_LEASES, BOUND_NAP_MS = 2, 2_000  # a lease that runs out, one more of a wa
 QUIET_BEYOND_MS = 100
 RESP_PING = b"*1\r\n$4\r\nPING\r\n"
 ZOOKEEPER_WORD = b"srvr"
+NOT_RESP = ("-bus", "-quorum", "-election")  # what such links carry
 POSTGRES_SSL_REQUEST = struct.pack("!II", 8, 80877103)  # what a client may begin with, and is answered
 # Asked by the trial and by replicas, how often depends on the machine. So a lock's own WAIT is not counted either.
 TRIALS_OWN = ("ping", "time", "info", "hello", "wait", "replconf", "psync", "config|get", "config|set")
@@ -452,7 +453,7 @@ class Trial:
         if link in self._peer_links:
             self.proxy.lead(link, target)
         else:
-            option = "PLAIN" if name.endswith("-bus") else ""
+            option = "PLAIN" if name.endswith(NOT_RESP) else ""
             address = self.proxy.link(link, target, listen="127.0.0.1:0", option=option)
             self._peer_links[link] = int(address.rpartition(":")[2])
         return self._peer_links[link]
@@ -517,33 +518,56 @@ class Trial:
         self.settle()
 
     def _start_ensemble(self) -> None:
-        """The node of a lock on ZooKeeper and the store, side by side."""
+        """The servers of a lock on ZooKeeper and the store, side by side."""
         said = self.settings
         if said.topology != "single" or said.replicas or said.persistence != "none" or said.server_options:
             raise Inconclusive(f"{said.lock} lives on ZooKeeper, and this story needs a redis-server")
-        frozen = said.time == "virtual"
-        if said.settable_clocks and not frozen:
+        if said.settable_clocks and said.time == "real":
             raise Inconclusive("in real time nothing sets the clock of ZooKeeper: use virtual time")
-        message, name = Message(), "zookeeper-1"
-        clock = self._nursery.directory / f"{name}.clock" if frozen else None
-        number = library().conductor_add_server(self.conductor, bytes(clock) if clock else None, None, message)
-        self._must(number >= 0, message)
-        server = ZooKeeperServer(self._nursery, name, clock=clock)
-        server.number = number
-        self._exit.callback(server.close)
-        self.ensemble = [server]
+        if said.nodes > 1 and said.time == "virtual":
+            raise UsageError("several ZooKeeper servers are for real time: elections are made of timeouts")
+        names = [f"zookeeper-{each + 1}" for each in range(said.nodes)]
+        ports = {name: (free_port(), free_port()) for name in names} if said.nodes > 1 else {}
+        self.ensemble = [self._start_member(name, ports) for name in names]
         # Whoever asks gives the turn back, or the client's other strand could not read the answer.
         library().conductor_set_unreliable(self.conductor)
         store = self._start_store()
-        server.ready()
-        self._watch_over(server)
+        for server in self.ensemble:
+            server.ready()
+            self._watch_over(server)
         self._await_store(store)
 
+    def _start_member(self, name: str, ports: Mapping[str, tuple[int, int]]) -> ZooKeeperServer:
+        """`ports`: on which each listens for the others, for what its leader says and for elections."""
+        message, frozen = Message(), self.settings.time == "virtual"
+        clock = self._nursery.directory / f"{name}.clock" if frozen else None
+        number = library().conductor_add_server(self.conductor, bytes(clock) if clock else None, None, message)
+        self._must(number >= 0, message)
+        peers = {peer: self._peer_address(name, peer, *ports[peer]) for peer in ports}
+        server = ZooKeeperServer(self._nursery, name, clock=clock, peers=peers)
+        server.number = number
+        self._exit.callback(server.close)
+        return server
+
+    def _peer_address(self, name: str, peer: str, quorum: int, election: int) -> str:
+        """Where one server finds another: behind a link of its own; itself where it is."""
+        if name != peer:
+            quorum = self._peer_port(f"{peer}-quorum", quorum, f"peer-{name}")
+            election = self._peer_port(f"{peer}-election", election, f"peer-{name}")
+        return f"127.0.0.1:{quorum}:{election}"
+
     def _watch_over(self, server: ZooKeeperServer) -> None:
-        """The conductor looks at its threads instead of asking it."""
+        """The conductor looks at its threads instead of asking it. In real time nobody waits for that."""
+        if self.settings.time == "real":
+            return
         library().conductor_set_process(self.conductor, server.number, server.process.pid)
         library().conductor_set_timer(self.conductor, server.number, server.timer())
         server.calibrate(library().conductor_server_wall_us(self.conductor, server.number))
+
+    @property
+    def leader(self) -> ZooKeeperServer | None:
+        """Which server of the ensemble says that it leads."""
+        return next((server for server in self.ensemble if server.is_leader()), None)
 
     def restart_ensemble(self, server: ZooKeeperServer) -> None:
         """Kills a ZooKeeper server and starts it again with its data: its sessions go on."""
@@ -806,7 +830,9 @@ class Trial:
         command = [paths.program("client"), *(f"--{key}={value}" for key, value in options.items())]
         nodes = [self.link(f"{client.host}>{node.name}", self.master(node).socket) for node in self.servers]
         nodes += [conninfo(Path(self._database_link(client, database)).parent) for database in self.databases]
-        nodes += [self._ensemble_link(client, server) for server in self.ensemble]
+        first = client.strand // 2 % max(1, len(self.ensemble))  # or all would come to the same server
+        ensemble = [*self.ensemble[first:], *self.ensemble[:first]]
+        nodes += [self._ensemble_link(client, server) for server in ensemble]
         command += [f"--node={node}" for node in nodes]
         command += ["--fixed-lease"] if self.settings.fixed_lease else []
         client.process = self._nursery.start(client.name, command, inherit=(turn, watchdog, yields))

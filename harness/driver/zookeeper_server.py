@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -23,6 +23,8 @@ from harness.driver.redis_server import free_port
 START_LIMIT_S = 20.0
 ASK_LIMIT_S = 5.0
 START_ASK_LIMIT_S = 0.1  # asked too early, it may never answer
+ENSEMBLE_TICK_MS = 50
+ENSEMBLE_PATIENCE_TICKS = 20  # after so long without a word a leader, or a follower, is given up
 TICK_MS = 4  # how often the server looks for sessions that have run out, and how exactly they do
 LONGEST_SESSION_MS = 24 * 24 * 3600 * 1000
 TIMER_THREAD = "SessionTracker"
@@ -59,7 +61,9 @@ class ZooKeeperServer:
 
     clock_step_us = 1000  # what it says of its clock is in milliseconds
 
-    def __init__(self, nursery: Nursery, name: str, *, clock: Path | None) -> None:
+    def __init__(self, nursery: Nursery, name: str, *, clock: Path | None, peers: Mapping[str, str]) -> None:
+        """`peers`: where this one finds all servers of its ensemble, by their names, itself among them; none: it is
+        alone."""
         self.name = name
         self.number = -1  # among the conductor's servers
         self.clock = clock  # a file, for libfaketime; None: the machine's clock
@@ -67,21 +71,26 @@ class ZooKeeperServer:
         self.directory = nursery.directory / name
         self._nursery = nursery
         self._began_us = 0
-        self._write_configuration()
+        self._write_configuration(peers)
         self.process = self._start()
 
-    def _write_configuration(self) -> None:
-        self.directory.mkdir(mode=0o700)
-        lines = {
-            "tickTime": TICK_MS,
-            "dataDir": self.directory / "data",
+    def _write_configuration(self, peers: Mapping[str, str]) -> None:
+        data = self.directory / "data"
+        data.mkdir(mode=0o700, parents=True)
+        (data / "myid").write_text(f"{number_of(self.name)}\n")
+        lines: dict[str, object] = {
+            "tickTime": ENSEMBLE_TICK_MS if peers else TICK_MS,
+            "dataDir": data,
             "clientPort": self.port,
             "clientPortAddress": "127.0.0.1",
             "maxSessionTimeout": LONGEST_SESSION_MS,
             "maxClientCnxns": 0,
             "admin.enableServer": "false",
-            "4lw.commands.whitelist": "srvr,mntr,cons",
+            "4lw.commands.whitelist": "srvr,mntr",
         }
+        if peers:
+            lines |= {"initLimit": ENSEMBLE_PATIENCE_TICKS, "syncLimit": ENSEMBLE_PATIENCE_TICKS}
+            lines |= {f"server.{number_of(peer)}": address for peer, address in peers.items()}
         self.configuration = self.directory / "zoo.cfg"
         self.configuration.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
 
@@ -94,6 +103,11 @@ class ZooKeeperServer:
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def peer_links(self) -> str:
+        """A pattern of the links between it and the others of its ensemble, whoever has made the connection."""
+        return f"peer-*{self.name}*"
 
     def ready(self) -> None:
         """Returns when the server answers; its own log is the reason when it does not."""
@@ -141,6 +155,12 @@ class ZooKeeperServer:
         """What the server's clock shows, to the millisecond."""
         return self._began_us + int(self.value("zk_uptime")) * 1000
 
+    def is_leader(self) -> bool:
+        """Whether it says so; who is not in a majority, or stands still, does not."""
+        with contextlib.suppress(OSError):
+            return "Mode: leader" in self.ask("srvr", START_ASK_LIMIT_S)
+        return False
+
     def version(self) -> str:
         found = re.search(r"version: ([0-9.]+)", self.ask("srvr"))
         return found[1] if found else "?"
@@ -159,6 +179,11 @@ class ZooKeeperServer:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+
+
+def number_of(name: str) -> int:
+    """Of a server in its ensemble: the end of its name."""
+    return int(name.rpartition("-")[2])
 
 
 def frozen_clock(clock: Path) -> list[str]:
