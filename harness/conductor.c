@@ -31,10 +31,10 @@ struct server {
     int replicas;
     redisContext *link; /* for PING and WAIT only */
     char socket_path[108];
-    int pid;           /* of a server that is not asked but looked at; 0: it is asked, or does not run */
+    int pid;                      /* of a server that is not asked but looked at; 0: it is asked, or does not run */
     struct thread_watch *threads; /* of a server that has a timer */
     int timer;                    /* its thread that looks at the clock by itself; 0: it has none */
-    int64_t looked_ns; /* the clock, when that thread had looked at it for the last time */
+    int64_t looked_ns;            /* the clock, when that thread had looked at it for the last time */
 };
 
 struct conductor {
