@@ -60,7 +60,7 @@ PREVENTION = {
     "token-counter-restart": SYNCED,
 }
 NOT_MEASURED = (
-    "locks on other servers: those on PostgreSQL and ZooKeeper are in the matrix with a few stories, etcd and Consul not",
+    "locks on other servers: PostgreSQL and ZooKeeper are in the matrix with a few stories, etcd and Consul are not",
     "how often these faults happen to you, and how long they last: each cell is a schedule that can happen",
     "a resource that compares versions or owners itself, but for gc-pause with compare-and-set and random-token-cas",
     "what a lock costs: lockstorm compare measures that on your machine",

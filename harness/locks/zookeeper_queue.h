@@ -11,8 +11,7 @@
 enum { ZOOKEEPER_GUID_DIGITS = 32 };
 
 struct zookeeper_queue {
-    const char *kind; /* of its own nodes: "lock", "read", "write" */
-    bool shared;      /* of those before it, only writers keep it waiting */
+    const char *kind; /* of its own nodes: "lock", "write" */
     char *directory;
     char *node; /* its own, as far as it knows; NULL: none */
     char guid[ZOOKEEPER_GUID_DIGITS + 1];
@@ -21,7 +20,7 @@ struct zookeeper_queue {
     _Atomic bool holding; /* the watchdog looks, too */
 };
 
-/* The functions of such a lock; its state begins with a struct zookeeper_queue whose kind and shared are set. */
+/* The functions of such a lock; its state begins with a struct zookeeper_queue whose kind is set. */
 enum outcome zookeeper_queue_open(struct lock *lock);
 struct lock_grant zookeeper_queue_acquire(struct lock *lock, int64_t wait_ms);
 enum outcome zookeeper_queue_release(struct lock *lock);
