@@ -98,6 +98,10 @@ enum env_session_state env_session_state(struct env *env) {
     return env->ops->session_state(env);
 }
 
+void env_session_end(struct env *env) {
+    env->ops->session_end(env);
+}
+
 const struct env_reply *env_tree(struct env *env, enum env_tree_verb verb, const char *path) {
     return env->ops->tree(env, verb, path);
 }

@@ -90,6 +90,9 @@ enum outcome env_session_open(struct env *env, int64_t timeout_ms,
                               void (*changed)(struct env *env, enum env_session_state state, void *argument),
                               void *argument);
 enum env_session_state env_session_state(struct env *env);
+/* Ends it, here at once and at the servers when they hear of it or have not heard of the client for long enough: with
+ * all that it had, also what a request may still have made whose answer never came. */
+void env_session_end(struct env *env);
 
 enum env_tree_verb {
     ENV_TREE_CREATE,      /* a node that stays: ARRAY of its path (STRING) and its czxid (INTEGER) */

@@ -505,6 +505,10 @@ static enum outcome live_session_open(struct env *env, int64_t timeout_ms,
     return tree_session_timeout_ms(live->tree) == timeout_ms ? OUTCOME_OK : OUTCOME_UNKNOWN;
 }
 
+static void live_session_end(struct env *env) {
+    tree_end(live_of(env));
+}
+
 static const struct env_reply *live_tree(struct env *env, enum env_tree_verb verb, const char *path) {
     struct live *live = live_of(env);
     struct tree_caller caller = caller_of(live);
@@ -527,6 +531,7 @@ static const struct env_ops LIVE_OPS = {
     .query = live_query,
     .session_open = live_session_open,
     .session_state = live_session_state,
+    .session_end = live_session_end,
     .tree = live_tree,
     .tree_news = live_tree_news,
     .subscribe = live_subscribe,

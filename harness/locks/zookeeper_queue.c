@@ -97,13 +97,15 @@ static bool news_await(struct lock *lock, int64_t wait_ms, int64_t until_ns) {
     return env_mono_ns(lock->env) < until_ns && env_tree_news(lock->env, left_ms(lock, until_ns));
 }
 
-/* Nobody may wait for a node that nobody will take. What cannot be deleted now goes with the session. */
+/* Nobody may wait for a node that nobody will take: one that cannot be deleted now, or may yet come, goes with its
+ * session. */
 static struct lock_grant give_up(struct lock *lock, enum outcome outcome) {
     struct zookeeper_queue *self = queue_of(lock);
     if (!self->node && self->asked) zookeeper_node_find(lock);
-    if (self->node && zookeeper_node_delete(lock) == OUTCOME_UNKNOWN) outcome = OUTCOME_UNKNOWN;
+    bool is_left = self->node ? zookeeper_node_delete(lock) == OUTCOME_UNKNOWN : self->asked;
+    if (is_left) env_session_end(lock->env);
     zookeeper_node_forget(self);
-    return (struct lock_grant){.outcome = outcome};
+    return (struct lock_grant){.outcome = is_left ? OUTCOME_UNKNOWN : outcome};
 }
 
 static struct lock_grant granted(struct zookeeper_queue *self) {
@@ -138,6 +140,7 @@ enum outcome zookeeper_queue_release(struct lock *lock) {
     env_checkpoint(lock->env, "before-release");
     if (!self->node) return OUTCOME_REFUSED;
     enum outcome outcome = zookeeper_node_delete(lock);
+    if (outcome == OUTCOME_UNKNOWN) env_session_end(lock->env);
     zookeeper_node_forget(self);
     return outcome;
 }
