@@ -24,16 +24,22 @@ STANDARD = -std=c11 -D_GNU_SOURCE -I. -pthread
 # Without the headers of a service's library all else is built, and its locks are "not installed".
 POSTGRES_HEADERS := $(firstword $(wildcard /usr/include/postgresql/libpq-fe.h /usr/include/libpq-fe.h /usr/local/include/libpq-fe.h))
 CURL_HEADERS := $(firstword $(wildcard /usr/include/curl/curl.h /usr/include/*/curl/curl.h /usr/local/include/curl/curl.h))
+ZOOKEEPER_HEADERS := $(firstword $(wildcard /usr/include/zookeeper/zookeeper.h /usr/local/include/zookeeper/zookeeper.h))
+# As an archive: the clock that it asks for can then be another one (harness/tree_session.c).
+ZOOKEEPER_LIBRARY := $(if $(ZOOKEEPER_HEADERS),$(filter /%,$(shell $(CC) -print-file-name=libzookeeper_st.a)))
+comma = ,
 SERVICES = $(if $(POSTGRES_HEADERS),-DLOCKSTORM_POSTGRES=1 -I$(patsubst %/,%,$(dir $(POSTGRES_HEADERS))))
 SERVICES += $(if $(CURL_HEADERS),-DLOCKSTORM_HTTP=1)
+SERVICES += $(if $(ZOOKEEPER_LIBRARY),-DLOCKSTORM_ZOOKEEPER=1 -I$(patsubst %/,%,$(dir $(ZOOKEEPER_HEADERS))))
 SERVICE_LIBS = $(if $(POSTGRES_HEADERS),-lpq)
 SERVICE_LIBS += $(if $(CURL_HEADERS),-lcurl)
+SERVICE_LIBS += $(if $(ZOOKEEPER_LIBRARY),-Wl$(comma)--wrap=clock_gettime $(ZOOKEEPER_LIBRARY))
 CFLAGS   = $(STANDARD) -O2 -g -fPIC -fvisibility=default $(WARNINGS) $(SERVICES) $(EXTRA)
 
 HISTORY = harness/history.c
 STAGE   = harness/clock.c harness/stage.c
 LOCKS   = $(sort $(wildcard harness/locks/*.c))
-SESSIONS = harness/http_session.c harness/sql_session.c
+SESSIONS = harness/http_session.c harness/sql_session.c harness/tree_session.c
 ENV     = harness/env.c harness/env_live.c harness/strand.c $(SESSIONS)
 FAULTS  = $(sort $(wildcard faults/*.c))
 LINKS   = $(sort $(wildcard faults/proxy/*.c))

@@ -28,9 +28,10 @@ struct client {
     int64_t version[HISTORY_OBJECT_COUNT]; /* last read under this grant, -1: none */
 };
 
-/* A stamp of this host's clock as one of the trial's; 0 stays 0. */
+/* A stamp of this host's clock as one of the trial's; 0 stays 0, and for ever is for ever. */
 static int64_t trial_stamp(const struct client *client, int64_t host_ns) {
-    return host_ns ? host_ns + atomic_load_explicit(&client->place->suspended_ns, memory_order_acquire) : 0;
+    if (host_ns == 0 || host_ns == INT64_MAX) return host_ns;
+    return host_ns + atomic_load_explicit(&client->place->suspended_ns, memory_order_acquire);
 }
 
 /* For whoever suspends this host, and has to say on its behalf that it goes on believing. Before the record, so that

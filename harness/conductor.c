@@ -41,7 +41,10 @@ struct server {
     int pings_due;      /* so many more, and all that it had to write is written */
     redisContext *link; /* for PING and WAIT only */
     char socket_path[108];
-    int pid; /* of a server that is not asked but looked at; 0: it is asked, or does not run */
+    int pid;                      /* of a server that is not asked but looked at; 0: it is asked, or does not run */
+    struct thread_watch *threads; /* of a server that has a timer */
+    int timer;                    /* its thread that looks at the clock by itself; 0: it has none */
+    int64_t looked_ns;            /* the clock, when that thread had looked at it for the last time */
 };
 
 struct conductor {
@@ -123,6 +126,7 @@ void conductor_close(struct conductor *conductor) {
     for (int server = 0; server < conductor->servers; server++) {
         if (conductor->server[server].clock_fd >= 0) close(conductor->server[server].clock_fd);
         if (conductor->server[server].link) redisFree(conductor->server[server].link);
+        thread_watch_close(conductor->server[server].threads);
     }
     if (conductor->proxy) redisFree(conductor->proxy);
     if (conductor->yield_fd >= 0) close(conductor->yield_fd);
@@ -249,6 +253,8 @@ static bool is_awaited(const struct conductor *conductor, int64_t mono_ns) {
     if (atomic_load_explicit(&conductor->stage->proxy_deadline_ns, memory_order_acquire) <= mono_ns) return true;
     for (int strand = 0; strand < conductor->strands; strand++)
         if (state_of(conductor, strand) == STRAND_WAITING) return true;
+    for (int server = 0; server < conductor->servers; server++)
+        if (conductor->server[server].timer) return true;
     return false;
 }
 
@@ -294,7 +300,16 @@ int conductor_add_server(struct conductor *conductor, const char *clock_path, co
 }
 
 void conductor_set_process(struct conductor *conductor, int server, int pid) {
+    thread_watch_close(conductor->server[server].threads);
+    conductor->server[server].threads = NULL;
+    conductor->server[server].timer = 0;
     conductor->server[server].pid = pid;
+}
+
+void conductor_set_timer(struct conductor *conductor, int server, int thread) {
+    conductor->server[server].threads = thread_watch_open(conductor->server[server].pid, thread);
+    conductor->server[server].timer = thread;
+    conductor->server[server].looked_ns = -1;
 }
 
 void conductor_set_replicas(struct conductor *conductor, int server, int replicas) {
@@ -643,12 +658,27 @@ static bool ping_round(struct conductor *conductor) {
     return true;
 }
 
+/* Nobody wakes the thread that ends sessions: it wakes by the machine's clock, and then looks at the trial's. */
+static bool timer_await(const struct conductor *conductor, struct server *server) {
+    int64_t now_ns = conductor_mono_ns(conductor);
+    if (!is_virtual(conductor) || server->looked_ns == now_ns) return true;
+    if (!thread_await_round(server->timer, FENCE_LIMIT_S * 1000)) return false;
+    server->looked_ns = now_ns;
+    return true;
+}
+
 /* Those that cannot be asked. */
-static bool servers_rest(const struct conductor *conductor) {
+static bool servers_rest(struct conductor *conductor) {
     int pids[SERVERS], count = 0;
     for (int each = 0; each < conductor->servers; each++) {
-        const struct server *server = &conductor->server[each];
-        if (server->pid && !server->silent) pids[count++] = server->pid;
+        struct server *server = &conductor->server[each];
+        if (!server->pid || server->silent) continue;
+        if (!server->timer) {
+            pids[count++] = server->pid;
+            continue;
+        }
+        if (!timer_await(conductor, server)) return false;
+        if (!server->threads || !threads_await_rest(server->threads, FENCE_LIMIT_S * 1000)) return false;
     }
     return families_await_rest(pids, count, FENCE_LIMIT_S * 1000);
 }

@@ -15,6 +15,12 @@ struct env_ops {
     enum outcome (*stream)(struct env *, int node, const char *path, const char *body);
     const struct env_reply *(*stream_line)(struct env *, int node, int64_t limit_ns);
     void (*stream_end)(struct env *, int node);
+    enum outcome (*session_open)(struct env *, int64_t timeout_ms,
+                                 void (*changed)(struct env *, enum env_session_state, void *), void *argument);
+    enum env_session_state (*session_state)(struct env *);
+    void (*session_end)(struct env *);
+    const struct env_reply *(*tree)(struct env *, enum env_tree_verb, const char *path);
+    bool (*tree_news)(struct env *, int64_t limit_ns);
     enum outcome (*subscribe)(struct env *, int node, const char *channel, size_t length);
     void (*unsubscribe)(struct env *, int node, const char *channel, size_t length);
     const struct env_reply *(*message)(struct env *, int node, int64_t limit_ns);

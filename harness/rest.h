@@ -14,6 +14,17 @@
 /* Returns true once this process and its children were seen to be at rest, false when they were not within limit_ms of
  * real time or the process is gone. */
 bool processes_await_rest(int pid, int64_t limit_ms);
+/* The same for a server that is one process of many threads, which are looked at often. One of them, its `timer` (0: it
+ * has none), sleeps and looks at a clock again and again, by which it has nothing to do after the first time: it need
+ * not rest. NULL: the server is gone. The caller frees with thread_watch_close. */
+struct thread_watch;
+struct thread_watch *thread_watch_open(int pid, int timer);
+void thread_watch_close(struct thread_watch *watch);
+bool threads_await_rest(struct thread_watch *watch, int64_t limit_ms);
+
+/* Returns true once a thread that looks at the clock again and again, and sleeps in between, has done so after this was
+ * called; false when it has not within limit_ms of real time or is gone. What it then does may not be done yet. */
+bool thread_await_round(int thread, int64_t limit_ms);
 
 /* The same for several that speak to each other: what one has dealt with may have given another something to do, so
  * they have to be at rest at one and the same moment. */

@@ -66,6 +66,7 @@ def contend(program: Path, lock: str, directory: Path, prefix: Sequence[str] = (
         nodes: list[object] = [server.socket for server in running.servers]
         nodes += [conninfo(database.sockets) for database in running.databases]
         nodes += [server.socket for server in running.etcd]
+        nodes += [server.address for server in running.ensemble]
         wait_ms = WAITS_MS.get(lock, AS_LONG_AS_IT_TAKES)
         words = [*prefix, program, lock, THREADS, TURNS, wait_ms, directory / "stage", *nodes]
         return run_program(*words, status=status)

@@ -18,6 +18,9 @@ static const char *const WAITS[] = {[LOCK_WAITS_NOT] = "not",
 #ifndef LOCKSTORM_POSTGRES
 #define LOCKSTORM_POSTGRES 0
 #endif
+#ifndef LOCKSTORM_ZOOKEEPER
+#define LOCKSTORM_ZOOKEEPER 0
+#endif
 
 static const struct {
     const char *name;
@@ -27,6 +30,7 @@ static const struct {
     [LOCK_SERVICE_REDIS] = {"redis", true, false},
     [LOCK_SERVICE_ETCD] = {"etcd", LOCKSTORM_HTTP, true},
     [LOCK_SERVICE_POSTGRES] = {"postgres", LOCKSTORM_POSTGRES, false},
+    [LOCK_SERVICE_ZOOKEEPER] = {"zookeeper", LOCKSTORM_ZOOKEEPER, false},
 };
 
 static char *dump(json_t *list) {

@@ -15,6 +15,7 @@ from harness.driver.postgres_server import server_user
 from harness.driver.redis_server import free_port
 from harness.driver.services import LEASE_UNIT_MS, REAL_TIME_ONLY, missing, missing_pooler
 from harness.driver.trial import Time, Trial, TrialSettings
+from harness.driver.zookeeper_server import java_version
 
 
 def examine() -> list[dict[str, Any]]:
@@ -31,6 +32,7 @@ def examine() -> list[dict[str, Any]]:
         _look("PostgreSQL", _postgres, "make deps-all; without it everything works but the locks on PostgreSQL"),
         _look("PgBouncer", _pgbouncer, "make deps-all; without it only the story pooled-sessions is left out"),
         _look("etcd", _etcd, "make deps-all; without it everything works but the locks on etcd"),
+        _look("ZooKeeper", _zookeeper, "make deps-all; without it everything works but the locks on ZooKeeper"),
         _look("clock faults in real time", _clocks, "without them, clock faults work in virtual time"),
     ]
 
@@ -131,6 +133,18 @@ def _etcd() -> str:
         token = client.acquire().token
         version = trial.etcd[0].version()
     return f"{version} ({paths.etcd()}); it gave the token {token}. In real time only: {REAL_TIME_ONLY['etcd']}"
+
+
+def _zookeeper() -> str:
+    if reason := missing("zookeeper"):
+        return f"not installed, and only its own locks need it: {reason}"
+    time: Time = "virtual" if _has_faketime() else "real"
+    with Trial(TrialSettings("zookeeper", time=time)) as trial:
+        (client,) = trial.clients(1)
+        token = client.acquire().token
+        trial.advance(trial.lease_ms if time == "virtual" else 0)
+        version = f"{trial.ensemble[0].version()} (Java {java_version()}, {paths.java()})"
+        return f"{version}; it gave the token {token}, and goes by a clock that is {time}"
 
 
 def _has_faketime() -> bool:

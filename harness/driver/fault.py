@@ -30,11 +30,12 @@ from harness.driver.library import (
 from harness.driver.postgres_server import PostgresServer
 from harness.driver.redis_server import RedisServer
 from harness.driver.topology import Sentinel
+from harness.driver.zookeeper_server import ZooKeeperServer
 
 if TYPE_CHECKING:
     from harness.driver.trial import Client, Trial
 
-OneTarget: TypeAlias = "Client | RedisServer | PostgresServer | EtcdServer | Sentinel | str | None"
+OneTarget: TypeAlias = "Client | RedisServer | PostgresServer | EtcdServer | ZooKeeperServer | Sentinel | str | None"
 Target: TypeAlias = "OneTarget | Sequence[Client]"
 
 
@@ -193,6 +194,9 @@ class Fault:
         elif isinstance(target, EtcdServer):
             place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
             place.directory, place.links = bytes(target.directory), f"*>{target.name}".encode()
+        elif isinstance(target, ZooKeeperServer):
+            place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
+            place.links = f"*>{target.name}".encode()
         elif target:
             place.name, place.strand = target.name.encode(), target.strand
             place.pid = 0 if target.ended else target.pid

@@ -9,6 +9,7 @@ from pathlib import Path
 from harness.driver.errors import Inconclusive, NotInstalled
 
 ROOT = Path(__file__).resolve().parents[2]
+JARS = Path("/usr/share/java")
 
 
 def build() -> Path:
@@ -60,6 +61,35 @@ def etcd() -> str:
         where = f"{chosen} is none" if chosen else "on Debian and Ubuntu it is in the package etcd-server"
         raise NotInstalled(f"etcd is not installed: {where}")
     return os.path.abspath(found)
+
+
+def java() -> str:
+    """The Java machine that runs ZooKeeper; LOCKSTORM_JAVA chooses one."""
+    found = shutil.which(os.environ.get("LOCKSTORM_JAVA") or "java", path=search_path())
+    if not found:
+        raise NotInstalled("Java is not installed, and ZooKeeper needs it: it comes with the package zookeeper")
+    return found
+
+
+def zookeeper_classes() -> str:
+    """The class path of the ZooKeeper server: the distribution's jar, which names all others but that for its log.
+    LOCKSTORM_ZOOKEEPER chooses a directory of jars, as a release has it."""
+    chosen = os.environ.get("LOCKSTORM_ZOOKEEPER")
+    if chosen:
+        if not any(Path(chosen).glob("zookeeper*.jar")):
+            raise NotInstalled(f"ZooKeeper is not installed: {chosen} has no zookeeper*.jar")
+        return f"{chosen}/*"
+    jar = JARS / "zookeeper.jar"
+    if not jar.is_file():
+        raise NotInstalled("ZooKeeper is not installed: on Debian and Ubuntu it is in the package zookeeper")
+    return f"{jar}:{JARS / 'slf4j-simple.jar'}"
+
+
+def zookeeper_version() -> str:
+    """As its jar is called."""
+    directory = Path(os.environ.get("LOCKSTORM_ZOOKEEPER") or JARS)
+    names = [path.stem for path in sorted(directory.glob("zookeeper-[0-9]*.jar"))]
+    return names[-1].partition("-")[2] if names else "unknown"
 
 
 def libfaketime() -> str:

@@ -86,6 +86,8 @@ def checked(wish: Wish, *, gives_tokens: bool = False) -> tuple[dict[str, Any], 
     check_range("--permits", wish.permits, 1, PERMIT_LIMIT)
     if wish.fixed_lease and not lock["renews"]:
         raise UsageError(f"--fixed-lease is for locks that renew their lease; {lock['name']} never does")
+    if wish.fixed_lease and lock["service"] == "zookeeper":
+        raise UsageError(f"--fixed-lease: {lock['name']} is held by a session, which its heartbeats keep")
     if wish.permits and lock["capacity"] != AS_ASKED:
         several = ", ".join(known["name"] for known in locks() if known["capacity"] == AS_ASKED)
         raise UsageError(f"--permits is for locks that have several ({several}); {lock['name']} has one")

@@ -91,6 +91,8 @@ def server_user() -> User | None:
 class PostgresServer:
     """Started by the constructor; `ready` waits until it answers."""
 
+    clock_step_us = 1  # as exactly as it says what its clock shows
+
     def __init__(self, nursery: Nursery, name: str, *, clock: Path | None) -> None:
         self.name = name
         self.number = -1  # among the conductor's servers

@@ -36,7 +36,7 @@ NEEDS: dict[str, tuple[Callable[[Mapping[str, Any]], bool], str]] = {
 }
 MAJORITY_NODES = 5
 REDIS = ("redis",)
-ANY_SERVICE = ("redis", "postgres", "etcd")
+ANY_SERVICE = ("redis", "postgres", "etcd", "zookeeper")
 USUAL_STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes")
 TABLE_STORES: tuple[Store, ...] = (
     "table-open",

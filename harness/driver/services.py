@@ -39,8 +39,11 @@ def missing(service: str) -> str:
     try:
         if service == "postgres":
             paths.postgres()
-        if service == "etcd":
+        elif service == "etcd":
             paths.etcd()
+        elif service == "zookeeper":
+            paths.java()
+            paths.zookeeper_classes()
     except NotInstalled as reason:
         return str(reason)
     return ""

@@ -19,7 +19,7 @@ import struct
 import subprocess
 import threading
 import time as real_time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
@@ -54,9 +54,10 @@ from harness.driver.pgbouncer import version as pgbouncer_version
 from harness.driver.postgres_server import SOCKET, PostgresServer, conninfo
 from harness.driver.process import Nursery, Process, inheritable
 from harness.driver.proxy import Proxy
-from harness.driver.redis_server import Network, RedisServer
+from harness.driver.redis_server import Network, RedisServer, free_port
 from harness.driver.services import REAL_TIME_ONLY, TABLE, check_installed, check_lease, is_table
 from harness.driver.topology import CLUSTER_MASTERS, Sentinel, Topology, cluster_ranges, join, slot_of, tagged, watch
+from harness.driver.zookeeper_server import ZooKeeperServer, java_version
 
 Time = Literal["virtual", "real"]
 Store = Literal[
@@ -100,6 +101,8 @@ BOUND_LEASES, BOUND_NAP_MS = 2, 2_000  # a lease that runs out, one more of a wa
 QUIET_BEYOND_MS = 100
 RESP_PING = b"*1\r\n$4\r\nPING\r\n"
 HTTP_VERSION = b"GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n"
+ZOOKEEPER_WORD = b"srvr"
+NOT_RESP = ("-bus", "-quorum", "-election")  # what such links carry
 POSTGRES_SSL_REQUEST = struct.pack("!II", 8, 80877103)  # what a client may begin with, and is answered
 # Asked by the trial and by replicas, how often depends on the machine. So a lock's own WAIT is not counted either.
 TRIALS_OWN = ("ping", "time", "info", "hello", "wait", "replconf", "psync", "config|get", "config|set")
@@ -325,6 +328,7 @@ class Trial:
         self.poolers: dict[str, PgBouncer] = {}  # database -> what stands before it
         self.table: PostgresServer | None = None  # where the resource is, if it is a table
         self.etcd: list[EtcdServer] = []  # or these
+        self.ensemble: list[ZooKeeperServer] = []  # or these
         self.replicas: list[RedisServer] = []
         self.cluster: list[RedisServer] = []  # all masters and replicas of a cluster, but for those
         self.sentinels: list[Sentinel] = []
@@ -442,6 +446,8 @@ class Trial:
         if self.databases:
             pooler = {"pgbouncer": pgbouncer_version()} if self.poolers else {}
             return {"postgres": self.database.version(), **pooler}
+        if self.ensemble:
+            return {"zookeeper": self.ensemble[0].version(), "java": java_version(), **table}
         return {"redis-server": self.server.version(), **table}
 
     def _start_proxy(self) -> None:
@@ -469,6 +475,14 @@ class Trial:
             self._addresses[name] = self._links.link(name, reached.socket, option="PLAIN", file=SOCKET)
         return self._addresses[name]
 
+    def _ensemble_link(self, client: "Client", server: ZooKeeperServer) -> str:
+        """The address where a client finds it."""
+        name = f"{client.host}>{server.name}"
+        if name not in self._addresses:
+            target = server.address
+            self._addresses[name] = self._links.link(name, target, listen="127.0.0.1:0", option="PLAIN")
+        return self._addresses[name]
+
     def _peer_port(self, name: str, port: int, client: str = "peers") -> int:
         """The port on which others than clients reach the port of a server: a link's, if there is a proxy."""
         if not self.proxy:
@@ -477,7 +491,7 @@ class Trial:
         if link in self._peer_links:
             self.proxy.lead(link, target)
         else:
-            option = "PLAIN" if name.endswith("-bus") else ""
+            option = "PLAIN" if name.endswith(NOT_RESP) else ""
             address = self.proxy.link(link, target, listen="127.0.0.1:0", option=option)
             self._peer_links[link] = int(address.rpartition(":")[2])
         return self._peer_links[link]
@@ -580,6 +594,66 @@ class Trial:
             server.ready()
         self._await_store(store)
 
+    def _start_ensemble(self) -> None:
+        """The servers of a lock on ZooKeeper and the store, side by side."""
+        said = self.settings
+        if said.topology != "single" or said.replicas or said.persistence != "none" or said.server_options:
+            raise Inconclusive(f"{said.lock} lives on ZooKeeper, and this story needs a redis-server")
+        if said.settable_clocks and said.time == "real":
+            raise Inconclusive("in real time nothing sets the clock of ZooKeeper: use virtual time")
+        if said.nodes > 1 and said.time == "virtual":
+            raise UsageError("several ZooKeeper servers are for real time: elections are made of timeouts")
+        names = [f"zookeeper-{each + 1}" for each in range(said.nodes)]
+        ports = {name: (free_port(), free_port()) for name in names} if said.nodes > 1 else {}
+        self.ensemble = [self._start_member(name, ports) for name in names]
+        # Whoever asks gives the turn back, or the client's other strand could not read the answer.
+        library().conductor_set_unreliable(self.conductor)
+        store = self._start_store()
+        for server in self.ensemble:
+            server.ready()
+            self._watch_over(server)
+        self._await_store(store)
+
+    def _start_member(self, name: str, ports: Mapping[str, tuple[int, int]]) -> ZooKeeperServer:
+        """`ports`: on which each listens for the others, for what its leader says and for elections."""
+        message, frozen = Message(), self.settings.time == "virtual"
+        clock = self._nursery.directory / f"{name}.clock" if frozen else None
+        number = library().conductor_add_server(self.conductor, bytes(clock) if clock else None, None, message)
+        self._must(number >= 0, message)
+        peers = {peer: self._peer_address(name, peer, *ports[peer]) for peer in ports}
+        server = ZooKeeperServer(self._nursery, name, clock=clock, peers=peers)
+        server.number = number
+        self._exit.callback(server.close)
+        return server
+
+    def _peer_address(self, name: str, peer: str, quorum: int, election: int) -> str:
+        """Where one server finds another: behind a link of its own; itself where it is."""
+        if name != peer:
+            quorum = self._peer_port(f"{peer}-quorum", quorum, f"peer-{name}")
+            election = self._peer_port(f"{peer}-election", election, f"peer-{name}")
+        return f"127.0.0.1:{quorum}:{election}"
+
+    def _watch_over(self, server: ZooKeeperServer) -> None:
+        """The conductor looks at its threads instead of asking it. In real time nobody waits for that."""
+        if self.settings.time == "real":
+            return
+        library().conductor_set_process(self.conductor, server.number, server.process.pid)
+        library().conductor_set_timer(self.conductor, server.number, server.timer())
+        server.calibrate(library().conductor_server_wall_us(self.conductor, server.number))
+
+    @property
+    def leader(self) -> ZooKeeperServer | None:
+        """Which server of the ensemble says that it leads."""
+        return next((server for server in self.ensemble if server.is_leader()), None)
+
+    def restart_ensemble(self, server: ZooKeeperServer) -> None:
+        """Kills a ZooKeeper server and starts it again with its data: its sessions go on."""
+        library().conductor_set_process(self.conductor, server.number, 0)
+        server.crash()
+        server.restart()
+        self._watch_over(server)
+        self.settle()
+
     def _start_servers(self) -> None:
         """The nodes, their replicas and the store, side by side."""
         if is_table(self.settings.store):
@@ -591,6 +665,8 @@ class Trial:
             self._start_databases()
         elif self.lock["service"] == "etcd":
             self._start_etcd()
+        elif self.lock["service"] == "zookeeper":
+            self._start_ensemble()
         else:
             self._start_redis_servers()
         if self.settings.time == "virtual":
@@ -859,6 +935,9 @@ class Trial:
         nodes = [self.link(f"{client.host}>{node.name}", self.master(node).socket) for node in self.servers]
         nodes += [conninfo(Path(self._database_link(client, database)).parent) for database in self.databases]
         nodes += [self._etcd_link(client, server) for server in self.etcd]
+        first = client.strand // 2 % max(1, len(self.ensemble))  # or all would come to the same server
+        ensemble = [*self.ensemble[first:], *self.ensemble[:first]]
+        nodes += [self._ensemble_link(client, server) for server in ensemble]
         command += [f"--node={node}" for node in nodes]
         command += ["--fixed-lease"] if self.settings.fixed_lease else []
         client.process = self._nursery.start(client.name, command, inherit=(turn, watchdog, yields))
@@ -915,9 +994,9 @@ class Trial:
         words = {node.name: RESP_PING for node in self.servers}
         words |= {node.name: POSTGRES_SSL_REQUEST for node in self.databases}
         words |= {node.name: HTTP_VERSION for node in self.etcd}
+        words |= {node.name: ZOOKEEPER_WORD for node in self.ensemble}
         for name, word in words.items():
-            with contextlib.closing(socket.socket(socket.AF_UNIX)) as connection:
-                connection.connect(self._addresses[f"{client.host}>{name}"])
+            with contextlib.closing(connect(self._addresses[f"{client.host}>{name}"])) as connection:
                 connection.sendall(word)
                 self.settle()
 
@@ -932,12 +1011,17 @@ class Trial:
 
     def prove_clock(self) -> bool:
         """Reads TIME back from every node; a clock that is not where the trial has it ends the trial."""
-        clocked: list[RedisServer | PostgresServer] = [*self.servers, *self.replicas, *self.databases]
+        clocked: list[RedisServer | PostgresServer | ZooKeeperServer] = [
+            *self.servers,
+            *self.replicas,
+            *self.databases,
+            *self.ensemble,
+        ]
         for server in clocked:
             if not library().conductor_server_works(self.conductor, server.number):
                 continue
             shown, meant = server.time_us(), library().conductor_server_wall_us(self.conductor, server.number)
-            if shown != meant:
+            if shown != meant - meant % server.clock_step_us:
                 raise Inconclusive(f"the clock of {server.name} stands at {shown} us instead of {meant} us")
         return True
 
@@ -1175,6 +1259,16 @@ class Trial:
         if not good:
             raise Inconclusive(str(message))
         return good
+
+
+def connect(address: str) -> socket.socket:
+    """To a unix socket, or to a port of the loopback interface."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdigit():
+        return socket.create_connection((host, int(port)))
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(address)
+    return connection
 
 
 def check(path: Path, require: str | None = None, *words: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ enum lock_waiting {
 };
 
 /* What its nodes are. */
-enum lock_service { LOCK_SERVICE_REDIS = 0, LOCK_SERVICE_ETCD, LOCK_SERVICE_POSTGRES };
+enum lock_service { LOCK_SERVICE_REDIS = 0, LOCK_SERVICE_ETCD, LOCK_SERVICE_POSTGRES, LOCK_SERVICE_ZOOKEEPER };
 
 /* What a pattern offers by design. The bits are part of the history format (HISTORY_LOCK_OPEN). */
 enum lock_trait {

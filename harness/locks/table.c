@@ -39,6 +39,8 @@ extern const struct lock_type LOCK_SETNX_EXPIRE;
 extern const struct lock_type LOCK_SHARDED_SPIN;
 extern const struct lock_type LOCK_SINGLEFLIGHT;
 extern const struct lock_type LOCK_SPIN;
+extern const struct lock_type LOCK_ZOOKEEPER;
+extern const struct lock_type LOCK_ZOOKEEPER_WRITE_LOCK;
 
 const struct lock_type *const LOCK_TABLE[] = {
     &LOCK_BLPOP,
@@ -75,6 +77,8 @@ const struct lock_type *const LOCK_TABLE[] = {
     &LOCK_SHARDED_SPIN,
     &LOCK_SINGLEFLIGHT,
     &LOCK_SPIN,
+    &LOCK_ZOOKEEPER,
+    &LOCK_ZOOKEEPER_WRITE_LOCK,
     NULL,
 };
 /* clang-format on */
