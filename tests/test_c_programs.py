@@ -100,8 +100,9 @@ def test_what_a_killed_writer_acknowledged_is_there(programs: Path, tmp_path: Pa
 
 
 def test_a_writer_is_stopped_between_two_records(programs: Path, tmp_path: Path) -> None:
-    said = run_program(programs / "stop_writer", tmp_path / "history", tmp_path / "stage")
+    said = run_program(programs / "stop_writer", tmp_path)
     assert said["torn_plainly"] > 0 == said["torn_between_records"]
+    assert said["stops_between_records"] > 0
 
 
 def test_waiting_calls_stand_exactly_in_time(programs: Path) -> None:
