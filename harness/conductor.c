@@ -463,7 +463,7 @@ uint64_t conductor_moves(const struct conductor *conductor, int strand) {
 /* Sends SIGSTOP and waits until every thread of the child has stopped. */
 static bool stop_child(int pid) {
     siginfo_t info = {0};
-    if (kill(pid, SIGSTOP) < 0) return false;
+    if (pid <= 0 || kill(pid, SIGSTOP) < 0) return false; /* 0 would be our own group */
     while (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WEXITED | WNOWAIT) < 0)
         if (errno != EINTR) return false;
     return info.si_code == CLD_STOPPED;
