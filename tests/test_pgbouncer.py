@@ -23,13 +23,13 @@ def pooler_of(running: Trial) -> PgBouncer:
     return running.poolers[running.database.name]
 
 
-@pytest.mark.parametrize("time", ["virtual", "real"])
-def test_in_transaction_mode_two_clients_share_a_session_and_its_lock(time: str) -> None:
-    with trial("pg-advisory", pooled=True, time=time) as running:
+def test_in_transaction_mode_two_clients_share_a_session_and_its_lock() -> None:
+    """In real time two who begin at once may be given a connection each, and whose lock it is is a matter of luck."""
+    with trial("pg-advisory", pooled=True) as running:
         one, two = running.clients(2)
         assert one.acquire(wait_ms=0).ok
         assert two.acquire(wait_ms=0).ok, "the same session takes the same lock again"
-        assert running.database.session.value(HELD) == "1", "by one session"
+        assert (running.database.session.value(HELD), running.database.session.value(SESSIONS)) == ("1", "1")
 
 
 @pytest.mark.parametrize("time", ["virtual", "real"])
