@@ -315,6 +315,8 @@ def test_a_dead_waiter_is_skipped_when_its_time_is_over() -> None:
         assert one.release().ok
         assert not server(running).exists("account")
         assert four.acquire(wait_ms=0).outcome is Outcome.REFUSED, "it is free, but a dead client's turn"
+        with running.fault("pause-client", three):  # which would ask every millisecond, for five minutes
+            running.advance(running.lease_ms + DEAD_WAITER_MS - 100)
         assert three.finish().ok
         assert running.mono_ns - acquired_ns == (running.lease_ms + DEAD_WAITER_MS) * MS
 
