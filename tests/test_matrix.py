@@ -208,6 +208,13 @@ def test_the_command() -> None:
     }
 
 
+def test_names_may_be_said_with_commas_or_one_by_one() -> None:
+    words = ("matrix", "--scenario", "gc-pause", "--store", "open", "--lock", "setnx,set-nx-px", "--lock", "fenced")
+    done = lockstorm(*words, "--json")
+    assert done.returncode == 0, done.stderr
+    assert {cell["lock"] for cell in json.loads(done.stdout)["cells"]} == {"setnx", "set-nx-px", "fenced"}
+
+
 def test_ctrl_c_prints_what_is_known_and_leaves_nothing() -> None:
     """The bar is on a terminal, which also says when some cells are known."""
     with short_directory() as directory:

@@ -39,6 +39,20 @@ def test_every_scenario_and_lock_is_played_or_has_a_reason(told: dict[str, Any])
     assert played | unfit == {(scenario, lock["name"]) for scenario in scenarios() for lock in locks()}
 
 
+def test_what_other_servers_do_to_a_lock_has_its_reason() -> None:
+    """Nobody expects a database to lose a lock, so every such cell of the plain resource says why."""
+    services = {lock["name"]: lock["service"] for lock in locks()}
+    silent = [
+        (scenario, lock)
+        for (scenario, lock, store), cell in expected().items()
+        if services[lock] in ("etcd", "postgres")
+        and store == "open"
+        and "violated" in cell.fault.values()
+        and not cell.reason
+    ]
+    assert silent == []
+
+
 def test_the_famous_ones_exist() -> None:
     assert set(FAMOUS_SCENARIOS) <= set(scenarios())
     names = {lock["name"]: lock for lock in locks()}

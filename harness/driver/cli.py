@@ -47,6 +47,7 @@ from harness.driver.terminal import (
     Numbers,
     console,
     json_option,
+    names_option,
     print_json,
     progress,
     require_option,
@@ -140,7 +141,7 @@ def run(
 
 @cli.command()
 @click.option("--lock", required=True, help="The lock to try; `lockstorm locks` lists them.")
-@click.option("--faults", metavar="FAULT,…", help="What strikes; default: all that fit. `lockstorm faults` lists them.")
+@names_option("--faults", "FAULT", "What strikes; default: all that fit. `lockstorm faults` lists them.")
 @click.option("--duration", type=Duration(), help="Of a storm, by the trial's clock. Default: 10s.")
 @click.option("--trials", type=int, help="So many storms, of rising seeds. Default: 1.")
 @click.option("--clients", type=int, help="How many want the lock. Default: 4.")
@@ -227,7 +228,7 @@ def check_new_file(option: str, path: Path | None) -> None:
 
 
 @cli.command()
-@click.option("--lock", metavar="LOCK,…", help="Only these; default: all on redis-servers.")
+@names_option("--lock", "LOCK", "Only these; default: all on redis-servers.")
 @click.option(
     "--waiters", type=Numbers(CLIENT_LIMIT), default="1,8,64", show_default=True, help="Clients that want one lock."
 )

@@ -16,7 +16,15 @@ from harness.driver.cells import Trio
 from harness.driver.errors import UsageError
 from harness.driver.expected import pairs
 from harness.driver.play import DURATION_LIMIT_MS, SEED_LIMIT, check_range, choose, lock_named, scenario_named
-from harness.driver.terminal import Duration, console, json_option, print_json, progress_of_done, waiting
+from harness.driver.terminal import (
+    Duration,
+    console,
+    json_option,
+    names_option,
+    print_json,
+    progress_of_done,
+    waiting,
+)
 from harness.driver.trial import STORES, TIMES
 
 INTERRUPTED = 130
@@ -38,9 +46,9 @@ def demo(as_json: bool) -> int:
 
 
 @click.command()
-@click.option("--lock", metavar="LOCK,…", help="Only these; default: all that `lockstorm locks` lists.")
-@click.option("--scenario", metavar="SCENARIO,…", help="Only these; default: all that `lockstorm scenarios` lists.")
-@click.option("--store", metavar="MODE,…", help="Only these store modes; default: all that a lock can be used with.")
+@names_option("--lock", "LOCK", "Only these; default: all that `lockstorm locks` lists.")
+@names_option("--scenario", "SCENARIO", "Only these; default: all that `lockstorm scenarios` lists.")
+@names_option("--store", "MODE", "Only these store modes; default: all that a lock can be used with.")
 @click.option(
     "--time", "time_", metavar="virtual|real", help="Default: virtual, and real what only real time can play."
 )

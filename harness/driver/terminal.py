@@ -5,13 +5,15 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from harness.driver.play import PROPERTIES, REQUIRED
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 class NearestName(click.Group):
@@ -106,10 +108,21 @@ def print_json(value: dict[str, Any]) -> None:
     click.echo(json.dumps(value, indent=2))
 
 
+def names_option(option: str, what: str, help_: str) -> Callable[[Decorated], Decorated]:
+    """An option of names with commas between them, which may be given several times: nothing that was said is lost."""
+    return click.option(
+        option,
+        metavar=f"{what},…",
+        multiple=True,
+        callback=lambda _context, _option, given: ",".join(given) if given else None,
+        help=help_,
+    )
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-require_option = click.option(
+require_option = names_option(
     "--require",
-    metavar="PROPERTY,…",
-    help=f"Only these decide the exit status, of {', '.join(PROPERTIES)}. Default: {', '.join(REQUIRED)}, as far as "
+    "PROPERTY",
+    f"Only these decide the exit status, of {', '.join(PROPERTIES)}. Default: {', '.join(REQUIRED)}, as far as "
     "they apply.",
 )
