@@ -17,6 +17,11 @@ REAL_TIME_ONLY = {
 
 LEASE_UNIT_MS = {"etcd": 1000}  # what leases are counted in; otherwise milliseconds
 
+# How late a server may end a lease that is over by the machine's clock; otherwise at once. etcd looks every 500 ms, and
+# for one that it could not end at the first look only 3 s later again (lease/lessor.go: revokeExpiredLeases,
+# defaultExpiredleaseRetryInterval).
+LEASE_LATE_MS = {"etcd": 500 + 3_000 + 500}
+
 
 def check_lease(lock: Mapping[str, Any], lease_ms: int | None) -> None:
     """Raises UsageError for a lease that its service would make another one of."""

@@ -55,7 +55,7 @@ from harness.driver.postgres_server import SOCKET, PostgresServer, conninfo
 from harness.driver.process import Nursery, Process, inheritable
 from harness.driver.proxy import Proxy
 from harness.driver.redis_server import Network, RedisServer, free_port
-from harness.driver.services import REAL_TIME_ONLY, TABLE, check_installed, check_lease, is_table
+from harness.driver.services import LEASE_LATE_MS, REAL_TIME_ONLY, TABLE, check_installed, check_lease, is_table
 from harness.driver.topology import CLUSTER_MASTERS, Sentinel, Topology, cluster_ranges, join, slot_of, tagged, watch
 from harness.driver.zookeeper_server import ZooKeeperServer, java_version
 
@@ -318,7 +318,7 @@ class Trial:
         self.lease_ms = settings.lease_ms
         self.reply_limit_ms = REPLY_LIMIT_MS
         self.control = settings.control
-        usual_ms = BOUND_LEASES * settings.lease_ms + BOUND_NAP_MS
+        usual_ms = BOUND_LEASES * settings.lease_ms + BOUND_NAP_MS + self._late_ms
         self.bound_ms = settings.parameters.get("bound_ms", usual_ms)  # how long a free lock may go unnoticed
         self.verdict: dict[str, Any] | None = None
         self.elapsed_ms: dict[str, float] = {}
@@ -1006,8 +1006,12 @@ class Trial:
         return f"{self.lock['service']}-*"
 
     def _real_beyond_ms(self) -> int:
-        has_lease = next(lock["lease"] for lock in locks() if lock["name"] == self.settings.lock)
-        return REAL_BEYOND_MS if has_lease else REAL_BEYOND_NOTHING_MS
+        return REAL_BEYOND_MS + self._late_ms if self.lock["lease"] else REAL_BEYOND_NOTHING_MS
+
+    @property
+    def _late_ms(self) -> int:
+        """How long after its end a lease may still keep everybody out."""
+        return LEASE_LATE_MS.get(self.lock["service"], 0)
 
     def prove_clock(self) -> bool:
         """Reads TIME back from every node; a clock that is not where the trial has it ends the trial."""
