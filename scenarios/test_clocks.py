@@ -21,7 +21,7 @@ def test_clock_jump_server(trial: Trial) -> None:
     one, two = trial.clients(2)
     one.start_increment()
     one.run_to("before-write")
-    with trial.fault_unless_control("clock-jump", trial.node, offset_ms=ahead_ms(trial)):
+    with trial.fault_unless_control("clock-jump", trial.nodes.known[0], offset_ms=ahead_ms(trial)):
         two.start_increment()
         two.run_for(trial.lease_ms / 2, "before-write")
         trial.finish(one)
@@ -43,7 +43,7 @@ def test_clock_back_server(trial: Trial) -> None:
     one.start_increment()
     one.run_to("before-write")
     if not trial.control:
-        trial.inject("clock-jump", trial.node, offset_ms=-BACK_LEASES * trial.lease_ms, keep="yes")
+        trial.inject("clock-jump", trial.nodes.known[0], offset_ms=-BACK_LEASES * trial.lease_ms, keep="yes")
     two.start_increment()
     trial.kill(one)
     trial.quiet(two)

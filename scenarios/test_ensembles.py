@@ -23,7 +23,7 @@ def test_leader_alone(trial: Trial) -> None:
     one.start_increment()
     one.run_to("before-write")
     two.start_increment()
-    assert trial.leader
-    with trial.fault_unless_control("partition", trial.leader.peer_links):
+    assert trial.zookeeper.leader
+    with trial.fault_unless_control("partition", trial.zookeeper.leader.peer_links):
         two.run_for(MISSED_MS if not trial.control else 0, "before-write")
         trial.finish(one, two)

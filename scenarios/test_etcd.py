@@ -119,7 +119,7 @@ def test_server_killed(trial: Trial) -> None:
     one.run_to("before-write")
     two.start_increment()
     trial.advance(GAP_MS)
-    with trial.fault_unless_control("kill-server", trial.etcd[0]):
+    with trial.fault_unless_control("kill-server", trial.etcd.members[0]):
         trial.advance(GAP_MS)
     two.run_for(NOTICE_MS, "before-write")
     one.finish()
@@ -140,13 +140,13 @@ def test_server_killed(trial: Trial) -> None:
 )
 def test_leader_cut_off(trial: Trial) -> None:
     one, two = trial.clients(2)
-    leader = trial.etcd_leader()
+    leader = trial.etcd.leader()
     one.start_increment()
     one.run_to("before-write")
     two.start_increment()
     with trial.fault_unless_control("partition", f"*{leader.name}*"):
         if not trial.control:
-            trial.etcd_leader(without=leader)
+            trial.etcd.leader(without=leader)
         two.run_for(NOTICE_MS, "before-write")
         one.finish()
     two.finish()

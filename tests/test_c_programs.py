@@ -64,9 +64,9 @@ def contend(program: Path, lock: str, directory: Path, prefix: Sequence[str] = (
     """What lock_threads said of a lock, with as many servers as the lock wants, of the kind that it lives on."""
     with trial(lock, time="real") as running:
         nodes: list[object] = [server.socket for server in running.servers]
-        nodes += [conninfo(database.sockets) for database in running.databases]
-        nodes += [server.socket for server in running.etcd]
-        nodes += [server.address for server in running.ensemble]
+        nodes += [conninfo(database.sockets) for database in running.postgres.databases]
+        nodes += [server.socket for server in running.etcd.members]
+        nodes += [server.address for server in running.zookeeper.members]
         wait_ms = WAITS_MS.get(lock, AS_LONG_AS_IT_TAKES)
         words = [*prefix, program, lock, THREADS, TURNS, wait_ms, directory / "stage", *nodes]
         return run_program(*words, status=status)

@@ -255,7 +255,7 @@ def test_a_jump_of_nothing_is_none() -> None:
 
 def test_a_server_that_cannot_answer_proves_nothing() -> None:
     with trial("none") as running:
-        running.kill_server(running.server)
+        running.redis.kill(running.server)
         with pytest.raises(Inconclusive, match="clock-jump did not take effect on redis-1"):
             running.inject("clock-jump", running.server, offset_ms=1000)
 

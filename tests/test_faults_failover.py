@@ -58,7 +58,7 @@ def test_a_lock_that_was_not_replicated_is_anybodys(time: str, direct: bool, rep
         fault.heal()
         heal_again(fault)
         assert (role(old), role(new)) == ("slave", "master")
-        assert running.master(old) is new
+        assert running.redis.master(old) is new
         assert old.link.get(running.resource) == new.link.get(running.resource), "what it alone had is lost"
         assert one.is_held().ok == (replicated == KEPT)
         assert status(running) == ("violated" if replicated == LOST else "holds")
@@ -172,9 +172,9 @@ def test_there_and_back_again() -> None:
         one, _ = running.clients(2)
         first, second = running.server, running.replicas[0]
         for old, new in ((first, second), (second, first)) * 2:
-            assert running.master(first) is old
+            assert running.redis.master(first) is old
             with running.fault("failover", old, replicated=KEPT):
-                assert running.master(first) is new
+                assert running.redis.master(first) is new
             assert one.acquire(wait_ms=0).ok
             assert new.link.get(running.resource) and one.release().ok
         (three,) = running.clients(1)
@@ -188,7 +188,7 @@ def test_a_client_that_comes_afterwards_finds_the_new_master(direct: bool) -> No
         fault = running.inject("failover", running.server, replicated=KEPT)
         (one,) = running.clients(1)
         assert one.acquire(wait_ms=0).ok
-        assert running.master(running.server).link.get(running.resource)
+        assert running.redis.master(running.server).link.get(running.resource)
         assert running.server.link.get(running.resource) is None
         fault.heal()
 
@@ -316,7 +316,7 @@ def election(kind: Topology, how: str, replicated: str, more: Callable[[Trial], 
         fault = running.prepare(f"failover-{kind}", old, how=how, replicated=replicated)
         assert one.acquire().ok
         fault.inject()
-        assert running.master(old) is new and role(new) == "master"
+        assert running.redis.master(old) is new and role(new) == "master"
         assert f"last is {'missing' if replicated == LOST else 'there'}" in fault.report
         assert two.acquire(wait_ms=0).ok == (replicated == LOST)
         fault.heal()
@@ -334,7 +334,7 @@ def election(kind: Topology, how: str, replicated: str, more: Callable[[Trial], 
 def test_sentinels_promote_a_replica(how: str, replicated: str) -> None:
     def more(running: Trial) -> None:
         new = running.replicas[0]
-        for sentinel in running.sentinels:
+        for sentinel in running.redis.sentinels:
             said: Any = sentinel.link.sentinel_get_master_addr_by_name("redis-1")
             assert said[1] == new.announced != new.port, "they reach it through the proxy"
             known: Any = sentinel.link.sentinel_master("redis-1")
@@ -346,7 +346,7 @@ def test_sentinels_promote_a_replica(how: str, replicated: str) -> None:
 @pytest.mark.parametrize(("how", "replicated"), [("kill", KEPT), ("pause", LOST)])
 def test_a_cluster_elects_a_replica(how: str, replicated: str) -> None:
     def more(running: Trial) -> None:
-        assert len(running.cluster) == 4
+        assert len(running.redis.cluster) == 4
         assert running.server.link.config_get("cluster-node-timeout") == {
             "cluster-node-timeout": str(topology.PATIENCE_MS)
         }
@@ -359,7 +359,7 @@ def test_the_second_replica_follows_whom_the_sentinels_chose() -> None:
         one, two = running.clients(2)
         assert one.acquire(wait_ms=0).ok
         with running.fault("failover-sentinel", running.server, replicated=KEPT):
-            new = running.master(running.server)
+            new = running.redis.master(running.server)
             assert two.acquire(wait_ms=0).outcome is Outcome.REFUSED
         assert {server.name for server in new.replicas} == {
             server.name for server in (running.server, *running.replicas) if server is not new

@@ -108,7 +108,7 @@ def test_a_server_that_has_ended_cannot_be_slowed_down(time: str, fault: str) ->
     with trial("none", time=time) as running:
         one, _ = running.clients(2)
         one.increment()
-        running.kill_server(running.server)
+        running.redis.kill(running.server)
         with pytest.raises(Inconclusive, match=f"{fault} did not take effect on redis-1"):
             running.inject(fault, running.server)
         verdict = running.judge()

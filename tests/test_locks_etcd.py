@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from harness.driver import Client, Outcome, Trial
+from harness.driver.client import Result
 from harness.driver.etcd_server import EtcdServer, leader_of
 from harness.driver.library import locks_on
 from harness.driver.services import missing
-from harness.driver.trial import Result
 from tests.support import ENVIRONMENT, lockstorm, processes_below, short_directory, start_lockstorm, trial
 
 pytestmark = pytest.mark.skipif(bool(missing("etcd")), reason=f"not installed: {missing('etcd')}")
@@ -82,7 +82,7 @@ def test_one_holds_it_and_the_other_is_refused(lock: str) -> None:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_nothing_is_left_of_who_was_refused_or_has_released(lock: str) -> None:
     with real(lock) as running:
-        (node,) = running.etcd
+        (node,) = running.etcd.members
         one, two = running.clients(2)
         one.acquire()
         two.acquire(wait_ms=0)
@@ -119,7 +119,7 @@ def test_a_name_is_any_bytes(lock: str, resource: bytes) -> None:
 @pytest.mark.parametrize("lock", RECIPES)
 def test_the_shortest_lease_is_a_second_and_ends_with_the_next_sweep(lock: str) -> None:
     with real(lock, lease_ms=SHORT_MS) as running:
-        (node,) = running.etcd
+        (node,) = running.etcd.members
         one, two = running.clients(2)
         one.acquire()
         (lease,) = leases_of(node)
@@ -167,7 +167,7 @@ def test_without_a_watchdog_the_key_lives_by_renewals() -> None:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_a_token_is_the_revision_that_made_the_key(lock: str) -> None:
     with real(lock) as running:
-        (node,) = running.etcd
+        (node,) = running.etcd.members
         (one,) = running.clients(1)
         token = one.acquire().token
         (key,) = keys_of(node)
@@ -177,7 +177,7 @@ def test_a_token_is_the_revision_that_made_the_key(lock: str) -> None:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_tokens_rise_over_releases_expiries_owners_and_restarts(lock: str) -> None:
     with real(lock, lease_ms=SHORT_MS) as running:
-        (node,) = running.etcd
+        (node,) = running.etcd.members
         one, two, three = running.clients(3)
         tokens = [one.acquire().token]
         assert one.release().ok
@@ -203,7 +203,7 @@ def cut_answers(running: Trial, client: Any) -> Any:
 @pytest.mark.parametrize("lock", RECIPES)
 def test_a_transaction_without_an_answer_is_asked_again_and_done_once(lock: str) -> None:
     with real(lock) as running:
-        (node,) = running.etcd
+        (node,) = running.etcd.members
         (one,) = running.clients(1)
         one.start_acquire()
         one.run_to("before-transaction")
@@ -221,7 +221,7 @@ def test_a_transaction_without_an_answer_is_asked_again_and_done_once(lock: str)
 @pytest.mark.parametrize("lock", RECIPES)
 def test_an_acquire_that_stays_without_an_answer_is_taken_up_by_the_next(lock: str) -> None:
     with real(lock) as running:
-        (node,) = running.etcd
+        (node,) = running.etcd.members
         one, two = running.clients(2)
         one.start_acquire()
         one.run_to("before-transaction")
@@ -319,7 +319,7 @@ def test_a_dead_waiters_place_goes_with_its_lease() -> None:
 def test_whose_place_is_gone_when_its_turn_comes(lock: str, granted: bool) -> None:
     """Revoked from outside: the story waiter-expired has a pause instead."""
     with real(lock) as running:
-        (node,) = running.etcd
+        (node,) = running.etcd.members
         one, two = running.clients(2)
         held = one.acquire()
         two.start_acquire(wait_ms=2_000)
@@ -339,7 +339,7 @@ def test_whose_place_is_gone_when_its_turn_comes(lock: str, granted: bool) -> No
 @pytest.mark.parametrize("lock", RECIPES)
 def test_a_killed_node_forgets_neither_key_nor_lease(lock: str) -> None:
     with real(lock) as running:
-        (node,) = running.etcd
+        (node,) = running.etcd.members
         one, two = running.clients(2)
         one.acquire()
         (lease,) = leases_of(node)
@@ -357,7 +357,7 @@ def test_a_killed_node_forgets_neither_key_nor_lease(lock: str) -> None:
 
 def test_a_node_that_stands_still_answers_later() -> None:
     with real("etcd") as running:
-        (node,) = running.etcd
+        (node,) = running.etcd.members
         one, _ = running.clients(2)
         with running.fault("pause-server", node):
             one.start_acquire()
@@ -370,14 +370,14 @@ def test_a_server_that_nobody_can_start_again_is_no_target_of_the_fault() -> Non
     with trial("etcd", time="real", lease_ms=LONG_MS) as running:
         running.means.server_restart = type(running.means.server_restart)()
         with pytest.raises(Exception, match="nobody would start etcd-1 again"):
-            running.inject("kill-server", running.etcd[0])
+            running.inject("kill-server", running.etcd.members[0])
 
 
 # --- three nodes ---
 
 
 def others_than(running: Trial, node: EtcdServer) -> list[EtcdServer]:
-    return [each for each in running.etcd if each is not node]
+    return [each for each in running.etcd.members if each is not node]
 
 
 def answered(ask: Callable[[], Result], within_s: float = 30) -> Result:
@@ -409,7 +409,7 @@ FAULTS = {
 @pytest.mark.parametrize("lock", RECIPES)
 def test_the_lock_survives_its_leader_and_tokens_rise(lock: str, how: str) -> None:
     with real(lock, nodes=3) as running:
-        leader = leader_of(running.etcd)
+        leader = leader_of(running.etcd.members)
         others = others_than(running, leader)
         one, two = running.clients(2)
         first = answered(one.acquire)
@@ -431,8 +431,8 @@ def test_the_holder_goes_on_by_way_of_another_node_when_its_own_is_cut_off(lock:
     with real(lock, nodes=3) as running:
         one, two = running.clients(2)
         assert answered(one.acquire).ok, "it asks the first node first"
-        with cut_off(running, running.etcd[0]):
-            assert leader_of(running.etcd[1:])
+        with cut_off(running, running.etcd.members[0]):
+            assert leader_of(running.etcd.members[1:])
             assert answered(one.renew).ok
             assert answered(one.is_held).ok
             assert answered(lambda: two.acquire(wait_ms=0)).outcome is Outcome.REFUSED
@@ -442,7 +442,7 @@ def test_the_holder_goes_on_by_way_of_another_node_when_its_own_is_cut_off(lock:
 @pytest.mark.parametrize("lock", RECIPES)
 def test_without_a_majority_nobody_gets_it_and_nobody_loses_it(lock: str) -> None:
     with real(lock, nodes=3) as running:
-        leader = leader_of(running.etcd)
+        leader = leader_of(running.etcd.members)
         one, two = running.clients(2)
         held = answered(one.acquire)
         first, second = others_than(running, leader)
@@ -467,7 +467,7 @@ def inodes_of(pid: int) -> set[str]:
 
 def test_nodes_have_no_port_that_anybody_else_could_reach() -> None:
     with real("etcd", nodes=3) as running:
-        own = set().union(*(inodes_of(node.process.pid) for node in running.etcd))
+        own = set().union(*(inodes_of(node.process.pid) for node in running.etcd.members))
         lines = [
             line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()
         ]

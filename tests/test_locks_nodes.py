@@ -37,7 +37,7 @@ def test_two_of_five_nodes_may_be_lost(lock: str) -> None:
     with trial(lock) as running:
         one, two = running.clients(2)
         for server in running.servers[1:3]:
-            running.kill_server(server)
+            running.redis.kill(server)
         assert one.acquire().ok
         assert [holds(server) for server in running.servers if not server.gone] == [True] * 3
         assert two.acquire(wait_ms=0).outcome is Outcome.REFUSED
@@ -50,7 +50,7 @@ def test_with_fewer_than_a_majority_it_refuses_and_frees_what_it_took(lock: str)
     with trial(lock) as running:
         (one,) = running.clients(1)
         for server in running.servers[:3]:
-            running.kill_server(server)
+            running.redis.kill(server)
         assert one.acquire(wait_ms=2000).outcome is Outcome.REFUSED
         assert not any(holds(server) for server in running.servers[3:])
         sets = [server.link.info("commandstats")["cmdstat_set"]["calls"] for server in running.servers[3:]]
@@ -74,7 +74,7 @@ def test_a_minority_taken_by_another_is_left_alone_and_the_rest_freed(lock: str)
 def test_without_any_answer_the_outcome_is_unknown(redlock: Trial) -> None:
     (one,) = redlock.clients(1)
     for server in redlock.servers:
-        redlock.kill_server(server)
+        redlock.redis.kill(server)
     assert one.acquire(wait_ms=0).outcome is Outcome.UNKNOWN
 
 
@@ -82,7 +82,7 @@ def test_a_release_that_a_majority_may_not_have_seen_is_unknown(redlock: Trial) 
     (one,) = redlock.clients(1)
     assert one.acquire().ok
     for server in redlock.servers[:3]:
-        redlock.kill_server(server)
+        redlock.redis.kill(server)
     assert one.release().outcome is Outcome.UNKNOWN
     assert not any(holds(server) for server in redlock.servers[3:])
 
@@ -212,7 +212,7 @@ def test_a_holder_is_told_that_its_validity_ended_without_an_answer() -> None:
         (one,) = running.clients(1)
         assert one.acquire().ok
         for server in running.servers[:3]:
-            running.kill_server(server)
+            running.redis.kill(server)
         (valid_until_ns,) = stated_ns(running)
         running.advance(running.lease_ms)
         told = [record for record in running.story() if record["kind"] == "validity"]
@@ -238,7 +238,7 @@ def test_without_its_replica_the_lock_is_refused_and_given_back(time_: str) -> N
         (one,) = running.clients(1)
         assert one.acquire().ok
         assert one.release().ok
-        running.kill_server(running.replicas[0])
+        running.redis.kill(running.replicas[0])
         before_ns = running.mono_ns
         assert one.acquire(wait_ms=0).outcome is Outcome.REFUSED
         assert not running.server.link.exists(RESOURCE)

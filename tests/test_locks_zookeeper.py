@@ -28,7 +28,7 @@ DIRECTORY = "/lockstorm/" + b"account".hex()
 
 def queue(running: Trial) -> list[str]:
     """The nodes of those who hold or wait, as their names end."""
-    with ZooKeeperClient(running.ensemble[0].port) as other:
+    with ZooKeeperClient(running.zookeeper.members[0].port) as other:
         return sorted(name[32:] for name in other.children(DIRECTORY))
 
 
@@ -94,7 +94,7 @@ def test_it_is_given_in_the_order_of_requests_and_each_watches_the_one_before() 
 def test_a_writer_waits_for_readers_and_writers_before_it() -> None:
     with trial("zookeeper-write-lock") as running:
         (writer,) = running.clients(1)
-        with ZooKeeperClient(running.ensemble[0].port) as reader:
+        with ZooKeeperClient(running.zookeeper.members[0].port) as reader:
             paths = [reader.create(f"{DIRECTORY}/{'0' * 32}read-", EPHEMERAL_SEQUENTIAL) for _ in range(2)]
             assert writer.acquire(wait_ms=100).outcome is Outcome.REFUSED
             writer.start_acquire()
@@ -213,9 +213,9 @@ def test_tokens_and_sessions_survive_a_server_that_is_killed(time_: str) -> None
     with trial("zookeeper", time=time_, lease_ms=LEASE_MS) as running:
         one, two = running.clients(2)
         first = one.acquire().token
-        before = running.ensemble[0].process.pid
-        running.restart_ensemble(running.ensemble[0])
-        assert running.ensemble[0].process.pid != before
+        before = running.zookeeper.members[0].process.pid
+        running.zookeeper.crash(running.zookeeper.members[0])
+        assert running.zookeeper.members[0].process.pid != before
         assert two.acquire(wait_ms=0).outcome is Outcome.REFUSED, "the session, and its node, were on the disk"
         assert one.is_held().ok
         assert one.release().ok
@@ -245,7 +245,7 @@ def test_a_directory_made_anew_begins_its_numbers_again_but_not_its_tokens() -> 
                 tokens.append(one.acquire().token)
                 numbers += [int(name[-10:]) for name in queue(running)]
                 assert one.release().ok
-            with ZooKeeperClient(running.ensemble[0].port) as other:
+            with ZooKeeperClient(running.zookeeper.members[0].port) as other:
                 other.delete(DIRECTORY)
         assert numbers == [0, 1, 2, 0, 1, 2], "as a fencing token it would let an old holder in"
         assert tokens == sorted(set(tokens))
@@ -255,7 +255,7 @@ def test_the_token_is_the_czxid_of_the_holders_node() -> None:
     with trial("zookeeper") as running:
         (one,) = running.clients(1)
         token = one.acquire().token
-        with ZooKeeperClient(running.ensemble[0].port) as other:
+        with ZooKeeperClient(running.zookeeper.members[0].port) as other:
             (name,) = other.children(DIRECTORY)
             assert other.czxid(f"{DIRECTORY}/{name}") == token
 
@@ -267,7 +267,7 @@ def test_a_server_that_stands_still_never_gives_it_to_two() -> None:
         one, two = running.clients(2)
         first = one.acquire().token
         two.start_acquire()
-        with running.fault("pause-server", running.ensemble[0]):
+        with running.fault("pause-server", running.zookeeper.members[0]):
             running.advance(1.5 * LEASE_MS)
             told = [event["actor"] for event in running.story() if event["kind"] == "validity"]
             assert told == ["client-1"], "whoever holds it no longer believes"
@@ -288,9 +288,9 @@ ENSEMBLE_LEASE_MS = (
 def ensemble(lease_ms: int = ENSEMBLE_LEASE_MS) -> Iterator[tuple[Trial, Client, Client, ZooKeeperServer]]:
     """A holder whose server leads, and another client."""
     with trial("zookeeper", time="real", lease_ms=lease_ms, nodes=3) as running:
-        clients, leader = running.clients(3), running.leader
+        clients, leader = running.clients(3), running.zookeeper.leader
         assert leader
-        at = running.ensemble.index(leader)  # client-1 asks the first server first, and so on
+        at = running.zookeeper.members.index(leader)  # client-1 asks the first server first, and so on
         yield running, clients[at], clients[at - 1], leader
 
 
@@ -313,7 +313,7 @@ def test_a_lock_and_its_token_survive_the_leaders_end() -> None:
         token = holder.acquire().token
         leader.crash()
         assert_kept(running, holder, other, token)
-        assert running.leader not in (None, leader)
+        assert running.zookeeper.leader not in (None, leader)
 
 
 def test_a_lock_and_its_token_survive_a_leader_that_stands_still() -> None:
@@ -321,7 +321,7 @@ def test_a_lock_and_its_token_survive_a_leader_that_stands_still() -> None:
         token = holder.acquire().token
         with running.fault("pause-server", leader):
             assert_kept(running, holder, other, token)
-            assert running.leader not in (None, leader)
+            assert running.zookeeper.leader not in (None, leader)
 
 
 def test_a_lock_and_its_token_survive_a_leader_cut_off_from_the_others() -> None:
@@ -329,17 +329,17 @@ def test_a_lock_and_its_token_survive_a_leader_cut_off_from_the_others() -> None
         token = holder.acquire().token
         with running.fault("partition", leader.peer_links):
             assert_kept(running, holder, other, token)
-            assert running.leader not in (None, leader)
+            assert running.zookeeper.leader not in (None, leader)
 
 
 def test_a_minority_cut_off_takes_its_holder_nothing_but_the_server() -> None:
     with ensemble() as (running, _, other, leader):
         (holder,) = (client for client in running.every_client[:3] if client.name == f"client-{minority_of(leader)}")
-        server = running.ensemble[minority_of(leader) - 1]
+        server = running.zookeeper.members[minority_of(leader) - 1]
         token = holder.acquire().token
         with running.fault("partition", server.peer_links):
             assert_kept(running, holder, other, token)
-            assert running.leader is leader
+            assert running.zookeeper.leader is leader
 
 
 def minority_of(leader: ZooKeeperServer) -> int:
@@ -354,13 +354,13 @@ def test_who_is_cut_off_from_its_server_goes_on_with_another() -> None:
             running.touch_links(holder)
             running.advance(ENSEMBLE_LEASE_MS)
             assert_kept(running, holder, other, token)
-        assert running.leader is leader
+        assert running.zookeeper.leader is leader
 
 
 def test_without_a_majority_nobody_is_given_the_lock_and_tokens_rise_after_it() -> None:
     with ensemble(lease_ms=2_000) as (running, holder, other, leader):
         token = holder.acquire().token
-        others = [server for server in running.ensemble if server is not leader]
+        others = [server for server in running.zookeeper.members if server is not leader]
         for server in others:
             server.crash()
         assert other.acquire(wait_ms=0).outcome is Outcome.UNKNOWN
@@ -382,9 +382,9 @@ def test_several_servers_are_for_real_time() -> None:
 def test_time_passes_at_once_on_a_real_server() -> None:
     with trial("zookeeper", lease_ms=LEASE_MS) as running:
         (one,) = running.clients(1)
-        before_us = running.ensemble[0].time_us()
+        before_us = running.zookeeper.members[0].time_us()
         running.advance(300_000)
-        assert running.ensemble[0].time_us() - before_us == 300_000_000
+        assert running.zookeeper.members[0].time_us() - before_us == 300_000_000
         assert one.acquire().ok, "its session lives: so many heartbeats"
 
 

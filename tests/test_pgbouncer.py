@@ -20,7 +20,7 @@ SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client b
 
 
 def pooler_of(running: Trial) -> PgBouncer:
-    return running.poolers[running.database.name]
+    return running.postgres.poolers[running.database.name]
 
 
 def test_in_transaction_mode_two_clients_share_a_session_and_its_lock() -> None:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from harness.driver.benchmark import KEY, Pair, measure_pair
+from harness.driver.client import Client
 from harness.driver.errors import Inconclusive
 from harness.driver.machine import machine
 from harness.driver.measure import (
@@ -26,7 +27,7 @@ from harness.driver.measure import (
     waits_ns,
 )
 from harness.driver.redis_server import RedisServer
-from harness.driver.trial import RESOURCE, Client, Trial, TrialSettings
+from harness.driver.trial import RESOURCE, Trial, TrialSettings
 
 LEASE_MS = 30_000  # longer than any measurement: nothing expires
 PACED_CLIENTS = 4  # who shares a rate, each with a resource of its own

@@ -131,7 +131,7 @@ def _etcd() -> str:
     with Trial(TrialSettings("etcd", time="real", lease_ms=LEASE_UNIT_MS["etcd"])) as trial:
         (client,) = trial.clients(1)
         token = client.acquire().token
-        version = trial.etcd[0].version()
+        version = trial.etcd.members[0].version()
     return f"{version} ({paths.etcd()}); it gave the token {token}. In real time only: {REAL_TIME_ONLY['etcd']}"
 
 
@@ -143,7 +143,7 @@ def _zookeeper() -> str:
         (client,) = trial.clients(1)
         token = client.acquire().token
         trial.advance(trial.lease_ms if time == "virtual" else 0)
-        version = f"{trial.ensemble[0].version()} (Java {java_version()}, {paths.java()})"
+        version = f"{trial.zookeeper.members[0].version()} (Java {java_version()}, {paths.java()})"
         return f"{version}; it gave the token {token}, and goes by a clock that is {time}"
 
 

@@ -33,7 +33,8 @@ from harness.driver.topology import Sentinel
 from harness.driver.zookeeper_server import ZooKeeperServer
 
 if TYPE_CHECKING:
-    from harness.driver.trial import Client, Trial
+    from harness.driver.client import Client
+    from harness.driver.trial import Trial
 
 OneTarget: TypeAlias = "Client | RedisServer | PostgresServer | EtcdServer | ZooKeeperServer | Sentinel | str | None"
 Target: TypeAlias = "OneTarget | Sequence[Client]"
@@ -67,11 +68,11 @@ def means_of(trial: "Trial") -> FaultMeans:
         return act
 
     def of_servers(action: Callable[..., object]) -> Callable[..., bool]:
-        return told(lambda *numbers: action(*(trial.server_numbered(number) for number in numbers)))
+        return told(lambda *numbers: action(*(trial.nodes.numbered(number) for number in numbers)))
 
     def query(number: int, statement: bytes) -> int:
         try:
-            return int(trial.database_numbered(number).session.value(statement.decode()))
+            return int(trial.postgres.numbered(number).session.value(statement.decode()))
         except Inconclusive as reason:
             trial.fault_reason = str(reason)
             return NO_ANSWER
@@ -79,10 +80,10 @@ def means_of(trial: "Trial") -> FaultMeans:
     means = FaultMeans(
         conductor=trial.conductor,
         virtual_time=trial.settings.time == "virtual",
-        server_restart=OneServer(told(trial.restart_numbered)),
-        replica_lost=OneServerLost(of_servers(trial.lose_replica)),
-        clients_lead=TwoServers(of_servers(trial.lead_clients)),
-        server_follow=TwoServers(of_servers(trial.follow)),
+        server_restart=OneServer(of_servers(trial.nodes.restart)),
+        replica_lost=OneServerLost(of_servers(lambda one: trial.redis.lose_replica(one))),
+        clients_lead=TwoServers(of_servers(lambda old, new: trial.redis.lead_clients(old, new))),
+        server_follow=TwoServers(of_servers(lambda one, master: trial.redis.follow(one, master))),
         client_restart=ClientRestart(told(lambda strand: trial.restart(trial.client_on(strand)))),
         server_query=ServerQuery(query),
         process_ended=ProcessEnded(lambda _, pid: trial.process_ended(pid)),
@@ -166,7 +167,7 @@ class Fault:
 
     def _chain(self, target: Target, first: RedisServer | None) -> list[FaultTarget]:
         """Who takes part, each with the next in its `other`: the one that was named, then whoever has to do with it."""
-        around = self.trial.around(target) if isinstance(target, RedisServer) else []
+        around = self.trial.redis.around(target) if isinstance(target, RedisServer) else []
         named = [first] if first else []
         places = [self._place(each) for each in (*named, *(each for each in around if each is not first))]
         for before, after in pairwise(places):

@@ -23,6 +23,11 @@ LEASE_UNIT_MS = {"etcd": 1000}  # what leases are counted in; otherwise millisec
 LEASE_LATE_MS = {"etcd": 500 + 3_000 + 500}
 
 
+def lease_late_ms(lock: Mapping[str, Any]) -> int:
+    """How long after its end a lease may still keep everybody out."""
+    return LEASE_LATE_MS.get(lock["service"], 0)
+
+
 def check_lease(lock: Mapping[str, Any], lease_ms: int | None) -> None:
     """Raises UsageError for a lease that its service would make another one of."""
     unit_ms = LEASE_UNIT_MS.get(lock["service"], 1)

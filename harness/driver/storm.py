@@ -24,6 +24,7 @@ from harness.driver.play import (
     result_of,
 )
 from harness.driver.schedule import Schedule, draw_schedule, read_schedule
+from harness.driver.services import lease_late_ms
 from harness.driver.storm_faults import BY_NAME, Ground, Lock, StormFault
 from harness.driver.trial import Trial, TrialSettings
 from harness.driver.weather import Course, Weather, count_faults
@@ -157,8 +158,12 @@ def plan(storm: StormWish, seed: int | None = None) -> Plan:
     else:
         schedule = _draw(storm, wish, lock, time)
     settings = _settings(wish, schedule, lock)
-    bound_ms = storm.bound_ms or PATIENCE_LEASES * schedule.lease_ms + NAP_MS + work_ms(schedule.lease_ms)
+    bound_ms = storm.bound_ms or usual_bound_ms(lock, schedule.lease_ms)
     return Plan(settings, schedule, replay_command(storm, schedule.seed), wish.require, bound_ms)
+
+
+def usual_bound_ms(lock: Lock, lease_ms: int) -> int:
+    return PATIENCE_LEASES * lease_ms + lease_late_ms(lock) + NAP_MS + work_ms(lease_ms)
 
 
 def _draw(storm: StormWish, wish: Wish, lock: Lock, time: str) -> Schedule:

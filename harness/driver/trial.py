@@ -15,20 +15,18 @@ import json
 import os
 import signal
 import socket
-import struct
 import subprocess
 import threading
 import time as real_time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
-
-import redis
+from typing import Any, Literal, Self, TypeVar, get_args
 
 from harness.driver import paths
+from harness.driver.client import Client
 from harness.driver.errors import Inconclusive, Unanswered, UsageError
-from harness.driver.etcd_server import EtcdServer, leader_of
+from harness.driver.etcd_nodes import EtcdNodes
 from harness.driver.fault import Fault, Target, means_of
 from harness.driver.library import (
     FLAG_TEXT,
@@ -36,28 +34,25 @@ from harness.driver.library import (
     FULL,
     Kind,
     Message,
-    Object,
     Outcome,
     Record,
     RunResult,
     Settings,
-    Step,
-    StepKind,
-    StepResult,
     StrandState,
     library,
     locks,
 )
 from harness.driver.links import DirectLinks
-from harness.driver.pgbouncer import PgBouncer
-from harness.driver.pgbouncer import version as pgbouncer_version
-from harness.driver.postgres_server import SOCKET, PostgresServer, conninfo
+from harness.driver.nodes import Nodes
+from harness.driver.postgres_nodes import PostgresNodes
+from harness.driver.postgres_server import PostgresServer, conninfo
 from harness.driver.process import Nursery, Process, inheritable
 from harness.driver.proxy import Proxy
-from harness.driver.redis_server import Network, RedisServer, free_port
-from harness.driver.services import LEASE_LATE_MS, REAL_TIME_ONLY, TABLE, check_installed, check_lease, is_table
-from harness.driver.topology import CLUSTER_MASTERS, Sentinel, Topology, cluster_ranges, join, slot_of, tagged, watch
-from harness.driver.zookeeper_server import ZooKeeperServer, java_version
+from harness.driver.redis_nodes import RedisNodes
+from harness.driver.redis_server import RedisServer
+from harness.driver.services import TABLE, check_installed, is_table, lease_late_ms
+from harness.driver.topology import Topology, tagged
+from harness.driver.zookeeper_nodes import ZooKeeperNodes
 
 Time = Literal["virtual", "real"]
 Store = Literal[
@@ -82,12 +77,6 @@ TOKEN_STORES: tuple[Store, ...] = (  # let nobody else in
     "table-fence-reads-and-writes",
 )
 
-# What a redis-server is told; "aof": nothing is acknowledged before it is in the append-only file, and on the disk.
-PERSISTENCE: dict[Persistence, tuple[str, ...]] = {
-    "none": (),
-    "aof": ("--appendonly", "yes", "--appendfsync", "always"),
-}
-
 RESOURCE = b"account"  # the name of what the lock protects
 VIRTUAL_LEASE_MS = 30_000
 PATIENCE_LEASES, PATIENCE_MS = 100, 3_600_000  # virtual time: how long anybody is waited for
@@ -99,14 +88,7 @@ REAL_BEYOND_MS = 3_000  # past the lease: a poller may have just begun its longe
 REAL_BEYOND_NOTHING_MS = 300  # of a lock without one: nobody gets in anyhow
 BOUND_LEASES, BOUND_NAP_MS = 2, 2_000  # a lease that runs out, one more of a wait that had just begun, a poller's sleep
 QUIET_BEYOND_MS = 100
-RESP_PING = b"*1\r\n$4\r\nPING\r\n"
-HTTP_VERSION = b"GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n"
-ZOOKEEPER_WORD = b"srvr"
 NOT_RESP = ("-bus", "-quorum", "-election")  # what such links carry
-POSTGRES_SSL_REQUEST = struct.pack("!II", 8, 80877103)  # what a client may begin with, and is answered
-# Asked by the trial and by replicas, how often depends on the machine. So a lock's own WAIT is not counted either.
-TRIALS_OWN = ("ping", "time", "info", "hello", "wait", "replconf", "psync", "config|get", "config|set")
-ANYWHERE = "*"  # every checkpoint (STAGE_ANYWHERE)
 CLOCK_STANDS = 1  # `extra` of a validity that no lock has told: its host is, or was, suspended
 
 
@@ -139,175 +121,13 @@ class TrialSettings:
     parameters: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Result:
-    """What a step of a client came to."""
-
-    outcome: Outcome
-    token: int
-    value: int
-    version: int
-    turns: int
-    error: str
-
-    @property
-    def ok(self) -> bool:
-        return self.outcome is Outcome.OK
-
-
-class Client:
-    """A client process. Methods that `start_` something return at once; `finish` runs the trial until it is done.
-    The others do both."""
-
-    def __init__(self, trial: "Trial", host: str, resource: bytes, strand: int, life: int = 1) -> None:
-        self.trial = trial
-        self.host = host  # whose clocks, links and places on the stage are those of all its lives
-        self.life = life
-        self.name = host if life == 1 else f"{host}.{life}"
-        self.resource = resource  # the name of what its lock protects
-        self.identity = trial.text(self.name)
-        self.strand = strand
-        self.process: Process | None = None
-        self.ended = False  # on purpose
-        self.next_life: Client | None = None
-
-    @property
-    def pid(self) -> int:
-        assert self.process
-        return self.process.pid
-
-    # --- steps ---
-
-    def acquire(self, wait_ms: int = -1) -> Result:
-        """Asks for the lock; -1 waits as long as the pattern itself does."""
-        return self._do(StepKind.ACQUIRE, wait_ms=wait_ms)
-
-    def start_acquire(self, wait_ms: int = -1) -> None:
-        self._start(StepKind.ACQUIRE, wait_ms=wait_ms)
-
-    def release(self) -> Result:
-        return self._do(StepKind.RELEASE)
-
-    def start_release(self) -> None:
-        self._start(StepKind.RELEASE)
-
-    def renew(self) -> Result:
-        return self._do(StepKind.RENEW)
-
-    def is_held(self) -> Result:
-        """Asks the lock whether it is this client's: ok yes, refused no, unknown where the pattern cannot say."""
-        return self._do(StepKind.IS_HELD)
-
-    def read(self, what: Object = Object.COUNTER) -> Result:
-        return self._do(StepKind.READ, object=what)
-
-    def write(self, value: int, what: Object = Object.COUNTER) -> Result:
-        """Writes a value that was computed from what this client last read under its grant."""
-        return self._do(StepKind.WRITE, object=what, value=value)
-
-    def start_write(self, value: int, what: Object = Object.COUNTER) -> None:
-        self._start(StepKind.WRITE, object=what, value=value)
-
-    def add(self, value: int, what: Object = Object.COUNTER) -> Result:
-        """Lets the store add: atomic."""
-        return self._do(StepKind.ADD, object=what, value=value)
-
-    def work(self, work_ms: int) -> Result:
-        return self._do(StepKind.SLEEP, work_ms=work_ms)
-
-    def start_increment(self, by: int = 1, work_ms: int = 0, token: int = 0) -> None:
-        """acquire, read the counter, work, write the sum, release; with a token of the application's own instead of the
-        lock's, if one is given"""
-        fields = {"object": Object.COUNTER, "wait_ms": -1, "value": by, "work_ms": work_ms, "turns": 1, "token": token}
-        self._start(StepKind.WORKLOAD, **fields)
-
-    def increment(self, by: int = 1, work_ms: int = 0) -> Result:
-        self.start_increment(by, work_ms)
-        return self.finish()
-
-    def start_workload(self, duration_ms: int, work_ms: int, think_ms: int) -> None:
-        """Increments again and again for a time."""
-        self._start(
-            StepKind.WORKLOAD,
-            object=Object.COUNTER,
-            wait_ms=-1,
-            value=1,
-            work_ms=work_ms,
-            think_ms=think_ms,
-            duration_ms=duration_ms,
-        )
-
-    def start_hold(self, turns: int = 0, pace_us: int = 0, work_ms: int = 0) -> None:
-        """Acquires and releases, no access to the store in between, until that was tried `turns` times (0: no limit) or
-        the history is full; the n-th time not before n * pace_us."""
-        self._start(StepKind.HOLD, wait_ms=-1, turns=turns, pace_us=pace_us, work_ms=work_ms)
-
-    # --- waiting ---
-
-    def finish(self) -> Result:
-        """Runs the trial until this client's step is done."""
-        self.trial.finish(self)
-        return self.result()
-
-    def run_to(self, checkpoint: str, nth: int = 1) -> None:
-        """Runs the trial until this client stands at the n-th passage of a checkpoint, and holds it there."""
-        lib, conductor = library(), self.trial.conductor
-        lib.conductor_arm(conductor, self.strand, checkpoint.encode(), nth)
-        self.trial.run([self])
-        if lib.conductor_state(conductor, self.strand) != StrandState.HELD:
-            lib.conductor_arm(conductor, self.strand, b"", 0)
-            raise Inconclusive(f"{self.name} never came to the checkpoint {checkpoint}")
-        self.trial.record(Kind.CHECKPOINT, name=self.trial.text(checkpoint), value=self.identity)
-
-    def run_for(self, limit_ms: float, checkpoint: str) -> bool:
-        """Runs the trial until this client has done its step or stands at the checkpoint (true), or for so long."""
-        lib, trial = library(), self.trial
-        lib.conductor_arm(trial.conductor, self.strand, checkpoint.encode(), 1)
-        trial.run([self], trial.mono_ns + int(limit_ms * 1_000_000))
-        lib.conductor_arm(trial.conductor, self.strand, b"", 0)
-        held = bool(lib.conductor_state(trial.conductor, self.strand) == StrandState.HELD)
-        if held:
-            trial.record(Kind.CHECKPOINT, name=trial.text(checkpoint), value=self.identity)
-        return held
-
-    def go_on(self) -> None:
-        """Lets a client that is held at a checkpoint go on."""
-        if library().conductor_state(self.trial.conductor, self.strand) == StrandState.HELD:
-            library().conductor_continue(self.trial.conductor, self.strand)
-
-    @property
-    def state(self) -> StrandState:
-        return StrandState(library().conductor_state(self.trial.conductor, self.strand))
-
-    def hold_at(self, checkpoint: str, nth: int = 1) -> None:
-        """The n-th passage of this checkpoint from now on (ANYWHERE: of any) will hold it; 0: none will."""
-        library().conductor_arm(self.trial.conductor, self.strand, checkpoint.encode(), nth)
-
-    @property
-    def held_at(self) -> str:
-        name: bytes = library().conductor_held_at(self.trial.conductor, self.strand)
-        return name.decode()
-
-    def wind_down(self) -> None:
-        """Lets its workload be done after one more turn that is granted."""
-        library().conductor_wind_down(self.trial.conductor, self.strand)
-
-    def result(self) -> Result:
-        raw: StepResult = library().conductor_result_of(self.trial.conductor, self.strand)
-        error = bytes(raw.error).decode(errors="replace")
-        return Result(Outcome(raw.outcome), raw.token, raw.value, raw.version, raw.turns, error)
-
-    # --- inside ---
-
-    def _start(self, kind: StepKind, **fields: int) -> None:
-        state = self.state
-        if state is not StrandState.IDLE:
-            raise UsageError(f"{self.name} is {state.name.lower()}, it cannot take another step now")
-        library().conductor_step(self.trial.conductor, self.strand, ctypes.byref(Step(kind=kind, **fields)))
-
-    def _do(self, kind: StepKind, **fields: int) -> Result:
-        self._start(kind, **fields)
-        return self.finish()
+NODES: dict[str, type[Nodes[Any]]] = {
+    "redis": RedisNodes,
+    "postgres": PostgresNodes,
+    "etcd": EtcdNodes,
+    "zookeeper": ZooKeeperNodes,
+}
+OneKind = TypeVar("OneKind", bound=Nodes[Any])
 
 
 class Trial:
@@ -318,23 +138,14 @@ class Trial:
         self.lease_ms = settings.lease_ms
         self.reply_limit_ms = REPLY_LIMIT_MS
         self.control = settings.control
-        usual_ms = BOUND_LEASES * settings.lease_ms + BOUND_NAP_MS + self._late_ms
+        usual_ms = BOUND_LEASES * settings.lease_ms + BOUND_NAP_MS + lease_late_ms(self.lock)
         self.bound_ms = settings.parameters.get("bound_ms", usual_ms)  # how long a free lock may go unnoticed
         self.verdict: dict[str, Any] | None = None
         self.elapsed_ms: dict[str, float] = {}
         self.resource = tagged(settings.resource) if settings.topology == "cluster" else settings.resource
-        self.servers: list[RedisServer] = []  # the nodes that clients know: where a link leads that names one
-        self.databases: list[PostgresServer] = []  # those nodes that are no redis-servers
-        self.poolers: dict[str, PgBouncer] = {}  # database -> what stands before it
         self.table: PostgresServer | None = None  # where the resource is, if it is a table
-        self.etcd: list[EtcdServer] = []  # or these
-        self.ensemble: list[ZooKeeperServer] = []  # or these
-        self.replicas: list[RedisServer] = []
-        self.cluster: list[RedisServer] = []  # all masters and replicas of a cluster, but for those
-        self.sentinels: list[Sentinel] = []
         self.proxy: Proxy | None = None
         self.fault_reason = ""  # why the driver could not do what a fault asked of it
-        self._masters: dict[str, RedisServer] = {}  # node -> who is its master now, if not itself
         self._peer_links: dict[str, int] = {}  # name -> port on which the proxy listens for it
         self.every_client: list[Client] = []  # the dead too
         self._faults: list[Fault] = []
@@ -362,10 +173,10 @@ class Trial:
 
     def _open(self) -> None:
         lib, message = library(), Message()
-        self._nursery = Nursery()
-        self._exit.callback(self._nursery.close)
-        self.history_path = self._nursery.directory / "history"
-        stage = self._nursery.directory / "stage"
+        self.nursery = Nursery()
+        self._exit.callback(self.nursery.close)
+        self.history_path = self.nursery.directory / "history"
+        stage = self.nursery.directory / "stage"
         time = 1 if self.settings.time == "virtual" else 2
         settings = Settings(time=time, seed=self.settings.seed, capacity=self.settings.history_records)
         self._must(lib.history_create(bytes(self.history_path), settings, message), message)
@@ -379,6 +190,7 @@ class Trial:
         library().conductor_set_patience(self.conductor, self._patience_ms * 1_000_000)
         self._watch_signals()
         self._begin_history()
+        self.nodes: Nodes[Any] = NODES[self.lock["service"]](self)
         self.means = means_of(self)
         self._start_proxy()
         self._start_servers()
@@ -412,7 +224,7 @@ class Trial:
     @property
     def pids(self) -> set[int]:
         """All processes of this trial, those that have ended too."""
-        return {process.pid for process in self._nursery.processes}
+        return {process.pid for process in self.nursery.processes}
 
     @property
     def lock(self) -> dict[str, Any]:
@@ -420,70 +232,79 @@ class Trial:
         return next(lock for lock in locks() if lock["name"] == self.settings.lock)
 
     @property
+    def redis(self) -> RedisNodes:
+        return self._nodes_of(RedisNodes)
+
+    @property
+    def postgres(self) -> PostgresNodes:
+        return self._nodes_of(PostgresNodes)
+
+    @property
+    def etcd(self) -> EtcdNodes:
+        return self._nodes_of(EtcdNodes)
+
+    @property
+    def zookeeper(self) -> ZooKeeperNodes:
+        return self._nodes_of(ZooKeeperNodes)
+
+    def _nodes_of(self, kind: type[OneKind]) -> OneKind:
+        if not isinstance(self.nodes, kind):
+            raise UsageError(f"{self.settings.lock} lives on {self.nodes.title}, not on {kind.title}")
+        return self.nodes
+
+    @property
+    def servers(self) -> list[RedisServer]:
+        """The nodes, if they are redis-servers."""
+        return self.nodes.masters if isinstance(self.nodes, RedisNodes) else []
+
+    @property
     def server(self) -> RedisServer:
-        """The only node, or the first."""
-        return self.servers[0]
+        """The only one of them, or the first."""
+        return self.redis.masters[0]
+
+    @property
+    def replicas(self) -> list[RedisServer]:
+        """Of these nodes."""
+        return self.redis.replicas
 
     @property
     def database(self) -> PostgresServer:
         """The only node of a lock on PostgreSQL."""
-        return self.databases[0]
-
-    @property
-    def node(self) -> RedisServer | PostgresServer:
-        """The only node, or the first, whatever it is."""
-        return self.database if self.databases else self.server
-
-    def etcd_leader(self, without: EtcdServer | None = None) -> EtcdServer:
-        """The leader of a lock's nodes on etcd, or of those but one; waits until there is one."""
-        return leader_of([server for server in self.etcd if server is not without])
+        return self.postgres.databases[0]
 
     def versions(self) -> dict[str, str]:
-        """Which servers the lock lived on."""
+        """Which servers the lock and the resource lived on."""
         table = {"postgres": self.table.version()} if self.table else {}
-        if self.etcd:
-            return {"etcd": self.etcd[0].version(), **table}
-        if self.databases:
-            pooler = {"pgbouncer": pgbouncer_version()} if self.poolers else {}
-            return {"postgres": self.database.version(), **pooler}
-        if self.ensemble:
-            return {"zookeeper": self.ensemble[0].version(), "java": java_version(), **table}
-        return {"redis-server": self.server.version(), **table}
+        return {**self.nodes.versions(), **table}
+
+    def at_exit(self, action: Callable[[], object]) -> None:
+        """Done when the trial closes, the last first."""
+        self._exit.callback(action)
 
     def _start_proxy(self) -> None:
         self._links: Proxy | DirectLinks
         if self.settings.direct:
-            self._links = DirectLinks(self._nursery)
+            self._links = DirectLinks(self.nursery)
             return
         message, actor = Message(), self.text("proxy")
-        self.proxy = Proxy(self._nursery, self.history_path, self._stage, actor, self.settings.seed)
+        self.proxy = Proxy(self.nursery, self.history_path, self._stage, actor, self.settings.seed)
         self._links = self.proxy
         self._exit.callback(self.proxy.close)
         self._must(library().conductor_set_proxy(self.conductor, bytes(self.proxy.control), message), message)
 
-    def link(self, name: str, target: Path) -> str:
+    def link(
+        self, name: str, target: Path | str, *, option: str = "STEPPED", listen: str | None = None, file: str = ""
+    ) -> str:
         """Where somebody has to connect to reach the target: a link of the proxy, if there is one."""
         if name not in self._addresses:
-            self._addresses[name] = self._links.link(name, target, option="STEPPED")
+            self._addresses[name] = self._links.link(name, target, listen=listen, option=option, file=file)
         return self._addresses[name]
 
-    def _database_link(self, client: "Client", database: PostgresServer) -> str:
-        """The socket where a client finds it; libpq wants to be told its directory, and knows its name."""
-        name = f"{client.host}>{database.name}"
-        if name not in self._addresses:
-            reached = self.poolers.get(database.name, database)
-            self._addresses[name] = self._links.link(name, reached.socket, option="PLAIN", file=SOCKET)
-        return self._addresses[name]
+    def lead(self, pattern: str, target: Path) -> None:
+        """Links that match lead to another target from now on."""
+        self._links.lead(pattern, target)
 
-    def _ensemble_link(self, client: "Client", server: ZooKeeperServer) -> str:
-        """The address where a client finds it."""
-        name = f"{client.host}>{server.name}"
-        if name not in self._addresses:
-            target = server.address
-            self._addresses[name] = self._links.link(name, target, listen="127.0.0.1:0", option="PLAIN")
-        return self._addresses[name]
-
-    def _peer_port(self, name: str, port: int, client: str = "peers") -> int:
+    def peer_port(self, name: str, port: int, client: str = "peers") -> int:
         """The port on which others than clients reach the port of a server: a link's, if there is a proxy."""
         if not self.proxy:
             return port
@@ -496,222 +317,22 @@ class Trial:
             self._peer_links[link] = int(address.rpartition(":")[2])
         return self._peer_links[link]
 
-    def _start_server(self, name: str) -> RedisServer:
-        message, topology, frozen = Message(), self.settings.topology, self.settings.time == "virtual"
-        clock = self._nursery.directory / f"{name}.clock" if frozen or self.settings.settable_clocks else None
-        socket, shown = self._nursery.directory / f"{name}.sock", bytes(clock) if clock else None
-        number = library().conductor_add_server(self.conductor, shown, bytes(socket), message)
-        self._must(number >= 0, message)
-        network = Network(topology == "cluster", self._peer_port) if topology != "single" else None
-        options = (*PERSISTENCE[self.settings.persistence], *self.settings.server_options)
-        server = RedisServer(self._nursery, name, clock=clock, frozen=frozen, options=options, network=network)
-        server.number = number
-        self._exit.callback(server.close)
-        return server
-
-    def _check_topology(self) -> None:
-        said = self.settings
-        if said.topology == "single":
-            return
-        if said.time == "virtual":
-            raise UsageError(f"the topology {said.topology} is for real time: elections are made of timeouts")
-        if said.nodes != 1:
-            one = "one master" if said.topology == "sentinel" else "one cluster"
-            raise Inconclusive(f"{said.lock} needs {said.nodes} servers that know nothing of each other, not {one}")
-
-    def _start_database(self, name: str) -> PostgresServer:
-        """A PostgreSQL server, whose processes the conductor looks at instead of asking it."""
-        message, frozen = Message(), self.settings.time == "virtual"
-        if self.settings.settable_clocks and not frozen:
-            raise Inconclusive("in real time nothing sets the clock of PostgreSQL: use virtual time")
-        clock = self._nursery.directory / f"{name}.clock" if frozen else None
-        database = PostgresServer(self._nursery, name, clock=clock)
-        self._exit.callback(database.close)
-        number = library().conductor_add_server(self.conductor, bytes(clock) if clock else None, None, message)
-        self._must(number >= 0, message)
-        database.number = number
-        library().conductor_set_process(self.conductor, number, database.process.pid)
-        if self.lock["waits"] == "in-server":
-            # Each session has a process of its own: who asks first is queued first only if each is let arrive.
-            library().conductor_set_unreliable(self.conductor)
-        return database
-
-    def _start_databases(self) -> None:
-        """The node of a lock on PostgreSQL and the store, side by side."""
-        said = self.settings
-        if said.topology != "single" or said.replicas or said.persistence != "none" or said.server_options:
-            raise Inconclusive(f"{said.lock} lives on PostgreSQL, and this story needs a redis-server")
-        self.databases = [self._start_database(f"postgres-{each + 1}") for each in range(said.nodes)]
-        store = self._start_store()
-        for database in self.databases:
-            database.ready()
-            if said.pooled:
-                self._start_pooler(database)
-        self._await_store(store)
-
-    def _start_pooler(self, database: PostgresServer) -> None:
-        """PgBouncer, whose process the conductor looks at together with the server's."""
-        message, name = Message(), f"pgbouncer-{database.number + 1}"
-        pooler = PgBouncer(self._nursery, name, database, "session" if self.control else "transaction")
-        pooler.ready()
-        number = library().conductor_add_server(self.conductor, None, None, message)
-        self._must(number >= 0, message)
-        library().conductor_set_process(self.conductor, number, pooler.process.pid)
-        self.poolers[database.name] = pooler
-
-    def _etcd_link(self, client: "Client", server: EtcdServer) -> str:
-        """The socket where a client finds it; what passes is HTTP."""
-        name = f"{client.host}>{server.name}"
-        if name not in self._addresses:
-            self._addresses[name] = self._links.link(name, server.socket, option="PLAIN")
-        return self._addresses[name]
-
-    def _etcd_way(self, place: Path, server: EtcdServer, peer: EtcdServer) -> None:
-        """Where one node finds another: a link of its own, if there is a proxy."""
-        if self.proxy:
-            self.proxy.link(f"{server.name}>{peer.name}", peer.peer_socket, listen=str(place), option="PLAIN")
-        else:
-            place.symlink_to(peer.peer_socket)
-
-    def _start_etcd(self) -> None:
-        """The nodes of a lock on etcd, one cluster, and the store, side by side."""
-        said = self.settings
-        check_lease(self.lock, said.lease_ms)
-        if said.time == "virtual":
-            raise UsageError(f"{said.lock} can only be tried in real time: {REAL_TIME_ONLY[self.lock['service']]}")
-        if said.topology != "single" or said.replicas or said.persistence != "none" or said.server_options:
-            raise Inconclusive(f"{said.lock} lives on etcd, and this story needs a redis-server")
-        if said.settable_clocks:
-            raise Inconclusive(f"nothing sets the clock of etcd: {REAL_TIME_ONLY[self.lock['service']]}")
-        self.etcd = [EtcdServer(self._nursery, f"etcd-{each + 1}") for each in range(said.nodes)]
-        for server in self.etcd:
-            server.number = library().conductor_add_server(self.conductor, None, None, Message())
-            server.meet(self.etcd, self._etcd_way)
-        for server in self.etcd:
-            server.start()
-        store = self._start_store()
-        for server in self.etcd:
-            server.ready()
-        self._await_store(store)
-
-    def _start_ensemble(self) -> None:
-        """The servers of a lock on ZooKeeper and the store, side by side."""
-        said = self.settings
-        if said.topology != "single" or said.replicas or said.persistence != "none" or said.server_options:
-            raise Inconclusive(f"{said.lock} lives on ZooKeeper, and this story needs a redis-server")
-        if said.settable_clocks and said.time == "real":
-            raise Inconclusive("in real time nothing sets the clock of ZooKeeper: use virtual time")
-        if said.nodes > 1 and said.time == "virtual":
-            raise UsageError("several ZooKeeper servers are for real time: elections are made of timeouts")
-        names = [f"zookeeper-{each + 1}" for each in range(said.nodes)]
-        ports = {name: (free_port(), free_port()) for name in names} if said.nodes > 1 else {}
-        self.ensemble = [self._start_member(name, ports) for name in names]
-        # Whoever asks gives the turn back, or the client's other strand could not read the answer.
-        library().conductor_set_unreliable(self.conductor)
-        store = self._start_store()
-        for server in self.ensemble:
-            server.ready()
-            self._watch_over(server)
-        self._await_store(store)
-
-    def _start_member(self, name: str, ports: Mapping[str, tuple[int, int]]) -> ZooKeeperServer:
-        """`ports`: on which each listens for the others, for what its leader says and for elections."""
-        message, frozen = Message(), self.settings.time == "virtual"
-        clock = self._nursery.directory / f"{name}.clock" if frozen else None
-        number = library().conductor_add_server(self.conductor, bytes(clock) if clock else None, None, message)
-        self._must(number >= 0, message)
-        peers = {peer: self._peer_address(name, peer, *ports[peer]) for peer in ports}
-        server = ZooKeeperServer(self._nursery, name, clock=clock, peers=peers)
-        server.number = number
-        self._exit.callback(server.close)
-        return server
-
-    def _peer_address(self, name: str, peer: str, quorum: int, election: int) -> str:
-        """Where one server finds another: behind a link of its own; itself where it is."""
-        if name != peer:
-            quorum = self._peer_port(f"{peer}-quorum", quorum, f"peer-{name}")
-            election = self._peer_port(f"{peer}-election", election, f"peer-{name}")
-        return f"127.0.0.1:{quorum}:{election}"
-
-    def _watch_over(self, server: ZooKeeperServer) -> None:
-        """The conductor looks at its threads instead of asking it. In real time nobody waits for that."""
-        if self.settings.time == "real":
-            return
-        library().conductor_set_process(self.conductor, server.number, server.process.pid)
-        library().conductor_set_timer(self.conductor, server.number, server.timer())
-        server.calibrate(library().conductor_server_wall_us(self.conductor, server.number))
-
-    @property
-    def leader(self) -> ZooKeeperServer | None:
-        """Which server of the ensemble says that it leads."""
-        return next((server for server in self.ensemble if server.is_leader()), None)
-
-    def restart_ensemble(self, server: ZooKeeperServer) -> None:
-        """Kills a ZooKeeper server and starts it again with its data: its sessions go on."""
-        library().conductor_set_process(self.conductor, server.number, 0)
-        server.crash()
-        server.restart()
-        self._watch_over(server)
-        self.settle()
-
     def _start_servers(self) -> None:
         """The nodes, their replicas and the store, side by side."""
         if is_table(self.settings.store):
             # By the machine's clock: it looks at none. And beside a lock's own server: what happens to that is no
             # matter of the resource.
-            self.table = PostgresServer(self._nursery, "postgres-store", clock=None)
+            self.table = PostgresServer(self.nursery, "postgres-store", clock=None)
             self._exit.callback(self.table.close)
-        if self.lock["service"] == "postgres":
-            self._start_databases()
-        elif self.lock["service"] == "etcd":
-            self._start_etcd()
-        elif self.lock["service"] == "zookeeper":
-            self._start_ensemble()
-        else:
-            self._start_redis_servers()
+        self.nodes.start()
+        store = self._start_store()
+        self.nodes.ready()
+        self._await_store(store)
         if self.settings.time == "virtual":
             self.prove_clock()
 
-    def _start_redis_servers(self) -> None:
-        self._check_topology()
-        said = self.settings
-        count = CLUSTER_MASTERS if said.topology == "cluster" else said.nodes
-        replicas_each = said.replicas if said.topology == "single" else max(1, said.replicas)
-        masters = [self._start_server(f"redis-{each + 1}") for each in range(count)]
-        replicas = {
-            self._start_server(f"{node.name}-replica-{each + 1}"): node
-            for node in masters
-            for each in range(replicas_each)
-        }
-        self.servers, self.replicas = masters, list(replicas)
-        store = self._start_store()
-        for server in (*masters, *replicas):
-            server.ready()
-            self._calibrate(server)
-        if said.topology == "cluster":
-            self._join_cluster(masters, replicas)
-        else:
-            for replica, node in replicas.items():
-                self._follow_by_hand(replica, node)
-                library().conductor_set_replicas(self.conductor, node.number, len(node.replicas))
-        if said.topology == "sentinel":
-            self.sentinels = watch(self._nursery, self.server, self._peer_port)
-            for sentinel in self.sentinels:
-                self._exit.callback(sentinel.close)
-        self._await_store(store)
-
-    def _join_cluster(self, masters: list[RedisServer], replicas: dict[RedisServer, RedisServer]) -> None:
-        """Of a cluster's nodes, clients know the one that has the slot of the resource."""
-        join(masters, replicas)
-        slot = slot_of(self.resource)
-        self.servers = [masters[each] for each, slots in enumerate(cluster_ranges()) if slot in slots]
-        self.replicas = [replica for replica, node in replicas.items() if node is self.server]
-        self.cluster = [server for server in (*masters, *replicas) if server not in (self.server, *self.replicas)]
-        for replica in self.replicas:
-            replica.await_link(self.server)
-
     def _start_store(self) -> Process:
-        self.store_socket = self._nursery.directory / "store.sock"
+        self.store_socket = self.nursery.directory / "store.sock"
         command = [paths.program("store"), "--history", str(self.history_path), "--stage", str(self._stage)]
         command += ["--socket", str(self.store_socket), "--mode", self.settings.store.removeprefix(TABLE)]
         command += ["--actor", str(self.text("store")), "--stranger", str(self.text("stranger"))]
@@ -719,7 +340,7 @@ class Trial:
         if self.table:
             self.table.ready()
             command += ["--table", conninfo(self.table.sockets)]
-        store = self._nursery.start("store", command)
+        store = self.nursery.start("store", command)
         message = Message()
         number = library().conductor_add_server(self.conductor, None, bytes(self.store_socket), message)
         self._must(number >= 0, message)
@@ -729,105 +350,8 @@ class Trial:
         deadline = real_time.monotonic() + 10
         while not self.store_socket.exists():
             if store.poll() is not None or real_time.monotonic() > deadline:
-                raise Inconclusive(f"the store did not start: {self._nursery.log_tail('store')}")
+                raise Inconclusive(f"the store did not start: {self.nursery.log_tail('store')}")
             real_time.sleep(0.001)
-
-    # --- who follows whom ---
-
-    def master(self, node: RedisServer) -> RedisServer:
-        """Where the links lead that name this node: itself, or who has taken its place."""
-        return self._masters.get(node.name, node)
-
-    def follow(self, server: RedisServer, master: RedisServer) -> bool:
-        """The server becomes a replica of that master, with whoever followed the server, and they acknowledge what is
-        written there. Sentinels and clusters see to it themselves."""
-        moving = [*(replica for replica in server.replicas if replica is not master), server]
-        for replica in moving:
-            self.lose_replica(replica)
-            if self.settings.topology == "single":
-                self._follow_by_hand(replica, master)
-            else:
-                replica.await_link(master)
-        library().conductor_set_replicas(self.conductor, master.number, len(master.replicas))
-        return True
-
-    def _follow_by_hand(self, replica: RedisServer, master: RedisServer) -> None:
-        if not master.port:
-            master.listen()
-        by_itself = self.settings.topology == "single"  # sentinels want to see everybody at the address that they know
-        link = self._peer_port(master.name, master.port, replica.name) if by_itself else master.announced
-        replica.follow(master, link)
-
-    def lose_replica(self, replica: RedisServer) -> bool:
-        """The replica does not hear of its master's writes any more."""
-        for node in self.every_server():
-            if replica in node.replicas:
-                node.replicas.remove(replica)
-                library().conductor_set_replicas(self.conductor, node.number, len(node.replicas))
-        return True
-
-    def lead_clients(self, old: RedisServer, new: RedisServer) -> bool:
-        """Links of clients that lead to a server lead to another from now on. False: none does."""
-        nodes = [node for node in self.servers if self.master(node) is old]
-        for node in nodes:
-            self._masters[node.name] = new
-            self._links.lead(f"client-*>{node.name}", new.socket)
-        if self.cluster:
-            new.link.config_resetstat()  # what it answered as a replica says nothing about keys (_look_for_crossing)
-        return bool(nodes)
-
-    def around(self, server: RedisServer) -> list[RedisServer | Sentinel]:
-        """Who has to do with a server: its replicas first, then the other nodes of its cluster, or the sentinels."""
-        if self.settings.topology == "single":
-            return [*server.replicas]
-        known: list[RedisServer | Sentinel] = [*server.replicas, *self.every_server(), *self.sentinels]
-        return [each for each in dict.fromkeys(known) if each is not server]
-
-    def every_server(self) -> list[RedisServer]:
-        return [*self.servers, *self.replicas, *self.cluster]
-
-    def server_numbered(self, number: int) -> RedisServer | EtcdServer:
-        known: list[RedisServer | EtcdServer] = [*self.every_server(), *self.etcd]
-        return next(server for server in known if server.number == number)
-
-    def _calibrate(self, server: RedisServer) -> None:
-        if not library().conductor_calibrate(self.conductor, server.number):
-            raise Inconclusive(f"the clock of {server.name} could not be read")
-
-    def database_numbered(self, number: int) -> PostgresServer:
-        return next(database for database in self.databases if database.number == number)
-
-    def restart_numbered(self, number: int) -> bool:
-        """For a fault: starts a server again that has ended."""
-        if any(database.number == number for database in self.databases):
-            return self._restart_database(self.database_numbered(number))
-        return self.restart_server(self.server_numbered(number))
-
-    def _restart_database(self, database: PostgresServer) -> bool:
-        database.restart()
-        library().conductor_set_process(self.conductor, database.number, database.process.pid)
-        return True
-
-    def server_named(self, name: str) -> RedisServer:
-        for server in self.every_server():
-            if server.name == name:
-                return server
-        raise UsageError(f"this trial has no server called {name}")
-
-    def restart_server(self, server: RedisServer | EtcdServer) -> bool:
-        """For a fault: starts a server again that has ended."""
-        server.restart()
-        if isinstance(server, RedisServer):
-            self._calibrate(server)
-        return True
-
-    def kill_server(self, server: RedisServer) -> None:
-        """Ends a node or a replica, with its data: there is no persistence."""
-        server.process.kill()
-        server.process.wait()
-        server.gone = True
-        library().conductor_set_silent(self.conductor, server.number, True)
-        self.lose_replica(server)
 
     def clients(self, count: int, resource: bytes | None = None) -> list[Client]:
         """Starts client-1 .. client-N, side by side; returns when each has opened its lock and waits for a step."""
@@ -932,18 +456,12 @@ class Trial:
         }
         program = "client" if self.lock["service"] == "redis" else "client-services"
         command = [paths.program(program), *(f"--{key}={value}" for key, value in options.items())]
-        nodes = [self.link(f"{client.host}>{node.name}", self.master(node).socket) for node in self.servers]
-        nodes += [conninfo(Path(self._database_link(client, database)).parent) for database in self.databases]
-        nodes += [self._etcd_link(client, server) for server in self.etcd]
-        first = client.strand // 2 % max(1, len(self.ensemble))  # or all would come to the same server
-        ensemble = [*self.ensemble[first:], *self.ensemble[:first]]
-        nodes += [self._ensemble_link(client, server) for server in ensemble]
-        command += [f"--node={node}" for node in nodes]
+        command += [f"--node={address}" for address in self.nodes.addresses(client)]
         command += ["--fixed-lease"] if self.settings.fixed_lease else []
-        client.process = self._nursery.start(client.name, command, inherit=(turn, watchdog, yields))
+        client.process = self.nursery.start(client.name, command, inherit=(turn, watchdog, yields))
         for strand in (client.strand, client.strand + 1):
             if not lib.conductor_watch(self.conductor, strand, client.pid):
-                raise Inconclusive(f"{client.name} did not start: {self._nursery.log_tail(client.name)}")
+                raise Inconclusive(f"{client.name} did not start: {self.nursery.log_tail(client.name)}")
 
     # --- time ---
 
@@ -991,13 +509,9 @@ class Trial:
     def touch_links(self, client: Client) -> None:
         """Sends something small along each of a client's links to its nodes, on a connection of its own, as a pool of
         connections does: what a cut swallows even if the client has nothing to say. No answer is waited for."""
-        words = {node.name: RESP_PING for node in self.servers}
-        words |= {node.name: POSTGRES_SSL_REQUEST for node in self.databases}
-        words |= {node.name: HTTP_VERSION for node in self.etcd}
-        words |= {node.name: ZOOKEEPER_WORD for node in self.ensemble}
-        for name, word in words.items():
-            with contextlib.closing(connect(self._addresses[f"{client.host}>{name}"])) as connection:
-                connection.sendall(word)
+        for node in self.nodes.known:
+            with contextlib.closing(connect(self._addresses[f"{client.host}>{node.name}"])) as connection:
+                connection.sendall(self.nodes.touch)
                 self.settle()
 
     @property
@@ -1006,22 +520,11 @@ class Trial:
         return f"{self.lock['service']}-*"
 
     def _real_beyond_ms(self) -> int:
-        return REAL_BEYOND_MS + self._late_ms if self.lock["lease"] else REAL_BEYOND_NOTHING_MS
-
-    @property
-    def _late_ms(self) -> int:
-        """How long after its end a lease may still keep everybody out."""
-        return LEASE_LATE_MS.get(self.lock["service"], 0)
+        return REAL_BEYOND_MS + lease_late_ms(self.lock) if self.lock["lease"] else REAL_BEYOND_NOTHING_MS
 
     def prove_clock(self) -> bool:
         """Reads TIME back from every node; a clock that is not where the trial has it ends the trial."""
-        clocked: list[RedisServer | PostgresServer | ZooKeeperServer] = [
-            *self.servers,
-            *self.replicas,
-            *self.databases,
-            *self.ensemble,
-        ]
-        for server in clocked:
+        for server in self.nodes.clocked:
             if not library().conductor_server_works(self.conductor, server.number):
                 continue
             shown, meant = server.time_us(), library().conductor_server_wall_us(self.conductor, server.number)
@@ -1036,23 +539,10 @@ class Trial:
         while True:
             outcome = RunResult(run_to(self.conductor, strands, len(awaited), until_ns, self._limit_ms))
             if outcome in (RunResult.DONE, RunResult.TIME):
-                if self.cluster:
-                    self._look_for_crossing()
-                return
+                return self.nodes.check()
             if outcome is RunResult.INTERRUPTED:
                 continue  # Python has run its own handler by now; without an exception there is nothing to do
             raise Inconclusive(self._why(outcome, awaited))
-
-    def _look_for_crossing(self) -> None:
-        """A lock whose keys do not share a slot of the cluster is told so by every server, and is not what it is
-        elsewhere. A master of the slot says MOVED for keys of other slots only."""
-        for node in self.servers:
-            with contextlib.suppress(redis.exceptions.ConnectionError):
-                errors = self.master(node).link.info("errorstats")
-                for name in ("CROSSSLOT", "MOVED"):
-                    if f"errorstat_{name}" in errors:
-                        lock = self.settings.lock
-                        raise Inconclusive(f"{lock} cannot work in a cluster: {name}, its keys do not share a slot")
 
     def finish(self, *clients: Client) -> None:
         """Runs the trial until these clients have done their steps."""
@@ -1067,7 +557,7 @@ class Trial:
             for client in self.every_client:
                 if client.process and client.pid == dead:
                     status = client.process.wait()
-                    return f"{client.name} ended (status {status}): {self._nursery.log_tail(client.name)}"
+                    return f"{client.name} ended (status {status}): {self.nursery.log_tail(client.name)}"
             return f"a client ended (process {dead})"
         if outcome is RunResult.LATE:
             return f"{names} did not come back within {self._patience_ms / 1000:g} s of the trial's time"
@@ -1167,8 +657,8 @@ class Trial:
         self.record(Kind.NOTE, name=self.text(text))
 
     def commands(self) -> int:
-        """How many commands the servers have run, but for those that the trial and replicas ask, too (TRIALS_OWN)."""
-        return sum(count for server in self.servers for name, count in server.calls().items() if name not in TRIALS_OWN)
+        """How many commands the servers have run, but for those that the trial and replicas ask, too."""
+        return self.nodes.commands()
 
     def phase(self, name: str) -> None:
         """The trial is in this phase from here on: "storm", "quiet"."""
@@ -1250,7 +740,7 @@ class Trial:
         try:
             yield
         finally:
-            if path and (written := self._nursery.logs()):
+            if path and (written := self.nursery.logs()):
                 path.write_text("".join(f"== {name}\n{text}" for name, text in written.items()))
 
     def _lap(self, name: str) -> None:

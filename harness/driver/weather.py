@@ -7,20 +7,18 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
+from harness.driver.client import ANYWHERE, Client
 from harness.driver.fault import Fault, Target
 from harness.driver.library import Kind, StrandState
 from harness.driver.schedule import Event
 from harness.driver.storm_faults import ALL_CLIENTS, BY_NAME, delays, forbids
-from harness.driver.trial import ANYWHERE, Client, Trial
+from harness.driver.trial import Trial
 
 if TYPE_CHECKING:
     from harness.driver.storm import Plan
 
 NS_PER_MS = 1_000_000
 RESIDUE_LEASES = 2
-FAULTS_KEYS = b"lockstorm:"
-HELD = """SELECT pid || ' with an advisory lock' FROM pg_locks WHERE locktype = 'advisory'
-UNION SELECT pid || ' with an open transaction' FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"""
 
 
 @dataclass
@@ -67,7 +65,7 @@ class Weather:
         for client in self.clients:
             client.start_increment(work_ms=self.plan.work_ms)
         self.trial.finish(*self.clients)
-        self._usual = set(self._keys())
+        self._usual = set(self.trial.nodes.remains())
 
     def blow(self) -> None:
         """The storm, from its first fault to its end."""
@@ -122,27 +120,16 @@ class Weather:
         run out in the third, will stay."""
         lease_ms = self.plan.schedule.lease_ms
         self.trial.advance(RESIDUE_LEASES * lease_ms)
-        before = self._keys()
+        before = self.trial.nodes.remains()
         self.trial.advance(lease_ms)
-        left, what = 0, "session" if self.trial.databases else "key"
-        for key, rest_ms in sorted(self._keys().items()):
+        left, what = 0, self.trial.nodes.remains_of
+        for key, rest_ms in sorted(self.trial.nodes.remains().items()):
             runs_out = 0 <= rest_ms <= before.get(key, rest_ms) - lease_ms // 2
             if key not in self._usual and not runs_out:
                 left += 1
                 self.trial.record(Kind.RESIDUE, name=self.trial.text(f"{what} {os.fsdecode(key)}"), value=1)
         if not left:
             self.trial.record(Kind.RESIDUE, name=self.trial.text(f"{what}s"), value=0)
-
-    def _keys(self) -> dict[bytes, int]:
-        """What is at the nodes, but for what faults have put there, and for how long in ms; below 0: for ever. In a
-        database that is what sessions hold: a row is not gone when its lease is over."""
-        if self.trial.databases:
-            return {os.fsencode(row[0]): -1 for each in self.trial.databases for row in each.session.rows(HELD)}
-        links = [self.trial.master(node).link for node in self.trial.servers]
-        keys = {os.fsencode(key): int(link.pttl(key)) for link in links for key in link.keys("*")}
-        return {key: rest_ms for key, rest_ms in keys.items() if not key.startswith(FAULTS_KEYS)}
-
-    # --- one fault ---
 
     def _strike(self, course: Course) -> None:
         """Its time has come: it begins, waits for its client's checkpoint, or finds somebody in its way."""
@@ -267,10 +254,8 @@ class Weather:
             return self._client(target)
         if target == ALL_CLIENTS:
             return None
-        databases = {database.name: database for database in self.trial.databases}
-        if target in databases:
-            return databases[target]
-        return target if ">" in target else self.trial.master(self.trial.server_named(target))
+        nodes = self.trial.nodes
+        return target if ">" in target else nodes.master(nodes.named(target))
 
     def _keep_busy(self) -> None:
         """Whoever has nothing to do - it has just begun its life - works."""
