@@ -1,14 +1,18 @@
 """A store of keys that keeps every revision: leases that end while a client waits, answers that are lost, a server that
-is killed, a leader that is cut off."""
+is killed, a leader that is not there, a majority that is not, a holder among the minority."""
+
+from contextlib import ExitStack
 
 from harness.driver import Client, Trial, scenario
 
 ETCD = ("etcd",)
 RECIPES = ("etcd", "etcd-queue")  # the third differs from the second where a lease ends while its client waits
 GAP_MS = 100
+HEARTBEATS_MS = 300  # for some to be lost, and no leader to be missed
 CUT_MS = 200  # for a request to arrive, and its answer to be lost
 NOTICE_MS = 1_000  # for whoever is let in, to be in
 LONG_LEASE_MS = 10_000  # where no lease is to end
+QUORUM_LEASE_MS = 3_000  # longer than a leader needs to see that it is alone, and stops counting leases
 BOUND_MS = 5_000  # far less: a lock that is held by nobody's grant is not free before its lease ends
 
 
@@ -150,3 +154,101 @@ def test_leader_cut_off(trial: Trial) -> None:
         two.run_for(NOTICE_MS, "before-write")
         one.finish()
     two.finish()
+
+
+@scenario(
+    "leader-killed",
+    summary="Of three nodes the leader is killed while a client holds the lock, and is started again with its data.",
+    source="Jepsen: etcd 3.4.3 (kill); etcd documentation, Failure modes: leader failure",
+    control="nobody is killed",
+    real_lease_ms=LONG_LEASE_MS,
+    times=("real",),
+    stores=("open",),
+    services=ETCD,
+    locks=RECIPES,
+    settings={"nodes": 3},
+)
+def test_leader_killed(trial: Trial) -> None:
+    without_leader(trial, "kill-server")
+
+
+@scenario(
+    "leader-paused",
+    summary="Of three nodes the leader is stopped while a client holds the lock; it goes on when there is another one.",
+    source="Jepsen: etcd 3.4.3 (pause); Kleppmann 2016: any process may be paused",
+    control="nobody is paused",
+    real_lease_ms=LONG_LEASE_MS,
+    times=("real",),
+    stores=("open",),
+    services=ETCD,
+    locks=RECIPES,
+    settings={"nodes": 3},
+)
+def test_leader_paused(trial: Trial) -> None:
+    without_leader(trial, "pause-server")
+
+
+def without_leader(trial: Trial, fault: str) -> None:
+    one, two = trial.clients(2)
+    leader = trial.etcd.leader()
+    one.start_increment()
+    one.run_to("before-write")
+    two.start_increment()
+    with trial.fault_unless_control(fault, leader):
+        if not trial.control:
+            trial.etcd.leader(without=leader)
+        two.run_for(NOTICE_MS, "before-write")
+    one.finish()
+    two.finish()
+
+
+@scenario(
+    "majority-paused",
+    summary="Of three nodes the two that do not lead stand still for longer than the lease of a client at work.",
+    source="etcd documentation, Failure modes: majority failure; a lease ends only by a decision of the majority",
+    control="nobody stands still",
+    real_lease_ms=QUORUM_LEASE_MS,
+    times=("real",),
+    stores=("open",),
+    services=ETCD,
+    locks=RECIPES,
+    settings={"nodes": 3},
+)
+def test_majority_paused(trial: Trial) -> None:
+    one, two = trial.clients(2)
+    leader = trial.etcd.leader()
+    one.start_increment()
+    one.run_to("before-write")
+    two.start_increment()
+    with ExitStack() as paused:
+        for node in trial.etcd.members:
+            if node is not leader:
+                paused.enter_context(trial.fault_unless_control("pause-server", node))
+        two.run_for(GAP_MS if trial.control else QUORUM_LEASE_MS + NOTICE_MS, "before-write")
+    one.finish()
+    two.finish()
+
+
+@scenario(
+    "holder-in-minority",
+    summary="A holder and the node that it asks are cut off from the other two; another gets in, and it writes late.",
+    source="Kleppmann 2016; etcd documentation, Failure modes: network partition, the minority side",
+    control="the cut is over well within the lease",
+    times=("real",),
+    services=ETCD,
+    needs=("watchdog",),
+    settings={"nodes": 3},
+)
+def test_holder_in_minority(trial: Trial) -> None:
+    one, two = trial.clients(2)
+    near = trial.etcd.members[0].name[-1]
+    one.start_increment()
+    one.run_to("before-write")
+    two.start_increment()
+    with trial.fault("partition", f"etcd-*{near}*"):  # links from it to the others, and from them to it
+        if trial.control:
+            trial.advance(HEARTBEATS_MS)
+        else:
+            with trial.fault("partition", one, servers=f"etcd-[!{near}]"):
+                trial.outlast_lease(two)
+    trial.finish(one, two)

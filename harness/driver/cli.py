@@ -146,7 +146,7 @@ def run(
 @click.option("--trials", type=int, help="So many storms, of rising seeds. Default: 1.")
 @click.option("--clients", type=int, help="How many want the lock. Default: 4.")
 @click.option("--seed", type=int, help="Of the schedule and of the trial. Default: 1.")
-@click.option("--time", "time_", default="virtual", show_default=True, metavar="virtual|real")
+@click.option("--time", "time_", metavar="virtual|real", help="Default: virtual, where the lock's servers know it.")
 @click.option(
     "--store",
     metavar="MODE",
@@ -173,7 +173,7 @@ def storm(
     trials: int | None,
     clients: int | None,
     seed: int | None,
-    time_: str,
+    time_: str | None,
     store: str | None,
     lease_ms: int | None,
     longest: int | None,
@@ -199,6 +199,7 @@ def storm(
             raise UsageError(f"{option} is for a storm that is drawn: {schedule} says it already")
     for option, path in {"-o": output, "--save-schedule": save_schedule}.items():
         check_new_file(option, path)
+    time_ = time_ or usual_time(lock_named(lock))
     wish = Wish("storm", lock, store, time_, 1 if seed is None else seed, False, lease_ms, clients, duration, require)
     wish = replace(wish, permits=permits, fixed_lease=fixed_lease)
     wanted = storm_.StormWish(wish, faults, longest, 1 if trials is None else trials, schedule, bound)

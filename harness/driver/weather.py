@@ -11,6 +11,7 @@ from harness.driver.client import ANYWHERE, Client
 from harness.driver.fault import Fault, Target
 from harness.driver.library import Kind, StrandState
 from harness.driver.schedule import Event
+from harness.driver.services import lease_late_ms
 from harness.driver.storm_faults import ALL_CLIENTS, BY_NAME, delays, forbids
 from harness.driver.trial import Trial
 
@@ -119,7 +120,7 @@ class Weather:
         """Nobody holds or wants the lock: what is at the servers two leases later, is not there usually and does not
         run out in the third, will stay."""
         lease_ms = self.plan.schedule.lease_ms
-        self.trial.advance(RESIDUE_LEASES * lease_ms)
+        self.trial.advance(RESIDUE_LEASES * lease_ms + lease_late_ms(self.trial.lock))
         before = self.trial.nodes.remains()
         self.trial.advance(lease_ms)
         left, what = 0, self.trial.nodes.remains_of
