@@ -66,6 +66,53 @@ def test_database_clock_fast(trial: Trial) -> None:
         let_in_first(trial, one, two)
 
 
+@scenario(
+    "database-failover",
+    summary="The replica has not heard of the last grant when the server is killed and the replica promoted.",
+    source="PostgreSQL documentation, 27.2.8: replication is asynchronous, and a crash may lose what was committed",
+    control="the replica hears of everything, and nobody is killed",
+    virtual_lease_ms=LEASE_MS,
+    needs=("lock",),
+    times=("virtual",),
+    services=POSTGRES,
+    settings={"replicas": 1},
+)
+def test_database_failover(trial: Trial) -> None:
+    (one,) = trial.clients(1)
+    one.increment()  # what a lease's row says of this is at the replica, too
+    trial.postgres.catch_up()
+    with trial.fault_unless_control("partition", "postgres-1-replica-1>postgres-1"):
+        one.start_increment()
+        one.run_to("before-write")
+        trial.database.write()  # the grants of sessions are not written
+        if not trial.control:
+            trial.postgres.fail_over()
+    (two,) = trial.clients(1)
+    let_in_first(trial, one, two)
+
+
+@scenario(
+    "database-failover-replicated",
+    summary="The replica has all that was committed when the server is killed and the replica promoted.",
+    source="PostgreSQL documentation, 27.2.8, 27.4: a replica has what was committed, not its master's sessions",
+    control="nobody is killed",
+    virtual_lease_ms=LEASE_MS,
+    needs=("lock",),
+    times=("virtual",),
+    services=POSTGRES,
+    settings={"replicas": 1},
+)
+def test_database_failover_replicated(trial: Trial) -> None:
+    (one,) = trial.clients(1)
+    one.start_increment()
+    one.run_to("before-write")
+    trial.postgres.catch_up()
+    if not trial.control:
+        trial.postgres.fail_over()
+    (two,) = trial.clients(1)
+    let_in_first(trial, one, two)
+
+
 def let_in_first(trial: Trial, one: Client, two: Client) -> None:
     """Time for the second client to get in and be done, if anything lets it, before the first one writes."""
     if two.state.name == "IDLE":

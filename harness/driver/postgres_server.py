@@ -28,6 +28,7 @@ PORT = 5432  # no port: it names the socket
 SOCKET = f".s.PGSQL.{PORT}"
 DATABASE = "postgres"
 ROLE = "lockstorm"
+PLAIN_TEXT = "gssencmode=disable sslmode=disable"
 SERVER_USERS = ("postgres", "nobody")
 MEMORY = Path("/dev/shm")
 MEMORY_FREE_BYTES = 256 << 20  # containers often have 64 MB of it
@@ -62,11 +63,22 @@ OPTIONS = {
     "wal_level": "minimal",
 }
 
+# With a replica: it begins with a copy of the same data directory, so nothing written since may be thrown away.
+# Nobody gives up by a clock that the trial may have stopped.
+REPLICATION = {
+    "max_wal_senders": "10",  # a replica refuses to have fewer than the data directory was made with
+    "wal_level": "replica",
+    "wal_keep_size": "64MB",
+    "wal_sender_timeout": "0",
+    "wal_receiver_timeout": "0",
+    "wal_retrieve_retry_interval": "10ms",
+}
+
 
 def conninfo(directory: Path | str) -> str:
     """Where to connect, for libpq: the socket in this directory."""
     quoted = str(directory).replace("\\", r"\\").replace("'", r"\'")
-    return f"host='{quoted}' port={PORT} user={ROLE} dbname={DATABASE} gssencmode=disable sslmode=disable"
+    return f"host='{quoted}' port={PORT} user={ROLE} dbname={DATABASE} {PLAIN_TEXT}"
 
 
 @cache
@@ -93,7 +105,10 @@ class PostgresServer:
 
     clock_step_us = 1  # as exactly as it says what its clock shows
 
-    def __init__(self, nursery: Nursery, name: str, *, clock: Path | None) -> None:
+    def __init__(
+        self, nursery: Nursery, name: str, *, clock: Path | None, replicated: bool = False, follows: str = ""
+    ) -> None:
+        """`replicated`: it has a replica, or is one. `follows`: HOST:PORT of the one whose replica it is."""
         self.name = name
         self.number = -1  # among the conductor's servers
         self.clock = clock  # a file, for libfaketime; None: the machine's clock
@@ -103,6 +118,7 @@ class PostgresServer:
         self._nursery = nursery
         self._user = server_user()
         self._own_session: PostgresSession | None = None
+        self._options = {**OPTIONS, **(REPLICATION if replicated else {})}
         if self._user:
             nursery.admit(self._user)
         for path in [self.sockets, *([clock] if clock else [])]:
@@ -111,10 +127,14 @@ class PostgresServer:
         place.mkdir(mode=0o700)
         with _template(nursery, self._user) as template:
             subprocess.run(["cp", "-aT", "--reflink=auto", str(template), str(place)], check=True)
+        if follows:
+            host, _, port = follows.rpartition(":")
+            self._options["primary_conninfo"] = f"host={host} port={port} user={ROLE} {PLAIN_TEXT}"
+            _make(place / "standby.signal", self._user, directory=False)
         self.process = self._start()
 
     def _start(self) -> Process:
-        options = {**OPTIONS, "unix_socket_directories": self.sockets}
+        options = {**self._options, "unix_socket_directories": self.sockets}
         words = [word for key, value in options.items() for word in ("-c", f"{key}={value}")]
         command = [paths.postgres(), "-D", str(self.directory), *words]
         environment = settable_clock(self.clock) if self.clock else []
@@ -165,6 +185,32 @@ class PostgresServer:
                 if not in_use or time.monotonic() > deadline:
                     raise
             time.sleep(0.01)
+
+    def write(self) -> str:
+        """Commits something that no lock knows; where its log of writes ends now."""
+        self.session.value("SELECT pg_logical_emit_message(true, 'lockstorm', '')")
+        return self.session.value("SELECT pg_current_wal_flush_lsn()")
+
+    def await_write(self, end: str) -> None:
+        """Of a replica: returns when it has all that its master had written there."""
+        deadline = time.monotonic() + START_LIMIT_S
+        while self.session.value(f"SELECT coalesce(pg_last_wal_replay_lsn() >= '{end}', false)") != "t":
+            if time.monotonic() > deadline:
+                raise Inconclusive(f"{self.name} does not follow: {self._nursery.log_tail(self.name)}")
+            time.sleep(0.002)
+
+    def promote(self) -> None:
+        """Of a replica: it is one no more when this returns."""
+        if self.session.value("SELECT pg_promote()") != "t":
+            raise Inconclusive(f"{self.name} was not promoted: {self._nursery.log_tail(self.name)}")
+
+    def kill(self) -> None:
+        """Ends it for good, with all its children."""
+        self._session_end()
+        for pid in (self.process.pid, *self._children()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
 
     def entrust(self) -> None:
         """Tells the warden of its children, whom a fault may stop: they would not see that it has ended."""
