@@ -105,7 +105,8 @@ const struct lock_type LOCK_PG_LEASE = {
         "never removed and commits are durable.\n"
         "Costs: 1 statement to acquire, 1 to release, and the waiters' polls; a row version each.\n"
         "Breaks: whoever is paused past the lease acts beside the next holder, as with any lease - but a resource that\n"
-        "looks at the token refuses it. The expiry is by the server's wall clock: a step of it ends leases, or keeps them.",
+        "looks at the token refuses it. The expiry is by the server's wall clock: a step of it ends leases, or keeps them.\n"
+        "An asynchronous replica that is promoted before it has heard of a grant gives its lease and its token again.",
     .source = "Kleppmann 2016, Making the lock safe with fencing; ShedLock's JdbcTemplate provider, with a version",
     .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_TOKEN,
     .capacity = 1,
