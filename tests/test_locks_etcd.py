@@ -501,7 +501,10 @@ def test_the_version_is_part_of_the_result() -> None:
         (("run", "gc-pause", "--lease-ms", "1500"), "1500 ms: etcd counts leases in units of 1000 ms"),
         (("run", "waiter-expired"), "etcd has no queue"),
         (("storm", "--time", "virtual"), "etcd can only be tried in real time: etcd reads the clock without"),
-        (("storm", "--faults", "crash-server"), "crash-server happens to locks on redis and postgres"),
+        (
+            ("storm", "--faults", "crash-server"),
+            "crash-server happens to redis-servers or postgres, and etcd lives on etcd",
+        ),
         (("storm", "--faults", "clock-jump"), "clock-jump cannot bite: in real time nothing sets the clock of etcd"),
         (("storm", "--lease-ms", "1500"), "1500 ms: etcd counts leases in units of 1000 ms"),
         (("compare",), "etcd lives on etcd"),

@@ -100,23 +100,29 @@ def known_faults() -> dict[str, dict[str, Any]]:
 
 def why_unfit(entry: StormFault, lock: Lock, time: str) -> str:
     """Why a fault cannot be in a storm over this lock in this kind of time; empty: it can."""
-    if lock["service"] not in entry.services:
-        known = " and ".join(entry.services)
-        return f"{entry.name} happens to locks on {known}, and {lock['name']} lives on {lock['service']}"
     if time not in known_faults()[entry.name]["times"]:
         return f"{entry.name} cannot bite in {time} time"
+    if lock["service"] not in entry.services:
+        return f"{entry.name} happens to {told_services(entry)}, and {lock['name']} lives on {lock['service']}"
     if lock["service"] != "redis" and time == "real" and "settable_clocks" in entry.needs:
         return f"{entry.name} cannot bite: in real time nothing sets the clock of {lock['service']}"
     reason = entry.unfit(lock)
     return f"{entry.name} cannot bite: {reason}" if reason else ""
 
 
+def told_services(entry: StormFault) -> str:
+    return " or ".join("redis-servers" if service == "redis" else service for service in entry.services)
+
+
 def choose_faults(names: str, lock: Lock, time: str) -> tuple[str, ...]:
     """The faults that are meant; "all": those that fit."""
     known = known_faults()
     if names == ALL:
-        meant = (name for name in sorted(known) if lock["service"] not in BY_NAME[name].apart_on)
-        return tuple(name for name in meant if not why_unfit(BY_NAME[name], lock, time))
+        return tuple(
+            name
+            for name in sorted(known)
+            if lock["service"] not in BY_NAME[name].apart_on and not why_unfit(BY_NAME[name], lock, time)
+        )
     chosen = tuple(sorted({choose("fault", name.strip(), sorted(known)) for name in names.split(",")}))
     for name in chosen:
         reason = why_unfit(BY_NAME[name], lock, time)

@@ -15,10 +15,9 @@ Options: TypeAlias = "dict[str, Option]"
 Lock: TypeAlias = "Mapping[str, Any]"  # as the table of locks describes it
 T = TypeVar("T")
 
+ALL_CLIENTS = "clients"  # a target: everybody at once
 REDIS = ("redis",)
 ANYWHERE = ("redis", "postgres", "etcd", "zookeeper")
-CRASHES = ("redis", "postgres")  # where crash-server knows what a server remembers; elsewhere there is kill-server
-ALL_CLIENTS = "clients"  # a target: everybody at once
 DRIFT_MOST_PPM = 500_000
 
 
@@ -83,8 +82,9 @@ class StormFault:
     lands: bool = False  # may be made to land at a checkpoint of its client
     unfit: Callable[[Lock], str] = _fits  # why it cannot bite with this lock; empty: it can
     needs: Mapping[str, Any] = field(default_factory=dict)  # fields of the trial's settings
-    services: tuple[str, ...] = REDIS  # what the lock that it strikes may live on
-    apart_on: tuple[str, ...] = ()  # there "all" does not mean it: it needs a trial of its own kind, or adds nothing
+    services: tuple[str, ...] = REDIS  # what the locks live on whose servers or clients it can strike
+    apart_on: tuple[str, ...] = ()  # on which of them "all" does not mean it: it needs a trial of its own kind, or is
+    # about other locks
     excludes: str = ""
     shares: str = ""
     asks: str = ""
@@ -111,6 +111,11 @@ def _clocks(ground: Ground) -> Sequence[str]:
     return (*ground.servers, *ground.clients)
 
 
+def _wall_clocks(ground: Ground) -> Sequence[str]:
+    """Whoever goes by one: ZooKeeper goes by a monotonic clock, which nobody sets."""
+    return ground.clients if ground.lock["service"] == "zookeeper" else _clocks(ground)
+
+
 def _cuts(ground: Ground) -> Sequence[str]:
     return (*ground.clients, *ground.servers, *ground.replica_links)
 
@@ -135,7 +140,8 @@ def _jump(dice: Dice, ground: Ground) -> Options:
 
 
 def _drift(dice: Dice, ground: Ground) -> Options:
-    return {"ppm": dice.pick((1, -1)) * dice.log_uniform(100, DRIFT_MOST_PPM)}
+    options: Options = {"ppm": dice.pick((1, -1)) * dice.log_uniform(100, DRIFT_MOST_PPM)}
+    return {**options, "keep": "yes"} if ground.lock["service"] == "zookeeper" else options
 
 
 def _cut(dice: Dice, ground: Ground) -> Options:
@@ -196,9 +202,16 @@ def _has_no_replica(lock: Lock) -> str:
 STORM_FAULTS = (
     StormFault("client-pause", _servers, lambda dice, _: {"mode": dice.pick(("write", "all"))}, excludes="server"),
     StormFault("clock-drift", _clocks, _drift, asks="server", needs={"settable_clocks": True}, services=ANYWHERE),
-    StormFault("clock-jump", _clocks, _jump, asks="server", needs={"settable_clocks": True}, services=ANYWHERE),
-    StormFault("close-links", _clients, _nodes, lasts=False, apart_on=ANYWHERE, services=ANYWHERE),
-    StormFault("crash-server", _servers, _crash, needs={"persistence": "aof"}, excludes="server", services=CRASHES),
+    StormFault("clock-jump", _wall_clocks, _jump, asks="server", needs={"settable_clocks": True}, services=ANYWHERE),
+    StormFault("close-links", _clients, _nodes, lasts=False, services=ANYWHERE, apart_on=ANYWHERE),
+    StormFault(
+        "crash-server",
+        _servers,
+        _crash,
+        needs={"persistence": "aof"},
+        excludes="server",
+        services=("redis", "postgres"),
+    ),
     StormFault("delay-message", _clients, _late, unfit=_hears_messages),
     StormFault("delay-write", _clients, _nth, services=ANYWHERE),
     StormFault("drop-message", _clients, _nth, unfit=_hears_messages),
@@ -241,7 +254,12 @@ STORM_FAULTS = (
         asks="server",
     ),
     StormFault(
-        "kill-server", _servers, unfit=_has_no_replica, excludes="server", services=("redis", "etcd"), apart_on=REDIS
+        "kill-server",
+        _servers,
+        unfit=_has_no_replica,
+        excludes="server",
+        services=("redis", "etcd", "zookeeper"),
+        apart_on=REDIS,
     ),
     StormFault("kill-subscriber", _clients, _nth, unfit=_hears_messages),
     StormFault("lose-reply", _clients, _nth_and_servers, silences=True),
