@@ -1,8 +1,6 @@
 """A store of keys that keeps every revision: leases that end while a client waits, answers that are lost, a server that
 is killed, a leader that is not there, a majority that is not, a holder among the minority."""
 
-from contextlib import ExitStack
-
 from harness.driver import Client, Trial, scenario
 
 ETCD = ("etcd",)
@@ -220,10 +218,8 @@ def test_majority_paused(trial: Trial) -> None:
     one.start_increment()
     one.run_to("before-write")
     two.start_increment()
-    with ExitStack() as paused:
-        for node in trial.etcd.members:
-            if node is not leader:
-                paused.enter_context(trial.fault_unless_control("pause-server", node))
+    first, second = (node for node in trial.etcd.members if node is not leader)
+    with trial.fault_unless_control("pause-server", first), trial.fault_unless_control("pause-server", second):
         two.run_for(GAP_MS if trial.control else QUORUM_LEASE_MS + NOTICE_MS, "before-write")
     one.finish()
     two.finish()
