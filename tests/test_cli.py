@@ -285,11 +285,11 @@ def test_doctor_finds_this_machine_well() -> None:
 
 
 def test_colour_on_a_terminal() -> None:
+    """Of little: what a terminal does not take, nobody reads here."""
     master, slave = os.openpty()
+    words = ("locks", "set-nx-px")
     try:
-        done = lockstorm(
-            "locks", stdout=slave, stderr=slave, capture_output=False, env={**ENVIRONMENT, "TERM": "xterm"}
-        )
+        done = lockstorm(*words, stdout=slave, stderr=slave, capture_output=False, env={**ENVIRONMENT, "TERM": "xterm"})
         assert done.returncode == 0
         assert b"\x1b[" in os.read(master, 65536)
     finally:
