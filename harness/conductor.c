@@ -64,6 +64,7 @@ struct conductor {
     bool settled;       /* nothing was in flight that could still arrive, when traffic stood there: */
     uint64_t traffic;   /* of the stage */
     uint64_t unawaited; /* of the stage, when a turn was last given */
+    bool over_tcp;      /* what goes to and from some server can be on its way without anybody knowing */
     bool replicated;    /* some server has, or had, replicas: what one hears of, another does */
     struct {
         int pid, reasons;
@@ -310,6 +311,7 @@ void conductor_set_timer(struct conductor *conductor, int server, int thread) {
     conductor->server[server].threads = thread_watch_open(conductor->server[server].pid, thread);
     conductor->server[server].timer = thread;
     conductor->server[server].looked_ns = -1;
+    conductor->over_tcp = true;
 }
 
 void conductor_set_replicas(struct conductor *conductor, int server, int replicas) {
@@ -442,6 +444,10 @@ int conductor_set_stopped(struct conductor *conductor, int pid, bool stopped) {
         if (conductor->stage->strands[strand].pid == pid)
             mark_stopped(&conductor->stage->strands[strand], STRAND_STOP_PROCESS, left > 0);
     return left;
+}
+
+void conductor_catch_up(const struct conductor *conductor, int pid) {
+    if (is_virtual(conductor)) processes_await_rest(pid, FENCE_LIMIT_S * 1000);
 }
 
 int conductor_set_stalled(struct conductor *conductor, int strand, bool stalled) {
@@ -667,6 +673,10 @@ static bool timer_await(const struct conductor *conductor, struct server *server
     return true;
 }
 
+static bool packets_arrive(const struct conductor *conductor) {
+    return !conductor->over_tcp || packets_await_rest(FENCE_LIMIT_S * 1000);
+}
+
 /* Those that cannot be asked. */
 static bool servers_rest(struct conductor *conductor) {
     int pids[SERVERS], count = 0;
@@ -694,7 +704,7 @@ static bool servers_ping(struct conductor *conductor) {
         bool waited_for = !server->silent && server->busy == 0 && server->replicas > 0;
         if (waited_for && !replicas_fence(server)) return false;
     }
-    return servers_rest(conductor);
+    return packets_arrive(conductor) && servers_rest(conductor);
 }
 
 static bool pings_are_due(const struct conductor *conductor) {
@@ -707,9 +717,9 @@ static bool pings_are_due(const struct conductor *conductor) {
  * can make the proxy have to do with a server again: close a connection to it, for instance. Where there are replicas,
  * the proxy always has: they acknowledge what the fence itself makes their master say. */
 static bool fence(struct conductor *conductor) {
-    if (!proxy_settle(conductor)) return false;
+    if (!packets_arrive(conductor) || !proxy_settle(conductor)) return false;
     do {
-        if (!servers_ping(conductor) || !proxy_settle(conductor)) return false;
+        if (!servers_ping(conductor) || !packets_arrive(conductor) || !proxy_settle(conductor)) return false;
     } while (!conductor->replicated && pings_are_due(conductor));
     return true;
 }

@@ -118,6 +118,9 @@ void conductor_wind_down(struct conductor *conductor, int strand);
 /* A whole process was stopped, or may go on: its strands get no turn meanwhile. Several may have a reason to stop it;
  * the number of those that are left. */
 int conductor_set_stopped(struct conductor *conductor, int pid, bool stopped);
+/* Virtual time: returns when a process that had been stopped has dealt with what had waited for it, and its children
+ * have. In real time at once. */
+void conductor_catch_up(const struct conductor *conductor, int pid);
 /* A client's worker alone gets no turn: its watchdog goes on. In real time it stands where it next looks: when it has
  * slept or waited, or at a checkpoint. The number of reasons that are left, as above. */
 int conductor_set_stalled(struct conductor *conductor, int strand, bool stalled);

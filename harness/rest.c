@@ -185,3 +185,28 @@ bool thread_await_round(int thread, int64_t limit_ms) {
     }
     return false;
 }
+
+/* --- packets --- */
+
+/* How many wait at all processors together; 0 where the kernel does not say (before 5.12). */
+static uint64_t packets_waiting(void) {
+    enum { BACKLOG = 11, FIGURES_ROOM = 65536 }; /* the twelfth number of each processor's line */
+    static char text[FIGURES_ROOM];
+    uint64_t waiting = 0;
+    if (!file_read("/proc/net/softnet_stat", text, sizeof text)) return 0;
+    for (char *lines = text, *line; (line = strtok_r(lines, "\n", &lines));) {
+        char *number = strtok_r(line, " ", &line);
+        for (int each = 0; number && each < BACKLOG; each++) number = strtok_r(line, " ", &line);
+        if (number) waiting += strtoull(number, NULL, 16);
+    }
+    return waiting;
+}
+
+bool packets_await_rest(int64_t limit_ms) {
+    int64_t until_ns = clock_real_mono_ns() + limit_ms * CLOCK_NS_PER_MS;
+    while (packets_waiting() > 0) {
+        if (clock_real_mono_ns() >= until_ns) return false;
+        wait_a_little(LOOK_PAUSE_NS);
+    }
+    return true;
+}

@@ -91,6 +91,7 @@ def means_of(trial: "Trial") -> FaultMeans:
     )
     for field, function in {
         "process_stopped": "conductor_set_stopped",
+        "process_catch_up": "conductor_catch_up",
         "stop_between_records": "conductor_stop_between_records",
         "strand_stopped": "conductor_set_stalled",
         "strand_stands": "conductor_stands",
