@@ -75,8 +75,8 @@ def cares_for_data(lock: LockChoice) -> bool:
 
 
 def find_options(policy: Policy, lock: LockChoice) -> Iterable[Option]:
-    """Locks on the same kind of servers: of others, other stories are told, and nobody has them for the asking. Who only
-    asks that nobody waits for ever is not told to build a fence."""
+    """Locks on the same kind of servers: of others, other stories are told, and nobody has them for the asking. Whoever
+    only asks that nobody waits for ever is not told to build a fence."""
     stores = USUAL_STORES if cares_for_data(lock) else (lock.store,)
     for other in locks_on(lock_named(lock.name)["service"]):
         for store in stores:
