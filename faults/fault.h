@@ -76,6 +76,8 @@ struct fault_means {
     bool (*client_restart)(int strand);
     /* By the driver. Asks a server that speaks SQL for a number; INT64_MIN: there was no answer. */
     int64_t (*server_query)(int server, const char *statement);
+    /* By the driver. What the clock of a server shows that does not speak RESP; INT64_MIN: there was no answer. */
+    int64_t (*server_time_us)(int server);
 };
 
 struct fault_option {
@@ -88,7 +90,8 @@ struct fault_target {
     int pid;                          /* the process */
     int server;                       /* its number at the conductor */
     int strand;                       /* the client's worker, its number at the conductor; the watchdog's is the next */
-    const char *service;              /* of a server: what it speaks, "postgres" for SQL; NULL: RESP */
+    const char *service;              /* of a server: what it is, "postgres", "etcd", "zookeeper"; NULL: it speaks RESP */
+    int64_t clock_step_us;            /* of a server that has a service: how exactly it says what its clock shows */
     const char *socket;               /* the unix socket on which the server listens; of a client, its first node's */
     const char *directory;            /* the server's data */
     const char *proxy;                /* the proxy's control socket */

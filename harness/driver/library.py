@@ -177,6 +177,7 @@ OneServerLost = c.CFUNCTYPE(None, c.c_int)
 TwoServers = c.CFUNCTYPE(c.c_bool, c.c_int, c.c_int)
 ClientRestart = c.CFUNCTYPE(c.c_bool, c.c_int)
 ServerQuery = c.CFUNCTYPE(c.c_int64, c.c_int, c.c_char_p)
+ServerTime = c.CFUNCTYPE(c.c_int64, c.c_int)
 ProcessEnded = c.CFUNCTYPE(None, c.c_void_p, c.c_int)
 HostSuspended = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int, c.c_bool)
 
@@ -216,6 +217,7 @@ class FaultMeans(c.Structure):
         ("server_follow", TwoServers),
         ("client_restart", ClientRestart),
         ("server_query", ServerQuery),
+        ("server_time_us", ServerTime),
     )
 
 
@@ -235,6 +237,7 @@ FaultTarget._fields_ = (
     ("server", c.c_int),
     ("strand", c.c_int),
     ("service", c.c_char_p),
+    ("clock_step_us", c.c_int64),
     ("socket", c.c_char_p),
     ("directory", c.c_char_p),
     ("proxy", c.c_char_p),

@@ -22,7 +22,7 @@ import time as real_time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 import redis
 
@@ -87,6 +87,8 @@ PERSISTENCE: dict[Persistence, tuple[str, ...]] = {
     "none": (),
     "aof": ("--appendonly", "yes", "--appendfsync", "always"),
 }
+
+Node: TypeAlias = RedisServer | PostgresServer | EtcdServer | ZooKeeperServer
 
 RESOURCE = b"account"  # the name of what the lock protects
 VIRTUAL_LEASE_MS = 30_000
@@ -430,9 +432,10 @@ class Trial:
         return self.databases[0]
 
     @property
-    def node(self) -> RedisServer | PostgresServer:
+    def node(self) -> Node:
         """The only node, or the first, whatever it is."""
-        return self.database if self.databases else self.server
+        nodes: list[Node] = [*self.databases, *self.etcd, *self.ensemble, *self.servers]
+        return nodes[0]
 
     def etcd_leader(self, without: EtcdServer | None = None) -> EtcdServer:
         """The leader of a lock's nodes on etcd, or of those but one; waits until there is one."""
@@ -646,14 +649,6 @@ class Trial:
         """Which server of the ensemble says that it leads."""
         return next((server for server in self.ensemble if server.is_leader()), None)
 
-    def restart_ensemble(self, server: ZooKeeperServer) -> None:
-        """Kills a ZooKeeper server and starts it again with its data: its sessions go on."""
-        library().conductor_set_process(self.conductor, server.number, 0)
-        server.crash()
-        server.restart()
-        self._watch_over(server)
-        self.settle()
-
     def _start_servers(self) -> None:
         """The nodes, their replicas and the store, side by side."""
         if is_table(self.settings.store):
@@ -786,9 +781,15 @@ class Trial:
     def every_server(self) -> list[RedisServer]:
         return [*self.servers, *self.replicas, *self.cluster]
 
-    def server_numbered(self, number: int) -> RedisServer | EtcdServer:
-        known: list[RedisServer | EtcdServer] = [*self.every_server(), *self.etcd]
-        return next(server for server in known if server.number == number)
+    def every_node(self) -> list[Node]:
+        """All servers that a fault can strike, of whatever kind."""
+        return [*self.every_server(), *self.databases, *self.etcd, *self.ensemble]
+
+    def node_numbered(self, number: int) -> Node:
+        return next(node for node in self.every_node() if node.number == number)
+
+    def server_numbered(self, number: int) -> RedisServer:
+        return next(server for server in self.every_server() if server.number == number)
 
     def _calibrate(self, server: RedisServer) -> None:
         if not library().conductor_calibrate(self.conductor, server.number):
@@ -799,27 +800,22 @@ class Trial:
 
     def restart_numbered(self, number: int) -> bool:
         """For a fault: starts a server again that has ended."""
-        if any(database.number == number for database in self.databases):
-            return self._restart_database(self.database_numbered(number))
-        return self.restart_server(self.server_numbered(number))
-
-    def _restart_database(self, database: PostgresServer) -> bool:
-        database.restart()
-        library().conductor_set_process(self.conductor, database.number, database.process.pid)
+        node = self.node_numbered(number)
+        node.restart()
+        if isinstance(node, RedisServer):
+            self._calibrate(node)
+        elif isinstance(node, PostgresServer):
+            library().conductor_set_process(self.conductor, number, node.process.pid)
+        elif isinstance(node, ZooKeeperServer):
+            self._watch_over(node)
         return True
 
-    def server_named(self, name: str) -> RedisServer:
-        for server in self.every_server():
-            if server.name == name:
-                return server
+    def server_named(self, name: str) -> Node:
+        """The node of that name, or who is its master now."""
+        for node in self.every_node():
+            if node.name == name:
+                return self.master(node) if isinstance(node, RedisServer) else node
         raise UsageError(f"this trial has no server called {name}")
-
-    def restart_server(self, server: RedisServer | EtcdServer) -> bool:
-        """For a fault: starts a server again that has ended."""
-        server.restart()
-        if isinstance(server, RedisServer):
-            self._calibrate(server)
-        return True
 
     def kill_server(self, server: RedisServer) -> None:
         """Ends a node or a replica, with its data: there is no persistence."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 NS_PER_MS = 1_000_000
 RESIDUE_LEASES = 2
 FAULTS_KEYS = b"lockstorm:"
+WHAT_IS_LEFT = {"redis": "key", "postgres": "session", "etcd": "key", "zookeeper": "ephemeral node"}
 HELD = """SELECT pid || ' with an advisory lock' FROM pg_locks WHERE locktype = 'advisory'
 UNION SELECT pid || ' with an open transaction' FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"""
 
@@ -124,7 +125,7 @@ class Weather:
         self.trial.advance(RESIDUE_LEASES * lease_ms)
         before = self._keys()
         self.trial.advance(lease_ms)
-        left, what = 0, "session" if self.trial.databases else "key"
+        left, what = 0, WHAT_IS_LEFT[self.trial.lock["service"]]
         for key, rest_ms in sorted(self._keys().items()):
             runs_out = 0 <= rest_ms <= before.get(key, rest_ms) - lease_ms // 2
             if key not in self._usual and not runs_out:
@@ -135,9 +136,14 @@ class Weather:
 
     def _keys(self) -> dict[bytes, int]:
         """What is at the nodes, but for what faults have put there, and for how long in ms; below 0: for ever. In a
-        database that is what sessions hold: a row is not gone when its lease is over."""
+        database that is what sessions hold: a row is not gone when its lease is over. In ZooKeeper it is ephemeral
+        nodes, of which a server says how many there are."""
         if self.trial.databases:
             return {os.fsencode(row[0]): -1 for each in self.trial.databases for row in each.session.rows(HELD)}
+        if self.trial.ensemble:
+            return {b"%d" % (each + 1): -1 for each in range(self.trial.ensemble[0].ephemeral_nodes())}
+        if self.trial.etcd:
+            return dict.fromkeys(self.trial.etcd[0].keys(), -1)
         links = [self.trial.master(node).link for node in self.trial.servers]
         keys = {os.fsencode(key): int(link.pttl(key)) for link in links for key in link.keys("*")}
         return {key: rest_ms for key, rest_ms in keys.items() if not key.startswith(FAULTS_KEYS)}
@@ -267,10 +273,7 @@ class Weather:
             return self._client(target)
         if target == ALL_CLIENTS:
             return None
-        databases = {database.name: database for database in self.trial.databases}
-        if target in databases:
-            return databases[target]
-        return target if ">" in target else self.trial.master(self.trial.server_named(target))
+        return target if ">" in target else self.trial.server_named(target)
 
     def _keep_busy(self) -> None:
         """Whoever has nothing to do - it has just begun its life - works."""

@@ -140,6 +140,10 @@ class ZooKeeperServer:
                 return value
         raise Inconclusive(f"{self.name} says nothing of {name}")
 
+    def ephemeral_nodes(self) -> int:
+        """How many nodes there are that go with their sessions."""
+        return int(self.value("zk_ephemerals_count"))
+
     def timer(self) -> int:
         """The thread that ends sessions."""
         for task in Path(f"/proc/{self.process.pid}/task").iterdir():
@@ -171,6 +175,8 @@ class ZooKeeperServer:
         self.process.wait()
 
     def restart(self) -> None:
+        """Starts it again after its process has ended, with its data: sessions go on."""
+        self.process.wait()
         self.process = self._start()
         self.ready()
 
