@@ -130,7 +130,7 @@ def test_all_means_what_fits() -> None:
         for time in ("virtual", "real"):
             chosen = choose_faults("all", lock, time)
             assert "pause-client" in chosen and not any(lock["service"] in BY_NAME[name].apart_on for name in chosen)
-            assert ("drop-message" in chosen) == (lock["waits"] == "push")
+            assert ("drop-message" in chosen) == (lock["waits"] == "push" and lock["service"] == "redis")
 
 
 # --- from a file ---
