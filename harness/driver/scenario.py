@@ -32,9 +32,11 @@ NEEDS: dict[str, tuple[Callable[[Mapping[str, Any]], bool], str]] = {
     "queue": (lambda lock: bool(lock["fair"]), "has no queue"),
     "no queue": (lambda lock: not lock["fair"], "has a queue: see dead-waiters"),
     "lock": (lambda lock: lock["name"] != "none", "is no lock"),
+    "wall clock": (lambda lock: lock["service"] not in MONOTONIC, "goes by a monotonic clock, which nobody sets"),
     "outbox": (lambda lock: bool(lock["once"]), "is no outbox"),
 }
 MAJORITY_NODES = 5
+MONOTONIC = ("zookeeper",)  # services that count by such a clock
 REDIS = ("redis",)
 ANY_SERVICE = ("redis", "postgres", "etcd", "zookeeper")
 USUAL_STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes")
