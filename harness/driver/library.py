@@ -303,7 +303,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "conductor_forget": (None, [_P, _I]),
     "conductor_add_server": (_I, [_P, _S, _S, _MESSAGE]),
     "conductor_set_process": (None, [_P, _I, _I]),
-    "conductor_set_timer": (None, [_P, _I, _I]),
+    "conductor_set_timer": (None, [_P, _I, _I, c.c_char_p]),
     "conductor_set_replicas": (None, [_P, _I, _I]),
     "conductor_reuse_strand": (None, [_P, _I]),
     "conductor_set_silent": (None, [_P, _I, _B]),

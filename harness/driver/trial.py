@@ -641,7 +641,8 @@ class Trial:
         if self.settings.time == "real":
             return
         library().conductor_set_process(self.conductor, server.number, server.process.pid)
-        library().conductor_set_timer(self.conductor, server.number, server.timer())
+        address = server.address.encode()
+        library().conductor_set_timer(self.conductor, server.number, server.timer(), address)
         server.calibrate(library().conductor_server_wall_us(self.conductor, server.number))
 
     @property

@@ -31,10 +31,10 @@ TIMER_THREAD = "SessionTracker"
 
 JAVA_OPTIONS = (
     "-Xmx64m",
-    "-Xms32m",
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-XX:CICompilerCount=1",
+    "-XX:CompileThresholdScaling=5",  # most of what would be compiled is hardly run again: a trial is short
     *("-XX:+UnlockDiagnosticVMOptions", "-XX:GuaranteedSafepointInterval=0"),  # it stops itself only to collect
     "-XX:-UsePerfData",  # or it leaves a file in /tmp
     "-Dzookeeper.jmx.log4j.disable=true",
