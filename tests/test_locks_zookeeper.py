@@ -448,14 +448,13 @@ def blown(faults: str, *words: str, lock: str = "zookeeper") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_a_storm_is_repeated_by_its_seed(lock: str) -> None:
-    first, second = (blown("kill-client,kill-server,pause-client", "--seed", "3", lock=lock) for _ in range(2))
-    for course in (*first["storm"]["course"], *second["storm"]["course"]):
-        course.pop("reason", None)  # a proof names processes
-    for key in ("verdict", "records", "grants", "storm"):
-        assert first[key] == second[key]
-    assert first["versions"].keys() == {"zookeeper", "java"}
-    assert {fault["name"] for fault in first["storm"]["faults"] if fault["proved"]} >= {"kill-server", "pause-client"}
+def test_a_storm_of_crashes_breaks_nothing_and_leaves_nothing(lock: str) -> None:
+    """Whoever dies does not act, and a server that is back knows what it had said: tokens rise over every restart."""
+    said = blown("kill-client,kill-server", "--seed", "3", lock=lock)
+    assert said["versions"].keys() == {"zookeeper", "java"}
+    assert all(fault["proved"] for fault in said["storm"]["faults"]) and len(said["storm"]["faults"]) == 2
+    statuses = {name: said["verdict"][name]["status"] for name in ("mutual_exclusion", "fencing", "liveness")}
+    assert statuses == {"mutual_exclusion": "holds", "fencing": "holds", "liveness": "holds"}
 
 
 def test_a_storm_of_pauses_breaks_it_and_a_fence_stops_the_damage() -> None:
