@@ -95,13 +95,18 @@ def test_it_is_given_in_the_order_of_requests_and_each_watches_the_one_before() 
         assert queue(running) == ["lock-0000000002"]
 
 
-def test_a_writer_waits_for_readers_and_writers_before_it() -> None:
+def test_a_writer_waits_for_readers_before_it_and_not_for_one_behind_it() -> None:
+    """Two readers are in together: nothing is between them and the head of the queue but readers."""
     with trial("zookeeper-write-lock") as running:
         (writer,) = running.clients(1)
         with ZooKeeperClient(running.ensemble[0].port) as reader:
             paths = [reader.create(f"{DIRECTORY}/{'0' * 32}read-", EPHEMERAL_SEQUENTIAL) for _ in range(2)]
             assert writer.acquire(wait_ms=100).outcome is Outcome.REFUSED
             writer.start_acquire()
+            running.advance(100)
+            behind = reader.create(f"{DIRECTORY}/{'0' * 32}read-", EPHEMERAL_SEQUENTIAL)
+            kinds = [name.partition("-")[0] for name in sorted(queue(running), key=lambda name: name[-10:])]
+            assert kinds == ["read", "read", "write", "read"]
             for path in paths:
                 running.advance(100)
                 assert writer.state.name == "WAITING"
@@ -109,6 +114,7 @@ def test_a_writer_waits_for_readers_and_writers_before_it() -> None:
             before_ns = running.mono_ns
             assert writer.finish().ok
             assert running.mono_ns == before_ns, "the last reader's end has woken it"
+            assert reader.czxid(behind) and writer.is_held().ok, "the reader behind it waits"
 
 
 # --- the session ---
