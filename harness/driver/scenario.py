@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from harness.driver.trial import Trial
 
 
+MONOTONIC = ("zookeeper",)  # services that count by such a clock
+
 # What a scenario may need of a lock: the word, what a lock has to be (its entry in the table of locks), and how a lock
 # that is not is told.
 NEEDS: dict[str, tuple[Callable[[Mapping[str, Any]], bool], str]] = {
@@ -36,7 +38,6 @@ NEEDS: dict[str, tuple[Callable[[Mapping[str, Any]], bool], str]] = {
     "outbox": (lambda lock: bool(lock["once"]), "is no outbox"),
 }
 MAJORITY_NODES = 5
-MONOTONIC = ("zookeeper",)  # services that count by such a clock
 REDIS = ("redis",)
 ANY_SERVICE = ("redis", "postgres", "etcd", "zookeeper")
 USUAL_STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes")

@@ -145,10 +145,14 @@ class ZooKeeperServer:
         return int(self.value("zk_ephemerals_count"))
 
     def timer(self) -> int:
-        """The thread that ends sessions."""
-        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
-            if (task / "comm").read_text().strip() == TIMER_THREAD:
-                return int(task.name)
+        """The thread that ends sessions. It gives itself its name, maybe after another has answered `ready`."""
+        deadline = time.monotonic() + START_LIMIT_S
+        while time.monotonic() < deadline:
+            for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+                with contextlib.suppress(OSError):  # it has just ended
+                    if (task / "comm").read_text().strip() == TIMER_THREAD:
+                        return int(task.name)
+            time.sleep(0.005)
         raise Inconclusive(f"{self.name} has no thread called {TIMER_THREAD}")
 
     def calibrate(self, now_us: int) -> None:
