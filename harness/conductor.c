@@ -669,11 +669,6 @@ static bool timer_await(const struct conductor *conductor, struct server *server
     return true;
 }
 
-/* It is looked at, but only when it may have heard of something. */
-static bool is_looked_at(const struct server *server) {
-    return server->timer && !server->silent && server->pings_due > 0;
-}
-
 /* Those that cannot be asked. */
 static bool servers_rest(struct conductor *conductor) {
     int pids[SERVERS], count = 0;
@@ -684,7 +679,6 @@ static bool servers_rest(struct conductor *conductor) {
             pids[count++] = server->pid;
             continue;
         }
-        if (!is_looked_at(server)) continue;
         server->pings_due = 0;
         if (!timer_await(conductor, server)) return false;
         if (!server->threads || !threads_await_rest(server->threads, FENCE_LIMIT_S * 1000)) return false;
@@ -709,7 +703,8 @@ static bool servers_ping(struct conductor *conductor) {
 static bool pings_are_due(const struct conductor *conductor) {
     for (int each = 0; each < conductor->servers; each++) {
         const struct server *server = &conductor->server[each];
-        if (is_looked_at(server) || (server->pings_due > 0 && is_asked(server))) return true;
+        bool is_looked_at = server->timer && !server->silent;
+        if (server->pings_due > 0 && (is_looked_at || is_asked(server))) return true;
     }
     return false;
 }
