@@ -40,8 +40,9 @@ struct server {
     int replicas;
     int pings_due;      /* so many more, and all that it had to write is written */
     redisContext *link; /* for PING and WAIT only */
-    char socket_path[108];
-    int pid;                      /* of a server that is not asked but looked at; 0: it is asked, or does not run */
+    char address[108];  /* a unix socket's path, or as the proxy knows it; empty: nobody says when it hears of something
+                         */
+    int pid;            /* of a server that is not asked but looked at; 0: it is asked, or does not run */
     struct thread_watch *threads; /* of a server that has a timer */
     int timer;                    /* its thread that looks at the clock by itself; 0: it has none */
     int64_t looked_ns;            /* the clock, when that thread had looked at it for the last time */
@@ -291,7 +292,7 @@ int conductor_add_server(struct conductor *conductor, const char *clock_path, co
     }
     struct server *server = &conductor->server[conductor->servers];
     *server = (struct server){.clock_fd = -1};
-    snprintf(server->socket_path, sizeof server->socket_path, "%s", socket_path ? socket_path : "");
+    snprintf(server->address, sizeof server->address, "%s", socket_path ? socket_path : "");
     if (clock_path) server->clock_fd = open(clock_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if ((clock_path && server->clock_fd < 0) || !clock_write(conductor, conductor->servers)) {
         snprintf(error->text, sizeof error->text, "%.160s: %s", clock_path ? clock_path : "clock", strerror(errno));
@@ -307,7 +308,8 @@ void conductor_set_process(struct conductor *conductor, int server, int pid) {
     conductor->server[server].pid = pid;
 }
 
-void conductor_set_timer(struct conductor *conductor, int server, int thread) {
+void conductor_set_timer(struct conductor *conductor, int server, int thread, const char *address) {
+    snprintf(conductor->server[server].address, sizeof conductor->server[server].address, "%s", address);
     conductor->server[server].threads = thread_watch_open(conductor->server[server].pid, thread);
     conductor->server[server].timer = thread;
     conductor->server[server].looked_ns = -1;
@@ -559,7 +561,7 @@ static int list_ready(const struct conductor *conductor, int ready[STAGE_STRANDS
 
 /* A server's list of connections tells ours from the clients' by its name; the store keeps no such list. */
 static void server_connect(struct server *server) {
-    server->link = redisConnectUnixWithTimeout(server->socket_path, FENCE_LIMIT);
+    server->link = redisConnectUnixWithTimeout(server->address, FENCE_LIMIT);
     if (!server->link || server->link->err) return;
     redisSetTimeout(server->link, FENCE_LIMIT);
     redisReply *named = redisCommand(server->link, "CLIENT SETNAME lockstorm");
@@ -606,10 +608,10 @@ bool conductor_calibrate(struct conductor *conductor, int number) {
 }
 
 /* The proxy has had to do with whoever listens at this address: has connected to it (`joined`), or has only written. */
-static void ping_owe_at(struct conductor *conductor, const char *socket_path, bool joined) {
+static void ping_owe_at(struct conductor *conductor, const char *address, bool joined) {
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
-        if (strcmp(server->socket_path, socket_path) != 0) continue;
+        if (strcmp(server->address, address) != 0) continue;
         ping_owe(server, joined ? PINGS_ACCEPTED : PINGS_HEARD);
         return;
     }
@@ -645,7 +647,7 @@ static bool ping_receive(struct server *server) {
 }
 
 static bool is_asked(const struct server *server) {
-    return server->socket_path[0] != '\0' && !server->silent;
+    return server->address[0] != '\0' && !server->pid && !server->silent;
 }
 
 /* All servers at once of which one is due. A connection that turns out to be lost is made anew, once. */
@@ -687,6 +689,7 @@ static bool servers_rest(struct conductor *conductor) {
             pids[count++] = server->pid;
             continue;
         }
+        server->pings_due = 0;
         if (!timer_await(conductor, server)) return false;
         if (!server->threads || !threads_await_rest(server->threads, FENCE_LIMIT_S * 1000)) return false;
     }
@@ -708,8 +711,11 @@ static bool servers_ping(struct conductor *conductor) {
 }
 
 static bool pings_are_due(const struct conductor *conductor) {
-    for (int each = 0; each < conductor->servers; each++)
-        if (conductor->server[each].pings_due > 0 && is_asked(&conductor->server[each])) return true;
+    for (int each = 0; each < conductor->servers; each++) {
+        const struct server *server = &conductor->server[each];
+        bool is_looked_at = server->timer && !server->silent;
+        if (server->pings_due > 0 && (is_looked_at || is_asked(server))) return true;
+    }
     return false;
 }
 

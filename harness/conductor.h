@@ -63,8 +63,9 @@ int conductor_add_server(struct conductor *conductor, const char *clock_path, co
  * its children are at rest. Its socket_path was NULL. */
 void conductor_set_process(struct conductor *conductor, int server, int pid);
 /* The same server is one process with many threads, one of which acts by its clock without being asked: it has looked
- * at every new time before anybody goes on. */
-void conductor_set_timer(struct conductor *conductor, int server, int thread);
+ * at every new time before anybody goes on. `address`: where the proxy reaches it, "host:port", and says that
+ * it did: what passes there is none of the other servers' business. */
+void conductor_set_timer(struct conductor *conductor, int server, int thread, const char *address);
 /* So many replicas follow a server (0 when they are cut off): before the clock moves while somebody waits, they must
  * have acknowledged what it had told them, for a WAIT is in flight until then. */
 void conductor_set_replicas(struct conductor *conductor, int server, int replicas);

@@ -108,10 +108,9 @@ def test_release_answer_cut(trial: Trial) -> None:
     source="Jepsen: etcd 3.4.3 (kill); matrix of the project, row 9: a restart that remembers",
     control="nobody is killed",
     real_lease_ms=LONG_LEASE_MS,
-    times=("real",),
     stores=("open",),
-    services=ETCD,
-    locks=RECIPES,
+    services=("etcd", "zookeeper"),
+    locks=(*RECIPES, "zookeeper", "zookeeper-write-lock"),
 )
 def test_server_killed(trial: Trial) -> None:
     one, two = trial.clients(2)
@@ -119,7 +118,7 @@ def test_server_killed(trial: Trial) -> None:
     one.run_to("before-write")
     two.start_increment()
     trial.advance(GAP_MS)
-    with trial.fault_unless_control("kill-server", trial.etcd.members[0]):
+    with trial.fault_unless_control("kill-server", trial.nodes.known[0]):
         trial.advance(GAP_MS)
     two.run_for(NOTICE_MS, "before-write")
     one.finish()

@@ -129,8 +129,8 @@ def test_all_means_what_fits() -> None:
     for lock in lock_table():
         for time in ("virtual", "real"):
             chosen = choose_faults("all", lock, time)
-            assert "pause-client" in chosen and not any(BY_NAME[name].apart for name in chosen)
-            assert ("drop-message" in chosen) == (lock["waits"] == "push")
+            assert "pause-client" in chosen and not any(lock["service"] in BY_NAME[name].apart_on for name in chosen)
+            assert ("drop-message" in chosen) == (lock["waits"] == "push" and lock["service"] == "redis")
 
 
 # --- from a file ---

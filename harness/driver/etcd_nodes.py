@@ -59,6 +59,9 @@ class EtcdNodes(Nodes[EtcdServer]):
     def versions(self) -> dict[str, str]:
         return {"etcd": self.members[0].version()}
 
+    def remains(self) -> dict[bytes, int]:
+        return dict.fromkeys(self.members[0].keys(), -1)
+
     def leader(self, without: EtcdServer | None = None) -> EtcdServer:
         """The leader of all, or of all but one; waits until there is one."""
         return leader_of([server for server in self.members if server is not without])

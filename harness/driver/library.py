@@ -177,6 +177,7 @@ OneServerLost = c.CFUNCTYPE(None, c.c_int)
 TwoServers = c.CFUNCTYPE(c.c_bool, c.c_int, c.c_int)
 ClientRestart = c.CFUNCTYPE(c.c_bool, c.c_int)
 ServerQuery = c.CFUNCTYPE(c.c_int64, c.c_int, c.c_char_p)
+ServerTime = c.CFUNCTYPE(c.c_int64, c.c_int)
 ProcessEnded = c.CFUNCTYPE(None, c.c_void_p, c.c_int)
 HostSuspended = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int, c.c_bool)
 
@@ -217,6 +218,7 @@ class FaultMeans(c.Structure):
         ("server_follow", TwoServers),
         ("client_restart", ClientRestart),
         ("server_query", ServerQuery),
+        ("server_time_us", ServerTime),
     )
 
 
@@ -236,6 +238,7 @@ FaultTarget._fields_ = (
     ("server", c.c_int),
     ("strand", c.c_int),
     ("service", c.c_char_p),
+    ("clock_step_us", c.c_int64),
     ("socket", c.c_char_p),
     ("directory", c.c_char_p),
     ("proxy", c.c_char_p),
@@ -301,7 +304,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "conductor_forget": (None, [_P, _I]),
     "conductor_add_server": (_I, [_P, _S, _S, _MESSAGE]),
     "conductor_set_process": (None, [_P, _I, _I]),
-    "conductor_set_timer": (None, [_P, _I, _I]),
+    "conductor_set_timer": (None, [_P, _I, _I, c.c_char_p]),
     "conductor_set_replicas": (None, [_P, _I, _I]),
     "conductor_reuse_strand": (None, [_P, _I]),
     "conductor_set_silent": (None, [_P, _I, _B]),

@@ -144,7 +144,7 @@ class Soak:
     def _apart(self, seed: int) -> Iterator[StormWish]:
         """One fault that needs a trial of its own kind, with whatever fits beside it."""
         lock = lock_named(LONG_LOCK)
-        apart = [name for name in sorted(known_faults()) if BY_NAME[name].apart]
+        apart = [name for name in sorted(known_faults()) if lock["service"] in BY_NAME[name].apart_on]
         if apart:
             name = apart[seed // APART_EVERY % len(apart)]
             time_ = next(time_ for time_ in TIMES if not why_unfit(BY_NAME[name], lock, time_))

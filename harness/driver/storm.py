@@ -101,12 +101,16 @@ def why_unfit(entry: StormFault, lock: Lock, time: str) -> str:
     """Why a fault cannot be in a storm over this lock in this kind of time; empty: it can."""
     if time not in known_faults()[entry.name]["times"]:
         return f"{entry.name} cannot bite in {time} time"
-    if lock["service"] != "redis" and not entry.anywhere:
-        return f"{entry.name} happens to redis-servers, and {lock['name']} lives on {lock['service']}"
+    if lock["service"] not in entry.services:
+        return f"{entry.name} happens to {told_services(entry)}, and {lock['name']} lives on {lock['service']}"
     if lock["service"] != "redis" and time == "real" and "settable_clocks" in entry.needs:
         return f"{entry.name} cannot bite: in real time nothing sets the clock of {lock['service']}"
     reason = entry.unfit(lock)
     return f"{entry.name} cannot bite: {reason}" if reason else ""
+
+
+def told_services(entry: StormFault) -> str:
+    return " or ".join("redis-servers" if service == "redis" else service for service in entry.services)
 
 
 def choose_faults(names: str, lock: Lock, time: str) -> tuple[str, ...]:
@@ -114,7 +118,9 @@ def choose_faults(names: str, lock: Lock, time: str) -> tuple[str, ...]:
     known = known_faults()
     if names == ALL:
         return tuple(
-            name for name in sorted(known) if not (BY_NAME[name].apart or why_unfit(BY_NAME[name], lock, time))
+            name
+            for name in sorted(known)
+            if lock["service"] not in BY_NAME[name].apart_on and not why_unfit(BY_NAME[name], lock, time)
         )
     chosen = tuple(sorted({choose("fault", name.strip(), sorted(known)) for name in names.split(",")}))
     for name in chosen:

@@ -16,6 +16,8 @@ Lock: TypeAlias = "Mapping[str, Any]"  # as the table of locks describes it
 T = TypeVar("T")
 
 ALL_CLIENTS = "clients"  # a target: everybody at once
+REDIS = ("redis",)
+ANYWHERE = ("redis", "postgres", "etcd", "zookeeper")
 DRIFT_MOST_PPM = 500_000
 
 
@@ -80,8 +82,9 @@ class StormFault:
     lands: bool = False  # may be made to land at a checkpoint of its client
     unfit: Callable[[Lock], str] = _fits  # why it cannot bite with this lock; empty: it can
     needs: Mapping[str, Any] = field(default_factory=dict)  # fields of the trial's settings
-    apart: bool = False  # "all" does not mean it: it needs a trial of its own kind, or is about other locks
-    anywhere: bool = False  # not to redis-servers and their clients only
+    services: tuple[str, ...] = REDIS  # what the locks live on whose servers or clients it can strike
+    apart_on: tuple[str, ...] = ()  # on which of them "all" does not mean it: it needs a trial of its own kind, or is
+    # about other locks
     excludes: str = ""
     shares: str = ""
     asks: str = ""
@@ -108,6 +111,11 @@ def _clocks(ground: Ground) -> Sequence[str]:
     return (*ground.servers, *ground.clients)
 
 
+def _wall_clocks(ground: Ground) -> Sequence[str]:
+    """Whoever goes by one: ZooKeeper goes by a monotonic clock, which nobody sets."""
+    return ground.clients if ground.lock["service"] == "zookeeper" else _clocks(ground)
+
+
 def _cuts(ground: Ground) -> Sequence[str]:
     return (*ground.clients, *ground.servers, *ground.replica_links)
 
@@ -132,7 +140,8 @@ def _jump(dice: Dice, ground: Ground) -> Options:
 
 
 def _drift(dice: Dice, ground: Ground) -> Options:
-    return {"ppm": dice.pick((1, -1)) * dice.log_uniform(100, DRIFT_MOST_PPM)}
+    options: Options = {"ppm": dice.pick((1, -1)) * dice.log_uniform(100, DRIFT_MOST_PPM)}
+    return {**options, "keep": "yes"} if ground.lock["service"] == "zookeeper" else options
 
 
 def _cut(dice: Dice, ground: Ground) -> Options:
@@ -192,12 +201,19 @@ def _has_no_replica(lock: Lock) -> str:
 
 STORM_FAULTS = (
     StormFault("client-pause", _servers, lambda dice, _: {"mode": dice.pick(("write", "all"))}, excludes="server"),
-    StormFault("clock-drift", _clocks, _drift, asks="server", needs={"settable_clocks": True}, anywhere=True),
-    StormFault("clock-jump", _clocks, _jump, asks="server", needs={"settable_clocks": True}, anywhere=True),
-    StormFault("close-links", _clients, _nodes, lasts=False, apart=True, anywhere=True),
-    StormFault("crash-server", _servers, _crash, needs={"persistence": "aof"}, excludes="server", anywhere=True),
+    StormFault("clock-drift", _clocks, _drift, asks="server", needs={"settable_clocks": True}, services=ANYWHERE),
+    StormFault("clock-jump", _wall_clocks, _jump, asks="server", needs={"settable_clocks": True}, services=ANYWHERE),
+    StormFault("close-links", _clients, _nodes, lasts=False, services=ANYWHERE, apart_on=ANYWHERE),
+    StormFault(
+        "crash-server",
+        _servers,
+        _crash,
+        needs={"persistence": "aof"},
+        excludes="server",
+        services=("redis", "postgres"),
+    ),
     StormFault("delay-message", _clients, _late, unfit=_hears_messages),
-    StormFault("delay-write", _clients, _nth, anywhere=True),
+    StormFault("delay-write", _clients, _nth, services=ANYWHERE),
     StormFault("drop-message", _clients, _nth, unfit=_hears_messages),
     StormFault("duplicate-request", _clients, _nth_and_servers),
     StormFault("evict", _servers, _eviction, excludes="server"),
@@ -208,7 +224,7 @@ STORM_FAULTS = (
         _election,
         unfit=_lives_on_one,
         needs={"topology": "cluster"},
-        apart=True,
+        apart_on=REDIS,
         excludes="server",
     ),
     StormFault(
@@ -217,7 +233,7 @@ STORM_FAULTS = (
         _election,
         unfit=_lives_on_one,
         needs={"topology": "sentinel"},
-        apart=True,
+        apart_on=REDIS,
         excludes="server",
     ),
     StormFault("flush", _servers, lasts=False, asks="server"),
@@ -228,7 +244,7 @@ STORM_FAULTS = (
         lands=True,
         excludes="process",
         revives=True,
-        anywhere=True,
+        services=ANYWHERE,
     ),
     StormFault(
         "kill-connections",
@@ -237,20 +253,27 @@ STORM_FAULTS = (
         lasts=False,
         asks="server",
     ),
-    StormFault("kill-server", _servers, unfit=_has_no_replica, apart=True, excludes="server"),
+    StormFault(
+        "kill-server",
+        _servers,
+        unfit=_has_no_replica,
+        excludes="server",
+        services=("redis", "etcd", "zookeeper"),
+        apart_on=REDIS,
+    ),
     StormFault("kill-subscriber", _clients, _nth, unfit=_hears_messages),
     StormFault("lose-reply", _clients, _nth_and_servers, silences=True),
     StormFault("max-clients", _servers, excludes="server"),
-    StormFault("partition", _cuts, _cut, excludes="server", silences=True, anywhere=True),
-    StormFault("pause-client", _clients, lands=True, shares="process", anywhere=True),
-    StormFault("pause-server", _servers, excludes="server", anywhere=True),
+    StormFault("partition", _cuts, _cut, excludes="server", silences=True, services=ANYWHERE),
+    StormFault("pause-client", _clients, lands=True, shares="process", services=ANYWHERE),
+    StormFault("pause-server", _servers, excludes="server", services=ANYWHERE),
     StormFault(
         "read-only", _servers, lambda dice, _: {"how": dice.pick(("min-replicas", "replica"))}, excludes="server"
     ),
     StormFault("script-flush", _servers, lasts=False, asks="server"),
     StormFault("slow-server", _servers, _slowness, excludes="server"),
-    StormFault("stall-worker", _clients, lands=True, shares="process", anywhere=True),
-    StormFault("suspend-host", _everybody, shares="process", anywhere=True),
+    StormFault("stall-worker", _clients, lands=True, shares="process", services=ANYWHERE),
+    StormFault("suspend-host", _everybody, shares="process", services=ANYWHERE),
 )
 
 BY_NAME = {entry.name: entry for entry in STORM_FAULTS}
