@@ -31,7 +31,8 @@ comma = ,
 SERVICES = $(if $(POSTGRES_HEADERS),-DLOCKSTORM_POSTGRES=1 -I$(patsubst %/,%,$(dir $(POSTGRES_HEADERS))))
 SERVICES += $(if $(CURL_HEADERS),-DLOCKSTORM_HTTP=1)
 SERVICES += $(if $(ZOOKEEPER_LIBRARY),-DLOCKSTORM_ZOOKEEPER=1 -I$(patsubst %/,%,$(dir $(ZOOKEEPER_HEADERS))))
-SERVICE_LIBS = $(if $(POSTGRES_HEADERS),-lpq)
+POSTGRES_LIBS = $(if $(POSTGRES_HEADERS),-lpq)
+SERVICE_LIBS = $(POSTGRES_LIBS)
 SERVICE_LIBS += $(if $(CURL_HEADERS),-lcurl)
 SERVICE_LIBS += $(if $(ZOOKEEPER_LIBRARY),-Wl$(comma)--wrap=clock_gettime $(ZOOKEEPER_LIBRARY))
 CFLAGS   = $(STANDARD) -O2 -g -fPIC -fvisibility=default $(WARNINGS) $(SERVICES) $(EXTRA)
@@ -91,7 +92,7 @@ $(BUILD)/bin/client: LIBS = -lhiredis -ljansson
 $(BUILD)/bin/client-services: $(call object,$(CLIENT))
 $(BUILD)/bin/client-services: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
 $(BUILD)/bin/store: $(call object,$(STORE))
-$(BUILD)/bin/store: LIBS = -lhiredis -lev $(SERVICE_LIBS)
+$(BUILD)/bin/store: LIBS = -lhiredis -lev $(POSTGRES_LIBS)
 $(BUILD)/bin/proxy: $(call object,$(PROXY))
 $(BUILD)/bin/proxy: LIBS = -lhiredis -lev
 $(BUILD)/bin/check: $(call object,$(CHECK))

@@ -4,13 +4,11 @@
 #include <stdlib.h>
 
 #include "faults/ask.h"
-#include "faults/postgres.h"
 #include "faults/process.h"
 
 enum { NS_PER_US = 1000, US_PER_MS = 1000, PPM = 1000000, REAL_SLACK_US = 1000, PROBES = 16 };
 
 static const char PROBE[] = "lockstorm:probe:clock";
-static const char CLOCK[] = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 static const int64_t PROBE_MS = 86400000;
 static const char NO_CLOCK[] = "%s goes by the machine's clock: use virtual time, or have the trial start its servers "
                                "under libfaketime (settable_clocks)";
@@ -79,7 +77,7 @@ bool clock_inject(struct fault_target *target, int64_t step_ns, int64_t drift_pp
     if (!process_look(target->pid, &threads, &stopped)) return fault_fail(report, "process %d is gone", target->pid);
     if (!clock_error(target, &offset_ns, &before_ppm)) return fault_fail(report, NO_CLOCK, target->name);
     if (before_ppm + drift_ppm <= -PPM) return fault_fail(report, "its clock would stand, or run backwards");
-    if (is_server(target) && !is_postgres(target)) probe_set(target, step_ns);
+    if (is_server(target) && !target->service) probe_set(target, step_ns);
     if (!clock_set(target, offset_ns + step_ns, before_ppm + drift_ppm))
         return fault_fail(report, "the clock of %s could not be set", target->name);
     self->step_ns = step_ns;
@@ -94,8 +92,9 @@ static bool read_server(const struct fault_target *target, struct reading *readi
     struct answer answer;
     char *rest;
     reading->low_us = means->server_wall_us(means->conductor, target->server);
-    if (is_postgres(target)) {
-        if (!postgres_ask(target, CLOCK, &reading->shown_us, report)) return false;
+    if (target->service) {
+        reading->shown_us = means->server_time_us(target->server);
+        if (reading->shown_us == INT64_MIN) return fault_fail(report, "%s does not say what time it is", target->name);
     } else {
         if (!ask_good(target->socket, &answer, report, "TIME")) return false;
         reading->shown_us = strtoll(answer.text, &rest, 10) * PPM;
@@ -136,6 +135,7 @@ bool clock_prove(struct fault_target *target, struct fault_report *report) {
     struct reading reading;
     if (!(is_server(target) ? read_server(target, &reading, report) : read_host(target, &reading))) return false;
     int64_t slack_us = reading.low_us == reading.high_us ? 0 : REAL_SLACK_US + reading.high_us - reading.low_us;
+    if (target->clock_step_us > 0) slack_us += target->clock_step_us - 1;
     if (reading.shown_us < reading.low_us - slack_us || reading.shown_us > reading.high_us + slack_us)
         return fault_fail(report, "its clock shows %lld us instead of %lld us", (long long)reading.shown_us,
                           (long long)reading.low_us);

@@ -25,6 +25,8 @@ struct fault_means {
     /* The whole process stands still, or may go on: its strands get no turn meanwhile. Several faults may have stopped
      * it: the number of those that are left. */
     int (*process_stopped)(struct conductor *, int pid, bool stopped);
+    /* Returns when a process that goes on again has dealt with what had waited for it; in real time at once. */
+    void (*process_catch_up)(const struct conductor *, int pid);
     /* Stops a client's process between two records; false: it cannot be had. */
     bool (*stop_between_records)(struct conductor *, int strand);
     /* By the driver. The process has ended, on purpose. */
@@ -76,6 +78,8 @@ struct fault_means {
     bool (*client_restart)(int strand);
     /* By the driver. Asks a server that speaks SQL for a number; INT64_MIN: there was no answer. */
     int64_t (*server_query)(int server, const char *statement);
+    /* By the driver. What the clock of a server shows that does not speak RESP; INT64_MIN: there was no answer. */
+    int64_t (*server_time_us)(int server);
 };
 
 struct fault_option {
@@ -84,16 +88,17 @@ struct fault_option {
 
 /* What it is done to. Strings stay the caller's; what a target does not have is 0, -1 (server, strand) or NULL. */
 struct fault_target {
-    const char *name;                 /* "client-1", "redis-2" */
-    int pid;                          /* the process */
-    int server;                       /* its number at the conductor */
-    int strand;                       /* the client's worker, its number at the conductor; the watchdog's is the next */
-    const char *service;              /* of a server: what it speaks, "postgres" for SQL; NULL: RESP */
-    const char *socket;               /* the unix socket on which the server listens; of a client, its first node's */
-    const char *directory;            /* the server's data */
-    const char *proxy;                /* the proxy's control socket */
-    const char *links;                /* a pattern of the proxy's links that are concerned: "client-1>redis-*" */
-    const char *probe;                /* a key that the server may have and nobody else uses; NULL: any will do */
+    const char *name;      /* "client-1", "redis-2" */
+    int pid;               /* the process */
+    int server;            /* its number at the conductor */
+    int strand;            /* the client's worker, its number at the conductor; the watchdog's is the next */
+    const char *service;   /* of a server: what it is, "postgres", "etcd", "zookeeper"; NULL: it speaks RESP */
+    int64_t clock_step_us; /* of a server that has a service: how exactly it says what its clock shows */
+    const char *socket;    /* the unix socket on which the server listens; of a client, its first node's */
+    const char *directory; /* the server's data */
+    const char *proxy;     /* the proxy's control socket */
+    const char *links;     /* a pattern of the proxy's links that are concerned: "client-1>redis-*" */
+    const char *probe;     /* a key that the server may have and nobody else uses; NULL: any will do */
     const struct fault_target *other; /* who takes part, each has the next in its `other`: the replica of a failover */
     struct fault_target *next;        /* of "clients": the next one that it is done to, each with a state of its own */
     const struct fault_option *options;

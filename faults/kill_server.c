@@ -23,7 +23,8 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     means->unreliable(means->conductor);
     means->server_silent(means->conductor, target->server, true);
     state_of(target)->killed = true;
-    return process_end(target->pid, report);
+    if (!process_end(target->pid, report)) return false;
+    return means->settle(means->conductor) || fault_fail(report, "not every server answers");
 }
 
 static bool heal(struct fault_target *target, struct fault_report *report) {
@@ -50,11 +51,12 @@ const struct fault FAULT_KILL_SERVER = {
     .explanation =
         "The process is killed; healing starts it again in the same place, so the time between the two is the delay of the\n"
         "restart. What it had written to its files is there again, synced or not: kill -9 is no power failure. For a\n"
-        "redis-server, which keeps what it was told to keep, and for losing some of it, see crash-server.",
+        "redis-server, which keeps what it was told to keep, and for losing some of it, see crash-server. ZooKeeper's\n"
+        "sessions outlive it: how long somebody was not heard of is counted anew from the restart.",
     .source = "Jepsen: etcd 3.4.3 (kill); etcd documentation, Failure modes",
     .target = "server",
     .moment = FAULT_AFTER_HEAL,
-    .times = FAULT_REAL,
+    .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = inject,
     .prove = prove,
     .heal = heal,

@@ -24,7 +24,7 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     rule_word(&words, "black-hole");
     const char *servers = fault_text(&FAULT_PARTITION, target, "servers");
     const char *direction = fault_text(&FAULT_PARTITION, target, "direction");
-    int replicas = target->server >= 0 ? replicas_connected(target->socket, report) : 0;
+    int replicas = target->server >= 0 && !target->service ? replicas_connected(target->socket, report) : 0;
     if (!rule_inject(&FAULT_PARTITION, target, servers, direction, &words, report)) return false;
     *replicas_of(target) = replicas;
     if (replicas > 0) replicas_leave(target);

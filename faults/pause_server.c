@@ -35,7 +35,8 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
     if (!is_postgres(target) && !target->socket) return true; /* it would not know a PING */
     if (answers(target)) return fault_fail(report, "it answered");
     size_t used = strlen(report->text);
-    snprintf(report->text + used, sizeof report->text - used, ", no answer within %d ms", SILENCE_MS);
+    const char *question = is_postgres(target) ? "" : " to a PING";
+    snprintf(report->text + used, sizeof report->text - used, ", no answer%s within %d ms", question, SILENCE_MS);
     return true;
 }
 

@@ -81,6 +81,7 @@ bool postgres_stop(const struct fault_target *target, bool *sent, struct fault_r
     return true;
 }
 
+/* One after the other: each may have been sent a statement meanwhile, and whose is first must not be a race. */
 bool postgres_go_on(const struct fault_target *target, bool *sent, struct fault_report *report) {
     struct family family;
     (void)report;
@@ -88,7 +89,10 @@ bool postgres_go_on(const struct fault_target *target, bool *sent, struct fault_
     *sent = false;
     if (target->means->process_stopped(target->means->conductor, target->pid, false) > 0) return true;
     family_read(target->pid, &family);
-    for (int each = family.count - 1; each >= 0; each--) kill(family.pid[each], SIGCONT);
+    for (int each = family.count - 1; each >= 0; each--) {
+        kill(family.pid[each], SIGCONT);
+        target->means->process_catch_up(target->means->conductor, family.pid[each]);
+    }
     return true;
 }
 

@@ -40,8 +40,9 @@ struct server {
     int replicas;
     int pings_due;      /* so many more, and all that it had to write is written */
     redisContext *link; /* for PING and WAIT only */
-    char socket_path[108];
-    int pid;                      /* of a server that is not asked but looked at; 0: it is asked, or does not run */
+    char address[108];  /* a unix socket's path, or as the proxy knows it; empty: nobody says when it hears of something
+                         */
+    int pid;            /* of a server that is not asked but looked at; 0: it is asked, or does not run */
     struct thread_watch *threads; /* of a server that has a timer */
     int timer;                    /* its thread that looks at the clock by itself; 0: it has none */
     int64_t looked_ns;            /* the clock, when that thread had looked at it for the last time */
@@ -64,6 +65,7 @@ struct conductor {
     bool settled;       /* nothing was in flight that could still arrive, when traffic stood there: */
     uint64_t traffic;   /* of the stage */
     uint64_t unawaited; /* of the stage, when a turn was last given */
+    bool over_tcp;      /* what goes to and from some server can be on its way without anybody knowing */
     bool replicated;    /* some server has, or had, replicas: what one hears of, another does */
     struct {
         int pid, reasons;
@@ -290,7 +292,7 @@ int conductor_add_server(struct conductor *conductor, const char *clock_path, co
     }
     struct server *server = &conductor->server[conductor->servers];
     *server = (struct server){.clock_fd = -1};
-    snprintf(server->socket_path, sizeof server->socket_path, "%s", socket_path ? socket_path : "");
+    snprintf(server->address, sizeof server->address, "%s", socket_path ? socket_path : "");
     if (clock_path) server->clock_fd = open(clock_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if ((clock_path && server->clock_fd < 0) || !clock_write(conductor, conductor->servers)) {
         snprintf(error->text, sizeof error->text, "%.160s: %s", clock_path ? clock_path : "clock", strerror(errno));
@@ -306,10 +308,12 @@ void conductor_set_process(struct conductor *conductor, int server, int pid) {
     conductor->server[server].pid = pid;
 }
 
-void conductor_set_timer(struct conductor *conductor, int server, int thread) {
+void conductor_set_timer(struct conductor *conductor, int server, int thread, const char *address) {
+    snprintf(conductor->server[server].address, sizeof conductor->server[server].address, "%s", address);
     conductor->server[server].threads = thread_watch_open(conductor->server[server].pid, thread);
     conductor->server[server].timer = thread;
     conductor->server[server].looked_ns = -1;
+    conductor->over_tcp = true;
 }
 
 void conductor_set_replicas(struct conductor *conductor, int server, int replicas) {
@@ -444,6 +448,10 @@ int conductor_set_stopped(struct conductor *conductor, int pid, bool stopped) {
     return left;
 }
 
+void conductor_catch_up(const struct conductor *conductor, int pid) {
+    if (is_virtual(conductor)) processes_await_rest(pid, FENCE_LIMIT_S * 1000);
+}
+
 int conductor_set_stalled(struct conductor *conductor, int strand, bool stalled) {
     struct strand_place *place = &conductor->stage->strands[strand];
     int left = reasons_count(&conductor->stalled[strand], stalled);
@@ -553,7 +561,7 @@ static int list_ready(const struct conductor *conductor, int ready[STAGE_STRANDS
 
 /* A server's list of connections tells ours from the clients' by its name; the store keeps no such list. */
 static void server_connect(struct server *server) {
-    server->link = redisConnectUnixWithTimeout(server->socket_path, FENCE_LIMIT);
+    server->link = redisConnectUnixWithTimeout(server->address, FENCE_LIMIT);
     if (!server->link || server->link->err) return;
     redisSetTimeout(server->link, FENCE_LIMIT);
     redisReply *named = redisCommand(server->link, "CLIENT SETNAME lockstorm");
@@ -600,10 +608,10 @@ bool conductor_calibrate(struct conductor *conductor, int number) {
 }
 
 /* The proxy has had to do with whoever listens at this address: has connected to it (`joined`), or has only written. */
-static void ping_owe_at(struct conductor *conductor, const char *socket_path, bool joined) {
+static void ping_owe_at(struct conductor *conductor, const char *address, bool joined) {
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
-        if (strcmp(server->socket_path, socket_path) != 0) continue;
+        if (strcmp(server->address, address) != 0) continue;
         ping_owe(server, joined ? PINGS_ACCEPTED : PINGS_HEARD);
         return;
     }
@@ -639,7 +647,7 @@ static bool ping_receive(struct server *server) {
 }
 
 static bool is_asked(const struct server *server) {
-    return server->socket_path[0] != '\0' && !server->silent;
+    return server->address[0] != '\0' && !server->pid && !server->silent;
 }
 
 /* All servers at once of which one is due. A connection that turns out to be lost is made anew, once. */
@@ -667,6 +675,10 @@ static bool timer_await(const struct conductor *conductor, struct server *server
     return true;
 }
 
+static bool packets_arrive(const struct conductor *conductor) {
+    return !conductor->over_tcp || packets_await_rest(FENCE_LIMIT_S * 1000);
+}
+
 /* Those that cannot be asked. */
 static bool servers_rest(struct conductor *conductor) {
     int pids[SERVERS], count = 0;
@@ -677,6 +689,7 @@ static bool servers_rest(struct conductor *conductor) {
             pids[count++] = server->pid;
             continue;
         }
+        server->pings_due = 0;
         if (!timer_await(conductor, server)) return false;
         if (!server->threads || !threads_await_rest(server->threads, FENCE_LIMIT_S * 1000)) return false;
     }
@@ -694,12 +707,15 @@ static bool servers_ping(struct conductor *conductor) {
         bool waited_for = !server->silent && server->busy == 0 && server->replicas > 0;
         if (waited_for && !replicas_fence(server)) return false;
     }
-    return servers_rest(conductor);
+    return packets_arrive(conductor) && servers_rest(conductor);
 }
 
 static bool pings_are_due(const struct conductor *conductor) {
-    for (int each = 0; each < conductor->servers; each++)
-        if (conductor->server[each].pings_due > 0 && is_asked(&conductor->server[each])) return true;
+    for (int each = 0; each < conductor->servers; each++) {
+        const struct server *server = &conductor->server[each];
+        bool is_looked_at = server->timer && !server->silent;
+        if (server->pings_due > 0 && (is_looked_at || is_asked(server))) return true;
+    }
     return false;
 }
 
@@ -707,9 +723,9 @@ static bool pings_are_due(const struct conductor *conductor) {
  * can make the proxy have to do with a server again: close a connection to it, for instance. Where there are replicas,
  * the proxy always has: they acknowledge what the fence itself makes their master say. */
 static bool fence(struct conductor *conductor) {
-    if (!proxy_settle(conductor)) return false;
+    if (!packets_arrive(conductor) || !proxy_settle(conductor)) return false;
     do {
-        if (!servers_ping(conductor) || !proxy_settle(conductor)) return false;
+        if (!servers_ping(conductor) || !packets_arrive(conductor) || !proxy_settle(conductor)) return false;
     } while (!conductor->replicated && pings_are_due(conductor));
     return true;
 }

@@ -63,8 +63,9 @@ int conductor_add_server(struct conductor *conductor, const char *clock_path, co
  * its children are at rest. Its socket_path was NULL. */
 void conductor_set_process(struct conductor *conductor, int server, int pid);
 /* The same server is one process with many threads, one of which acts by its clock without being asked: it has looked
- * at every new time before anybody goes on. */
-void conductor_set_timer(struct conductor *conductor, int server, int thread);
+ * at every new time before anybody goes on. `address`: where the proxy reaches it, "host:port", and says that
+ * it did: what passes there is none of the other servers' business. */
+void conductor_set_timer(struct conductor *conductor, int server, int thread, const char *address);
 /* So many replicas follow a server (0 when they are cut off): before the clock moves while somebody waits, they must
  * have acknowledged what it had told them, for a WAIT is in flight until then. */
 void conductor_set_replicas(struct conductor *conductor, int server, int replicas);
@@ -118,6 +119,9 @@ void conductor_wind_down(struct conductor *conductor, int strand);
 /* A whole process was stopped, or may go on: its strands get no turn meanwhile. Several may have a reason to stop it;
  * the number of those that are left. */
 int conductor_set_stopped(struct conductor *conductor, int pid, bool stopped);
+/* Virtual time: returns when a process that had been stopped has dealt with what had waited for it, and its children
+ * have. In real time at once. */
+void conductor_catch_up(const struct conductor *conductor, int pid);
 /* A client's worker alone gets no turn: its watchdog goes on. In real time it stands where it next looks: when it has
  * slept or waited, or at a checkpoint. The number of reasons that are left, as above. */
 int conductor_set_stalled(struct conductor *conductor, int strand, bool stalled);

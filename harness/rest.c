@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -171,17 +172,55 @@ static bool sleeps_read(int thread, uint64_t *sleeps) {
     return true;
 }
 
-/* It may have looked just before we came: then its next sleep ends that round, and the one after it the round that we
- * wait for. */
+/* Whether it sleeps until some time, and not until somebody else is done with a lock. Who may not see that takes all
+ * sleeps for such. */
+static bool is_timed_sleep(int thread) {
+    char path[64], text[STATUS_ROOM];
+    long call;
+    unsigned long timeout;
+    snprintf(path, sizeof path, "/proc/%d/syscall", thread);
+    if (!file_read(path, text, sizeof text)) return true;
+    bool sleeps = sscanf(text, "%ld 0x%*x 0x%*x 0x%*x 0x%lx", &call, &timeout) == 2;
+    return sleeps && (call != SYS_futex || timeout != 0);
+}
+
+/* It may have looked just before we came, and sleep since then. So what counts is that it sleeps for a second time: and
+ * it sleeps for a time only when it has found nothing more to do, however much it had to catch up with. */
 bool thread_await_round(int thread, int64_t limit_ms) {
-    enum { ENOUGH = 2 };
     int64_t until_ns = clock_real_mono_ns() + limit_ms * CLOCK_NS_PER_MS;
-    uint64_t before, now;
-    if (!sleeps_read(thread, &before)) return false;
-    while (sleeps_read(thread, &now)) {
-        if (now >= before + ENOUGH) return true;
+    uint64_t first = 0, before, after;
+    bool has_first = false;
+    while (sleeps_read(thread, &before)) {
+        bool seen = is_timed_sleep(thread) && sleeps_read(thread, &after) && after == before;
+        if (seen && has_first && before > first) return true;
+        if (seen && !has_first) first = before, has_first = true;
         if (clock_real_mono_ns() >= until_ns) return false;
         wait_a_little(ROUND_PAUSE_NS);
     }
     return false;
+}
+
+/* --- packets --- */
+
+/* How many wait at all processors together; 0 where the kernel does not say (before 5.12). */
+static uint64_t packets_waiting(void) {
+    enum { BACKLOG = 11, FIGURES_ROOM = 65536 }; /* the twelfth number of each processor's line */
+    static char text[FIGURES_ROOM];
+    uint64_t waiting = 0;
+    if (!file_read("/proc/net/softnet_stat", text, sizeof text)) return 0;
+    for (char *lines = text, *line; (line = strtok_r(lines, "\n", &lines));) {
+        char *number = strtok_r(line, " ", &line);
+        for (int each = 0; number && each < BACKLOG; each++) number = strtok_r(line, " ", &line);
+        if (number) waiting += strtoull(number, NULL, 16);
+    }
+    return waiting;
+}
+
+bool packets_await_rest(int64_t limit_ms) {
+    int64_t until_ns = clock_real_mono_ns() + limit_ms * CLOCK_NS_PER_MS;
+    while (packets_waiting() > 0) {
+        if (clock_real_mono_ns() >= until_ns) return false;
+        wait_a_little(LOOK_PAUSE_NS);
+    }
+    return true;
 }

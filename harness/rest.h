@@ -30,4 +30,9 @@ bool thread_await_round(int thread, int64_t limit_ms);
  * they have to be at rest at one and the same moment. */
 bool families_await_rest(const int *pids, int count, int64_t limit_ms);
 
+/* Returns true once no packet waited at any of the machine's processors, false when some did for limit_ms of real time.
+ * A unix socket has what was written when the writer's call returns. A connection over TCP has not, not even on one
+ * machine: on a busy one the packet may lie there for milliseconds, and neither side knows. */
+bool packets_await_rest(int64_t limit_ms);
+
 #endif

@@ -13,7 +13,7 @@ BACK_LEASES = 6  # more than a free lock may go unnoticed
     source="antirez 2016: Redis reads the wall clock; matrix of the project, row 5",
     control="the clock stays",
     virtual_lease_ms=LEASE_MS,
-    needs=("lock",),
+    needs=("lock", "wall clock"),
     times=("virtual",),
     services=ANY_SERVICE,
 )
@@ -34,7 +34,7 @@ def test_clock_jump_server(trial: Trial) -> None:
     source="matrix of the project, row 6: a key lives as much longer as the clock went back",
     control="the clock stays; the client dies",
     virtual_lease_ms=LEASE_MS,
-    needs=("lease",),
+    needs=("lease", "wall clock"),
     times=("virtual",),
     services=ANY_SERVICE,
 )

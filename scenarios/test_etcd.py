@@ -110,10 +110,9 @@ def test_release_answer_cut(trial: Trial) -> None:
     source="Jepsen: etcd 3.4.3 (kill); matrix of the project, row 9: a restart that remembers",
     control="nobody is killed",
     real_lease_ms=LONG_LEASE_MS,
-    times=("real",),
     stores=("open",),
-    services=ETCD,
-    locks=RECIPES,
+    services=("etcd", "zookeeper"),
+    locks=(*RECIPES, "zookeeper", "zookeeper-write-lock"),
 )
 def test_server_killed(trial: Trial) -> None:
     one, two = trial.clients(2)
@@ -121,7 +120,7 @@ def test_server_killed(trial: Trial) -> None:
     one.run_to("before-write")
     two.start_increment()
     trial.advance(GAP_MS)
-    with trial.fault_unless_control("kill-server", trial.etcd.members[0]):
+    with trial.fault_unless_control("kill-server", trial.nodes.known[0]):
         trial.advance(GAP_MS)
     two.run_for(NOTICE_MS, "before-write")
     one.finish()
@@ -155,7 +154,7 @@ def test_leader_cut_off(trial: Trial) -> None:
 
 
 @scenario(
-    "leader-killed",
+    "leader-restarted",
     summary="Of three nodes the leader is killed while a client holds the lock, and is started again with its data.",
     source="Jepsen: etcd 3.4.3 (kill); etcd documentation, Failure modes: leader failure",
     control="nobody is killed",
@@ -166,7 +165,7 @@ def test_leader_cut_off(trial: Trial) -> None:
     locks=RECIPES,
     settings={"nodes": 3},
 )
-def test_leader_killed(trial: Trial) -> None:
+def test_leader_restarted(trial: Trial) -> None:
     without_leader(trial, "kill-server")
 
 

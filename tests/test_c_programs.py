@@ -10,12 +10,15 @@ from typing import Any
 
 import pytest
 
+from harness.driver.etcd_server import EtcdServer
 from harness.driver.library import locks
+from harness.driver.nodes import Server
 from harness.driver.play import AS_ASKED
-from harness.driver.postgres_server import conninfo
+from harness.driver.postgres_server import PostgresServer, conninfo
 from harness.driver.process import Nursery
 from harness.driver.redis_server import RedisServer
 from harness.driver.services import missing
+from harness.driver.zookeeper_server import ZooKeeperServer
 from tests.building import make
 from tests.support import trial
 
@@ -60,13 +63,20 @@ def redis_with_virtual_clock() -> Iterator[tuple[RedisServer, Path]]:
         nursery.close()
 
 
+def place_of(node: Server) -> str | Path:
+    """Where it listens itself, in the words in which a lock is told its nodes."""
+    if isinstance(node, PostgresServer):
+        return conninfo(node.sockets)
+    if isinstance(node, ZooKeeperServer):
+        return node.address
+    assert isinstance(node, (RedisServer, EtcdServer))
+    return node.socket
+
+
 def contend(program: Path, lock: str, directory: Path, prefix: Sequence[str] = (), status: int = 0) -> dict[str, Any]:
     """What lock_threads said of a lock, with as many servers as the lock wants, of the kind that it lives on."""
     with trial(lock, time="real") as running:
-        nodes: list[object] = [server.socket for server in running.servers]
-        nodes += [conninfo(database.sockets) for database in running.postgres.databases]
-        nodes += [server.socket for server in running.etcd.members]
-        nodes += [server.address for server in running.zookeeper.members]
+        nodes = [place_of(node) for node in running.nodes.known]
         wait_ms = WAITS_MS.get(lock, AS_LONG_AS_IT_TAKES)
         words = [*prefix, program, lock, THREADS, TURNS, wait_ms, directory / "stage", *nodes]
         return run_program(*words, status=status)

@@ -36,7 +36,7 @@ def test_what_is_not_installed_is_left_out_and_said(monkeypatch: pytest.MonkeyPa
     with console.capture() as capture:
         done = demo.perform(console)
     assert len(done["trials"]) == 2 * (len(demo.ACTS) - 1)
-    assert "Left out: 6. The pause, on ZooKeeper (it is not here)." in capture.get()
+    assert "Left out: 6. The pause, on ZooKeeper (it is not here; make deps-all installs it)." in capture.get()
 
 
 def played(exit_status: int, **statuses: str) -> dict[str, Any]:

@@ -4,13 +4,17 @@ and what the single-threaded C client makes of pauses and cuts."""
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
 from harness.driver import Client, Outcome
 from harness.driver.errors import UsageError
 from harness.driver.library import locks_on
+from harness.driver.play import lock_named
 from harness.driver.services import missing
+from harness.driver.storm import why_unfit
+from harness.driver.storm_faults import BY_NAME, STORM_FAULTS
 from harness.driver.trial import Trial
 from harness.driver.zookeeper_server import ZooKeeperServer, number_of
 from tests.support import ENVIRONMENT, lockstorm, trial
@@ -91,13 +95,18 @@ def test_it_is_given_in_the_order_of_requests_and_each_watches_the_one_before() 
         assert queue(running) == ["lock-0000000002"]
 
 
-def test_a_writer_waits_for_readers_and_writers_before_it() -> None:
+def test_a_writer_waits_for_readers_before_it_and_not_for_one_behind_it() -> None:
+    """Two readers are in together: nothing is between them and the head of the queue but readers."""
     with trial("zookeeper-write-lock") as running:
         (writer,) = running.clients(1)
         with ZooKeeperClient(running.zookeeper.members[0].port) as reader:
             paths = [reader.create(f"{DIRECTORY}/{'0' * 32}read-", EPHEMERAL_SEQUENTIAL) for _ in range(2)]
             assert writer.acquire(wait_ms=100).outcome is Outcome.REFUSED
             writer.start_acquire()
+            running.advance(100)
+            behind = reader.create(f"{DIRECTORY}/{'0' * 32}read-", EPHEMERAL_SEQUENTIAL)
+            kinds = [name.partition("-")[0] for name in sorted(queue(running), key=lambda name: name[-10:])]
+            assert kinds == ["read", "read", "write", "read"]
             for path in paths:
                 running.advance(100)
                 assert writer.state.name == "WAITING"
@@ -105,6 +114,7 @@ def test_a_writer_waits_for_readers_and_writers_before_it() -> None:
             before_ns = running.mono_ns
             assert writer.finish().ok
             assert running.mono_ns == before_ns, "the last reader's end has woken it"
+            assert reader.czxid(behind) and writer.is_held().ok, "the reader behind it waits"
 
 
 # --- the session ---
@@ -214,8 +224,9 @@ def test_tokens_and_sessions_survive_a_server_that_is_killed(time_: str) -> None
         one, two = running.clients(2)
         first = one.acquire().token
         before = running.zookeeper.members[0].process.pid
-        running.zookeeper.crash(running.zookeeper.members[0])
-        assert running.zookeeper.members[0].process.pid != before
+        with running.fault("kill-server", running.zookeeper.members[0]) as fault:
+            assert not fault.proved, "that takes a server that is back"
+        assert fault.proved and running.zookeeper.members[0].process.pid != before
         assert two.acquire(wait_ms=0).outcome is Outcome.REFUSED, "the session, and its node, were on the disk"
         assert one.is_held().ok
         assert one.release().ok
@@ -425,11 +436,72 @@ def test_without_a_server_doctor_says_so_and_is_well() -> None:
     assert found["found"].startswith("not installed") and "/nowhere has no zookeeper*.jar" in found["found"]
 
 
-@pytest.mark.parametrize("words", [("storm",), ("compare",), ("run", "flush")])
+@pytest.mark.parametrize("words", [("storm", "--faults", "flush"), ("compare",), ("run", "flush")])
 def test_what_knows_only_redis_says_so(words: tuple[str, ...]) -> None:
     done = lockstorm(*words, "--lock", "zookeeper")
     assert done.returncode == 2
     assert "zookeeper lives on zookeeper" in done.stderr and "Traceback" not in done.stderr
+
+
+# --- storms ---
+
+
+def blown(faults: str, *words: str, lock: str = "zookeeper") -> dict[str, Any]:
+    done = lockstorm("storm", "--lock", lock, "--faults", faults, "--duration", "2s", "--json", *words)
+    assert done.stdout, done.stderr
+    said: dict[str, Any] = json.loads(done.stdout)
+    return said
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_storm_of_crashes_breaks_nothing_and_leaves_nothing(lock: str) -> None:
+    """Whoever dies does not act, and a server that is back knows what it had said: tokens rise over every restart."""
+    said = blown("kill-client,kill-server", "--seed", "3", lock=lock)
+    assert said["versions"].keys() == {"zookeeper", "java"}
+    assert all(fault["proved"] for fault in said["storm"]["faults"]) and len(said["storm"]["faults"]) == 2
+    statuses = {name: said["verdict"][name]["status"] for name in ("mutual_exclusion", "fencing", "liveness")}
+    assert statuses == {"mutual_exclusion": "holds", "fencing": "holds", "liveness": "holds"}
+
+
+def test_a_storm_of_pauses_breaks_it_and_a_fence_stops_the_damage() -> None:
+    for store, integrity in (("open", "violated"), ("fence-reads-and-writes", "holds")):
+        verdict = blown("pause-client", "--seed", "5", "--store", store)["verdict"]
+        assert verdict["mutual_exclusion"]["status"] == "violated"
+        assert verdict["integrity"]["status"] == integrity
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in STORM_FAULTS])
+def test_every_fault_is_in_a_storm_or_says_why_it_cannot_be(name: str) -> None:
+    """One that fits was injected, or the storm says why not; nobody is looked for who is not there."""
+    said = lockstorm("storm", "--lock", "zookeeper", "--faults", name, "--duration", "1s", "--seed", "1", "--json")
+    if why_unfit(BY_NAME[name], lock_named("zookeeper"), "virtual"):
+        assert said.returncode == 2 and f"{name} " in said.stderr and "Traceback" not in said.stderr
+        return
+    storm = json.loads(said.stdout)
+    (fault,) = storm["storm"]["faults"]
+    assert fault["proved"] > 0 and said.returncode in (0, 1), storm["sentence"]
+
+
+@pytest.mark.parametrize("name", ["clock-jump", "crash-server", "flush"])
+def test_what_cannot_happen_to_a_server_is_said(name: str) -> None:
+    with (
+        trial("zookeeper") as running,
+        pytest.raises(UsageError, match=f"{name} happens to redis-servers; to ZooKeeper: "),
+    ):
+        running.inject(name, running.zookeeper.members[0])
+
+
+def test_its_clock_can_be_fast_but_is_never_set_back() -> None:
+    with trial("zookeeper", lease_ms=LEASE_MS) as running:
+        with pytest.raises(UsageError, match="a monotonic clock, which is never set back: keep=yes"):
+            running.inject("clock-drift", running.zookeeper.members[0], ppm=1_000_000)
+        before_us = running.zookeeper.members[0].time_us()
+        with running.fault("clock-drift", running.zookeeper.members[0], ppm=1_000_000, keep="yes") as fault:
+            running.advance(10_000)
+            assert running.zookeeper.members[0].time_us() - before_us == 20_000_000
+        assert fault.proved and "+10.000000 s" in fault.proof
+        running.advance(10_000)
+        assert running.zookeeper.members[0].time_us() - before_us == 30_000_000
 
 
 def test_a_session_is_always_kept() -> None:

@@ -198,7 +198,7 @@ def perform(console: Console | None) -> dict[str, Any]:
     if console:
         for act in ACTS:
             if reason := missing_for(act):
-                say(console, f"Left out: {act.title} ({reason}).", "dim")
+                say(console, f"Left out: {act.title} ({reason}; make deps-all installs it).", "dim")
         show_summary(console, acts, results)
     return {"trials": results, "ok": not strange, "exit": 0 if not strange else 3 if set(strange) == {3} else 1}
 

@@ -144,7 +144,12 @@ def _zookeeper() -> str:
         token = client.acquire().token
         trial.advance(trial.lease_ms if time == "virtual" else 0)
         version = f"{trial.zookeeper.members[0].version()} (Java {java_version()}, {paths.java()})"
-        return f"{version}; it gave the token {token}, and goes by a clock that is {time}"
+        clock = f"it goes by a clock that is {time}"
+        if time == "virtual":
+            with trial.fault("clock-drift", trial.nodes.known[0], ppm=1_000_000, keep="yes"):
+                trial.advance(trial.lease_ms)
+            clock += " and can be fast or slow, never set: it is the monotonic one that counts"
+        return f"{version}; it gave the token {token}; {clock}"
 
 
 def _has_faketime() -> bool:

@@ -1,6 +1,5 @@
 """The nodes of a lock on etcd: one cluster, in real time."""
 
-from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +12,6 @@ from harness.driver.services import REAL_TIME_ONLY, check_lease
 if TYPE_CHECKING:
     from harness.driver.client import Client
     from harness.driver.trial import Trial
-
-ZERO = b64encode(b"\0").decode()  # in the place of a key and of the end of a range: all that there are
-MS_PER_S = 1000
 
 
 class EtcdNodes(Nodes[EtcdServer]):
@@ -64,17 +60,7 @@ class EtcdNodes(Nodes[EtcdServer]):
         return {"etcd": self.members[0].version()}
 
     def remains(self) -> dict[bytes, int]:
-        """The keys, and what is left of the lease that each is tied to."""
-        node, everything = self.members[0], {"key": ZERO, "range_end": ZERO}
-        keys = node.ask("/v3/kv/range", everything).get("kvs", [])
-        return {b64decode(key["key"]): self._rest_ms(node, key.get("lease")) for key in keys}
-
-    @staticmethod
-    def _rest_ms(node: EtcdServer, lease: str | None) -> int:
-        if not lease:
-            return -1
-        left_s = int(node.ask("/v3/lease/timetolive", {"ID": lease}).get("TTL", 0))
-        return max(0, left_s) * MS_PER_S  # below 0: it has ended, and its keys are about to go
+        return self.members[0].keys()
 
     def leader(self, without: EtcdServer | None = None) -> EtcdServer:
         """The leader of all, or of all but one; waits until there is one."""

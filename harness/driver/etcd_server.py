@@ -4,6 +4,7 @@ etcd takes the address unix://NAME:PORT for a socket called NAME:PORT in its wor
 way of its own to every other one, which leads through the proxy: what it finds under the other's name where it runs.
 """
 
+import base64
 import contextlib
 import http.client
 import json
@@ -30,7 +31,9 @@ ADDRESS_ROOM = 107  # of a unix socket's path
 TIMING_ALONE = {"heartbeat-interval": 20, "election-timeout": 100}
 TIMING_TOGETHER = {"heartbeat-interval": 50, "election-timeout": 500}
 
+EVERY_KEY = base64.b64encode(b"\0").decode()  # as both ends of a range: from the first key on, without an end
 NO_LEADER = "0"
+MS_PER_S = 1000
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -129,6 +132,17 @@ class EtcdServer:
     def leader(self) -> str:
         """The leader's number, as far as this node knows."""
         return str(self.status().get("leader", NO_LEADER))
+
+    def keys(self) -> dict[bytes, int]:
+        """All that there are, each with what is left of its lease in ms; -1: it has none."""
+        found = self.ask("/v3/kv/range", {"key": EVERY_KEY, "range_end": EVERY_KEY, "keys_only": True})
+        return {base64.b64decode(each["key"]): self._rest_ms(each.get("lease")) for each in found.get("kvs", [])}
+
+    def _rest_ms(self, lease: str | None) -> int:
+        if not lease:
+            return -1
+        left_s = int(self.ask("/v3/lease/timetolive", {"ID": lease}).get("TTL", 0))
+        return max(0, left_s) * MS_PER_S  # below 0: it has ended, and its keys are about to go
 
     def version(self) -> str:
         return str(self.status()["version"])

@@ -1,7 +1,7 @@
 """A fault in a trial: injected, proved, healed, and each of that a record of the history."""
 
 import ctypes as c
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from fnmatch import fnmatchcase
 from itertools import pairwise
@@ -24,6 +24,7 @@ from harness.driver.library import (
     Outcome,
     ProcessEnded,
     ServerQuery,
+    ServerTime,
     TwoServers,
     library,
 )
@@ -40,7 +41,12 @@ OneTarget: TypeAlias = "Client | RedisServer | PostgresServer | EtcdServer | Zoo
 Target: TypeAlias = "OneTarget | Sequence[Client]"
 
 
-POSTGRES_FAULTS = ("clock-drift", "clock-jump", "crash-server", "partition", "pause-server")
+# What can happen to servers that are no redis-servers, by what they are called in a sentence.
+ELSEWHERE: dict[type, tuple[str, tuple[str, ...]]] = {
+    PostgresServer: ("PostgreSQL", ("clock-drift", "clock-jump", "crash-server", "partition", "pause-server")),
+    EtcdServer: ("etcd", ("kill-server", "partition", "pause-server")),
+    ZooKeeperServer: ("ZooKeeper", ("clock-drift", "kill-server", "partition", "pause-server")),
+}
 NO_ANSWER = -(2**63)
 
 
@@ -77,6 +83,14 @@ def means_of(trial: "Trial") -> FaultMeans:
             trial.fault_reason = str(reason)
             return NO_ANSWER
 
+    def time_us(number: int) -> int:
+        node = trial.nodes.numbered(number)
+        try:
+            return NO_ANSWER if isinstance(node, EtcdServer) else node.time_us()
+        except (Inconclusive, OSError) as reason:
+            trial.fault_reason = str(reason)
+            return NO_ANSWER
+
     means = FaultMeans(
         conductor=trial.conductor,
         virtual_time=trial.settings.time == "virtual",
@@ -86,11 +100,13 @@ def means_of(trial: "Trial") -> FaultMeans:
         server_follow=TwoServers(of_servers(lambda one, master: trial.redis.follow(one, master))),
         client_restart=ClientRestart(told(lambda strand: trial.restart(trial.client_on(strand)))),
         server_query=ServerQuery(query),
+        server_time_us=ServerTime(time_us),
         process_ended=ProcessEnded(lambda _, pid: trial.process_ended(pid)),
         host_suspended=HostSuspended(lambda _, strand, suspended: trial.suspend(strand, suspended)),
     )
     for field, function in {
         "process_stopped": "conductor_set_stopped",
+        "process_catch_up": "conductor_catch_up",
         "stop_between_records": "conductor_stop_between_records",
         "strand_stopped": "conductor_set_stalled",
         "strand_stands": "conductor_stands",
@@ -142,8 +158,7 @@ class Fault:
         self.report = ""  # what the last action saw
         self.doubt = ""  # why it was not seen to take effect
         self.proof = ""  # what the last good proof saw
-        if isinstance(target, PostgresServer) and name not in POSTGRES_FAULTS:
-            raise UsageError(f"{name} happens to redis-servers; to PostgreSQL: {', '.join(POSTGRES_FAULTS)}")
+        check_elsewhere(target, name, options)
         self._database = target if isinstance(target, PostgresServer) else None
         self._fault = found.contents
         self._message = Message()
@@ -191,12 +206,15 @@ class Fault:
         elif isinstance(target, PostgresServer):
             place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
             place.service, place.socket, place.directory = b"postgres", bytes(target.socket), bytes(target.directory)
+            place.clock_step_us = target.clock_step_us
             place.links = f"*>{target.name}".encode()
         elif isinstance(target, EtcdServer):
             place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
-            place.directory, place.links = bytes(target.directory), f"*>{target.name}".encode()
+            place.service, place.directory = b"etcd", bytes(target.directory)
+            place.links = f"*>{target.name}".encode()
         elif isinstance(target, ZooKeeperServer):
             place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
+            place.service, place.clock_step_us = b"zookeeper", target.clock_step_us
             place.links = f"*>{target.name}".encode()
         elif target:
             place.name, place.strand = target.name.encode(), target.strand
@@ -300,6 +318,15 @@ class Fault:
     def _note(self, kind: Kind, outcome: Outcome) -> None:
         trial = self.trial
         trial.record(kind, outcome=outcome, name=trial.text(self.name), value=trial.text(self.where))
+
+
+def check_elsewhere(target: Target, name: str, options: Mapping[str, object]) -> None:
+    """Raises UsageError for what cannot happen to a server that is no redis-server."""
+    for kind, (called, faults) in ELSEWHERE.items():
+        if isinstance(target, kind) and name not in faults:
+            raise UsageError(f"{name} happens to redis-servers; to {called}: {', '.join(faults)}")
+    if isinstance(target, ZooKeeperServer) and name == "clock-drift" and options.get("keep") != "yes":
+        raise UsageError("ZooKeeper goes by a monotonic clock, which is never set back: keep=yes")
 
 
 def as_bytes(value: str | float | bytes) -> bytes:

@@ -177,6 +177,7 @@ OneServerLost = c.CFUNCTYPE(None, c.c_int)
 TwoServers = c.CFUNCTYPE(c.c_bool, c.c_int, c.c_int)
 ClientRestart = c.CFUNCTYPE(c.c_bool, c.c_int)
 ServerQuery = c.CFUNCTYPE(c.c_int64, c.c_int, c.c_char_p)
+ServerTime = c.CFUNCTYPE(c.c_int64, c.c_int)
 ProcessEnded = c.CFUNCTYPE(None, c.c_void_p, c.c_int)
 HostSuspended = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int, c.c_bool)
 
@@ -188,6 +189,7 @@ class FaultMeans(c.Structure):
         ("conductor", c.c_void_p),
         ("virtual_time", c.c_bool),
         ("process_stopped", c.c_void_p),
+        ("process_catch_up", c.c_void_p),
         ("stop_between_records", c.c_void_p),
         ("process_ended", ProcessEnded),
         ("strand_stopped", c.c_void_p),
@@ -216,6 +218,7 @@ class FaultMeans(c.Structure):
         ("server_follow", TwoServers),
         ("client_restart", ClientRestart),
         ("server_query", ServerQuery),
+        ("server_time_us", ServerTime),
     )
 
 
@@ -235,6 +238,7 @@ FaultTarget._fields_ = (
     ("server", c.c_int),
     ("strand", c.c_int),
     ("service", c.c_char_p),
+    ("clock_step_us", c.c_int64),
     ("socket", c.c_char_p),
     ("directory", c.c_char_p),
     ("proxy", c.c_char_p),
@@ -300,7 +304,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "conductor_forget": (None, [_P, _I]),
     "conductor_add_server": (_I, [_P, _S, _S, _MESSAGE]),
     "conductor_set_process": (None, [_P, _I, _I]),
-    "conductor_set_timer": (None, [_P, _I, _I]),
+    "conductor_set_timer": (None, [_P, _I, _I, c.c_char_p]),
     "conductor_set_replicas": (None, [_P, _I, _I]),
     "conductor_reuse_strand": (None, [_P, _I]),
     "conductor_set_silent": (None, [_P, _I, _B]),
@@ -323,6 +327,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "conductor_set_stalled": (_I, [_P, _I, _B]),
     "conductor_stands": (_B, [_P, _I]),
     "conductor_moves": (_U64, [_P, _I]),
+    "conductor_catch_up": (None, [_P, _I]),
     "conductor_stop_between_records": (_B, [_P, _I]),
     "conductor_set_suspended": (_I, [_P, _I, _B]),
     "conductor_server_wall_us": (_I64, [_P, _I]),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from harness.driver.trial import Trial
 
 
+MONOTONIC = ("zookeeper",)  # services that count by such a clock
+
 # What a scenario may need of a lock: the word, what a lock has to be (its entry in the table of locks), and how a lock
 # that is not is told.
 NEEDS: dict[str, tuple[Callable[[Mapping[str, Any]], bool], str]] = {
@@ -32,6 +34,7 @@ NEEDS: dict[str, tuple[Callable[[Mapping[str, Any]], bool], str]] = {
     "queue": (lambda lock: bool(lock["fair"]), "has no queue"),
     "no queue": (lambda lock: not lock["fair"], "has a queue: see dead-waiters"),
     "lock": (lambda lock: lock["name"] != "none", "is no lock"),
+    "wall clock": (lambda lock: lock["service"] not in MONOTONIC, "goes by a monotonic clock, which nobody sets"),
     "outbox": (lambda lock: bool(lock["once"]), "is no outbox"),
 }
 MAJORITY_NODES = 5

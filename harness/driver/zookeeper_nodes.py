@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 class ZooKeeperNodes(Nodes[ZooKeeperServer]):
     title = "ZooKeeper"
     touch = b"srvr"
+    remains_of = "ephemeral node"
 
     def __init__(self, trial: "Trial") -> None:
         super().__init__(trial)
@@ -71,7 +72,7 @@ class ZooKeeperNodes(Nodes[ZooKeeperServer]):
         if self.trial.settings.time == "real":
             return
         library().conductor_set_process(self.trial.conductor, server.number, server.process.pid)
-        library().conductor_set_timer(self.trial.conductor, server.number, server.timer())
+        library().conductor_set_timer(self.trial.conductor, server.number, server.timer(), server.address.encode())
         server.calibrate(library().conductor_server_wall_us(self.trial.conductor, server.number))
 
     def address(self, client: "Client", node: ZooKeeperServer) -> str:
@@ -86,17 +87,14 @@ class ZooKeeperNodes(Nodes[ZooKeeperServer]):
     def versions(self) -> dict[str, str]:
         return {"zookeeper": self.members[0].version(), "java": java_version()}
 
+    def remains(self) -> dict[bytes, int]:
+        """A server says how many nodes there are that go with their sessions, and not which."""
+        return {b"%d" % (each + 1): -1 for each in range(self.members[0].ephemeral_nodes())}
+
     @property
     def leader(self) -> ZooKeeperServer | None:
         """Which server says that it leads."""
         return next((server for server in self.members if server.is_leader()), None)
-
-    def crash(self, server: ZooKeeperServer) -> None:
-        """Kills a server and starts it again with its data: its sessions go on."""
-        library().conductor_set_process(self.trial.conductor, server.number, 0)
-        server.crash()
-        self.restart(server)
-        self.trial.settle()
 
     def restart(self, server: ZooKeeperServer) -> bool:
         super().restart(server)

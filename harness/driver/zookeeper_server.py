@@ -31,10 +31,10 @@ TIMER_THREAD = "SessionTracker"
 
 JAVA_OPTIONS = (
     "-Xmx64m",
-    "-Xms32m",
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-XX:CICompilerCount=1",
+    "-XX:CompileThresholdScaling=5",  # most of what would be compiled is hardly run again: a trial is short
     *("-XX:+UnlockDiagnosticVMOptions", "-XX:GuaranteedSafepointInterval=0"),  # it stops itself only to collect
     "-XX:-UsePerfData",  # or it leaves a file in /tmp
     "-Dzookeeper.jmx.log4j.disable=true",
@@ -140,11 +140,19 @@ class ZooKeeperServer:
                 return value
         raise Inconclusive(f"{self.name} says nothing of {name}")
 
+    def ephemeral_nodes(self) -> int:
+        """How many nodes there are that go with their sessions."""
+        return int(self.value("zk_ephemerals_count"))
+
     def timer(self) -> int:
-        """The thread that ends sessions."""
-        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
-            if (task / "comm").read_text().strip() == TIMER_THREAD:
-                return int(task.name)
+        """The thread that ends sessions. It gives itself its name, maybe after another has answered `ready`."""
+        deadline = time.monotonic() + START_LIMIT_S
+        while time.monotonic() < deadline:
+            for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+                with contextlib.suppress(OSError):  # it has just ended
+                    if (task / "comm").read_text().strip() == TIMER_THREAD:
+                        return int(task.name)
+            time.sleep(0.005)
         raise Inconclusive(f"{self.name} has no thread called {TIMER_THREAD}")
 
     def calibrate(self, now_us: int) -> None:
@@ -171,6 +179,8 @@ class ZooKeeperServer:
         self.process.wait()
 
     def restart(self) -> None:
+        """Starts it again after its process has ended, with its data: sessions go on."""
+        self.process.wait()
         self.process = self._start()
         self.ready()
 

@@ -6,7 +6,7 @@ from itertools import takewhile
 from typing import Any
 
 from harness.driver.expected import expected
-from harness.driver.library import locks
+from harness.driver.library import locks_on
 from harness.driver.play import lock_named
 from harness.driver.scenario import USUAL_STORES, scenarios
 from harness.gate.policy import USUAL_REQUIRE, LockChoice, Policy
@@ -75,9 +75,10 @@ def cares_for_data(lock: LockChoice) -> bool:
 
 
 def find_options(policy: Policy, lock: LockChoice) -> Iterable[Option]:
-    """Who only asks that nobody waits for ever is not told to build a fence."""
+    """Locks on the same kind of servers: of others, other stories are told, and nobody has them for the asking. Whoever
+    only asks that nobody waits for ever is not told to build a fence."""
     stores = USUAL_STORES if cares_for_data(lock) else (lock.store,)
-    for other in locks():
+    for other in locks_on(lock_named(lock.name)["service"]):
         for store in stores:
             if other["name"] != "none" and (store == "open" or other["token"]):
                 yield option_of(policy, lock, other["name"], store)

@@ -14,7 +14,8 @@ const struct lock_type LOCK_ZOOKEEPER_WRITE_LOCK = {
     .explanation =
         "As zookeeper, in the queue of the shared lock: nodes are called read- or write-, a writer waits for the next one\n"
         "before it, whatever that is, and a reader for the next writer before it.\n"
-        "Promises: a writer is alone, and nobody is overtaken. (There is no reader here: it is no lock for one holder.)\n"
+        "Promises: a writer is alone, and nobody is overtaken. There is no lock for readers here: what is judged is one\n"
+        "holder, or so many permits, and readers may be any number. Their nodes are part of this lock's tests.\n"
         "Costs: as zookeeper. A reader that leaves wakes only who watches it.\n"
         "Breaks: as zookeeper.",
     .source = "ZooKeeper 3.8 documentation, Recipes, Shared Locks; Apache Curator's InterProcessReadWriteLock",
