@@ -67,6 +67,38 @@ static bool look_at_all(const int *pids, int count, struct look *look) {
     return true;
 }
 
+/* Whether it sleeps for a moment only, to look again for itself: whoever finds a spin lock taken does, in PostgreSQL as
+ * in Java. Who may not see that takes nobody's sleep for such. */
+static bool naps(int id) {
+    char path[64], text[STATUS_ROOM];
+    long call;
+    unsigned long first, second;
+    snprintf(path, sizeof path, "/proc/%d/syscall", id);
+    if (!file_read(path, text, sizeof text) || sscanf(text, "%ld 0x%lx 0x%lx", &call, &first, &second) != 3)
+        return false;
+    switch (call) {
+    case SYS_clock_nanosleep: return true;
+    case SYS_pselect6: return first == 0; /* of no descriptors */
+    case SYS_ppoll: return second == 0;
+#ifdef SYS_nanosleep
+    case SYS_nanosleep: return true;
+#endif
+#ifdef SYS_select
+    case SYS_select: return first == 0;
+#endif
+#ifdef SYS_poll
+    case SYS_poll: return second == 0;
+#endif
+    default: return false;
+    }
+}
+
+static bool nobody_naps(const struct look *look) {
+    for (int each = 0; each < look->count; each++)
+        if (naps(look->seen[each].id)) return false;
+    return true;
+}
+
 static bool is_same(const struct look *one, const struct look *two) {
     return memcmp(one, two, sizeof *one) == 0;
 }
@@ -79,7 +111,8 @@ bool families_await_rest(const int *pids, int count, int64_t limit_ms) {
     int64_t until_ns = clock_real_mono_ns() + limit_ms * CLOCK_NS_PER_MS;
     do {
         struct look before = {0}, after = {0};
-        if (look_at_all(pids, count, &before) && look_at_all(pids, count, &after) && is_same(&before, &after))
+        if (look_at_all(pids, count, &before) && nobody_naps(&before) && look_at_all(pids, count, &after) &&
+            is_same(&before, &after))
             return true;
         wait_a_little(LOOK_PAUSE_NS);
     } while (clock_real_mono_ns() < until_ns);
@@ -158,7 +191,9 @@ bool threads_await_rest(struct thread_watch *watch, int64_t limit_ms) {
     int64_t until_ns = clock_real_mono_ns() + limit_ms * CLOCK_NS_PER_MS;
     do {
         struct look before = {0}, after = {0};
-        if (look_at_threads(watch, &before) && look_at_threads(watch, &after) && is_same(&before, &after)) return true;
+        if (look_at_threads(watch, &before) && nobody_naps(&before) && look_at_threads(watch, &after) &&
+            is_same(&before, &after))
+            return true;
         wait_a_little(LOOK_PAUSE_NS);
     } while (clock_real_mono_ns() < until_ns);
     return false;

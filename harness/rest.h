@@ -4,7 +4,7 @@
  * then sees every process asleep at one and the same moment, knows that all of it was read and dealt with, and that
  * what is waited for now comes from nobody inside. The moment is found by looking twice: who was asleep both times, and
  * has not run in between by the kernel's count, was asleep all the while. Timers make a server stir by itself; that
- * only takes another look. */
+ * only takes another look. Who naps for a moment before it tries again - a spin lock was taken - is not at rest. */
 #ifndef LOCKSTORM_REST_H
 #define LOCKSTORM_REST_H
 

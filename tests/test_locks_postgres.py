@@ -335,21 +335,24 @@ def test_the_same_seed_gives_the_same_history(lock: str) -> None:
 def test_processes_that_sleep_are_at_rest_and_others_are_not() -> None:
     awaits_rest = library().processes_await_rest
     awaits_rest.restype, awaits_rest.argtypes = ctypes.c_bool, [ctypes.c_int, ctypes.c_int64]
-    sleeping = subprocess.Popen(["sleep", "60"])
+    sleeping = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    napping = subprocess.Popen(["sleep", "60"])
     spinning = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     parent = subprocess.Popen(["sh", "-c", f"{sys.executable} -c 'while True: pass' & echo; wait"], stdout=-1)
-    assert parent.stdout and parent.stdout.readline()
+    assert sleeping.stdin and parent.stdout and parent.stdout.readline()
     child = int(Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()[0])
     try:
         assert awaits_rest(sleeping.pid, 5000)
+        assert not awaits_rest(napping.pid, 100), "it will look again, whoever wakes it or not"
         assert not awaits_rest(spinning.pid, 100)
         assert not awaits_rest(parent.pid, 100), "it waits, but its child runs"
     finally:
-        for process in (sleeping, spinning, parent):
+        for process in (sleeping, napping, spinning, parent):
             process.kill()
             process.wait()
         os.kill(child, signal.SIGKILL)
         parent.stdout.close()
+        sleeping.stdin.close()
     assert not awaits_rest(sleeping.pid, 100), "it is gone"
 
 
