@@ -7,6 +7,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,11 +63,12 @@ struct conductor {
     int dead;
     redisContext *proxy; /* its control connection; NULL: links lead straight to the servers */
     char proxy_path[108];
-    bool settled;       /* nothing was in flight that could still arrive, when traffic stood there: */
-    uint64_t traffic;   /* of the stage */
-    uint64_t unawaited; /* of the stage, when a turn was last given */
-    bool over_tcp;      /* what goes to and from some server can be on its way without anybody knowing */
-    bool replicated;    /* some server has, or had, replicas: what one hears of, another does */
+    bool settled;         /* nothing was in flight that could still arrive, when traffic stood there: */
+    uint64_t traffic;     /* of the stage */
+    uint64_t unawaited;   /* of the stage, when a turn was last given */
+    char unanswered[160]; /* who kept the last fence that failed from coming off, in words; empty: none has failed */
+    bool over_tcp;        /* what goes to and from some server can be on its way without anybody knowing */
+    bool replicated;      /* some server has, or had, replicas: what one hears of, another does */
     struct {
         int pid, reasons;
     } stopped[PROCESSES];
@@ -568,6 +570,19 @@ static void server_connect(struct server *server) {
     if (named) freeReplyObject(named);
 }
 
+/* Writes the reason down and returns false, for a `return unanswered(...)`. */
+__attribute__((format(printf, 2, 3))) static bool unanswered(struct conductor *conductor, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(conductor->unanswered, sizeof conductor->unanswered, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+const char *conductor_unanswered(const struct conductor *conductor) {
+    return conductor->unanswered;
+}
+
 static bool server_ping(struct server *server) {
     if (!server->link) server_connect(server);
     redisReply *pong = server->link && !server->link->err ? redisCommand(server->link, "PING") : NULL;
@@ -626,7 +641,7 @@ static bool proxy_settle(struct conductor *conductor) {
     for (size_t each = 1; settled && each < reply->elements; each += 2)
         ping_owe_at(conductor, reply->element[each]->str, reply->element[each + 1]->integer != 0);
     if (reply) freeReplyObject(reply);
-    return settled;
+    return settled || unanswered(conductor, "the proxy does not answer");
 }
 
 static void ping_send(struct server *server) {
@@ -661,7 +676,8 @@ static bool ping_round(struct conductor *conductor) {
     }
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
-        if (asked[each] && !ping_receive(server) && !(used_before[each] && server_ping(server))) return false;
+        if (asked[each] && !ping_receive(server) && !(used_before[each] && server_ping(server)))
+            return unanswered(conductor, "nobody answers a PING at %s", server->address);
     }
     return true;
 }
@@ -675,8 +691,9 @@ static bool timer_await(const struct conductor *conductor, struct server *server
     return true;
 }
 
-static bool packets_arrive(const struct conductor *conductor) {
-    return !conductor->over_tcp || packets_await_rest(FENCE_LIMIT_S * 1000);
+static bool packets_arrive(struct conductor *conductor) {
+    return !conductor->over_tcp || packets_await_rest(FENCE_LIMIT_S * 1000) ||
+           unanswered(conductor, "packets do not arrive on this machine");
 }
 
 /* Those that cannot be asked. */
@@ -690,10 +707,13 @@ static bool servers_rest(struct conductor *conductor) {
             continue;
         }
         server->pings_due = 0;
-        if (!timer_await(conductor, server)) return false;
-        if (!server->threads || !threads_await_rest(server->threads, FENCE_LIMIT_S * 1000)) return false;
+        if (!timer_await(conductor, server))
+            return unanswered(conductor, "process %d does not look at its clock", server->pid);
+        if (!server->threads || !threads_await_rest(server->threads, FENCE_LIMIT_S * 1000))
+            return unanswered(conductor, "process %d does not come to rest", server->pid);
     }
-    return families_await_rest(pids, count, FENCE_LIMIT_S * 1000);
+    return families_await_rest(pids, count, FENCE_LIMIT_S * 1000) ||
+           unanswered(conductor, "process %d or its children do not come to rest", pids[0]);
 }
 
 /* Everything that the servers had to write, they have written. Who has heard of something only the proxy knows, and
@@ -705,7 +725,8 @@ static bool servers_ping(struct conductor *conductor) {
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
         bool waited_for = !server->silent && server->busy == 0 && server->replicas > 0;
-        if (waited_for && !replicas_fence(server)) return false;
+        if (waited_for && !replicas_fence(server))
+            return unanswered(conductor, "the replicas of %s do not acknowledge", server->address);
     }
     return packets_arrive(conductor) && servers_rest(conductor);
 }

@@ -24,7 +24,7 @@ enum conductor_result {
     CONDUCTOR_DONE = 0,        /* the awaited strands are parked */
     CONDUCTOR_TIME = 1,        /* the clock has reached until_ns */
     CONDUCTOR_QUIET = 2,       /* nobody can go on and no deadline is left: a deadlock, or all wait for the driver */
-    CONDUCTOR_STUCK = 3,       /* a strand kept the turn, or a server did not answer, for real_limit_ms */
+    CONDUCTOR_STUCK = 3,       /* a strand kept the turn for real_limit_ms, or somebody did not answer */
     CONDUCTOR_INTERRUPTED = 4, /* a signal came in */
     CONDUCTOR_DIED = 5,        /* a client's process ended: conductor_dead says whose */
     CONDUCTOR_FAILED = 6,      /* a server's clock could not be written */
@@ -138,6 +138,8 @@ int conductor_set_suspended(struct conductor *conductor, int strand, bool suspen
 
 /* Lets everything arrive that is in flight and that nobody holds. False: a server, or the proxy, did not answer. */
 bool conductor_settle(struct conductor *conductor);
+/* Who did not answer, or come to rest, when that failed for the last time; "": it never has. */
+const char *conductor_unanswered(const struct conductor *conductor);
 
 /* Runs the trial until every strand of `awaited` (an array of `count` numbers) is parked, the clock reaches until_ns
  * (INT64_MAX: no bound), or one of the other results. With count 0 it runs until until_ns. real_limit_ms bounds how

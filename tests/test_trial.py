@@ -300,3 +300,12 @@ def test_a_wait_for_what_never_comes_has_an_end() -> None:
         two.start_acquire()
         with pytest.raises(Inconclusive, match="client-2 did not come back within 6600 s of the trial's time"):
             running.run([two])
+
+
+def test_who_does_not_answer_is_named() -> None:
+    with trial("none") as running:
+        running.clients(1)
+        running.server.process.kill()
+        running.server.process.wait()
+        with pytest.raises(Inconclusive, match=r"nobody answers a PING at .*/redis-1\.sock"):
+            running.settle()

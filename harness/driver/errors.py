@@ -25,5 +25,5 @@ class NotInstalled(Inconclusive):
 class Unanswered(Inconclusive):
     """Nobody knows what is still on its way."""
 
-    def __init__(self) -> None:
-        super().__init__("a server, or the proxy, does not answer")
+    def __init__(self, who: str) -> None:
+        super().__init__(who or "a server, or the proxy, does not answer")

@@ -293,7 +293,7 @@ class Fault:
         if prove and not self.undone:
             raise Inconclusive(f"the fault {self.name} could not be healed on {self.where}: {self.report}")
         if prove and not settled:
-            raise Unanswered
+            raise Unanswered(self.trial.unanswered)
         if prove and self._fault.moment == Moment.AFTER_HEAL:
             self._prove()
 

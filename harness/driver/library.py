@@ -328,6 +328,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "conductor_stands": (_B, [_P, _I]),
     "conductor_moves": (_U64, [_P, _I]),
     "conductor_catch_up": (None, [_P, _I]),
+    "conductor_unanswered": (c.c_char_p, [_P]),
     "conductor_stop_between_records": (_B, [_P, _I]),
     "conductor_set_suspended": (_I, [_P, _I, _B]),
     "conductor_server_wall_us": (_I64, [_P, _I]),

@@ -564,7 +564,7 @@ class Trial:
         if outcome is RunResult.QUIET:
             return f"nobody can go on: the trial waits for {names}, who waits for the trial"
         if outcome is RunResult.STUCK:
-            return f"{names} did not come back within {self._limit_ms / 1000:g} s"
+            return self.unanswered or f"{names} did not come back within {self._limit_ms / 1000:g} s"
         return "a server's clock could not be written"
 
     # --- faults ---
@@ -639,7 +639,13 @@ class Trial:
     def settle(self) -> None:
         """Lets everything arrive that is in flight and that nobody holds: what a healed fault let go, for instance."""
         if not self.settles():
-            raise Unanswered
+            raise Unanswered(self.unanswered)
+
+    @property
+    def unanswered(self) -> str:
+        """Who did not answer when that was waited for, if anybody ever did not."""
+        reason: bytes = library().conductor_unanswered(self.conductor)
+        return reason.decode(errors="replace")
 
     def settles(self) -> bool:
         """The same; False: a server, or the proxy, does not answer."""
