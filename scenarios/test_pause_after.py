@@ -54,7 +54,7 @@ def test_pause_after_validity_check(trial: Trial) -> None:
     source="Kleppmann 2016, Making Redlock unsafe, the GC pause; antirez: a client that looks at the time that "
     "has passed refuses the grant",
     control="the same pause, but over well within the lease",
-    needs=("lock",),
+    needs=("lock", "steps"),
 )
 def test_pause_replies_in_flight(trial: Trial) -> None:
     one, two = trial.clients(2)

@@ -20,6 +20,7 @@ from harness.driver import compare_table, matrix_commands, paths, storm_show
 from harness.driver import doctor as doctor_
 from harness.driver import storm as storm_
 from harness.driver import storms as storms_
+from harness.driver.adapter import is_adapter
 from harness.driver.errors import LockstormError, UsageError
 from harness.driver.library import faults as fault_table
 from harness.driver.library import locks as lock_table
@@ -45,8 +46,11 @@ from harness.driver.terminal import (
     Duration,
     NearestName,
     Numbers,
+    adapter_option,
+    chosen_lock,
     console,
     json_option,
+    lock_option,
     print_json,
     progress,
     require_option,
@@ -82,7 +86,8 @@ cli.add_command(matrix_commands.demo)
 
 @cli.command()
 @click.argument("scenario")
-@click.option("--lock", required=True, help="The lock to try; `lockstorm locks` lists them.")
+@lock_option
+@adapter_option
 @click.option(
     "--store",
     metavar="MODE",
@@ -105,7 +110,8 @@ cli.add_command(matrix_commands.demo)
 @json_option
 def run(
     scenario: str,
-    lock: str,
+    lock: str | None,
+    adapter: str | None,
     store: str | None,
     time_: str | None,
     seed: int,
@@ -125,6 +131,7 @@ def run(
     \b
     Example: lockstorm run gc-pause --lock set-nx-px-fenced --store fence-reads-and-writes
     """
+    lock = chosen_lock(lock, adapter)
     time_ = time_ or usual_time(lock_named(lock))
     wish = Wish(scenario, lock, store, time_, seed, control, lease_ms, clients, duration, require, permits, fixed_lease)
     events: list[Event] | None = None if as_json or quiet else []
@@ -139,13 +146,14 @@ def run(
 
 
 @cli.command()
-@click.option("--lock", required=True, help="The lock to try; `lockstorm locks` lists them.")
+@lock_option
+@adapter_option
 @click.option("--faults", metavar="FAULT,…", help="What strikes; default: all that fit. `lockstorm faults` lists them.")
 @click.option("--duration", type=Duration(), help="Of a storm, by the trial's clock. Default: 10s.")
 @click.option("--trials", type=int, help="So many storms, of rising seeds. Default: 1.")
 @click.option("--clients", type=int, help="How many want the lock. Default: 4.")
 @click.option("--seed", type=int, help="Of the schedule and of the trial. Default: 1.")
-@click.option("--time", "time_", default="virtual", show_default=True, metavar="virtual|real")
+@click.option("--time", "time_", metavar="virtual|real", help="Default: virtual, and real with an adapter.")
 @click.option(
     "--store",
     metavar="MODE",
@@ -166,13 +174,14 @@ def run(
 @require_option
 @json_option
 def storm(
-    lock: str,
+    lock: str | None,
+    adapter: str | None,
     faults: str | None,
     duration: int | None,
     trials: int | None,
     clients: int | None,
     seed: int | None,
-    time_: str,
+    time_: str | None,
     store: str | None,
     lease_ms: int | None,
     longest: int | None,
@@ -198,6 +207,8 @@ def storm(
             raise UsageError(f"{option} is for a storm that is drawn: {schedule} says it already")
     for option, path in {"-o": output, "--save-schedule": save_schedule}.items():
         check_new_file(option, path)
+    lock = chosen_lock(lock, adapter)
+    time_ = time_ or ("real" if is_adapter(lock) else "virtual")
     wish = Wish("storm", lock, store, time_, 1 if seed is None else seed, False, lease_ms, clients, duration, require)
     wish = replace(wish, permits=permits, fixed_lease=fixed_lease)
     wanted = storm_.StormWish(wish, faults, longest, 1 if trials is None else trials, schedule, bound)

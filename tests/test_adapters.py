@@ -1,0 +1,289 @@
+"""Locks in other programs: the protocol between a client and an adapter, and what becomes of one that breaks it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.driver import adapter as adapters
+from harness.driver.errors import UsageError
+from harness.driver.library import Outcome
+from tests.support import lockstorm, start_lockstorm, trial
+
+# Each `answer` gets the question, what it gives is the answer; the lock is a key of a real Redis unless it says so.
+PLANTED = """#!{python}
+import json, os, subprocess, sys, time
+import redis
+HELLO = {{"protocol": 1, "name": "planted", "lease": True}}
+OK = {{"outcome": "ok"}}
+def lock(asked):
+    global link, name, lease_ms
+    if asked["op"] == "hello":
+        return {{**OK, **HELLO}}
+    if asked["op"] == "open":
+        node = asked["nodes"][0]
+        where = {{"unix_socket_path": node["unix"]}} if "unix" in node else {{"host": node["host"], "port": node["port"]}}
+        link, name, lease_ms = redis.Redis(**where), asked["resource"], asked["lease_ms"]
+        return OK
+    if asked["op"] == "acquire":
+        until = None if asked["wait_ms"] is None else time.monotonic() + asked["wait_ms"] / 1000
+        while not link.set(name, str(os.getpid()), nx=True, px=lease_ms):
+            if until is not None and time.monotonic() >= until:
+                return {{"outcome": "refused"}}
+            time.sleep(0.01)
+        return OK
+    if asked["op"] == "release":
+        return OK if link.delete(name) else {{"outcome": "refused"}}
+{body}
+for line in sys.stdin:
+    asked = json.loads(line)
+    print(json.dumps({{"id": asked["id"], **answer(asked)}}), flush=True)
+"""
+USUAL = "def answer(asked): return lock(asked)"
+
+
+@pytest.fixture
+def plant(tmp_path: Path) -> Callable[[str], str]:
+    """Writes an adapter; the path of the program."""
+
+    def write(body: str = USUAL) -> str:
+        path = tmp_path / f"planted-{len(list(tmp_path.iterdir()))}"
+        path.write_text(PLANTED.format(python=sys.executable, body=body))
+        path.chmod(0o755)
+        return str(path)
+
+    return write
+
+
+def played(program: str, scenario: str = "gc-pause", *words: str) -> "subprocess.CompletedProcess[str]":
+    return lockstorm("run", scenario, "--adapter", program, "--quiet", *words)
+
+
+def adapter_trial(program: str, **wishes: Any) -> Any:
+    return trial(adapters.PREFIX + program, time="real", **wishes)
+
+
+def test_a_library_fails_as_its_pattern_does_and_holds_without_the_fault() -> None:
+    fault = played("redis-py")
+    assert fault.returncode == 1 and "Mutual exclusion violated, integrity violated" in fault.stdout, fault.stderr
+    control = played("redis-py", "gc-pause", "--control")
+    assert control.returncode == 0, control.stdout + control.stderr
+
+
+def test_the_command_that_repeats_a_trial_names_the_adapter(plant: Callable[[str], str]) -> None:
+    program = plant(USUAL)
+    assert f"again: ./lockstorm run gc-pause --adapter {program} --seed 1 --time real" in played(program).stdout
+
+
+def test_a_library_that_knows_only_tcp_is_reached_through_the_proxy_too(plant: Callable[[str], str]) -> None:
+    program = plant('HELLO["tcp"] = True\n' + USUAL)
+    with adapter_trial(program) as running:
+        (one,) = running.clients(1)
+        assert one.acquire().ok
+        with running.fault("partition", one, servers="redis-*"):
+            one.start_release()
+            running.advance(200)
+            assert one.state.name != "IDLE"  # its release is swallowed
+        running.finish(one)
+
+
+TOKENS = """
+HELLO["token"] = True
+def answer(asked):
+    said = lock(asked)
+    if asked["op"] == "acquire" and said == OK:
+        return {**OK, "token": link.incr("tokens")}
+    return said
+"""
+
+
+def test_tokens_are_the_librarys_and_fence(plant: Callable[[str], str]) -> None:
+    done = played(plant(TOKENS), "gc-pause", "--store", "fence-writes", "--require", "integrity,fencing")
+    assert done.returncode == 0 and "1 stale write fenced" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_grant_without_the_token_that_was_promised_is_an_error(plant: Callable[[str], str]) -> None:
+    done = played(plant('HELLO["token"] = True\n' + USUAL))
+    assert done.returncode == 2 and "the adapter gives tokens, and gave none with this grant" in done.stderr
+
+
+VALIDITY = """
+def answer(asked):
+    said = lock(asked)
+    if asked["op"] == "acquire" and said == OK:
+        return {**OK, "valid_until_ms": time.monotonic() * 1000 + 150}
+    return said
+"""
+
+
+def test_a_library_may_say_until_when_it_believes(plant: Callable[[str], str]) -> None:
+    with adapter_trial(plant(VALIDITY)) as running:
+        (one,) = running.clients(1)
+        before_ns = running.mono_ns
+        assert one.acquire().ok
+        granted = next(event for event in running.story() if event["kind"] == "acquire-return")
+        assert before_ns + 150e6 <= granted["valid_until_mono_ns"] <= running.mono_ns + 150e6
+
+
+WRONG = [
+    ("print('ready', flush=True)\n" + USUAL, "it said something that is no JSON: 'ready'"),
+    ("sys.exit(3)", "it ended with status 3"),
+    ("sys.exit('no such library')", "it ended with status 1: no such library"),
+    ("def answer(asked): return {'id': 7, **lock(asked)}", 'it answered question 1 with "id": 7'),
+    ("def answer(asked): return {'outcome': 'yes'}", '"outcome" is one of ok, refused, unknown'),
+    ("HELLO['protocol'] = 2\n" + USUAL, "protocol has to be 1, the version that it speaks"),
+    ("del HELLO['name']\n" + USUAL, "its hello lacks 'name'"),
+    ("HELLO['leese'] = True\n" + USUAL, "its hello has the unknown key 'leese'"),
+    ("HELLO['lease'] = 1\n" + USUAL, "lease has to be true or false"),
+    ("HELLO['operations'] = ['extend']\n" + USUAL, "of renew, is_held, status"),
+    ("sys.stdout.write('x' * 100000); sys.stdout.flush(); time.sleep(60)", "more than 65536 bytes without a line end"),
+]
+
+
+@pytest.mark.parametrize(("body", "words"), WRONG, ids=[words for _, words in WRONG])
+def test_a_hello_that_is_none_is_told_in_words_before_anything_is_played(
+    plant: Callable[[str], str], body: str, words: str
+) -> None:
+    done = played(plant(body))
+    assert done.returncode == 2 and words in done.stderr, done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_adapter_that_never_says_hello_is_not_waited_for(
+    plant: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapters, "HELLO_LIMIT_S", 0.2)
+    with pytest.raises(UsageError, match=r"did not answer hello within 0\.2 s"):
+        adapters.entry_of(adapters.PREFIX + plant("time.sleep(60)"))
+
+
+@pytest.mark.parametrize(
+    ("word", "words"),
+    [
+        ("./nothing-here", "./nothing-here: there is no such program"),
+        ("nothing-here", "there is no adapter called 'nothing-here'"),
+        (str(Path(__file__)), "cannot be executed: chmod +x"),
+    ],
+)
+def test_a_program_that_is_none(word: str, words: str) -> None:
+    done = played(word)
+    assert done.returncode == 2 and words in done.stderr
+
+
+def test_one_lock_is_named() -> None:
+    for words in ((), ("--lock", "setnx", "--adapter", "./mine")):
+        done = lockstorm("run", "gc-pause", *words)
+        assert done.returncode == 2 and "name one lock: --lock" in done.stderr
+
+
+def test_a_library_is_played_in_real_time_only_and_without_what_happens_inside_it() -> None:
+    done = played("redis-py", "gc-pause", "--time", "virtual")
+    assert done.returncode == 2 and "a library reads the machine's clock" in done.stderr
+    done = played("redis-py", "pause-replies-in-flight")
+    assert done.returncode == 2 and "a library, inside which nothing can be held" in done.stderr
+
+
+LATER = [
+    ("acquire", "print('oops', flush=True)", "the adapter said something that is no JSON object: oops"),
+    ("acquire", "print('{\"id\": 99}', flush=True)", "the adapter said no id of a question"),
+    ("acquire", 'print(\'{"id": 3, "outcome": "yes"}\', flush=True)', "the adapter said no outcome"),
+    ("acquire", "sys.exit(5)", "the adapter is gone: it ended with status 5"),
+    ("release", "os.kill(os.getpid(), 9)", "the adapter is gone: it was ended by signal 9"),
+    ("release", "sys.stdout.write('x' * 70000); sys.stdout.flush()", "more than 64 KiB without a line end"),
+    ("open", "os.close(1); time.sleep(60)", "the adapter is gone: it closed its standard output"),
+]
+
+
+@pytest.mark.parametrize(("verb", "does", "words"), LATER, ids=[words for *_, words in LATER])
+def test_an_adapter_that_breaks_down_in_a_trial_ends_it_with_a_sentence(
+    plant: Callable[[str], str], verb: str, does: str, words: str
+) -> None:
+    done = played(plant(f"def answer(asked):\n    if asked['op'] == '{verb}':\n        {does}\n    return lock(asked)"))
+    assert done.returncode == 2 and words in done.stderr, done.stdout + done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+SLOW = """
+def answer(asked):
+    said = lock(asked)
+    if asked["op"] == "acquire":
+        time.sleep(0.5)
+    return said
+"""
+
+
+def test_an_answer_that_comes_too_late_is_unknown_and_never_taken_for_another(plant: Callable[[str], str]) -> None:
+    with adapter_trial(plant(SLOW), lease_ms=10_000) as running:
+        (one,) = running.clients(1)
+        assert one.acquire(wait_ms=0).ok
+        assert one.release().ok
+        running.reply_limit_ms = 20  # 15 of them are waited for
+        (two,) = running.clients(1)
+        assert two.acquire(wait_ms=0).outcome is Outcome.UNKNOWN
+        assert two.release().ok  # what it was not told of was granted all the same
+        assert two.renew().outcome is Outcome.REFUSED  # it has a lease, and cannot make it longer
+        assert two.is_held().outcome is Outcome.UNKNOWN  # nor ask
+
+
+CHILD = """
+child = subprocess.Popen(["sleep", "1000"])
+alone = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+open(os.environ["LOCKSTORM_TRIAL"] + "/family", "a").write(f"{os.getpid()} {child.pid} {alone.pid} ")
+"""
+
+
+def family(directory: Path) -> list[int]:
+    return [int(pid) for pid in (directory / "family").read_text().split()]
+
+
+def state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "gone"
+
+
+def test_whoever_stops_or_kills_a_client_means_its_adapter_too(plant: Callable[[str], str]) -> None:
+    with adapter_trial(plant(CHILD + USUAL)) as running:
+        (one,) = running.clients(1)
+        program, child, alone = family(running.nursery.directory)
+        with running.fault("pause-client", one) as fault:
+            assert [state(program), state(child), state(one.pid)] == ["T", "T", "T"]
+            assert "3 of 3 threads in state T" in fault.evidence
+        assert [state(program), state(child)] == ["S", "S"]
+        running.kill(one)
+        await_end(program, child)
+        assert state(alone) == "S"  # it has left the group: the end of the trial is its end
+    await_end(alone)
+
+
+def await_end(*pids: int) -> None:
+    deadline = time.monotonic() + 5
+    while any(state(pid) not in ("gone", "Z") for pid in pids):
+        assert time.monotonic() < deadline, [(pid, state(pid)) for pid in pids]
+        time.sleep(0.01)
+
+
+def test_nothing_is_left_when_the_command_is_killed(plant: Callable[[str], str], tmp_path: Path) -> None:
+    private = tmp_path / "tmp"
+    private.mkdir()
+    program = plant(CHILD + "def answer(asked):\n    return lock(asked)")
+    words = ("run", "contention", "--adapter", program, "--duration", "30s")
+    command = start_lockstorm(*words, env={**os.environ, "TMPDIR": str(private)}, cwd="/")
+    deadline = time.monotonic() + 20
+    while not (found := [path for path in private.glob("lockstorm-*/family") if len(family(path.parent)) >= 3]):
+        assert time.monotonic() < deadline and command.poll() is None
+        time.sleep(0.01)
+    members = family(found[0].parent)
+    command.send_signal(signal.SIGKILL)
+    command.communicate()
+    await_end(*members)
+    while list(private.glob("lockstorm-*")):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
