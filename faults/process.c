@@ -40,39 +40,49 @@ bool process_look(int pid, int *threads, int *stopped) {
     return *threads > 0;
 }
 
-static void family_add(int pid, int *threads, int *stopped);
-
-/* What one thread of a process has started. */
-static void children_add(int pid, const char *thread, int *threads, int *stopped) {
-    char path[64], children[CHILDREN_ROOM] = "";
-    snprintf(path, sizeof path, "/proc/%d/task/%.16s/children", pid, thread);
-    FILE *file = fopen(path, "re");
-    if (!file) return;
-    if (!fgets(children, sizeof children, file)) children[0] = '\0';
-    fclose(file);
-    for (char *rest = children, *word; (word = strtok_r(rest, " ", &rest));) family_add(atoi(word), threads, stopped);
-}
-
-static void family_add(int pid, int *threads, int *stopped) {
-    char path[64];
-    int own_threads, own_stopped;
-    process_look(pid, &own_threads, &own_stopped);
-    *threads += own_threads;
-    *stopped += own_stopped;
+/* Calls look(child, argument) for what the threads of a process have started. */
+static void for_children(int pid, void (*look)(int child, void *argument), void *argument) {
+    char path[96], children[CHILDREN_ROOM];
     snprintf(path, sizeof path, "/proc/%d/task", pid);
     DIR *tasks = opendir(path);
-    for (struct dirent *entry; tasks && (entry = readdir(tasks));)
-        if (entry->d_name[0] != '.') children_add(pid, entry->d_name, threads, stopped);
+    for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
+        if (entry->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "/proc/%d/task/%.16s/children", pid, entry->d_name);
+        FILE *file = fopen(path, "re");
+        if (!file) continue;
+        if (!fgets(children, sizeof children, file)) children[0] = '\0';
+        fclose(file);
+        for (char *rest = children, *word; (word = strtok_r(rest, " ", &rest));) look(atoi(word), argument);
+    }
     if (tasks) closedir(tasks);
 }
 
-/* The same with its children, and theirs: a client may host its lock in a program of its own. */
+struct family {
+    int threads, stopped;
+};
+
+static void family_count(int pid, void *argument) {
+    struct family *family = argument;
+    int threads, stopped;
+    process_look(pid, &threads, &stopped);
+    family->threads += threads;
+    family->stopped += stopped;
+    for_children(pid, family_count, family);
+}
+
+/* As process_look, of a process with its children, and theirs: a client may host its lock in a program of its own. */
 static bool family_look(int pid, int *threads, int *stopped) {
-    int own_threads, own_stopped;
-    bool lives = process_look(pid, &own_threads, &own_stopped);
-    *threads = *stopped = 0;
-    family_add(pid, threads, stopped);
+    struct family family = {0};
+    bool lives = process_look(pid, threads, stopped);
+    family_count(pid, &family);
+    *threads = family.threads;
+    *stopped = family.stopped;
     return lives;
+}
+
+static void family_signal(int pid, void *argument) {
+    kill(pid, *(int *)argument);
+    for_children(pid, family_signal, argument);
 }
 
 int process_signal(int pid, int signal) {
@@ -94,6 +104,7 @@ void process_nap_us(long duration_us) {
 static bool signal_and_wait(int pid, int signal, bool stopped, struct fault_report *report) {
     int threads, in_state_t;
     if (process_signal(pid, signal) < 0) return fault_fail(report, "kill(%d): %s", pid, strerror(errno));
+    for_children(pid, family_signal, &signal); /* who has left the group */
     for (long waited_us = 0; waited_us < STOP_LIMIT_MS * 1000L; waited_us += NAP_US) {
         if (!family_look(pid, &threads, &in_state_t)) return fault_fail(report, "process %d is gone", pid);
         if (stopped ? in_state_t == threads : in_state_t == 0) return true;

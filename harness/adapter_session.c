@@ -53,13 +53,19 @@ struct adapter_session *adapter_session_open(const char *path) {
     return session;
 }
 
-/* How it ended, if it did within the limit; 0: it has not. */
-static bool await_end(struct adapter_session *session, int *status) {
-    for (int waited_ms = 0; waited_ms < END_LIMIT_MS; waited_ms += NAP_MS) {
-        if (waitpid(session->pid, status, WNOHANG) == session->pid) return session->pid = 0, true;
+/* Whether it has ended, or does within the limit; why there is nothing more to hear says how. */
+static bool await_end(struct adapter_session *session, int limit_ms) {
+    int status;
+    for (int waited_ms = 0; session->pid > 0 && waitpid(session->pid, &status, WNOHANG) == 0; waited_ms += NAP_MS) {
+        if (waited_ms >= limit_ms) return false;
         poll(NULL, 0, NAP_MS);
     }
-    return false;
+    if (session->pid == 0) return true;
+    session->pid = 0;
+    bool killed = WIFSIGNALED(status);
+    snprintf(session->words, sizeof session->words, "it %s %d", killed ? "was ended by signal" : "ended with status",
+             killed ? WTERMSIG(status) : WEXITSTATUS(status));
+    return true;
 }
 
 void adapter_session_close(struct adapter_session *session) {
@@ -85,20 +91,17 @@ bool adapter_session_tell(struct adapter_session *session, const char *line) {
     return taken;
 }
 
-static struct env_reply said(struct adapter_session *session, enum env_reply_kind kind, const char *text) {
-    if (kind == ENV_REPLY_ERROR && text != session->words) snprintf(session->words, sizeof session->words, "%s", text);
-    if (kind == ENV_REPLY_ERROR) text = session->words;
-    return (struct env_reply){.kind = kind, .text = text, .length = strlen(text)};
+static struct env_reply failed(const char *why) {
+    return (struct env_reply){.kind = ENV_REPLY_ERROR, .text = why, .length = strlen(why)};
 }
 
-static struct env_reply ended(struct adapter_session *session) {
-    int status;
-    if (session->pid == 0) return said(session, ENV_REPLY_ERROR, session->words);
-    if (!await_end(session, &status)) return said(session, ENV_REPLY_ERROR, "it closed its standard output");
-    const char *how = WIFSIGNALED(status) ? "was ended by signal" : "ended with status";
-    snprintf(session->words, sizeof session->words, "it %s %d", how,
-             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-    return said(session, ENV_REPLY_ERROR, session->words);
+static struct env_reply closed(struct adapter_session *session) {
+    return failed(await_end(session, END_LIMIT_MS) ? session->words : "it closed its standard output");
+}
+
+/* What it has started may still have its output: then nobody says that it has ended. */
+static struct env_reply silent(struct adapter_session *session) {
+    return await_end(session, 0) ? failed(session->words) : (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
 }
 
 /* The line that was given out goes, and the rest moves up. */
@@ -114,12 +117,12 @@ struct env_reply adapter_session_hear(struct adapter_session *session, const str
     char *end;
     while (!(end = line_end(session))) {
         size_t room = ADAPTER_LINE_MOST - session->length;
-        if (room == 0) return said(session, ENV_REPLY_ERROR, "it said more than 64 KiB without a line end");
+        if (room == 0) return failed("it said more than 64 KiB without a line end");
         ssize_t got = read(session->from, session->heard + session->length, room);
         if (got > 0) session->length += (size_t)got;
-        else if (got == 0) return ended(session);
-        else if (errno != EAGAIN && errno != EINTR) return said(session, ENV_REPLY_ERROR, strerror(errno));
-        else if (!wait->readable(wait->holder, session->from)) return (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
+        else if (got == 0) return closed(session);
+        else if (errno != EAGAIN && errno != EINTR) return failed(strerror(errno));
+        else if (!wait->readable(wait->holder, session->from)) return silent(session);
     }
     *end = '\0';
     session->consumed = (size_t)(end + 1 - session->heard);

@@ -259,8 +259,7 @@ class AdapterProgram:
         while b"\n" not in self._unread:
             if len(self._unread) > LINE_MOST:
                 raise Wrong(f"it said more than {LINE_MOST} bytes without a line end")
-            left = until - time.monotonic()
-            if left <= 0 or not select.select([self._process.stdout], [], [], left)[0]:
+            if not self._readable(max(0.0, until - time.monotonic())):
                 return None
             some = os.read(self._process.stdout.fileno(), 1 << 16)
             if not some:
@@ -268,6 +267,19 @@ class AdapterProgram:
             self._unread += some
         line, _, self._unread = self._unread.partition(b"\n")
         return line
+
+    def _readable(self, limit_s: float) -> bool:
+        """Whether there is something to read within the limit. When it has ended nothing is waited for: what it has
+        started may still have its output."""
+        assert self._process.stdout
+        watch = os.pidfd_open(self._process.pid)
+        try:
+            ready = select.select([self._process.stdout, watch], [], [], limit_s)[0]
+        finally:
+            os.close(watch)
+        if ready == [watch]:
+            raise self._ended()
+        return bool(ready)
 
     def _ended(self) -> Exception:
         status = self._status()
