@@ -29,8 +29,8 @@ def lock(asked):
         return {{**OK, **HELLO}}
     if asked["op"] == "open":
         node = asked["nodes"][0]
-        where = {{"unix_socket_path": node["unix"]}} if "unix" in node else {{"host": node["host"], "port": node["port"]}}
-        link, name, lease_ms = redis.Redis(**where), asked["resource"], asked["lease_ms"]
+        link = redis.Redis(unix_socket_path=node["unix"]) if "unix" in node else redis.Redis(**node)
+        name, lease_ms = asked["resource"], asked["lease_ms"]
         return OK
     if asked["op"] == "acquire":
         until = None if asked["wait_ms"] is None else time.monotonic() + asked["wait_ms"] / 1000

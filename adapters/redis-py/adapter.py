@@ -51,17 +51,13 @@ class Adapter:
         return {"outcome": "ok", **HELLO}
 
 
-def main() -> None:
-    adapter = Adapter()
-    for line in sys.stdin:
-        asked = json.loads(line)
-        try:
-            answer = getattr(adapter, asked["op"])(asked)
-        except LockError as error:
-            answer = {"outcome": "refused", "error": str(error)}  # not ours, or not any more
-        except RedisError as error:
-            answer = {"outcome": "unknown", "error": str(error)}  # nobody knows whether it was carried out
-        print(json.dumps({"id": asked["id"], **answer}), flush=True)
-
-
-main()
+adapter = Adapter()
+for line in sys.stdin:
+    asked = json.loads(line)
+    try:
+        answer = getattr(adapter, asked["op"])(asked)
+    except LockError as error:
+        answer = {"outcome": "refused", "error": str(error)}  # not ours, or not any more
+    except RedisError as error:
+        answer = {"outcome": "unknown", "error": str(error)}  # nobody knows whether it was carried out
+    print(json.dumps({"id": asked["id"], **answer}), flush=True)

@@ -274,7 +274,7 @@ class AdapterProgram:
         assert self._process.stdout
         watch = os.pidfd_open(self._process.pid)
         try:
-            ready = select.select([self._process.stdout, watch], [], [], limit_s)[0]
+            ready = select.select([self._process.stdout.fileno(), watch], [], [], limit_s)[0]
         finally:
             os.close(watch)
         if ready == [watch]:
