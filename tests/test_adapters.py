@@ -1,5 +1,6 @@
 """Locks in other programs: the protocol between a client and an adapter, and what becomes of one that breaks it."""
 
+import json
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import fastjsonschema
 import pytest
 
 from harness.driver import adapter as adapters
@@ -196,6 +198,7 @@ LATER = [
     ("acquire", "print('{\"id\": 99}', flush=True)", "the adapter said no id of a question"),
     ("acquire", 'print(\'{"id": 3, "outcome": "yes"}\', flush=True)', "the adapter said no outcome"),
     ("acquire", "sys.exit(5)", "the adapter is gone: it ended with status 5"),
+    ("acquire", "return {**OK, 'tokken': 1}", "the adapter answered with a key that there is not: tokken"),
     ("release", "os.kill(os.getpid(), 9)", "the adapter is gone: it was ended by signal 9"),
     ("release", "sys.stdout.write('x' * 70000); sys.stdout.flush()", "more than 64 KiB without a line end"),
     ("open", "os.close(1); time.sleep(60)", "the adapter is gone: it closed its standard output"),
@@ -290,3 +293,54 @@ def test_nothing_is_left_when_the_command_is_killed(plant: Callable[[str], str],
     while list(private.glob("lockstorm-*")):
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+TOLD = """
+def answer(asked):
+    said = lock(asked)
+    with open(os.environ.get("LOCKSTORM_TOLD", os.devnull), "a") as told:
+        print(json.dumps(asked), json.dumps({"id": asked["id"], **said}), sep="\\n", file=told)
+    return said
+"""
+SCHEMA = json.loads((paths.ROOT / "docs" / "adapter.schema.json").read_text())
+
+
+def test_every_line_is_as_the_schema_has_it(
+    plant: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    validate = fastjsonschema.compile(SCHEMA)
+    monkeypatch.setenv("LOCKSTORM_TOLD", str(tmp_path / "told"))
+    for tcp in (False, True):
+        with adapter_trial(plant(f'HELLO.update(tcp={tcp}, operations=["renew", "is_held"])' + TOLD)) as running:
+            (one,) = running.clients(1)
+            one.acquire(wait_ms=5)
+            one.acquire(wait_ms=5)
+            one.release()
+    said = [json.loads(line) for line in (tmp_path / "told").read_text().splitlines()]
+    assert {line["op"] for line in said if "op" in line} == {"hello", "open", "acquire", "release"}
+    assert {line["outcome"] for line in said if "outcome" in line} == {"ok", "refused"}
+    for line in said:
+        validate(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"id": 1, "op": "steal"},
+        {"op": "release"},
+        {"id": 1, "op": "acquire"},
+        {"id": 1, "op": "hello", "protocol": 2},
+        {"id": 1, "outcome": "yes"},
+        {"id": 1, "outcome": "ok", "tokken": 3},
+        {"id": 1, "outcome": "ok", "token": 0},
+        {"id": 1, "outcome": "ok", "protocol": 1},
+        {"id": 1, "outcome": "ok", "protocol": 1, "name": "mine", "leese": True},
+    ],
+)
+def test_the_schema_refuses_what_is_no_line(line: dict[str, Any]) -> None:
+    with pytest.raises(fastjsonschema.JsonSchemaException):
+        fastjsonschema.compile(SCHEMA)(line)
+
+
+def test_the_schema_knows_the_keys_that_a_hello_is_held_against() -> None:
+    assert set(SCHEMA["definitions"]["hello"]["properties"]) == set(adapters.HELLO_KEYS)

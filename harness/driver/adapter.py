@@ -27,6 +27,7 @@ END_LIMIT_S = 5.0
 LINE_MOST = 64 * 1024
 OUTCOMES = ("ok", "refused", "unknown")
 WAITS = ("not", "polling", "push", "blocking-pop", "in-server")
+ANSWER_KEYS = ("id", "outcome", "error", "token", "valid_until_ms", "held")
 OPERATIONS = ("renew", "is_held", "status")  # that an adapter may do without
 NODES_MOST = 7
 LEASE_UNIT_MOST_MS = 60_000
@@ -119,6 +120,9 @@ def check_answer(line: bytes, number: int) -> dict[str, Any]:
         raise Wrong(f'it answered question {number} with "id": {answer.get("id")!r}: repeat the id of the question')
     if answer.get("outcome") not in OUTCOMES:
         raise Wrong(f'it said {shown!r}: "outcome" is one of {", ".join(OUTCOMES)}')
+    unknown = [key for key in answer if key not in ANSWER_KEYS and "protocol" not in answer]
+    if unknown:
+        raise Wrong(f"it said {shown!r}: unknown key {unknown[0]!r}, there are {', '.join(ANSWER_KEYS)}")
     return answer
 
 

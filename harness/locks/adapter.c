@@ -25,6 +25,8 @@ static const struct {
     enum outcome outcome;
 } OUTCOMES[] = {{"ok", OUTCOME_OK}, {"refused", OUTCOME_REFUSED}, {"unknown", OUTCOME_UNKNOWN}};
 
+static const char *const ANSWER_KEYS[] = {"id", "outcome", "error", "token", "valid_until_ms", "held", NULL};
+
 static const struct {
     const char *key;
     enum lock_trait trait;
@@ -90,8 +92,20 @@ static struct answer ask(struct lock *lock, const char *verb, json_t *more, int6
     return hear(lock, limit_ms);
 }
 
+/* As ask, of an answer that has only the keys of one: what is misspelt would go unnoticed. */
+static struct answer ask_strictly(struct lock *lock, const char *verb, json_t *more, int64_t limit_ms) {
+    struct answer answer = ask(lock, verb, more, limit_ms);
+    for (void *each = json_object_iter(answer.body); each; each = json_object_iter_next(answer.body, each)) {
+        const char *key = json_object_iter_key(each);
+        size_t known = 0;
+        while (ANSWER_KEYS[known] && strcmp(ANSWER_KEYS[known], key) != 0) known++;
+        if (!ANSWER_KEYS[known]) give_up(lock, "answered with a key that there is not", key);
+    }
+    return answer;
+}
+
 static enum outcome ask_plainly(struct lock *lock, const char *verb) {
-    struct answer answer = ask(lock, verb, NULL, limit_of(lock, ANSWER_LIMITS));
+    struct answer answer = ask_strictly(lock, verb, NULL, limit_of(lock, ANSWER_LIMITS));
     json_decref(answer.body);
     return answer.outcome;
 }
@@ -139,7 +153,7 @@ static enum outcome open(struct lock *lock) {
     json_t *more =
         json_pack("{s:o,s:I,s:I,s:b,s:o}", "resource", name, "lease_ms", (json_int_t)options->lease_ms, "permits",
                   (json_int_t)options->permits, "fixed_lease", options->fixed_lease, "nodes", nodes_of(lock));
-    struct answer opened = ask(lock, "open", more, limit_of(lock, HELLO_LIMITS));
+    struct answer opened = ask_strictly(lock, "open", more, limit_of(lock, HELLO_LIMITS));
     json_decref(opened.body);
     return opened.outcome;
 }
@@ -162,7 +176,7 @@ static int64_t validity_ns_of(const json_t *body) {
 static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
     json_t *more = json_pack("{s:o}", "wait_ms", wait_ms < 0 ? json_null() : json_integer(wait_ms));
     int64_t limit_ms = wait_ms < 0 ? limit_of(lock, PATIENCE_LIMITS) : wait_ms + limit_of(lock, ANSWER_LIMITS);
-    struct answer answer = ask(lock, "acquire", more, limit_ms);
+    struct answer answer = ask_strictly(lock, "acquire", more, limit_ms);
     struct lock_grant grant = {.outcome = answer.outcome};
     if (grant.outcome == OUTCOME_OK) {
         grant.token = token_of(lock, answer.body);
