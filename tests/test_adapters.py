@@ -344,3 +344,35 @@ def test_the_schema_refuses_what_is_no_line(line: dict[str, Any]) -> None:
 
 def test_the_schema_knows_the_keys_that_a_hello_is_held_against() -> None:
     assert set(SCHEMA["definitions"]["hello"]["properties"]) == set(adapters.HELLO_KEYS)
+
+
+POLICY = """
+[[lock]]
+adapter = "bin/{name}"
+[scenarios]
+play = ["gc-pause"]
+[[accept]]
+lock = "bin/{name}"
+scenario = "gc-pause"
+property = "mutual_exclusion"
+why = "a test"
+until = 9999-12-31
+"""
+
+
+def test_a_gate_holds_a_library_to_a_policy_and_judges_the_kept_run_again(
+    plant: Callable[[str], str], tmp_path: Path
+) -> None:
+    program = Path(plant(USUAL))
+    (tmp_path / "bin").mkdir()
+    program.rename(tmp_path / "bin" / program.name)
+    (tmp_path / "lockstorm.toml").write_text(POLICY.format(name=program.name))
+    done = lockstorm("gate", "-f", str(tmp_path / "lockstorm.toml"), "--json")
+    assert done.returncode == 1, done.stderr
+    verdict = json.loads(done.stdout)
+    (cell,) = verdict["cells"]
+    assert cell["lock"] == f"adapter:{tmp_path}/bin/{program.name}" and cell["time"] == "real"
+    assert cell["outcome"] == "failed" and cell["violated"] == ["mutual_exclusion", "integrity"]
+    assert verdict["locks"][0]["advice"]["text"].startswith("Use a lock that works as ")
+    again = lockstorm("check", str(next((tmp_path / "runs").glob("2*"))))
+    assert again.returncode == 1, again.stderr
