@@ -97,7 +97,13 @@ def described(word: str, path: str) -> dict[str, Any]:
         "nodes": hello.get("nodes", 1),
         "replicas": 0,
         "lease_unit_ms": hello.get("lease_unit_ms", 1),
-        "adapter": {"path": path, "name": hello["name"], "version": version, "tcp": hello.get("tcp", False)},
+        "adapter": {
+            "path": path,
+            "name": hello["name"],
+            "version": version,
+            "tcp": hello.get("tcp", False),
+            "operations": hello.get("operations", []),
+        },
     }
 
 
@@ -291,7 +297,8 @@ class AdapterProgram:
             return Wrong("it closed its standard output")
         self._errors.seek(0)
         said = self._errors.read().decode(errors="replace").strip().splitlines()
-        last = f": {said[-1].strip()}" if said else ""
+        errors = [line for line in said if "error" in line.lower()]  # some write a goodbye after it
+        last = f": {(errors or said)[-1].strip()}" if said else ""
         if status == NOT_INSTALLED:
             return NotInstalled(f"not installed: {self.path}{last}")
         how = f"by signal {-status}" if status < 0 else f"with status {status}"

@@ -15,8 +15,8 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from harness.driver import adapter_commands, compare_table, matrix_commands, paths, storm_show
 from harness.driver import compare as compare_
-from harness.driver import compare_table, matrix_commands, paths, storm_show
 from harness.driver import doctor as doctor_
 from harness.driver import storm as storm_
 from harness.driver import storms as storms_
@@ -298,6 +298,7 @@ def compare(
 
 cli.add_command(matrix_commands.matrix)
 cli.add_command(matrix_commands.advise)
+cli.add_command(adapter_commands.adapter)
 cli.add_command(gate_commands.init)
 cli.add_command(gate_commands.gate)
 cli.add_command(gate_commands.runs)
