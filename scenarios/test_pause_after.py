@@ -79,7 +79,7 @@ def look_at_the_answers(trial: Trial, one: Client) -> None:
     summary="As pause-replies-in-flight, and the client's wall clock is stepped back by as much as the pause took.",
     source="Kleppmann 2016: Redlock needs a clock that does not jump; node-redlock 4 takes Date.now()",
     control="the same pause and the same step, but well within the lease",
-    needs=("majority",),
+    needs=("majority", "steps"),
 )
 def test_pause_replies_clock_back(trial: Trial) -> None:
     one, two = trial.clients(2)
