@@ -214,9 +214,10 @@ mutants: ## plant mistakes in the checkers, one at a time, and see which the tes
 	@$(READY_TO_TEST)
 	@$(PYTHON) -m tests.mutants --most $(MUTANTS)
 
-matrix: ## write the table of expected verdicts into README.md and docs/matrix.md
+matrix: ## write the tables of expected verdicts into README.md, docs/matrix.md and docs/adapters.md
 	@$(READY)
 	@$(PYTHON) -m harness.driver.matrix_pages
+	@$(PYTHON) -m harness.driver.adapter_cells
 
 bench: ## measure records, checks and trials; writes build/bench.json (BENCH=--quick for a short one)
 	@$(READY_TO_BENCH) || $(READY)

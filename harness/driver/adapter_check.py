@@ -115,7 +115,8 @@ def waits_for_so_long(bench: Bench) -> None:
     began = time.monotonic()
     must(acquire(two, WAIT_MS), "refused", f"the lock was taken for longer than it waited ({WAIT_MS} ms)")
     took_s = time.monotonic() - began
-    if took_s < WAIT_MS / 1000 * 0.9 and bench.entry["waits"] != "not":
+    # Some give up when there is no time for another try.
+    if took_s < WAIT_MS / 1000 / 2 and bench.entry["waits"] != "not":
         raise Wrong(f"it refused after {took_s * 1000:.0f} ms, and was to wait for {WAIT_MS} ms")
     if took_s > PROMPT_S + WAIT_MS / 1000:
         raise Wrong(f"it refused after {took_s:.1f} s, and was to wait for {WAIT_MS} ms only")
