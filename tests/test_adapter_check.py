@@ -1,5 +1,5 @@
-"""The conformance run: an adapter that is right passes, and each mistake is found by the check that is about it, in words
-that say what to do."""
+"""The conformance run: an adapter that is right passes, and each mistake is found by the check that is about it, in
+words that say what to do."""
 
 import sys
 from collections.abc import Iterator
@@ -67,7 +67,7 @@ MISTAKES = [
     ("grants", "HELLO['token'] = True\n" + USUAL, 'has to carry "token"'),
     (
         "grants",
-        "HELLO['token'] = True\ndef answer(asked): return lock(asked) | ({'token': 7} if asked['op'] == 'acquire' else {})",
+        "HELLO['token'] = True\ndef answer(asked): return lock(asked) | ({'token': 7} if 'wait_ms' in asked else {})",
         "its second grant has the token 7, its first had 7",
     ),
     ("excludes", YES, "two copies of it hold the lock"),

@@ -1,5 +1,6 @@
 """What the shipped adapters are expected to show (scenarios/adapters.toml): what the C port of the same pattern does,
-but for the differences that are written down there. `python -m harness.driver.adapter_cells` writes docs/adapters.md."""
+but for the differences that are written down there. `python -m harness.driver.adapter_cells` writes them into
+docs/adapters.md."""
 
 import tomllib
 from dataclasses import dataclass
@@ -55,9 +56,7 @@ def _cell(adapter: str, port: str, scenario: str, own: dict[str, str]) -> Adapte
     reason = own.pop("reason", "")
     theirs = expected()[scenario, port, "open"].fault
     if bool(own) != bool(reason) or not set(own) <= set(PROPERTIES) or not set(own.values()) <= set(STATUSES):
-        raise UsageError(
-            f"{FILE}: [{adapter}] {scenario}: properties with another status than {port} has, and a reason"
-        )
+        raise UsageError(f"{FILE}: [{adapter}] {scenario}: properties in which {port} is otherwise, and a reason")
     differs = tuple(name for name, status in own.items() if theirs.get(name) != status)
     if len(differs) != len(own):
         raise UsageError(f"{FILE}: [{adapter}] {scenario}: {port} does the same, so there is nothing to say")
