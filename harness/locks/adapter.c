@@ -1,31 +1,13 @@
 /* A lock library in another language, in a program that the client hosts: one line of JSON asks, one answers
  * (docs/adapters.md). */
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/locks/lock.h"
+#include "harness/locks/adapter_talk.h"
 
 /* How long an answer is waited for, in what a client waits for an ordinary answer of a node: a program has to start,
  * and may try again by itself, or wait for the lock as long as it likes. */
-enum { HELLO_LIMITS = 30, ANSWER_LIMITS = 15, PATIENCE_LIMITS = 60, PROTOCOL = 1, SHOWN = 160 };
-
-struct adapter {
-    json_int_t id; /* of the last question */
-    bool renews, tells;
-};
-
-struct answer {
-    enum outcome outcome;
-    json_t *body; /* NULL: none came */
-};
-
-static const struct {
-    const char *word;
-    enum outcome outcome;
-} OUTCOMES[] = {{"ok", OUTCOME_OK}, {"refused", OUTCOME_REFUSED}, {"unknown", OUTCOME_UNKNOWN}};
-
-static const char *const ANSWER_KEYS[] = {"id", "outcome", "error", "token", "valid_until_ms", "held", NULL};
+enum { HELLO_LIMITS = 30, ANSWER_LIMITS = 15, PATIENCE_LIMITS = 60, PROTOCOL = 1 };
 
 static const struct {
     const char *key;
@@ -35,77 +17,8 @@ static const struct {
     {"fair", LOCK_TRAIT_FAIR},   {"renews", LOCK_TRAIT_RENEWS},
 };
 
-/* An answer that is none: whoever wrote the adapter has to know, and what came after would mean nothing. */
-static _Noreturn void give_up(struct lock *lock, const char *why, const char *line) {
-    env_give_up(lock->env, "the adapter %s: %.*s", why, SHOWN, line);
-}
-
-static enum outcome outcome_of(struct lock *lock, const json_t *body, const char *line) {
-    const char *word = json_string_value(json_object_get(body, "outcome"));
-    for (size_t each = 0; word && each < sizeof OUTCOMES / sizeof OUTCOMES[0]; each++)
-        if (strcmp(OUTCOMES[each].word, word) == 0) return OUTCOMES[each].outcome;
-    give_up(lock, "said no outcome (ok, refused or unknown)", line);
-}
-
-/* The answer to the last question; NULL: the line answers an earlier one, for which nobody waits any more. */
-static json_t *body_of(struct lock *lock, const char *line, size_t length) {
-    const struct adapter *self = lock->state;
-    json_t *body = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
-    const json_t *id = json_object_get(body, "id");
-    if (!json_is_object(body)) give_up(lock, "said something that is no JSON object", line);
-    if (!json_is_integer(id) || json_integer_value(id) > self->id) give_up(lock, "said no id of a question", line);
-    if (json_integer_value(id) == self->id) return body;
-    json_decref(body);
-    return NULL;
-}
-
-static int64_t limit_of(const struct lock *lock, int limits) {
-    return limits * env_reply_limit_ms(lock->env);
-}
-
-static struct answer hear(struct lock *lock, int64_t limit_ms) {
-    int64_t until_ns = env_mono_ns(lock->env) + limit_ms * ENV_NS_PER_MS, left_ns;
-    while ((left_ns = until_ns - env_mono_ns(lock->env)) > 0) {
-        const struct env_reply *line = env_adapter_hear(lock->env, left_ns / ENV_NS_PER_MS + 1);
-        if (line->kind == ENV_REPLY_ERROR) give_up(lock, "is gone", line->text);
-        if (line->kind != ENV_REPLY_STRING) break;
-        json_t *body = body_of(lock, line->text, line->length);
-        if (body) return (struct answer){outcome_of(lock, body, line->text), body};
-    }
-    return (struct answer){.outcome = OUTCOME_UNKNOWN};
-}
-
-/* Takes `more`, which is NULL or what the question holds besides. The caller gives the answer's body back. */
-static struct answer ask(struct lock *lock, const char *verb, json_t *more, int64_t limit_ms) {
-    struct adapter *self = lock->state;
-    json_t *question = json_pack("{s:I,s:s}", "id", ++self->id, "op", verb);
-    if (more) json_object_update(question, more);
-    char *line = json_dumps(question, JSON_COMPACT);
-    if (!line) abort();
-    if (!env_adapter_tell(lock->env, line)) {
-        const struct env_reply *last = env_adapter_hear(lock->env, 0);
-        give_up(lock, "takes no question", last->kind == ENV_REPLY_ERROR ? last->text : verb);
-    }
-    free(line);
-    json_decref(question);
-    json_decref(more);
-    return hear(lock, limit_ms);
-}
-
-/* As ask, of an answer that has only the keys of one: what is misspelt would go unnoticed. */
-static struct answer ask_strictly(struct lock *lock, const char *verb, json_t *more, int64_t limit_ms) {
-    struct answer answer = ask(lock, verb, more, limit_ms);
-    for (void *each = json_object_iter(answer.body); each; each = json_object_iter_next(answer.body, each)) {
-        const char *key = json_object_iter_key(each);
-        size_t known = 0;
-        while (ANSWER_KEYS[known] && strcmp(ANSWER_KEYS[known], key) != 0) known++;
-        if (!ANSWER_KEYS[known]) give_up(lock, "answered with a key that there is not", key);
-    }
-    return answer;
-}
-
 static enum outcome ask_plainly(struct lock *lock, const char *verb) {
-    struct answer answer = ask_strictly(lock, verb, NULL, limit_of(lock, ANSWER_LIMITS));
+    struct adapter_answer answer = adapter_ask_strictly(lock, verb, NULL, adapter_limit_ms(lock, ANSWER_LIMITS));
     json_decref(answer.body);
     return answer.outcome;
 }
@@ -144,8 +57,9 @@ static json_t *nodes_of(const struct lock *lock) {
 
 static enum outcome open(struct lock *lock) {
     const struct lock_options *options = &lock->options;
-    struct answer hello = ask(lock, "hello", json_pack("{s:i}", "protocol", PROTOCOL), limit_of(lock, HELLO_LIMITS));
-    if (!hello.body) give_up(lock, "did not answer", "hello");
+    struct adapter_answer hello =
+        adapter_ask(lock, "hello", json_pack("{s:i}", "protocol", PROTOCOL), adapter_limit_ms(lock, HELLO_LIMITS));
+    if (!hello.body) adapter_give_up(lock, "did not answer", "hello");
     hello_take(lock, hello.body);
     json_decref(hello.body);
     json_t *name = json_stringn(options->resource, options->resource_length);
@@ -153,7 +67,7 @@ static enum outcome open(struct lock *lock) {
     json_t *more =
         json_pack("{s:o,s:I,s:I,s:b,s:o}", "resource", name, "lease_ms", (json_int_t)options->lease_ms, "permits",
                   (json_int_t)options->permits, "fixed_lease", options->fixed_lease, "nodes", nodes_of(lock));
-    struct answer opened = ask_strictly(lock, "open", more, limit_of(lock, HELLO_LIMITS));
+    struct adapter_answer opened = adapter_ask_strictly(lock, "open", more, adapter_limit_ms(lock, HELLO_LIMITS));
     json_decref(opened.body);
     return opened.outcome;
 }
@@ -163,7 +77,8 @@ static enum outcome open(struct lock *lock) {
 static int64_t token_of(struct lock *lock, const json_t *body) {
     const json_t *token = json_object_get(body, "token");
     bool given = json_is_integer(token) && json_integer_value(token) > 0;
-    if (lock->traits & LOCK_TRAIT_TOKEN && !given) give_up(lock, "gives tokens, and gave none with this grant", "");
+    if (lock->traits & LOCK_TRAIT_TOKEN && !given)
+        adapter_give_up(lock, "gives tokens, and gave none with this grant", "");
     return given ? json_integer_value(token) : 0;
 }
 
@@ -175,8 +90,9 @@ static int64_t validity_ns_of(const json_t *body) {
 
 static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
     json_t *more = json_pack("{s:o}", "wait_ms", wait_ms < 0 ? json_null() : json_integer(wait_ms));
-    int64_t limit_ms = wait_ms < 0 ? limit_of(lock, PATIENCE_LIMITS) : wait_ms + limit_of(lock, ANSWER_LIMITS);
-    struct answer answer = ask_strictly(lock, "acquire", more, limit_ms);
+    int64_t limit_ms =
+        wait_ms < 0 ? adapter_limit_ms(lock, PATIENCE_LIMITS) : wait_ms + adapter_limit_ms(lock, ANSWER_LIMITS);
+    struct adapter_answer answer = adapter_ask_strictly(lock, "acquire", more, limit_ms);
     struct lock_grant grant = {.outcome = answer.outcome};
     if (grant.outcome == OUTCOME_OK) {
         grant.token = token_of(lock, answer.body);
