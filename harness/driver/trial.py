@@ -90,6 +90,7 @@ BOUND_LEASES, BOUND_NAP_MS = 2, 2_000  # a lease that runs out, one more of a wa
 QUIET_BEYOND_MS = 100
 NOT_RESP = ("-bus", "-quorum", "-election")  # what such links carry
 GAVE_UP = 4  # the exit status of a client whose adapter is none (ENV_LIVE_GAVE_UP)
+SAYS = "client: "  # what its own sentences begin with
 CLOCK_STANDS = 1  # `extra` of a validity that no lock has told: its host is, or was, suspended
 
 
@@ -566,10 +567,11 @@ class Trial:
         return Inconclusive(self._why_late(outcome, awaited))
 
     def _why_dead(self, client: Client, status: int) -> LockstormError:
-        said = self.nursery.log_tail(client.name)
-        if status == GAVE_UP:
-            return UsageError(f"{self.settings.lock}: {said.rpartition('client: ')[2]}")
-        return Inconclusive(f"{client.name} ended (status {status}): {said}")
+        if status == GAVE_UP:  # what its adapter wrote may stand before and after that
+            lines = self.nursery.logs()[client.name].splitlines()
+            sentence = next(line for line in reversed(lines) if line.startswith(SAYS))
+            return UsageError(f"{self.settings.lock}: {sentence.removeprefix(SAYS)}")
+        return Inconclusive(f"{client.name} ended (status {status}): {self.nursery.log_tail(client.name)}")
 
     def _why_late(self, outcome: RunResult, awaited: list[Client]) -> str:
         names = ", ".join(client.name for client in awaited) or "nobody"
