@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from harness.driver import paths
 from harness.driver.errors import UsageError
 from harness.driver.library import Outcome
 from tests.planting import USUAL, plant_in
-from tests.support import lockstorm, start_lockstorm, trial
+from tests.support import lockstorm, short_directory, start_lockstorm, trial
 
 
 @pytest.fixture
@@ -238,9 +238,13 @@ def await_end(*pids: int) -> None:
         time.sleep(0.01)
 
 
-def test_nothing_is_left_when_the_command_is_killed(plant: Callable[[str], str], tmp_path: Path) -> None:
-    private = tmp_path / "tmp"
-    private.mkdir()
+@pytest.fixture
+def private() -> Iterator[Path]:
+    with short_directory() as directory:
+        yield directory
+
+
+def test_nothing_is_left_when_the_command_is_killed(plant: Callable[[str], str], private: Path) -> None:
     program = plant(CHILD + "def answer(asked):\n    return lock(asked)")
     words = ("run", "contention", "--adapter", program, "--duration", "30s")
     command = start_lockstorm(*words, env={**os.environ, "TMPDIR": str(private), "PYTHONPATH": str(paths.ROOT)})
@@ -334,7 +338,7 @@ def test_a_gate_holds_a_library_to_a_policy_and_judges_the_kept_run_again(
     verdict = json.loads(done.stdout)
     (cell,) = verdict["cells"]
     assert cell["lock"] == f"adapter:{tmp_path}/bin/{program.name}" and cell["time"] == "real"
-    assert cell["outcome"] == "failed" and cell["violated"] == ["mutual_exclusion", "integrity"]
+    assert cell["outcome"] == "failed" and cell["violated"] == ["integrity", "mutual_exclusion"]
     assert verdict["locks"][0]["advice"]["text"].startswith("Use a lock that works as ")
     again = lockstorm("check", str(next((tmp_path / "runs").glob("2*"))))
     assert again.returncode == 1, again.stderr
