@@ -41,7 +41,7 @@ HISTORY = harness/history.c
 STAGE   = harness/clock.c harness/stage.c
 LOCKS   = $(sort $(wildcard harness/locks/*.c))
 SESSIONS = harness/http_session.c harness/sql_session.c harness/tree_session.c
-ENV     = harness/env.c harness/env_live.c harness/strand.c $(SESSIONS)
+ENV     = harness/env.c harness/env_live.c harness/strand.c harness/adapter_session.c $(SESSIONS)
 FAULTS  = $(sort $(wildcard faults/*.c))
 LINKS   = $(sort $(wildcard faults/proxy/*.c))
 LINEAR  = $(addprefix checkers/,atlas.c edn.c limits.c linearizable.c linearizable_count.c linearizable_owner.c \
@@ -215,9 +215,10 @@ mutants: ## plant mistakes in the checkers, one at a time, and see which the tes
 	@$(READY_TO_TEST)
 	@$(PYTHON) -m tests.mutants --most $(MUTANTS)
 
-matrix: ## write the table of expected verdicts into README.md and docs/matrix.md
+matrix: ## write the tables of expected verdicts into README.md, docs/matrix.md and docs/adapters.md
 	@$(READY)
 	@$(PYTHON) -m harness.driver.matrix_pages
+	@$(PYTHON) -m harness.driver.adapter_cells
 
 bench: ## measure records, checks and trials; writes build/bench.json (BENCH=--quick for a short one)
 	@$(READY_TO_BENCH) || $(READY)

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { STOP_LIMIT_MS = 5000, NAP_US = 20 };
+enum { STOP_LIMIT_MS = 5000, NAP_US = 20, CHILDREN_ROOM = 4096 };
 
 /* The state letter of one thread, 0: it is gone. The name before it may hold blanks and parentheses. */
 static char thread_state(int pid, const char *thread) {
@@ -38,9 +40,58 @@ bool process_look(int pid, int *threads, int *stopped) {
     return *threads > 0;
 }
 
+/* Calls look(child, argument) for what the threads of a process have started. */
+static void for_children(int pid, void (*look)(int child, void *argument), void *argument) {
+    char path[96], children[CHILDREN_ROOM];
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *tasks = opendir(path);
+    for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
+        if (entry->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "/proc/%d/task/%.16s/children", pid, entry->d_name);
+        FILE *file = fopen(path, "re");
+        if (!file) continue;
+        if (!fgets(children, sizeof children, file)) children[0] = '\0';
+        fclose(file);
+        for (char *rest = children, *word; (word = strtok_r(rest, " ", &rest));) look(atoi(word), argument);
+    }
+    if (tasks) closedir(tasks);
+}
+
+struct family {
+    int threads, stopped;
+};
+
+static void family_count(int pid, void *argument) {
+    struct family *family = argument;
+    int threads, stopped;
+    process_look(pid, &threads, &stopped);
+    family->threads += threads;
+    family->stopped += stopped;
+    for_children(pid, family_count, family);
+}
+
+/* As process_look, of a process with its children, and theirs: a client may host its lock in a program of its own. */
+static bool family_look(int pid, int *threads, int *stopped) {
+    struct family family = {0};
+    bool lives = process_look(pid, threads, stopped);
+    family_count(pid, &family);
+    *threads = family.threads;
+    *stopped = family.stopped;
+    return lives;
+}
+
+static void family_signal(int pid, void *argument) {
+    kill(pid, *(int *)argument);
+    for_children(pid, family_signal, argument);
+}
+
+int process_signal(int pid, int signal) {
+    return kill(getpgid(pid) == pid ? -pid : pid, signal);
+}
+
 bool process_prove_stopped(const struct fault_target *target, struct fault_report *report) {
     int threads, stopped;
-    if (!process_look(target->pid, &threads, &stopped)) return fault_fail(report, "process %d is gone", target->pid);
+    if (!family_look(target->pid, &threads, &stopped)) return fault_fail(report, "process %d is gone", target->pid);
     snprintf(report->text, sizeof report->text, "%d of %d threads in state T", stopped, threads);
     return stopped == threads;
 }
@@ -52,9 +103,10 @@ void process_nap_us(long duration_us) {
 
 static bool signal_and_wait(int pid, int signal, bool stopped, struct fault_report *report) {
     int threads, in_state_t;
-    if (kill(pid, signal) < 0) return fault_fail(report, "kill(%d): %s", pid, strerror(errno));
+    if (process_signal(pid, signal) < 0) return fault_fail(report, "kill(%d): %s", pid, strerror(errno));
+    for_children(pid, family_signal, &signal); /* who has left the group */
     for (long waited_us = 0; waited_us < STOP_LIMIT_MS * 1000L; waited_us += NAP_US) {
-        if (!process_look(pid, &threads, &in_state_t)) return fault_fail(report, "process %d is gone", pid);
+        if (!family_look(pid, &threads, &in_state_t)) return fault_fail(report, "process %d is gone", pid);
         if (stopped ? in_state_t == threads : in_state_t == 0) return true;
         process_nap_us(NAP_US);
     }

@@ -2,7 +2,7 @@
  * stage. Worker and watchdog are in this one process, so stopping it stops the world, as a garbage collection does.
  *
  * Stamps are conservative: a grant is recorded after it came back, a release before it is sent, so that no correct lock
- * can look wrong. Exit status: 0 told to, 2 bad arguments. */
+ * can look wrong. Exit status: 0 told to, 2 bad arguments, 3 a node did not answer, 4 its adapter is none. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -68,7 +68,7 @@ static void client_acquire(struct client *client, const struct step *step, struc
     if (grant.outcome != OUTCOME_OK) return;
     client->grant = index == HISTORY_FULL ? 0 : (uint32_t)index;
     client->token = grant.token;
-    bool again = client->depth > 0 && client->lock.type->traits & LOCK_TRAIT_REENTRANT;
+    bool again = client->depth > 0 && client->lock.traits & LOCK_TRAIT_REENTRANT;
     client->depth = again ? client->depth + 1 : 1;
     if (!again) client_forget_reads(client);
     env_checkpoint(client->env, "after-acquire");
@@ -316,16 +316,25 @@ static bool unhex(const char *text, char **bytes, size_t *length) {
 }
 
 static bool parse(int argc, char **argv, struct arguments *arguments) {
-    const struct option options[] = {
-        {"history", required_argument, NULL, 'h'},        {"stage", required_argument, NULL, 's'},
-        {"lock", required_argument, NULL, 'l'},           {"resource-hex", required_argument, NULL, 'r'},
-        {"store", required_argument, NULL, 'S'},          {"node", required_argument, NULL, 'n'},
-        {"actor", required_argument, NULL, 'a'},          {"resource-id", required_argument, NULL, 'R'},
-        {"lease-ms", required_argument, NULL, 'L'},       {"strand", required_argument, NULL, 't'},
-        {"life", required_argument, NULL, 'i'},           {"turn-fd", required_argument, NULL, 'T'},
-        {"watchdog-fd", required_argument, NULL, 'W'},    {"yield-fd", required_argument, NULL, 'Y'},
-        {"reply-limit-ms", required_argument, NULL, 'm'}, {"permits", required_argument, NULL, 'p'},
-        {"fixed-lease", no_argument, NULL, 'f'},          {0}};
+    const struct option options[] = {{"history", required_argument, NULL, 'h'},
+                                     {"stage", required_argument, NULL, 's'},
+                                     {"lock", required_argument, NULL, 'l'},
+                                     {"resource-hex", required_argument, NULL, 'r'},
+                                     {"store", required_argument, NULL, 'S'},
+                                     {"node", required_argument, NULL, 'n'},
+                                     {"actor", required_argument, NULL, 'a'},
+                                     {"resource-id", required_argument, NULL, 'R'},
+                                     {"lease-ms", required_argument, NULL, 'L'},
+                                     {"strand", required_argument, NULL, 't'},
+                                     {"life", required_argument, NULL, 'i'},
+                                     {"turn-fd", required_argument, NULL, 'T'},
+                                     {"watchdog-fd", required_argument, NULL, 'W'},
+                                     {"yield-fd", required_argument, NULL, 'Y'},
+                                     {"reply-limit-ms", required_argument, NULL, 'm'},
+                                     {"permits", required_argument, NULL, 'p'},
+                                     {"fixed-lease", no_argument, NULL, 'f'},
+                                     {"adapter", required_argument, NULL, 'A'},
+                                     {0}};
     struct env_live_options *env = &arguments->env;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         bool good = true;
@@ -333,6 +342,7 @@ static bool parse(int argc, char **argv, struct arguments *arguments) {
         case 'h': arguments->history = optarg; break;
         case 's': arguments->stage = optarg; break;
         case 'l': arguments->lock = optarg; break;
+        case 'A': env->adapter = optarg; break;
         case 'r': good = unhex(optarg, &arguments->resource, &arguments->resource_length); break;
         case 'S': arguments->store = optarg; break;
         case 'n':
@@ -354,8 +364,8 @@ static bool parse(int argc, char **argv, struct arguments *arguments) {
         }
         if (!good) return fprintf(stderr, "client: not a usable value: %s\n", optarg), false;
     }
-    return arguments->history && arguments->stage && arguments->lock && arguments->resource && arguments->store &&
-           optind == argc;
+    return arguments->history && arguments->stage && (arguments->lock || env->adapter) && arguments->resource &&
+           arguments->store && optind == argc;
 }
 
 /* Worker and watchdog stand side by side on the stage. */
@@ -378,7 +388,7 @@ int main(int argc, char **argv) {
     struct arguments arguments = {.strand = -1, .permits = 1, .env = {.reply_limit_ms = 1000}};
     if (!parse(argc, argv, &arguments)) return 2;
     struct history_error error;
-    const struct lock_type *type = lock_find(arguments.lock);
+    const struct lock_type *type = arguments.env.adapter ? &LOCK_ADAPTER : lock_find(arguments.lock);
     struct history *history = history_open(arguments.history, &error);
     struct stage *stage = history ? stage_open(arguments.stage, &error) : NULL;
     if (!stage || !type || arguments.strand < 0 || arguments.strand > STAGE_STRANDS - 2) {
@@ -399,17 +409,17 @@ int main(int argc, char **argv) {
     client_forget_reads(&client);
     struct lock_options options = {arguments.resource, arguments.resource_length, arguments.lease_ms, arguments.permits,
                                    arguments.fixed_lease};
-    unsigned traits = options.fixed_lease ? type->traits & ~(unsigned)LOCK_TRAIT_RENEWS : type->traits;
     enum outcome opened = lock_open(&client.lock, type, client.env, &options);
+    unsigned traits = options.fixed_lease ? client.lock.traits & ~(unsigned)LOCK_TRAIT_RENEWS : client.lock.traits;
     if (opened == OUTCOME_OK) {
-        actor_append(
-            &client.actor,
-            (struct history_record){.kind = HISTORY_LOCK_OPEN,
-                                    .outcome = OUTCOME_OK,
-                                    .name = client.resource,
-                                    .value = type->traits & LOCK_TRAIT_LEASE ? options.lease_ms : 0,
-                                    .extra = (int64_t)traits,
-                                    .token = type->capacity == LOCK_CAPACITY_ASKED ? options.permits : type->capacity});
+        actor_append(&client.actor, (struct history_record){.kind = HISTORY_LOCK_OPEN,
+                                                            .outcome = OUTCOME_OK,
+                                                            .name = client.resource,
+                                                            .value = traits & LOCK_TRAIT_LEASE ? options.lease_ms : 0,
+                                                            .extra = (int64_t)traits,
+                                                            .token = client.lock.capacity == LOCK_CAPACITY_ASKED
+                                                                         ? options.permits
+                                                                         : client.lock.capacity});
         client_serve(&client, &arguments.env.worker);
     } else {
         fprintf(stderr, "client: the node %s did not answer while the lock was opened\n", arguments.env.nodes[0]);

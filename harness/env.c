@@ -7,7 +7,7 @@
 
 #include "harness/env_ops.h"
 
-enum { HEADER_ROOM = 32 }; /* "*", "$", a number, two line ends */
+enum { HEADER_ROOM = 32 /* "*", "$", a number, two line ends */, SENTENCE_ROOM = 512 };
 
 static char *put_header(char *to, char kind, size_t number) {
     return to + sprintf(to, "%c%zu\r\n", kind, number);
@@ -124,6 +124,28 @@ const struct env_reply *env_tree(struct env *env, enum env_tree_verb verb, const
 
 bool env_tree_news(struct env *env, int64_t limit_ms) {
     return env->ops->tree_news(env, limit_ms < 0 ? INT64_MAX : limit_ms * ENV_NS_PER_MS);
+}
+
+bool env_adapter_tell(struct env *env, const char *line) {
+    return env->ops->adapter_tell(env, line);
+}
+
+const struct env_reply *env_adapter_hear(struct env *env, int64_t limit_ms) {
+    return env->ops->adapter_hear(env, limit_ms < 0 ? INT64_MAX : limit_ms * ENV_NS_PER_MS);
+}
+
+const char *env_node_address(const struct env *env, int node) {
+    return env->ops->node_address(env, node);
+}
+
+void env_give_up(struct env *env, const char *format, ...) {
+    char sentence[SENTENCE_ROOM];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    env->ops->give_up(env, sentence);
+    abort();
 }
 
 enum outcome env_subscribe(struct env *env, int node, const char *channel, size_t length) {

@@ -129,6 +129,20 @@ const struct env_reply *env_tree(struct env *env, enum env_tree_verb verb, const
  * (-1: it waits for ever). */
 bool env_tree_news(struct env *env, int64_t limit_ms);
 
+/* For a lock that is a program of its own, which the client hosts (an adapter, docs/adapters.md): sends it a line,
+ * without its end. The first starts it. False: it cannot be started, or takes no more. By the client's worker only. */
+bool env_adapter_tell(struct env *env, const char *line);
+
+/* The next line that it says, a STRING; waits at most limit_ms (-1: for ever). UNKNOWN when none came, an ERROR whose
+ * text says why when none ever will. */
+const struct env_reply *env_adapter_hear(struct env *env, int64_t limit_ms);
+
+/* Where that program finds a node: the path of a unix socket, or "host:port". The environment's. */
+const char *env_node_address(const struct env *env, int node);
+
+/* Ends the client with this sentence, for it cannot be what it was started for: its adapter is none. */
+_Noreturn void env_give_up(struct env *env, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Subscribes this strand to a channel of a node, and returns when the node has confirmed it: every message published
  * after that is kept until env_message takes it. UNKNOWN without a confirmation. Channels are any bytes. */
 enum outcome env_subscribe(struct env *env, int node, const char *channel, size_t length);

@@ -5,11 +5,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 
+#include "harness/adapter_session.h"
 #include "harness/env_ops.h"
 #include "harness/http_session.h"
 #include "harness/random.h"
@@ -41,6 +43,7 @@ struct live {
     struct sql_session *sessions[ENV_LIVE_NODES];
     struct http_session *posts[ENV_LIVE_NODES], *streams[ENV_LIVE_NODES];
     struct tree_session *tree; /* the worker's; its watchdog tends it */
+    struct adapter_session *adapter;
     redisReply *raw;
     struct env_reply reply;
     struct env_reply answer; /* a session's: what it points to is not ours */
@@ -304,6 +307,33 @@ static const struct env_reply *live_stream_line(struct env *env, int node, int64
 static void live_stream_end(struct env *env, int node) {
     struct live *live = live_of(env);
     post_drop(live, &live->streams[node]);
+}
+
+/* --- the adapter --- */
+
+static bool live_adapter_tell(struct env *env, const char *line) {
+    struct live *live = live_of(env);
+    if (!live->adapter && live->options.adapter) live->adapter = adapter_session_open(live->options.adapter);
+    return live->adapter && adapter_session_tell(live->adapter, line);
+}
+
+static const struct env_reply *live_adapter_hear(struct env *env, int64_t limit_ns) {
+    struct live *live = live_of(env);
+    struct patience asked = {live, deadline_after(live, limit_ns), true};
+    reply_drop(live);
+    if (!live->adapter) return &live->reply;
+    live->answer = adapter_session_hear(live->adapter, &(struct adapter_wait){session_readable, &asked});
+    return &live->answer;
+}
+
+static const char *live_node_address(const struct env *env, int node) {
+    return live_of_const(env)->options.nodes[node];
+}
+
+static void live_give_up(struct env *env, const char *sentence) {
+    (void)env;
+    fprintf(stderr, "client: %s\n", sentence);
+    exit(ENV_LIVE_GAVE_UP);
 }
 
 /* --- subscriptions --- */
@@ -599,6 +629,10 @@ static const struct env_ops LIVE_OPS = {
     .session_end = live_session_end,
     .tree = live_tree,
     .tree_news = live_tree_news,
+    .adapter_tell = live_adapter_tell,
+    .adapter_hear = live_adapter_hear,
+    .node_address = live_node_address,
+    .give_up = live_give_up,
     .subscribe = live_subscribe,
     .unsubscribe = live_unsubscribe,
     .message = live_message,
@@ -628,6 +662,7 @@ void env_live_close(struct env *env) {
     struct live *live = live_of(env);
     tree_end(live);
     live_watchdog_stop(env);
+    adapter_session_close(live->adapter);
     reply_drop(live);
     links_drop(live);
     free(live);

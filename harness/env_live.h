@@ -19,7 +19,10 @@ struct env_live_options {
     /* Called when the lock tells its holder until when to believe; in the watchdog's thread too. May be NULL. */
     void (*told_validity)(void *holder, int64_t valid_until_ns);
     void *holder;
+    const char *adapter; /* the program that the client hosts; NULL: none */
 };
+
+enum { ENV_LIVE_GAVE_UP = 4 }; /* the exit status of a client whose lock has called env_give_up */
 
 /* The worker's environment. Connections are made at the first command to a node and again after one was lost. Freed by
  * env_live_close, which first stops the watchdog. */

@@ -21,6 +21,10 @@ struct env_ops {
     void (*session_end)(struct env *);
     const struct env_reply *(*tree)(struct env *, enum env_tree_verb, const char *path);
     bool (*tree_news)(struct env *, int64_t limit_ns);
+    bool (*adapter_tell)(struct env *, const char *line);
+    const struct env_reply *(*adapter_hear)(struct env *, int64_t limit_ns);
+    const char *(*node_address)(const struct env *, int node);
+    void (*give_up)(struct env *, const char *sentence); /* does not return */
     enum outcome (*subscribe)(struct env *, int node, const char *channel, size_t length);
     void (*unsubscribe)(struct env *, int node, const char *channel, size_t length);
     const struct env_reply *(*message)(struct env *, int node, int64_t limit_ns);

@@ -4,7 +4,8 @@
  * driver has closed it, or is dead - the warden kills the processes that are left, removes the shared memory that
  * libfaketime and PostgreSQL leave behind when a process is killed, and removes DIRECTORY, with what it links to in
  * memory. It stands in a session of its own, so no Ctrl-C reaches it. Processes are held by pidfd: a number that was
- * given out again is never hit.
+ * given out again is never hit. A line "hunt" asks for more: whoever has LOCKSTORM_TRIAL=DIRECTORY in the environment
+ * ends, too.
  *
  * While it lives it locks DIRECTORY/.warden. A sibling directory whose lock nobody holds belongs to a trial whose
  * warden was killed too (a whole process group, a machine that was switched off): it is removed at the start.
@@ -26,9 +27,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PROCESSES = 1024, KILL_LIMIT_MS = 5000, SEGMENT_LINE = 7 };
+enum { PROCESSES = 1024, KILL_LIMIT_MS = 5000, SEGMENT_LINE = 7, ENVIRONMENT_ROOM = 256 * 1024, HUNTS = 10 };
 
-static const char LOCK[] = ".warden", PREFIX[] = "lockstorm-", MEMORY[] = "/dev/shm/lockstorm-";
+static const char COOKIE[] = "LOCKSTORM_TRIAL=", LOCK[] = ".warden", PREFIX[] = "lockstorm-",
+                  MEMORY[] = "/dev/shm/lockstorm-";
 
 struct process {
     int pid;
@@ -154,6 +156,39 @@ static void process_add(int pid) {
     processes[process_count++] = (struct process){pid, (int)syscall(SYS_pidfd_open, pid, 0)};
 }
 
+/* Whether a process was started with this in its environment; the beginning of a long one is looked at. */
+static bool has_environment(const char *number, const char *wanted) {
+    static char environment[ENVIRONMENT_ROOM];
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%.16s/environ", number);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    size_t length = 0;
+    for (ssize_t got; (got = read(fd, environment + length, sizeof environment - length)) > 0;) length += (size_t)got;
+    close(fd);
+    return memmem(environment, length, wanted, strlen(wanted) + 1) != NULL;
+}
+
+/* What processes of the trial have started, and what these have: nobody told us their numbers, but their environment
+ * names the directory. Until there is none: one may start another while we look. */
+static void hunt(const char *directory) {
+    char wanted[4096];
+    int found = 1;
+    if (snprintf(wanted, sizeof wanted, "%s%s", COOKIE, directory) >= (int)sizeof wanted) abort();
+    for (int round = 0; found > 0 && round < HUNTS; round++) {
+        DIR *all = opendir("/proc");
+        found = 0;
+        for (struct dirent *entry; all && (entry = readdir(all));) {
+            int pid = atoi(entry->d_name);
+            struct process process = {pid, pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1};
+            if (process.fd < 0) continue;
+            if (pid == getpid() || !has_environment(entry->d_name, wanted)) close(process.fd);
+            else found++, process_end(&process);
+        }
+        if (all) closedir(all);
+    }
+}
+
 int main(int argc, char **argv) {
     if (argc != 2) return fprintf(stderr, "warden: usage: warden DIRECTORY\n"), 2;
     setsid();
@@ -162,8 +197,13 @@ int main(int argc, char **argv) {
     sweep(argv[1]);
     puts("ready");
     fflush(stdout);
-    for (char line[32]; fgets(line, sizeof line, stdin);) process_add(atoi(line));
+    bool hunts = false;
+    for (char line[32]; fgets(line, sizeof line, stdin);) {
+        if (strcmp(line, "hunt\n") == 0) hunts = true;
+        else process_add(atoi(line));
+    }
     for (int each = 0; each < process_count; each++) process_end(&processes[each]);
+    if (hunts) hunt(argv[1]);
     trial_remove(argv[1]);
     return 0;
 }

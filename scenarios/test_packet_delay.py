@@ -15,7 +15,9 @@ WITHIN_MS = 100
 def test_packet_delay(trial: Trial) -> None:
     one, two = trial.clients(2)
     one.start_increment()
+    one.run_to("before-write")  # in real time a library may take its time to be granted the lock
     with trial.fault("delay-write", one):
+        one.go_on()
         if trial.control:
             trial.advance(trial.reply_limit_ms / 4)
         else:

@@ -54,7 +54,7 @@ def test_pause_after_validity_check(trial: Trial) -> None:
     source="Kleppmann 2016, Making Redlock unsafe, the GC pause; antirez: a client that looks at the time that "
     "has passed refuses the grant",
     control="the same pause, but over well within the lease",
-    needs=("lock",),
+    needs=("lock", "steps"),
 )
 def test_pause_replies_in_flight(trial: Trial) -> None:
     one, two = trial.clients(2)
@@ -79,7 +79,7 @@ def look_at_the_answers(trial: Trial, one: Client) -> None:
     summary="As pause-replies-in-flight, and the client's wall clock is stepped back by as much as the pause took.",
     source="Kleppmann 2016: Redlock needs a clock that does not jump; node-redlock 4 takes Date.now()",
     control="the same pause and the same step, but well within the lease",
-    needs=("majority",),
+    needs=("majority", "steps"),
 )
 def test_pause_replies_clock_back(trial: Trial) -> None:
     one, two = trial.clients(2)

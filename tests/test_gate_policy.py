@@ -138,7 +138,12 @@ def test_fencing_is_not_asked_of_a_lock_without_tokens_unless_somebody_does(tmp_
         ),
         ("[[lock]]\nstore = 'open'", "lockstorm.toml:1: [[lock]] lacks name"),
         ("[lock]\nname = 'setnx'", "lockstorm.toml:1: write [[lock]]: there may be several"),
-        ("[[lock]]\nadapter = './my-lock'", "lockstorm.toml:2: locks in other languages cannot be played yet"),
+        ("[[lock]]\nadapter = 'my-lock'", "lockstorm.toml:2: there is no adapter called 'my-lock'"),
+        ("[[lock]]\nadapter = 'redis-py'\nname = 'setnx'", "lockstorm.toml:2: a lock has a name, or an adapter"),
+        (
+            "[[lock]]\nadapter = 'redis-py'\n[scenarios]\ntime = 'virtual'",
+            "lockstorm.toml:1: nothing can be played for adapter:redis-py/open",
+        ),
         (LOCK + LOCK, "lockstorm.toml:1: set-nx-px/open is there more than once"),
         (LOCK + "store = 'fence-writes'", "lockstorm.toml:3: set-nx-px gives no fencing token"),
         (LOCK + "fixed_lease = 1", "lockstorm.toml:3: fixed_lease has to be true or false"),

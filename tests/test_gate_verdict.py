@@ -221,7 +221,7 @@ def test_an_acceptance_does_not_hide_what_is_not_known(tmp_path: Path) -> None:
 
 def advice_for(directory: Path, text: str) -> dict[str, Any] | None:
     judging = Judging(directory, text)
-    return advise(judging.policy, judging.policy.locks[0])
+    return advise(judging.policy, judging.policy.locks[0], [])
 
 
 def test_advice_for_data_is_a_fence_that_survives_every_story_that_is_played(tmp_path: Path) -> None:

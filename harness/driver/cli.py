@@ -15,8 +15,8 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from harness.driver import adapter_commands, compare_table, matrix_commands, paths, storm_show
 from harness.driver import compare as compare_
-from harness.driver import compare_table, matrix_commands, paths, storm_show
 from harness.driver import doctor as doctor_
 from harness.driver import storm as storm_
 from harness.driver import storms as storms_
@@ -45,8 +45,11 @@ from harness.driver.terminal import (
     Duration,
     NearestName,
     Numbers,
+    adapter_option,
+    chosen_lock,
     console,
     json_option,
+    lock_option,
     names_option,
     print_json,
     progress,
@@ -83,7 +86,8 @@ cli.add_command(matrix_commands.demo)
 
 @cli.command()
 @click.argument("scenario")
-@click.option("--lock", required=True, help="The lock to try; `lockstorm locks` lists them.")
+@lock_option
+@adapter_option
 @click.option(
     "--store",
     metavar="MODE",
@@ -106,7 +110,8 @@ cli.add_command(matrix_commands.demo)
 @json_option
 def run(
     scenario: str,
-    lock: str,
+    lock: str | None,
+    adapter: str | None,
     store: str | None,
     time_: str | None,
     seed: int,
@@ -126,6 +131,7 @@ def run(
     \b
     Example: lockstorm run gc-pause --lock set-nx-px-fenced --store fence-reads-and-writes
     """
+    lock = chosen_lock(lock, adapter)
     time_ = time_ or usual_time(lock_named(lock))
     wish = Wish(scenario, lock, store, time_, seed, control, lease_ms, clients, duration, require, permits, fixed_lease)
     events: list[Event] | None = None if as_json or quiet else []
@@ -140,7 +146,8 @@ def run(
 
 
 @cli.command()
-@click.option("--lock", required=True, help="The lock to try; `lockstorm locks` lists them.")
+@lock_option
+@adapter_option
 @names_option("--faults", "FAULT", "What strikes; default: all that fit. `lockstorm faults` lists them.")
 @click.option("--duration", type=Duration(), help="Of a storm, by the trial's clock. Default: 10s.")
 @click.option("--trials", type=int, help="So many storms, of rising seeds. Default: 1.")
@@ -167,7 +174,8 @@ def run(
 @require_option
 @json_option
 def storm(
-    lock: str,
+    lock: str | None,
+    adapter: str | None,
     faults: str | None,
     duration: int | None,
     trials: int | None,
@@ -199,6 +207,7 @@ def storm(
             raise UsageError(f"{option} is for a storm that is drawn: {schedule} says it already")
     for option, path in {"-o": output, "--save-schedule": save_schedule}.items():
         check_new_file(option, path)
+    lock = chosen_lock(lock, adapter)
     time_ = time_ or usual_time(lock_named(lock))
     wish = Wish("storm", lock, store, time_, 1 if seed is None else seed, False, lease_ms, clients, duration, require)
     wish = replace(wish, permits=permits, fixed_lease=fixed_lease)
@@ -289,6 +298,7 @@ def compare(
 
 cli.add_command(matrix_commands.matrix)
 cli.add_command(matrix_commands.advise)
+cli.add_command(adapter_commands.adapter)
 cli.add_command(gate_commands.init)
 cli.add_command(gate_commands.gate)
 cli.add_command(gate_commands.runs)

@@ -6,10 +6,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
 
+from harness.driver.adapter import entry_of, is_adapter, lock_words
 from harness.driver.errors import Inconclusive, UsageError
 from harness.driver.library import locks
 from harness.driver.scenario import Scenario, scenarios
-from harness.driver.services import REAL_TIME_ONLY, check_lease, lease_at_least
+from harness.driver.services import check_lease, lease_at_least, real_time_reason
 from harness.driver.trial import STORES, TIMES, TOKEN_STORES, Store, Time, Trial, TrialSettings, check
 
 REQUIRED = ("mutual_exclusion", "integrity", "fencing", "liveness")  # as far as they apply
@@ -53,8 +54,8 @@ def choose(kind: str, name: str, known: list[str]) -> str:
 
 
 def lock_named(name: str) -> dict[str, Any]:
-    known = {lock["name"]: lock for lock in locks()}
-    return known[choose("lock", name, list(known))]
+    """Its entry; "adapter:WORD" is what --adapter WORD means."""
+    return entry_of(name if is_adapter(name) else choose("lock", name, [lock["name"] for lock in locks()]))
 
 
 def check_on_redis(lock: dict[str, Any], what: str) -> None:
@@ -114,7 +115,7 @@ def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
             where = ", ".join(name for name, each in scenarios().items() if option in each.options)
             raise UsageError(f"--{option} is for {where}; {story.name} has its own")
     if time not in story.times_on(lock):
-        why = f": {REAL_TIME_ONLY[lock['service']]}" if lock["real_time_only"] else ""
+        why = f": {real_time_reason(lock)}" if lock["real_time_only"] else ""
         raise UsageError(f"{story.name} can only be played in {story.times_on(lock)[0]} time with {lock['name']}{why}")
     settings = TrialSettings(
         lock=lock["name"],
@@ -169,7 +170,7 @@ def play(
 
 def replay_command(wish: Wish) -> str:
     """The command that repeats the trial."""
-    words = ["lockstorm", "run", wish.scenario, "--lock", wish.lock, "--seed", str(wish.seed), "--time", wish.time]
+    words = ["lockstorm", "run", wish.scenario, *lock_words(wish.lock), "--seed", str(wish.seed), "--time", wish.time]
     options = {
         "--store": wish.store,
         "--lease-ms": wish.lease_ms,

@@ -18,6 +18,7 @@ from harness.driver.errors import Inconclusive
 from harness.driver.library import library
 
 PREFIX = "lockstorm-"
+COOKIE = "LOCKSTORM_TRIAL"  # in the environment of its processes: the directory (warden.c)
 
 
 class Process:
@@ -112,6 +113,7 @@ class Nursery:
         """Starts a process whose output goes to NAME.log. `inherit`: descriptors that it keeps, by the same number;
         `user`: as whom it runs, if not as us."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        environment = [*environment, f"{COOKIE}={self.directory}"]
         log = os.open(self.directory / f"{name}.log", flags, 0o600)
         if user:  # the environment may be such that only that user should begin with it: libfaketime makes files
             command = [paths.program("leash"), f"--user={user.uid}:{user.gid}", "env", *environment, *command]
@@ -123,6 +125,12 @@ class Nursery:
         self.processes.append(process)
         self.entrust(process.pid)
         return process
+
+    def hunt(self) -> None:
+        """In the end the warden also ends whoever has the environment of this nursery's processes: what they start may
+        start others, and nobody knows them by number."""
+        assert self._warden.stdin
+        self._warden.stdin.write(b"hunt\n")
 
     def entrust(self, *pids: int) -> None:
         """Tells the warden of processes that it has to end, if they live then."""

@@ -123,7 +123,9 @@ class RedisNodes(Nodes[RedisServer]):
     # --- what a trial asks ---
 
     def address(self, client: "Client", node: RedisServer) -> str:
-        return self.trial.link(f"{client.host}>{node.name}", self.master(node).socket)
+        hosted = self.trial.lock.get("adapter")
+        listen = "127.0.0.1:0" if hosted and hosted["tcp"] else None
+        return self.trial.link(f"{client.host}>{node.name}", self.master(node).socket, listen=listen)
 
     def versions(self) -> dict[str, str]:
         return {"redis-server": self.masters[0].version()}

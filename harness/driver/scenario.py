@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from harness.driver import paths
-from harness.driver.services import REAL_TIME_ONLY, is_table
+from harness.driver.services import is_table, real_time_reason
 from harness.driver.trial import TOKEN_STORES, VIRTUAL_LEASE_MS, Store, Time
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ NEEDS: dict[str, tuple[Callable[[Mapping[str, Any]], bool], str]] = {
     "lock": (lambda lock: lock["name"] != "none", "is no lock"),
     "wall clock": (lambda lock: lock["service"] not in MONOTONIC, "goes by a monotonic clock, which nobody sets"),
     "outbox": (lambda lock: bool(lock["once"]), "is no outbox"),
+    "steps": (lambda lock: not lock.get("adapter"), "is a library, inside which nothing can be held"),
 }
 MAJORITY_NODES = 5
 REDIS = ("redis",)
@@ -96,7 +97,7 @@ class Scenario:
         if lock["service"] not in self.services:
             return f"{lock['name']} lives on {lock['service']}, and what happens here happens to {self.services[0]}"
         if not self.times_on(lock):
-            return f"it is played in virtual time, and {lock['name']} cannot be: {REAL_TIME_ONLY[lock['service']]}"
+            return f"it is played in virtual time, and {lock['name']} cannot be: {real_time_reason(lock)}"
         if self.locks and lock["name"] not in self.locks:
             return f"it takes long, and is told of {', '.join(self.locks)} only"
         if lock["once"] and not self.outbox:

@@ -28,16 +28,26 @@ def lease_late_ms(lock: Mapping[str, Any]) -> int:
     return LEASE_LATE_MS.get(lock["service"], 0)
 
 
+def real_time_reason(lock: Mapping[str, Any]) -> str:
+    """Why this lock can only be tried in real time."""
+    return "a library reads the machine's clock" if lock.get("adapter") else REAL_TIME_ONLY[lock["service"]]
+
+
+def lease_unit_ms(lock: Mapping[str, Any]) -> int:
+    """What the leases of this lock are counted in."""
+    return int(lock.get("lease_unit_ms") or LEASE_UNIT_MS.get(lock["service"], 1))
+
+
 def check_lease(lock: Mapping[str, Any], lease_ms: int | None) -> None:
     """Raises UsageError for a lease that its service would make another one of."""
-    unit_ms = LEASE_UNIT_MS.get(lock["service"], 1)
+    unit_ms, who = lease_unit_ms(lock), lock["name"] if lock.get("adapter") else lock["service"]
     if lease_ms is not None and lease_ms % unit_ms:
-        raise UsageError(f"a lease of {lease_ms} ms: {lock['service']} counts leases in units of {unit_ms} ms")
+        raise UsageError(f"a lease of {lease_ms} ms: {who} counts leases in units of {unit_ms} ms")
 
 
 def lease_at_least(lock: Mapping[str, Any], lease_ms: int) -> int:
     """The shortest lease that its service can grant and that is no shorter."""
-    unit_ms = LEASE_UNIT_MS.get(lock["service"], 1)
+    unit_ms = lease_unit_ms(lock)
     return -(-lease_ms // unit_ms) * unit_ms
 
 

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from harness.driver.adapter import lock_words
 from harness.driver.errors import Inconclusive, UsageError
 from harness.driver.library import faults as fault_table
 from harness.driver.play import (
@@ -252,7 +253,7 @@ def _room(schedule: Schedule) -> int:
 def replay_command(storm: StormWish, seed: int) -> str:
     """The command that repeats one storm."""
     wish = storm.wish
-    words = ["lockstorm", "storm", "--lock", wish.lock]
+    words = ["lockstorm", "storm", *lock_words(wish.lock)]
     if storm.schedule:
         words += ["--schedule", str(storm.schedule)]
     else:

@@ -108,7 +108,8 @@ def _servers(ground: Ground) -> Sequence[str]:
 
 
 def _clocks(ground: Ground) -> Sequence[str]:
-    return (*ground.servers, *ground.clients)
+    """A library reads the machine's clock, which nobody sets."""
+    return ground.servers if ground.lock.get("adapter") else (*ground.servers, *ground.clients)
 
 
 def _wall_clocks(ground: Ground) -> Sequence[str]:
@@ -195,6 +196,10 @@ def _lives_on_one(lock: Lock) -> str:
     )
 
 
+def _clock_of_its_own(lock: Lock) -> str:
+    return f"{lock['name']} reads the machine's clock, which goes on" if lock.get("adapter") else ""
+
+
 def _has_no_replica(lock: Lock) -> str:
     return f"crash-server is for {lock['name']}, whose server has a replica" if lock["replicas"] else ""
 
@@ -273,7 +278,7 @@ STORM_FAULTS = (
     StormFault("script-flush", _servers, lasts=False, asks="server"),
     StormFault("slow-server", _servers, _slowness, excludes="server"),
     StormFault("stall-worker", _clients, lands=True, shares="process", services=ANYWHERE),
-    StormFault("suspend-host", _everybody, shares="process", services=ANYWHERE),
+    StormFault("suspend-host", _everybody, unfit=_clock_of_its_own, shares="process", services=ANYWHERE),
 )
 
 BY_NAME = {entry.name: entry for entry in STORM_FAULTS}

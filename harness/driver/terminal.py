@@ -11,6 +11,8 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from harness.driver.adapter import PREFIX
+from harness.driver.errors import UsageError
 from harness.driver.play import PROPERTIES, REQUIRED
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -119,6 +121,17 @@ def names_option(option: str, what: str, help_: str) -> Callable[[Decorated], De
     )
 
 
+def chosen_lock(lock: str | None, adapter: str | None) -> str:
+    """Which lock is meant. Raises UsageError unless exactly one is."""
+    if (lock is None) == (adapter is None):
+        raise UsageError("name one lock: --lock (`lockstorm locks` lists them), or --adapter for a library of your own")
+    return lock if lock is not None else f"{PREFIX}{adapter}"
+
+
+lock_option = click.option("--lock", help="The lock to try; `lockstorm locks` lists them.")
+adapter_option = click.option(
+    "--adapter", metavar="PROGRAM", help="Or a lock library, through an adapter: ./mine, or one that is shipped."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 require_option = names_option(
     "--require",

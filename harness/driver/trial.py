@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any, Literal, Self, TypeVar, get_args
 
 from harness.driver import paths
+from harness.driver.adapter import entry_of
 from harness.driver.client import Client
-from harness.driver.errors import Inconclusive, Unanswered, UsageError
+from harness.driver.errors import Inconclusive, LockstormError, Unanswered, UsageError
 from harness.driver.etcd_nodes import EtcdNodes
 from harness.driver.fault import Fault, Target, means_of
 from harness.driver.library import (
@@ -40,7 +41,6 @@ from harness.driver.library import (
     Settings,
     StrandState,
     library,
-    locks,
 )
 from harness.driver.links import DirectLinks
 from harness.driver.nodes import Nodes
@@ -89,6 +89,8 @@ REAL_BEYOND_NOTHING_MS = 300  # of a lock without one: nobody gets in anyhow
 BOUND_LEASES, BOUND_NAP_MS = 2, 2_000  # a lease that runs out, one more of a wait that had just begun, a poller's sleep
 QUIET_BEYOND_MS = 100
 NOT_RESP = ("-bus", "-quorum", "-election")  # what such links carry
+GAVE_UP = 4  # the exit status of a client whose adapter is none (ENV_LIVE_GAVE_UP)
+SAYS = "client: "  # what its own sentences begin with
 CLOCK_STANDS = 1  # `extra` of a validity that no lock has told: its host is, or was, suspended
 
 
@@ -228,8 +230,8 @@ class Trial:
 
     @property
     def lock(self) -> dict[str, Any]:
-        """The entry of this trial's lock in the table of locks."""
-        return next(lock for lock in locks() if lock["name"] == self.settings.lock)
+        """The entry of this trial's lock in the table of locks, or what its adapter says."""
+        return entry_of(self.settings.lock)
 
     @property
     def redis(self) -> RedisNodes:
@@ -275,7 +277,9 @@ class Trial:
     def versions(self) -> dict[str, str]:
         """Which servers the lock and the resource lived on."""
         table = {"postgres": self.table.version()} if self.table else {}
-        return {**self.nodes.versions(), **table}
+        hosted = self.lock.get("adapter")
+        library = {hosted["name"]: hosted["version"]} if hosted else {}
+        return {**self.nodes.versions(), **table, **library}
 
     def at_exit(self, action: Callable[[], object]) -> None:
         """Done when the trial closes, the last first."""
@@ -440,7 +444,6 @@ class Trial:
         options = {
             "history": self.history_path,
             "stage": self._stage,
-            "lock": self.settings.lock,
             "resource-hex": client.resource.hex(),
             "resource-id": self.text(os.fsdecode(client.resource)),
             "lease-ms": self.lease_ms,
@@ -455,6 +458,10 @@ class Trial:
             "yield-fd": yields,
         }
         program = "client" if self.lock["service"] == "redis" else "client-services"
+        hosted = self.lock.get("adapter")
+        if hosted:
+            self.nursery.hunt()
+        options |= {"adapter": hosted["path"]} if hosted else {"lock": self.settings.lock}
         command = [paths.program(program), *(f"--{key}={value}" for key, value in options.items())]
         command += [f"--node={address}" for address in self.nodes.addresses(client)]
         command += ["--fixed-lease"] if self.settings.fixed_lease else []
@@ -542,7 +549,7 @@ class Trial:
                 return self.nodes.check()
             if outcome is RunResult.INTERRUPTED:
                 continue  # Python has run its own handler by now; without an exception there is nothing to do
-            raise Inconclusive(self._why(outcome, awaited))
+            raise self._why(outcome, awaited)
 
     def finish(self, *clients: Client) -> None:
         """Runs the trial until these clients have done their steps."""
@@ -550,15 +557,24 @@ class Trial:
             client.go_on()
         self.run(list(clients))
 
-    def _why(self, outcome: RunResult, awaited: list[Client]) -> str:
-        names = ", ".join(client.name for client in awaited) or "nobody"
+    def _why(self, outcome: RunResult, awaited: list[Client]) -> LockstormError:
         if outcome is RunResult.DIED:
             dead = library().conductor_dead(self.conductor)
             for client in self.every_client:
                 if client.process and client.pid == dead:
-                    status = client.process.wait()
-                    return f"{client.name} ended (status {status}): {self.nursery.log_tail(client.name)}"
-            return f"a client ended (process {dead})"
+                    return self._why_dead(client, client.process.wait())
+            return Inconclusive(f"a client ended (process {dead})")
+        return Inconclusive(self._why_late(outcome, awaited))
+
+    def _why_dead(self, client: Client, status: int) -> LockstormError:
+        if status == GAVE_UP:  # what its adapter wrote may stand before and after that
+            lines = self.nursery.logs()[client.name].splitlines()
+            sentence = next(line for line in reversed(lines) if line.startswith(SAYS))
+            return UsageError(f"{self.settings.lock}: {sentence.removeprefix(SAYS)}")
+        return Inconclusive(f"{client.name} ended (status {status}): {self.nursery.log_tail(client.name)}")
+
+    def _why_late(self, outcome: RunResult, awaited: list[Client]) -> str:
+        names = ", ".join(client.name for client in awaited) or "nobody"
         if outcome is RunResult.LATE:
             return f"{names} did not come back within {self._patience_ms / 1000:g} s of the trial's time"
         if outcome is RunResult.QUIET:

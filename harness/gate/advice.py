@@ -1,10 +1,11 @@
 """What to do instead: a lock and a store mode that survive what the policy plays, by the table of expected verdicts."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
 
+from harness.driver.adapter import is_adapter
 from harness.driver.expected import expected
 from harness.driver.library import locks_on
 from harness.driver.play import lock_named
@@ -50,10 +51,13 @@ def alike(one: str, other: str) -> int:
     return len(list(same))
 
 
-def advise(policy: Policy, lock: LockChoice) -> dict[str, Any] | None:
+def advise(policy: Policy, lock: LockChoice, failed: Sequence[str]) -> dict[str, Any] | None:
     """What would survive more of this policy than this lock does, as far as the table knows; None: nothing would. Where
-    only a storm broke it, of which the table knows nothing: what does less harm in all stories."""
+    only a storm broke it, of which the table knows nothing: what does less harm in all stories. Of an adapter the table
+    knows nothing either: what it `failed` is what there is."""
     now = option_of(policy, lock, lock.name, lock.store)
+    if is_adapter(lock.name):
+        now = replace(now, broken=tuple(name for name in failed if name in scenarios()))
     options = list(find_options(policy, lock))
     better = [option for option in options if len(option.broken) < len(now.broken)]
     if not now.broken:
@@ -65,7 +69,7 @@ def advise(policy: Policy, lock: LockChoice) -> dict[str, Any] | None:
         "lock": best.lock,
         "store": best.store,
         "broken": list(best.broken),
-        "text": text_of(best),
+        "text": text_of(best, "a lock that works as " if is_adapter(lock.name) else ""),
         "change": f'[[lock]]\nname = "{best.lock}"\nstore = "{best.store}"\n',
     }
 
@@ -104,11 +108,11 @@ def survives(scenario: str, name: str, store: str, require: Iterable[str]) -> bo
     )
 
 
-def text_of(option: Option) -> str:
+def text_of(option: Option, such: str) -> str:
     left = f" It is still broken by: {', '.join(option.broken)}." if option.broken else ""
     if option.store == "open":
-        return f"Use {option.lock}.{left}"
+        return f"Use {such}{option.lock}.{left}"
     accesses = ACCESSES[option.store]
     late = accesses.replace("and", "or")
-    words = f"Use {option.lock}, and a resource that refuses a late {late}.{left}"
+    words = f"Use {such}{option.lock}, and a resource that refuses a late {late}.{left}"
     return f"{words} {TOKENS.format(accesses=accesses)} {ELSE}"

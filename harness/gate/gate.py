@@ -82,7 +82,7 @@ def judge_again(directory: Path, today: datetime.date | None = None) -> tuple[di
     """The verdict that today's checkers come to over the kept histories, with the policy as it was; and what they see
     otherwise than those did who were asked then."""
     said = read_run(directory)
-    policy = read_policy(directory / "policy.toml")
+    policy = read_policy(directory / "policy.toml", Path(said["policy"]["file"]).parent)
     plan = plan_gate(policy)
     names = {job.name for job in plan.jobs}
     played, differences = {}, []

@@ -1,9 +1,11 @@
 """What a policy asks for, trial by trial."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from harness.driver.adapter import is_adapter
 from harness.driver.errors import UsageError
 from harness.driver.matrix import time_of
 from harness.driver.play import Wish, lock_named, replay_command, settings_for
@@ -120,13 +122,14 @@ def scenario_jobs(policy: Policy, lock: LockChoice, scenario: str, time: str) ->
 
 
 def storm_case(policy: Policy, lock: LockChoice, storm: StormChoice) -> Case:
-    wish = wish_of(lock, storm.scenario, storm.time, storm.seed)
+    time = "real" if is_adapter(lock.name) else storm.time  # its library's clock cannot be moved
+    wish = wish_of(lock, storm.scenario, time, storm.seed)
     wish = replace(wish, clients=storm.clients, duration_ms=storm.duration_ms, lease_ms=storm.lease_ms or lock.lease_ms)
     seeds = range(storm.seed, storm.seed + storm.trials)
     wishes = [replace(wish, seed=seed) for seed in seeds]
     jobs = tuple(Job(name_of(each), each, storm.faults) for each in wishes)
     told(policy, lock, lambda: plan(jobs[0].storm))
-    return Case(lock, storm.scenario, storm.time, jobs)
+    return Case(lock, storm.scenario, time, jobs)
 
 
 def told(policy: Policy, lock: LockChoice, check: Callable[[], object]) -> None:
@@ -138,7 +141,8 @@ def told(policy: Policy, lock: LockChoice, check: Callable[[], object]) -> None:
 
 
 def name_of(wish: Wish) -> str:
-    words = [wish.lock, wish.store or "open", wish.scenario, str(wish.seed)]
+    lock = re.sub(r"[^a-zA-Z0-9]+", "-", wish.lock)
+    words = [lock, wish.store or "open", wish.scenario, str(wish.seed)]
     return ".".join(words + (["control"] if wish.control else []))
 
 

@@ -4,15 +4,26 @@ import datetime
 import re
 import tomllib
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from harness.driver.adapter import PREFIX
 from harness.driver.errors import UsageError
 from harness.driver.library import locks
-from harness.driver.play import LEASE_LIMIT_MS, PERMIT_LIMIT, PROPERTIES, SEED_LIMIT, Wish, checked, choose
+from harness.driver.play import (
+    LEASE_LIMIT_MS,
+    PERMIT_LIMIT,
+    PROPERTIES,
+    SEED_LIMIT,
+    Wish,
+    checked,
+    choose,
+    lock_named,
+    usual_time,
+)
 from harness.driver.scenario import USUAL_STORES, scenarios
 from harness.driver.storm import ALL, DURATION_LEAST_MS, TRIALS_LIMIT, known_faults
 from harness.driver.trial import TIMES
@@ -31,10 +42,10 @@ USUAL_REQUIRE = {
     "fence-writes": ("integrity", "fencing", "liveness"),
     "fence-reads-and-writes": ("integrity", "fencing", "liveness"),
 }
-# What may stand in each table. A lock of another language will be a key of [[lock]] that takes the place of `name`.
+# What may stand in each table. In [[lock]], `adapter` takes the place of `name`.
 KEYS = {
     "": ("lock", "require", "scenarios", "storm", "budget", "accept", "runs"),
-    "lock": ("name", "store", "require", "used", "lease", "permits", "fixed_lease"),
+    "lock": ("name", "adapter", "store", "require", "used", "lease", "permits", "fixed_lease"),
     "require": USUAL_STORES,
     "scenarios": ("play", "skip", "repeat", "seed", "time", "controls"),
     "storm": ("name", "faults", "trials", "duration", "clients", "lease", "seed", "time"),
@@ -42,7 +53,6 @@ KEYS = {
     "accept": ("lock", "store", "scenario", "property", "why", "until"),
     "runs": ("directory", "keep"),
 }
-RESERVED = {("lock", "adapter"): "locks in other languages cannot be played yet: name a lock of `lockstorm locks`"}
 
 
 @dataclass(frozen=True)
@@ -57,6 +67,8 @@ class LockChoice:
     lease_ms: int | None = None
     permits: int | None = None
     fixed_lease: bool = False
+
+    said: str = ""  # how the policy names it
 
     @property
     def title(self) -> str:
@@ -129,8 +141,6 @@ class Table:
 
     def _check_key(self, key: str) -> None:
         known = KEYS[self.kind]
-        if (self.kind, key) in RESERVED:
-            raise self.wrong(key, RESERVED[self.kind, key])
         if key not in known:
             near = get_close_matches(key, known, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
@@ -218,8 +228,9 @@ class Table:
         return [Table(self.file, self.places, (*self.path, key, number), said) for number, said in enumerate(value)]
 
 
-def read_policy(file: Path) -> Policy:
-    """Raises UsageError, with the line, on everything that is wrong with it."""
+def read_policy(file: Path, home: Path | None = None) -> Policy:
+    """Raises UsageError, with the line, on everything that is wrong with it. `home`: where its adapters are, if not
+    beside it."""
     try:
         text = file.read_text()
         said = tomllib.loads(text)
@@ -233,7 +244,7 @@ def read_policy(file: Path) -> Policy:
         raise UsageError(f"{file}: {error}") from None
     top = Table(file, places.find_places(text), (), said)
     require = read_require(top.table("require"))
-    chosen = tuple(read_lock(table, require) for table in top.tables("lock"))
+    chosen = tuple(read_lock(table, require, home or file.parent) for table in top.tables("lock"))
     if not chosen:
         raise UsageError(f"{file} names no lock: [[lock]] with a name; `lockstorm locks` lists them")
     titles = [lock.title for lock in chosen]
@@ -268,19 +279,37 @@ def read_require(table: Table) -> dict[str, tuple[str, ...]]:
     return {store: table.names(store, "property", JUDGED) or usual for store, usual in USUAL_REQUIRE.items()}
 
 
-def read_lock(table: Table, require: dict[str, tuple[str, ...]]) -> LockChoice:
-    name = table.name("name", "lock", [lock["name"] for lock in locks()])
+def read_name(table: Table, home: Path) -> tuple[str, str]:
+    """The key by which the lock is named, and its name: of the table, or of an adapter, whose path is from `home`."""
+    adapter = table.text("adapter")
+    if adapter is None:
+        return "name", table.name("name", "lock", [lock["name"] for lock in locks()])
+    if "name" in table.said:
+        raise table.wrong("adapter", "a lock has a name, or an adapter in its place")
+    word = adapter
+    if "/" in adapter and not adapter.startswith("/"):
+        path = str(home / adapter)
+        word = path if path.startswith("/") else f"./{path}"
+    table.ask("adapter", lambda: lock_named(PREFIX + word))
+    return "adapter", PREFIX + word
+
+
+def read_lock(table: Table, require: dict[str, tuple[str, ...]], home: Path) -> LockChoice:
+    key, name = read_name(table, home)
     store = table.name("store", "store mode", USUAL_STORES, "open")
     lease_ms = table.duration_ms("lease", 1, LEASE_LIMIT_MS)
     permits = table.number("permits", 1, PERMIT_LIMIT)
     fixed_lease = table.flag("fixed_lease", False)
     wish = Wish("", name, store, lease_ms=lease_ms, permits=permits, fixed_lease=fixed_lease)
-    lock, *_ = table.ask("store" if store != "open" else "name", lambda: checked(wish))
+    wish = replace(wish, time=usual_time(lock_named(name)))
+    lock, *_ = table.ask("store" if store != "open" else key, lambda: checked(wish))
     own = table.names("require", "property", JUDGED)
     if own and "fencing" in own and not lock["token"]:
         raise table.wrong("require", f"{name} gives no fencing token, so fencing cannot be judged")
     usual = tuple(each for each in require[store] if each != "fencing" or lock["token"])
-    return LockChoice(name, store, own or usual, table.line(), table.text("used"), lease_ms, permits, fixed_lease)
+    required = own or usual
+    used, said = table.text("used"), str(table.said[key])
+    return LockChoice(name, store, required, table.line(), used, lease_ms, permits, fixed_lease, said)
 
 
 def read_scenarios(table: Table) -> tuple[str, ...]:
@@ -324,7 +353,8 @@ def read_acceptance(
     table: Table, chosen: tuple[LockChoice, ...], play: tuple[str, ...], storms: tuple[StormChoice, ...]
 ) -> Acceptance:
     """An acceptance of what is never played would stay unnoticed for ever: it is an error."""
-    lock = table.name("lock", "lock in this policy", [each.name for each in chosen])
+    names = {each.said: each.name for each in chosen}
+    lock = names[table.name("lock", "lock in this policy", list(names))]
     store = table.name("store", "store mode", USUAL_STORES) if "store" in table.said else None
     if store and (lock, store) not in [(each.name, each.store) for each in chosen]:
         raise table.wrong("store", f"this policy does not use {lock} with a {store} store")

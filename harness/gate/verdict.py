@@ -32,7 +32,8 @@ def judge_gate(
     unjudged = [each for lock in policy.locks for each in find_unjudged(lock, cells)]
     outcomes = {cell["outcome"] for cell in cells}
     exit_status = 1 if FAILED in outcomes else 3 if INCONCLUSIVE in outcomes or unjudged else 0
-    advice = {lock.title: advise(policy, lock) for lock in policy.locks if failed_of(cells, lock)}
+    failed = {lock.title: [cell["scenario"] for cell in failed_of(cells, lock)] for lock in policy.locks}
+    advice = {lock.title: advise(policy, lock, failed[lock.title]) for lock in policy.locks if failed[lock.title]}
     return {
         "format": FORMAT,
         "exit": exit_status,

@@ -51,6 +51,8 @@ struct lock {
     const struct lock_type *type;
     struct env *env;
     struct lock_options options;
+    unsigned traits; /* of enum lock_trait, and how many may hold it: the type's, or what its adapter says of itself */
+    int capacity;
     void *state; /* of type->state_size bytes, zeroed before open */
 };
 
@@ -81,6 +83,9 @@ struct lock_type {
 
 /* All patterns, sorted by name; ends with NULL. */
 extern const struct lock_type *const LOCK_TABLE[];
+
+/* Not in the table: what it is says the program that the client hosts (docs/adapters.md). */
+extern const struct lock_type LOCK_ADAPTER;
 
 /* NULL: no such pattern. */
 const struct lock_type *lock_find(const char *name);

@@ -91,7 +91,8 @@ const struct lock_type *lock_find(const char *name) {
 
 enum outcome lock_open(struct lock *lock, const struct lock_type *type, struct env *env,
                        const struct lock_options *options) {
-    *lock = (struct lock){.type = type, .env = env, .options = *options};
+    *lock = (struct lock){
+        .type = type, .env = env, .options = *options, .traits = type->traits, .capacity = type->capacity};
     if (type->state_size) lock->state = calloc(1, type->state_size);
     if (type->state_size && !lock->state) abort();
     return type->open ? type->open(lock) : OUTCOME_OK;
@@ -103,7 +104,7 @@ struct lock_grant lock_acquire(struct lock *lock, int64_t wait_ms) {
 
 enum outcome lock_renew(struct lock *lock) {
     if (lock->type->renew) return lock->type->renew(lock);
-    unsigned lease = lock->type->traits & (LOCK_TRAIT_LEASE | LOCK_TRAIT_RENEWS);
+    unsigned lease = lock->traits & (LOCK_TRAIT_LEASE | LOCK_TRAIT_RENEWS);
     return lease == LOCK_TRAIT_LEASE ? OUTCOME_REFUSED : OUTCOME_OK;
 }
 
