@@ -26,15 +26,15 @@ CFLAGS   = $(STANDARD) -O2 -g -fPIC -fvisibility=default $(WARNINGS) $(EXTRA)
 HISTORY = harness/history.c
 STAGE   = harness/clock.c harness/stage.c
 LOCKS   = $(sort $(wildcard harness/locks/*.c))
-ENV     = harness/env.c harness/env_live.c harness/strand.c
+ENV     = harness/env.c harness/env_live.c harness/env_reply.c harness/strand.c
 FAULTS  = $(sort $(wildcard faults/*.c))
 LINKS   = $(sort $(wildcard faults/proxy/*.c))
 LINEAR  = $(addprefix checkers/,atlas.c edn.c limits.c linearizable.c linearizable_count.c linearizable_owner.c \
           linearizable_register.c linearize.c operations.c operations_write.c recorded.c source.c text.c)
 CHECKS  = $(filter-out checkers/linearize_main.c $(LINEAR),$(sort $(wildcard checkers/*.c)))
 
-CLIENT  = harness/client.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY)
-STORE   = harness/store.c $(STAGE) $(HISTORY)
+CLIENT  = harness/client.c harness/client_work.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY)
+STORE   = harness/store.c harness/resource.c $(STAGE) $(HISTORY)
 PROXY   = $(LINKS) $(STAGE) $(HISTORY)
 CHECK   = $(CHECKS) harness/history_json.c $(HISTORY)
 LINEARIZE = checkers/linearize_main.c $(LINEAR) harness/history_json.c $(HISTORY)

@@ -1,0 +1,70 @@
+/* The resource that the lock protects: a register, a counter and a set. It records every access in the history and, by
+ * its mode, refuses accesses with an old token:
+ *
+ *   open                     accepts everything
+ *   fence-writes             refuses a write whose token is older than the newest *written* with
+ *   fence-reads-and-writes   a token also counts when it reads: refuses any access older than the newest *seen*
+ *   compare-owner            a read leaves its grant as a mark: refuses a write under any other grant
+ *   compare-and-set          refuses a write that was not computed from the newest version; needs no token
+ *
+ * The fencing modes are Kleppmann 2016, "Making the lock safe with fencing"; that a check on writes only still loses an
+ * update is Junqueira 2015, "Note on fencing and distributed locks". That tokens need no order where the resource can
+ * compare and set is antirez 2016, "Is Redlock safe?"; a version column is what most databases offer for it. A mode
+ * that checks tokens refuses an access without one. ADD is computed by the resource: it is never refused for its
+ * version.
+ *
+ *   GET register|counter|set [options]       -> [value, version]; of the set: [size, version]
+ *   SET register|counter value [options]     -> [value, version]
+ *   ADD counter|set value [options]          -> [value, version]; of the set: [1 new or 0 was there, version]
+ *   MEMBERS   MODE   PING   QUIT
+ *   options: TOKEN t   VERSION v (that the value was computed from)   ACTOR a   OP n   GRANT g (for the history)
+ *
+ * A version counts the accepted writes of its object. Values are 64-bit integers. Whoever gives no ACTOR is recorded as
+ * a stranger. How requests arrive is somebody else's: harness/store.c serves sockets. */
+#ifndef LOCKSTORM_RESOURCE_H
+#define LOCKSTORM_RESOURCE_H
+
+#include <hiredis/hiredis.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/actor.h"
+
+enum resource_mode {
+    RESOURCE_OPEN,
+    RESOURCE_FENCE_WRITES,
+    RESOURCE_FENCE_READS_AND_WRITES,
+    RESOURCE_COMPARE_OWNER,
+    RESOURCE_COMPARE_AND_SET,
+    RESOURCE_MODES
+};
+
+struct resource {
+    struct actor actor; /* as which it records */
+    enum resource_mode mode;
+    int64_t newest_token;
+    int64_t owner; /* the grant of the last read, 0: none */
+    int64_t value[HISTORY_OBJECT_COUNT];
+    int64_t version[HISTORY_OBJECT_COUNT];
+    int64_t *members; /* the owner of the structure frees it */
+    size_t member_count, member_room;
+    uint32_t stranger; /* index of the name of whoever gives none */
+};
+
+/* Encoded answers that wait to be sent; the owner frees `bytes`. */
+struct resource_answers {
+    char *bytes;
+    size_t length;
+};
+
+/* False: no mode is called so. */
+bool resource_mode_find(const char *name, enum resource_mode *mode);
+
+/* Serves one request and appends its answer. False: it asked to be disconnected. */
+bool resource_serve(struct resource *resource, const redisReply *request, struct resource_answers *answers);
+
+/* Appends an encoded answer. */
+void resource_answer(struct resource_answers *answers, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif
