@@ -39,10 +39,14 @@ PROXY   = $(LINKS) $(STAGE) $(HISTORY)
 CHECK   = $(CHECKS) harness/history_json.c $(HISTORY)
 LINEARIZE = checkers/linearize_main.c $(LINEAR) harness/history_json.c $(HISTORY)
 TOOL    = harness/history_main.c harness/history_json.c $(HISTORY)
+EXPLORER = $(filter-out harness/explorer/clock_preload.c,$(sort $(wildcard harness/explorer/*.c)))
+EXPLORE = $(EXPLORER) harness/client_work.c harness/resource.c harness/env.c harness/env_reply.c $(LOCKS) \
+          $(filter-out checkers/check.c checkers/say.c,$(CHECKS)) $(STAGE) $(HISTORY)
 DRIVER  = harness/conductor.c harness/driver/describe.c harness/env.c $(LOCKS) $(FAULTS) $(STAGE) $(HISTORY)
 
-PROGRAMS       = $(addprefix $(BUILD)/bin/,client store proxy check linearize history leash warden)
+PROGRAMS       = $(addprefix $(BUILD)/bin/,client store proxy check linearize explore history leash warden)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
+CLOCK          = $(BUILD)/lib/liblockstorm-clock.so
 TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers linearizable_oracle lock_threads resp_guard)
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
@@ -61,7 +65,7 @@ object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
         soak clean help
 all: build
 
-build: $(PROGRAMS) $(LIBRARY) ## compile everything that runs, breaks or judges a lock
+build: $(PROGRAMS) $(LIBRARY) $(CLOCK) ## compile everything that runs, breaks or judges a lock
 programs: $(PROGRAMS)
 test-programs: $(TEST_PROGRAMS) $(JUDGE)
 judge: $(JUDGE)
@@ -78,6 +82,8 @@ $(BUILD)/bin/check: $(call object,$(CHECK))
 $(BUILD)/bin/check: LIBS = -ljansson -lm
 $(BUILD)/bin/linearize: $(call object,$(LINEARIZE))
 $(BUILD)/bin/linearize: LIBS = -ljansson
+$(BUILD)/bin/explore: $(call object,$(EXPLORE))
+$(BUILD)/bin/explore: LIBS = -lhiredis -ljansson -lm
 $(BUILD)/bin/history: $(call object,$(TOOL))
 $(BUILD)/bin/history: LIBS = -ljansson
 $(BUILD)/bin/leash: $(call object,harness/leash.c)
@@ -105,6 +111,11 @@ $(PROGRAMS) $(TEST_PROGRAMS) $(BENCH_PROGRAMS):
 $(LIBRARY): $(call object,$(DRIVER))
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -shared -o $@ $^ -lhiredis -ljansson
+
+# Loaded into servers, which have no sanitizer.
+$(CLOCK): harness/explorer/clock_preload.c harness/explorer/clock_page.h
+	@mkdir -p $(@D)
+	$(CC) $(STANDARD) -O2 -fPIC $(WARNINGS) -shared -o $@ $<
 
 $(JUDGE): $(call object,tests/c/judge_records.c $(filter-out checkers/check.c,$(CHECK)))
 	@mkdir -p $(@D)

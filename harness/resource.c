@@ -23,6 +23,10 @@ bool resource_mode_find(const char *name, enum resource_mode *mode) {
     return false;
 }
 
+const char *resource_mode_name(enum resource_mode mode) {
+    return MODES[mode];
+}
+
 /* --- answers --- */
 
 void resource_answer(struct resource_answers *answers, const char *format, ...) {

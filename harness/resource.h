@@ -60,6 +60,7 @@ struct resource_answers {
 
 /* False: no mode is called so. */
 bool resource_mode_find(const char *name, enum resource_mode *mode);
+const char *resource_mode_name(enum resource_mode mode);
 
 /* Serves one request and appends its answer. False: it asked to be disconnected. */
 bool resource_serve(struct resource *resource, const redisReply *request, struct resource_answers *answers);

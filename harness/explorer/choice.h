@@ -1,0 +1,35 @@
+/* One choice of a schedule: what happens next. */
+#ifndef LOCKSTORM_EXPLORER_CHOICE_H
+#define LOCKSTORM_EXPLORER_CHOICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum choice_kind {
+    CHOICE_NONE = 0,
+    /* Steps, which are counted per who takes them: */
+    CHOICE_TASK,  /* task `who` takes its next step: its command arrives, or it goes on with what has come */
+    CHOICE_LATE,  /* a command arrives that nobody waits for any more: the `who`-th of them */
+    CHOICE_CLOCK, /* nobody can go on: time passes until somebody can */
+    /* Faults: */
+    CHOICE_PAUSE, /* client `who` stands still for `amount` ms */
+    CHOICE_CRASH, /* client `who` is killed */
+    CHOICE_JUMP,  /* the clock of node `who` jumps by `amount` ms */
+    CHOICE_LOSE,  /* the command of task `who` arrives, its reply does not */
+    CHOICE_DROP,  /* the command of task `who` does not arrive */
+    CHOICE_HOLD,  /* the command of task `who` is on its way for `amount` ms */
+    CHOICE_KINDS
+};
+enum { CHOICE_FAULTS_FROM = CHOICE_PAUSE };
+
+struct choice {
+    enum choice_kind kind;
+    int who;
+    int64_t amount;
+};
+
+static inline bool choice_same(struct choice one, struct choice other) {
+    return one.kind == other.kind && one.who == other.who && one.amount == other.amount;
+}
+
+#endif

@@ -1,0 +1,122 @@
+#include "harness/explorer/schedule.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STREAMS = 2, NAME = 40, AMOUNT_MOST_MS = 1000000000 };
+
+static const char WATCHDOG[] = "-watchdog";
+
+/* How a fault is called, and whether an amount follows. */
+static const struct fault_word {
+    const char *word;
+    bool has_amount;
+} FAULT_WORDS[CHOICE_KINDS] = {
+    [CHOICE_PAUSE] = {"pause", true}, [CHOICE_CRASH] = {"crash", false}, [CHOICE_JUMP] = {"jump", true},
+    [CHOICE_LOSE] = {"lose", false},  [CHOICE_DROP] = {"drop", false},   [CHOICE_HOLD] = {"hold", true},
+};
+
+/* --- a value --- */
+
+void schedule_add(struct schedule *schedule, struct deviation deviation) {
+    if (schedule->count == schedule->room) {
+        schedule->room = schedule->room ? schedule->room * 2 : 64;
+        schedule->deviations = realloc(schedule->deviations, schedule->room * sizeof *schedule->deviations);
+        if (!schedule->deviations) abort();
+    }
+    schedule->deviations[schedule->count++] = deviation;
+}
+
+void schedule_copy(struct schedule *to, const struct schedule *from) {
+    to->count = 0;
+    for (size_t each = 0; each < from->count; each++) schedule_add(to, from->deviations[each]);
+}
+
+void schedule_free(struct schedule *schedule) {
+    free(schedule->deviations);
+    *schedule = (struct schedule){0};
+}
+
+/* --- as text --- */
+
+static const char *name_write(enum choice_kind kind, int who, char name[NAME]) {
+    bool is_client = kind == CHOICE_PAUSE || kind == CHOICE_CRASH;
+    if (kind == CHOICE_CLOCK) snprintf(name, NAME, "clock");
+    else if (kind == CHOICE_LATE) snprintf(name, NAME, "late-%d", who + 1);
+    else if (kind == CHOICE_JUMP) snprintf(name, NAME, "redis-%d", who + 1);
+    else if (is_client) snprintf(name, NAME, "client-%d", who + 1);
+    else snprintf(name, NAME, "client-%d%s", who / STREAMS + 1, who % STREAMS ? WATCHDOG : "");
+    return name;
+}
+
+const char *deviation_write(const struct deviation *deviation, char line[SCHEDULE_LINE]) {
+    char usual[NAME], name[NAME], amount[24] = "";
+    const struct choice *instead = &deviation->instead;
+    const struct fault_word *fault = &FAULT_WORDS[instead->kind];
+    name_write(deviation->usual.kind, deviation->usual.who, usual);
+    name_write(instead->kind, instead->who, name);
+    if (fault->has_amount) snprintf(amount, sizeof amount, " %lld", (long long)instead->amount);
+    snprintf(line, SCHEDULE_LINE, "before %s %llu: %s%s%s%s", usual, (unsigned long long)deviation->step,
+             fault->word ? fault->word : "", fault->word ? " " : "", name, amount);
+    return line;
+}
+
+/* The number behind a prefix, from 1 on; -1: it is something else. */
+static int numbered(const char *name, const char *prefix, const char **rest) {
+    size_t length = strlen(prefix);
+    char *end = NULL;
+    long number = strncmp(name, prefix, length) == 0 ? strtol(name + length, &end, 10) : 0;
+    if (number < 1 || number > WORLD_TASKS || end[-1] < '0' || end[-1] > '9') return -1;
+    *rest = end;
+    return (int)number - 1;
+}
+
+static bool name_read(const char *name, enum choice_kind fault, struct choice *choice) {
+    const char *rest = "";
+    int client = numbered(name, "client-", &rest), node = client < 0 ? numbered(name, "redis-", &rest) : -1;
+    int late = client < 0 && node < 0 ? numbered(name, "late-", &rest) : -1;
+    bool watchdog = client >= 0 && strcmp(rest, WATCHDOG) == 0, whole = *rest == '\0';
+    choice->kind = fault;
+    if (fault == CHOICE_JUMP) return choice->who = node, node >= 0 && whole;
+    if (fault == CHOICE_PAUSE || fault == CHOICE_CRASH) return choice->who = client, client >= 0 && whole;
+    choice->who = client * STREAMS + watchdog;
+    if (fault) return client >= 0 && (whole || watchdog);
+    if (client >= 0) return choice->kind = CHOICE_TASK, whole || watchdog;
+    if (late >= 0) return choice->kind = CHOICE_LATE, choice->who = late, whole;
+    choice->kind = CHOICE_CLOCK;
+    choice->who = 0;
+    return strcmp(name, "clock") == 0;
+}
+
+static enum choice_kind fault_named(const char *word) {
+    for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
+        if (strcmp(word, FAULT_WORDS[kind].word) == 0) return (enum choice_kind)kind;
+    return CHOICE_NONE;
+}
+
+bool deviation_read(const char *line, struct deviation *deviation, const char **reason) {
+    char usual[NAME], colon[2], first[NAME], second[NAME] = "", more[2];
+    unsigned long long step;
+    long long amount = 0;
+    *deviation = (struct deviation){0};
+    int words =
+        sscanf(line, "before %39s %llu%1[:] %39s %39s %lld %1s", usual, &step, colon, first, second, &amount, more);
+    *reason = "it is not: before WHO STEP: WHO, or: before WHO STEP: FAULT TARGET [MILLISECONDS]";
+    if (words < 4 || words > 6 || step == 0) return false;
+    *reason = "nobody takes steps who is called so: client-1, client-1-watchdog, late-1 or clock";
+    if (!name_read(usual, CHOICE_NONE, &deviation->usual)) return false;
+    deviation->step = step;
+    if (words == 4) return name_read(first, CHOICE_NONE, &deviation->instead);
+    enum choice_kind fault = fault_named(first);
+    *reason = "there is no such fault: pause, crash, jump, lose, drop or hold";
+    if (!fault) return false;
+    *reason = "this fault does not strike that: pause and crash a client, jump a redis, lose, drop and hold a task's";
+    if (!name_read(second, fault, &deviation->instead)) return false;
+    *reason = FAULT_WORDS[fault].has_amount ? "milliseconds are missing, or too many" : "this fault has no duration";
+    if (FAULT_WORDS[fault].has_amount != (words == 6)) return false;
+    deviation->instead.amount = amount;
+    bool negative = fault == CHOICE_JUMP && amount < 0;
+    int64_t size = negative ? -amount : amount;
+    return words == 5 || (size > 0 && size <= AMOUNT_MOST_MS);
+}

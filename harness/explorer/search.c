@@ -1,0 +1,265 @@
+#include "harness/explorer/search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/clock.h"
+
+enum { TELL_EVERY_NS = CLOCK_NS_PER_S / 2, LOOK_EVERY = 16 };
+
+uint64_t search_seed(uint64_t seed, uint64_t number) {
+    struct random random = random_split(seed, number);
+    return random_next(&random);
+}
+
+/* --- one schedule --- */
+
+static uint64_t mixed_in(uint64_t digest, const struct history_record *record) {
+    uint64_t words[sizeof *record / sizeof digest];
+    memcpy(words, record, sizeof words);
+    for (size_t each = 0; each < sizeof words / sizeof words[0]; each++) {
+        __uint128_t mixed = (__uint128_t)(digest ^ words[each]) * 0xa0761d6478bd642fu;
+        digest = (uint64_t)mixed ^ (uint64_t)(mixed >> 64) ^ 0xe7037ed1a0b428dbu;
+    }
+    return digest;
+}
+
+/* Of all that is not the same in every schedule, but for its number: equal histories of two schedules are equal. */
+static uint64_t digest_of(struct history_reader *reader, uint64_t prefix) {
+    const struct history_record *records;
+    uint64_t digest = 0x9e3779b97f4a7c15u, index = 0;
+    history_reader_rewind(reader);
+    for (uint64_t count; (count = history_reader_batch(reader, &records)) > 0;)
+        for (uint64_t each = 0; each < count; each++, index++)
+            if (index > prefix) digest = mixed_in(digest, &records[each]);
+    return digest;
+}
+
+static void outcome_judge(struct search *search, struct search_outcome *outcome) {
+    struct judgement judgement;
+    bool whole = judge(&judgement, search->reader, (struct check_reading){0});
+    if (!whole) abort(); /* nobody else writes */
+    for (int each = 0; each < judgement.checkers; each++) {
+        outcome->status[each] = judgement.at_work[each].verdict.status;
+        outcome->applies[each] = judgement.at_work[each].verdict.applies;
+        outcome->violates |= search->settings->required[each] && outcome->status[each] == VERDICT_VIOLATED;
+    }
+    outcome->grants = judgement.check.granted;
+    memcpy(outcome->unfit, judgement.unfit, sizeof outcome->unfit);
+    judge_close(&judgement);
+}
+
+static struct search_outcome outcome_of(struct search *search) {
+    const struct world *world = search->world;
+    struct search_outcome outcome = {
+        .opened = true, .steps = world->steps, .cut_short = world->steps >= WORLD_STEPS_MOST};
+    outcome.digest = digest_of(search->reader, world->prefix);
+    outcome_judge(search, &outcome);
+    return outcome;
+}
+
+/* How the next step is chosen: by exactly one of them. */
+struct chooser {
+    struct strategy *strategy;
+    struct replay *replay;
+};
+
+static void run(struct search *search, const struct chooser *chooser) {
+    struct world *world = search->world;
+    struct choice choices[WORLD_CHOICES];
+    search->schedule.count = 0;
+    for (int count; world->steps < WORLD_STEPS_MOST && (count = world_choices(world, choices)) > 0;) {
+        struct choice usual = world_usual(world, choices, count);
+        struct choice chosen = chooser->replay ? replay_choose(chooser->replay, world, usual)
+                                               : strategy_choose(chooser->strategy, world, choices, count);
+        if (!choice_same(chosen, usual))
+            schedule_add(&search->schedule, (struct deviation){usual, world_steps_of(world, usual) + 1, chosen});
+        search->tally.faults[chosen.kind]++;
+        world_do(world, chosen);
+    }
+    world_end(world);
+}
+
+static struct search_outcome draw_with(struct search *search, enum strategy_kind kind, uint64_t number) {
+    struct strategy strategy;
+    struct world *world = search->world;
+    uint64_t seed = search_seed(search->settings->seed, number);
+    if (!world_begin(world, world->settings.clients, seed, number)) return (struct search_outcome){0};
+    strategy_begin(&strategy, kind, seed, &search->settings->budget, world->settings.lease_ms, search->horizon);
+    run(search, &(struct chooser){.strategy = &strategy});
+    return outcome_of(search);
+}
+
+struct search_outcome search_draw(struct search *search, uint64_t number) {
+    enum strategy_kind kind = search->settings->strategy;
+    if (kind == STRATEGIES) kind = number % 2 ? STRATEGY_PCT : STRATEGY_UNIFORM;
+    return draw_with(search, kind, number);
+}
+
+struct search_outcome search_follow(struct search *search, const struct schedule *schedule, int clients, uint64_t seed,
+                                    uint64_t number, bool *used) {
+    struct replay replay;
+    if (!world_begin(search->world, clients, seed, number)) return (struct search_outcome){0};
+    replay_begin(&replay, schedule);
+    run(search, &(struct chooser){.replay = &replay});
+    if (used) memcpy(used, replay.used, schedule->count * sizeof *used);
+    replay_free(&replay);
+    return outcome_of(search);
+}
+
+/* --- many --- */
+
+bool search_begin(struct search *search) {
+    static const struct schedule nothing = {0};
+    struct search_outcome outcome = search_follow(search, &nothing, search->world->settings.clients,
+                                                  search_seed(search->settings->seed, 0), 0, NULL);
+    search->horizon = outcome.steps > 0 ? outcome.steps : 1;
+    memset(&search->tally, 0, sizeof search->tally);
+    return outcome.opened;
+}
+
+static void tally_add(struct search_tally *tally, const struct search_outcome *outcome) {
+    tally->schedules++;
+    tally->steps += outcome->steps;
+    tally->grants += outcome->grants;
+    tally->cut_short += outcome->cut_short;
+    for (int each = 0; each < CHECKERS_MOST; each++)
+        if (outcome->applies[each]) tally->count[each][outcome->status[each]]++;
+    if (outcome->unfit[0] && tally->unfit++ == 0)
+        memcpy(tally->unfit_reason, outcome->unfit, sizeof tally->unfit_reason);
+}
+
+static void violated_tell(struct search_shared *shared, uint64_t number) {
+    uint64_t known = shared ? atomic_load(&shared->violated) : 0;
+    while (shared && number < known && !atomic_compare_exchange_weak(&shared->violated, &known, number)) continue;
+}
+
+bool search_all(struct search *search, uint64_t *number, void (*tell)(const struct search_tally *)) {
+    const struct search_settings *settings = search->settings;
+    int64_t began_ns = clock_real_mono_ns(), told_ns = began_ns;
+    for (uint64_t each = settings->first; each < settings->most; each += settings->stride) {
+        if (search->shared && each > atomic_load(&search->shared->violated)) break;
+        struct search_outcome outcome = search_draw(search, each);
+        tally_add(&search->tally, &outcome);
+        if (search->digests) search->digests[each] = outcome.digest;
+        if (outcome.violates) {
+            violated_tell(search->shared, each);
+            return *number = each, true;
+        }
+        if (search->tally.schedules % LOOK_EVERY) continue;
+        int64_t now_ns = clock_real_mono_ns();
+        if (now_ns - told_ns > TELL_EVERY_NS) tell(&search->tally), told_ns = now_ns;
+        if (settings->seconds && now_ns - began_ns > settings->seconds * CLOCK_NS_PER_S) break;
+    }
+    return false;
+}
+
+/* --- smaller --- */
+
+/* A violation that is made smaller: `best` is the smallest schedule known. */
+struct shrink {
+    struct search *search;
+    uint64_t number, seed;
+    const struct search_outcome *wanted;
+    struct schedule best, trial;
+    int clients;
+    int64_t runs_left;
+};
+
+static bool shows_the_same(const struct shrink *shrink, const struct search_outcome *outcome) {
+    for (int each = 0; each < CHECKERS_MOST; each++) {
+        bool was = shrink->search->settings->required[each] && shrink->wanted->status[each] == VERDICT_VIOLATED;
+        if (was && outcome->status[each] == VERDICT_VIOLATED) return true;
+    }
+    return false;
+}
+
+/* Runs the trial; if it still violates, what came up of it is the best from now on. */
+static bool shrink_try(struct shrink *shrink, int clients) {
+    if (shrink->runs_left-- <= 0) return false;
+    struct search_outcome outcome =
+        search_follow(shrink->search, &shrink->trial, clients, shrink->seed, shrink->number, NULL);
+    if (!shows_the_same(shrink, &outcome)) return false;
+    schedule_copy(&shrink->best, &shrink->search->schedule);
+    shrink->clients = clients;
+    return true;
+}
+
+/* Without `length` deviations from `from` on. */
+static void trial_without(struct shrink *shrink, size_t from, size_t length) {
+    shrink->trial.count = 0;
+    for (size_t each = 0; each < shrink->best.count; each++)
+        if (each < from || each >= from + length) schedule_add(&shrink->trial, shrink->best.deviations[each]);
+}
+
+/* Delta debugging (Zeller 1999): large pieces first, then smaller ones, down to single deviations. */
+static bool shrink_deviations(struct shrink *shrink) {
+    bool smaller_one = false;
+    for (size_t length = shrink->best.count; length > 0; length /= 2) {
+        for (size_t from = 0; from < shrink->best.count;) {
+            trial_without(shrink, from, length);
+            if (shrink_try(shrink, shrink->clients)) smaller_one = true;
+            else from += length;
+        }
+    }
+    return smaller_one;
+}
+
+static int client_of(struct choice choice) {
+    if (choice.kind == CHOICE_PAUSE || choice.kind == CHOICE_CRASH) return choice.who;
+    return choice.kind == CHOICE_TASK || choice.kind >= CHOICE_LOSE ? choice.who / 2 : -1;
+}
+
+/* Everybody behind a client that is not there any more moves up. */
+static struct choice moved_up(struct choice choice, int gone) {
+    if (client_of(choice) > gone) choice.who -= choice.kind == CHOICE_PAUSE || choice.kind == CHOICE_CRASH ? 1 : 2;
+    return choice;
+}
+
+static void trial_without_client(struct shrink *shrink, int gone) {
+    shrink->trial.count = 0;
+    for (size_t each = 0; each < shrink->best.count; each++) {
+        struct deviation deviation = shrink->best.deviations[each];
+        if (client_of(deviation.usual) == gone || client_of(deviation.instead) == gone) continue;
+        deviation.usual = moved_up(deviation.usual, gone);
+        deviation.instead = moved_up(deviation.instead, gone);
+        schedule_add(&shrink->trial, deviation);
+    }
+}
+
+static bool shrink_clients(struct shrink *shrink) {
+    for (int gone = shrink->clients - 1; gone >= 0 && shrink->clients > 1; gone--) {
+        trial_without_client(shrink, gone);
+        if (shrink_try(shrink, shrink->clients - 1)) return true;
+    }
+    return false;
+}
+
+/* One lease and a half instead of three. */
+static bool shrink_amounts(struct shrink *shrink) {
+    int64_t lease_ms = shrink->search->world->settings.lease_ms;
+    for (size_t each = 0; each < shrink->best.count; each++) {
+        int64_t amount = shrink->best.deviations[each].instead.amount;
+        if (amount <= lease_ms * 2) continue;
+        schedule_copy(&shrink->trial, &shrink->best);
+        shrink->trial.deviations[each].instead.amount = amount / 2;
+        if (shrink_try(shrink, shrink->clients)) return true;
+    }
+    return false;
+}
+
+void search_shrink(struct search *search, uint64_t number, int *clients, const struct search_outcome *outcome) {
+    struct shrink shrink = {.search = search,
+                            .number = number,
+                            .seed = search_seed(search->settings->seed, number),
+                            .wanted = outcome,
+                            .clients = *clients,
+                            .runs_left = search->settings->shrink_runs};
+    schedule_copy(&shrink.best, &search->schedule);
+    while (shrink.runs_left > 0 && (shrink_clients(&shrink) || shrink_deviations(&shrink) || shrink_amounts(&shrink)))
+        continue;
+    schedule_copy(&search->schedule, &shrink.best);
+    *clients = shrink.clients;
+    schedule_free(&shrink.best);
+    schedule_free(&shrink.trial);
+}

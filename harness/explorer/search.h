@@ -1,0 +1,73 @@
+/* Schedules one after the other: run, judged by the checkers, until one violates what is required or enough were
+ * tried; then made smaller. */
+#ifndef LOCKSTORM_EXPLORER_SEARCH_H
+#define LOCKSTORM_EXPLORER_SEARCH_H
+
+#include "checkers/judge.h"
+#include "harness/explorer/strategy.h"
+
+struct search_settings {
+    struct fault_budget budget;
+    enum strategy_kind strategy; /* STRATEGIES: by turns uniform and PCT */
+    bool required[CHECKERS_MOST];
+    uint64_t seed;
+    uint64_t first, stride, most; /* the schedules first, first + stride, ... below most */
+    int64_t seconds;              /* 0: no limit */
+    int64_t shrink_runs;          /* schedules spent on making a violation smaller */
+};
+
+/* What all processes of one search share: a mapped file. */
+struct search_shared {
+    _Atomic uint64_t violated; /* the first schedule known to violate something; UINT64_MAX: none */
+};
+
+/* What came of one schedule. */
+struct search_outcome {
+    uint64_t steps;
+    uint64_t digest; /* of its records */
+    uint64_t grants;
+    bool opened, cut_short;
+    bool violates; /* something required */
+    enum verdict_status status[CHECKERS_MOST];
+    bool applies[CHECKERS_MOST];
+    char unfit[200];
+};
+
+struct search_tally {
+    uint64_t schedules, steps, grants, cut_short, unfit;
+    uint64_t count[CHECKERS_MOST][3]; /* by enum verdict_status, where it applies */
+    uint64_t faults[CHOICE_KINDS];
+    char unfit_reason[200];
+};
+
+struct search {
+    struct world *world;
+    const struct search_settings *settings;
+    struct history_reader *reader;
+    struct search_shared *shared; /* may be NULL */
+    uint64_t *digests;            /* of every schedule by its number; may be NULL */
+    uint64_t horizon;             /* steps of the usual course */
+    struct search_tally tally;
+    struct schedule schedule; /* the last one run, as deviations */
+};
+
+/* The seed of one schedule's random numbers. */
+uint64_t search_seed(uint64_t seed, uint64_t number);
+
+/* Runs a schedule by a strategy; search->schedule then says how to repeat it. */
+struct search_outcome search_draw(struct search *search, uint64_t number);
+/* Runs one that is given, as far as it can be followed; used[n]: whether its n-th deviation came up (may be NULL). */
+struct search_outcome search_follow(struct search *search, const struct schedule *schedule, int clients, uint64_t seed,
+                                    uint64_t number, bool *used);
+
+/* Measures the horizon. False: a lock could not be opened. */
+bool search_begin(struct search *search);
+/* Until something required is violated, by whichever process, or all are tried. `tell` is called about twice a second.
+ * True: search->schedule violates, its number in *number. */
+bool search_all(struct search *search, uint64_t *number, void (*tell)(const struct search_tally *));
+
+/* Makes search->schedule smaller while it still violates one of the properties that it did: fewer clients (*clients),
+ * fewer deviations, shorter durations. */
+void search_shrink(struct search *search, uint64_t number, int *clients, const struct search_outcome *outcome);
+
+#endif
