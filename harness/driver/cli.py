@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.driver import compare as compare_
-from harness.driver import compare_table, matrix_commands, paths, storm_show
+from harness.driver import compare_table, explore_commands, matrix_commands, paths, storm_show
 from harness.driver import doctor as doctor_
 from harness.driver import storm as storm_
 from harness.driver import storms as storms_
@@ -210,6 +210,10 @@ def storm(
     else:
         storm_show.show_storm(console(), result, events)
     return int(result["exit"])
+
+
+cli.add_command(explore_commands.explore)
+cli.add_command(explore_commands.replay)
 
 
 def check_new_file(option: str, path: Path | None) -> None:

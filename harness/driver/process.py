@@ -45,11 +45,13 @@ class Nursery:
         *,
         environment: Sequence[str] = (),
         inherit: Sequence[int] = (),
+        near: bool = False,
     ) -> subprocess.Popen[bytes]:
-        """Starts a process whose output goes to NAME.log. `inherit`: descriptors that it keeps, by the same number."""
+        """Starts a process whose output goes to NAME.log. `inherit`: descriptors that it keeps, by the same number.
+        `near`: in this session, as harness/leash.c explains."""
         with (self.directory / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
-                [paths.program("leash"), *environment, "--", *command],
+                [paths.program("leash"), *(["--near"] if near else []), *environment, "--", *command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from typing import Any
@@ -78,6 +79,22 @@ def console() -> Console:
 def waiting(what: str) -> contextlib.AbstractContextManager[object]:
     """Says on a terminal what is going on; nothing elsewhere. It is gone when the work is done."""
     return Console(stderr=True).status(what) if sys.stderr.isatty() else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def counting(what: str) -> Iterator[Callable[[int], object]]:
+    """A number on a terminal's standard error, and how fast it grows; call what it gives whenever it has grown."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    began = time.monotonic()
+    with Console(stderr=True).status(f"{what} ...") as status:
+
+        def tell(count: int) -> None:
+            elapsed_s = time.monotonic() - began
+            status.update(f"{count:,} {what}, {count / max(elapsed_s, 0.001):,.0f} a second, {elapsed_s:.0f} s")
+
+        yield tell
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@
  *   --directory D                for the history: D/history
  *   --seed N
  *   --require A,B                the properties that count
- *   --fault KIND=N               at most N of these in a schedule: pause, crash, jump, lose, drop, hold
+ *   --fault KIND=N               at most N of these in a schedule: harness/explorer/schedule.h names them
  *   --strategy uniform|pct|portfolio|usual
  *   --first N --stride N --most N --seconds N --shrink N
  *   --shared FILE --digests FILE
@@ -28,11 +28,6 @@
 enum { STATUS_HOLDS = 0, STATUS_VIOLATED = 1, STATUS_BAD = 2, STATUS_INCONCLUSIVE = 3, PATH_ROOM = 4096 };
 
 static const char *const STRATEGY_NAMES[] = {"uniform", "pct", "usual", "portfolio"};
-static const char *const FAULT_KINDS[CHOICE_KINDS] = {
-    [CHOICE_PAUSE] = "pause", [CHOICE_CRASH] = "crash", [CHOICE_JUMP] = "jump",
-    [CHOICE_LOSE] = "lose",   [CHOICE_DROP] = "drop",   [CHOICE_HOLD] = "hold",
-};
-
 struct arguments {
     struct world_settings world;
     struct search_settings search;
@@ -67,8 +62,9 @@ static bool unsigned_number(const char *text, uint64_t *value) {
 
 static bool fault_option(const char *text, struct fault_budget *budget) {
     for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++) {
-        size_t length = strlen(FAULT_KINDS[kind]);
-        if (strncmp(text, FAULT_KINDS[kind], length) == 0 && text[length] == '=')
+        const char *word = schedule_fault_word((enum choice_kind)kind);
+        size_t length = strlen(word);
+        if (strncmp(text, word, length) == 0 && text[length] == '=')
             return small(text + length + 1, STRATEGY_FAULTS, &budget->most[kind]);
     }
     return false;
@@ -172,7 +168,8 @@ static json_t *tally_json(const struct search_tally *tally) {
                                       (json_int_t)count[VERDICT_INCONCLUSIVE]));
     }
     for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
-        json_object_set_new(faults, FAULT_KINDS[kind], json_integer((json_int_t)tally->faults[kind]));
+        json_object_set_new(faults, schedule_fault_word((enum choice_kind)kind),
+                            json_integer((json_int_t)tally->faults[kind]));
     return json_pack("{s:I,s:I,s:I,s:I,s:I,s:s,s:o,s:o}", "schedules", (json_int_t)tally->schedules, "steps",
                      (json_int_t)tally->steps, "grants", (json_int_t)tally->grants, "cut_short",
                      (json_int_t)tally->cut_short, "unfit", (json_int_t)tally->unfit, "unfit_reason",

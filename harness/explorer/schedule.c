@@ -13,8 +13,9 @@ static const struct fault_word {
     const char *word;
     bool has_amount;
 } FAULT_WORDS[CHOICE_KINDS] = {
-    [CHOICE_PAUSE] = {"pause", true}, [CHOICE_CRASH] = {"crash", false}, [CHOICE_JUMP] = {"jump", true},
-    [CHOICE_LOSE] = {"lose", false},  [CHOICE_DROP] = {"drop", false},   [CHOICE_HOLD] = {"hold", true},
+    [CHOICE_PAUSE] = {"pause", true},        [CHOICE_CRASH] = {"crash", false},
+    [CHOICE_JUMP] = {"clock-jump", true},    [CHOICE_LOSE] = {"lose-reply", false},
+    [CHOICE_DROP] = {"drop-request", false}, [CHOICE_HOLD] = {"hold-request", true},
 };
 
 /* --- a value --- */
@@ -39,6 +40,10 @@ void schedule_free(struct schedule *schedule) {
 }
 
 /* --- as text --- */
+
+const char *schedule_fault_word(enum choice_kind kind) {
+    return FAULT_WORDS[kind].word;
+}
 
 static const char *name_write(enum choice_kind kind, int who, char name[NAME]) {
     bool is_client = kind == CHOICE_PAUSE || kind == CHOICE_CRASH;
@@ -109,9 +114,10 @@ bool deviation_read(const char *line, struct deviation *deviation, const char **
     deviation->step = step;
     if (words == 4) return name_read(first, CHOICE_NONE, &deviation->instead);
     enum choice_kind fault = fault_named(first);
-    *reason = "there is no such fault: pause, crash, jump, lose, drop or hold";
+    *reason = "there is no such fault: pause, crash, clock-jump, lose-reply, drop-request or hold-request";
     if (!fault) return false;
-    *reason = "this fault does not strike that: pause and crash a client, jump a redis, lose, drop and hold a task's";
+    *reason =
+        "this fault does not strike that: pause and crash strike client-N, clock-jump redis-N, others client-N or its watchdog";
     if (!name_read(second, fault, &deviation->instead)) return false;
     *reason = FAULT_WORDS[fault].has_amount ? "milliseconds are missing, or too many" : "this fault has no duration";
     if (FAULT_WORDS[fault].has_amount != (words == 6)) return false;

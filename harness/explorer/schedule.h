@@ -4,8 +4,8 @@
  *   before client-1 6: pause client-1 1500     when client-1 would take its 6th step, it is paused for 1500 ms
  *   before client-1 4: client-2                client-2 takes a step first
  *
- * Who takes steps: client-N, client-N-watchdog, late-N, clock. Faults: pause and crash client-N; jump redis-N;
- * lose, drop and hold what client-N, or its watchdog, has sent. */
+ * Who takes steps: client-N, client-N-watchdog, late-N, clock. Faults: pause and crash strike client-N;
+ * clock-jump redis-N; lose-reply, drop-request and hold-request what client-N, or its watchdog, has sent. */
 #ifndef LOCKSTORM_EXPLORER_SCHEDULE_H
 #define LOCKSTORM_EXPLORER_SCHEDULE_H
 
@@ -30,6 +30,8 @@ void schedule_free(struct schedule *schedule);
 
 enum { SCHEDULE_LINE = 160 };
 
+/* How the faults are called, by enum choice_kind; NULL: a step. */
+const char *schedule_fault_word(enum choice_kind kind);
 /* Writes one deviation as a line without its end. Returns the buffer. */
 const char *deviation_write(const struct deviation *deviation, char line[SCHEDULE_LINE]);
 /* Reads it back. False: *reason says what is wrong with the line. */

@@ -6,6 +6,7 @@
 #include "harness/clock.h"
 
 enum { TELL_EVERY_NS = CLOCK_NS_PER_S / 2, LOOK_EVERY = 16 };
+enum { FEWEST = 2, FAULT_STEPS_MOST = 40 }; /* what a story with a single fault is looked for in */
 
 uint64_t search_seed(uint64_t seed, uint64_t number) {
     struct random random = random_split(seed, number);
@@ -235,6 +236,37 @@ static bool shrink_clients(struct shrink *shrink) {
     return false;
 }
 
+/* The only fault of a schedule, or NULL. */
+static const struct choice *only_fault(const struct schedule *schedule) {
+    const struct choice *found = NULL;
+    for (size_t each = 0; each < schedule->count; each++) {
+        const struct choice *instead = &schedule->deviations[each].instead;
+        if ((int)instead->kind < CHOICE_FAULTS_FROM) continue;
+        if (found) return NULL;
+        found = instead;
+    }
+    return found;
+}
+
+/* One fault tells a story by itself, if it strikes in the usual course of fewer clients: before a step of a client's
+ * worker, its own if it strikes a client. */
+static bool shrink_to_fault(struct shrink *shrink) {
+    const struct choice *fault = only_fault(&shrink->best);
+    if (!fault || (shrink->best.count == 1 && shrink->clients <= (int)FEWEST)) return false;
+    struct choice struck = *fault;
+    int clients = shrink->clients < FEWEST ? shrink->clients : FEWEST;
+    for (uint64_t step = 1; step <= FAULT_STEPS_MOST; step++) {
+        for (int client = 0; client < clients; client++) {
+            if (struck.kind == CHOICE_PAUSE || struck.kind == CHOICE_CRASH) struck.who = client;
+            else if (struck.kind != CHOICE_JUMP) struck.who = 2 * client;
+            shrink->trial.count = 0;
+            schedule_add(&shrink->trial, (struct deviation){{CHOICE_TASK, 2 * client, 0}, step, struck});
+            if (shrink_try(shrink, clients)) return true;
+        }
+    }
+    return false;
+}
+
 /* One lease and a half instead of three. */
 static bool shrink_amounts(struct shrink *shrink) {
     int64_t lease_ms = shrink->search->world->settings.lease_ms;
@@ -256,6 +288,7 @@ void search_shrink(struct search *search, uint64_t number, int *clients, const s
                             .clients = *clients,
                             .runs_left = search->settings->shrink_runs};
     schedule_copy(&shrink.best, &search->schedule);
+    (void)shrink_to_fault(&shrink);
     while (shrink.runs_left > 0 && (shrink_clients(&shrink) || shrink_deviations(&shrink) || shrink_amounts(&shrink)))
         continue;
     schedule_copy(&search->schedule, &shrink.best);

@@ -1,0 +1,315 @@
+"""Searching schedules of one lock: what was asked for, what was tried, what was found, and what finding nothing is
+worth."""
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.driver.errors import Inconclusive, UsageError
+from harness.driver.explorer import Explorer, Searched, Tell, bad_line
+from harness.driver.library import Message, library
+from harness.driver.play import PROPERTIES, Wish, check_range, checked, choose, lock_named
+from harness.driver.schedule_file import CLIENTS_MOST, WAIT_FOR_EVER, Found
+from harness.driver.statistics import Rate
+from harness.driver.trial import check, read_history
+
+FAULTS = {
+    "pause": "a client stands still for a while",
+    "crash": "a client is killed",
+    "clock-jump": "a server's clock jumps",
+    "lose-reply": "a command is executed, its reply does not come back",
+    "drop-request": "a command does not arrive",
+    "hold-request": "a command is on its way for a while",
+}
+STRATEGIES = ("portfolio", "uniform", "pct", "usual")
+JUDGED = ("mutual_exclusion", "integrity", "fencing")  # whatever is required: the others need more than one schedule
+FAULTS_MOST = 16  # STRATEGY_FAULTS
+DEPTH = 3  # STRATEGY_DEPTH
+SCHEDULES_MOST = 1 << 24
+SECONDS_USUAL = 10
+SECONDS_MOST = 24 * 3600
+CLIENTS_USUAL = 3
+LEASE_USUAL_MS = 1000
+WORK_PARTS = 50  # of a lease: how long a client works between its read and its write
+SHRINK_RUNS = 5000
+
+
+@dataclass(frozen=True)
+class ExploreWish:
+    """What the user asked for; None: what is usual."""
+
+    lock: str
+    store: str | None = None
+    clients: int | None = None
+    faults: str | None = None
+    schedules: int | None = None
+    seconds: int | None = None
+    seed: int = 1
+    strategy: str = "portfolio"
+    lease_ms: int | None = None
+    turns: int | None = None
+    permits: int | None = None
+    fixed_lease: bool = False
+    require: str | None = None
+    jobs: int | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A search, ready to begin."""
+
+    wish: ExploreWish
+    lock: dict[str, Any]
+    ground: Found  # what all its schedules have in common
+    budget: dict[str, int]
+    required: tuple[str, ...]
+    schedules: int
+    seconds: int  # 0: until all are tried
+    jobs: int
+
+
+# --- planning ---
+
+
+def plan(wish: ExploreWish) -> Plan:
+    """Checks everything that can be checked before anything is started."""
+    lock, store, _ = checked(
+        Wish("explore", wish.lock, wish.store, seed=wish.seed, lease_ms=wish.lease_ms, permits=wish.permits,
+             fixed_lease=wish.fixed_lease)
+    )  # fmt: skip
+    if lock["replicas"]:
+        raise UsageError(f"{lock['name']} needs a replica, which explore does not have yet: try lockstorm storm")
+    check_range("--clients", wish.clients, 1, CLIENTS_MOST)
+    check_range("--schedules", wish.schedules, 1, SCHEDULES_MOST)
+    check_range("--seconds", wish.seconds, 1, SECONDS_MOST)
+    check_range("--turns", wish.turns, 1, 1000)
+    check_range("--jobs", wish.jobs, 1, 64)
+    choose("strategy", wish.strategy, list(STRATEGIES))
+    lease_ms = wish.lease_ms or LEASE_USUAL_MS
+    ground = Found(
+        lock=lock["name"],
+        store=store,
+        clients=wish.clients or CLIENTS_USUAL,
+        turns=wish.turns or 1,
+        permits=wish.permits or 1,
+        fixed_lease=int(wish.fixed_lease),
+        lease_ms=lease_ms,
+        wait_ms=WAIT_FOR_EVER,
+        work_ms=max(1, lease_ms // WORK_PARTS),
+        seed=wish.seed,
+        number=0,
+        violates=(),
+        lines=(),
+    )
+    unlimited = wish.schedules is None and wish.seconds is None
+    return Plan(
+        wish=wish,
+        lock=lock,
+        ground=ground,
+        budget=fault_budget(wish.faults),
+        required=required_of(wish.require, lock),
+        schedules=wish.schedules or SCHEDULES_MOST,
+        seconds=SECONDS_USUAL if unlimited else wish.seconds or 0,
+        jobs=wish.jobs or len(os.sched_getaffinity(0)),
+    )
+
+
+def fault_budget(faults: str | None) -> dict[str, int]:
+    """ "pause,crash=2": at most so many of each in one schedule. None: one pause; "none": nothing goes wrong."""
+    budget: dict[str, int] = {}
+    for word in ("pause" if faults is None else faults).split(","):
+        name, _, most = word.strip().partition("=")
+        if name == "none" and faults == "none":
+            continue
+        choose("fault", name, [*FAULTS])
+        if most and not most.isdecimal():
+            raise UsageError(f"--faults {word}: {most!r} is not a number")
+        budget[name] = int(most or 1)
+        check_range(f"--faults {name}", budget[name], 1, FAULTS_MOST)
+    if sum(budget.values()) > FAULTS_MOST:
+        raise UsageError(f"--faults: {sum(budget.values())} in one schedule are too many, {FAULTS_MOST} at most")
+    return budget
+
+
+def required_of(require: str | None, lock: dict[str, Any]) -> tuple[str, ...]:
+    """The properties that a schedule must not violate."""
+    if not require:
+        return tuple(name for name in JUDGED if name != "fencing" or lock["token"])
+    names = tuple(choose("property", name.strip().replace("-", "_"), [*PROPERTIES]) for name in require.split(","))
+    for name in names:
+        if name not in JUDGED:
+            raise UsageError(f"explore judges {', '.join(JUDGED)}; {name} is judged by lockstorm run and storm")
+    return names
+
+
+def words_for(ground: Found, required: Sequence[str]) -> list[str]:
+    """What `explore` is told of a schedule's ground."""
+    words = ["--lock", ground.lock, "--store", ground.store, "--clients", str(ground.clients)]
+    words += ["--turns", str(ground.turns), "--permits", str(ground.permits), "--lease-ms", str(ground.lease_ms)]
+    words += ["--wait-ms", str(ground.wait_ms), "--work-ms", str(ground.work_ms), "--seed", str(ground.seed)]
+    words += ["--require", ",".join(required)]
+    return [*words, "--fixed-lease"] if ground.fixed_lease else words
+
+
+# --- searching ---
+
+
+def explore(planned: Plan, tell: Tell, story_to: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    """Searches, and returns the result as `explore --json` prints it. `story_to` receives the history of the smallest
+    schedule that violates something. A search that could not be run is inconclusive, with the reason."""
+    words = words_for(planned.ground, planned.required)
+    words += ["--strategy", planned.wish.strategy, "--seconds", str(planned.seconds), "--shrink", str(SHRINK_RUNS)]
+    for name, most in planned.budget.items():
+        words += ["--fault", f"{name}={most}"]
+    try:
+        with Explorer(planned.lock["nodes"] or 1, planned.jobs) as explorer:
+            searched = explorer.search(words, 0, planned.schedules, tell)
+            found = found_of(planned.ground, searched.found) if searched.found else None
+            shown = _follow(explorer, found, planned.required, story_to) if found else None
+    except Inconclusive as reason:
+        return {**_asked(planned), "sentence": f"Inconclusive: {reason}", "exit": Inconclusive.exit_status}
+    return result_of(planned, searched, found, shown)
+
+
+def found_of(ground: Found, done: dict[str, Any]) -> Found:
+    """The smallest schedule, as a file has it."""
+    said = {**vars(ground), "clients": done["clients"], "number": done["number"]}
+    return Found(**{**said, "violates": tuple(done["violated"]), "lines": tuple(done["schedule"])})
+
+
+def replay(
+    found: Found, name: str, story_to: list[dict[str, Any]] | None = None, save: Path | None = None
+) -> dict[str, Any]:
+    """Runs a schedule again and judges its history: what `check` says, and what is known of the schedule."""
+    required = required_of(None, lock_named(found.lock))
+    with Explorer(lock_named(found.lock)["nodes"] or 1, 1) as explorer:
+        verdict = _follow(explorer, found, required, story_to, name)
+        if save:
+            message = Message()
+            if not library().history_save(bytes(explorer.history), bytes(save), message):
+                raise UsageError(f"the history was not saved: {message}")
+    verdict.pop("parameters", None)
+    return {"file": name, **_ground(found), **verdict}
+
+
+def _follow(
+    explorer: Explorer,
+    found: Found,
+    required: Sequence[str],
+    story_to: list[dict[str, Any]] | None,
+    name: str = "the schedule",
+) -> dict[str, Any]:
+    said = explorer.follow(words_for(found, required), found.lines, found.number)
+    wrong = bad_line(said, found.line_numbers or range(1, len(found.lines) + 1), name)
+    if wrong:
+        raise wrong
+    if story_to is not None:
+        story_to += read_history(explorer.history)
+    return {"steps": said["steps"], **check(explorer.history, ",".join(required))}
+
+
+# --- the result ---
+
+
+def _ground(ground: Found) -> dict[str, Any]:
+    keys = ("lock", "store", "clients", "turns", "lease_ms", "work_ms", "seed")
+    return {key: getattr(ground, key) for key in keys}
+
+
+def _asked(planned: Plan) -> dict[str, Any]:
+    return {
+        **_ground(planned.ground),
+        "scenario": "explore",
+        "time": "virtual",
+        "faults": planned.budget,
+        "strategy": planned.wish.strategy,
+        "required": [*planned.required],
+    }
+
+
+def result_of(planned: Plan, searched: Searched, found: Found | None, shown: dict[str, Any] | None) -> dict[str, Any]:
+    """One object: what was tried and what it says."""
+    tally = searched.tally
+    verdict = {name: _verdict_on(tally["verdicts"][name], shown, name) for name in JUDGED}
+    statuses = {verdict[name]["status"] for name in planned.required}
+    # A lock without tokens is not asked for them: of such a property nothing can be known.
+    exit_status = 1 if found else 3 if "inconclusive" in statuses else 0
+    tasks, steps = planned.ground.clients, searched.horizon
+    return {
+        **_asked(planned),
+        "schedules": searched.schedules,
+        "tried": tally["schedules"],
+        "schedules_per_s": round(tally["schedules"] / searched.elapsed_s) if searched.elapsed_s else 0,
+        "steps": tally["steps"],
+        "distinct": searched.distinct,
+        "cut_short": tally["cut_short"],
+        "unfit": tally["unfit"],
+        "injected": {name: tally["faults"][name] for name in FAULTS},
+        "history_sha256": searched.history_sha256,
+        "pct": {"depth": DEPTH, "tasks": tasks, "steps": steps, "bound": 1 / (tasks * steps ** (DEPTH - 1))},
+        "verdict": verdict,
+        "sentence": _sentence(planned, searched, found, exit_status),
+        "found": found and _found_json(found, searched, shown),
+        "replay": replay_command(planned, searched),
+        "elapsed_ms": round(searched.elapsed_s * 1000),
+        "exit": exit_status,
+    }
+
+
+def _verdict_on(counts: dict[str, int], shown: dict[str, Any] | None, name: str) -> dict[str, Any]:
+    """Of a property in all schedules that were tried. The evidence is that of the smallest schedule."""
+    status = "violated" if counts["violated"] else "holds" if counts["holds"] else "inconclusive"
+    evidence = shown["verdict"][name]["evidence"] if shown and status == "violated" else []
+    return {"status": status, "count": counts["violated"], "evidence": evidence, "schedules": counts}
+
+
+def _found_json(found: Found, searched: Searched, shown: dict[str, Any] | None) -> dict[str, Any]:
+    assert searched.found and shown
+    return {
+        "number": found.number,
+        "violates": [*found.violates],
+        "clients": found.clients,
+        "choices": [*found.lines],
+        "choices_before_shrinking": len(searched.found["found"]),
+        "steps": shown["steps"],
+        "sentence": shown["sentence"],
+        "file": found.text,
+    }
+
+
+def _sentence(planned: Plan, searched: Searched, found: Found | None, exit_status: int) -> str:
+    tried = searched.schedules
+    if found:
+        broken = " and ".join(name.replace("_", " ") for name in found.violates if name in planned.required)
+        surprises = f"{len(found.lines)} surprise" + ("s" if len(found.lines) != 1 else "")
+        return f"Schedule {found.number:,} of seed {planned.ground.seed} violates {broken}: {surprises} make it so"
+    if exit_status:
+        reason = searched.tally["unfit_reason"] or "no schedule could be judged"
+        return f"Inconclusive after {tried:,} schedules: {reason}"
+    untried = [name for name in FAULTS if name not in planned.budget]
+    left_out = f"; not tried: {', '.join(untried)}" if untried else ""
+    return f"0 violations in {tried:,} schedules: {Rate(0, tried).said}{left_out}"
+
+
+def replay_command(planned: Plan, searched: Searched) -> str:
+    """The command that repeats the search up to here."""
+    wish = planned.wish
+    words = ["lockstorm", "explore", "--lock", planned.ground.lock, "--seed", str(planned.ground.seed)]
+    options = {
+        "--store": wish.store,
+        "--clients": wish.clients,
+        "--faults": wish.faults,
+        "--schedules": searched.schedules,
+        "--strategy": wish.strategy if wish.strategy != "portfolio" else None,
+        "--lease-ms": wish.lease_ms,
+        "--turns": wish.turns,
+        "--permits": wish.permits,
+        "--require": wish.require,
+    }
+    for option, value in options.items():
+        if value is not None:
+            words += [option, str(value)]
+    return shlex.join([*words, "--fixed-lease"] if wish.fixed_lease else words)

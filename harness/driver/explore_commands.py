@@ -1,0 +1,132 @@
+"""`lockstorm explore` and `lockstorm replay`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness.driver.errors import UsageError
+from harness.driver.explore import FAULTS, STRATEGIES, ExploreWish, plan
+from harness.driver.explore import explore as explore_
+from harness.driver.explore import replay as replay_
+from harness.driver.narrate import Event, show_result, story_table, verdict_table
+from harness.driver.schedule_file import read_found
+from harness.driver.terminal import console, counting, json_option, print_json, waiting
+
+
+@click.command()
+@click.option("--lock", required=True, help="The lock to try; `lockstorm locks` lists them.")
+@click.option("--clients", type=int, help="How many want the lock. Default: 3.")
+@click.option(
+    "--faults",
+    metavar="FAULT[=N],…",
+    help=f"At most N (1) of each in one schedule: {', '.join(FAULTS)}; or none. Default: pause.",
+)
+@click.option("--schedules", type=int, help="Try so many.")
+@click.option("--seconds", type=int, help="Stop after so long. Default without --schedules: 10.")
+@click.option("--seed", type=int, default=1, show_default=True, help="The same seed tries the same schedules.")
+@click.option("--strategy", default="portfolio", show_default=True, metavar="|".join(STRATEGIES))
+@click.option(
+    "--store",
+    metavar="MODE",
+    help="open (default), fence-writes, fence-reads-and-writes, compare-owner or compare-and-set.",
+)
+@click.option("--lease-ms", type=int, help="Default: 1000.")
+@click.option("--turns", type=int, help="How often each client wants the lock. Default: 1.")
+@click.option("--permits", type=int, help="How many may hold a semaphore at once. Default: 1.")
+@click.option("--fixed-lease", is_flag=True, help="Of locks with a watchdog: the lease is meant, nothing renews it.")
+@click.option("--jobs", type=int, help="How many search side by side. Default: one a core.")
+@click.option("--require", metavar="PROPERTY,…", help="Only these count, of mutual_exclusion, integrity, fencing.")
+@click.option("-o", "output", type=click.Path(path_type=Path), help="Save the schedule that violates something here.")
+@click.option("--quiet", "-q", is_flag=True, help="Only the verdict, not the story.")
+@json_option
+def explore(output: Path | None, quiet: bool, as_json: bool, **wishes: Any) -> int:
+    """Search schedules - who takes the next step, and what goes wrong between - until one breaks the lock; then make
+    it as small as it gets.
+
+    \b
+    Example: lockstorm explore --lock set-nx-px --clients 3 --faults pause -o found.schedule
+             lockstorm replay found.schedule
+    docs/explore.md says what a schedule is, and what finding nothing is worth.
+    """
+    if output and (output.exists() or not output.parent.is_dir()):
+        raise UsageError(f"-o {output}: {'exists already' if output.exists() else 'its directory does not exist'}")
+    planned = plan(ExploreWish(**wishes))
+    events: list[Event] | None = None if as_json or quiet else []
+    with counting(f"schedules of {planned.ground.lock}") as tell:
+        result = explore_(planned, lambda told: tell(told.get("schedules", 0)), events)
+    if output and result.get("found"):
+        output.write_text(result["found"]["file"])
+    if as_json:
+        print_json(result)
+    else:
+        show_search(console(), result, events)
+    return int(result["exit"])
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("-o", "output", type=click.Path(path_type=Path), help="Save the history here.")
+@click.option("--quiet", "-q", is_flag=True, help="Only the verdict, not the story.")
+@json_option
+def replay(file: Path, output: Path | None, quiet: bool, as_json: bool) -> int:
+    """Run a schedule again that explore has found, or that was written by hand.
+
+    \b
+    Example: lockstorm replay found.schedule
+    """
+    if output and output.exists():
+        raise UsageError(f"-o {output}: exists already")
+    events: list[Event] | None = None if as_json or quiet else []
+    found = read_found(file)
+    with waiting(f"a schedule of {found.lock} ..."):
+        result = replay_(found, str(file), events, output)
+    if as_json:
+        print_json(result)
+    else:
+        show_result(console(), result, events)
+    return int(result["exit"])
+
+
+def show_search(out: Console, result: dict[str, Any], events: list[Event] | None) -> None:
+    """What was tried, and the story of what was found."""
+    found = result.get("found")
+    if found and events:
+        out.print(story_table(events))
+        out.print()
+    if found:
+        for line in found["choices"]:
+            out.print(Text(line, "bold"))
+        out.print()
+    if "schedules" in result:
+        out.print(_numbers(result))
+        out.print()
+        out.print(verdict_table(result["verdict"], result["required"]))
+        out.print()
+    style = {0: "bold green", 1: "bold red"}.get(result["exit"], "bold yellow")
+    out.print(Text(result["sentence"], style))
+    if "replay" in result:
+        out.print(Text(f"again: ./{result['replay']}", "dim"))
+
+
+def _numbers(result: dict[str, Any]) -> Table:
+    table = Table(box=None, padding=(0, 1), show_header=False)
+    injected = ", ".join(f"{count:,} {name}" for name, count in result["injected"].items() if count) or "none"
+    pct = result["pct"]
+    shrunk = result["found"] and f"{result['found']['choices_before_shrinking']} before it was made smaller"
+    rows = {
+        "schedules": f"{result['tried']:,}, {result['schedules_per_s']:,} a second, {result['steps']:,} steps",
+        "distinct": f"{result['distinct']:,} histories in the first {result['schedules']:,}",
+        "faults": injected,
+        "PCT": f"an error of depth {pct['depth']} in one of {1 / pct['bound']:,.0f} at least "
+        f"({pct['tasks']} tasks, {pct['steps']} steps)",
+        "choices": shrunk,
+        "no verdict": f"{result['unfit']:,}" if result["unfit"] else None,
+    }
+    for name, value in rows.items():
+        if value:
+            table.add_row(Text(name, "dim"), str(value))
+    return table

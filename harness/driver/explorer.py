@@ -1,0 +1,220 @@
+"""The explorer's processes: per job, redis-servers by clocks that stand and one `explore` beside them, all on one core,
+so that a command costs no wake-up across cores."""
+
+import contextlib
+import hashlib
+import json
+import mmap
+import os
+import struct
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from harness.driver import paths
+from harness.driver.errors import Inconclusive, UsageError
+from harness.driver.process import Nursery
+from harness.driver.redis_server import OPTIONS, START_LIMIT_S
+
+CLOCK_PAGE_BYTES = 4096
+LOOK_EVERY_S = 0.05
+NONE_VIOLATED = 2**64 - 1
+DIGEST_BYTES = 8
+HOLDS, VIOLATED, BAD = 0, 1, 2
+# One database is faster to flush than sixteen, and a timer at 1 Hz disturbs less than at 10.
+SERVER_OPTIONS = (*OPTIONS, "--enable-debug-command", "local", "--databases", "1", "--hz", "1")
+
+Tell = Callable[[dict[str, Any]], object]
+
+
+@dataclass
+class Job:
+    """One core's share."""
+
+    directory: Path
+    core: int
+    nodes: list[str] = field(default_factory=list)  # words for `explore`
+    printed: int = 0  # bytes of its output that were read
+    told: dict[str, Any] = field(default_factory=dict)
+    done: dict[str, Any] = field(default_factory=dict)
+    trouble: str = ""
+
+
+class Explorer:
+    """A context: servers run while it is open."""
+
+    def __init__(self, nodes: int, jobs: int) -> None:
+        self._nodes = nodes
+        self._job_count = jobs
+        self._exit = contextlib.ExitStack()
+        self.jobs: list[Job] = []
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as undo:
+            self._nursery = Nursery()
+            undo.callback(self._nursery.close)
+            cores = sorted(os.sched_getaffinity(0))
+            self.jobs = [self._job_start(each, cores[each % len(cores)]) for each in range(self._job_count)]
+            for job in self.jobs:
+                self._await_servers(job)
+            self._exit = undo.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._exit.close()
+
+    # --- servers ---
+
+    def _job_start(self, number: int, core: int) -> Job:
+        job = Job(self._nursery.directory / f"job-{number + 1}", core)
+        job.directory.mkdir(mode=0o700)
+        for each in range(self._nodes):
+            name = f"redis-{each + 1}"
+            socket, clock = job.directory / f"{name}.sock", job.directory / f"{name}.clock"
+            clock.write_bytes(bytes(CLOCK_PAGE_BYTES))
+            environment = [f"LD_PRELOAD={paths.explored_clock()}", f"LOCKSTORM_CLOCK_PAGE={clock}"]
+            command = [paths.redis_server(), *SERVER_OPTIONS, "--unixsocket", str(socket), "--dir", str(job.directory)]
+            with on_core(core):
+                self._nursery.start(f"{job.directory.name}-{name}", command, environment=environment, near=True)
+            job.nodes += ["--node", str(socket), "--clock", str(clock)]
+        return job
+
+    def _await_servers(self, job: Job) -> None:
+        deadline = time.monotonic() + START_LIMIT_S
+        for each in range(self._nodes):
+            name = f"redis-{each + 1}"
+            while not (job.directory / f"{name}.sock").exists():
+                if time.monotonic() > deadline:
+                    said = self._nursery.log_tail(f"{job.directory.name}-{name}")
+                    raise Inconclusive(f"redis-server did not start: {said or 'it gave no reason'}")
+                time.sleep(0.002)
+
+    # --- one schedule ---
+
+    def follow(self, words: Sequence[str], lines: Sequence[str], number: int) -> dict[str, Any]:
+        """Runs one schedule on the first job's servers: what `explore --follow` says; the history is at `history`."""
+        job = self.jobs[0]
+        course = job.directory / "course"
+        course.write_text("".join(f"{line}\n" for line in lines))
+        self._run([job], [[*words, "--follow", str(course), "--number", str(number)]], lambda _: None)
+        return job.done
+
+    @property
+    def history(self) -> Path:
+        return self.jobs[0].directory / "history"
+
+    # --- many ---
+
+    def search(self, words: Sequence[str], first: int, most: int, tell: Tell) -> "Searched":
+        """Shares the schedules from `first` to below `most` among the jobs. `tell` gets sums of what they have done."""
+        shared, digests = self._nursery.directory / "shared", self._nursery.directory / "digests"
+        shared.write_bytes(struct.pack("<Q", NONE_VIOLATED))
+        with digests.open("wb") as file:
+            file.truncate(most * DIGEST_BYTES)  # a hole, as long as nobody writes
+        count = len(self.jobs)
+        words = [*words, "--stride", str(count), "--most", str(most)]
+        words += ["--shared", str(shared), "--digests", str(digests)]
+        commands = [[*words, "--first", str(first + each)] for each in range(count)]
+        began = time.monotonic()
+        self._run(self.jobs, commands, tell)
+        elapsed_s = time.monotonic() - began
+        violated = struct.unpack("<Q", shared.read_bytes())[0]
+        tallies = [job.done["done"] for job in self.jobs]
+        tried = [first + each + count * tally["schedules"] for each, tally in enumerate(tallies)]  # the next of each
+        until = min(most, *tried) if violated == NONE_VIOLATED else violated + 1
+        found = next((job.done for job in self.jobs if job.done.get("number") == violated), None)
+        digest, distinct = _digest(digests, first, until)
+        return Searched(
+            sum_up(tallies), until - first, digest, distinct, elapsed_s, found, self.jobs[0].done["horizon"]
+        )
+
+    # --- the program ---
+
+    def _run(self, jobs: Sequence[Job], commands: Sequence[Sequence[str]], tell: Tell) -> None:
+        processes = []
+        for job, words in zip(jobs, commands, strict=True):
+            job.told, job.done, job.trouble = {}, {}, ""
+            for name in ("history", "sink"):
+                (job.directory / name).unlink(missing_ok=True)
+            command = [paths.program("explore"), "--directory", str(job.directory), *job.nodes, *words]
+            with on_core(job.core):
+                processes.append(self._nursery.start(job.directory.name, command, near=True))
+        while any([process.poll() is None for process in processes]):
+            time.sleep(LOOK_EVERY_S)
+            for job in jobs:
+                self._read(job)
+            tell(sum_up([job.told for job in jobs if job.told]))
+        for job, process in zip(jobs, processes, strict=True):
+            self._read(job)
+            if process.returncode not in (HOLDS, VIOLATED, BAD) or not job.done:
+                raise Inconclusive(f"the explorer ended early: {job.trouble or 'it gave no reason'}")
+
+    def _read(self, job: Job) -> None:
+        """What its program has printed since: objects, or what it complains of."""
+        with (self._nursery.directory / f"{job.directory.name}.log").open("rb") as log:
+            log.seek(job.printed)
+            whole = log.read().rpartition(b"\n")[0]
+        job.printed += len(whole) + 1 if whole else 0
+        for line in whole.decode(errors="replace").splitlines():
+            if not line.startswith("{"):
+                job.trouble = line
+            elif "told" in (said := json.loads(line)):
+                job.told = said["told"]
+            else:
+                job.done = said
+                job.told = said.get("done", {})
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What came of a search."""
+
+    tally: dict[str, Any]  # of all schedules that were tried, those beyond the first violation too
+    schedules: int  # from the first on, without a gap; the last one violates, if one does
+    history_sha256: str  # of their histories
+    distinct: int  # histories among them
+    elapsed_s: float
+    found: dict[str, Any] | None
+    horizon: int  # steps of the usual course
+
+
+def _digest(path: Path, first: int, until: int) -> tuple[str, int]:
+    if until <= first:
+        return hashlib.sha256().hexdigest(), 0
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as bytes_:
+        told = bytes_[first * DIGEST_BYTES : until * DIGEST_BYTES]
+    return hashlib.sha256(told).hexdigest(), len(set(memoryview(told).cast("Q")))
+
+
+def sum_up(tallies: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Numbers are added, objects field by field; of a text the first that says something."""
+    total: dict[str, Any] = {}
+    for tally in tallies:
+        for key, value in tally.items():
+            if isinstance(value, dict):
+                total[key] = sum_up([total.get(key, {}), value])
+            elif isinstance(value, str):
+                total[key] = total.get(key) or value
+            else:
+                total[key] = total.get(key, 0) + value
+    return total
+
+
+@contextlib.contextmanager
+def on_core(core: int) -> Iterator[None]:
+    """Processes that are started meanwhile stay on that core."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def bad_line(said: dict[str, Any], line_numbers: Sequence[int], name: str) -> UsageError | None:
+    """The error in a schedule that could not be followed, by its line in the file."""
+    if "line" not in said:
+        return None
+    return UsageError(f"{name}: line {line_numbers[said['line'] - 1]}: {said['reason']}")

@@ -1,0 +1,120 @@
+"""A schedule that the explorer has found, as a text file: what it was found for, and in what it differs from the usual
+course (harness/explorer/schedule.h). docs/explore.md describes it; any line may be edited by hand."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from harness.driver.errors import UsageError
+from harness.driver.play import (
+    LEASE_LIMIT_MS,
+    PERMIT_LIMIT,
+    PROPERTIES,
+    SEED_LIMIT,
+    Wish,
+    checked,
+)
+
+VERSION = 1
+FIRST_LINE = f"lockstorm-schedule {VERSION}"
+COURSE = "schedule"  # the line after which the deviations stand
+CLIENTS_MOST = 16  # WORLD_CLIENTS
+WAIT_FOR_EVER = -1
+NUMBERS = {  # key: from, to
+    "clients": (1, CLIENTS_MOST),
+    "turns": (1, 1000),
+    "permits": (1, PERMIT_LIMIT),
+    "fixed_lease": (0, 1),
+    "lease_ms": (1, LEASE_LIMIT_MS),
+    "wait_ms": (WAIT_FOR_EVER, LEASE_LIMIT_MS),
+    "work_ms": (0, LEASE_LIMIT_MS),
+    "seed": (0, SEED_LIMIT),
+    "number": (0, 2**62),
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """One schedule with everything that it depends on. `lines`: its deviations."""
+
+    lock: str
+    store: str
+    clients: int
+    turns: int
+    permits: int
+    fixed_lease: int
+    lease_ms: int
+    wait_ms: int
+    work_ms: int
+    seed: int  # of the search
+    number: int  # of the schedule in it
+    violates: tuple[str, ...]
+    lines: tuple[str, ...]
+    line_numbers: tuple[int, ...] = ()  # where they stand in the file they were read from
+
+    @property
+    def text(self) -> str:
+        head = [f"{key} {getattr(self, key)}" for key in ("lock", "store", *NUMBERS)]
+        violates = " ".join(("violates", *self.violates))
+        return "\n".join([FIRST_LINE, *head, violates, COURSE, *self.lines]) + "\n"
+
+
+def read_found(path: Path) -> Found:
+    """Raises UsageError with the line and the reason when the file is not what it should be."""
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a text"
+        raise UsageError(f"{path}: {reason}") from None
+    return parse_found(text, str(path))
+
+
+def parse_found(text: str, name: str) -> Found:
+    """The same from a text; `name` is for messages."""
+    numbered = [(number, line.partition("#")[0].strip()) for number, line in enumerate(text.splitlines(), 1)]
+    told = [(number, line) for number, line in numbered if line]
+    if not told or told[0][1] != FIRST_LINE:
+        said = f"it begins with {told[0][1][:40]!r}" if told else "it is empty"
+        raise UsageError(f"{name}: line 1: a schedule of this version begins with {FIRST_LINE!r}, but {said}")
+    words = [line for _, line in told]
+    if COURSE not in words:
+        raise UsageError(f"{name}: line {told[-1][0]}: the line {COURSE!r} is missing, after which the choices stand")
+    start = words.index(COURSE)
+    head = _head(told[1:start], name)
+    missing = [field.name for field in fields(Found) if not field.name.startswith("line") and field.name not in head]
+    if missing:
+        raise UsageError(f"{name}: line {told[start][0]}: {missing[0]} is missing before {COURSE!r}")
+    course = told[start + 1 :]
+    found = Found(**head, lines=tuple(line for _, line in course), line_numbers=tuple(number for number, _ in course))  # type: ignore[arg-type]
+    try:
+        checked(Wish("explore", found.lock, found.store))
+    except UsageError as error:
+        raise UsageError(f"{name}: {error}") from None
+    return found
+
+
+def _head(lines: list[tuple[int, str]], name: str) -> dict[str, object]:
+    head: dict[str, object] = {}
+    for number, line in lines:
+        key, _, value = line.partition(" ")
+        value = value.strip()
+        if key not in ("lock", "store", "violates", *NUMBERS):
+            raise UsageError(f"{name}: line {number}: there is no {key!r} in a schedule")
+        if key in head:
+            raise UsageError(f"{name}: line {number}: {key} is said twice")
+        head[key] = _number(key, value, f"{name}: line {number}") if key in NUMBERS else value
+        if key == "violates":
+            head[key] = tuple(value.split())
+            if unknown := set(value.split()) - set(PROPERTIES):
+                raise UsageError(f"{name}: line {number}: there is no property called {min(unknown)!r}")
+    return head
+
+
+def _number(key: str, value: str, where: str) -> int:
+    low, high = NUMBERS[key]
+    try:
+        number = int(value)
+    except ValueError:
+        raise UsageError(f"{where}: {key} {value!r} is not a whole number") from None
+    if not low <= number <= high:
+        raise UsageError(f"{where}: {key} {number}: from {low} to {high}")
+    return number
