@@ -12,7 +12,7 @@ from harness.driver.errors import Inconclusive, UsageError
 from harness.driver.explorer import Explorer, Searched, Tell, bad_line
 from harness.driver.library import Message, library
 from harness.driver.play import PROPERTIES, Wish, check_range, checked, choose, lock_named
-from harness.driver.schedule_file import CLIENTS_MOST, WAIT_FOR_EVER, Found
+from harness.driver.schedule_file import CLIENTS_MOST, Found
 from harness.driver.statistics import Rate
 from harness.driver.trial import check, read_history
 
@@ -34,6 +34,7 @@ SECONDS_MOST = 24 * 3600
 CLIENTS_USUAL = 3
 LEASE_USUAL_MS = 1000
 WORK_PARTS = 50  # of a lease: how long a client works between its read and its write
+WAIT_LEASES = 20  # how long a client waits for the lock: a schedule ends although nobody releases it
 SHRINK_RUNS = 5000
 
 
@@ -55,6 +56,7 @@ class ExploreWish:
     fixed_lease: bool = False
     require: str | None = None
     jobs: int | None = None
+    goes_on: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def plan(wish: ExploreWish) -> Plan:
         permits=wish.permits or 1,
         fixed_lease=int(wish.fixed_lease),
         lease_ms=lease_ms,
-        wait_ms=WAIT_FOR_EVER,
+        wait_ms=WAIT_LEASES * lease_ms,
         work_ms=max(1, lease_ms // WORK_PARTS),
         seed=wish.seed,
         number=0,
@@ -162,6 +164,8 @@ def explore(planned: Plan, tell: Tell, story_to: list[dict[str, Any]] | None = N
     schedule that violates something. A search that could not be run is inconclusive, with the reason."""
     words = words_for(planned.ground, planned.required)
     words += ["--strategy", planned.wish.strategy, "--seconds", str(planned.seconds), "--shrink", str(SHRINK_RUNS)]
+    if planned.wish.goes_on:
+        words.append("--goes-on")
     for name, most in planned.budget.items():
         words += ["--fault", f"{name}={most}"]
     try:
@@ -251,6 +255,7 @@ def result_of(planned: Plan, searched: Searched, found: Found | None, shown: dic
         "history_sha256": searched.history_sha256,
         "pct": {"depth": DEPTH, "tasks": tasks, "steps": steps, "bound": 1 / (tasks * steps ** (DEPTH - 1))},
         "verdict": verdict,
+        "groups": searched.groups,
         "sentence": _sentence(planned, searched, found, exit_status),
         "found": found and _found_json(found, searched, shown),
         "replay": replay_command(planned, searched),
@@ -282,6 +287,9 @@ def _found_json(found: Found, searched: Searched, shown: dict[str, Any] | None) 
 
 def _sentence(planned: Plan, searched: Searched, found: Found | None, exit_status: int) -> str:
     tried = searched.schedules
+    if found and planned.wish.goes_on:
+        hits = sum(group["schedules"] for group in searched.groups if {*group["violates"]} & {*planned.required})
+        return f"{Rate(hits, max(hits, searched.tally['schedules']))}; schedule {found.number:,} is the first"
     if found:
         broken = " and ".join(name.replace("_", " ") for name in found.violates if name in planned.required)
         surprises = f"{len(found.lines)} surprise" + ("s" if len(found.lines) != 1 else "")
@@ -312,4 +320,5 @@ def replay_command(planned: Plan, searched: Searched) -> str:
     for option, value in options.items():
         if value is not None:
             words += [option, str(value)]
-    return shlex.join([*words, "--fixed-lease"] if wish.fixed_lease else words)
+    flags = {"--fixed-lease": wish.fixed_lease, "--all": wish.goes_on}
+    return shlex.join(words + [flag for flag, wanted in flags.items() if wanted])

@@ -39,6 +39,7 @@ from harness.driver.terminal import console, counting, json_option, print_json, 
 @click.option("--permits", type=int, help="How many may hold a semaphore at once. Default: 1.")
 @click.option("--fixed-lease", is_flag=True, help="Of locks with a watchdog: the lease is meant, nothing renews it.")
 @click.option("--jobs", type=int, help="How many search side by side. Default: one a core.")
+@click.option("--all", "goes_on", is_flag=True, help="Go on after a violation; group them by what they violate.")
 @click.option("--require", metavar="PROPERTY,…", help="Only these count, of mutual_exclusion, integrity, fencing.")
 @click.option("-o", "output", type=click.Path(path_type=Path), help="Save the schedule that violates something here.")
 @click.option("--quiet", "-q", is_flag=True, help="Only the verdict, not the story.")
@@ -116,6 +117,10 @@ def _numbers(result: dict[str, Any]) -> Table:
     table = Table(box=None, padding=(0, 1), show_header=False)
     injected = ", ".join(f"{count:,} {name}" for name, count in result["injected"].items() if count) or "none"
     pct = result["pct"]
+    groups = "\n".join(
+        f"{group['schedules']:,} of {', '.join(group['violates']).replace('_', ' ')}, first {group['first']:,}"
+        for group in result["groups"]
+    )
     shrunk = result["found"] and f"{result['found']['choices_before_shrinking']} before it was made smaller"
     rows = {
         "schedules": f"{result['tried']:,}, {result['schedules_per_s']:,} a second, {result['steps']:,} steps",
@@ -124,6 +129,7 @@ def _numbers(result: dict[str, Any]) -> Table:
         "PCT": f"an error of depth {pct['depth']} in one of {1 / pct['bound']:,.0f} at least "
         f"({pct['tasks']} tasks, {pct['steps']} steps)",
         "choices": shrunk,
+        "violations": groups if result["groups"] else None,
         "no verdict": f"{result['unfit']:,}" if result["unfit"] else None,
     }
     for name, value in rows.items():

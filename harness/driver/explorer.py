@@ -123,12 +123,13 @@ class Explorer:
         violated = struct.unpack("<Q", shared.read_bytes())[0]
         tallies = [job.done["done"] for job in self.jobs]
         tried = [first + each + count * tally["schedules"] for each, tally in enumerate(tallies)]  # the next of each
-        until = min(most, *tried) if violated == NONE_VIOLATED else violated + 1
+        stopped = violated != NONE_VIOLATED and "--goes-on" not in words
+        until = violated + 1 if stopped else min(most, *tried)
         found = next((job.done for job in self.jobs if job.done.get("number") == violated), None)
         digest, distinct = _digest(digests, first, until)
-        return Searched(
-            sum_up(tallies), until - first, digest, distinct, elapsed_s, found, self.jobs[0].done["horizon"]
-        )
+        groups = _groups([group for job in self.jobs for group in job.done["groups"]])
+        horizon = self.jobs[0].done["horizon"]
+        return Searched(sum_up(tallies), until - first, digest, distinct, elapsed_s, found, horizon, groups)
 
     # --- the program ---
 
@@ -178,6 +179,7 @@ class Searched:
     elapsed_s: float
     found: dict[str, Any] | None
     horizon: int  # steps of the usual course
+    groups: list[dict[str, Any]]  # which properties schedules violate, how many of them, and the first
 
 
 def _digest(path: Path, first: int, until: int) -> tuple[str, int]:
@@ -186,6 +188,16 @@ def _digest(path: Path, first: int, until: int) -> tuple[str, int]:
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as bytes_:
         told = bytes_[first * DIGEST_BYTES : until * DIGEST_BYTES]
     return hashlib.sha256(told).hexdigest(), len(set(memoryview(told).cast("Q")))
+
+
+def _groups(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same group of several jobs is one; by the first schedule in it."""
+    groups: dict[tuple[str, ...], dict[str, Any]] = {}
+    for group in told:
+        known = groups.setdefault(tuple(group["violates"]), {**group, "schedules": 0})
+        known["schedules"] += group["schedules"]
+        known["first"] = min(known["first"], group["first"])
+    return sorted(groups.values(), key=lambda group: int(group["first"]))
 
 
 def sum_up(tallies: Sequence[dict[str, Any]]) -> dict[str, Any]:

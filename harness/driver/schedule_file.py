@@ -74,7 +74,8 @@ def parse_found(text: str, name: str) -> Found:
     told = [(number, line) for number, line in numbered if line]
     if not told or told[0][1] != FIRST_LINE:
         said = f"it begins with {told[0][1][:40]!r}" if told else "it is empty"
-        raise UsageError(f"{name}: line 1: a schedule of this version begins with {FIRST_LINE!r}, but {said}")
+        line = told[0][0] if told else 1
+        raise UsageError(f"{name}: line {line}: a schedule of this version begins with {FIRST_LINE!r}, but {said}")
     words = [line for _, line in told]
     if COURSE not in words:
         raise UsageError(f"{name}: line {told[-1][0]}: the line {COURSE!r} is missing, after which the choices stand")

@@ -7,7 +7,7 @@
  *   --require A,B                the properties that count
  *   --fault KIND=N               at most N of these in a schedule: harness/explorer/schedule.h names them
  *   --strategy uniform|pct|portfolio|usual
- *   --first N --stride N --most N --seconds N --shrink N
+ *   --first N --stride N --most N --seconds N --shrink N [--goes-on]
  *   --shared FILE --digests FILE
  *   --follow FILE --number N     instead: one schedule, as lines; --number is the one it was found as
  *
@@ -92,20 +92,33 @@ static bool node_option(const char *text, const char **paths, int *count) {
     return true;
 }
 
-static const struct option OPTIONS[] = {
-    {"lock", required_argument, NULL, 'l'},    {"clients", required_argument, NULL, 'c'},
-    {"store", required_argument, NULL, 'S'},   {"lease-ms", required_argument, NULL, 'L'},
-    {"wait-ms", required_argument, NULL, 'W'}, {"work-ms", required_argument, NULL, 'w'},
-    {"turns", required_argument, NULL, 't'},   {"permits", required_argument, NULL, 'p'},
-    {"fixed-lease", no_argument, NULL, 'f'},   {"node", required_argument, NULL, 'n'},
-    {"clock", required_argument, NULL, 'C'},   {"directory", required_argument, NULL, 'D'},
-    {"seed", required_argument, NULL, 's'},    {"require", required_argument, NULL, 'r'},
-    {"fault", required_argument, NULL, 'F'},   {"strategy", required_argument, NULL, 'T'},
-    {"first", required_argument, NULL, '1'},   {"stride", required_argument, NULL, '2'},
-    {"most", required_argument, NULL, '3'},    {"seconds", required_argument, NULL, '4'},
-    {"shrink", required_argument, NULL, '5'},  {"shared", required_argument, NULL, '6'},
-    {"digests", required_argument, NULL, '7'}, {"follow", required_argument, NULL, '8'},
-    {"number", required_argument, NULL, '9'},  {0}};
+static const struct option OPTIONS[] = {{"lock", required_argument, NULL, 'l'},
+                                        {"clients", required_argument, NULL, 'c'},
+                                        {"store", required_argument, NULL, 'S'},
+                                        {"lease-ms", required_argument, NULL, 'L'},
+                                        {"wait-ms", required_argument, NULL, 'W'},
+                                        {"work-ms", required_argument, NULL, 'w'},
+                                        {"turns", required_argument, NULL, 't'},
+                                        {"permits", required_argument, NULL, 'p'},
+                                        {"fixed-lease", no_argument, NULL, 'f'},
+                                        {"node", required_argument, NULL, 'n'},
+                                        {"clock", required_argument, NULL, 'C'},
+                                        {"directory", required_argument, NULL, 'D'},
+                                        {"seed", required_argument, NULL, 's'},
+                                        {"require", required_argument, NULL, 'r'},
+                                        {"fault", required_argument, NULL, 'F'},
+                                        {"strategy", required_argument, NULL, 'T'},
+                                        {"first", required_argument, NULL, '1'},
+                                        {"stride", required_argument, NULL, '2'},
+                                        {"most", required_argument, NULL, '3'},
+                                        {"seconds", required_argument, NULL, '4'},
+                                        {"shrink", required_argument, NULL, '5'},
+                                        {"shared", required_argument, NULL, '6'},
+                                        {"digests", required_argument, NULL, '7'},
+                                        {"follow", required_argument, NULL, '8'},
+                                        {"number", required_argument, NULL, '9'},
+                                        {"goes-on", no_argument, NULL, 'g'},
+                                        {0}};
 
 static bool option_take(struct arguments *arguments, int option, char *text) {
     struct world_settings *world = &arguments->world;
@@ -127,6 +140,7 @@ static bool option_take(struct arguments *arguments, int option, char *text) {
     case 'r': return require_option(text, search->required);
     case 'F': return fault_option(text, &search->budget);
     case 'T': return strategy_option(text, &search->strategy);
+    case 'g': return search->goes_on = true;
     case '1': return unsigned_number(text, &search->first);
     case '2': return unsigned_number(text, &search->stride) && search->stride > 0;
     case '3': return unsigned_number(text, &search->most);
@@ -157,6 +171,20 @@ static bool parse(int argc, char **argv, struct arguments *arguments) {
 }
 
 /* --- what is said --- */
+
+static json_t *groups_json(const struct search_tally *tally) {
+    json_t *groups = json_array();
+    for (int each = 0; each < tally->group_count; each++) {
+        const struct search_group *group = &tally->groups[each];
+        json_t *properties = json_array();
+        for (int place = 0; CHECKER_TABLE[place]; place++)
+            if (group->properties >> place & 1)
+                json_array_append_new(properties, json_string(CHECKER_TABLE[place]->property));
+        json_array_append_new(groups, json_pack("{s:o,s:I,s:I}", "violates", properties, "schedules",
+                                                (json_int_t)group->schedules, "first", (json_int_t)group->first));
+    }
+    return groups;
+}
 
 static json_t *tally_json(const struct search_tally *tally) {
     json_t *verdicts = json_object(), *faults = json_object();
@@ -209,7 +237,8 @@ static int explore(struct search *search) {
     uint64_t found = 0;
     int clients = search->world->settings.clients;
     bool violated = search_all(search, &found, tell);
-    json_t *done = json_pack("{s:o,s:I}", "done", tally_json(&search->tally), "horizon", (json_int_t)search->horizon);
+    json_t *done = json_pack("{s:o,s:I,s:o}", "done", tally_json(&search->tally), "horizon",
+                             (json_int_t)search->horizon, "groups", groups_json(&search->tally));
     bool first = violated && (!search->shared || atomic_load(&search->shared->violated) == found);
     if (first) {
         struct search_outcome outcome = search_draw(search, found);

@@ -119,7 +119,20 @@ bool search_begin(struct search *search) {
     return outcome.opened;
 }
 
-static void tally_add(struct search_tally *tally, const struct search_outcome *outcome) {
+static void group_add(struct search_tally *tally, const struct search_outcome *outcome, uint64_t number) {
+    uint32_t properties = 0;
+    int each = 0;
+    for (int place = 0; place < CHECKERS_MOST; place++)
+        properties |= (uint32_t)(outcome->status[place] == VERDICT_VIOLATED) << place;
+    if (!properties) return;
+    while (each < tally->group_count && tally->groups[each].properties != properties) each++;
+    if (each == SEARCH_GROUPS) return;
+    if (each == tally->group_count) tally->groups[tally->group_count++] = (struct search_group){properties, 0, number};
+    tally->groups[each].schedules++;
+}
+
+static void tally_add(struct search_tally *tally, const struct search_outcome *outcome, uint64_t number) {
+    group_add(tally, outcome, number);
     tally->schedules++;
     tally->steps += outcome->steps;
     tally->grants += outcome->grants;
@@ -138,21 +151,24 @@ static void violated_tell(struct search_shared *shared, uint64_t number) {
 bool search_all(struct search *search, uint64_t *number, void (*tell)(const struct search_tally *)) {
     const struct search_settings *settings = search->settings;
     int64_t began_ns = clock_real_mono_ns(), told_ns = began_ns;
+    bool violated = false;
     for (uint64_t each = settings->first; each < settings->most; each += settings->stride) {
-        if (search->shared && each > atomic_load(&search->shared->violated)) break;
+        if (!settings->goes_on && search->shared && each > atomic_load(&search->shared->violated)) break;
         struct search_outcome outcome = search_draw(search, each);
-        tally_add(&search->tally, &outcome);
+        tally_add(&search->tally, &outcome, each);
         if (search->digests) search->digests[each] = outcome.digest;
-        if (outcome.violates) {
+        if (outcome.violates && !violated) {
+            violated = true;
+            *number = each;
             violated_tell(search->shared, each);
-            return *number = each, true;
         }
+        if (violated && !settings->goes_on) break;
         if (search->tally.schedules % LOOK_EVERY) continue;
         int64_t now_ns = clock_real_mono_ns();
         if (now_ns - told_ns > TELL_EVERY_NS) tell(&search->tally), told_ns = now_ns;
         if (settings->seconds && now_ns - began_ns > settings->seconds * CLOCK_NS_PER_S) break;
     }
-    return false;
+    return violated;
 }
 
 /* --- smaller --- */

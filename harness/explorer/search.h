@@ -13,6 +13,7 @@ struct search_settings {
     uint64_t seed;
     uint64_t first, stride, most; /* the schedules first, first + stride, ... below most */
     int64_t seconds;              /* 0: no limit */
+    bool goes_on;                 /* after a violation */
     int64_t shrink_runs;          /* schedules spent on making a violation smaller */
 };
 
@@ -33,10 +34,19 @@ struct search_outcome {
     char unfit[200];
 };
 
+/* Schedules that violate the same properties. */
+struct search_group {
+    uint32_t properties; /* a bit each, by the checker's place */
+    uint64_t schedules, first;
+};
+enum { SEARCH_GROUPS = 32 };
+
 struct search_tally {
     uint64_t schedules, steps, grants, cut_short, unfit;
     uint64_t count[CHECKERS_MOST][3]; /* by enum verdict_status, where it applies */
     uint64_t faults[CHOICE_KINDS];
+    struct search_group groups[SEARCH_GROUPS];
+    int group_count;
     char unfit_reason[200];
 };
 
@@ -63,7 +73,7 @@ struct search_outcome search_follow(struct search *search, const struct schedule
 /* Measures the horizon. False: a lock could not be opened. */
 bool search_begin(struct search *search);
 /* Until something required is violated, by whichever process, or all are tried. `tell` is called about twice a second.
- * True: search->schedule violates, its number in *number. */
+ * True: something is, by the schedule *number first. */
 bool search_all(struct search *search, uint64_t *number, void (*tell)(const struct search_tally *));
 
 /* Makes search->schedule smaller while it still violates one of the properties that it did: fewer clients (*clients),

@@ -201,6 +201,7 @@ bool world_begin(struct world *world, int clients, uint64_t seed, uint64_t sched
         opened &= world->clients[each].opened;
     }
     world->opening = false;
+    if (!opened) world_end(world);
     return opened;
 }
 

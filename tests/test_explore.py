@@ -1,0 +1,279 @@
+"""The explorer: the same seed gives the same histories, what it finds is a violation and stays one when it is made
+smaller, and a schedule in a file is a schedule."""
+
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.driver import paths
+from harness.driver.errors import UsageError
+from harness.driver.explore import FAULTS, ExploreWish, explore, fault_budget, plan, replay
+from harness.driver.library import locks
+from harness.driver.schedule_file import Found, parse_found, read_found
+from harness.driver.trial import read_history
+from tests.support import lockstorm, processes_below, short_directory
+
+EVERY_FAULT = ",".join(FAULTS)
+
+
+def search(lock: str, faults: str = "pause", **wishes: Any) -> dict[str, Any]:
+    return explore(plan(ExploreWish(lock, faults=faults, **wishes)), lambda _: None)
+
+
+@cache
+def paused() -> dict[str, Any]:
+    """What pauses do to the usual lock."""
+    return search("set-nx-px", schedules=2000)
+
+
+def found_in(result: dict[str, Any]) -> Found:
+    assert result["found"], result["sentence"]
+    return parse_found(result["found"]["file"], "found")
+
+
+# --- determinism ---
+
+# Polling, a watchdog, BLPOP, messages, several servers.
+DETERMINED = ["set-nx-px", "set-nx-px-renew", "blpop-renew", "pubsub", "fair", "permit-semaphore", "redlock-renew"]
+
+
+@pytest.mark.parametrize("lock", DETERMINED)
+def test_the_same_seed_gives_the_same_histories(lock: str) -> None:
+    """All faults at once; by one process and by two."""
+    wishes: dict[str, Any] = {"faults": EVERY_FAULT, "schedules": 60, "seed": 11, "goes_on": True}
+    one, two = search(lock, jobs=1, **wishes), search(lock, jobs=2, **wishes)
+    assert one["schedules"] == two["schedules"] == 60
+    assert one["history_sha256"] == two["history_sha256"]
+    assert one["steps"] == two["steps"]
+    assert one["injected"] == two["injected"]
+    assert search(lock, **wishes | {"seed": 12})["history_sha256"] != one["history_sha256"]
+
+
+def test_the_same_seed_beside_a_busy_processor() -> None:
+    wishes: dict[str, Any] = {"faults": EVERY_FAULT, "schedules": 60, "seed": 5, "goes_on": True}
+    quiet = search("blpop", **wishes)
+    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        assert search("blpop", **wishes)["history_sha256"] == quiet["history_sha256"]
+    finally:
+        for burner in burners:
+            burner.kill()
+            burner.wait()
+
+
+def test_a_schedule_gives_the_same_history_byte_for_byte(tmp_path: Path) -> None:
+    found = found_in(paused())
+    for name in ("one", "two"):
+        replay(found, "found", save=tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert len(read_history(tmp_path / "one")) > 20
+
+
+# --- what it finds ---
+
+
+def test_a_pause_breaks_a_lease() -> None:
+    """The story that everybody tells of a lock with a lease, and nothing else in it."""
+    result = paused()
+    assert result["exit"] == 1
+    assert result["verdict"]["mutual_exclusion"]["status"] == "violated"
+    found = found_in(result)
+    assert found.clients == 2
+    assert len(found.lines) == 1
+    assert "pause client-" in found.lines[0]
+    events: list[dict[str, Any]] = []
+    again = replay(found, "found", events)
+    assert again["verdict"]["mutual_exclusion"]["status"] == "violated"
+    assert again["sentence"] == result["found"]["sentence"]
+    assert [event["kind"] for event in events].count("fault-inject") == 1
+
+
+def test_without_faults_the_usual_lock_holds() -> None:
+    result = search("set-nx-px", "none", schedules=400)
+    assert result["exit"] == 0
+    assert result["verdict"]["mutual_exclusion"]["schedules"] == {"holds": 400, "violated": 0, "inconclusive": 0}
+    assert sum(result["injected"].values()) == 0
+    assert result["sentence"].startswith("0 violations in 400 schedules: under 0.75 % at 95 %; not tried: pause")
+
+
+def test_no_lock_is_no_lock() -> None:
+    result = search("none", "none", schedules=50)
+    assert result["exit"] == 1
+    assert found_in(result).lines == ()  # the usual course is enough
+
+
+def test_a_token_saves_the_resource_but_not_the_lock() -> None:
+    wishes: dict[str, Any] = {"store": "fence-reads-and-writes", "schedules": 1500}
+    resource = search("set-nx-px-fenced", require="integrity,fencing", **wishes)
+    assert resource["exit"] == 0
+    assert resource["verdict"]["mutual_exclusion"]["status"] == "violated"
+    assert search("set-nx-px-fenced", **wishes)["exit"] == 1
+    open_store = search("set-nx-px-fenced", require="integrity", schedules=1500)
+    assert open_store["exit"] == 1  # it is the store that does it
+
+
+@pytest.mark.parametrize(
+    "lock,fault,broken",
+    [
+        ("set-nx-px", "clock-jump", "mutual_exclusion"),
+        ("set-nx-px", "hold-request", "integrity"),  # a write that comes late
+        ("setnx", "hold-request", "integrity"),
+        ("set-nx-blind-del", "pause", "mutual_exclusion"),
+        ("blpop", "pause", "mutual_exclusion"),
+        ("pubsub", "pause", "mutual_exclusion"),
+        ("redlock-naive", "pause", "mutual_exclusion"),
+    ],
+)
+def test_it_finds_what_is_known(lock: str, fault: str, broken: str) -> None:
+    result = search(lock, fault, schedules=4000, require=broken)
+    assert result["exit"] == 1, result["sentence"]
+    found = found_in(result)
+    assert broken in found.violates
+    assert 1 <= len(found.lines) <= 15
+    assert fault in "".join(found.lines)
+
+
+@pytest.mark.parametrize("lock,fault", [("setnx", "pause"), ("setnx", "clock-jump"), ("redlock", "pause")])
+def test_it_finds_nothing_that_is_not_there(lock: str, fault: str) -> None:
+    """No lease, nothing to outlast; and a validity that the client keeps to."""
+    assert search(lock, fault, schedules=400, require="mutual_exclusion")["exit"] == 0
+
+
+@pytest.mark.parametrize("lock", [lock["name"] for lock in locks() if not lock["replicas"]])
+def test_every_lock_runs_in_it(lock: str) -> None:
+    """The same files, unchanged: clients are let in, and everybody who is killed or cut off is cleaned up after."""
+    result = search(lock, EVERY_FAULT, schedules=40, goes_on=True)
+    counts = result["verdict"]["mutual_exclusion"]["schedules"]
+    assert counts["holds"] + counts["violated"] + counts["inconclusive"] == 40
+    assert counts["holds"] + counts["violated"] > 20
+    assert result["injected"]["crash"] > 0
+
+
+def test_nothing_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    with short_directory() as directory:
+        monkeypatch.setenv("TMPDIR", str(directory))
+        monkeypatch.setattr("tempfile.tempdir", None)
+        search("set-nx-px", schedules=20)
+        assert not processes_below(directory)
+        assert not list(directory.iterdir())
+
+
+def test_going_on_after_a_violation() -> None:
+    result = search("set-nx-px", schedules=600, goes_on=True)
+    assert (result["exit"], result["tried"], result["schedules"]) == (1, 600, 600)
+    violated = result["verdict"]["mutual_exclusion"]["count"]
+    assert violated > 1
+    groups = [group for group in result["groups"] if "mutual_exclusion" in group["violates"]]
+    assert sum(group["schedules"] for group in groups) == violated
+    assert result["found"]["number"] == min(group["first"] for group in result["groups"])
+    assert result["found"]["number"] == paused()["found"]["number"]
+
+
+# --- the file ---
+
+
+def test_a_file_says_everything(tmp_path: Path) -> None:
+    found = found_in(paused())
+    path = tmp_path / "found.schedule"
+    path.write_text("# by hand\n\n" + found.text + "# the end\n")
+    again = read_found(path)
+    assert again.text == found.text
+    assert again.line_numbers[0] == found.text.splitlines().index(found.lines[0]) + 3
+
+
+@pytest.mark.parametrize(
+    "old,new,said",
+    [
+        ("lockstorm-schedule 1", "lockstorm-schedule 2", "line 1: a schedule of this version begins with"),
+        ("lock set-nx-px", "lock set-nx-py", "there is no lock called 'set-nx-py': did you mean set-nx-px?"),
+        ("clients 2", "clients two", "line 4: clients 'two' is not a whole number"),
+        ("clients 2", "clients 99", "line 4: clients 99: from 1 to 16"),
+        ("clients 2", "clients 2\nclients 2", "line 5: clients is said twice"),
+        ("clients 2", "clowns 2", "line 4: there is no 'clowns' in a schedule"),
+        ("turns 1\n", "", "turns is missing before 'schedule'"),
+        ("\nschedule\n", "\n", "the line 'schedule' is missing"),
+        ("violates ", "violates honesty ", "there is no property called 'honesty'"),
+        ("before client", "after client", "line 15: it is not: before WHO STEP"),
+        ("pause client", "stab client", "line 15: there is no such fault"),
+        ("pause client-", "pause redis-", "line 15: this fault does not strike that"),
+        (" 3000", "", "line 15: milliseconds are missing"),
+        ("before client-", "before late-", "line 15: this never comes up"),
+        ("client-1 4:", "client-1 400:", "line 15: this never comes up"),
+    ],
+)
+def test_a_file_that_is_wrong(old: str, new: str, said: str, tmp_path: Path) -> None:
+    found = found_in(paused())
+    text = found.text.replace(found.lines[0], "before client-1 4: pause client-1 3000")
+    assert old in text
+    path = tmp_path / "wrong.schedule"
+    path.write_text(text.replace(old, new, 1))
+    done = lockstorm("replay", str(path))
+    assert done.returncode == 2, done.stdout
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# --- the command ---
+
+
+def test_the_command_and_its_file(tmp_path: Path) -> None:
+    saved, history = tmp_path / "found.schedule", tmp_path / "found.history"
+    words = ["--lock", "set-nx-px", "--faults", "pause", "--schedules", "2000", "-o", str(saved)]
+    done = lockstorm("explore", *words, "--json")
+    assert done.returncode == 1, done.stderr
+    result = json.loads(done.stdout)
+    for key in ("schedules", "schedules_per_s", "steps", "history_sha256", "verdict", "replay", "exit"):
+        assert key in result
+    assert saved.read_text() == result["found"]["file"]
+    assert lockstorm("explore", *words).returncode == 2  # it exists
+    plain = lockstorm("replay", str(saved), "-o", str(history))
+    assert plain.returncode == 1
+    assert "goes on and knows of nothing" in plain.stdout
+    checked = json.loads(lockstorm("check", str(history), "--json").stdout)
+    assert checked["verdict"]["mutual_exclusion"]["status"] == "violated"
+    assert checked["scenario"] == "explore"
+
+
+@pytest.mark.parametrize(
+    "words,said",
+    [
+        (["--faults", "paws"], "there is no fault called 'paws': did you mean pause?"),
+        (["--faults", "pause=0"], "--faults pause 0: from 1 to 16"),
+        (["--faults", "pause=x"], "'x' is not a number"),
+        (["--faults", "pause=9,crash=9"], "18 in one schedule are too many"),
+        (["--clients", "17"], "--clients 17: from 1 to 16"),
+        (["--schedules", "0"], "--schedules 0: from 1 to"),
+        (["--strategy", "psychic"], "there is no strategy called 'psychic'"),
+        (["--require", "cost"], "cost is judged by lockstorm run and storm"),
+        (["--store", "fence-writes"], "gives no fencing token"),
+        (["-o", "/nowhere/at/all"], "its directory does not exist"),
+    ],
+)
+def test_bad_usage(words: list[str], said: str) -> None:
+    done = lockstorm("explore", "--lock", "set-nx-px", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_a_lock_with_a_replica_is_refused() -> None:
+    with pytest.raises(UsageError, match="needs a replica"):
+        plan(ExploreWish("replica-wait"))
+
+
+def test_budgets() -> None:
+    assert fault_budget(None) == {"pause": 1}
+    assert fault_budget("none") == {}
+    assert fault_budget("pause=2, crash") == {"pause": 2, "crash": 1}
+
+
+def test_a_server_needs_its_clock_page(tmp_path: Path) -> None:
+    """By the machine's clock it would answer, and every lease would be wrong."""
+    environment = {"LD_PRELOAD": paths.explored_clock(), "LOCKSTORM_CLOCK_PAGE": str(tmp_path / "missing")}
+    done = subprocess.run([paths.redis_server(), "--version"], env=environment, capture_output=True, text=True)
+    assert done.returncode == 127
+    assert "missing" in done.stderr
