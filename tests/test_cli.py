@@ -14,7 +14,22 @@ from harness.driver import paths
 from tests.support import ENVIRONMENT, lockstorm
 
 COMMANDS = (
-    *("demo", "run", "compare", "matrix", "init", "gate", "runs", "advise", "check", "history", "report", "show"),
+    *(
+        "demo",
+        "run",
+        "compare",
+        "matrix",
+        "init",
+        "gate",
+        "runs",
+        "advise",
+        "explore",
+        "replay",
+        "check",
+        "history",
+        "report",
+        "show",
+    ),
     *("locks", "faults", "scenarios", "doctor", "test"),
 )
 
