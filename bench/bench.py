@@ -21,9 +21,10 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import proxy
-from harness.driver import paths
-from harness.driver.benchmark import measure_pair
+from harness.driver import explore, paths
+from harness.driver.benchmark import measure_pair, request_us
 from harness.driver.errors import Inconclusive
+from harness.driver.explorer import Explorer, on_core
 from harness.driver.machine import machine
 from harness.driver.play import Wish, play
 from harness.driver.trial import Trial, TrialSettings
@@ -46,6 +47,8 @@ class Effort:
     grant_rounds: int
     proxy_requests: int
     proxy_rounds: int
+    schedules: int
+    explorer_requests: int
 
 
 FULL = Effort(
@@ -59,6 +62,8 @@ FULL = Effort(
     grant_rounds=15,
     proxy_requests=50_000,
     proxy_rounds=9,
+    schedules=5000,
+    explorer_requests=50_000,
 )
 QUICK = Effort(
     runs=2,
@@ -71,6 +76,8 @@ QUICK = Effort(
     grant_rounds=2,
     proxy_requests=2000,
     proxy_rounds=1,
+    schedules=100,
+    explorer_requests=2000,
 )
 
 
@@ -302,6 +309,28 @@ def measure_proxy(effort: Effort) -> list[Row]:
     return rows
 
 
+def measure_explorer(effort: Effort) -> list[Row]:
+    """Commands a second of the search, against redis-benchmark on the same server, socket and core; and schedules a
+    second on all cores."""
+    wish = explore.ExploreWish("set-nx-px", clients=3, faults="pause", schedules=effort.schedules, goes_on=True)
+    planned = explore.plan(wish)
+    words = explore.search_words(planned)
+    ratios, rates = [], []
+    for _ in range(effort.runs):
+        with Explorer(1, 1) as explorer:
+            socket = Path(explorer.jobs[0].nodes[1])
+            with on_core(explorer.jobs[0].core):
+                pace = 1e6 / request_us(socket, effort.explorer_requests, ("SET", "reference", "value"))
+            searched = explorer.search(words, 0, effort.schedules, lambda _: None)
+            ratios.append(searched.tally["commands"] / searched.elapsed_s / pace)
+        rates.append(explore.explore(planned, lambda _: None)["schedules_per_s"])
+    detail = "three set-nx-px clients, one pause; SET, one connection, one at a time, the same core"
+    return [
+        Row("explorer: commands a second", statistics.median(ratios), "x benchmark", detail, 0.6),
+        Row("explorer: schedules", statistics.median(rates), "a second", "the same, on all cores", 1500),
+    ]
+
+
 def measure_demo(effort: Effort) -> list[Row]:
     demo_s = median_s(effort.demos, lambda: run_quietly("./lockstorm", "demo"))
     return [Row("./lockstorm demo", demo_s, "s", "the whole command", 10, less_is_better=True)]
@@ -336,6 +365,7 @@ def main(quick: bool, output: Path) -> None:
             *measure_grants(effort),
             *measure_proxy(effort),
             *measure_trials(effort),
+            *measure_explorer(effort),
             *measure_demo(effort),
         ]
     about = machine()

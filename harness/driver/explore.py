@@ -162,12 +162,7 @@ def words_for(ground: Found, required: Sequence[str]) -> list[str]:
 def explore(planned: Plan, tell: Tell, story_to: list[dict[str, Any]] | None = None) -> dict[str, Any]:
     """Searches, and returns the result as `explore --json` prints it. `story_to` receives the history of the smallest
     schedule that violates something. A search that could not be run is inconclusive, with the reason."""
-    words = words_for(planned.ground, planned.required)
-    words += ["--strategy", planned.wish.strategy, "--seconds", str(planned.seconds), "--shrink", str(SHRINK_RUNS)]
-    if planned.wish.goes_on:
-        words.append("--goes-on")
-    for name, most in planned.budget.items():
-        words += ["--fault", f"{name}={most}"]
+    words = search_words(planned)
     try:
         with Explorer(planned.lock["nodes"] or 1, planned.jobs) as explorer:
             searched = explorer.search(words, 0, planned.schedules, tell)
@@ -176,6 +171,17 @@ def explore(planned: Plan, tell: Tell, story_to: list[dict[str, Any]] | None = N
     except Inconclusive as reason:
         return {**_asked(planned), "sentence": f"Inconclusive: {reason}", "exit": Inconclusive.exit_status}
     return result_of(planned, searched, found, shown)
+
+
+def search_words(planned: Plan) -> list[str]:
+    """What `explore` is told of a search."""
+    words = words_for(planned.ground, planned.required)
+    words += ["--strategy", planned.wish.strategy, "--seconds", str(planned.seconds), "--shrink", str(SHRINK_RUNS)]
+    if planned.wish.goes_on:
+        words.append("--goes-on")
+    for name, most in planned.budget.items():
+        words += ["--fault", f"{name}={most}"]
+    return words
 
 
 def found_of(ground: Found, done: dict[str, Any]) -> Found:
@@ -248,6 +254,7 @@ def result_of(planned: Plan, searched: Searched, found: Found | None, shown: dic
         "tried": tally["schedules"],
         "schedules_per_s": round(tally["schedules"] / searched.elapsed_s) if searched.elapsed_s else 0,
         "steps": tally["steps"],
+        "commands": tally["commands"],
         "distinct": searched.distinct,
         "cut_short": tally["cut_short"],
         "unfit": tally["unfit"],

@@ -198,10 +198,11 @@ static json_t *tally_json(const struct search_tally *tally) {
     for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
         json_object_set_new(faults, schedule_fault_word((enum choice_kind)kind),
                             json_integer((json_int_t)tally->faults[kind]));
-    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:s,s:o,s:o}", "schedules", (json_int_t)tally->schedules, "steps",
-                     (json_int_t)tally->steps, "grants", (json_int_t)tally->grants, "cut_short",
-                     (json_int_t)tally->cut_short, "unfit", (json_int_t)tally->unfit, "unfit_reason",
-                     tally->unfit_reason, "verdicts", verdicts, "faults", faults);
+    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:o,s:o}", "commands", (json_int_t)tally->commands, "schedules",
+                     (json_int_t)tally->schedules, "steps", (json_int_t)tally->steps, "grants",
+                     (json_int_t)tally->grants, "cut_short", (json_int_t)tally->cut_short, "unfit",
+                     (json_int_t)tally->unfit, "unfit_reason", tally->unfit_reason, "verdicts", verdicts, "faults",
+                     faults);
 }
 
 static void print_line(json_t *object) {

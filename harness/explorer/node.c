@@ -27,6 +27,7 @@ static void connect_to(struct link *link) {
 
 void link_send(struct link *link, const char *command, size_t length) {
     connect_to(link);
+    link->node->commands++;
     while (length > 0) {
         ssize_t sent = send(link->context->fd, command, length, MSG_NOSIGNAL);
         if (sent < 0 && errno != EINTR) give_up(link->node, strerror(errno));

@@ -32,6 +32,7 @@ struct node {
     struct link control;
     struct node_script *scripts;
     size_t script_count;
+    uint64_t commands; /* sent to it so far */
 };
 
 /* Connects to a server, whose clock page is the file `clock`. The node stays where it is until node_close. */

@@ -116,7 +116,14 @@ bool search_begin(struct search *search) {
                                                   search_seed(search->settings->seed, 0), 0, NULL);
     search->horizon = outcome.steps > 0 ? outcome.steps : 1;
     memset(&search->tally, 0, sizeof search->tally);
+    for (int node = 0; node < search->world->settings.nodes; node++) search->world->nodes[node].commands = 0;
     return outcome.opened;
+}
+
+static uint64_t commands_of(const struct world *world) {
+    uint64_t commands = 0;
+    for (int node = 0; node < world->settings.nodes; node++) commands += world->nodes[node].commands;
+    return commands;
 }
 
 static void group_add(struct search_tally *tally, const struct search_outcome *outcome, uint64_t number) {
@@ -156,6 +163,7 @@ bool search_all(struct search *search, uint64_t *number, void (*tell)(const stru
         if (!settings->goes_on && search->shared && each > atomic_load(&search->shared->violated)) break;
         struct search_outcome outcome = search_draw(search, each);
         tally_add(&search->tally, &outcome, each);
+        search->tally.commands = commands_of(search->world);
         if (search->digests) search->digests[each] = outcome.digest;
         if (outcome.violates && !violated) {
             violated = true;

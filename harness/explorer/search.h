@@ -42,8 +42,8 @@ struct search_group {
 enum { SEARCH_GROUPS = 32 };
 
 struct search_tally {
-    uint64_t schedules, steps, grants, cut_short, unfit;
-    uint64_t count[CHECKERS_MOST][3]; /* by enum verdict_status, where it applies */
+    uint64_t schedules, steps, commands, grants, cut_short, unfit; /* commands: that servers executed */
+    uint64_t count[CHECKERS_MOST][3];                              /* by enum verdict_status, where it applies */
     uint64_t faults[CHOICE_KINDS];
     struct search_group groups[SEARCH_GROUPS];
     int group_count;
