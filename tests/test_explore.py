@@ -11,18 +11,20 @@ from typing import Any
 import pytest
 
 from harness.driver import paths
-from harness.driver.errors import UsageError
-from harness.driver.explore import FAULTS, ExploreWish, explore, fault_budget, plan, replay
+from harness.driver.explore import FAULTS, OF_REPLICAS, ExploreWish, explore, fault_budget, plan, replay
 from harness.driver.library import locks
 from harness.driver.schedule_file import Found, parse_found, read_found
 from harness.driver.trial import read_history
 from tests.support import lockstorm, processes_below, short_directory
 
 EVERY_FAULT = ",".join(FAULTS)
+ONE_SERVER_FAULTS = ",".join(fault for fault in FAULTS if fault not in OF_REPLICAS)  # a node without a replica
 
 
 def search(lock: str, faults: str = "pause", **wishes: Any) -> dict[str, Any]:
-    return explore(plan(ExploreWish(lock, faults=faults, **wishes)), lambda _: None)
+    result = explore(plan(ExploreWish(lock, faults=faults, **{"jobs": 1, **wishes})), lambda _: None)
+    assert "verdict" in result, result["sentence"]
+    return result
 
 
 @cache
@@ -39,13 +41,14 @@ def found_in(result: dict[str, Any]) -> Found:
 # --- determinism ---
 
 # Polling, a watchdog, BLPOP, messages, several servers.
-DETERMINED = ["set-nx-px", "set-nx-px-renew", "blpop-renew", "pubsub", "fair", "permit-semaphore", "redlock-renew"]
+DETERMINED = ["set-nx-px", "set-nx-px-renew", "blpop-renew", "pubsub", "fair", "replica-wait", "redlock-renew"]
 
 
 @pytest.mark.parametrize("lock", DETERMINED)
 def test_the_same_seed_gives_the_same_histories(lock: str) -> None:
-    """All faults at once; by one process and by two."""
-    wishes: dict[str, Any] = {"faults": EVERY_FAULT, "schedules": 60, "seed": 11, "goes_on": True}
+    """All faults at once; by one process and by two, so that none knows what another has done before."""
+    faults = EVERY_FAULT if lock in ("set-nx-px", "replica-wait") else ONE_SERVER_FAULTS
+    wishes: dict[str, Any] = {"faults": faults, "schedules": 60, "seed": 11, "goes_on": True}
     one, two = search(lock, jobs=1, **wishes), search(lock, jobs=2, **wishes)
     assert one["schedules"] == two["schedules"] == 60
     assert one["history_sha256"] == two["history_sha256"]
@@ -55,7 +58,7 @@ def test_the_same_seed_gives_the_same_histories(lock: str) -> None:
 
 
 def test_the_same_seed_beside_a_busy_processor() -> None:
-    wishes: dict[str, Any] = {"faults": EVERY_FAULT, "schedules": 60, "seed": 5, "goes_on": True}
+    wishes: dict[str, Any] = {"faults": ONE_SERVER_FAULTS, "schedules": 60, "seed": 5, "goes_on": True}
     quiet = search("blpop", **wishes)
     burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
     try:
@@ -127,6 +130,7 @@ def test_a_token_saves_the_resource_but_not_the_lock() -> None:
         ("blpop", "pause", "mutual_exclusion"),
         ("pubsub", "pause", "mutual_exclusion"),
         ("redlock-naive", "pause", "mutual_exclusion"),
+        ("set-nx-px", "failover", "mutual_exclusion"),  # its key had not arrived
     ],
 )
 def test_it_finds_what_is_known(lock: str, fault: str, broken: str) -> None:
@@ -138,16 +142,18 @@ def test_it_finds_what_is_known(lock: str, fault: str, broken: str) -> None:
     assert fault in "".join(found.lines)
 
 
-@pytest.mark.parametrize("lock,fault", [("setnx", "pause"), ("setnx", "clock-jump"), ("redlock", "pause")])
+@pytest.mark.parametrize(
+    "lock,fault", [("setnx", "pause"), ("setnx", "clock-jump"), ("redlock", "pause"), ("replica-wait", "failover")]
+)
 def test_it_finds_nothing_that_is_not_there(lock: str, fault: str) -> None:
-    """No lease, nothing to outlast; and a validity that the client keeps to."""
+    """No lease, nothing to outlast; a validity that the client keeps to; a key that has arrived where it has to."""
     assert search(lock, fault, schedules=400, require="mutual_exclusion")["exit"] == 0
 
 
-@pytest.mark.parametrize("lock", [lock["name"] for lock in locks() if not lock["replicas"]])
+@pytest.mark.parametrize("lock", [lock["name"] for lock in locks()])
 def test_every_lock_runs_in_it(lock: str) -> None:
     """The same files, unchanged: clients are let in, and everybody who is killed or cut off is cleaned up after."""
-    result = search(lock, EVERY_FAULT, schedules=40, goes_on=True)
+    result = search(lock, ONE_SERVER_FAULTS, schedules=40, goes_on=True)
     counts = result["verdict"]["mutual_exclusion"]["schedules"]
     assert counts["holds"] + counts["violated"] + counts["inconclusive"] == 40
     assert counts["holds"] + counts["violated"] > 20
@@ -198,12 +204,12 @@ def test_a_file_says_everything(tmp_path: Path) -> None:
         ("turns 1\n", "", "turns is missing before 'schedule'"),
         ("\nschedule\n", "\n", "the line 'schedule' is missing"),
         ("violates ", "violates honesty ", "there is no property called 'honesty'"),
-        ("before client", "after client", "line 15: it is not: before WHO STEP"),
-        ("pause client", "stab client", "line 15: there is no such fault"),
-        ("pause client-", "pause redis-", "line 15: this fault does not strike that"),
-        (" 3000", "", "line 15: milliseconds are missing"),
-        ("before client-", "before late-", "line 15: this never comes up"),
-        ("client-1 4:", "client-1 400:", "line 15: this never comes up"),
+        ("before client", "after client", "line 16: it is not: before WHO STEP"),
+        ("pause client", "stab client", "line 16: there is no such fault"),
+        ("pause client-", "pause redis-", "line 16: this fault does not strike that"),
+        (" 3000", "", "line 16: milliseconds are missing"),
+        ("before client-", "before late-", "line 16: this never comes up"),
+        ("client-1 4:", "client-1 400:", "line 16: this never comes up"),
     ],
 )
 def test_a_file_that_is_wrong(old: str, new: str, said: str, tmp_path: Path) -> None:
@@ -258,11 +264,6 @@ def test_bad_usage(words: list[str], said: str) -> None:
     done = lockstorm("explore", "--lock", "set-nx-px", *words)
     assert done.returncode == 2
     assert said in done.stderr
-
-
-def test_a_lock_with_a_replica_is_refused() -> None:
-    with pytest.raises(UsageError, match="needs a replica"):
-        plan(ExploreWish("replica-wait"))
 
 
 def test_budgets() -> None:

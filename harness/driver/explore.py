@@ -19,11 +19,14 @@ from harness.driver.trial import check, read_history
 FAULTS = {
     "pause": "a client stands still for a while",
     "crash": "a client is killed",
+    "failover": "a master is gone, its replica is promoted with what has arrived there",
+    "stall-replica": "what a master writes takes a while to arrive at its replica",
     "clock-jump": "a server's clock jumps",
     "lose-reply": "a command is executed, its reply does not come back",
     "drop-request": "a command does not arrive",
     "hold-request": "a command is on its way for a while",
 }
+OF_REPLICAS = ("failover", "stall-replica")
 STRATEGIES = ("portfolio", "uniform", "pct", "usual")
 JUDGED = ("mutual_exclusion", "integrity", "fencing")  # whatever is required: the others need more than one schedule
 FAULTS_MOST = 16  # STRATEGY_FAULTS
@@ -82,8 +85,6 @@ def plan(wish: ExploreWish) -> Plan:
         Wish("explore", wish.lock, wish.store, seed=wish.seed, lease_ms=wish.lease_ms, permits=wish.permits,
              fixed_lease=wish.fixed_lease)
     )  # fmt: skip
-    if lock["replicas"]:
-        raise UsageError(f"{lock['name']} needs a replica, which explore does not have yet: try lockstorm storm")
     check_range("--clients", wish.clients, 1, CLIENTS_MOST)
     check_range("--schedules", wish.schedules, 1, SCHEDULES_MOST)
     check_range("--seconds", wish.seconds, 1, SECONDS_MOST)
@@ -91,10 +92,12 @@ def plan(wish: ExploreWish) -> Plan:
     check_range("--jobs", wish.jobs, 1, 64)
     choose("strategy", wish.strategy, list(STRATEGIES))
     lease_ms = wish.lease_ms or LEASE_USUAL_MS
+    budget = fault_budget(wish.faults)
     ground = Found(
         lock=lock["name"],
         store=store,
         clients=wish.clients or CLIENTS_USUAL,
+        replicas=int(lock["replicas"] > 0 or bool({*budget} & {*OF_REPLICAS})),
         turns=wish.turns or 1,
         permits=wish.permits or 1,
         fixed_lease=int(wish.fixed_lease),
@@ -111,7 +114,7 @@ def plan(wish: ExploreWish) -> Plan:
         wish=wish,
         lock=lock,
         ground=ground,
-        budget=fault_budget(wish.faults),
+        budget=budget,
         required=required_of(wish.require, lock),
         schedules=wish.schedules or SCHEDULES_MOST,
         seconds=SECONDS_USUAL if unlimited else wish.seconds or 0,
@@ -153,7 +156,12 @@ def words_for(ground: Found, required: Sequence[str]) -> list[str]:
     words += ["--turns", str(ground.turns), "--permits", str(ground.permits), "--lease-ms", str(ground.lease_ms)]
     words += ["--wait-ms", str(ground.wait_ms), "--work-ms", str(ground.work_ms), "--seed", str(ground.seed)]
     words += ["--require", ",".join(required)]
-    return [*words, "--fixed-lease"] if ground.fixed_lease else words
+    flags = {"--fixed-lease": ground.fixed_lease, "--replicas": ground.replicas}
+    return words + [flag for flag, wanted in flags.items() if wanted]
+
+
+def explorer_for(ground: Found, jobs: int) -> Explorer:
+    return Explorer(lock_named(ground.lock)["nodes"] or 1, jobs, replicas=bool(ground.replicas))
 
 
 # --- searching ---
@@ -164,7 +172,7 @@ def explore(planned: Plan, tell: Tell, story_to: list[dict[str, Any]] | None = N
     schedule that violates something. A search that could not be run is inconclusive, with the reason."""
     words = search_words(planned)
     try:
-        with Explorer(planned.lock["nodes"] or 1, planned.jobs) as explorer:
+        with explorer_for(planned.ground, planned.jobs) as explorer:
             searched = explorer.search(words, 0, planned.schedules, tell)
             found = found_of(planned.ground, searched.found) if searched.found else None
             shown = _follow(explorer, found, planned.required, story_to) if found else None
@@ -195,7 +203,7 @@ def replay(
 ) -> dict[str, Any]:
     """Runs a schedule again and judges its history: what `check` says, and what is known of the schedule."""
     required = required_of(None, lock_named(found.lock))
-    with Explorer(lock_named(found.lock)["nodes"] or 1, 1) as explorer:
+    with explorer_for(found, 1) as explorer:
         verdict = _follow(explorer, found, required, story_to, name)
         if save:
             message = Message()
@@ -225,7 +233,7 @@ def _follow(
 
 
 def _ground(ground: Found) -> dict[str, Any]:
-    keys = ("lock", "store", "clients", "turns", "lease_ms", "work_ms", "seed")
+    keys = ("lock", "store", "clients", "replicas", "turns", "lease_ms", "work_ms", "seed")
     return {key: getattr(ground, key) for key in keys}
 
 
@@ -299,8 +307,9 @@ def _sentence(planned: Plan, searched: Searched, found: Found | None, exit_statu
         return f"{Rate(hits, max(hits, searched.tally['schedules']))}; schedule {found.number:,} is the first"
     if found:
         broken = " and ".join(name.replace("_", " ") for name in found.violates if name in planned.required)
-        surprises = f"{len(found.lines)} surprise" + ("s" if len(found.lines) != 1 else "")
-        return f"Schedule {found.number:,} of seed {planned.ground.seed} violates {broken}: {surprises} make it so"
+        count = len(found.lines)
+        why = "the usual course does" if not count else f"{count} surprise{'s make' if count > 1 else ' makes'} it so"
+        return f"Schedule {found.number:,} of seed {planned.ground.seed} violates {broken}: {why}"
     if exit_status:
         reason = searched.tally["unfit_reason"] or "no schedule could be judged"
         return f"Inconclusive after {tried:,} schedules: {reason}"

@@ -6,6 +6,7 @@ import hashlib
 import json
 import mmap
 import os
+import socket
 import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,15 +17,16 @@ from typing import Any, Self
 from harness.driver import paths
 from harness.driver.errors import Inconclusive, UsageError
 from harness.driver.process import Nursery
-from harness.driver.redis_server import OPTIONS, START_LIMIT_S
+from harness.driver.redis_server import OPTIONS, REPLICATION, START_LIMIT_S
 
 CLOCK_PAGE_BYTES = 4096
+EPOCH_NS = 1_767_225_600 * 10**9  # where every schedule's clock begins (world.c): one that starts elsewhere jumps
 LOOK_EVERY_S = 0.05
 NONE_VIOLATED = 2**64 - 1
 DIGEST_BYTES = 8
 HOLDS, VIOLATED, BAD = 0, 1, 2
 # One database is faster to flush than sixteen, and a timer at 1 Hz disturbs less than at 10.
-SERVER_OPTIONS = (*OPTIONS, "--enable-debug-command", "local", "--databases", "1", "--hz", "1")
+SERVER_OPTIONS = (*OPTIONS, *REPLICATION, "--enable-debug-command", "local", "--databases", "1", "--hz", "1")
 
 Tell = Callable[[dict[str, Any]], object]
 
@@ -45,8 +47,10 @@ class Job:
 class Explorer:
     """A context: servers run while it is open."""
 
-    def __init__(self, nodes: int, jobs: int) -> None:
-        self._nodes = nodes
+    def __init__(self, nodes: int, jobs: int, replicas: bool = False) -> None:
+        """`replicas`: each node has one."""
+        self._servers = [f"redis-{each + 1}" for each in range(nodes)]
+        self._servers += [f"{name}-replica-1" for name in self._servers] if replicas else []
         self._job_count = jobs
         self._exit = contextlib.ExitStack()
         self.jobs: list[Job] = []
@@ -70,22 +74,22 @@ class Explorer:
     def _job_start(self, number: int, core: int) -> Job:
         job = Job(self._nursery.directory / f"job-{number + 1}", core)
         job.directory.mkdir(mode=0o700)
-        for each in range(self._nodes):
-            name = f"redis-{each + 1}"
-            socket, clock = job.directory / f"{name}.sock", job.directory / f"{name}.clock"
-            clock.write_bytes(bytes(CLOCK_PAGE_BYTES))
+        for name in self._servers:
+            own = job.directory / name  # what it saves for its replica is nobody else's
+            own.mkdir(mode=0o700)
+            listening, clock = job.directory / f"{name}.sock", job.directory / f"{name}.clock"
+            clock.write_bytes(struct.pack("<q", EPOCH_NS).ljust(CLOCK_PAGE_BYTES, b"\0"))
             environment = [f"LD_PRELOAD={paths.explored_clock()}", f"LOCKSTORM_CLOCK_PAGE={clock}"]
-            command = [paths.redis_server(), *SERVER_OPTIONS, "--unixsocket", str(socket), "--dir", str(job.directory)]
+            command = [paths.redis_server(), *SERVER_OPTIONS, "--unixsocket", str(listening), "--dir", str(own)]
             with on_core(core):
                 self._nursery.start(f"{job.directory.name}-{name}", command, environment=environment, near=True)
-            job.nodes += ["--node", str(socket), "--clock", str(clock)]
+            job.nodes += ["--node", str(listening), "--clock", str(clock)]
         return job
 
     def _await_servers(self, job: Job) -> None:
         deadline = time.monotonic() + START_LIMIT_S
-        for each in range(self._nodes):
-            name = f"redis-{each + 1}"
-            while not (job.directory / f"{name}.sock").exists():
+        for name in self._servers:
+            while not _listens(job.directory / f"{name}.sock"):
                 if time.monotonic() > deadline:
                     said = self._nursery.log_tail(f"{job.directory.name}-{name}")
                     raise Inconclusive(f"redis-server did not start: {said or 'it gave no reason'}")
@@ -180,6 +184,12 @@ class Searched:
     found: dict[str, Any] | None
     horizon: int  # steps of the usual course
     groups: list[dict[str, Any]]  # which properties schedules violate, how many of them, and the first
+
+
+def _listens(path: Path) -> bool:
+    """The file is there a moment before anybody can connect."""
+    with socket.socket(socket.AF_UNIX) as link:
+        return link.connect_ex(str(path)) == 0
 
 
 def _digest(path: Path, first: int, until: int) -> tuple[str, int]:

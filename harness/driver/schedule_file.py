@@ -21,6 +21,7 @@ CLIENTS_MOST = 16  # WORLD_CLIENTS
 WAIT_FOR_EVER = -1
 NUMBERS = {  # key: from, to
     "clients": (1, CLIENTS_MOST),
+    "replicas": (0, 1),
     "turns": (1, 1000),
     "permits": (1, PERMIT_LIMIT),
     "fixed_lease": (0, 1),
@@ -39,6 +40,7 @@ class Found:
     lock: str
     store: str
     clients: int
+    replicas: int  # of each node
     turns: int
     permits: int
     fixed_lease: int

@@ -8,16 +8,19 @@
 enum choice_kind {
     CHOICE_NONE = 0,
     /* Steps, which are counted per who takes them: */
-    CHOICE_TASK,  /* task `who` takes its next step: its command arrives, or it goes on with what has come */
-    CHOICE_LATE,  /* a command arrives that nobody waits for any more: the `who`-th of them */
-    CHOICE_CLOCK, /* nobody can go on: time passes until somebody can */
+    CHOICE_TASK,   /* task `who` takes its next step: its command arrives, or it goes on with what has come */
+    CHOICE_LATE,   /* a command arrives that nobody waits for any more: the `who`-th of them */
+    CHOICE_STREAM, /* what the master of node `who` has written since arrives at its replica */
+    CHOICE_CLOCK,  /* nobody can go on: time passes until somebody can */
     /* Faults: */
-    CHOICE_PAUSE, /* client `who` stands still for `amount` ms */
-    CHOICE_CRASH, /* client `who` is killed */
-    CHOICE_JUMP,  /* the clock of node `who` jumps by `amount` ms */
-    CHOICE_LOSE,  /* the command of task `who` arrives, its reply does not */
-    CHOICE_DROP,  /* the command of task `who` does not arrive */
-    CHOICE_HOLD,  /* the command of task `who` is on its way for `amount` ms */
+    CHOICE_PAUSE,   /* client `who` stands still for `amount` ms */
+    CHOICE_CRASH,   /* client `who` is killed */
+    CHOICE_PROMOTE, /* node `who`: its master is gone, clients are led to its replica */
+    CHOICE_STALL,   /* what the master of node `who` writes is on its way for `amount` ms at least */
+    CHOICE_JUMP,    /* the clock of node `who` jumps by `amount` ms */
+    CHOICE_LOSE,    /* the command of task `who` arrives, its reply does not */
+    CHOICE_DROP,    /* the command of task `who` does not arrive */
+    CHOICE_HOLD,    /* the command of task `who` is on its way for `amount` ms */
     CHOICE_KINDS
 };
 enum { CHOICE_FAULTS_FROM = CHOICE_PAUSE };
@@ -27,6 +30,19 @@ struct choice {
     int who;
     int64_t amount;
 };
+
+/* What `who` of a fault numbers: a client, a node, or else a task. */
+static inline bool choice_strikes_client(enum choice_kind kind) {
+    return kind == CHOICE_PAUSE || kind == CHOICE_CRASH;
+}
+
+static inline bool choice_strikes_node(enum choice_kind kind) {
+    return kind == CHOICE_PROMOTE || kind == CHOICE_STALL || kind == CHOICE_JUMP;
+}
+
+static inline bool choice_has_amount(enum choice_kind kind) {
+    return kind == CHOICE_PAUSE || kind == CHOICE_STALL || kind == CHOICE_JUMP || kind == CHOICE_HOLD;
+}
 
 static inline bool choice_same(struct choice one, struct choice other) {
     return one.kind == other.kind && one.who == other.who && one.amount == other.amount;

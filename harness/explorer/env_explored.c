@@ -60,7 +60,7 @@ redisReply *world_store_exchange(struct world *world, const char *command, size_
 static redisReply *exchange(struct world *world, struct link *link, int node, const char *command, size_t length,
                             bool may_block) {
     if (node == world->settings.nodes) return world_store_exchange(world, command, length);
-    link->node = &world->nodes[node];
+    link_lead(link, world_node(world, node));
     redisReply *reply = node_script_load(link->node, command, length);
     if (reply) return reply;
     link_send(link, command, length);
@@ -94,7 +94,7 @@ static void listener_forget(struct listener *listener) {
 static redisReply *listener_ask(struct task *task) {
     struct listener *listener = &task->listeners[task->node];
     const char *verb = task->ask == ASK_SUBSCRIBE ? "subscribe" : "unsubscribe";
-    listener->link.node = &task->world->nodes[task->node];
+    link_lead(&listener->link, world_node(task->world, task->node));
     link_send(&listener->link, task->command, task->length);
     for (;;) {
         redisReply *reply = link_receive(&listener->link);
@@ -123,13 +123,16 @@ static bool somebody_waits(const struct world *world, int node) {
 }
 
 void world_collect(struct world *world, int node) {
-    if (node == world->settings.nodes || !somebody_waits(world, node)) return;
-    node_settle(&world->nodes[node]);
-    for (int number = 0; number < 2 * world->client_count; number++) {
+    if (node == world->settings.nodes) return;
+    struct explored_node *at = &world->nodes[node];
+    bool follows = world->settings.replicas && !at->promoted, waits = somebody_waits(world, node);
+    if (follows || waits) node_settle(world_node(world, node));
+    if (follows) stream_collect(&at->stream);
+    for (int number = 0; waits && number < 2 * world->client_count; number++) {
         struct task *task = world_task(world, number);
         listener_collect(&task->listeners[node]);
-        bool waits = task->state == TASK_AWAITING && task->arrived && task->may_block && !task->raw;
-        if (waits && task->node == node) task->raw = link_take(&task->links[node]);
+        bool sat_on = task->state == TASK_AWAITING && task->arrived && task->may_block && !task->raw;
+        if (sat_on && task->node == node) task->raw = link_take(&task->links[node]);
     }
 }
 
@@ -243,6 +246,16 @@ static void listener_drop(struct listener *listener) {
     listener_forget(listener);
     if (listener->channels > 0) link_drop(&listener->link);
     listener->channels = 0;
+}
+
+void task_disconnect(struct task *task, int node) {
+    bool concerned = task->node == node && !task->raw;
+    bool waits = task->state == TASK_ASKING || task->state == TASK_AWAITING || task->state == TASK_LISTENING;
+    listener_drop(&task->listeners[node]);
+    if (!concerned || !waits) return;
+    if (task->state == TASK_ASKING) task->state = TASK_AWAITING;
+    task->arrived = true; /* or lost: nothing of it comes any more */
+    task->deadline_ns = stage_mono_ns(task->world->stage);
 }
 
 static enum outcome explored_subscribe(struct env *env, int node, const char *channel, size_t length) {

@@ -2,6 +2,7 @@
  *
  *   --lock L --clients N --store MODE --lease-ms N --wait-ms N --work-ms N --turns N --permits N [--fixed-lease]
  *   --node SOCKET --clock FILE   one server each, in pairs: its unix socket and its clock page
+ *   [--replicas]                 the second half of them are the replicas of the first
  *   --directory D                for the history: D/history
  *   --seed N
  *   --require A,B                the properties that count
@@ -87,38 +88,26 @@ static bool require_option(char *list, bool *required) {
 }
 
 static bool node_option(const char *text, const char **paths, int *count) {
-    if (*count == WORLD_NODES) return false;
+    if (*count == 2 * WORLD_NODES) return false;
     paths[(*count)++] = text;
     return true;
 }
 
-static const struct option OPTIONS[] = {{"lock", required_argument, NULL, 'l'},
-                                        {"clients", required_argument, NULL, 'c'},
-                                        {"store", required_argument, NULL, 'S'},
-                                        {"lease-ms", required_argument, NULL, 'L'},
-                                        {"wait-ms", required_argument, NULL, 'W'},
-                                        {"work-ms", required_argument, NULL, 'w'},
-                                        {"turns", required_argument, NULL, 't'},
-                                        {"permits", required_argument, NULL, 'p'},
-                                        {"fixed-lease", no_argument, NULL, 'f'},
-                                        {"node", required_argument, NULL, 'n'},
-                                        {"clock", required_argument, NULL, 'C'},
-                                        {"directory", required_argument, NULL, 'D'},
-                                        {"seed", required_argument, NULL, 's'},
-                                        {"require", required_argument, NULL, 'r'},
-                                        {"fault", required_argument, NULL, 'F'},
-                                        {"strategy", required_argument, NULL, 'T'},
-                                        {"first", required_argument, NULL, '1'},
-                                        {"stride", required_argument, NULL, '2'},
-                                        {"most", required_argument, NULL, '3'},
-                                        {"seconds", required_argument, NULL, '4'},
-                                        {"shrink", required_argument, NULL, '5'},
-                                        {"shared", required_argument, NULL, '6'},
-                                        {"digests", required_argument, NULL, '7'},
-                                        {"follow", required_argument, NULL, '8'},
-                                        {"number", required_argument, NULL, '9'},
-                                        {"goes-on", no_argument, NULL, 'g'},
-                                        {0}};
+static const struct option OPTIONS[] = {
+    {"lock", required_argument, NULL, 'l'},    {"clients", required_argument, NULL, 'c'},
+    {"store", required_argument, NULL, 'S'},   {"lease-ms", required_argument, NULL, 'L'},
+    {"wait-ms", required_argument, NULL, 'W'}, {"work-ms", required_argument, NULL, 'w'},
+    {"turns", required_argument, NULL, 't'},   {"permits", required_argument, NULL, 'p'},
+    {"fixed-lease", no_argument, NULL, 'f'},   {"node", required_argument, NULL, 'n'},
+    {"clock", required_argument, NULL, 'C'},   {"directory", required_argument, NULL, 'D'},
+    {"seed", required_argument, NULL, 's'},    {"require", required_argument, NULL, 'r'},
+    {"fault", required_argument, NULL, 'F'},   {"strategy", required_argument, NULL, 'T'},
+    {"first", required_argument, NULL, '1'},   {"stride", required_argument, NULL, '2'},
+    {"most", required_argument, NULL, '3'},    {"seconds", required_argument, NULL, '4'},
+    {"shrink", required_argument, NULL, '5'},  {"shared", required_argument, NULL, '6'},
+    {"digests", required_argument, NULL, '7'}, {"follow", required_argument, NULL, '8'},
+    {"replicas", no_argument, NULL, 'R'},      {"number", required_argument, NULL, '9'},
+    {"goes-on", no_argument, NULL, 'g'},       {0}};
 
 static bool option_take(struct arguments *arguments, int option, char *text) {
     struct world_settings *world = &arguments->world;
@@ -140,6 +129,7 @@ static bool option_take(struct arguments *arguments, int option, char *text) {
     case 'r': return require_option(text, search->required);
     case 'F': return fault_option(text, &search->budget);
     case 'T': return strategy_option(text, &search->strategy);
+    case 'R': return world->replicas = true;
     case 'g': return search->goes_on = true;
     case '1': return unsigned_number(text, &search->first);
     case '2': return unsigned_number(text, &search->stride) && search->stride > 0;
@@ -158,10 +148,13 @@ static bool parse(int argc, char **argv, struct arguments *arguments) {
     for (int option; (option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1;)
         if (!option_take(arguments, option, optarg))
             return fprintf(stderr, "explore: not a usable value: %s\n", optarg ? optarg : argv[optind - 1]), false;
-    const struct world_settings *world = &arguments->world;
+    struct world_settings *world = &arguments->world;
+    int each = world->replicas ? 2 : 1; /* servers a node */
     bool whole = world->lock && world->clients && world->nodes && world->nodes == arguments->clocks &&
-                 arguments->directory && optind == argc;
+                 world->nodes % each == 0 && world->nodes / each <= WORLD_NODES && arguments->directory &&
+                 optind == argc;
     if (!whole) return fprintf(stderr, "explore: lock, clients, directory, nodes with clocks: one is missing\n"), false;
+    world->nodes /= each;
     snprintf(arguments->history, sizeof arguments->history, "%s/history", arguments->directory);
     snprintf(arguments->sink, sizeof arguments->sink, "%s/sink", arguments->directory);
     arguments->world.history = arguments->history;

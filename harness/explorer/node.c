@@ -11,7 +11,7 @@
 
 enum { STATUS_INCONCLUSIVE = 3, NS_PER_US = 1000, US_PER_S = 1000000 };
 
-static _Noreturn void give_up(const struct node *node, const char *reason) {
+_Noreturn void node_give_up(const struct node *node, const char *reason) {
     fprintf(stderr, "the server at %s: %s\n", node->socket, reason);
     exit(STATUS_INCONCLUSIVE);
 }
@@ -22,7 +22,12 @@ static void connect_to(struct link *link) {
     if (link->context) return;
     link->context = redisConnectUnix(link->node->socket);
     if (!link->context || link->context->err)
-        give_up(link->node, link->context ? link->context->errstr : "no memory for a connection");
+        node_give_up(link->node, link->context ? link->context->errstr : "no memory for a connection");
+}
+
+void link_lead(struct link *link, struct node *node) {
+    if (link->node && link->node != node) link_drop(link);
+    link->node = node;
 }
 
 void link_send(struct link *link, const char *command, size_t length) {
@@ -30,7 +35,7 @@ void link_send(struct link *link, const char *command, size_t length) {
     link->node->commands++;
     while (length > 0) {
         ssize_t sent = send(link->context->fd, command, length, MSG_NOSIGNAL);
-        if (sent < 0 && errno != EINTR) give_up(link->node, strerror(errno));
+        if (sent < 0 && errno != EINTR) node_give_up(link->node, strerror(errno));
         if (sent > 0) command += sent, length -= (size_t)sent;
     }
 }
@@ -40,14 +45,15 @@ static bool link_read(struct link *link, int flags) {
     char bytes[16384];
     ssize_t got = recv(link->context->fd, bytes, sizeof bytes, flags);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-    if (got <= 0) give_up(link->node, got < 0 ? strerror(errno) : "it has closed a connection");
+    if (got <= 0) node_give_up(link->node, got < 0 ? strerror(errno) : "it has closed a connection");
     redisReaderFeed(link->context->reader, bytes, (size_t)got);
     return true;
 }
 
 static redisReply *parsed(struct link *link) {
     void *reply = NULL;
-    if (redisReaderGetReply(link->context->reader, &reply) != REDIS_OK) give_up(link->node, "it does not speak RESP");
+    if (redisReaderGetReply(link->context->reader, &reply) != REDIS_OK)
+        node_give_up(link->node, "it does not speak RESP");
     return reply;
 }
 
@@ -61,6 +67,32 @@ redisReply *link_take(struct link *link) {
     redisReply *reply = parsed(link);
     while (!reply && link_read(link, MSG_DONTWAIT)) reply = parsed(link);
     return reply;
+}
+
+size_t link_take_bytes(struct link *link, char *bytes, size_t room) {
+    ssize_t got = recv(link->context->fd, bytes, room, MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+    if (got <= 0) node_give_up(link->node, got < 0 ? strerror(errno) : "it has closed a connection");
+    return (size_t)got;
+}
+
+static char byte_read(struct link *link) {
+    char byte;
+    ssize_t got;
+    while ((got = recv(link->context->fd, &byte, sizeof byte, 0)) < 0 && errno == EINTR) continue;
+    if (got != sizeof byte) node_give_up(link->node, "it has closed a connection");
+    return byte;
+}
+
+void link_read_line(struct link *link, char *line, size_t room) {
+    size_t length = 0;
+    for (char byte; (byte = byte_read(link)) != '\n';)
+        if (length + 1 < room && byte != '\r') line[length++] = byte;
+    line[length] = '\0';
+}
+
+void link_read_past(struct link *link, uint64_t count) {
+    while (count-- > 0) (void)byte_read(link);
 }
 
 void link_drop(struct link *link) {
@@ -81,7 +113,7 @@ static void command(struct node *node, const char *words) {
     char line[64];
     snprintf(line, sizeof line, "%s\r\n", words); /* inline, as at a telnet prompt */
     redisReply *reply = ask(node, line);
-    if (reply->type == REDIS_REPLY_ERROR) give_up(node, reply->str);
+    if (reply->type == REDIS_REPLY_ERROR) node_give_up(node, reply->str);
     freeReplyObject(reply);
 }
 
@@ -90,6 +122,10 @@ static void command(struct node *node, const char *words) {
 void node_settle(struct node *node) {
     command(node, "PING");
     command(node, "PING");
+}
+
+void node_hurry(struct node *node, bool hurry) {
+    command(node, hurry ? "CONFIG SET hz 100" : "CONFIG SET hz 1");
 }
 
 /* --- the clock --- */
@@ -119,7 +155,7 @@ void node_open(struct node *node, const char *socket, const char *clock) {
     *node = (struct node){.socket = socket};
     int fd = open(clock, O_RDWR | O_CLOEXEC);
     void *map = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *node->clock, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (map == MAP_FAILED) give_up(node, strerror(errno));
+    if (map == MAP_FAILED) node_give_up(node, strerror(errno));
     close(fd);
     node->clock = map;
     node->control.node = node;
@@ -149,6 +185,12 @@ static redisReply *as_reply(const char *hash) {
     redisReaderGetReply(reader, &reply);
     redisReaderFree(reader);
     return reply;
+}
+
+void node_scripts_forget(struct node *node) {
+    command(node, "SCRIPT FLUSH");
+    for (size_t each = 0; each < node->script_count; each++) free(node->scripts[each].command);
+    node->script_count = 0;
 }
 
 static void script_keep(struct node *node, const char *command, size_t length, const redisReply *reply) {

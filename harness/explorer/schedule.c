@@ -8,14 +8,10 @@ enum { STREAMS = 2, NAME = 40, AMOUNT_MOST_MS = 1000000000 };
 
 static const char WATCHDOG[] = "-watchdog";
 
-/* How a fault is called, and whether an amount follows. */
-static const struct fault_word {
-    const char *word;
-    bool has_amount;
-} FAULT_WORDS[CHOICE_KINDS] = {
-    [CHOICE_PAUSE] = {"pause", true},        [CHOICE_CRASH] = {"crash", false},
-    [CHOICE_JUMP] = {"clock-jump", true},    [CHOICE_LOSE] = {"lose-reply", false},
-    [CHOICE_DROP] = {"drop-request", false}, [CHOICE_HOLD] = {"hold-request", true},
+static const char *const FAULT_WORDS[CHOICE_KINDS] = {
+    [CHOICE_PAUSE] = "pause",         [CHOICE_CRASH] = "crash",       [CHOICE_PROMOTE] = "failover",
+    [CHOICE_STALL] = "stall-replica", [CHOICE_JUMP] = "clock-jump",   [CHOICE_LOSE] = "lose-reply",
+    [CHOICE_DROP] = "drop-request",   [CHOICE_HOLD] = "hold-request",
 };
 
 /* --- a value --- */
@@ -42,15 +38,15 @@ void schedule_free(struct schedule *schedule) {
 /* --- as text --- */
 
 const char *schedule_fault_word(enum choice_kind kind) {
-    return FAULT_WORDS[kind].word;
+    return FAULT_WORDS[kind];
 }
 
 static const char *name_write(enum choice_kind kind, int who, char name[NAME]) {
-    bool is_client = kind == CHOICE_PAUSE || kind == CHOICE_CRASH;
     if (kind == CHOICE_CLOCK) snprintf(name, NAME, "clock");
     else if (kind == CHOICE_LATE) snprintf(name, NAME, "late-%d", who + 1);
-    else if (kind == CHOICE_JUMP) snprintf(name, NAME, "redis-%d", who + 1);
-    else if (is_client) snprintf(name, NAME, "client-%d", who + 1);
+    else if (kind == CHOICE_STREAM) snprintf(name, NAME, "stream-%d", who + 1);
+    else if (choice_strikes_node(kind)) snprintf(name, NAME, "redis-%d", who + 1);
+    else if (choice_strikes_client(kind)) snprintf(name, NAME, "client-%d", who + 1);
     else snprintf(name, NAME, "client-%d%s", who / STREAMS + 1, who % STREAMS ? WATCHDOG : "");
     return name;
 }
@@ -58,12 +54,12 @@ static const char *name_write(enum choice_kind kind, int who, char name[NAME]) {
 const char *deviation_write(const struct deviation *deviation, char line[SCHEDULE_LINE]) {
     char usual[NAME], name[NAME], amount[24] = "";
     const struct choice *instead = &deviation->instead;
-    const struct fault_word *fault = &FAULT_WORDS[instead->kind];
+    const char *fault = FAULT_WORDS[instead->kind];
     name_write(deviation->usual.kind, deviation->usual.who, usual);
     name_write(instead->kind, instead->who, name);
-    if (fault->has_amount) snprintf(amount, sizeof amount, " %lld", (long long)instead->amount);
+    if (choice_has_amount(instead->kind)) snprintf(amount, sizeof amount, " %lld", (long long)instead->amount);
     snprintf(line, SCHEDULE_LINE, "before %s %llu: %s%s%s%s", usual, (unsigned long long)deviation->step,
-             fault->word ? fault->word : "", fault->word ? " " : "", name, amount);
+             fault ? fault : "", fault ? " " : "", name, amount);
     return line;
 }
 
@@ -81,14 +77,16 @@ static bool name_read(const char *name, enum choice_kind fault, struct choice *c
     const char *rest = "";
     int client = numbered(name, "client-", &rest), node = client < 0 ? numbered(name, "redis-", &rest) : -1;
     int late = client < 0 && node < 0 ? numbered(name, "late-", &rest) : -1;
+    int stream = client < 0 && node < 0 && late < 0 ? numbered(name, "stream-", &rest) : -1;
     bool watchdog = client >= 0 && strcmp(rest, WATCHDOG) == 0, whole = *rest == '\0';
     choice->kind = fault;
-    if (fault == CHOICE_JUMP) return choice->who = node, node >= 0 && whole;
-    if (fault == CHOICE_PAUSE || fault == CHOICE_CRASH) return choice->who = client, client >= 0 && whole;
+    if (choice_strikes_node(fault)) return choice->who = node, node >= 0 && whole;
+    if (choice_strikes_client(fault)) return choice->who = client, client >= 0 && whole;
     choice->who = client * STREAMS + watchdog;
     if (fault) return client >= 0 && (whole || watchdog);
     if (client >= 0) return choice->kind = CHOICE_TASK, whole || watchdog;
     if (late >= 0) return choice->kind = CHOICE_LATE, choice->who = late, whole;
+    if (stream >= 0) return choice->kind = CHOICE_STREAM, choice->who = stream, whole;
     choice->kind = CHOICE_CLOCK;
     choice->who = 0;
     return strcmp(name, "clock") == 0;
@@ -96,7 +94,7 @@ static bool name_read(const char *name, enum choice_kind fault, struct choice *c
 
 static enum choice_kind fault_named(const char *word) {
     for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
-        if (strcmp(word, FAULT_WORDS[kind].word) == 0) return (enum choice_kind)kind;
+        if (strcmp(word, FAULT_WORDS[kind]) == 0) return (enum choice_kind)kind;
     return CHOICE_NONE;
 }
 
@@ -109,18 +107,19 @@ bool deviation_read(const char *line, struct deviation *deviation, const char **
         sscanf(line, "before %39s %llu%1[:] %39s %39s %lld %1s", usual, &step, colon, first, second, &amount, more);
     *reason = "it is not: before WHO STEP: WHO, or: before WHO STEP: FAULT TARGET [MILLISECONDS]";
     if (words < 4 || words > 6 || step == 0) return false;
-    *reason = "nobody takes steps who is called so: client-1, client-1-watchdog, late-1 or clock";
+    *reason = "nobody takes steps who is called so: client-1, client-1-watchdog, late-1, stream-1 or clock";
     if (!name_read(usual, CHOICE_NONE, &deviation->usual)) return false;
     deviation->step = step;
     if (words == 4) return name_read(first, CHOICE_NONE, &deviation->instead);
     enum choice_kind fault = fault_named(first);
-    *reason = "there is no such fault: pause, crash, clock-jump, lose-reply, drop-request or hold-request";
+    *reason =
+        "there is no such fault: pause, crash, failover, stall-replica, clock-jump, lose-reply, drop-request or hold-request";
     if (!fault) return false;
     *reason =
-        "this fault does not strike that: pause and crash strike client-N, clock-jump redis-N, others client-N or its watchdog";
+        "this fault does not strike that: pause and crash strike client-N, failover, stall-replica and clock-jump redis-N, others client-N or its watchdog";
     if (!name_read(second, fault, &deviation->instead)) return false;
-    *reason = FAULT_WORDS[fault].has_amount ? "milliseconds are missing, or too many" : "this fault has no duration";
-    if (FAULT_WORDS[fault].has_amount != (words == 6)) return false;
+    *reason = choice_has_amount(fault) ? "milliseconds are missing, or too many" : "this fault has no duration";
+    if (choice_has_amount(fault) != (words == 6)) return false;
     deviation->instead.amount = amount;
     bool negative = fault == CHOICE_JUMP && amount < 0;
     int64_t size = negative ? -amount : amount;

@@ -4,8 +4,9 @@
  *   before client-1 6: pause client-1 1500     when client-1 would take its 6th step, it is paused for 1500 ms
  *   before client-1 4: client-2                client-2 takes a step first
  *
- * Who takes steps: client-N, client-N-watchdog, late-N, clock. Faults: pause and crash strike client-N;
- * clock-jump redis-N; lose-reply, drop-request and hold-request what client-N, or its watchdog, has sent. */
+ * Who takes steps: client-N, client-N-watchdog, late-N, stream-N, clock. Faults: pause and crash strike client-N;
+ * failover, stall-replica and clock-jump redis-N; lose-reply, drop-request and hold-request what client-N, or its
+ * watchdog, has sent. */
 #ifndef LOCKSTORM_EXPLORER_SCHEDULE_H
 #define LOCKSTORM_EXPLORER_SCHEDULE_H
 

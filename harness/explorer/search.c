@@ -116,13 +116,15 @@ bool search_begin(struct search *search) {
                                                   search_seed(search->settings->seed, 0), 0, NULL);
     search->horizon = outcome.steps > 0 ? outcome.steps : 1;
     memset(&search->tally, 0, sizeof search->tally);
-    for (int node = 0; node < search->world->settings.nodes; node++) search->world->nodes[node].commands = 0;
+    for (int node = 0; node < search->world->settings.nodes; node++)
+        search->world->nodes[node].master.commands = search->world->nodes[node].replica.commands = 0;
     return outcome.opened;
 }
 
 static uint64_t commands_of(const struct world *world) {
     uint64_t commands = 0;
-    for (int node = 0; node < world->settings.nodes; node++) commands += world->nodes[node].commands;
+    for (int node = 0; node < world->settings.nodes; node++)
+        commands += world->nodes[node].master.commands + world->nodes[node].replica.commands;
     return commands;
 }
 
@@ -231,13 +233,13 @@ static bool shrink_deviations(struct shrink *shrink) {
 }
 
 static int client_of(struct choice choice) {
-    if (choice.kind == CHOICE_PAUSE || choice.kind == CHOICE_CRASH) return choice.who;
+    if (choice_strikes_client(choice.kind)) return choice.who;
     return choice.kind == CHOICE_TASK || choice.kind >= CHOICE_LOSE ? choice.who / 2 : -1;
 }
 
 /* Everybody behind a client that is not there any more moves up. */
 static struct choice moved_up(struct choice choice, int gone) {
-    if (client_of(choice) > gone) choice.who -= choice.kind == CHOICE_PAUSE || choice.kind == CHOICE_CRASH ? 1 : 2;
+    if (client_of(choice) > gone) choice.who -= choice_strikes_client(choice.kind) ? 1 : 2;
     return choice;
 }
 
@@ -281,8 +283,8 @@ static bool shrink_to_fault(struct shrink *shrink) {
     int clients = shrink->clients < FEWEST ? shrink->clients : FEWEST;
     for (uint64_t step = 1; step <= FAULT_STEPS_MOST; step++) {
         for (int client = 0; client < clients; client++) {
-            if (struck.kind == CHOICE_PAUSE || struck.kind == CHOICE_CRASH) struck.who = client;
-            else if (struck.kind != CHOICE_JUMP) struck.who = 2 * client;
+            if (choice_strikes_client(struck.kind)) struck.who = client;
+            else if (!choice_strikes_node(struck.kind)) struck.who = 2 * client;
             shrink->trial.count = 0;
             schedule_add(&shrink->trial, (struct deviation){{CHOICE_TASK, 2 * client, 0}, step, struck});
             if (shrink_try(shrink, clients)) return true;

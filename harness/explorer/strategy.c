@@ -42,12 +42,11 @@ static int64_t duration_ms(struct strategy *strategy) {
 /* A fault of a kind, at a target drawn from all; it may be that it cannot be made now. */
 static struct choice fault_draw(struct strategy *strategy, const struct world *world, enum choice_kind kind) {
     struct choice fault = {.kind = kind};
-    bool has_amount = kind == CHOICE_PAUSE || kind == CHOICE_JUMP || kind == CHOICE_HOLD;
-    int targets = kind == CHOICE_JUMP ? world->settings.nodes : world->client_count;
+    int targets = choice_strikes_node(kind) ? world->settings.nodes : world->client_count;
     fault.who = (int)random_below(&strategy->random, (uint64_t)targets);
     if (kind >= CHOICE_LOSE) fault.who *= STREAMS;
     if (kind >= CHOICE_LOSE && random_below(&strategy->random, 4) == 0) fault.who++;
-    if (has_amount) fault.amount = duration_ms(strategy);
+    if (choice_has_amount(kind)) fault.amount = duration_ms(strategy);
     if (kind == CHOICE_JUMP && random_below(&strategy->random, 4) == 0) fault.amount = -fault.amount;
     return fault;
 }

@@ -14,13 +14,19 @@ static const char RESOURCE[] = "account";
 
 /* As the faults of scenarios are called. */
 static const char *const FAULT_NAMES[CHOICE_KINDS] = {
-    [CHOICE_PAUSE] = "pause-client", [CHOICE_CRASH] = "kill-client", [CHOICE_JUMP] = "clock-jump",
-    [CHOICE_LOSE] = "lose-reply",    [CHOICE_DROP] = "drop-message", [CHOICE_HOLD] = "delay-message",
+    [CHOICE_PAUSE] = "pause-client", [CHOICE_CRASH] = "kill-client",  [CHOICE_JUMP] = "clock-jump",
+    [CHOICE_PROMOTE] = "failover",   [CHOICE_STALL] = "partition",    [CHOICE_LOSE] = "lose-reply",
+    [CHOICE_DROP] = "drop-message",  [CHOICE_HOLD] = "delay-message",
 };
 
 struct task *world_task(struct world *world, int number) {
     struct explored_client *client = &world->clients[number / STREAMS];
     return number % STREAMS ? &client->watchdog : &client->worker;
+}
+
+struct node *world_node(struct world *world, int number) {
+    struct explored_node *node = &world->nodes[number];
+    return node->promoted ? &node->replica : &node->master;
 }
 
 static const struct task *task_at(const struct world *world, int number) {
@@ -65,6 +71,8 @@ static void names_write(struct world *world) {
     for (int node = 0; node < world->settings.nodes; node++) {
         snprintf(name, sizeof name, "redis-%d", node + 1);
         names->nodes[node] = text(world, name);
+        snprintf(name, sizeof name, "redis-%d-replica-1", node + 1);
+        names->replicas[node] = world->settings.replicas ? text(world, name) : 0;
     }
     for (int each = 0; each < world->settings.clients; each++) {
         snprintf(name, sizeof name, "client-%d", each + 1);
@@ -92,6 +100,16 @@ static struct history *history_new(const char *path, uint64_t capacity, uint64_t
     return history_create(path, &settings, error) ? history_open(path, error) : NULL;
 }
 
+static void nodes_open(struct world *world, int number) {
+    const struct world_settings *settings = &world->settings;
+    struct explored_node *node = &world->nodes[number];
+    int replica = settings->nodes + number;
+    node_open(&node->master, settings->sockets[number], settings->clocks[number]);
+    if (!settings->replicas) return;
+    node_open(&node->replica, settings->sockets[replica], settings->clocks[replica]);
+    stream_open(&node->stream, &node->master, &node->replica);
+}
+
 bool world_open(struct world *world, const struct world_settings *settings, struct history_error *error) {
     *world = (struct world){.settings = *settings};
     world->stage = aligned_alloc(_Alignof(struct stage), sizeof *world->stage);
@@ -110,8 +128,7 @@ bool world_open(struct world *world, const struct world_settings *settings, stru
     world->resource.actor = world->driver;
     world->resource.actor.id = world->names.store;
     world->resource.stranger = world->names.stranger;
-    for (int node = 0; node < settings->nodes; node++)
-        node_open(&world->nodes[node], settings->sockets[node], settings->clocks[node]);
+    for (int node = 0; node < settings->nodes; node++) nodes_open(world, node);
     return true;
 }
 
@@ -120,7 +137,11 @@ void world_close(struct world *world) {
         explored_env_close(&world->clients[each].worker);
         explored_env_close(&world->clients[each].watchdog);
     }
-    for (int node = 0; node < world->settings.nodes; node++) node_close(&world->nodes[node]);
+    for (int node = 0; node < world->settings.nodes; node++) {
+        stream_close(&world->nodes[node].stream);
+        node_close(&world->nodes[node].master);
+        node_close(&world->nodes[node].replica);
+    }
     if (world->requests) redisReaderFree(world->requests);
     if (world->replies) redisReaderFree(world->replies);
     free(world->answers.bytes);
@@ -179,6 +200,24 @@ static void resource_reset(struct resource *resource) {
     resource->member_count = 0;
 }
 
+static void nodes_wall_set(struct world *world, struct explored_node *node) {
+    node_wall_set(&node->master, stage_wall_ns(world->stage));
+    if (world->settings.replicas) node_wall_set(&node->replica, stage_wall_ns(world->stage));
+}
+
+static void nodes_begin(struct world *world, struct explored_node *node) {
+    if (node->promoted) node_scripts_forget(&node->replica); /* a master's scripts are not its replica's */
+    node->promoted = false;
+    node->stalled_until_ns = 0;
+    node->stream_steps = 0;
+    node_reset(&node->master);
+    if (world->settings.replicas) {
+        stream_forget(&node->stream);
+        node_reset(&node->replica);
+    }
+    nodes_wall_set(world, node);
+}
+
 bool world_begin(struct world *world, int clients, uint64_t seed, uint64_t schedule) {
     assert(clients <= world->settings.clients);
     atomic_store_explicit(&world->stage->mono_ns, 0, memory_order_release);
@@ -188,10 +227,7 @@ bool world_begin(struct world *world, int clients, uint64_t seed, uint64_t sched
     world->late_count = 0;
     world->current = -1;
     world->clock_steps = world->steps = 0;
-    for (int node = 0; node < world->settings.nodes; node++) {
-        node_reset(&world->nodes[node]);
-        node_wall_set(&world->nodes[node], EPOCH_NS);
-    }
+    for (int node = 0; node < world->settings.nodes; node++) nodes_begin(world, &world->nodes[node]);
     record(world, (struct history_record){
                       .kind = HISTORY_PARAMETER, .name = world->names.schedule, .value = (int64_t)schedule});
     bool opened = true;
@@ -220,6 +256,15 @@ static bool late_enabled(const struct world *world, int number) {
     return late->command && late->held_until_ns <= now_ns(world);
 }
 
+static bool stream_waits(const struct explored_node *node) {
+    return !node->promoted && node->stream.length > 0;
+}
+
+static bool stream_enabled(const struct world *world, int number) {
+    const struct explored_node *node = &world->nodes[number];
+    return stream_waits(node) && node->stalled_until_ns <= now_ns(world);
+}
+
 static int64_t sooner(int64_t one_ns, int64_t other_ns, int64_t now) {
     return other_ns > now && other_ns < one_ns ? other_ns : one_ns;
 }
@@ -243,6 +288,8 @@ static int64_t next_deadline_ns(const struct world *world) {
         until_ns = sooner(until_ns, task_deadline_ns(&client->worker, paused, now), now);
         until_ns = sooner(until_ns, task_deadline_ns(&client->watchdog, paused, now), now);
     }
+    for (int each = 0; each < world->settings.nodes; each++)
+        if (stream_waits(&world->nodes[each])) until_ns = sooner(until_ns, world->nodes[each].stalled_until_ns, now);
     for (int each = 0; each < world->late_count; each++)
         if (world->late[each].command) until_ns = sooner(until_ns, world->late[each].held_until_ns, now);
     return until_ns;
@@ -254,6 +301,8 @@ int world_choices(const struct world *world, struct choice *choices) {
         if (task_enabled(world, number)) choices[count++] = (struct choice){CHOICE_TASK, number, 0};
     for (int number = 0; number < world->late_count; number++)
         if (late_enabled(world, number)) choices[count++] = (struct choice){CHOICE_LATE, number, 0};
+    for (int number = 0; number < world->settings.nodes; number++)
+        if (stream_enabled(world, number)) choices[count++] = (struct choice){CHOICE_STREAM, number, 0};
     if (count == 0 && next_deadline_ns(world) != INT64_MAX) choices[count++] = (struct choice){.kind = CHOICE_CLOCK};
     return count;
 }
@@ -266,6 +315,7 @@ struct choice world_usual(const struct world *world, const struct choice *choice
 
 uint64_t world_steps_of(const struct world *world, struct choice choice) {
     if (choice.kind == CHOICE_TASK) return task_at(world, choice.who)->steps;
+    if (choice.kind == CHOICE_STREAM) return world->nodes[choice.who].stream_steps;
     return choice.kind == CHOICE_LATE ? world->late[choice.who].steps : world->clock_steps;
 }
 
@@ -280,6 +330,10 @@ static bool client_lives(const struct world *world, int number) {
     return !world->clients[number].gone && !world->clients[number].done;
 }
 
+static bool is_node(const struct world *world, int number) {
+    return number >= 0 && number < world->settings.nodes;
+}
+
 bool world_allows(const struct world *world, struct choice choice) {
     int who = choice.who;
     switch (choice.kind) {
@@ -287,7 +341,11 @@ bool world_allows(const struct world *world, struct choice choice) {
     case CHOICE_LATE: return who >= 0 && who < world->late_count && late_enabled(world, who);
     case CHOICE_PAUSE: return client_lives(world, who) && !world->clients[who].paused_until_ns && choice.amount > 0;
     case CHOICE_CRASH: return client_lives(world, who);
-    case CHOICE_JUMP: return who >= 0 && who < world->settings.nodes;
+    case CHOICE_STREAM: return is_node(world, who) && stream_enabled(world, who);
+    case CHOICE_PROMOTE: return is_node(world, who) && world->settings.replicas && !world->nodes[who].promoted;
+    case CHOICE_STALL:
+        return is_node(world, who) && world->settings.replicas && !world->nodes[who].promoted && choice.amount > 0;
+    case CHOICE_JUMP: return is_node(world, who);
     case CHOICE_LOSE:
     case CHOICE_DROP: return is_on_its_way(world, who);
     case CHOICE_HOLD: return is_on_its_way(world, who) && choice.amount > 0;
@@ -328,7 +386,7 @@ static void clock_advance(struct world *world) {
     atomic_store_explicit(&world->stage->mono_ns, until_ns, memory_order_release);
     world->clock_steps++;
     for (int node = 0; node < world->settings.nodes; node++) {
-        node_wall_set(&world->nodes[node], stage_wall_ns(world->stage));
+        nodes_wall_set(world, &world->nodes[node]);
         world_collect(world, node);
     }
     pauses_end(world);
@@ -339,7 +397,7 @@ static void late_arrive(struct world *world, struct late *late) {
         redisReply *reply = world_store_exchange(world, late->command, late->length);
         freeReplyObject(reply);
     } else {
-        late->link.node = &world->nodes[late->node];
+        late->link.node = world_node(world, late->node);
         link_send(&late->link, late->command, late->length);
         node_settle(late->link.node);
         link_drop(&late->link);
@@ -363,9 +421,22 @@ static void client_crash(struct world *world, struct explored_client *client) {
 
 static void clock_jump(struct world *world, int node, int64_t step_ms) {
     fault_record(world, HISTORY_FAULT_INJECT, CHOICE_JUMP, world->names.nodes[node]);
-    if (node_clock_jump(&world->nodes[node], step_ms * CLOCK_NS_PER_MS))
+    if (node_clock_jump(world_node(world, node), step_ms * CLOCK_NS_PER_MS))
         fault_record(world, HISTORY_FAULT_PROVE, CHOICE_JUMP, world->names.nodes[node]);
     world_collect(world, node);
+}
+
+/* The master is gone with what had not arrived, and everybody's connections to it. */
+static void promote(struct world *world, int number) {
+    fault_begin(world, CHOICE_PROMOTE, world->names.nodes[number]);
+    for (int each = 0; each < STREAMS * world->client_count; each++) task_disconnect(world_task(world, each), number);
+    world->nodes[number].promoted = true;
+}
+
+static void stream_step(struct world *world, int number) {
+    world->nodes[number].stream_steps++;
+    stream_arrive(&world->nodes[number].stream);
+    world_collect(world, number);
 }
 
 static void task_step(struct world *world, struct task *task) {
@@ -394,12 +465,18 @@ void world_do(struct world *world, struct choice choice) {
     switch (choice.kind) {
     case CHOICE_TASK: task_step(world, world_task(world, choice.who)); break;
     case CHOICE_LATE: late_arrive(world, &world->late[choice.who]); break;
+    case CHOICE_STREAM: stream_step(world, choice.who); break;
     case CHOICE_CLOCK: clock_advance(world); break;
     case CHOICE_PAUSE:
         fault_begin(world, choice.kind, world->clients[choice.who].name);
         world->clients[choice.who].paused_until_ns = now_ns(world) + choice.amount * CLOCK_NS_PER_MS;
         break;
     case CHOICE_CRASH: client_crash(world, &world->clients[choice.who]); break;
+    case CHOICE_PROMOTE: promote(world, choice.who); break;
+    case CHOICE_STALL:
+        fault_begin(world, choice.kind, world->names.replicas[choice.who]);
+        world->nodes[choice.who].stalled_until_ns = now_ns(world) + choice.amount * CLOCK_NS_PER_MS;
+        break;
     case CHOICE_JUMP: clock_jump(world, choice.who, choice.amount); break;
     default: message_fault(world, choice); break;
     }

@@ -14,11 +14,12 @@
 #include "harness/explorer/choice.h"
 #include "harness/explorer/coroutine.h"
 #include "harness/explorer/node.h"
+#include "harness/explorer/stream.h"
 #include "harness/random.h"
 #include "harness/resource.h"
 
 enum { WORLD_CLIENTS = 16, WORLD_TASKS = 2 * WORLD_CLIENTS, WORLD_NODES = 8, WORLD_LATE = 16 };
-enum { WORLD_STEPS_MOST = 20000, WORLD_CHOICES = WORLD_TASKS + WORLD_LATE + 1 };
+enum { WORLD_STEPS_MOST = 20000, WORLD_CHOICES = WORLD_TASKS + WORLD_LATE + WORLD_NODES + 1 };
 
 enum task_state {
     TASK_ABSENT = 0,
@@ -88,22 +89,32 @@ struct late {
     uint64_t steps; /* 1 when it has arrived */
 };
 
+/* A node: a server that clients talk to, and its replica if there are any. */
+struct explored_node {
+    struct node master, replica;
+    struct stream stream;
+    bool promoted;            /* clients talk to the replica, and the master is gone */
+    int64_t stalled_until_ns; /* nothing arrives at the replica before */
+    uint64_t stream_steps;
+};
+
 /* The names of faults and targets in the history. */
 struct world_names {
     uint32_t driver, store, stranger, resource, schedule;
     uint32_t fault[CHOICE_KINDS];
-    uint32_t nodes[WORLD_NODES];
+    uint32_t nodes[WORLD_NODES], replicas[WORLD_NODES];
 };
 
 struct world_settings {
     const struct lock_type *lock;
     enum resource_mode store;
     int clients, nodes;
+    bool replicas; /* each node has one */
     int64_t lease_ms, wait_ms, work_ms, turns, permits;
     bool fixed_lease;
     uint64_t seed; /* of the campaign; stands in the history */
     const char *history, *sink;
-    const char *sockets[WORLD_NODES], *clocks[WORLD_NODES];
+    const char *sockets[2 * WORLD_NODES], *clocks[2 * WORLD_NODES]; /* of the nodes, then of their replicas */
 };
 
 struct world {
@@ -116,7 +127,7 @@ struct world {
     struct resource resource;
     struct resource_answers answers;
     redisReader *requests, *replies; /* of the store */
-    struct node nodes[WORLD_NODES];
+    struct explored_node nodes[WORLD_NODES];
     struct explored_client clients[WORLD_CLIENTS];
     int client_count; /* of this schedule */
     struct late late[WORLD_LATE];
@@ -151,6 +162,10 @@ void world_do(struct world *world, struct choice choice);
 void world_end(struct world *world);
 
 struct task *world_task(struct world *world, int number);
+/* Whom clients talk to who talk to this node. */
+struct node *world_node(struct world *world, int number);
+/* Somebody's connections to a node are lost. */
+void task_disconnect(struct task *task, int node);
 
 /* --- env_explored.c --- */
 
