@@ -180,6 +180,21 @@ def test_going_on_after_a_violation() -> None:
     assert result["found"]["number"] == paused()["found"]["number"]
 
 
+def test_all_schedules_within_a_bound() -> None:
+    """Every moment at which one of two clients can be paused; the usual course is one of the schedules."""
+    wishes: dict[str, Any] = {"strategy": "exhaustive", "clients": 2}
+    one = search("set-nx-px", bound=1, goes_on=True, **wishes)
+    assert one["exhausted"]
+    assert 1 + one["injected"]["pause"] <= one["tried"] <= 1 + one["injected"]["pause"] + one["pct"]["steps"]
+    assert "mutual_exclusion" in one["found"]["violates"]
+    assert f"of all {one['tried']} schedules" in one["sentence"]
+    assert len(one["found"]["choices"]) == 1
+    fenced = search("set-nx-px-fenced", store="fence-reads-and-writes", require="integrity", **wishes)
+    assert fenced["exit"] == 0
+    assert fenced["sentence"].startswith("0 violations in all ")
+    assert search("set-nx-px", "none", **wishes)["exit"] == 0
+
+
 # --- the file ---
 
 
@@ -255,6 +270,8 @@ def test_the_command_and_its_file(tmp_path: Path) -> None:
         (["--clients", "17"], "--clients 17: from 1 to 16"),
         (["--schedules", "0"], "--schedules 0: from 1 to"),
         (["--strategy", "psychic"], "there is no strategy called 'psychic'"),
+        (["--bound", "2"], "--bound is for --strategy exhaustive"),
+        (["--strategy", "exhaustive", "--jobs", "2"], "--jobs 1"),
         (["--require", "cost"], "cost is judged by lockstorm run and storm"),
         (["--store", "fence-writes"], "gives no fencing token"),
         (["-o", "/nowhere/at/all"], "its directory does not exist"),

@@ -27,7 +27,8 @@ FAULTS = {
     "hold-request": "a command is on its way for a while",
 }
 OF_REPLICAS = ("failover", "stall-replica")
-STRATEGIES = ("portfolio", "uniform", "pct", "usual")
+EXHAUSTIVE = "exhaustive"
+STRATEGIES = ("portfolio", "uniform", "pct", "usual", EXHAUSTIVE)
 JUDGED = ("mutual_exclusion", "integrity", "fencing")  # whatever is required: the others need more than one schedule
 FAULTS_MOST = 16  # STRATEGY_FAULTS
 DEPTH = 3  # STRATEGY_DEPTH
@@ -36,6 +37,7 @@ SECONDS_USUAL = 10
 SECONDS_MOST = 24 * 3600
 CLIENTS_USUAL = 3
 LEASE_USUAL_MS = 1000
+BOUND_USUAL = 2
 WORK_PARTS = 50  # of a lease: how long a client works between its read and its write
 WAIT_LEASES = 20  # how long a client waits for the lock: a schedule ends although nobody releases it
 SHRINK_RUNS = 5000
@@ -53,6 +55,7 @@ class ExploreWish:
     seconds: int | None = None
     seed: int = 1
     strategy: str = "portfolio"
+    bound: int | None = None
     lease_ms: int | None = None
     turns: int | None = None
     permits: int | None = None
@@ -91,6 +94,12 @@ def plan(wish: ExploreWish) -> Plan:
     check_range("--turns", wish.turns, 1, 1000)
     check_range("--jobs", wish.jobs, 1, 64)
     choose("strategy", wish.strategy, list(STRATEGIES))
+    check_range("--bound", wish.bound, 1, FAULTS_MOST)
+    exhaustive = wish.strategy == EXHAUSTIVE
+    if wish.bound and not exhaustive:
+        raise UsageError("--bound is for --strategy exhaustive")
+    if exhaustive and wish.jobs and wish.jobs > 1:
+        raise UsageError("--strategy exhaustive goes from one schedule to the next: --jobs 1")
     lease_ms = wish.lease_ms or LEASE_USUAL_MS
     budget = fault_budget(wish.faults)
     ground = Found(
@@ -109,7 +118,7 @@ def plan(wish: ExploreWish) -> Plan:
         violates=(),
         lines=(),
     )
-    unlimited = wish.schedules is None and wish.seconds is None
+    unlimited = wish.schedules is None and wish.seconds is None and not exhaustive
     return Plan(
         wish=wish,
         lock=lock,
@@ -118,7 +127,7 @@ def plan(wish: ExploreWish) -> Plan:
         required=required_of(wish.require, lock),
         schedules=wish.schedules or SCHEDULES_MOST,
         seconds=SECONDS_USUAL if unlimited else wish.seconds or 0,
-        jobs=wish.jobs or len(os.sched_getaffinity(0)),
+        jobs=1 if exhaustive else wish.jobs or len(os.sched_getaffinity(0)),
     )
 
 
@@ -185,6 +194,8 @@ def search_words(planned: Plan) -> list[str]:
     """What `explore` is told of a search."""
     words = words_for(planned.ground, planned.required)
     words += ["--strategy", planned.wish.strategy, "--seconds", str(planned.seconds), "--shrink", str(SHRINK_RUNS)]
+    if planned.wish.strategy == EXHAUSTIVE:
+        words += ["--bound", str(planned.wish.bound or BOUND_USUAL)]
     if planned.wish.goes_on:
         words.append("--goes-on")
     for name, most in planned.budget.items():
@@ -194,7 +205,7 @@ def search_words(planned: Plan) -> list[str]:
 
 def found_of(ground: Found, done: dict[str, Any]) -> Found:
     """The smallest schedule, as a file has it."""
-    said = {**vars(ground), "clients": done["clients"], "number": done["number"]}
+    said = {**vars(ground), "clients": done["clients"], "number": done["origin"]}
     return Found(**{**said, "violates": tuple(done["violated"]), "lines": tuple(done["schedule"])})
 
 
@@ -264,6 +275,7 @@ def result_of(planned: Plan, searched: Searched, found: Found | None, shown: dic
         "steps": tally["steps"],
         "commands": tally["commands"],
         "distinct": searched.distinct,
+        "exhausted": searched.exhausted,
         "cut_short": tally["cut_short"],
         "unfit": tally["unfit"],
         "injected": {name: tally["faults"][name] for name in FAULTS},
@@ -289,7 +301,7 @@ def _verdict_on(counts: dict[str, int], shown: dict[str, Any] | None, name: str)
 def _found_json(found: Found, searched: Searched, shown: dict[str, Any] | None) -> dict[str, Any]:
     assert searched.found and shown
     return {
-        "number": found.number,
+        "number": searched.found["number"],
         "violates": [*found.violates],
         "clients": found.clients,
         "choices": [*found.lines],
@@ -302,17 +314,23 @@ def _found_json(found: Found, searched: Searched, shown: dict[str, Any] | None) 
 
 def _sentence(planned: Plan, searched: Searched, found: Found | None, exit_status: int) -> str:
     tried = searched.schedules
-    if found and planned.wish.goes_on:
+    if searched.found and planned.wish.goes_on:
         hits = sum(group["schedules"] for group in searched.groups if {*group["violates"]} & {*planned.required})
-        return f"{Rate(hits, max(hits, searched.tally['schedules']))}; schedule {found.number:,} is the first"
-    if found:
+        first = f"; schedule {searched.found['number']:,} is the first"
+        if searched.exhausted:  # no sample: these are all
+            return f"{hits:,} of all {searched.tally['schedules']:,} schedules within the bound violate it{first}"
+        return f"{Rate(hits, searched.tally['schedules'])}{first}"
+    if searched.found and found:
         broken = " and ".join(name.replace("_", " ") for name in found.violates if name in planned.required)
         count = len(found.lines)
         why = "the usual course does" if not count else f"{count} surprise{'s make' if count > 1 else ' makes'} it so"
-        return f"Schedule {found.number:,} of seed {planned.ground.seed} violates {broken}: {why}"
+        return f"Schedule {searched.found['number']:,} of seed {planned.ground.seed} violates {broken}: {why}"
     if exit_status:
         reason = searched.tally["unfit_reason"] or "no schedule could be judged"
         return f"Inconclusive after {tried:,} schedules: {reason}"
+    if searched.exhausted:
+        bound = planned.wish.bound or BOUND_USUAL
+        return f"0 violations in all {tried:,} schedules that differ from the usual course at most {bound} times"
     untried = [name for name in FAULTS if name not in planned.budget]
     left_out = f"; not tried: {', '.join(untried)}" if untried else ""
     return f"0 violations in {tried:,} schedules: {Rate(0, tried).said}{left_out}"
@@ -326,8 +344,9 @@ def replay_command(planned: Plan, searched: Searched) -> str:
         "--store": wish.store,
         "--clients": wish.clients,
         "--faults": wish.faults,
-        "--schedules": searched.schedules,
+        "--schedules": None if searched.exhausted else searched.schedules,
         "--strategy": wish.strategy if wish.strategy != "portfolio" else None,
+        "--bound": wish.bound,
         "--lease-ms": wish.lease_ms,
         "--turns": wish.turns,
         "--permits": wish.permits,

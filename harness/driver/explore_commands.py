@@ -29,6 +29,7 @@ from harness.driver.terminal import console, counting, json_option, print_json, 
 @click.option("--seconds", type=int, help="Stop after so long. Default without --schedules: 10.")
 @click.option("--seed", type=int, default=1, show_default=True, help="The same seed tries the same schedules.")
 @click.option("--strategy", default="portfolio", show_default=True, metavar="|".join(STRATEGIES))
+@click.option("--bound", type=int, help="Of --strategy exhaustive: at most so many surprises. Default: 2.")
 @click.option(
     "--store",
     metavar="MODE",

@@ -133,7 +133,8 @@ class Explorer:
         digest, distinct = _digest(digests, first, until)
         groups = _groups([group for job in self.jobs for group in job.done["groups"]])
         horizon = self.jobs[0].done["horizon"]
-        return Searched(sum_up(tallies), until - first, digest, distinct, elapsed_s, found, horizon, groups)
+        exhausted = any(job.done["exhausted"] for job in self.jobs)
+        return Searched(sum_up(tallies), until - first, digest, distinct, elapsed_s, found, horizon, groups, exhausted)
 
     # --- the program ---
 
@@ -184,6 +185,7 @@ class Searched:
     found: dict[str, Any] | None
     horizon: int  # steps of the usual course
     groups: list[dict[str, Any]]  # which properties schedules violate, how many of them, and the first
+    exhausted: bool  # there are no more schedules within the bound
 
 
 def _listens(path: Path) -> bool:

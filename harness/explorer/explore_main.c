@@ -7,7 +7,7 @@
  *   --seed N
  *   --require A,B                the properties that count
  *   --fault KIND=N               at most N of these in a schedule: harness/explorer/schedule.h names them
- *   --strategy uniform|pct|portfolio|usual
+ *   --strategy uniform|pct|portfolio|usual|exhaustive [--bound N]
  *   --first N --stride N --most N --seconds N --shrink N [--goes-on]
  *   --shared FILE --digests FILE
  *   --follow FILE --number N     instead: one schedule, as lines; --number is the one it was found as
@@ -28,7 +28,7 @@
 
 enum { STATUS_HOLDS = 0, STATUS_VIOLATED = 1, STATUS_BAD = 2, STATUS_INCONCLUSIVE = 3, PATH_ROOM = 4096 };
 
-static const char *const STRATEGY_NAMES[] = {"uniform", "pct", "usual", "portfolio"};
+static const char *const STRATEGY_NAMES[] = {"uniform", "pct", "usual", "exhaustive", "portfolio"};
 struct arguments {
     struct world_settings world;
     struct search_settings search;
@@ -93,21 +93,35 @@ static bool node_option(const char *text, const char **paths, int *count) {
     return true;
 }
 
-static const struct option OPTIONS[] = {
-    {"lock", required_argument, NULL, 'l'},    {"clients", required_argument, NULL, 'c'},
-    {"store", required_argument, NULL, 'S'},   {"lease-ms", required_argument, NULL, 'L'},
-    {"wait-ms", required_argument, NULL, 'W'}, {"work-ms", required_argument, NULL, 'w'},
-    {"turns", required_argument, NULL, 't'},   {"permits", required_argument, NULL, 'p'},
-    {"fixed-lease", no_argument, NULL, 'f'},   {"node", required_argument, NULL, 'n'},
-    {"clock", required_argument, NULL, 'C'},   {"directory", required_argument, NULL, 'D'},
-    {"seed", required_argument, NULL, 's'},    {"require", required_argument, NULL, 'r'},
-    {"fault", required_argument, NULL, 'F'},   {"strategy", required_argument, NULL, 'T'},
-    {"first", required_argument, NULL, '1'},   {"stride", required_argument, NULL, '2'},
-    {"most", required_argument, NULL, '3'},    {"seconds", required_argument, NULL, '4'},
-    {"shrink", required_argument, NULL, '5'},  {"shared", required_argument, NULL, '6'},
-    {"digests", required_argument, NULL, '7'}, {"follow", required_argument, NULL, '8'},
-    {"replicas", no_argument, NULL, 'R'},      {"number", required_argument, NULL, '9'},
-    {"goes-on", no_argument, NULL, 'g'},       {0}};
+static const struct option OPTIONS[] = {{"lock", required_argument, NULL, 'l'},
+                                        {"clients", required_argument, NULL, 'c'},
+                                        {"store", required_argument, NULL, 'S'},
+                                        {"lease-ms", required_argument, NULL, 'L'},
+                                        {"wait-ms", required_argument, NULL, 'W'},
+                                        {"work-ms", required_argument, NULL, 'w'},
+                                        {"turns", required_argument, NULL, 't'},
+                                        {"permits", required_argument, NULL, 'p'},
+                                        {"fixed-lease", no_argument, NULL, 'f'},
+                                        {"node", required_argument, NULL, 'n'},
+                                        {"clock", required_argument, NULL, 'C'},
+                                        {"directory", required_argument, NULL, 'D'},
+                                        {"seed", required_argument, NULL, 's'},
+                                        {"require", required_argument, NULL, 'r'},
+                                        {"fault", required_argument, NULL, 'F'},
+                                        {"strategy", required_argument, NULL, 'T'},
+                                        {"first", required_argument, NULL, '1'},
+                                        {"stride", required_argument, NULL, '2'},
+                                        {"most", required_argument, NULL, '3'},
+                                        {"seconds", required_argument, NULL, '4'},
+                                        {"shrink", required_argument, NULL, '5'},
+                                        {"shared", required_argument, NULL, '6'},
+                                        {"digests", required_argument, NULL, '7'},
+                                        {"follow", required_argument, NULL, '8'},
+                                        {"replicas", no_argument, NULL, 'R'},
+                                        {"bound", required_argument, NULL, 'b'},
+                                        {"number", required_argument, NULL, '9'},
+                                        {"goes-on", no_argument, NULL, 'g'},
+                                        {0}};
 
 static bool option_take(struct arguments *arguments, int option, char *text) {
     struct world_settings *world = &arguments->world;
@@ -130,6 +144,7 @@ static bool option_take(struct arguments *arguments, int option, char *text) {
     case 'F': return fault_option(text, &search->budget);
     case 'T': return strategy_option(text, &search->strategy);
     case 'R': return world->replicas = true;
+    case 'b': return small(text, STRATEGY_FAULTS, &search->bound);
     case 'g': return search->goes_on = true;
     case '1': return unsigned_number(text, &search->first);
     case '2': return unsigned_number(text, &search->stride) && search->stride > 0;
@@ -231,15 +246,16 @@ static int explore(struct search *search) {
     uint64_t found = 0;
     int clients = search->world->settings.clients;
     bool violated = search_all(search, &found, tell);
-    json_t *done = json_pack("{s:o,s:I,s:o}", "done", tally_json(&search->tally), "horizon",
-                             (json_int_t)search->horizon, "groups", groups_json(&search->tally));
+    json_t *done =
+        json_pack("{s:o,s:b,s:I,s:o}", "done", tally_json(&search->tally), "exhausted", (int)search->exhausted,
+                  "horizon", (json_int_t)search->horizon, "groups", groups_json(&search->tally));
     bool first = violated && (!search->shared || atomic_load(&search->shared->violated) == found);
     if (first) {
-        struct search_outcome outcome = search_draw(search, found);
         json_object_set_new(done, "number", json_integer((json_int_t)found));
-        json_object_set_new(done, "violated", violated_json(&outcome));
-        json_object_set_new(done, "found", schedule_json(&search->schedule));
-        search_shrink(search, found, &clients, &outcome);
+        json_object_set_new(done, "origin", json_integer((json_int_t)search_origin(search, found)));
+        json_object_set_new(done, "violated", violated_json(&search->found_outcome));
+        json_object_set_new(done, "found", schedule_json(&search->found));
+        search_shrink(search, found, &clients);
         json_object_set_new(done, "clients", json_integer(clients));
         json_object_set_new(done, "schedule", schedule_json(&search->schedule));
     }
@@ -316,7 +332,7 @@ int main(int argc, char **argv) {
     int status = STATUS_INCONCLUSIVE;
     if (!search_begin(&search)) fprintf(stderr, "explore: the lock could not be opened\n");
     else status = arguments.follow ? follow(&search, &arguments) : explore(&search);
-    schedule_free(&search.schedule);
+    search_free(&search);
     history_reader_close(search.reader);
     world_close(&world);
     return status;

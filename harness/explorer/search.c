@@ -62,8 +62,16 @@ static struct search_outcome outcome_of(struct search *search) {
 /* How the next step is chosen: by exactly one of them. */
 struct chooser {
     struct strategy *strategy;
+    struct exhaustive *exhaustive;
     struct replay *replay;
 };
+
+static struct choice chosen_by(const struct chooser *chooser, const struct world *world, const struct choice *choices,
+                               int count, struct choice usual) {
+    if (chooser->replay) return replay_choose(chooser->replay, world, usual);
+    if (chooser->exhaustive) return exhaustive_choose(chooser->exhaustive, world, choices, count);
+    return strategy_choose(chooser->strategy, world, choices, count);
+}
 
 static void run(struct search *search, const struct chooser *chooser) {
     struct world *world = search->world;
@@ -71,8 +79,7 @@ static void run(struct search *search, const struct chooser *chooser) {
     search->schedule.count = 0;
     for (int count; world->steps < WORLD_STEPS_MOST && (count = world_choices(world, choices)) > 0;) {
         struct choice usual = world_usual(world, choices, count);
-        struct choice chosen = chooser->replay ? replay_choose(chooser->replay, world, usual)
-                                               : strategy_choose(chooser->strategy, world, choices, count);
+        struct choice chosen = chosen_by(chooser, world, choices, count, usual);
         if (!choice_same(chosen, usual))
             schedule_add(&search->schedule, (struct deviation){usual, world_steps_of(world, usual) + 1, chosen});
         search->tally.faults[chosen.kind]++;
@@ -81,11 +88,20 @@ static void run(struct search *search, const struct chooser *chooser) {
     world_end(world);
 }
 
+uint64_t search_origin(const struct search *search, uint64_t number) {
+    return search->settings->strategy == STRATEGY_EXHAUSTIVE ? 0 : number;
+}
+
 static struct search_outcome draw_with(struct search *search, enum strategy_kind kind, uint64_t number) {
     struct strategy strategy;
     struct world *world = search->world;
-    uint64_t seed = search_seed(search->settings->seed, number);
+    uint64_t seed = search_seed(search->settings->seed, search_origin(search, number));
     if (!world_begin(world, world->settings.clients, seed, number)) return (struct search_outcome){0};
+    if (kind == STRATEGY_EXHAUSTIVE) {
+        exhaustive_begin(&search->exhaustive);
+        run(search, &(struct chooser){.exhaustive = &search->exhaustive});
+        return outcome_of(search);
+    }
     strategy_begin(&strategy, kind, seed, &search->settings->budget, world->settings.lease_ms, search->horizon);
     run(search, &(struct chooser){.strategy = &strategy});
     return outcome_of(search);
@@ -114,6 +130,9 @@ bool search_begin(struct search *search) {
     static const struct schedule nothing = {0};
     struct search_outcome outcome = search_follow(search, &nothing, search->world->settings.clients,
                                                   search_seed(search->settings->seed, 0), 0, NULL);
+    search->exhaustive = (struct exhaustive){.bound = search->settings->bound,
+                                             .lease_ms = search->world->settings.lease_ms,
+                                             .budget = &search->settings->budget};
     search->horizon = outcome.steps > 0 ? outcome.steps : 1;
     memset(&search->tally, 0, sizeof search->tally);
     for (int node = 0; node < search->world->settings.nodes; node++)
@@ -170,9 +189,13 @@ bool search_all(struct search *search, uint64_t *number, void (*tell)(const stru
         if (outcome.violates && !violated) {
             violated = true;
             *number = each;
+            schedule_copy(&search->found, &search->schedule);
+            search->found_outcome = outcome;
             violated_tell(search->shared, each);
         }
         if (violated && !settings->goes_on) break;
+        search->exhausted = settings->strategy == STRATEGY_EXHAUSTIVE && !exhaustive_next(&search->exhaustive);
+        if (search->exhausted) break;
         if (search->tally.schedules % LOOK_EVERY) continue;
         int64_t now_ns = clock_real_mono_ns();
         if (now_ns - told_ns > TELL_EVERY_NS) tell(&search->tally), told_ns = now_ns;
@@ -306,14 +329,20 @@ static bool shrink_amounts(struct shrink *shrink) {
     return false;
 }
 
-void search_shrink(struct search *search, uint64_t number, int *clients, const struct search_outcome *outcome) {
+void search_free(struct search *search) {
+    schedule_free(&search->schedule);
+    schedule_free(&search->found);
+    exhaustive_free(&search->exhaustive);
+}
+
+void search_shrink(struct search *search, uint64_t number, int *clients) {
     struct shrink shrink = {.search = search,
                             .number = number,
-                            .seed = search_seed(search->settings->seed, number),
-                            .wanted = outcome,
+                            .seed = search_seed(search->settings->seed, search_origin(search, number)),
+                            .wanted = &search->found_outcome,
                             .clients = *clients,
                             .runs_left = search->settings->shrink_runs};
-    schedule_copy(&shrink.best, &search->schedule);
+    schedule_copy(&shrink.best, &search->found);
     (void)shrink_to_fault(&shrink);
     while (shrink.runs_left > 0 && (shrink_clients(&shrink) || shrink_deviations(&shrink) || shrink_amounts(&shrink)))
         continue;

@@ -14,6 +14,7 @@ struct search_settings {
     uint64_t first, stride, most; /* the schedules first, first + stride, ... below most */
     int64_t seconds;              /* 0: no limit */
     bool goes_on;                 /* after a violation */
+    int bound;                    /* of the exhaustive strategy */
     int64_t shrink_runs;          /* schedules spent on making a violation smaller */
 };
 
@@ -59,6 +60,11 @@ struct search {
     uint64_t horizon;             /* steps of the usual course */
     struct search_tally tally;
     struct schedule schedule; /* the last one run, as deviations */
+    struct exhaustive exhaustive;
+    bool exhausted; /* there are no more */
+    /* The first that violates something: */
+    struct schedule found;
+    struct search_outcome found_outcome;
 };
 
 /* The seed of one schedule's random numbers. */
@@ -70,14 +76,18 @@ struct search_outcome search_draw(struct search *search, uint64_t number);
 struct search_outcome search_follow(struct search *search, const struct schedule *schedule, int clients, uint64_t seed,
                                     uint64_t number, bool *used);
 
+/* The number from which a schedule's random numbers come: its own, but they are the same in an exhaustive search. */
+uint64_t search_origin(const struct search *search, uint64_t number);
+
 /* Measures the horizon. False: a lock could not be opened. */
 bool search_begin(struct search *search);
 /* Until something required is violated, by whichever process, or all are tried. `tell` is called about twice a second.
- * True: something is, by the schedule *number first. */
+ * True: something is, by the schedule *number first; search->found repeats it. */
 bool search_all(struct search *search, uint64_t *number, void (*tell)(const struct search_tally *));
 
-/* Makes search->schedule smaller while it still violates one of the properties that it did: fewer clients (*clients),
- * fewer deviations, shorter durations. */
-void search_shrink(struct search *search, uint64_t number, int *clients, const struct search_outcome *outcome);
+/* Makes search->found smaller while it still violates one of the properties that it did: fewer clients (*clients),
+ * fewer deviations, shorter durations. The result is search->schedule. */
+void search_shrink(struct search *search, uint64_t number, int *clients);
+void search_free(struct search *search);
 
 #endif

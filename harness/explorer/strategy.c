@@ -92,6 +92,75 @@ struct choice strategy_choose(struct strategy *strategy, const struct world *wor
     return choices[random_below(&strategy->random, (uint64_t)count)];
 }
 
+/* --- all of them --- */
+
+enum { OPTIONS_MOST = 256 };
+
+void exhaustive_begin(struct exhaustive *exhaustive) {
+    exhaustive->at = 0;
+    exhaustive->deviations = 0;
+    memset(exhaustive->faults, 0, sizeof exhaustive->faults);
+}
+
+static int fault_options(const struct exhaustive *exhaustive, const struct world *world, enum choice_kind kind,
+                         struct choice *options, int count) {
+    int targets = choice_strikes_node(kind)     ? world->settings.nodes
+                  : choice_strikes_client(kind) ? world->client_count
+                                                : STREAMS * world->client_count;
+    if (exhaustive->faults[kind] >= exhaustive->budget->most[kind]) return count;
+    for (int who = 0; who < targets && count < OPTIONS_MOST; who++) {
+        struct choice fault = {kind, who, choice_has_amount(kind) ? exhaustive->lease_ms * 3 : 0};
+        if (world_allows(world, fault)) options[count++] = fault;
+    }
+    return count;
+}
+
+static int options_of(const struct exhaustive *exhaustive, const struct world *world, const struct choice *choices,
+                      int count, struct choice *options) {
+    int found = 1;
+    options[0] = world_usual(world, choices, count);
+    if (exhaustive->deviations >= exhaustive->bound) return found;
+    for (int each = 0; each < count; each++)
+        if (!choice_same(choices[each], options[0])) options[found++] = choices[each];
+    for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
+        found = fault_options(exhaustive, world, (enum choice_kind)kind, options, found);
+    return found;
+}
+
+static void point_add(struct exhaustive *exhaustive, int options) {
+    if (exhaustive->count == exhaustive->room) {
+        exhaustive->room = exhaustive->room ? exhaustive->room * 2 : 256;
+        exhaustive->points = realloc(exhaustive->points, exhaustive->room * sizeof *exhaustive->points);
+        if (!exhaustive->points) abort();
+    }
+    exhaustive->points[exhaustive->count++] = (struct exhaustive_point){.options = (uint32_t)options};
+}
+
+struct choice exhaustive_choose(struct exhaustive *exhaustive, const struct world *world, const struct choice *choices,
+                                int count) {
+    struct choice options[OPTIONS_MOST];
+    int found = options_of(exhaustive, world, choices, count, options);
+    if (exhaustive->at == exhaustive->count) point_add(exhaustive, found);
+    uint32_t taken = exhaustive->points[exhaustive->at++].taken;
+    exhaustive->deviations += taken > 0;
+    exhaustive->faults[options[taken].kind]++;
+    return options[taken];
+}
+
+bool exhaustive_next(struct exhaustive *exhaustive) {
+    while (exhaustive->count > 0) {
+        struct exhaustive_point *last = &exhaustive->points[exhaustive->count - 1];
+        if (++last->taken < last->options) return true;
+        exhaustive->count--;
+    }
+    return false;
+}
+
+void exhaustive_free(struct exhaustive *exhaustive) {
+    free(exhaustive->points);
+    exhaustive->points = NULL;
+}
+
 /* --- a schedule --- */
 
 void replay_begin(struct replay *replay, const struct schedule *schedule) {
