@@ -94,6 +94,9 @@ def test_a_pause_breaks_a_lease() -> None:
     assert again["verdict"]["mutual_exclusion"]["status"] == "violated"
     assert again["sentence"] == result["found"]["sentence"]
     assert [event["kind"] for event in events].count("fault-inject") == 1
+    assert {event["actor"] for event in events if event["kind"] == "store-write"} == {"store"}
+    texts = [event["text"] for event in events if event["kind"] == "text"]
+    assert len(texts) == len({*texts})  # or nobody could be named by them
 
 
 def test_without_faults_the_usual_lock_holds() -> None:

@@ -24,6 +24,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "harness/clock.h"
 #include "harness/explorer/search.h"
 
 enum { STATUS_HOLDS = 0, STATUS_VIOLATED = 1, STATUS_BAD = 2, STATUS_INCONCLUSIVE = 3, PATH_ROOM = 4096 };
@@ -245,10 +246,12 @@ static json_t *violated_json(const struct search_outcome *outcome) {
 static int explore(struct search *search) {
     uint64_t found = 0;
     int clients = search->world->settings.clients;
+    int64_t began_ns = clock_real_mono_ns();
     bool violated = search_all(search, &found, tell);
-    json_t *done =
-        json_pack("{s:o,s:b,s:I,s:o}", "done", tally_json(&search->tally), "exhausted", (int)search->exhausted,
-                  "horizon", (json_int_t)search->horizon, "groups", groups_json(&search->tally));
+    int64_t took_ns = clock_real_mono_ns() - began_ns;
+    json_t *done = json_pack("{s:o,s:I,s:b,s:I,s:o}", "done", tally_json(&search->tally), "took_ns",
+                             (json_int_t)took_ns, "exhausted", (int)search->exhausted, "horizon",
+                             (json_int_t)search->horizon, "groups", groups_json(&search->tally));
     bool first = violated && (!search->shared || atomic_load(&search->shared->violated) == found);
     if (first) {
         json_object_set_new(done, "number", json_integer((json_int_t)found));

@@ -40,8 +40,16 @@ static int64_t now_ns(const struct world *world) {
 
 /* --- the beginning of every history --- */
 
+/* A name that is written twice would be two names. */
 static uint32_t text(struct world *world, const char *words) {
-    return history_text(world->history, words, strlen(words), now_ns(world), stage_wall_ns(world->stage));
+    struct world_names *names = &world->names;
+    for (int each = 0; each < names->text_count; each++)
+        if (strcmp(names->texts[each].words, words) == 0) return names->texts[each].index;
+    assert(names->text_count < WORLD_TEXTS && strlen(words) < WORLD_TEXT);
+    struct world_text *new = &names->texts[names->text_count++];
+    strcpy(new->words, words);
+    new->index = history_text(world->history, words, strlen(words), now_ns(world), stage_wall_ns(world->stage));
+    return new->index;
 }
 
 static uint64_t record(struct world *world, struct history_record record) {

@@ -19,6 +19,7 @@
 #include "harness/resource.h"
 
 enum { WORLD_CLIENTS = 16, WORLD_TASKS = 2 * WORLD_CLIENTS, WORLD_NODES = 8, WORLD_LATE = 16 };
+enum { WORLD_TEXT = 48, WORLD_TEXTS = 96 };
 enum { WORLD_STEPS_MOST = 20000, WORLD_CHOICES = WORLD_TASKS + WORLD_LATE + WORLD_NODES + 1 };
 
 enum task_state {
@@ -100,6 +101,11 @@ struct explored_node {
 
 /* The names of faults and targets in the history. */
 struct world_names {
+    struct world_text {
+        char words[WORLD_TEXT];
+        uint32_t index;
+    } texts[WORLD_TEXTS]; /* all of them: none is written twice */
+    int text_count;
     uint32_t driver, store, stranger, resource, schedule;
     uint32_t fault[CHOICE_KINDS];
     uint32_t nodes[WORLD_NODES], replicas[WORLD_NODES];
