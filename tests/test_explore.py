@@ -110,7 +110,7 @@ def test_without_faults_the_usual_lock_holds() -> None:
 def test_no_lock_is_no_lock() -> None:
     result = search("none", "none", schedules=50)
     assert result["exit"] == 1
-    assert found_in(result).lines == ()  # the usual course is enough
+    assert len(found_in(result).lines) <= 1  # one step out of turn is enough
 
 
 def test_a_token_saves_the_resource_but_not_the_lock() -> None:
@@ -133,6 +133,7 @@ def test_a_token_saves_the_resource_but_not_the_lock() -> None:
         ("blpop", "pause", "mutual_exclusion"),
         ("pubsub", "pause", "mutual_exclusion"),
         ("redlock-naive", "pause", "mutual_exclusion"),
+        ("pubsub-naive", "none", "liveness"),  # a release between its check and its subscription
         ("set-nx-px", "failover", "mutual_exclusion"),  # its key had not arrived
     ],
 )
@@ -142,7 +143,7 @@ def test_it_finds_what_is_known(lock: str, fault: str, broken: str) -> None:
     found = found_in(result)
     assert broken in found.violates
     assert 1 <= len(found.lines) <= 15
-    assert fault in "".join(found.lines)
+    assert fault == "none" or fault in "".join(found.lines)
 
 
 @pytest.mark.parametrize(
@@ -151,6 +152,15 @@ def test_it_finds_what_is_known(lock: str, fault: str, broken: str) -> None:
 def test_it_finds_nothing_that_is_not_there(lock: str, fault: str) -> None:
     """No lease, nothing to outlast; a validity that the client keeps to; a key that has arrived where it has to."""
     assert search(lock, fault, schedules=400, require="mutual_exclusion")["exit"] == 0
+
+
+@pytest.mark.parametrize("lock,faults", [("pubsub", "none"), ("pubsub", "lose-message"), ("blpop", "pause")])
+def test_who_waits_is_served_in_the_end(lock: str, faults: str) -> None:
+    """A message that is lost costs a lease, not the lock."""
+    result = search(lock, faults, schedules=400, require="liveness")
+    assert result["exit"] == 0
+    assert result["verdict"]["liveness"]["schedules"]["holds"] > 200
+    assert faults == "none" or result["injected"][faults] > 100
 
 
 @pytest.mark.parametrize("lock", [lock["name"] for lock in locks()])
@@ -198,6 +208,14 @@ def test_all_schedules_within_a_bound() -> None:
     assert search("set-nx-px", "none", **wishes)["exit"] == 0
 
 
+def test_the_example_of_the_readme() -> None:
+    told = (paths.ROOT / "README.md").read_text().partition("explore --lock redlock --faults clock-jump\n")[2]
+    result = search("redlock", "clock-jump", schedules=2000)
+    found = found_in(result)
+    assert "\n".join(found.lines) in told
+    assert result["sentence"] in told
+
+
 # --- the file ---
 
 
@@ -222,12 +240,12 @@ def test_a_file_says_everything(tmp_path: Path) -> None:
         ("turns 1\n", "", "turns is missing before 'schedule'"),
         ("\nschedule\n", "\n", "the line 'schedule' is missing"),
         ("violates ", "violates honesty ", "there is no property called 'honesty'"),
-        ("before client", "after client", "line 16: it is not: before WHO STEP"),
-        ("pause client", "stab client", "line 16: there is no such fault"),
-        ("pause client-", "pause redis-", "line 16: this fault does not strike that"),
-        (" 3000", "", "line 16: milliseconds are missing"),
-        ("before client-", "before late-", "line 16: this never comes up"),
-        ("client-1 4:", "client-1 400:", "line 16: this never comes up"),
+        ("before client", "after client", "line 17: it is not: before WHO STEP"),
+        ("pause client", "stab client", "line 17: there is no such fault"),
+        ("pause client-", "pause redis-", "line 17: this fault does not strike that"),
+        (" 3000", "", "line 17: milliseconds are missing"),
+        ("before client-", "before late-", "line 17: this never comes up"),
+        ("client-1 4:", "client-1 400:", "line 17: this never comes up"),
     ],
 )
 def test_a_file_that_is_wrong(old: str, new: str, said: str, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ FAULTS = {
     "failover": "a master is gone, its replica is promoted with what has arrived there",
     "stall-replica": "what a master writes takes a while to arrive at its replica",
     "clock-jump": "a server's clock jumps",
+    "lose-message": "what a client is told by a channel does not reach it",
     "lose-reply": "a command is executed, its reply does not come back",
     "drop-request": "a command does not arrive",
     "hold-request": "a command is on its way for a while",
@@ -29,7 +30,10 @@ FAULTS = {
 OF_REPLICAS = ("failover", "stall-replica")
 EXHAUSTIVE = "exhaustive"
 STRATEGIES = ("portfolio", "uniform", "pct", "usual", EXHAUSTIVE)
-JUDGED = ("mutual_exclusion", "integrity", "fencing")  # whatever is required: the others need more than one schedule
+USUALLY = ("mutual_exclusion", "integrity", "fencing")
+LIVENESS = "liveness"  # only if it is required: then schedules end in a quiet
+JUDGED = (*USUALLY, LIVENESS)
+BOUND_LEASES, BOUND_NAP_MS = 4, 2000  # how long a free lock may go unnoticed, as in storms
 FAULTS_MOST = 16  # STRATEGY_FAULTS
 DEPTH = 3  # STRATEGY_DEPTH
 SCHEDULES_MOST = 1 << 24
@@ -102,6 +106,7 @@ def plan(wish: ExploreWish) -> Plan:
         raise UsageError("--strategy exhaustive goes from one schedule to the next: --jobs 1")
     lease_ms = wish.lease_ms or LEASE_USUAL_MS
     budget = fault_budget(wish.faults)
+    required = required_of(wish.require, lock)
     ground = Found(
         lock=lock["name"],
         store=store,
@@ -112,6 +117,7 @@ def plan(wish: ExploreWish) -> Plan:
         fixed_lease=int(wish.fixed_lease),
         lease_ms=lease_ms,
         wait_ms=WAIT_LEASES * lease_ms,
+        bound_ms=BOUND_LEASES * lease_ms + BOUND_NAP_MS if LIVENESS in required else 0,
         work_ms=max(1, lease_ms // WORK_PARTS),
         seed=wish.seed,
         number=0,
@@ -124,7 +130,7 @@ def plan(wish: ExploreWish) -> Plan:
         lock=lock,
         ground=ground,
         budget=budget,
-        required=required_of(wish.require, lock),
+        required=required,
         schedules=wish.schedules or SCHEDULES_MOST,
         seconds=SECONDS_USUAL if unlimited else wish.seconds or 0,
         jobs=1 if exhaustive else wish.jobs or len(os.sched_getaffinity(0)),
@@ -151,7 +157,7 @@ def fault_budget(faults: str | None) -> dict[str, int]:
 def required_of(require: str | None, lock: dict[str, Any]) -> tuple[str, ...]:
     """The properties that a schedule must not violate."""
     if not require:
-        return tuple(name for name in JUDGED if name != "fencing" or lock["token"])
+        return tuple(name for name in USUALLY if name != "fencing" or lock["token"])
     names = tuple(choose("property", name.strip().replace("-", "_"), [*PROPERTIES]) for name in require.split(","))
     for name in names:
         if name not in JUDGED:
@@ -165,6 +171,7 @@ def words_for(ground: Found, required: Sequence[str]) -> list[str]:
     words += ["--turns", str(ground.turns), "--permits", str(ground.permits), "--lease-ms", str(ground.lease_ms)]
     words += ["--wait-ms", str(ground.wait_ms), "--work-ms", str(ground.work_ms), "--seed", str(ground.seed)]
     words += ["--require", ",".join(required)]
+    words += ["--bound-ms", str(ground.bound_ms)] if ground.bound_ms else []
     flags = {"--fixed-lease": ground.fixed_lease, "--replicas": ground.replicas}
     return words + [flag for flag, wanted in flags.items() if wanted]
 
@@ -213,7 +220,7 @@ def replay(
     found: Found, name: str, story_to: list[dict[str, Any]] | None = None, save: Path | None = None
 ) -> dict[str, Any]:
     """Runs a schedule again and judges its history: what `check` says, and what is known of the schedule."""
-    required = required_of(None, lock_named(found.lock))
+    required = (*required_of(None, lock_named(found.lock)), *([LIVENESS] if found.bound_ms else []))
     with explorer_for(found, 1) as explorer:
         verdict = _follow(explorer, found, required, story_to, name)
         if save:
@@ -262,7 +269,8 @@ def _asked(planned: Plan) -> dict[str, Any]:
 def result_of(planned: Plan, searched: Searched, found: Found | None, shown: dict[str, Any] | None) -> dict[str, Any]:
     """One object: what was tried and what it says."""
     tally = searched.tally
-    verdict = {name: _verdict_on(tally["verdicts"][name], shown, name) for name in JUDGED}
+    judged = JUDGED if LIVENESS in planned.required else USUALLY
+    verdict = {name: _verdict_on(tally["verdicts"][name], shown, name) for name in judged}
     statuses = {verdict[name]["status"] for name in planned.required}
     # A lock without tokens is not asked for them: of such a property nothing can be known.
     exit_status = 1 if found else 3 if "inconclusive" in statuses else 0

@@ -41,7 +41,9 @@ from harness.driver.terminal import console, counting, json_option, print_json, 
 @click.option("--fixed-lease", is_flag=True, help="Of locks with a watchdog: the lease is meant, nothing renews it.")
 @click.option("--jobs", type=int, help="How many search side by side. Default: one a core.")
 @click.option("--all", "goes_on", is_flag=True, help="Go on after a violation; group them by what they violate.")
-@click.option("--require", metavar="PROPERTY,…", help="Only these count, of mutual_exclusion, integrity, fencing.")
+@click.option(
+    "--require", metavar="PROPERTY,…", help="Only these count: mutual_exclusion, integrity, fencing, liveness."
+)
 @click.option("-o", "output", type=click.Path(path_type=Path), help="Save the schedule that violates something here.")
 @click.option("--quiet", "-q", is_flag=True, help="Only the verdict, not the story.")
 @json_option

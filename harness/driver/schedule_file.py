@@ -28,6 +28,7 @@ NUMBERS = {  # key: from, to
     "lease_ms": (1, LEASE_LIMIT_MS),
     "wait_ms": (WAIT_FOR_EVER, LEASE_LIMIT_MS),
     "work_ms": (0, LEASE_LIMIT_MS),
+    "bound_ms": (0, LEASE_LIMIT_MS),
     "seed": (0, SEED_LIMIT),
     "number": (0, 2**62),
 }
@@ -47,6 +48,7 @@ class Found:
     lease_ms: int
     wait_ms: int
     work_ms: int
+    bound_ms: int  # how long a free lock may go unnoticed in the quiet; 0: there is none
     seed: int  # of the search
     number: int  # of the schedule in it
     violates: tuple[str, ...]

@@ -12,12 +12,14 @@ enum choice_kind {
     CHOICE_LATE,   /* a command arrives that nobody waits for any more: the `who`-th of them */
     CHOICE_STREAM, /* what the master of node `who` has written since arrives at its replica */
     CHOICE_CLOCK,  /* nobody can go on: time passes until somebody can */
+    CHOICE_QUIET,  /* no step: nothing goes wrong from here on, and who waits has to be served */
     /* Faults: */
     CHOICE_PAUSE,   /* client `who` stands still for `amount` ms */
     CHOICE_CRASH,   /* client `who` is killed */
     CHOICE_PROMOTE, /* node `who`: its master is gone, clients are led to its replica */
     CHOICE_STALL,   /* what the master of node `who` writes is on its way for `amount` ms at least */
     CHOICE_JUMP,    /* the clock of node `who` jumps by `amount` ms */
+    CHOICE_MUTE,    /* the next message that has arrived for task `who` is lost */
     CHOICE_LOSE,    /* the command of task `who` arrives, its reply does not */
     CHOICE_DROP,    /* the command of task `who` does not arrive */
     CHOICE_HOLD,    /* the command of task `who` is on its way for `amount` ms */

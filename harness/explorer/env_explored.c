@@ -280,6 +280,11 @@ static redisReply *listener_next(struct listener *listener) {
     return first;
 }
 
+void listener_skip(struct listener *listener) {
+    redisReply *message = listener_next(listener);
+    if (message) freeReplyObject(message);
+}
+
 static const struct env_reply *explored_message(struct env *env, int node, int64_t limit_ns) {
     struct task *task = task_of(env);
     struct listener *listener = &task->listeners[node];

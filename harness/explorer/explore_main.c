@@ -4,7 +4,7 @@
  *   --node SOCKET --clock FILE   one server each, in pairs: its unix socket and its clock page
  *   [--replicas]                 the second half of them are the replicas of the first
  *   --directory D                for the history: D/history
- *   --seed N
+ *   --seed N --bound-ms N        with it schedules end in a quiet, and liveness is judged
  *   --require A,B                the properties that count
  *   --fault KIND=N               at most N of these in a schedule: harness/explorer/schedule.h names them
  *   --strategy uniform|pct|portfolio|usual|exhaustive [--bound N]
@@ -94,35 +94,22 @@ static bool node_option(const char *text, const char **paths, int *count) {
     return true;
 }
 
-static const struct option OPTIONS[] = {{"lock", required_argument, NULL, 'l'},
-                                        {"clients", required_argument, NULL, 'c'},
-                                        {"store", required_argument, NULL, 'S'},
-                                        {"lease-ms", required_argument, NULL, 'L'},
-                                        {"wait-ms", required_argument, NULL, 'W'},
-                                        {"work-ms", required_argument, NULL, 'w'},
-                                        {"turns", required_argument, NULL, 't'},
-                                        {"permits", required_argument, NULL, 'p'},
-                                        {"fixed-lease", no_argument, NULL, 'f'},
-                                        {"node", required_argument, NULL, 'n'},
-                                        {"clock", required_argument, NULL, 'C'},
-                                        {"directory", required_argument, NULL, 'D'},
-                                        {"seed", required_argument, NULL, 's'},
-                                        {"require", required_argument, NULL, 'r'},
-                                        {"fault", required_argument, NULL, 'F'},
-                                        {"strategy", required_argument, NULL, 'T'},
-                                        {"first", required_argument, NULL, '1'},
-                                        {"stride", required_argument, NULL, '2'},
-                                        {"most", required_argument, NULL, '3'},
-                                        {"seconds", required_argument, NULL, '4'},
-                                        {"shrink", required_argument, NULL, '5'},
-                                        {"shared", required_argument, NULL, '6'},
-                                        {"digests", required_argument, NULL, '7'},
-                                        {"follow", required_argument, NULL, '8'},
-                                        {"replicas", no_argument, NULL, 'R'},
-                                        {"bound", required_argument, NULL, 'b'},
-                                        {"number", required_argument, NULL, '9'},
-                                        {"goes-on", no_argument, NULL, 'g'},
-                                        {0}};
+static const struct option OPTIONS[] = {
+    {"lock", required_argument, NULL, 'l'},    {"clients", required_argument, NULL, 'c'},
+    {"store", required_argument, NULL, 'S'},   {"lease-ms", required_argument, NULL, 'L'},
+    {"wait-ms", required_argument, NULL, 'W'}, {"work-ms", required_argument, NULL, 'w'},
+    {"turns", required_argument, NULL, 't'},   {"permits", required_argument, NULL, 'p'},
+    {"fixed-lease", no_argument, NULL, 'f'},   {"node", required_argument, NULL, 'n'},
+    {"clock", required_argument, NULL, 'C'},   {"directory", required_argument, NULL, 'D'},
+    {"seed", required_argument, NULL, 's'},    {"require", required_argument, NULL, 'r'},
+    {"fault", required_argument, NULL, 'F'},   {"strategy", required_argument, NULL, 'T'},
+    {"first", required_argument, NULL, '1'},   {"stride", required_argument, NULL, '2'},
+    {"most", required_argument, NULL, '3'},    {"seconds", required_argument, NULL, '4'},
+    {"shrink", required_argument, NULL, '5'},  {"shared", required_argument, NULL, '6'},
+    {"digests", required_argument, NULL, '7'}, {"follow", required_argument, NULL, '8'},
+    {"replicas", no_argument, NULL, 'R'},      {"bound-ms", required_argument, NULL, 'B'},
+    {"bound", required_argument, NULL, 'b'},   {"number", required_argument, NULL, '9'},
+    {"goes-on", no_argument, NULL, 'g'},       {0}};
 
 static bool option_take(struct arguments *arguments, int option, char *text) {
     struct world_settings *world = &arguments->world;
@@ -145,6 +132,7 @@ static bool option_take(struct arguments *arguments, int option, char *text) {
     case 'F': return fault_option(text, &search->budget);
     case 'T': return strategy_option(text, &search->strategy);
     case 'R': return world->replicas = true;
+    case 'B': return number(text, 1, &world->bound_ms);
     case 'b': return small(text, STRATEGY_FAULTS, &search->bound);
     case 'g': return search->goes_on = true;
     case '1': return unsigned_number(text, &search->first);

@@ -6,12 +6,12 @@
 
 enum { STREAMS = 2, NAME = 40, AMOUNT_MOST_MS = 1000000000 };
 
-static const char WATCHDOG[] = "-watchdog";
+static const char WATCHDOG[] = "-watchdog", QUIET[] = "quiet";
 
 static const char *const FAULT_WORDS[CHOICE_KINDS] = {
     [CHOICE_PAUSE] = "pause",         [CHOICE_CRASH] = "crash",       [CHOICE_PROMOTE] = "failover",
     [CHOICE_STALL] = "stall-replica", [CHOICE_JUMP] = "clock-jump",   [CHOICE_LOSE] = "lose-reply",
-    [CHOICE_DROP] = "drop-request",   [CHOICE_HOLD] = "hold-request",
+    [CHOICE_MUTE] = "lose-message",   [CHOICE_DROP] = "drop-request", [CHOICE_HOLD] = "hold-request",
 };
 
 /* --- a value --- */
@@ -56,7 +56,8 @@ const char *deviation_write(const struct deviation *deviation, char line[SCHEDUL
     const struct choice *instead = &deviation->instead;
     const char *fault = FAULT_WORDS[instead->kind];
     name_write(deviation->usual.kind, deviation->usual.who, usual);
-    name_write(instead->kind, instead->who, name);
+    if (instead->kind == CHOICE_QUIET) snprintf(name, sizeof name, "%s", QUIET);
+    else name_write(instead->kind, instead->who, name);
     if (choice_has_amount(instead->kind)) snprintf(amount, sizeof amount, " %lld", (long long)instead->amount);
     snprintf(line, SCHEDULE_LINE, "before %s %llu: %s%s%s%s", usual, (unsigned long long)deviation->step,
              fault ? fault : "", fault ? " " : "", name, amount);
@@ -110,10 +111,11 @@ bool deviation_read(const char *line, struct deviation *deviation, const char **
     *reason = "nobody takes steps who is called so: client-1, client-1-watchdog, late-1, stream-1 or clock";
     if (!name_read(usual, CHOICE_NONE, &deviation->usual)) return false;
     deviation->step = step;
+    if (words == 4 && strcmp(first, QUIET) == 0) return deviation->instead.kind = CHOICE_QUIET, true;
     if (words == 4) return name_read(first, CHOICE_NONE, &deviation->instead);
     enum choice_kind fault = fault_named(first);
     *reason =
-        "there is no such fault: pause, crash, failover, stall-replica, clock-jump, lose-reply, drop-request or hold-request";
+        "there is no such fault: pause, crash, failover, stall-replica, clock-jump, lose-message, lose-reply, drop-request or hold-request";
     if (!fault) return false;
     *reason =
         "this fault does not strike that: pause and crash strike client-N, failover, stall-replica and clock-jump redis-N, others client-N or its watchdog";

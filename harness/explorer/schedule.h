@@ -5,8 +5,9 @@
  *   before client-1 4: client-2                client-2 takes a step first
  *
  * Who takes steps: client-N, client-N-watchdog, late-N, stream-N, clock. Faults: pause and crash strike client-N;
- * failover, stall-replica and clock-jump redis-N; lose-reply, drop-request and hold-request what client-N, or its
- * watchdog, has sent. */
+ * failover, stall-replica and clock-jump redis-N; lose-message what client-N, or
+ * its watchdog, is told by a channel; lose-reply, drop-request and hold-request what it has sent. And
+ * "before client-1 4: quiet": nothing goes wrong from there on. */
 #ifndef LOCKSTORM_EXPLORER_SCHEDULE_H
 #define LOCKSTORM_EXPLORER_SCHEDULE_H
 

@@ -103,6 +103,7 @@ static struct search_outcome draw_with(struct search *search, enum strategy_kind
         return outcome_of(search);
     }
     strategy_begin(&strategy, kind, seed, &search->settings->budget, world->settings.lease_ms, search->horizon);
+    strategy.ends_quiet = world->settings.bound_ms > 0;
     run(search, &(struct chooser){.strategy = &strategy});
     return outcome_of(search);
 }
@@ -257,7 +258,7 @@ static bool shrink_deviations(struct shrink *shrink) {
 
 static int client_of(struct choice choice) {
     if (choice_strikes_client(choice.kind)) return choice.who;
-    return choice.kind == CHOICE_TASK || choice.kind >= CHOICE_LOSE ? choice.who / 2 : -1;
+    return choice.kind == CHOICE_TASK || choice.kind >= CHOICE_MUTE ? choice.who / 2 : -1;
 }
 
 /* Everybody behind a client that is not there any more moves up. */

@@ -44,8 +44,8 @@ static struct choice fault_draw(struct strategy *strategy, const struct world *w
     struct choice fault = {.kind = kind};
     int targets = choice_strikes_node(kind) ? world->settings.nodes : world->client_count;
     fault.who = (int)random_below(&strategy->random, (uint64_t)targets);
-    if (kind >= CHOICE_LOSE) fault.who *= STREAMS;
-    if (kind >= CHOICE_LOSE && random_below(&strategy->random, 4) == 0) fault.who++;
+    if (kind >= CHOICE_MUTE) fault.who *= STREAMS;
+    if (kind >= CHOICE_MUTE && random_below(&strategy->random, 4) == 0) fault.who++;
     if (choice_has_amount(kind)) fault.amount = duration_ms(strategy);
     if (kind == CHOICE_JUMP && random_below(&strategy->random, 4) == 0) fault.amount = -fault.amount;
     return fault;
@@ -63,7 +63,15 @@ static bool fault_due(struct strategy *strategy, const struct world *world, stru
     return false;
 }
 
+static bool faults_over(const struct strategy *strategy) {
+    for (int each = 0; each < strategy->fault_count; each++)
+        if (!strategy->faults[each].done) return false;
+    return true;
+}
+
 /* --- steps --- */
+
+static const struct choice QUIET = {.kind = CHOICE_QUIET};
 
 static uint64_t priority_of(const struct strategy *strategy, struct choice choice) {
     return choice.kind == CHOICE_TASK ? strategy->priority[choice.who] : 1;
@@ -86,6 +94,7 @@ static struct choice by_priority(struct strategy *strategy, const struct world *
 struct choice strategy_choose(struct strategy *strategy, const struct world *world, const struct choice *choices,
                               int count) {
     struct choice fault;
+    if (strategy->ends_quiet && faults_over(strategy) && world_allows(world, QUIET)) return QUIET;
     if (strategy->fault_count > 0 && fault_due(strategy, world, &fault)) return fault;
     if (strategy->kind == STRATEGY_PCT) return by_priority(strategy, world, choices, count);
     if (strategy->kind == STRATEGY_USUAL) return world_usual(world, choices, count);

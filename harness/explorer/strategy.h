@@ -29,6 +29,7 @@ struct strategy {
         bool done;
     } faults[STRATEGY_FAULTS];
     int fault_count;
+    bool ends_quiet; /* when the faults are over, the schedule says so */
 };
 
 /* Draws what can be drawn beforehand. `horizon`: about how many steps a schedule has. */

@@ -14,9 +14,9 @@ static const char RESOURCE[] = "account";
 
 /* As the faults of scenarios are called. */
 static const char *const FAULT_NAMES[CHOICE_KINDS] = {
-    [CHOICE_PAUSE] = "pause-client", [CHOICE_CRASH] = "kill-client",  [CHOICE_JUMP] = "clock-jump",
-    [CHOICE_PROMOTE] = "failover",   [CHOICE_STALL] = "partition",    [CHOICE_LOSE] = "lose-reply",
-    [CHOICE_DROP] = "drop-message",  [CHOICE_HOLD] = "delay-message",
+    [CHOICE_PAUSE] = "pause-client", [CHOICE_CRASH] = "kill-client", [CHOICE_JUMP] = "clock-jump",
+    [CHOICE_PROMOTE] = "failover",   [CHOICE_STALL] = "partition",   [CHOICE_LOSE] = "lose-reply",
+    [CHOICE_MUTE] = "drop-message",  [CHOICE_DROP] = "drop-message", [CHOICE_HOLD] = "delay-message",
 };
 
 struct task *world_task(struct world *world, int number) {
@@ -74,6 +74,7 @@ static void names_write(struct world *world) {
     names->stranger = text(world, "stranger");
     names->resource = text(world, RESOURCE);
     names->schedule = text(world, "schedule");
+    names->quiet = text(world, "quiet");
     for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
         names->fault[kind] = text(world, FAULT_NAMES[kind]);
     for (int node = 0; node < world->settings.nodes; node++) {
@@ -99,6 +100,7 @@ static void prefix_write(struct world *world) {
     parameter(world, "seed", (int64_t)settings->seed);
     parameter(world, "control", 0);
     parameter(world, "lease_ms", settings->lease_ms);
+    if (settings->bound_ms) parameter(world, "bound_ms", settings->bound_ms);
     names_write(world);
     world->prefix = history_count(world->history);
 }
@@ -171,11 +173,13 @@ static void client_main(void *argument) {
     client->worker.state = TASK_READY;
     coroutine_leave(&client->worker.coroutine);
     if (client->opened) {
+        /* Work takes time, in which everybody else comes to rest; without, others are still on their way. */
+        bool works = env_random_below(&client->worker.env, 2) > 0;
         const struct step step = {.kind = STEP_WORKLOAD,
                                   .object = HISTORY_OBJECT_COUNTER,
                                   .wait_ms = settings->wait_ms,
                                   .value = 1,
-                                  .work_ms = settings->work_ms,
+                                  .work_ms = works ? settings->work_ms : 0,
                                   .turns = settings->turns};
         struct step_result result = {.outcome = OUTCOME_UNKNOWN};
         client_step(&client->work, &step, &result);
@@ -239,6 +243,7 @@ bool world_begin(struct world *world, int clients, uint64_t seed, uint64_t sched
     record(world, (struct history_record){
                       .kind = HISTORY_PARAMETER, .name = world->names.schedule, .value = (int64_t)schedule});
     bool opened = true;
+    world->quiet = false;
     world->opening = true;
     for (int each = 0; each < clients; each++) {
         client_begin(world, each, seed);
@@ -342,8 +347,36 @@ static bool is_node(const struct world *world, int number) {
     return number >= 0 && number < world->settings.nodes;
 }
 
+static int kept_on(const struct world *world, int number) {
+    const struct task *task = task_at(world, number);
+    for (int node = 0; node < world->settings.nodes; node++)
+        if (task->listeners[node].kept_count > 0) return node;
+    return -1;
+}
+
+static bool has_message(const struct world *world, int number) {
+    if (number < 0 || number >= STREAMS * world->client_count || world->clients[number / STREAMS].gone) return false;
+    return kept_on(world, number) >= 0;
+}
+
+/* Nothing that has gone wrong still lasts. */
+static bool all_is_well(const struct world *world) {
+    for (int number = 0; number < STREAMS * world->client_count; number++) {
+        const struct explored_client *client = &world->clients[number / STREAMS];
+        const struct task *task = task_at(world, number);
+        if (task->state == TASK_ASKING && task->held_until_ns) return false;
+        if (client->paused_until_ns && !client->gone) return false;
+    }
+    for (int each = 0; each < world->late_count; each++)
+        if (world->late[each].command) return false;
+    for (int node = 0; node < world->settings.nodes; node++)
+        if (world->nodes[node].stalled_until_ns > now_ns(world)) return false;
+    return true;
+}
+
 bool world_allows(const struct world *world, struct choice choice) {
     int who = choice.who;
+    if (world->quiet && (int)choice.kind >= CHOICE_FAULTS_FROM) return false;
     switch (choice.kind) {
     case CHOICE_TASK: return who >= 0 && who < STREAMS * world->client_count && task_enabled(world, who);
     case CHOICE_LATE: return who >= 0 && who < world->late_count && late_enabled(world, who);
@@ -354,6 +387,8 @@ bool world_allows(const struct world *world, struct choice choice) {
     case CHOICE_STALL:
         return is_node(world, who) && world->settings.replicas && !world->nodes[who].promoted && choice.amount > 0;
     case CHOICE_JUMP: return is_node(world, who);
+    case CHOICE_QUIET: return !world->quiet && all_is_well(world);
+    case CHOICE_MUTE: return has_message(world, who);
     case CHOICE_LOSE:
     case CHOICE_DROP: return is_on_its_way(world, who);
     case CHOICE_HOLD: return is_on_its_way(world, who) && choice.amount > 0;
@@ -467,6 +502,16 @@ static void message_fault(struct world *world, struct choice choice) {
     }
 }
 
+static void quiet_begin(struct world *world) {
+    world->quiet = true;
+    record(world, (struct history_record){.kind = HISTORY_PHASE, .name = world->names.quiet});
+}
+
+static void message_lose(struct world *world, int number) {
+    fault_begin(world, CHOICE_MUTE, world->clients[number / STREAMS].name);
+    listener_skip(&world_task(world, number)->listeners[kept_on(world, number)]);
+}
+
 void world_do(struct world *world, struct choice choice) {
     assert(world_allows(world, choice));
     world->steps++;
@@ -475,6 +520,8 @@ void world_do(struct world *world, struct choice choice) {
     case CHOICE_LATE: late_arrive(world, &world->late[choice.who]); break;
     case CHOICE_STREAM: stream_step(world, choice.who); break;
     case CHOICE_CLOCK: clock_advance(world); break;
+    case CHOICE_QUIET: quiet_begin(world); break;
+    case CHOICE_MUTE: message_lose(world, choice.who); break;
     case CHOICE_PAUSE:
         fault_begin(world, choice.kind, world->clients[choice.who].name);
         world->clients[choice.who].paused_until_ns = now_ns(world) + choice.amount * CLOCK_NS_PER_MS;

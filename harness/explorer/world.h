@@ -106,7 +106,7 @@ struct world_names {
         uint32_t index;
     } texts[WORLD_TEXTS]; /* all of them: none is written twice */
     int text_count;
-    uint32_t driver, store, stranger, resource, schedule;
+    uint32_t driver, store, stranger, resource, schedule, quiet;
     uint32_t fault[CHOICE_KINDS];
     uint32_t nodes[WORLD_NODES], replicas[WORLD_NODES];
 };
@@ -117,6 +117,7 @@ struct world_settings {
     int clients, nodes;
     bool replicas; /* each node has one */
     int64_t lease_ms, wait_ms, work_ms, turns, permits;
+    int64_t bound_ms; /* how long a free lock may go unnoticed; 0: nobody asks */
     bool fixed_lease;
     uint64_t seed; /* of the campaign; stands in the history */
     const char *history, *sink;
@@ -140,6 +141,7 @@ struct world {
     int late_count;
     int current; /* the task that took the last step, -1: none */
     uint64_t clock_steps, steps;
+    bool quiet;   /* CHOICE_QUIET was made */
     bool opening; /* commands take no steps */
 };
 
@@ -191,6 +193,8 @@ void task_go_on(struct task *task);
 redisReply *world_store_exchange(struct world *world, const char *command, size_t length);
 /* Looks what has arrived on a node's connections for those who wait there. */
 void world_collect(struct world *world, int node);
+/* The oldest message that has arrived is as if it had not. */
+void listener_skip(struct listener *listener);
 /* Runs a task to its end that nothing answers any more. */
 void task_unwind(struct task *task);
 
