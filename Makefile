@@ -42,12 +42,13 @@ TOOL    = harness/history_main.c harness/history_json.c $(HISTORY)
 EXPLORER = $(filter-out harness/explorer/clock_preload.c,$(sort $(wildcard harness/explorer/*.c)))
 EXPLORE = $(EXPLORER) harness/client_work.c harness/resource.c harness/env.c harness/env_reply.c $(LOCKS) \
           $(filter-out checkers/check.c checkers/say.c,$(CHECKS)) $(STAGE) $(HISTORY)
-DRIVER  = harness/conductor.c harness/driver/describe.c harness/env.c $(LOCKS) $(FAULTS) $(STAGE) $(HISTORY)
+DRIVER  = harness/conductor.c harness/driver/describe.c harness/env.c harness/leash.c $(LOCKS) $(FAULTS) $(STAGE) $(HISTORY)
 
 PROGRAMS       = $(addprefix $(BUILD)/bin/,client store proxy check linearize explore history leash warden)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
 CLOCK          = $(BUILD)/lib/liblockstorm-clock.so
-TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers linearizable_oracle lock_threads resp_guard)
+TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers linearizable_oracle lock_threads resp_guard \
+                 stop_writer)
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
 FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz resp_fuzz)
@@ -86,9 +87,9 @@ $(BUILD)/bin/explore: $(call object,$(EXPLORE))
 $(BUILD)/bin/explore: LIBS = -lhiredis -ljansson -lm
 $(BUILD)/bin/history: $(call object,$(TOOL))
 $(BUILD)/bin/history: LIBS = -ljansson
-$(BUILD)/bin/leash: $(call object,harness/leash.c)
+$(BUILD)/bin/leash: $(call object,harness/leash_main.c harness/leash.c)
 $(BUILD)/bin/warden: $(call object,harness/warden.c)
-$(BUILD)/bin/leash $(BUILD)/bin/warden: LIBS = $(STATIC) # started with every process of a trial: nothing to link then
+$(BUILD)/bin/warden: LIBS = $(STATIC) # started with every trial: nothing to link then
 
 $(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c harness/conductor.c $(ENV) $(STAGE) $(HISTORY))
 $(BUILD)/tests/blocking_call: LIBS = -lhiredis
@@ -98,6 +99,8 @@ $(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY))
 $(BUILD)/tests/lock_threads: LIBS = -lhiredis
 $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.c)
+$(BUILD)/tests/stop_writer: $(call object,tests/c/stop_writer.c harness/conductor.c $(STAGE) $(HISTORY))
+$(BUILD)/tests/stop_writer: LIBS = -lhiredis
 
 $(BUILD)/bench/history_append: $(call object,bench/history_append.c $(STAGE) $(HISTORY))
 $(BUILD)/bench/make_history: $(call object,bench/make_history.c $(HISTORY))
@@ -135,10 +138,10 @@ $(BUILD)/o/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# Other flags or another compiler: everything is compiled again.
+# Other flags or another compiler: everything is compiled and linked again.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(CC) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(CFLAGS)' >$@
+	@echo '$(CC) $(CFLAGS) $(STATIC)' | cmp -s - $@ || echo '$(CC) $(CFLAGS) $(STATIC)' >$@
 .PHONY: FORCE
 FORCE:
 

@@ -25,6 +25,8 @@ struct fault_means {
     /* The whole process stands still, or may go on: its strands get no turn meanwhile. Several faults may have stopped
      * it: the number of those that are left. */
     int (*process_stopped)(struct conductor *, int pid, bool stopped);
+    /* Stops a client's process between two records; false: it cannot be had. */
+    bool (*stop_between_records)(struct conductor *, int strand);
     /* By the driver. The process has ended, on purpose. */
     void (*process_ended)(struct conductor *, int pid);
     /* A client's worker alone stands still: its watchdog goes on. The number of faults that are left, as above. */

@@ -24,6 +24,8 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     siginfo_t info;
     if (!look(target->pid, &info, report)) return false;
     if (info.si_pid != 0) return fault_fail(report, "process %d had ended before", target->pid);
+    /* In virtual time it stands already. A history with half a record would tell nothing; of a lock it says nothing. */
+    if (!means->virtual_time) means->stop_between_records(means->conductor, target->strand);
     if (kill(target->pid, SIGKILL) < 0) return fault_fail(report, "kill(%d): %s", target->pid, strerror(errno));
     for (long waited_us = 0; waited_us < END_LIMIT_MS * 1000L; waited_us += NAP_US) {
         if (!look(target->pid, &info, report)) return false;

@@ -6,11 +6,13 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,7 +20,14 @@
 #include "harness/random.h"
 
 enum { SERVERS = 32, PROCESSES = STAGE_STRANDS + SERVERS, CALIBRATION_PPM = -999999 };
+/* After how many PINGs, one after the other, all is written that a server had to write. When a PING comes in, so has
+ * what was sent before, but its answer may be written first: hence two. The first one also makes a server look at its
+ * clock and give up what it sat on too long. Whoever has only just been accepted is heard after the first: hence three.
+ */
+enum { PINGS_HEARD = 2, PINGS_ACCEPTED = 3 };
 static const struct timeval FENCE_LIMIT = {.tv_sec = 10};
+enum { RECORD_TRIES = 10000 };
+static const struct timespec RECORD_NAP = {.tv_nsec = 100000};
 
 struct server {
     int clock_fd; /* -1: the machine's clock */
@@ -27,6 +36,7 @@ struct server {
     int64_t start_wall_ns;       /* real time: when its process began, by the machine's clock */
     int silent, busy;            /* how many have a reason */
     int replicas;
+    int pings_due;      /* so many more, and all that it had to write is written */
     redisContext *link; /* for PING and WAIT only */
     char socket_path[108];
 };
@@ -45,8 +55,10 @@ struct conductor {
     int dead;
     redisContext *proxy; /* its control connection; NULL: links lead straight to the servers */
     char proxy_path[108];
-    bool settled;     /* unreliable only: nothing is in flight that could still arrive */
-    uint64_t traffic; /* of the stage, when it was last settled */
+    bool settled;       /* nothing was in flight that could still arrive, when traffic stood there: */
+    uint64_t traffic;   /* of the stage */
+    uint64_t unawaited; /* of the stage, when a turn was last given */
+    bool replicated;    /* some server has, or had, replicas: what one hears of, another does */
     struct {
         int pid, reasons;
     } stopped[PROCESSES];
@@ -174,6 +186,7 @@ void conductor_reuse_strand(struct conductor *conductor, int strand) {
     drain(conductor->turn_fd[strand]);
     conductor->stalled[strand] = 0;
     place->pid = 0;
+    atomic_store(&place->appends, 0);
     atomic_store(&place->stopped, 0);
     atomic_store(&place->standing, 0);
     atomic_store(&place->deadline_ns, 0);
@@ -236,8 +249,24 @@ static bool is_awaited(const struct conductor *conductor, int64_t mono_ns) {
     return false;
 }
 
+static void ping_owe(struct server *server, int pings) {
+    if (server->pings_due < pings) server->pings_due = pings;
+}
+
+/* Every server may have something to say. */
+static void pings_owe(struct conductor *conductor, int pings) {
+    for (int each = 0; each < conductor->servers; each++) ping_owe(&conductor->server[each], pings);
+}
+
+/* A server that has a clock may have something to say when it has moved. */
+static void clocks_owe(struct conductor *conductor) {
+    for (int each = 0; each < conductor->servers; each++)
+        if (conductor->server[each].clock_fd >= 0) ping_owe(&conductor->server[each], PINGS_HEARD);
+}
+
 static bool clock_set(struct conductor *conductor, int64_t mono_ns) {
     bool written = true;
+    clocks_owe(conductor);
     atomic_store_explicit(&conductor->stage->mono_ns, mono_ns, memory_order_release);
     if (is_awaited(conductor, mono_ns)) conductor->settled = false;
     for (int server = 0; server < conductor->servers; server++) written &= clock_write(conductor, server);
@@ -263,6 +292,7 @@ int conductor_add_server(struct conductor *conductor, const char *clock_path, co
 
 void conductor_set_replicas(struct conductor *conductor, int server, int replicas) {
     conductor->server[server].replicas = replicas;
+    if (replicas > 0) conductor->replicated = true;
 }
 
 void conductor_set_silent(struct conductor *conductor, int server, bool silent) {
@@ -408,6 +438,26 @@ uint64_t conductor_moves(const struct conductor *conductor, int strand) {
     return atomic_load(&conductor->stage->strands[strand].moves);
 }
 
+/* Sends SIGSTOP and waits until every thread of the child has stopped. */
+static bool stop_child(int pid) {
+    siginfo_t info = {0};
+    if (kill(pid, SIGSTOP) < 0) return false;
+    while (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WEXITED | WNOWAIT) < 0)
+        if (errno != EINTR) return false;
+    return info.si_code == CLD_STOPPED;
+}
+
+bool conductor_stop_between_records(struct conductor *conductor, int strand) {
+    struct strand_place *place = &conductor->stage->strands[strand];
+    for (int tries = 0; tries < RECORD_TRIES; tries++) {
+        if (!stop_child(place->pid)) return false;
+        if (atomic_load(&place->appends) == 0) return true;
+        kill(place->pid, SIGCONT);
+        nanosleep(&RECORD_NAP, NULL);
+    }
+    return false;
+}
+
 int conductor_set_suspended(struct conductor *conductor, int strand, bool suspended) {
     int64_t now_ns = stage_mono_ns(conductor->stage), *since_ns = &conductor->suspended_at_ns[strand];
     int before = conductor->suspended[strand], left = reasons_count(&conductor->suspended[strand], suspended);
@@ -527,11 +577,24 @@ bool conductor_calibrate(struct conductor *conductor, int number) {
     return clock_write(conductor, number) && told && server_ping(server);
 }
 
-/* The proxy has passed on all that it had received and was free to pass on. */
+/* The proxy has had to do with whoever listens at this address: has connected to it (`joined`), or has only written. */
+static void ping_owe_at(struct conductor *conductor, const char *socket_path, bool joined) {
+    for (int each = 0; each < conductor->servers; each++) {
+        struct server *server = &conductor->server[each];
+        if (strcmp(server->socket_path, socket_path) != 0) continue;
+        ping_owe(server, joined ? PINGS_ACCEPTED : PINGS_HEARD);
+        return;
+    }
+    pings_owe(conductor, PINGS_ACCEPTED); /* nobody that is known: it may have to do with everybody */
+}
+
+/* The proxy has passed on all that it had received and was free to pass on, and said to whom. */
 static bool proxy_settle(struct conductor *conductor) {
     if (!conductor->proxy) return true;
-    redisReply *reply = redisCommand(conductor->proxy, "SETTLE");
-    bool settled = reply && reply->type != REDIS_REPLY_ERROR;
+    redisReply *reply = redisCommand(conductor->proxy, "SETTLE TARGETS");
+    bool settled = reply && reply->type == REDIS_REPLY_ARRAY && reply->elements % 2 == 1;
+    for (size_t each = 1; settled && each < reply->elements; each += 2)
+        ping_owe_at(conductor, reply->element[each]->str, reply->element[each + 1]->integer != 0);
     if (reply) freeReplyObject(reply);
     return settled;
 }
@@ -553,27 +616,27 @@ static bool ping_receive(struct server *server) {
     return false;
 }
 
-/* All servers at once. A connection that turns out to be lost is made anew, once. */
+/* All servers at once of which one is due. A connection that turns out to be lost is made anew, once. */
 static bool ping_round(struct conductor *conductor) {
-    bool used_before[SERVERS];
+    bool asked[SERVERS], used_before[SERVERS];
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
         used_before[each] = server->link != NULL;
-        if (!server->silent) ping_send(server);
+        asked[each] = !server->silent && server->pings_due > 0;
+        if (asked[each]) ping_send(server), server->pings_due--;
     }
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
-        if (!server->silent && !ping_receive(server) && !(used_before[each] && server_ping(server))) return false;
+        if (asked[each] && !ping_receive(server) && !(used_before[each] && server_ping(server))) return false;
     }
     return true;
 }
 
-/* Everything that the servers had to write, they have written. The first PING makes a server look at its clock and give
- * up what it sat on too long; only after the second is what it then had to say written. Whoever has only just been
- * accepted was heard after the first, and answered after the second: where that can be, there is a third. */
+/* Everything that the servers had to write, they have written. Who has heard of something only the proxy knows, and
+ * only where no server tells another. */
 static bool servers_ping(struct conductor *conductor) {
-    int rounds = atomic_load_explicit(&conductor->stage->unreliable, memory_order_acquire) ? 3 : 2;
-    for (int round = 0; round < rounds; round++)
+    if (conductor->replicated || !conductor->proxy) pings_owe(conductor, PINGS_ACCEPTED);
+    for (int round = 0; round < PINGS_ACCEPTED; round++)
         if (!ping_round(conductor)) return false;
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
@@ -583,24 +646,56 @@ static bool servers_ping(struct conductor *conductor) {
     return true;
 }
 
-/* What was sent has been received, what had to be answered has been answered, and the answers have arrived. */
+static bool pings_are_due(const struct conductor *conductor) {
+    for (int each = 0; each < conductor->servers; each++)
+        if (conductor->server[each].pings_due > 0 && !conductor->server[each].silent) return true;
+    return false;
+}
+
+/* What was sent has been received, what had to be answered has been answered, and the answers have arrived. An answer
+ * can make the proxy have to do with a server again: close a connection to it, for instance. Where there are replicas,
+ * the proxy always has: they acknowledge what the fence itself makes their master say. */
 static bool fence(struct conductor *conductor) {
-    return proxy_settle(conductor) && servers_ping(conductor) && proxy_settle(conductor);
+    if (!proxy_settle(conductor)) return false;
+    do {
+        if (!servers_ping(conductor) || !proxy_settle(conductor)) return false;
+    } while (!conductor->replicated && pings_are_due(conductor));
+    return true;
+}
+
+/* Whoever called may have let something go, or had to do with a server. */
+static void unsettle(struct conductor *conductor) {
+    conductor->settled = false;
+    pings_owe(conductor, PINGS_ACCEPTED);
 }
 
 bool conductor_settle(struct conductor *conductor) {
-    conductor->settled = false;
+    unsettle(conductor);
     return fence(conductor);
 }
 
-/* After a turn in which replies may have stayed away: nothing may be on its way when the next turn is given. */
+/* Nothing has been sent since all was in its place. */
+static bool is_settled(const struct conductor *conductor) {
+    return conductor->settled &&
+           conductor->traffic == atomic_load_explicit(&conductor->stage->traffic, memory_order_acquire);
+}
+
 static bool settle(struct conductor *conductor) {
-    if (!atomic_load_explicit(&conductor->stage->unreliable, memory_order_acquire)) return true;
-    uint64_t traffic = atomic_load_explicit(&conductor->stage->traffic, memory_order_acquire);
-    if (conductor->settled && conductor->traffic == traffic) return true;
-    conductor->traffic = traffic;
+    if (is_settled(conductor)) return true;
+    conductor->traffic = atomic_load_explicit(&conductor->stage->traffic, memory_order_acquire);
     conductor->settled = fence(conductor);
     return conductor->settled;
+}
+
+/* Before the next turn is given: what the last one sent without waiting for an answer must not be overtaken, which a
+ * server that was not looking would do: it hears its connections in an order of its own. Where replies stay away, that
+ * is whatever was sent; elsewhere only what may block, and connections that were closed. */
+static bool let_arrive(struct conductor *conductor) {
+    uint64_t unawaited = atomic_load_explicit(&conductor->stage->unawaited, memory_order_acquire);
+    bool overtakes = unawaited != conductor->unawaited;
+    conductor->unawaited = unawaited;
+    if (!overtakes && !atomic_load_explicit(&conductor->stage->unreliable, memory_order_acquire)) return true;
+    return settle(conductor);
 }
 
 /* Asks every strand that waits for a server whether its answer has come; those that have it are READY afterwards. */
@@ -608,7 +703,7 @@ static enum conductor_result probe_waiting(struct conductor *conductor, int real
     bool fenced = false;
     for (int strand = 0; strand < conductor->strands; strand++) {
         if (state_of(conductor, strand) != STRAND_WAITING || is_stopped(conductor, strand)) continue;
-        if (!fenced && !conductor->settled && !fence(conductor)) return CONDUCTOR_STUCK;
+        if (!fenced && !settle(conductor)) return CONDUCTOR_STUCK;
         fenced = true;
         give_turn(conductor, strand, STRAND_PROBING);
         enum conductor_result result = await_yield(conductor, real_limit_ms);
@@ -653,11 +748,11 @@ static enum conductor_result run_virtual(struct conductor *conductor, const stru
     int64_t now_ns = conductor_mono_ns(conductor), patience_ns = conductor->patience_ns;
     bool bounded = until_ns != INT64_MAX || patience_ns > INT64_MAX - now_ns;
     int64_t late_ns = bounded ? INT64_MAX : now_ns + patience_ns;
-    conductor->settled = false; /* whoever called may have let something go */
+    unsettle(conductor);
     for (;;) {
         enum conductor_result result = await_yield(conductor, real_limit_ms);
         if (result != CONDUCTOR_DONE) return result;
-        if (!settle(conductor)) return CONDUCTOR_STUCK;
+        if (!let_arrive(conductor)) return CONDUCTOR_STUCK;
         if (have_parked(conductor, awaited)) return CONDUCTOR_DONE;
         int ready[STAGE_STRANDS], wanting = list_ready(conductor, ready);
         if (wanting > 0) { /* the only choice of a trial: it comes from the seed */

@@ -3,8 +3,9 @@
  * flight. In real time it only waits.
  *
  * "Nothing is in flight" is known, not guessed: a strand waits for an ordinary reply while it has the turn, and before
- * the clock moves past one that is allowed to wait (a blocking pop), every server is asked PING - its answer comes
- * after all that the server had to write before - and the strand is asked to look at its socket.
+ * the clock moves past one that is allowed to wait (a blocking pop), every server that can have something to say is
+ * asked PING - its answer comes after all that the server had to write before - and the strand is asked to look at its
+ * socket.
  *
  * Server clocks are text files that libfaketime reads at every call. In virtual time one holds the time itself, with
  * half a microsecond on top, because the fraction passes through a double on its way and must not fall below the
@@ -117,6 +118,10 @@ int conductor_set_stalled(struct conductor *conductor, int strand, bool stalled)
 /* Whether a strand that was stalled stands, and how often it went on so far. */
 bool conductor_stands(const struct conductor *conductor, int strand);
 uint64_t conductor_moves(const struct conductor *conductor, int strand);
+/* Stops the process of a strand, a child of the caller, so that it stands between two records: whoever ends it, or
+ * reads the history to its end, finds none half written. True when it stands; false: it has ended, or is in the middle
+ * of one for a second. The stop is nobody's reason (conductor_set_stopped). */
+bool conductor_stop_between_records(struct conductor *conductor, int strand);
 /* The monotonic clock of this client's host stands from true to false, while the trial's goes on. The process is
  * stopped meanwhile (conductor_set_stopped is the caller's). The number of reasons that are left, as above. */
 int conductor_set_suspended(struct conductor *conductor, int strand, bool suspended);

@@ -80,8 +80,14 @@ static void traffic_tell(const struct live *live) {
     atomic_fetch_add_explicit(&live->strand.stage->traffic, 1, memory_order_release);
 }
 
+/* The same, and the turn may go on before it has: who comes next must not overtake it. */
+static void unawaited_tell(const struct live *live) {
+    traffic_tell(live);
+    atomic_fetch_add_explicit(&live->strand.stage->unawaited, 1, memory_order_release);
+}
+
 static void link_drop(struct live *live, int node) {
-    if (live->links[node]) traffic_tell(live);
+    if (live->links[node]) unawaited_tell(live);
     if (live->links[node]) redisFree(live->links[node]);
     live->links[node] = NULL;
 }
@@ -151,6 +157,7 @@ static const struct env_reply *live_command(struct env *env, int node, const cha
     int64_t look_ns = deadline_after(live, sits ? limit_ns + ENV_NS_PER_MS : limit_ns);
     int64_t give_up_ns = sits ? look_ns + live->options.reply_limit_ms * ENV_NS_PER_MS : look_ns;
     if (link) {
+        if (may_block) unawaited_tell(live);
         send_all(link->fd, command, length);
         live->raw = receive(live, link, look_ns, give_up_ns, may_block);
     }
@@ -171,8 +178,9 @@ static void subscriber_forget(struct subscriber *subscriber) {
     subscriber->kept_count = 0;
 }
 
-static void subscriber_drop(struct subscriber *subscriber) {
+static void subscriber_drop(const struct live *live, struct subscriber *subscriber) {
     subscriber_forget(subscriber);
+    if (subscriber->link) unawaited_tell(live);
     if (subscriber->link) redisFree(subscriber->link);
     subscriber->link = NULL;
 }
@@ -211,7 +219,7 @@ static enum outcome subscriber_ask(struct live *live, int node, const char *verb
         if (confirmed) return OUTCOME_OK;
         break;
     }
-    subscriber_drop(subscriber);
+    subscriber_drop(live, subscriber);
     return OUTCOME_UNKNOWN;
 }
 
@@ -242,15 +250,14 @@ static const struct env_reply *live_message(struct env *env, int node, int64_t l
     reply_drop(live);
     while ((live->raw = subscriber_next(live, node, deadline_ns)) && !is_push(live->raw, "message")) reply_drop(live);
     if (live->raw) env_reply_fill(&live->reply, live->raw->element[2]);
-    else if (live_mono_ns(env) < deadline_ns) traffic_tell(live), subscriber_drop(&live->subscribers[node]);
+    else if (live_mono_ns(env) < deadline_ns) subscriber_drop(live, &live->subscribers[node]);
     return &live->reply;
 }
 
 static void links_drop(struct live *live) {
-    traffic_tell(live);
     for (int node = 0; node < live->options.node_count; node++) {
         link_drop(live, node);
-        subscriber_drop(&live->subscribers[node]);
+        subscriber_drop(live, &live->subscribers[node]);
     }
 }
 

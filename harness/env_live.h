@@ -12,8 +12,8 @@ struct env_live_options {
     struct strand watchdog;            /* place NULL: env_watchdog_start returns false */
     const char *nodes[ENV_LIVE_NODES]; /* unix socket paths; stay the caller's */
     int node_count;
-    int hidden_nodes;                /* the last so many are not counted by env_nodes: the store */
-    const struct strand_place *host; /* where this host's clocks stand; NULL: they are right */
+    int hidden_nodes;          /* the last so many are not counted by env_nodes: the store */
+    struct strand_place *host; /* where this host's clocks stand; NULL: they are right */
     int64_t reply_limit_ms;
     uint64_t stream; /* which stream of the trial's random numbers */
     /* Called when the lock tells its holder until when to believe; in the watchdog's thread too. May be NULL. */

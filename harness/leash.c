@@ -1,34 +1,65 @@
-/* leash [--near] [NAME=VALUE ...] -- COMMAND ...: runs COMMAND so that it cannot outlive its parent.
- *
- * It is killed when the parent's thread that started it ends (PR_SET_PDEATHSIG, kept over exec), stands in a session of
- * its own so that a Ctrl-C at the terminal reaches only the driver, and gets the given variables added to its
- * environment. Exit status 127 when COMMAND cannot be run.
- *
- * --near: in the parent's session, in a process group of its own. Linux shares the processor out among sessions first
- * (sched_autogroup), so processes that answer each other many thousand times a second belong in one: on a busy core
- * they were seen thirty times as fast. */
+#include "harness/leash.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-int main(int argc, char **argv) {
-    int word = 1;
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return perror("leash: prctl"), 127;
-    const char *parent = getenv("LOCKSTORM_PARENT"); /* it may have died before prctl */
-    if (parent && atol(parent) != getppid()) return 127;
-    unsetenv("LOCKSTORM_PARENT");
-    bool near = argc > 1 && strcmp(argv[1], "--near") == 0;
-    if (near) setpgid(0, 0), word++;
+enum { CLOSE_ON_EXEC = 1 << 2 }; /* CLOSE_RANGE_CLOEXEC, which older headers do not have */
+
+bool leash_take(pid_t parent, bool near) {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return false;
+    if (getppid() != parent) return false; /* it may have died before prctl */
+    if (near) setpgid(0, 0);
     else setsid();
-    for (; word < argc && strcmp(argv[word], "--") != 0; word++)
-        if (!strchr(argv[word], '=') || putenv(argv[word]) != 0) return fprintf(stderr, "leash: usage\n"), 127;
-    if (word + 1 >= argc) return fprintf(stderr, "leash: usage: leash [--near] [NAME=VALUE ...] -- COMMAND ...\n"), 127;
-    execvp(argv[word + 1], &argv[word + 1]);
-    fprintf(stderr, "%s: %s\n", argv[word + 1], strerror(errno));
-    return 127;
+    return true;
+}
+
+/* Everything from the fourth descriptor on is closed by exec, but for those that are kept. */
+static void descriptors_choose(const int *kept, int kept_count) {
+    struct rlimit limit;
+    if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_ON_EXEC) != 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0)
+        for (int fd = STDERR_FILENO + 1; fd < (int)limit.rlim_cur; fd++) fcntl(fd, F_SETFD, FD_CLOEXEC);
+    for (int each = 0; each < kept_count; each++) fcntl(kept[each], F_SETFD, 0);
+}
+
+/* In the child, which has the parent's memory until exec: nothing here changes what the parent will look at. */
+static int become(char *const *words, char *const *environment, int output, const int *kept, int kept_count,
+                  pid_t parent, bool near, const sigset_t *usual) {
+    if (!leash_take(parent, near)) return errno ? errno : ESRCH;
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0) return errno;
+    if (dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0) return errno;
+    descriptors_choose(kept, kept_count);
+    for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL); /* no handler of the parent's runs here */
+    sigprocmask(SIG_SETMASK, usual, NULL);
+    execvpe(words[0], words, environment);
+    return errno;
+}
+
+/* vfork: what is started costs nothing of the parent's size, and the parent goes on when exec has come off or failed.
+ */
+pid_t leash_start(char *const *words, char *const *environment, int output, const int *kept, int kept_count,
+                  bool near) {
+    volatile int reason = 0;
+    sigset_t all, usual;
+    pid_t parent = getpid();
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &usual);
+    errno = 0;
+    pid_t child = vfork();
+    if (child == 0) {
+        reason = become(words, environment, output, kept, kept_count, parent, near, &usual);
+        _exit(127);
+    }
+    if (child < 0) reason = errno;
+    pthread_sigmask(SIG_SETMASK, &usual, NULL);
+    if (reason == 0) return child;
+    if (child > 0) waitpid(child, NULL, 0);
+    errno = reason;
+    return -1;
 }

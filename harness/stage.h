@@ -69,7 +69,7 @@ struct step_result {
     char error[128]; /* what the other side said, when it refused or failed */
 };
 
-enum { STAGE_NAME = 32, STAGE_STRANDS = 256, STAGE_VERSION = 5 };
+enum { STAGE_NAME = 32, STAGE_STRANDS = 256, STAGE_VERSION = 7 };
 #define STAGE_ANYWHERE "*" /* every checkpoint counts */
 
 /* Why a strand gets no turn. */
@@ -83,6 +83,7 @@ struct strand_place {
     _Atomic uint32_t stopped;  /* enum strand_stop, or-ed, by the conductor */
     _Atomic uint32_t standing; /* it sleeps, waits or is parked, and cannot go on before it has looked at `stopped` */
     _Atomic uint64_t moves;    /* how often it went on after that */
+    _Atomic uint32_t appends;  /* of a worker: how many records its process has begun and not finished */
     _Atomic int64_t deadline_ns;
     _Atomic uint32_t armed_countdown; /* hold at the n-th passage of armed_at; 0: not armed */
     int32_t pid;
@@ -110,6 +111,7 @@ struct stage {
     _Atomic uint32_t unreliable;
     _Atomic int64_t proxy_deadline_ns; /* by the proxy: when it next has something to do; INT64_MAX: nothing */
     _Atomic uint64_t traffic;          /* by strands: grows with whatever a server may hear of */
+    _Atomic uint64_t unawaited; /* ... and with that of it after which the turn can go on before a server heard */
     struct strand_place strands[STAGE_STRANDS];
 };
 

@@ -210,7 +210,8 @@ def proxy(time_kind: int = REAL) -> Iterator[Proxy]:
         assert running.process.poll() is None, nursery.log_tail("proxy", 20)
         running.hang_up()
         running.ask("SHUTDOWN")
-        assert running.process.wait(timeout=10) == 0, nursery.log_tail("proxy", 20)
+        wait_until(lambda: running.process.poll() is not None)
+        assert running.process.wait() == 0, nursery.log_tail("proxy", 20)
     finally:
         if running:
             running.close()

@@ -1,5 +1,5 @@
-"""The C programs of tests/c: the history under many writers, the live environment's waiting calls, every lock among the
-threads of one process, messages cut anywhere in front of a guard page."""
+"""The C programs of tests/c: the history under many writers and one that is stopped, the live environment's waiting
+calls, every lock among the threads of one process, messages cut anywhere in front of a guard page."""
 
 import json
 import subprocess
@@ -85,6 +85,11 @@ def test_what_a_killed_writer_acknowledged_is_there(programs: Path, tmp_path: Pa
     said = run_program(programs / "history_writers", "--kill", tmp_path / "history", 6, 3000)
     assert said["acknowledged"] >= 6 * 3000
     assert said["written"] >= said["acknowledged"]
+
+
+def test_a_writer_is_stopped_between_two_records(programs: Path, tmp_path: Path) -> None:
+    said = run_program(programs / "stop_writer", tmp_path / "history", tmp_path / "stage")
+    assert said["torn_plainly"] > 0 == said["torn_between_records"]
 
 
 def test_waiting_calls_stand_exactly_in_time(programs: Path) -> None:

@@ -1,6 +1,9 @@
 """Faults on links: each injected, proved and healed on real servers, and what it does to a lock."""
 
+import os
+import signal
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -214,6 +217,21 @@ def test_a_write_arrives_when_its_client_is_long_gone(time: str) -> None:
             assert one.process
             assert two.read().value == 0
         assert two.read().value == 41
+
+
+def test_what_is_let_go_is_recorded_before_the_healing() -> None:
+    """However long the store takes: the order of the records must not depend on it."""
+    with trial("none") as running:
+        (one,) = running.clients(1)
+        (store,) = (pid for pid in running.pids if Path(f"/proc/{pid}/comm").read_text() == "store\n")
+        later = Timer(0.2, os.kill, (store, signal.SIGCONT))
+        with running.fault("delay-write", one):
+            assert one.write(41).outcome is Outcome.UNKNOWN
+            os.kill(store, signal.SIGSTOP)
+            later.start()
+        later.join()
+        kinds = [event["kind"] for event in running.story()]
+        assert kinds.index("store-write") < kinds.index("fault-heal")
 
 
 def test_no_write_no_proof() -> None:

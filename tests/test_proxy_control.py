@@ -4,6 +4,7 @@ import socket
 import struct
 import subprocess
 import time
+from typing import Any
 
 import pytest
 import redis
@@ -143,6 +144,36 @@ def test_settle_comes_after_all_that_was_there(running: Proxy) -> None:
         assert fake.recv(1000) == encode("PING") and fake.recv(1) == b""
         for each in (fake, *fakes):
             each.close()
+
+
+def test_settle_tells_who_has_heard_of_something(running: Proxy, server: RedisServer) -> None:
+    """Once: what was told is not told again."""
+
+    def targets() -> list[Any]:
+        next_ns, *told = running.ask("SETTLE", "TARGETS")
+        assert next_ns == -1
+        return list(told)
+
+    one, other = (running.add(name, server.socket) for name in ("one", "other"))
+    there = bytes(server.socket)
+    assert targets() == []
+    wires = running.wire(one), running.wire(other)
+    assert targets() == [there, 1, there, 1]  # connected to
+    wires[1].send(("PING",))
+    running.settle()  # somebody else's question takes nothing away
+    assert targets() == [there, 0]  # written to
+    wires[1].expect(b"+PONG\r\n")
+    assert targets() == []  # an answer is nothing that its server hears of
+    running.rule("hold other to-server hold")
+    wires[1].send(("PING",))
+    assert targets() == []
+    running.ask("RULE", "RELEASE", "hold")
+    assert targets() == [there, 0]
+    wires[0].close()
+    assert targets() == [there, 0]
+    running.rule("reset other to-client reset PUSH")
+    running.ask("LINK", "CLOSE", "other")
+    assert targets() == [there, 0]
 
 
 def test_settle_is_quick(running: Proxy, wire: Wire) -> None:

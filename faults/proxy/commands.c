@@ -202,9 +202,10 @@ static enum verdict rule_release_command(struct proxy *proxy, struct words words
 
 static enum verdict settle_command(struct proxy *proxy, struct words words, struct answer_text *out) {
     (void)proxy;
-    (void)words;
-    (void)out;
-    return COMMAND_SETTLE;
+    if (words.count == 0) return COMMAND_SETTLE;
+    if (rule_word_is(words.at[0], "TARGETS")) return COMMAND_TARGETS;
+    say_error(out, "'%.*s' is no option of SETTLE: there is TARGETS", WORD(words.at[0]));
+    return COMMAND_DONE;
 }
 
 static enum verdict stats_command(struct proxy *proxy, struct words words, struct answer_text *out) {
@@ -258,7 +259,7 @@ static const struct command {
     {"RULE", "RELEASE", 1, 2, rule_release_command, "RULE RELEASE name [n]"},
     {"RULE", "REMOVE", 1, 1, rule_remove_command, "RULE REMOVE name"},
     {"RULE", "STAT", 1, 1, rule_stat_command, "RULE STAT name"},
-    {"SETTLE", NULL, 0, 0, settle_command, "SETTLE"},
+    {"SETTLE", NULL, 0, 1, settle_command, "SETTLE [TARGETS]"},
     {"SHUTDOWN", NULL, 0, 0, shutdown_command, "SHUTDOWN"},
     {"STATS", NULL, 0, 0, stats_command, "STATS"},
 };

@@ -32,6 +32,7 @@ struct caller {
     struct answer_text out;
     size_t pending; /* bytes read since the last whole request */
     bool settling, closing;
+    bool asks_targets; /* settling: what it wants to hear */
 };
 
 /* --- answers --- */
@@ -127,9 +128,12 @@ static void caller_serve(struct caller *caller, const redisReply *request) {
     }
     for (size_t each = 0; each < request->elements; each++)
         words[each] = (struct span){request->element[each]->str, request->element[each]->len};
-    switch (command_serve(proxy, words, request->elements, &caller->out)) {
+    enum verdict verdict = command_serve(proxy, words, request->elements, &caller->out);
+    switch (verdict) {
     case COMMAND_SETTLE:
+    case COMMAND_TARGETS:
         caller->settling = true;
+        caller->asks_targets = verdict == COMMAND_TARGETS;
         ev_idle_start(proxy->loop, &caller->control->idle);
         break;
     case COMMAND_QUIT: caller->closing = true; break;
@@ -172,6 +176,18 @@ static void on_caller(struct ev_loop *loop, ev_io *io, int events) {
     caller_flush(caller);
 }
 
+static void say_settled(struct caller *caller) {
+    int64_t next_ns = agenda_next_ns(&caller->control->proxy->agenda);
+    if (caller->asks_targets) say(&caller->out, "*%zu\r\n", 1 + 2 * link_count_targets(caller->control->proxy));
+    say(&caller->out, ":%lld\r\n", next_ns == AGENDA_NEVER ? -1LL : (long long)next_ns);
+    for (struct link *link = caller->control->proxy->links; caller->asks_targets && link; link = link->next) {
+        if (link->dealing == DEALING_NONE) continue;
+        say_text(&caller->out, link->target.text);
+        say(&caller->out, ":%d\r\n", link->dealing == DEALING_JOINED);
+        link->dealing = DEALING_NONE;
+    }
+}
+
 /* Nothing is left to read or write. What has become due goes out first, and then the sockets are looked at again. */
 static void on_idle(struct ev_loop *loop, ev_idle *idle, int events) {
     struct control *control = idle->data;
@@ -179,12 +195,11 @@ static void on_idle(struct ev_loop *loop, ev_idle *idle, int events) {
     (void)events;
     if (link_step_all(proxy) || agenda_deliver(&proxy->agenda)) return;
     ev_idle_stop(loop, idle);
-    int64_t next_ns = agenda_next_ns(&proxy->agenda);
     for (struct caller *next, *each = control->callers; each; each = next) {
         next = each->next;
         if (!each->settling) continue;
         each->settling = false;
-        say(&each->out, ":%lld\r\n", next_ns == AGENDA_NEVER ? -1LL : (long long)next_ns);
+        say_settled(each);
         caller_work(each);
         caller_flush(each);
     }

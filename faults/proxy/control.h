@@ -18,6 +18,7 @@ void say_text(struct answer_text *out, const char *text); /* as a bulk string */
 enum verdict {
     COMMAND_DONE,     /* the answer is there */
     COMMAND_SETTLE,   /* it comes when nothing is left to do */
+    COMMAND_TARGETS,  /* the same, and says who has heard of something */
     COMMAND_QUIT,     /* the caller's connection ends after it */
     COMMAND_SHUTDOWN, /* the program does */
 };

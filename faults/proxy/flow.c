@@ -75,6 +75,7 @@ static int receiver(const struct flow *flow) {
 /* How much the receiver took. */
 static size_t write_some(struct flow *flow, struct iovec *parts, size_t count) {
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+    if (flow->direction == TO_SERVER) link_deal(flow->connection->link, DEALING_HEARD);
     ssize_t sent = count == 1 ? send(receiver(flow), parts->iov_base, parts->iov_len, MSG_NOSIGNAL)
                               : sendmsg(receiver(flow), &message, MSG_NOSIGNAL);
     if (sent >= 0) {
@@ -126,6 +127,7 @@ static void end_here(struct flow *flow, enum chunk_kind kind) {
     if (kind == CHUNK_CLOSE) flow->connection->doom = DOOM_CLOSE;
     if (kind == CHUNK_RESET) flow->connection->doom = DOOM_RESET;
     if (kind != CHUNK_END) return;
+    if (flow->direction == TO_SERVER) link_deal(flow->connection->link, DEALING_HEARD);
     shutdown(receiver(flow), SHUT_WR);
     flow->end_written = true;
 }
@@ -212,6 +214,8 @@ void flow_read(struct flow *flow) {
     int source = flow->connection->io[flow->direction == TO_SERVER ? SIDE_CLIENT : SIDE_SERVER].fd;
     ssize_t got = recv(source, buffer + before, READ_SIZE, 0);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
+    if (got == READ_SIZE && flow->direction == TO_CLIENT) /* the server may have more than its socket took */
+        link_deal(flow->connection->link, DEALING_HEARD);
     if (got <= 0) {
         flow->source_ended = true;
         flow_end(flow);

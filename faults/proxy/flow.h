@@ -115,6 +115,7 @@ struct connection {
     struct flow flows[DIRECTIONS];
     struct ledger ledger;
     bool connected, opaque_counted;
+    bool server_waits;      /* what the server writes is not read for now */
     int events_wait[SIDES]; /* stepped: what has come and was not looked at yet */
     enum doom doom;         /* to be closed as soon as nobody looks at it */
 };

@@ -18,6 +18,16 @@ uint32_t proxy_text(struct proxy *proxy, const char *text) {
     return history_text(proxy->actor.history, text, strlen(text), stage_mono_ns(stage), wall_ns);
 }
 
+void link_deal(struct link *link, enum dealing dealing) {
+    if (link->dealing < dealing) link->dealing = dealing;
+}
+
+size_t link_count_targets(const struct proxy *proxy) {
+    size_t count = 0;
+    for (const struct link *link = proxy->links; link; link = link->next) count += link->dealing != DEALING_NONE;
+    return count;
+}
+
 static void retry_later(struct proxy *proxy) {
     if (ev_is_active(&proxy->retry)) return;
     ev_timer_set(&proxy->retry, RETRY_S, 0);
@@ -37,6 +47,7 @@ static void close_socket(struct ev_loop *loop, ev_io *io, bool abruptly) {
 static void connection_close(struct connection *connection) {
     struct proxy *proxy = connection->proxy;
     for (int each = 0; each < DIRECTIONS; each++) flow_close(&connection->flows[each]);
+    if (connection->io[SIDE_SERVER].fd >= 0) link_deal(connection->link, DEALING_HEARD);
     for (int side = 0; side < SIDES; side++)
         close_socket(proxy->loop, &connection->io[side], connection->doom == DOOM_RESET);
     ledger_close(&connection->ledger);
@@ -73,8 +84,11 @@ void connection_review(struct connection *connection) {
         return;
     }
     struct flow *to_server = &connection->flows[TO_SERVER], *to_client = &connection->flows[TO_CLIENT];
+    bool read = flow_wants_to_read(to_client);
+    if (read && connection->server_waits) link_deal(connection->link, DEALING_HEARD);
+    connection->server_waits = !read;
     watch(connection, SIDE_CLIENT, flow_wants_to_read(to_server), to_client->full);
-    watch(connection, SIDE_SERVER, flow_wants_to_read(to_client), to_server->full || !connection->connected);
+    watch(connection, SIDE_SERVER, read, to_server->full || !connection->connected);
 }
 
 void connection_note_opaque(struct connection *connection, const char *why) {
@@ -92,6 +106,7 @@ void connection_note_opaque(struct connection *connection, const char *why) {
 
 static void connection_begin(struct connection *connection) {
     connection->connected = true;
+    link_deal(connection->link, DEALING_JOINED);
     for (int side = 0; side < SIDES; side++) address_set_prompt(connection->io[side].fd);
     for (int each = 0; each < DIRECTIONS; each++) flow_flush(&connection->flows[each]);
 }
@@ -100,6 +115,7 @@ static void connection_connect(struct connection *connection) {
     int fd;
     enum address_state state = address_connect(&connection->link->target, &fd);
     ev_io_set(&connection->io[SIDE_SERVER], fd, 0);
+    if (fd >= 0) link_deal(connection->link, DEALING_JOINED);
     if (state == ADDRESS_FAILED) connection->doom = DOOM_CLOSE;
     if (state == ADDRESS_BUSY) retry_later(connection->proxy);
     if (state == ADDRESS_CONNECTED) connection_begin(connection);

@@ -10,6 +10,13 @@ struct rule_list {
     size_t count;
 };
 
+/* What a link has had to do with its target since that was last told. */
+enum dealing {
+    DEALING_NONE,
+    DEALING_HEARD,  /* the target has something to read, or may write again */
+    DEALING_JOINED, /* it has a new connection to accept, too */
+};
+
 struct link {
     struct link *next; /* in the order added */
     struct proxy *proxy;
@@ -27,6 +34,7 @@ struct link {
     struct rule_list rules[DIRECTIONS]; /* that concern it, in the order added */
     struct rule_list awaiting;          /* those of them that look at requests and wait for the replies */
     uint64_t requests, replies, pushes, bytes[DIRECTIONS];
+    enum dealing dealing;
 };
 
 /* Listens and adds it to the proxy's links; NULL with a sentence in *error. */
@@ -42,6 +50,10 @@ void link_remove(struct link *link);
 size_t link_close_connections(struct link *link);
 /* Rules have come or gone. */
 void link_refresh(struct link *link);
+/* Its target has this to deal with, and whatever it had before. */
+void link_deal(struct link *link, enum dealing dealing);
+/* How many links have had to do with their targets. */
+size_t link_count_targets(const struct proxy *proxy);
 /* Names of links in the history, and of rules. */
 uint32_t proxy_text(struct proxy *proxy, const char *text);
 

@@ -21,17 +21,19 @@ from harness.driver.errors import LockstormError, UsageError
 from harness.driver.play import Wish, inconclusive, play, replay_command
 
 END_LIMIT_S = 30.0
+MEMORY, MEMORY_ROOM_BYTES = "/dev/shm", 1 << 30  # where files cost least to make, if it has so much room
 MORE_THAN_CORES = 1  # a trial also waits: for a replica that follows, for a server that starts
 
 
 class Worker:
     """Started by the constructor; plays one wish at a time."""
 
-    def __init__(self, core: int, module: str = "harness.driver.crew") -> None:
+    def __init__(self, core: int, module: str = "harness.driver.crew", directory: str | None = None) -> None:
         self.core = core
         self.playing: tuple[int, Any] | None = None
-        command = [paths.program("leash"), "--", sys.executable, "-m", module, str(core)]
+        command = [paths.program("leash"), sys.executable, "-m", module, str(core)]
         environment = {**os.environ, "LOCKSTORM_PARENT": str(os.getpid()), "PYTHONPATH": str(paths.ROOT)}
+        environment |= {"TMPDIR": directory} if directory else {}
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
     @property
@@ -79,6 +81,7 @@ class Crew:
     their module serves; here it is a wish, and its summary."""
 
     module = "harness.driver.crew"
+    in_memory = True  # trials are short: a few megabytes are all that they leave to be removed
 
     def __init__(self, size: int | None = None) -> None:
         self._cores = sorted(os.sched_getaffinity(0))
@@ -100,7 +103,7 @@ class Crew:
         """Plays all of them, begun in this order; gives each by its number, as they end."""
         todo = list(enumerate(wishes))[::-1]
         while len(self._workers) < min(self._size, len(todo)):
-            self._workers.append(Worker(self._cores[len(self._workers) % len(self._cores)], self.module))
+            self._start(self._cores[len(self._workers) % len(self._cores)])
         for worker in self._workers[: len(todo)]:
             worker.begin(*todo.pop())
         while busy := {worker.output: worker for worker in self._workers if worker.playing}:
@@ -117,8 +120,20 @@ class Crew:
     def _replace(self, dead: Worker) -> Worker:
         dead.end()
         self._workers.remove(dead)
-        self._workers.append(Worker(dead.core, self.module))
+        return self._start(dead.core)
+
+    def _start(self, core: int) -> Worker:
+        self._workers.append(Worker(core, self.module, memory_directory() if self.in_memory else None))
         return self._workers[-1]
+
+
+def memory_directory() -> str | None:
+    """Where trials have their private directories when there is room in memory and the user wants them nowhere else."""
+    with suppress(OSError):
+        there = os.statvfs(MEMORY)
+        roomy = there.f_bavail * there.f_frsize >= MEMORY_ROOM_BYTES and os.access(MEMORY, os.W_OK)
+        return MEMORY if roomy and "TMPDIR" not in os.environ else None
+    return None
 
 
 def summary(wish: Wish, played: dict[str, Any]) -> dict[str, Any]:

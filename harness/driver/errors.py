@@ -16,3 +16,10 @@ class Inconclusive(LockstormError):
     not take effect, a client that died or never came back."""
 
     exit_status = 3
+
+
+class Unanswered(Inconclusive):
+    """Nobody knows what is still on its way."""
+
+    def __init__(self) -> None:
+        super().__init__("a server, or the proxy, does not answer")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import redis
 
-from harness.driver.errors import Inconclusive, UsageError
+from harness.driver.errors import Inconclusive, Unanswered, UsageError
 from harness.driver.library import (
     ClientRestart,
     FaultMeans,
@@ -74,6 +74,7 @@ def means_of(trial: "Trial") -> FaultMeans:
     )
     for field, function in {
         "process_stopped": "conductor_set_stopped",
+        "stop_between_records": "conductor_stop_between_records",
         "strand_stopped": "conductor_set_stalled",
         "strand_stands": "conductor_stands",
         "strand_moves": "conductor_moves",
@@ -234,11 +235,13 @@ class Fault:
             if prove and self._fault.moment == Moment.BEFORE_HEAL:
                 self._prove()
         finally:
-            self.undone = self._act(Kind.FAULT_HEAL, self._fault.heal)
+            self.undone = self._told(self._fault.heal)
+            settled = self.trial.settles()  # what it let go is recorded, by the store for instance, before this is
+            self._note(Kind.FAULT_HEAL, Outcome.OK if self.undone else Outcome.UNKNOWN)
         if prove and not self.undone:
             raise Inconclusive(f"the fault {self.name} could not be healed on {self.where}: {self.report}")
-        if prove:
-            self.trial.settle()
+        if prove and not settled:
+            raise Unanswered
         if prove and self._fault.moment == Moment.AFTER_HEAL:
             self._prove()
 

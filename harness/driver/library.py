@@ -186,6 +186,7 @@ class FaultMeans(c.Structure):
         ("conductor", c.c_void_p),
         ("virtual_time", c.c_bool),
         ("process_stopped", c.c_void_p),
+        ("stop_between_records", c.c_void_p),
         ("process_ended", ProcessEnded),
         ("strand_stopped", c.c_void_p),
         ("strand_stands", c.c_void_p),
@@ -316,6 +317,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "conductor_set_stalled": (_I, [_P, _I, _B]),
     "conductor_stands": (_B, [_P, _I]),
     "conductor_moves": (_U64, [_P, _I]),
+    "conductor_stop_between_records": (_B, [_P, _I]),
     "conductor_set_suspended": (_I, [_P, _I, _B]),
     "conductor_server_wall_us": (_I64, [_P, _I]),
     "conductor_step": (None, [_P, _I, c.POINTER(Step)]),
@@ -329,6 +331,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "conductor_result_of": (StepResult, [_P, _I]),
     "conductor_mono_ns": (_I64, [_P]),
     "conductor_wall_ns": (_I64, [_P]),
+    "leash_start": (_I, [c.POINTER(_S), c.POINTER(_S), _I, c.POINTER(_I), _I, _B]),
     "fault_find": (c.POINTER(FaultTable), [_S]),
     "fault_check_options": (_B, [c.POINTER(FaultTable), c.POINTER(FaultTarget), _MESSAGE]),
     "describe_locks": (_P, []),
@@ -342,7 +345,7 @@ def library() -> Any:
     """The library, loaded once."""
     path = paths.build() / "lib" / "liblockstorm.so"
     try:
-        loaded = c.CDLL(str(path))
+        loaded = c.CDLL(str(path), use_errno=True)
     except OSError as error:
         raise Inconclusive(f"{path} cannot be loaded ({error}): run ./lockstorm (or make build)") from None
     for name, (result, arguments) in _SIGNATURES.items():

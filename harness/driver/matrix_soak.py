@@ -27,7 +27,7 @@ BURN = "while True: pass"
 @contextmanager
 def burner() -> Iterator[subprocess.Popen[bytes]]:
     """A process that uses all of one core, and ends with this one."""
-    process = subprocess.Popen([paths.program("leash"), "--", sys.executable, "-c", BURN])
+    process = subprocess.Popen([paths.program("leash"), sys.executable, "-c", BURN])
     try:
         yield process
     finally:

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from harness.driver.errors import Inconclusive
@@ -33,7 +34,11 @@ def redis_server() -> str:
 
 def libfaketime() -> str:
     """The library that gives servers their virtual clock; LOCKSTORM_LIBFAKETIME chooses one."""
-    chosen = os.environ.get("LOCKSTORM_LIBFAKETIME")
+    return _libfaketime_at(os.environ.get("LOCKSTORM_LIBFAKETIME"))
+
+
+@cache
+def _libfaketime_at(chosen: str | None) -> str:
     for path in [Path(chosen)] if chosen else _libfaketime_places():
         if path.is_file():
             return str(path)
@@ -49,6 +54,7 @@ def explored_clock() -> str:
     return str(path)
 
 
+@cache
 def libc() -> str:
     """The C library that this process runs with, as a path to preload."""
     for line in Path("/proc/self/maps").read_text().splitlines():

@@ -2,8 +2,10 @@
 of theirs stays behind."""
 
 import contextlib
+import ctypes
 import fcntl
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -11,8 +13,50 @@ from pathlib import Path
 
 from harness.driver import paths
 from harness.driver.errors import Inconclusive
+from harness.driver.library import library
 
 PREFIX = "lockstorm-"
+
+
+class Process:
+    """A process on a leash (harness/leash.h), as far as a trial needs it: subprocess.Popen would cost as much as the
+    small ones do themselves."""
+
+    def __init__(
+        self, command: Sequence[str], environment: Sequence[str], output: int, inherit: Sequence[int], near: bool
+    ) -> None:
+        variables = {**os.environ, **dict(word.split("=", 1) for word in environment)}
+        words, kept = _texts(command), (ctypes.c_int * len(inherit))(*inherit)
+        values = _texts([f"{key}={value}" for key, value in variables.items()])
+        self.pid: int = library().leash_start(words, values, output, kept, len(inherit), near)
+        self.returncode: int | None = None  # a signal's number, negative, if it ended by one
+        if self.pid < 0:
+            raise Inconclusive(f"{command[0]}: {os.strerror(ctypes.get_errno())}")
+
+    def poll(self) -> int | None:
+        """How it ended, if it has."""
+        return self._await_end(os.WNOHANG)
+
+    def wait(self) -> int:
+        """How it ended, when it has."""
+        status = self._await_end(0)
+        assert status is not None
+        return status
+
+    def send_signal(self, number: int) -> None:
+        """As long as nobody has waited for it, its number is nobody else's."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _await_end(self, options: int) -> int | None:
+        if self.returncode is None:
+            ended, status = os.waitpid(self.pid, options)
+            if ended:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
 
 
 class Nursery:
@@ -24,7 +68,7 @@ class Nursery:
 
     def __init__(self) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix=PREFIX))
-        self.processes: list[subprocess.Popen[bytes]] = []
+        self.processes: list[Process] = []
         self._warden = subprocess.Popen(
             [paths.program("warden"), str(self.directory)],
             stdin=subprocess.PIPE,
@@ -46,18 +90,15 @@ class Nursery:
         environment: Sequence[str] = (),
         inherit: Sequence[int] = (),
         near: bool = False,
-    ) -> subprocess.Popen[bytes]:
+    ) -> Process:
         """Starts a process whose output goes to NAME.log. `inherit`: descriptors that it keeps, by the same number.
-        `near`: in this session, as harness/leash.c explains."""
-        with (self.directory / f"{name}.log").open("ab") as log:
-            process = subprocess.Popen(
-                [paths.program("leash"), *(["--near"] if near else []), *environment, "--", *command],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                pass_fds=inherit,
-                env={**os.environ, "LOCKSTORM_PARENT": str(os.getpid())},
-            )
+        `near`: in this session, as harness/leash.h explains."""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        log = os.open(self.directory / f"{name}.log", flags, 0o600)
+        try:
+            process = Process(command, environment, log, inherit, near)
+        finally:
+            os.close(log)
         self.processes.append(process)
         assert self._warden.stdin
         self._warden.stdin.write(b"%d\n" % process.pid)
@@ -95,3 +136,8 @@ def inheritable(descriptor: int) -> int:
     """A descriptor that the C side owns, checked to be open (it is passed on, never closed here)."""
     fcntl.fcntl(descriptor, fcntl.F_GETFD)
     return descriptor
+
+
+def _texts(words: Sequence[str]) -> "ctypes.Array[ctypes.c_char_p]":
+    """As C wants them: ended by NULL."""
+    return (ctypes.c_char_p * (len(words) + 1))(*(os.fsencode(word) for word in words), None)

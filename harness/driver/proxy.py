@@ -1,17 +1,15 @@
 """The proxy of a trial: every link leads through it, and rules say what happens to what passes."""
 
 import contextlib
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
-import redis
-
 from harness.driver import paths
 from harness.driver.errors import Inconclusive, UsageError
+from harness.driver.line import Line, Refusal
 from harness.driver.links import LINKS
-from harness.driver.process import Nursery
+from harness.driver.process import Nursery, Process
 
 START_LIMIT_S = 10.0
 
@@ -27,14 +25,13 @@ class Proxy:
         self._rules: list[str] = []
         words = {"history": history, "stage": stage, "actor": actor, "seed": seed, "control": self.control}
         command = [paths.program("proxy"), *(word for key, value in words.items() for word in (f"--{key}", str(value)))]
-        self.process: subprocess.Popen[bytes] = nursery.start("proxy", command)
-        self._ask = redis.Redis(unix_socket_path=str(self.control), protocol=2, socket_timeout=10, driver_info=None)
+        self.process: Process = nursery.start("proxy", command)
+        self._line = Line(self.control)
         deadline = time.monotonic() + START_LIMIT_S
         while True:
-            with contextlib.suppress(redis.exceptions.ConnectionError):
-                if self.control.exists():  # a connection that fails costs more than a look
-                    self._ask.ping()
-                    return
+            with contextlib.suppress(OSError):
+                self._line.ask("PING")
+                return
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise Inconclusive(f"the proxy did not start: {nursery.log_tail('proxy')}")
             time.sleep(0.001)
@@ -42,8 +39,8 @@ class Proxy:
     def ask(self, *words: str | int | bytes) -> Any:
         """One command of its control port; faults/README.md lists them."""
         try:
-            return self._ask.execute_command(*words)  # type: ignore[no-untyped-call]
-        except redis.exceptions.ResponseError as error:
+            return self._line.ask(*words)
+        except Refusal as error:
             raise UsageError(f"the proxy: {error}") from None
 
     def link(self, name: str, target: Path | str, *, listen: str | None = None, option: str = "") -> str:
@@ -81,4 +78,4 @@ class Proxy:
         return [name for name in self._rules if self.fired(name) == 0]
 
     def close(self) -> None:
-        self._ask.close()
+        self._line.close()

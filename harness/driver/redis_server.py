@@ -3,11 +3,12 @@ or the real clock."""
 
 import contextlib
 import socket
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import redis
 from redis.backoff import NoBackoff
@@ -15,7 +16,8 @@ from redis.retry import Retry
 
 from harness.driver import paths
 from harness.driver.errors import Inconclusive
-from harness.driver.process import Nursery
+from harness.driver.line import Line, Refusal
+from harness.driver.process import Nursery, Process
 
 START_LIMIT_S = 20.0
 PORT_TRIES = 20
@@ -100,8 +102,12 @@ class RedisServer:
         self._known = False  # it has answered: others may know its port
         self._listening: list[str] = self._ports() if network else []
         self.process = self._start()
-        # A lost connection is made anew once; who waits for a server that does not run yet does so by itself.
-        self.link = redis.Redis(
+        self._line = Line(self.socket, ("CLIENT", "SETNAME", OWN_NAME))
+
+    @cached_property
+    def link(self) -> redis.Redis:
+        """For everything that not every trial wants to know. A lost connection is made anew once."""
+        return redis.Redis(
             unix_socket_path=str(self.socket),
             socket_timeout=10,
             driver_info=None,
@@ -109,7 +115,17 @@ class RedisServer:
             retry=Retry(NoBackoff(), 1),
         )
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _ask(self, *words: str) -> Any:
+        """A lost connection is made anew once."""
+        try:
+            return self._line.ask(*words)
+        except OSError:
+            try:
+                return self._line.ask(*words)
+            except OSError as error:
+                raise Inconclusive(f"{self.name} does not answer: {error}") from None
+
+    def _start(self) -> Process:
         environment = _settable_clock(self.clock) if self.clock else []
         return self._nursery.start(self.name, self._command + self._listening, environment=environment)
 
@@ -142,6 +158,7 @@ class RedisServer:
         """Starts it again after its process has ended: the same place, with the data that is in it, if any."""
         self.process.wait()
         self.socket.unlink(missing_ok=True)
+        self._line.close()
         self.link.connection_pool.disconnect()
         self.process = self._start()
         self.ready()
@@ -152,10 +169,9 @@ class RedisServer:
         """Returns when the server answers; the server's own log is the reason when it does not."""
         deadline = time.monotonic() + START_LIMIT_S
         while True:
-            with contextlib.suppress(redis.exceptions.RedisError):
-                if self.socket.exists():  # a connection that fails costs more than a look
-                    self.link.ping()
-                    break
+            with contextlib.suppress(OSError, Refusal):
+                self._line.ask("PING")
+                break
             over = time.monotonic() > deadline
             if over or (self.process.poll() is not None and not self._start_elsewhere()):
                 raise Inconclusive(f"redis-server did not start: {self._reason()}")
@@ -167,7 +183,7 @@ class RedisServer:
                 (Path("/dev/shm") / leftover).unlink(missing_ok=True)
         if self.frozen:
             # Expiry happens on access only: no background cycle that depends on the machine's speed.
-            self.link.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", "0")  # type: ignore[no-untyped-call]
+            self._ask("DEBUG", "SET-ACTIVE-EXPIRE", "0")
 
     def _reason(self) -> str:
         """The last warning in the server's own log, without process number and date; else its last lines."""
@@ -215,7 +231,7 @@ class RedisServer:
 
     def time_us(self) -> int:
         """What the server says the time is."""
-        seconds, micros = self.link.time()
+        seconds, micros = self._ask("TIME")
         return int(seconds) * 1_000_000 + int(micros)
 
     def calls(self) -> dict[str, int]:
@@ -224,10 +240,13 @@ class RedisServer:
         return {key.removeprefix("cmdstat_"): value["calls"] for key, value in counted.items()}
 
     def version(self) -> str:
-        return str(self.link.info("server")["redis_version"])
+        told = dict(line.split(":", 1) for line in self._ask("INFO", "server").decode().splitlines() if ":" in line)
+        return str(told["redis_version"])
 
     def close(self) -> None:
-        self.link.close()
+        self._line.close()
+        if "link" in self.__dict__:
+            self.link.close()
 
 
 def _settable_clock(clock: Path) -> list[str]:

@@ -26,7 +26,7 @@ from typing import Any, Literal, Self
 import redis
 
 from harness.driver import paths
-from harness.driver.errors import Inconclusive, UsageError
+from harness.driver.errors import Inconclusive, Unanswered, UsageError
 from harness.driver.fault import Fault, Target, means_of
 from harness.driver.library import (
     FOREVER,
@@ -46,7 +46,7 @@ from harness.driver.library import (
     locks,
 )
 from harness.driver.links import DirectLinks
-from harness.driver.process import Nursery, inheritable
+from harness.driver.process import Nursery, Process, inheritable
 from harness.driver.proxy import Proxy
 from harness.driver.redis_server import Network, RedisServer
 from harness.driver.topology import CLUSTER_MASTERS, Sentinel, Topology, cluster_ranges, join, slot_of, tagged, watch
@@ -138,7 +138,7 @@ class Client:
         self.resource = resource  # the name of what its lock protects
         self.identity = trial.text(self.name)
         self.strand = strand
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
         self.ended = False  # on purpose
         self.next_life: Client | None = None
 
@@ -483,7 +483,7 @@ class Trial:
         for replica in self.replicas:
             replica.await_link(self.server)
 
-    def _start_store(self) -> subprocess.Popen[bytes]:
+    def _start_store(self) -> Process:
         self.store_socket = self._nursery.directory / "store.sock"
         command = [paths.program("store"), "--history", str(self.history_path), "--stage", str(self._stage)]
         command += ["--socket", str(self.store_socket), "--mode", self.settings.store]
@@ -495,7 +495,7 @@ class Trial:
         self._must(number >= 0, message)
         return store
 
-    def _await_store(self, store: subprocess.Popen[bytes]) -> None:
+    def _await_store(self, store: Process) -> None:
         deadline = real_time.monotonic() + 10
         while not self.store_socket.exists():
             if store.poll() is not None or real_time.monotonic() > deadline:
@@ -874,11 +874,16 @@ class Trial:
             yield self.proxy
         finally:
             self.proxy.remove(name)
+            self.settles()
 
     def settle(self) -> None:
         """Lets everything arrive that is in flight and that nobody holds: what a healed fault let go, for instance."""
-        if not library().conductor_settle(self.conductor):
-            raise Inconclusive("a server, or the proxy, does not answer")
+        if not self.settles():
+            raise Unanswered
+
+    def settles(self) -> bool:
+        """The same; False: a server, or the proxy, does not answer."""
+        return bool(library().conductor_settle(self.conductor))
 
     def heal(self) -> None:
         """Heals whatever is not healed yet, the last first."""
@@ -938,12 +943,20 @@ class Trial:
         index = int(library().history_append(self._history, ctypes.byref(record)))
         return 0 if index == FULL else index
 
+    def _freeze(self) -> None:
+        """In real time somebody may still be running, and would go on writing to the history that is read."""
+        for client in self.every_client:
+            if client.process and not client.ended:
+                library().conductor_stop_between_records(self.conductor, client.strand)
+
     def judge(self, require: str | None = None) -> dict[str, Any]:
-        """Ends the history and has it judged: what `check` says, as docs/verdicts.md describes it."""
+        """Ends the trial and has its history judged: what `check` says, as docs/verdicts.md describes it."""
         self.heal()
         if self.proxy:
             for rule in self.proxy.idle_rules():
                 raise Inconclusive(f"the rule {rule} of the proxy matched nothing: what it was to break went unbroken")
+        if self.settings.time == "real":
+            self._freeze()
         self.settle()
         library().history_end(self._history)
         self._lap("scenario")

@@ -25,6 +25,7 @@ class GateCrew(Crew):
     """Answers are results of trials, as `run --json` prints them, and `took_s` besides."""
 
     module = "harness.gate.player"
+    in_memory = False  # a policy may ask for an hour of storm
 
     def lost(self, wish: Errand, reason: str) -> dict[str, Any]:
         job = wish.job
