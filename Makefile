@@ -21,12 +21,26 @@ MUTANTS ?= 100000
 WARNINGS = -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wconversion -Wvla -Wformat=2 \
            -Wpointer-arith -Wcast-qual -Wwrite-strings -Wno-format-invalid-specifier
 STANDARD = -std=c11 -D_GNU_SOURCE -I. -pthread
-CFLAGS   = $(STANDARD) -O2 -g -fPIC -fvisibility=default $(WARNINGS) $(EXTRA)
+# Without the headers of a service's library all else is built, and its locks are "not installed".
+POSTGRES_HEADERS := $(firstword $(wildcard /usr/include/postgresql/libpq-fe.h /usr/include/libpq-fe.h /usr/local/include/libpq-fe.h))
+CURL_HEADERS := $(firstword $(wildcard /usr/include/curl/curl.h /usr/include/*/curl/curl.h /usr/local/include/curl/curl.h))
+ZOOKEEPER_HEADERS := $(firstword $(wildcard /usr/include/zookeeper/zookeeper.h /usr/local/include/zookeeper/zookeeper.h))
+# As an archive: the clock that it asks for can then be another one (harness/tree_session.c).
+ZOOKEEPER_LIBRARY := $(if $(ZOOKEEPER_HEADERS),$(filter /%,$(shell $(CC) -print-file-name=libzookeeper_st.a)))
+comma = ,
+SERVICES = $(if $(POSTGRES_HEADERS),-DLOCKSTORM_POSTGRES=1 -I$(patsubst %/,%,$(dir $(POSTGRES_HEADERS))))
+SERVICES += $(if $(CURL_HEADERS),-DLOCKSTORM_HTTP=1)
+SERVICES += $(if $(ZOOKEEPER_LIBRARY),-DLOCKSTORM_ZOOKEEPER=1 -I$(patsubst %/,%,$(dir $(ZOOKEEPER_HEADERS))))
+SERVICE_LIBS = $(if $(POSTGRES_HEADERS),-lpq)
+SERVICE_LIBS += $(if $(CURL_HEADERS),-lcurl)
+SERVICE_LIBS += $(if $(ZOOKEEPER_LIBRARY),-Wl$(comma)--wrap=clock_gettime $(ZOOKEEPER_LIBRARY))
+CFLAGS   = $(STANDARD) -O2 -g -fPIC -fvisibility=default $(WARNINGS) $(SERVICES) $(EXTRA)
 
 HISTORY = harness/history.c
 STAGE   = harness/clock.c harness/stage.c
 LOCKS   = $(sort $(wildcard harness/locks/*.c))
-ENV     = harness/env.c harness/env_live.c harness/env_reply.c harness/strand.c
+SESSIONS = harness/http_session.c harness/sql_session.c harness/tree_session.c
+ENV     = harness/env.c harness/env_live.c harness/env_reply.c harness/strand.c $(SESSIONS)
 FAULTS  = $(sort $(wildcard faults/*.c))
 LINKS   = $(sort $(wildcard faults/proxy/*.c))
 LINEAR  = $(addprefix checkers/,atlas.c edn.c limits.c linearizable.c linearizable_count.c linearizable_owner.c \
@@ -34,7 +48,7 @@ LINEAR  = $(addprefix checkers/,atlas.c edn.c limits.c linearizable.c linearizab
 CHECKS  = $(filter-out checkers/linearize_main.c $(LINEAR),$(sort $(wildcard checkers/*.c)))
 
 CLIENT  = harness/client.c harness/client_work.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY)
-STORE   = harness/store.c harness/resource.c $(STAGE) $(HISTORY)
+STORE   = harness/store.c harness/store_table.c harness/resource.c $(STAGE) $(HISTORY)
 PROXY   = $(LINKS) $(STAGE) $(HISTORY)
 CHECK   = $(CHECKS) harness/history_json.c $(HISTORY)
 LINEARIZE = checkers/linearize_main.c $(LINEAR) harness/history_json.c $(HISTORY)
@@ -42,13 +56,14 @@ TOOL    = harness/history_main.c harness/history_json.c $(HISTORY)
 EXPLORER = $(filter-out harness/explorer/clock_preload.c,$(sort $(wildcard harness/explorer/*.c)))
 EXPLORE = $(EXPLORER) harness/client_work.c harness/resource.c harness/env.c harness/env_reply.c $(LOCKS) \
           $(filter-out checkers/check.c checkers/say.c,$(CHECKS)) $(STAGE) $(HISTORY)
-DRIVER  = harness/conductor.c harness/driver/describe.c harness/env.c harness/leash.c $(LOCKS) $(FAULTS) $(STAGE) $(HISTORY)
+DRIVER  = harness/conductor.c harness/rest.c harness/driver/describe.c harness/env.c harness/leash.c $(LOCKS) $(FAULTS) \
+          $(STAGE) $(HISTORY)
 
-PROGRAMS       = $(addprefix $(BUILD)/bin/,client store proxy check linearize explore history leash warden)
+PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store proxy check linearize explore history leash warden)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
 CLOCK          = $(BUILD)/lib/liblockstorm-clock.so
-TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers linearizable_oracle lock_threads resp_guard \
-                 stop_writer)
+TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers http_requests linearizable_oracle lock_threads \
+                 resp_guard stop_writer)
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
 FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz resp_fuzz)
@@ -58,11 +73,12 @@ PYTHON = .venv/bin/python
 # The launcher installs what is missing and builds; what only tests need, before its command "test".
 READY         = ./lockstorm --version >/dev/null
 READY_TO_TEST = ./lockstorm test --version >/dev/null
+READY_WITH_ALL = LOCKSTORM_LEVEL=all ./lockstorm --version >/dev/null
 READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
-.PHONY: all build programs test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants matrix bench \
+.PHONY: all deps-all build programs test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants matrix bench \
         soak clean help
 all: build
 
@@ -73,10 +89,13 @@ judge: $(JUDGE)
 bench-programs: $(BENCH_PROGRAMS)
 fuzzers: $(FUZZERS)
 
-$(BUILD)/bin/client: $(call object,$(CLIENT))
-$(BUILD)/bin/client: LIBS = -lhiredis
+# To load the libraries of other services takes ten times as long as to start a client: who lives on Redis does without.
+$(BUILD)/bin/client: $(call object,$(filter-out $(SESSIONS),$(CLIENT))) $(patsubst %.c,$(BUILD)/o/without/%.o,$(SESSIONS))
+$(BUILD)/bin/client: LIBS = -lhiredis -ljansson
+$(BUILD)/bin/client-services: $(call object,$(CLIENT))
+$(BUILD)/bin/client-services: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
 $(BUILD)/bin/store: $(call object,$(STORE))
-$(BUILD)/bin/store: LIBS = -lhiredis -lev
+$(BUILD)/bin/store: LIBS = -lhiredis -lev $(SERVICE_LIBS)
 $(BUILD)/bin/proxy: $(call object,$(PROXY))
 $(BUILD)/bin/proxy: LIBS = -lhiredis -lev
 $(BUILD)/bin/check: $(call object,$(CHECK))
@@ -91,15 +110,17 @@ $(BUILD)/bin/leash: $(call object,harness/leash_main.c harness/leash.c)
 $(BUILD)/bin/warden: $(call object,harness/warden.c)
 $(BUILD)/bin/warden: LIBS = $(STATIC) # started with every trial: nothing to link then
 
-$(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c harness/conductor.c $(ENV) $(STAGE) $(HISTORY))
-$(BUILD)/tests/blocking_call: LIBS = -lhiredis
+$(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c harness/conductor.c harness/rest.c $(ENV) $(STAGE) $(HISTORY))
+$(BUILD)/tests/blocking_call: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(STAGE) $(HISTORY))
+$(BUILD)/tests/http_requests: $(call object,tests/c/http_requests.c $(ENV) $(STAGE) $(HISTORY))
+$(BUILD)/tests/http_requests: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/linearizable_oracle: $(call object,tests/c/linearizable_oracle.c $(LINEAR) harness/history_json.c $(HISTORY))
 $(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY))
-$(BUILD)/tests/lock_threads: LIBS = -lhiredis
+$(BUILD)/tests/lock_threads: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
 $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.c)
-$(BUILD)/tests/stop_writer: $(call object,tests/c/stop_writer.c harness/conductor.c $(STAGE) $(HISTORY))
+$(BUILD)/tests/stop_writer: $(call object,tests/c/stop_writer.c harness/conductor.c harness/rest.c $(STAGE) $(HISTORY))
 $(BUILD)/tests/stop_writer: LIBS = -lhiredis
 
 $(BUILD)/bench/history_append: $(call object,bench/history_append.c $(STAGE) $(HISTORY))
@@ -138,6 +159,10 @@ $(BUILD)/o/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 
+$(BUILD)/o/without/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(filter-out $(SERVICES),$(CFLAGS)) -MMD -MP -c -o $@ $<
+
 # Other flags or another compiler: everything is compiled and linked again.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
@@ -148,6 +173,9 @@ FORCE:
 demo: ## see a lock fail on a real Redis, and a fencing token stop the damage
 	@./lockstorm demo
 
+deps-all: ## install everything that a test, a benchmark or a lock can need: the other servers, too
+	@$(READY_WITH_ALL)
+
 test: ## run all tests
 	@./lockstorm test
 
@@ -157,7 +185,7 @@ lint: ## check the style of C and Python; changes nothing
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/clang-format --dry-run -Werror $(SOURCES)
-	clang $(STANDARD) $(WARNINGS) -fsyntax-only $(filter %.c,$(SOURCES))
+	clang $(STANDARD) $(WARNINGS) $(SERVICES) -fsyntax-only $(filter %.c,$(SOURCES))
 
 format: ## rewrite C and Python in the project's layout
 	@$(READY_TO_TEST)

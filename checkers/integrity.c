@@ -12,7 +12,8 @@
  * is no further update, and does not lose itself.
  *
  * Duplicated operation: an ADD to a counter that the store carried out again for the same operation of the same client
- * - seen among the last 64 operations of that client.
+ * - seen among the last 64 operations of that client. An ADD to the set of what another operation had added - seen
+ * among the last 64 additions: a set says which work was done, and that piece was done again.
  *
  * Memory: what every version became would grow with the history. What is kept is which versions cannot be lost any
  * more, as runs (struct runs): a history in which nothing is lost and every writer is told has none. */
@@ -73,12 +74,21 @@ struct rank {
     uint64_t index;
 };
 
+/* An accepted addition to the set. */
+struct addition {
+    int64_t value;
+    uint32_t name, op;
+    uint64_t index; /* 0: none yet */
+};
+
 /* Not one newest, for the order is not a line where some grants have a token and some have none. */
 enum newest { BY_TOKEN, WITH_TOKEN, WITHOUT_TOKEN, NEWEST_COUNT };
 
 struct integrity {
     struct object objects[HISTORY_OBJECT_COUNT];
     struct rank newest[NEWEST_COUNT];
+    struct addition additions[WINDOW];
+    uint64_t added;    /* how many */
     bool used;         /* the store */
     uint64_t outdated; /* writes computed from a version that was not the newest any more */
 };
@@ -253,7 +263,7 @@ static bool delivered_before(struct writer *writer, uint32_t op) {
     return before;
 }
 
-static SELDOM void duplicate(struct checking *my, const struct event *event, uint64_t first) {
+static SELDOM void duplicate(struct checking *my, const struct event *event, uint64_t first, const char *once_more) {
     char name[64], when[40];
     struct violation violation = {.sort = DUPLICATED, .times = 1, .who = event->record->name};
     if (first) violation.records[violation.record_count++] = first;
@@ -261,9 +271,23 @@ static SELDOM void duplicate(struct checking *my, const struct event *event, uin
     struct evidence *evidence = verdict_violate(&my->verdict, &violation);
     if (evidence)
         snprintf(evidence->text, sizeof evidence->text,
-                 "the store carried out operation %u of %s once more %s, and added %lld again", event->record->op,
-                 check_name(my->check, event->record->name, name, sizeof name),
+                 "the store carried out operation %u of %s%s %s, and added %lld again", event->record->op,
+                 check_name(my->check, event->record->name, name, sizeof name), once_more,
                  check_when(my->check, event->record->mono_ns, when, sizeof when), (long long)event->record->value);
+}
+
+/* The same piece of work by another operation, whoever did it: the latest that is remembered. */
+static void check_addition(struct checking *my, const struct event *event) {
+    struct integrity *self = my->state;
+    const struct history_record *record = event->record;
+    const struct addition *same = NULL;
+    for (uint64_t back = 1; back <= WINDOW && back <= self->added && !same; back++) {
+        const struct addition *before = &self->additions[(self->added - back) % WINDOW];
+        bool itself = record->op && before->name == record->name && before->op == record->op;
+        if (before->value == record->value && !itself) same = before;
+    }
+    if (same) duplicate(my, event, same->index, "");
+    self->additions[self->added++ % WINDOW] = (struct addition){record->value, record->name, record->op, event->index};
 }
 
 /* Its writer has ended, or has begun something else, or has been answered: it will not be told of this one. */
@@ -281,7 +305,8 @@ static void accepted(struct checking *my, const struct event *event) {
     check_order(my, event);
     check_loss(my, event, object, newest ? writer->version : 0);
     if (again && record->flags & HISTORY_FLAG_ATOMIC && record->object == HISTORY_OBJECT_COUNTER)
-        duplicate(my, event, newest ? writer->index : 0);
+        duplicate(my, event, newest ? writer->index : 0, " once more");
+    if (record->flags & HISTORY_FLAG_ATOMIC && record->object == HISTORY_OBJECT_SET) check_addition(my, event);
     object->version++;
     if (record->op == 0) { /* a stranger: told, as far as we know */
         told_add(object, object->version, event->index);

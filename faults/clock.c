@@ -4,11 +4,13 @@
 #include <stdlib.h>
 
 #include "faults/ask.h"
+#include "faults/postgres.h"
 #include "faults/process.h"
 
 enum { NS_PER_US = 1000, US_PER_MS = 1000, PPM = 1000000, REAL_SLACK_US = 1000, PROBES = 16 };
 
 static const char PROBE[] = "lockstorm:probe:clock";
+static const char CLOCK[] = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 static const int64_t PROBE_MS = 86400000;
 static const char NO_CLOCK[] = "%s goes by the machine's clock: use virtual time, or have the trial start its servers "
                                "under libfaketime (settable_clocks)";
@@ -77,7 +79,7 @@ bool clock_inject(struct fault_target *target, int64_t step_ns, int64_t drift_pp
     if (!process_look(target->pid, &threads, &stopped)) return fault_fail(report, "process %d is gone", target->pid);
     if (!clock_error(target, &offset_ns, &before_ppm)) return fault_fail(report, NO_CLOCK, target->name);
     if (before_ppm + drift_ppm <= -PPM) return fault_fail(report, "its clock would stand, or run backwards");
-    if (is_server(target)) probe_set(target, step_ns);
+    if (is_server(target) && !is_postgres(target)) probe_set(target, step_ns);
     if (!clock_set(target, offset_ns + step_ns, before_ppm + drift_ppm))
         return fault_fail(report, "the clock of %s could not be set", target->name);
     self->step_ns = step_ns;
@@ -92,10 +94,14 @@ static bool read_server(const struct fault_target *target, struct reading *readi
     struct answer answer;
     char *rest;
     reading->low_us = means->server_wall_us(means->conductor, target->server);
-    if (!ask_good(target->socket, &answer, report, "TIME")) return false;
+    if (is_postgres(target)) {
+        if (!postgres_ask(target, CLOCK, &reading->shown_us, report)) return false;
+    } else {
+        if (!ask_good(target->socket, &answer, report, "TIME")) return false;
+        reading->shown_us = strtoll(answer.text, &rest, 10) * PPM;
+        reading->shown_us += strtoll(rest, NULL, 10);
+    }
     reading->high_us = means->server_wall_us(means->conductor, target->server);
-    reading->shown_us = strtoll(answer.text, &rest, 10) * PPM;
-    reading->shown_us += strtoll(rest, NULL, 10);
     return true;
 }
 

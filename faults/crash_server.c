@@ -9,6 +9,8 @@
 
 #include "faults/append_only.h"
 #include "faults/ask.h"
+#include "faults/postgres.h"
+#include "faults/postgres_crash.h"
 #include "faults/process.h"
 #include "faults/process_end.h"
 #include "faults/replicas.h"
@@ -107,6 +109,9 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     if (!data_option(target, &data, report) ||
         !fault_number(&FAULT_CRASH_SERVER, target, "lost", 1, LOST_MOST, &lost, report))
         return false;
+    if (is_postgres(target) && data != DATA_KEPT)
+        return fault_fail(report, "%s keeps what was committed: data=kept", target->name);
+    if (is_postgres(target)) return postgres_crash_inject(target, report);
     if (!target->means->server_restart) return fault_fail(report, "nobody would start %s again", target->name);
     if (!is_master(target, report) || (data != DATA_NONE && !writes_to_disk(target, report))) return false;
     if (!run_id_read(target, state->run_id, sizeof state->run_id, report)) return false;
@@ -135,6 +140,7 @@ static bool cluster_await(const struct fault_target *target, struct fault_report
 
 static bool heal(struct fault_target *target, struct fault_report *report) {
     struct state *state = state_of(target);
+    if (is_postgres(target)) return postgres_crash_heal(target, report);
     if (!state->killed) return true;
     if (!target->means->server_restart(target->server))
         return fault_fail(report, "%s did not start again", target->name);
@@ -150,6 +156,7 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
     struct answer found, removed;
     enum data data;
     char key[PROBE_KEY];
+    if (is_postgres(target)) return postgres_crash_prove(target, report);
     probe_key(target, "crash-server", key);
     if (!data_option(target, &data, report) || !run_id_read(target, run_id, sizeof run_id, report)) return false;
     if (!ask_good(target->socket, &found, report, "GET %s", key) ||
@@ -172,7 +179,8 @@ const struct fault FAULT_CRASH_SERVER = {
         "writes of that file are cut off, as if they had not reached the disk. data=none: it begins empty, and so will\n"
         "its replicas. Connections break, scripts and subscriptions are gone. kill -9 is no power failure: what was\n"
         "handed to the kernel survives it, so with any append-only file the lock would; that is why a loss is made here\n"
-        "by hand. Not modelled: a replica's crash, a torn file.",
+        "by hand. PostgreSQL can only keep its data, and goes through its log; every session has ended, and with it what\n"
+        "sessions and transactions had locked. Not modelled: a replica's crash, a torn file.",
     .source =
         "redis.io, Distributed Locks, \"Performance, crash recovery and fsync\"; Kleppmann 2016 (delayed restarts)",
     .target = "server",

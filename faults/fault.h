@@ -74,6 +74,8 @@ struct fault_means {
     bool (*server_follow)(int server, int master);
     /* By the driver. Starts a client that has ended again, under another name; true when it has opened its lock. */
     bool (*client_restart)(int strand);
+    /* By the driver. Asks a server that speaks SQL for a number; INT64_MIN: there was no answer. */
+    int64_t (*server_query)(int server, const char *statement);
 };
 
 struct fault_option {
@@ -86,6 +88,7 @@ struct fault_target {
     int pid;                          /* the process */
     int server;                       /* its number at the conductor */
     int strand;                       /* the client's worker, its number at the conductor; the watchdog's is the next */
+    const char *service;              /* of a server: what it speaks, "postgres" for SQL; NULL: RESP */
     const char *socket;               /* the unix socket on which the server listens; of a client, its first node's */
     const char *directory;            /* the server's data */
     const char *proxy;                /* the proxy's control socket */

@@ -6,6 +6,7 @@
 extern const struct fault FAULT_CLIENT_PAUSE;
 extern const struct fault FAULT_CLOCK_DRIFT;
 extern const struct fault FAULT_CLOCK_JUMP;
+extern const struct fault FAULT_CLOSE_LINKS;
 extern const struct fault FAULT_CRASH_SERVER;
 extern const struct fault FAULT_DELAY_MESSAGE;
 extern const struct fault FAULT_DELAY_WRITE;
@@ -18,6 +19,7 @@ extern const struct fault FAULT_FAILOVER_SENTINEL;
 extern const struct fault FAULT_FLUSH;
 extern const struct fault FAULT_KILL_CLIENT;
 extern const struct fault FAULT_KILL_CONNECTIONS;
+extern const struct fault FAULT_KILL_SERVER;
 extern const struct fault FAULT_KILL_SUBSCRIBER;
 extern const struct fault FAULT_LOSE_REPLY;
 extern const struct fault FAULT_MAX_CLIENTS;
@@ -36,6 +38,7 @@ const struct fault *const FAULT_TABLE[] = {
     &FAULT_CLIENT_PAUSE,
     &FAULT_CLOCK_DRIFT,
     &FAULT_CLOCK_JUMP,
+    &FAULT_CLOSE_LINKS,
     &FAULT_CRASH_SERVER,
     &FAULT_DELAY_MESSAGE,
     &FAULT_DELAY_WRITE,
@@ -48,6 +51,7 @@ const struct fault *const FAULT_TABLE[] = {
     &FAULT_FLUSH,
     &FAULT_KILL_CLIENT,
     &FAULT_KILL_CONNECTIONS,
+    &FAULT_KILL_SERVER,
     &FAULT_KILL_SUBSCRIBER,
     &FAULT_LOSE_REPLY,
     &FAULT_MAX_CLIENTS,

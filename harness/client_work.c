@@ -3,9 +3,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* A stamp of this host's clock as one of the trial's; 0 stays 0. */
+/* A stamp of this host's clock as one of the trial's; 0 stays 0, and for ever is for ever. */
 static int64_t trial_stamp(const struct client *client, int64_t host_ns) {
-    return host_ns ? host_ns + atomic_load_explicit(&client->place->suspended_ns, memory_order_acquire) : 0;
+    if (host_ns == 0 || host_ns == INT64_MAX) return host_ns;
+    return host_ns + atomic_load_explicit(&client->place->suspended_ns, memory_order_acquire);
 }
 
 /* For whoever suspends this host, and has to say on its behalf that it goes on believing. Before the record, so that
@@ -38,6 +39,7 @@ static void client_acquire(struct client *client, const struct step *step, struc
                                                              .value = trial_stamp(client, grant.valid_until_ns)});
     result->outcome = (uint32_t)grant.outcome;
     result->token = grant.token;
+    result->value = grant.item;
     if (grant.outcome != OUTCOME_OK) return;
     client->grant = index == HISTORY_FULL ? 0 : (uint32_t)index;
     client->token = grant.token;

@@ -18,6 +18,7 @@
 
 #include "harness/clock.h"
 #include "harness/random.h"
+#include "harness/rest.h"
 
 enum { SERVERS = 32, PROCESSES = STAGE_STRANDS + SERVERS, CALIBRATION_PPM = -999999 };
 /* After how many PINGs, one after the other, all is written that a server had to write. When a PING comes in, so has
@@ -25,7 +26,8 @@ enum { SERVERS = 32, PROCESSES = STAGE_STRANDS + SERVERS, CALIBRATION_PPM = -999
  * clock and give up what it sat on too long. Whoever has only just been accepted is heard after the first: hence three.
  */
 enum { PINGS_HEARD = 2, PINGS_ACCEPTED = 3 };
-static const struct timeval FENCE_LIMIT = {.tv_sec = 10};
+enum { FENCE_LIMIT_S = 10 };
+static const struct timeval FENCE_LIMIT = {.tv_sec = FENCE_LIMIT_S};
 enum { RECORD_TRIES = 10000 };
 static const struct timespec RECORD_NAP = {.tv_nsec = 100000};
 
@@ -39,6 +41,10 @@ struct server {
     int pings_due;      /* so many more, and all that it had to write is written */
     redisContext *link; /* for PING and WAIT only */
     char socket_path[108];
+    int pid;                      /* of a server that is not asked but looked at; 0: it is asked, or does not run */
+    struct thread_watch *threads; /* of a server that has a timer */
+    int timer;                    /* its thread that looks at the clock by itself; 0: it has none */
+    int64_t looked_ns;            /* the clock, when that thread had looked at it for the last time */
 };
 
 struct conductor {
@@ -120,6 +126,7 @@ void conductor_close(struct conductor *conductor) {
     for (int server = 0; server < conductor->servers; server++) {
         if (conductor->server[server].clock_fd >= 0) close(conductor->server[server].clock_fd);
         if (conductor->server[server].link) redisFree(conductor->server[server].link);
+        thread_watch_close(conductor->server[server].threads);
     }
     if (conductor->proxy) redisFree(conductor->proxy);
     if (conductor->yield_fd >= 0) close(conductor->yield_fd);
@@ -246,6 +253,8 @@ static bool is_awaited(const struct conductor *conductor, int64_t mono_ns) {
     if (atomic_load_explicit(&conductor->stage->proxy_deadline_ns, memory_order_acquire) <= mono_ns) return true;
     for (int strand = 0; strand < conductor->strands; strand++)
         if (state_of(conductor, strand) == STRAND_WAITING) return true;
+    for (int server = 0; server < conductor->servers; server++)
+        if (conductor->server[server].timer) return true;
     return false;
 }
 
@@ -281,13 +290,26 @@ int conductor_add_server(struct conductor *conductor, const char *clock_path, co
     }
     struct server *server = &conductor->server[conductor->servers];
     *server = (struct server){.clock_fd = -1};
-    snprintf(server->socket_path, sizeof server->socket_path, "%s", socket_path);
+    snprintf(server->socket_path, sizeof server->socket_path, "%s", socket_path ? socket_path : "");
     if (clock_path) server->clock_fd = open(clock_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if ((clock_path && server->clock_fd < 0) || !clock_write(conductor, conductor->servers)) {
         snprintf(error->text, sizeof error->text, "%.160s: %s", clock_path ? clock_path : "clock", strerror(errno));
         return -1;
     }
     return conductor->servers++;
+}
+
+void conductor_set_process(struct conductor *conductor, int server, int pid) {
+    thread_watch_close(conductor->server[server].threads);
+    conductor->server[server].threads = NULL;
+    conductor->server[server].timer = 0;
+    conductor->server[server].pid = pid;
+}
+
+void conductor_set_timer(struct conductor *conductor, int server, int thread) {
+    conductor->server[server].threads = thread_watch_open(conductor->server[server].pid, thread);
+    conductor->server[server].timer = thread;
+    conductor->server[server].looked_ns = -1;
 }
 
 void conductor_set_replicas(struct conductor *conductor, int server, int replicas) {
@@ -441,7 +463,7 @@ uint64_t conductor_moves(const struct conductor *conductor, int strand) {
 /* Sends SIGSTOP and waits until every thread of the child has stopped. */
 static bool stop_child(int pid) {
     siginfo_t info = {0};
-    if (kill(pid, SIGSTOP) < 0) return false;
+    if (pid <= 0 || kill(pid, SIGSTOP) < 0) return false; /* 0 would be our own group */
     while (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WEXITED | WNOWAIT) < 0)
         if (errno != EINTR) return false;
     return info.si_code == CLD_STOPPED;
@@ -616,13 +638,17 @@ static bool ping_receive(struct server *server) {
     return false;
 }
 
+static bool is_asked(const struct server *server) {
+    return server->socket_path[0] != '\0' && !server->silent;
+}
+
 /* All servers at once of which one is due. A connection that turns out to be lost is made anew, once. */
 static bool ping_round(struct conductor *conductor) {
     bool asked[SERVERS], used_before[SERVERS];
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
         used_before[each] = server->link != NULL;
-        asked[each] = !server->silent && server->pings_due > 0;
+        asked[each] = is_asked(server) && server->pings_due > 0;
         if (asked[each]) ping_send(server), server->pings_due--;
     }
     for (int each = 0; each < conductor->servers; each++) {
@@ -630,6 +656,31 @@ static bool ping_round(struct conductor *conductor) {
         if (asked[each] && !ping_receive(server) && !(used_before[each] && server_ping(server))) return false;
     }
     return true;
+}
+
+/* Nobody wakes the thread that ends sessions: it wakes by the machine's clock, and then looks at the trial's. */
+static bool timer_await(const struct conductor *conductor, struct server *server) {
+    int64_t now_ns = conductor_mono_ns(conductor);
+    if (!is_virtual(conductor) || server->looked_ns == now_ns) return true;
+    if (!thread_await_round(server->timer, FENCE_LIMIT_S * 1000)) return false;
+    server->looked_ns = now_ns;
+    return true;
+}
+
+/* Those that cannot be asked. */
+static bool servers_rest(struct conductor *conductor) {
+    int pids[SERVERS], count = 0;
+    for (int each = 0; each < conductor->servers; each++) {
+        struct server *server = &conductor->server[each];
+        if (!server->pid || server->silent) continue;
+        if (!server->timer) {
+            pids[count++] = server->pid;
+            continue;
+        }
+        if (!timer_await(conductor, server)) return false;
+        if (!server->threads || !threads_await_rest(server->threads, FENCE_LIMIT_S * 1000)) return false;
+    }
+    return families_await_rest(pids, count, FENCE_LIMIT_S * 1000);
 }
 
 /* Everything that the servers had to write, they have written. Who has heard of something only the proxy knows, and
@@ -643,12 +694,12 @@ static bool servers_ping(struct conductor *conductor) {
         bool waited_for = !server->silent && server->busy == 0 && server->replicas > 0;
         if (waited_for && !replicas_fence(server)) return false;
     }
-    return true;
+    return servers_rest(conductor);
 }
 
 static bool pings_are_due(const struct conductor *conductor) {
     for (int each = 0; each < conductor->servers; each++)
-        if (conductor->server[each].pings_due > 0 && !conductor->server[each].silent) return true;
+        if (conductor->server[each].pings_due > 0 && is_asked(&conductor->server[each])) return true;
     return false;
 }
 

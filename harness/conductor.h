@@ -55,10 +55,16 @@ void conductor_expect(struct conductor *conductor, int strand);
 bool conductor_watch(struct conductor *conductor, int strand, int pid);
 /* The process is gone, as its parent knows: its strands are GONE. */
 void conductor_forget(struct conductor *conductor, int pid);
-/* A server whose clock is the file at `clock_path` (NULL: it has its own) and which listens on the unix socket at
- * `socket_path`; its number, or -1 with *error. Its clock is written at once. */
+/* A server whose clock is the file at `clock_path` (NULL: it has its own) and which speaks RESP on the unix socket at
+ * `socket_path` (NULL: see conductor_set_process); its number, or -1 with *error. Its clock is written at once. */
 int conductor_add_server(struct conductor *conductor, const char *clock_path, const char *socket_path,
                          struct history_error *error);
+/* The server does not speak RESP and is asked nothing: it has dealt with all that reached it when the process `pid` and
+ * its children are at rest. Its socket_path was NULL. */
+void conductor_set_process(struct conductor *conductor, int server, int pid);
+/* The same server is one process with many threads, one of which acts by its clock without being asked: it has looked
+ * at every new time before anybody goes on. */
+void conductor_set_timer(struct conductor *conductor, int server, int thread);
 /* So many replicas follow a server (0 when they are cut off): before the clock moves while somebody waits, they must
  * have acknowledged what it had told them, for a WAIT is in flight until then. */
 void conductor_set_replicas(struct conductor *conductor, int server, int replicas);

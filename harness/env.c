@@ -79,6 +79,53 @@ const struct env_reply *env_command_blocking(struct env *env, int node, int64_t 
     return reply;
 }
 
+const struct env_reply *env_query(struct env *env, int node, const char *statement, const char *const *parameters,
+                                  size_t count) {
+    return env->ops->query(env, node, statement, parameters, count, env_reply_limit_ms(env) * ENV_NS_PER_MS, false);
+}
+
+const struct env_reply *env_query_blocking(struct env *env, int node, const char *statement,
+                                           const char *const *parameters, size_t count) {
+    return env->ops->query(env, node, statement, parameters, count, INT64_MAX, true);
+}
+
+const struct env_reply *env_post(struct env *env, int node, int64_t limit_ms, const char *path, const char *body) {
+    return env->ops->post(env, node, path, body, limit_ms * ENV_NS_PER_MS);
+}
+
+enum outcome env_stream(struct env *env, int node, const char *path, const char *body) {
+    return env->ops->stream(env, node, path, body);
+}
+
+const struct env_reply *env_stream_line(struct env *env, int node, int64_t limit_ms) {
+    return env->ops->stream_line(env, node, limit_ms < 0 ? INT64_MAX : limit_ms * ENV_NS_PER_MS);
+}
+
+void env_stream_end(struct env *env, int node) {
+    env->ops->stream_end(env, node);
+}
+
+enum outcome env_session_open(struct env *env, int64_t timeout_ms,
+                              void (*changed)(struct env *, enum env_session_state, void *), void *argument) {
+    return env->ops->session_open(env, timeout_ms, changed, argument);
+}
+
+enum env_session_state env_session_state(struct env *env) {
+    return env->ops->session_state(env);
+}
+
+void env_session_end(struct env *env) {
+    env->ops->session_end(env);
+}
+
+const struct env_reply *env_tree(struct env *env, enum env_tree_verb verb, const char *path) {
+    return env->ops->tree(env, verb, path);
+}
+
+bool env_tree_news(struct env *env, int64_t limit_ms) {
+    return env->ops->tree_news(env, limit_ms < 0 ? INT64_MAX : limit_ms * ENV_NS_PER_MS);
+}
+
 enum outcome env_subscribe(struct env *env, int node, const char *channel, size_t length) {
     return env->ops->subscribe(env, node, channel, length);
 }

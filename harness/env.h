@@ -63,6 +63,72 @@ const struct env_reply *env_command_after(struct env *env, int node, int64_t lim
 const struct env_reply *env_command_blocking(struct env *env, int node, int64_t limit_ms, const char *format, ...)
     __attribute__((format(printf, 4, 0)));
 
+/* For a node that speaks SQL (PostgreSQL): one statement, with `count` parameters in text form for $1, $2, ... The
+ * reply is an ARRAY of rows, each an ARRAY of STRINGs and NILs, a STATUS (the command's tag) when there can be no rows,
+ * or an ERROR whose text begins with the five letters of its SQLSTATE. Each strand has a session of its own, which
+ * lasts from its first statement until it is lost: then that statement is UNKNOWN, and the next one begins a new
+ * session. */
+const struct env_reply *env_query(struct env *env, int node, const char *statement, const char *const *parameters,
+                                  size_t count);
+
+/* The same for a statement that the server may let wait, without a limit: for a lock that somebody else holds. */
+const struct env_reply *env_query_blocking(struct env *env, int node, const char *statement,
+                                           const char *const *parameters, size_t count);
+
+/* For a node that speaks HTTP with JSON in it (etcd's gateway): POSTs a body to a path and waits for the whole answer,
+ * at most limit_ms. The reply is a STRING, the answer's body; or an ERROR, whose text begins with the three digits of
+ * its status; or UNKNOWN, and then it was sent once at the most. Each strand has a connection of its own to each node,
+ * made anew when it has ended. */
+const struct env_reply *env_post(struct env *env, int node, int64_t limit_ms, const char *path, const char *body);
+
+/* The same for an answer that goes on, line by line: a strand has one of a node at a time, on a connection of its own.
+ * UNKNOWN when it cannot be asked for. */
+enum outcome env_stream(struct env *env, int node, const char *path, const char *body);
+
+/* The next line of it, a STRING; waits at most limit_ms (-1: for ever). UNKNOWN when none came, or when it has ended.
+ */
+const struct env_reply *env_stream_line(struct env *env, int node, int64_t limit_ms);
+
+/* Ends it. Harmless when there is none. */
+void env_stream_end(struct env *env, int node);
+
+/* For nodes that speak ZooKeeper: all of them are one ensemble, with which the client has one session. */
+enum env_session_state {
+    ENV_SESSION_LOST = 0,  /* there is none: what it had is gone, or will be */
+    ENV_SESSION_SUSPENDED, /* no server is heard; it may go on with another, or be lost */
+    ENV_SESSION_CONNECTED,
+};
+
+/* Begins a session that servers end when they have not heard of this client for timeout_ms, unless there is one that is
+ * not lost. Its heartbeats are the client's watchdog, which this starts. `changed` is called from there, with that
+ * strand's environment, whenever the session is in another state. UNKNOWN when there was no answer, or when the servers
+ * want another timeout; the session may still be made. */
+enum outcome env_session_open(struct env *env, int64_t timeout_ms,
+                              void (*changed)(struct env *env, enum env_session_state state, void *argument),
+                              void *argument);
+enum env_session_state env_session_state(struct env *env);
+/* Ends it, here at once and at the servers when they hear of it or have not heard of the client for long enough: with
+ * all that it had, also what a request may still have made whose answer never came. */
+void env_session_end(struct env *env);
+
+enum env_tree_verb {
+    ENV_TREE_CREATE,      /* a node that stays: ARRAY of its path (STRING) and its czxid (INTEGER) */
+    ENV_TREE_CREATE_MINE, /* ephemeral, with a number at the end of its name: the same */
+    ENV_TREE_DELETE,      /* whatever its version: STATUS */
+    ENV_TREE_CHILDREN,    /* ARRAY of names (STRING) */
+    ENV_TREE_LOOK,        /* its czxid (INTEGER) */
+    ENV_TREE_WATCH,       /* the same, and env_tree_news says when it changes, or appears */
+};
+
+/* One request about the node at this path; by the client's worker only. NIL when there is no such node, of a create: no
+ * such parent; an ERROR when the server refuses; UNKNOWN when the connection was lost or no answer came within
+ * env_reply_limit_ms: then it may have been carried out, or may be later. */
+const struct env_reply *env_tree(struct env *env, enum env_tree_verb verb, const char *path);
+
+/* Returns true when a watch has fired, or the session's state has changed, since it last did; false after limit_ms
+ * (-1: it waits for ever). */
+bool env_tree_news(struct env *env, int64_t limit_ms);
+
 /* Subscribes this strand to a channel of a node, and returns when the node has confirmed it: every message published
  * after that is kept until env_message takes it. UNKNOWN without a confirmation. Channels are any bytes. */
 enum outcome env_subscribe(struct env *env, int node, const char *channel, size_t length);
@@ -93,8 +159,8 @@ uint64_t env_random_below(struct env *env, uint64_t bound);
 void env_checkpoint(struct env *env, const char *name);
 
 /* Tells the holder until when (env_mono_ns) it may believe in its grant from now on: a renewal was granted. A stamp
- * that has passed says that the grant is lost. For locks whose grants state a validity; from the worker or its
- * watchdog. */
+ * that has passed says that the grant is lost, INT64_MAX that it is good until told otherwise. For locks whose grants
+ * state a validity; from the worker or its watchdog. */
 void env_tell_validity(struct env *env, int64_t valid_until_ns);
 
 /* Starts the client's watchdog: run(env, argument) on a strand and an env of its own, so it stands still when the

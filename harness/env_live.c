@@ -12,13 +12,24 @@
 
 #include "harness/env_ops.h"
 #include "harness/env_reply.h"
+#include "harness/http_session.h"
 #include "harness/random.h"
+#include "harness/sql_session.h"
+#include "harness/tree_session.h"
 
 /* A connection that is only subscribed, and the messages that came while something else was waited for. */
 struct subscriber {
     redisContext *link;
     redisReply **kept;
     size_t kept_count;
+};
+
+/* What a lock wants to hear of its session, for the strand that tends it. */
+struct tending {
+    struct tree_session *tree;
+    struct live *live; /* that strand's */
+    void (*changed)(struct env *, enum env_session_state, void *);
+    void *argument;
 };
 
 struct live {
@@ -28,9 +39,14 @@ struct live {
     struct random random;
     redisContext *links[ENV_LIVE_NODES];
     struct subscriber subscribers[ENV_LIVE_NODES];
+    struct sql_session *sessions[ENV_LIVE_NODES];
+    struct http_session *posts[ENV_LIVE_NODES], *streams[ENV_LIVE_NODES];
+    struct tree_session *tree; /* the worker's; its watchdog tends it */
     redisReply *raw;
     struct env_reply reply;
+    struct env_reply answer; /* a session's: what it points to is not ours */
     /* Only in the worker: */
+    struct tending tending;
     struct live *watchdog; /* NULL: none runs */
     pthread_t thread;
     /* Only in the watchdog: */
@@ -169,6 +185,104 @@ static const struct env_reply *live_command(struct env *env, int node, const cha
     return &live->reply;
 }
 
+/* --- statements --- */
+
+struct patience {
+    struct live *live;
+    int64_t deadline_ns;
+    bool may_block;
+};
+
+static bool patient_readable(const struct patience *patience, int fd) {
+    struct live *live = patience->live;
+    for (;;) {
+        int64_t gap_ns = suspended_ns(live);
+        if (strand_wait_readable(&live->strand, fd, trial_stamp(live, patience->deadline_ns), patience->may_block))
+            return true;
+        if (suspended_ns(live) == gap_ns) return false; /* else no time has passed for us */
+    }
+}
+
+/* A statement takes several messages when its session has to begin first: each is waited for, and told before. */
+static bool session_readable(void *holder, int fd) {
+    const struct patience *patience = holder;
+    (patience->may_block ? unawaited_tell : traffic_tell)(patience->live);
+    return patient_readable(patience, fd);
+}
+
+static void session_drop(struct live *live, int node) {
+    if (live->sessions[node]) unawaited_tell(live);
+    sql_session_close(live->sessions[node]);
+    live->sessions[node] = NULL;
+}
+
+/* A session holds locks and transactions: one that was lost is never replaced behind the lock's back. */
+static const struct env_reply *live_query(struct env *env, int node, const char *statement,
+                                          const char *const *parameters, size_t count, int64_t limit_ns,
+                                          bool may_block) {
+    struct live *live = live_of(env);
+    if (node < 0 || node >= live->options.node_count) abort();
+    reply_drop(live);
+    struct patience usual = {live, deadline_after(live, live->options.reply_limit_ms * ENV_NS_PER_MS), false};
+    struct patience asked = {live, deadline_after(live, limit_ns), may_block};
+    struct sql_session **session = &live->sessions[node];
+    if (!*session) *session = sql_session_open(live->options.nodes[node], &(struct sql_wait){session_readable, &usual});
+    struct sql_wait wait = {session_readable, &asked};
+    if (*session && sql_session_run(*session, statement, parameters, count, &wait, &live->answer)) return &live->answer;
+    session_drop(live, node);
+    return &live->reply;
+}
+
+/* --- requests --- */
+
+static void post_drop(struct live *live, struct http_session **session) {
+    if (*session) traffic_tell(live);
+    http_session_close(*session);
+    *session = NULL;
+}
+
+/* A session that is ready for another request; false: it cannot be had. */
+static bool post_begin(struct live *live, struct http_session **session, int node, const char *path, const char *body) {
+    if (node < 0 || node >= live->options.node_count) abort();
+    if (!*session) *session = http_session_open(live->options.nodes[node]);
+    return *session && http_session_begin(*session, path, body);
+}
+
+static const struct env_reply *live_post(struct env *env, int node, const char *path, const char *body,
+                                         int64_t limit_ns) {
+    struct live *live = live_of(env);
+    struct patience asked = {live, deadline_after(live, limit_ns), false};
+    struct http_session **session = &live->posts[node];
+    reply_drop(live);
+    if (post_begin(live, session, node, path, body) &&
+        http_session_answer(*session, &(struct http_wait){session_readable, &asked}, &live->answer))
+        return &live->answer;
+    post_drop(live, session);
+    return &live->reply;
+}
+
+static enum outcome live_stream(struct env *env, int node, const char *path, const char *body) {
+    struct live *live = live_of(env);
+    if (post_begin(live, &live->streams[node], node, path, body)) return OUTCOME_OK;
+    post_drop(live, &live->streams[node]);
+    return OUTCOME_UNKNOWN;
+}
+
+static const struct env_reply *live_stream_line(struct env *env, int node, int64_t limit_ns) {
+    struct live *live = live_of(env);
+    struct patience asked = {live, deadline_after(live, limit_ns), true};
+    struct http_session *session = live->streams[node];
+    reply_drop(live);
+    if (session && http_session_line(session, &(struct http_wait){session_readable, &asked}, &live->answer))
+        return &live->answer;
+    return &live->reply;
+}
+
+static void live_stream_end(struct env *env, int node) {
+    struct live *live = live_of(env);
+    post_drop(live, &live->streams[node]);
+}
+
 /* --- subscriptions --- */
 
 static void subscriber_forget(struct subscriber *subscriber) {
@@ -258,6 +372,9 @@ static void links_drop(struct live *live) {
     for (int node = 0; node < live->options.node_count; node++) {
         link_drop(live, node);
         subscriber_drop(live, &live->subscribers[node]);
+        session_drop(live, node);
+        post_drop(live, &live->posts[node]);
+        post_drop(live, &live->streams[node]);
     }
 }
 
@@ -342,9 +459,123 @@ static bool live_watchdog_start(struct env *env, void (*run)(struct env *, void 
     return true;
 }
 
+/* --- a session with an ensemble --- */
+
+static int64_t caller_mono_ns(void *holder) {
+    return live_mono_ns(holder);
+}
+
+/* The other strand may have to act before this one can go on: so the turn is always given back. */
+static bool caller_readable(void *holder, int fd, int64_t deadline_ns) {
+    return patient_readable(&(struct patience){holder, deadline_ns, true}, fd);
+}
+
+static void caller_sent(void *holder) {
+    traffic_tell(holder);
+}
+
+static struct tree_caller caller_of(struct live *live) {
+    return (struct tree_caller){caller_mono_ns, caller_readable, caller_sent, live};
+}
+
+static void tree_changed(void *holder, enum env_session_state state) {
+    const struct tending *tending = holder;
+    tending->changed(&tending->live->env, state, tending->argument);
+}
+
+static void tree_tend(struct env *env, void *argument) {
+    struct tending *tending = argument;
+    struct tree_caller caller = caller_of(live_of(env));
+    tending->live = live_of(env);
+    tree_session_tend(tending->tree, &caller, &(struct tree_listener){tree_changed, tending});
+}
+
+static void tree_end(struct live *live) {
+    struct tree_caller caller = caller_of(live);
+    if (!live->tree) return;
+    tree_session_dismiss(live->tree);
+    live_watchdog_stop(&live->env);
+    tree_session_close(live->tree, &caller);
+    live->tree = NULL;
+}
+
+/* The nodes as one list, "host:port,host:port"; the caller frees. */
+static char *ensemble_of(const struct live *live) {
+    size_t room = 1;
+    int nodes = live_nodes(&live->env);
+    for (int node = 0; node < nodes; node++) room += strlen(live->options.nodes[node]) + 1;
+    char *where = calloc(room, 1);
+    if (!where) abort();
+    for (int node = 0; node < nodes; node++) {
+        if (node > 0) strcat(where, ",");
+        strcat(where, live->options.nodes[node]);
+    }
+    return where;
+}
+
+static bool tree_begin(struct live *live, int64_t timeout_ms) {
+    struct tree_caller caller = caller_of(live);
+    char *where = ensemble_of(live);
+    live->tree = tree_session_open(where, timeout_ms, &caller);
+    free(where);
+    live->tending.tree = live->tree;
+    return live->tree && live_watchdog_start(&live->env, tree_tend, &live->tending);
+}
+
+static enum env_session_state live_session_state(struct env *env) {
+    struct live *live = live_of(env);
+    return live->tree ? tree_session_state(live->tree) : ENV_SESSION_LOST;
+}
+
+static enum outcome live_session_open(struct env *env, int64_t timeout_ms,
+                                      void (*changed)(struct env *, enum env_session_state, void *), void *argument) {
+    struct live *live = live_of(env);
+    struct tree_caller caller = caller_of(live);
+    int64_t deadline_ns = deadline_after(live, live->options.reply_limit_ms * ENV_NS_PER_MS);
+    if (live_session_state(env) == ENV_SESSION_LOST) {
+        tree_end(live);
+        live->tending.changed = changed;
+        live->tending.argument = argument;
+        if (!tree_begin(live, timeout_ms)) return OUTCOME_UNKNOWN;
+    }
+    while (live_session_state(env) == ENV_SESSION_SUSPENDED)
+        if (!tree_session_await_news(live->tree, &caller, deadline_ns)) break;
+    return tree_session_timeout_ms(live->tree) == timeout_ms ? OUTCOME_OK : OUTCOME_UNKNOWN;
+}
+
+static void live_session_end(struct env *env) {
+    tree_end(live_of(env));
+}
+
+static const struct env_reply *live_tree(struct env *env, enum env_tree_verb verb, const char *path) {
+    struct live *live = live_of(env);
+    struct tree_caller caller = caller_of(live);
+    int64_t deadline_ns = deadline_after(live, live->options.reply_limit_ms * ENV_NS_PER_MS);
+    reply_drop(live);
+    live->answer = (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
+    if (live->tree) live->answer = tree_session_ask(live->tree, verb, path, &caller, deadline_ns);
+    return &live->answer;
+}
+
+static bool live_tree_news(struct env *env, int64_t limit_ns) {
+    struct live *live = live_of(env);
+    struct tree_caller caller = caller_of(live);
+    return live->tree && tree_session_await_news(live->tree, &caller, deadline_after(live, limit_ns));
+}
+
 static const struct env_ops LIVE_OPS = {
     .nodes = live_nodes,
     .command = live_command,
+    .query = live_query,
+    .post = live_post,
+    .stream = live_stream,
+    .stream_line = live_stream_line,
+    .stream_end = live_stream_end,
+    .session_open = live_session_open,
+    .session_state = live_session_state,
+    .session_end = live_session_end,
+    .tree = live_tree,
+    .tree_news = live_tree_news,
     .subscribe = live_subscribe,
     .unsubscribe = live_unsubscribe,
     .message = live_message,
@@ -372,6 +603,7 @@ struct env *env_live_open(const struct env_live_options *options) {
 
 void env_live_close(struct env *env) {
     struct live *live = live_of(env);
+    tree_end(live);
     live_watchdog_stop(env);
     reply_drop(live);
     links_drop(live);

@@ -9,6 +9,18 @@ struct env_ops {
     /* `command` is one encoded RESP command; limit_ns is a duration; may_block as in env_command_blocking. */
     const struct env_reply *(*command)(struct env *, int node, const char *command, size_t length, int64_t limit_ns,
                                        bool may_block);
+    const struct env_reply *(*query)(struct env *, int node, const char *statement, const char *const *parameters,
+                                     size_t count, int64_t limit_ns, bool may_block);
+    const struct env_reply *(*post)(struct env *, int node, const char *path, const char *body, int64_t limit_ns);
+    enum outcome (*stream)(struct env *, int node, const char *path, const char *body);
+    const struct env_reply *(*stream_line)(struct env *, int node, int64_t limit_ns);
+    void (*stream_end)(struct env *, int node);
+    enum outcome (*session_open)(struct env *, int64_t timeout_ms,
+                                 void (*changed)(struct env *, enum env_session_state, void *), void *argument);
+    enum env_session_state (*session_state)(struct env *);
+    void (*session_end)(struct env *);
+    const struct env_reply *(*tree)(struct env *, enum env_tree_verb, const char *path);
+    bool (*tree_news)(struct env *, int64_t limit_ns);
     enum outcome (*subscribe)(struct env *, int node, const char *channel, size_t length);
     void (*unsubscribe)(struct env *, int node, const char *channel, size_t length);
     const struct env_reply *(*message)(struct env *, int node, int64_t limit_ns);

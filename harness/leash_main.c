@@ -1,7 +1,9 @@
-/* leash COMMAND ...: runs COMMAND on a leash (leash.h), for who starts it with pipes of its own.
+/* leash [--user=UID:GID] COMMAND ...: runs COMMAND on a leash (leash.h), for who starts it with pipes of its own.
  *
- * LOCKSTORM_PARENT says who that is. Exit status 127 when COMMAND cannot be run. */
+ * With --user it runs as that user and group, and in no other group: for servers that refuse to be root.
+ * LOCKSTORM_PARENT says who started it. Exit status 127 when COMMAND cannot be run. */
 #include <errno.h>
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +11,27 @@
 
 #include "harness/leash.h"
 
+static const char USER[] = "--user=";
+
+/* "UID:GID" */
+static bool user_become(const char *text) {
+    char *end;
+    uid_t user = (uid_t)strtoul(text, &end, 10);
+    gid_t group = *end == ':' ? (gid_t)strtoul(end + 1, &end, 10) : 0;
+    if (*end != '\0' || user == 0) return errno = EINVAL, false;
+    return setgroups(0, NULL) == 0 && setgid(group) == 0 && setuid(user) == 0;
+}
+
 int main(int argc, char **argv) {
+    int word = 1;
     const char *parent = getenv("LOCKSTORM_PARENT");
-    if (argc < 2) return fprintf(stderr, "leash: usage: leash COMMAND ...\n"), 127;
+    if (argc > 1 && strncmp(argv[1], USER, sizeof USER - 1) == 0)
+        if (!user_become(argv[word++] + sizeof USER - 1)) return perror("leash: --user"), 127;
+    if (word >= argc) return fprintf(stderr, "leash: usage: leash [--user=UID:GID] COMMAND ...\n"), 127;
+    /* After that: another user's process has no leash. */
     if (!leash_take(parent ? (pid_t)atol(parent) : getppid(), false)) return 127;
     unsetenv("LOCKSTORM_PARENT");
-    execvp(argv[1], &argv[1]);
-    fprintf(stderr, "%s: %s\n", argv[1], strerror(errno));
+    execvp(argv[word], &argv[word]);
+    fprintf(stderr, "%s: %s\n", argv[word], strerror(errno));
     return 127;
 }

@@ -10,13 +10,6 @@
 static const char *const MODES[RESOURCE_MODES] = {"open", "fence-writes", "fence-reads-and-writes", "compare-owner",
                                                   "compare-and-set"};
 
-/* What a request says besides verb, object and value. */
-struct access {
-    unsigned object;
-    bool write, atomic;
-    int64_t value, token, actor, op, grant, based_on;
-};
-
 bool resource_mode_find(const char *name, enum resource_mode *mode) {
     for (int each = 0; each < RESOURCE_MODES; each++)
         if (strcmp(name, MODES[each]) == 0) return *mode = (enum resource_mode)each, true;
@@ -42,10 +35,6 @@ void resource_answer(struct resource_answers *answers, const char *format, ...) 
     answers->bytes = bytes;
     answers->length += (size_t)length;
     free(text);
-}
-
-static void answer_pair(struct resource_answers *answers, int64_t value, int64_t version) {
-    resource_answer(answers, "*2\r\n:%lld\r\n:%lld\r\n", (long long)value, (long long)version);
 }
 
 /* --- the resource --- */
@@ -76,27 +65,27 @@ static bool member_insert(struct resource *resource, int64_t member) {
     return true;
 }
 
-/* NULL: let in. */
-static const char *refusal(const struct resource *resource, const struct access *access) {
-    static const char no_token[] = "NOTOKEN this store lets nobody in without a fencing token";
+/* Who says too little to be let in at all. NULL: nobody does. */
+static const char *objection(enum resource_mode mode, const struct resource_access *access) {
+    bool checks_token = mode == RESOURCE_FENCE_READS_AND_WRITES || (mode == RESOURCE_FENCE_WRITES && access->write);
+    if (checks_token && access->token == 0) return "NOTOKEN this store lets nobody in without a fencing token";
+    if (mode == RESOURCE_COMPARE_OWNER && access->grant == 0)
+        return "NOGRANT this store lets nobody in who does not say under which grant";
+    return NULL;
+}
+
+static bool is_refused(const struct resource *resource, const struct resource_access *access) {
     switch (resource->mode) {
-    case RESOURCE_FENCE_WRITES:
-        if (!access->write) return NULL;
-        /* fall through */
-    case RESOURCE_FENCE_READS_AND_WRITES:
-        if (access->token == 0) return no_token;
-        return access->token < resource->newest_token ? "FENCED" : NULL;
-    case RESOURCE_COMPARE_OWNER:
-        if (access->grant == 0) return "NOGRANT this store lets nobody in who does not say under which grant";
-        return access->write && access->grant != resource->owner ? "OWNED somebody else has read since" : NULL;
+    case RESOURCE_FENCE_WRITES: return access->write && access->token < resource->newest_token;
+    case RESOURCE_FENCE_READS_AND_WRITES: return access->token < resource->newest_token;
+    case RESOURCE_COMPARE_OWNER: return access->write && access->grant != resource->owner;
     case RESOURCE_COMPARE_AND_SET:
-        if (!access->write || access->atomic || access->based_on == resource->version[access->object]) return NULL;
-        return "CHANGED the write was not computed from the newest version";
-    default: return NULL;
+        return access->write && !access->atomic && access->based_on != resource->version[access->object];
+    default: return false;
     }
 }
 
-static int64_t apply(struct resource *resource, const struct access *access) {
+static int64_t apply(struct resource *resource, const struct resource_access *access) {
     int64_t *value = &resource->value[access->object];
     if (!access->write) return *value;
     resource->version[access->object]++;
@@ -108,34 +97,74 @@ static int64_t apply(struct resource *resource, const struct access *access) {
     return *value = access->atomic ? (int64_t)((uint64_t)*value + (uint64_t)access->value) : access->value;
 }
 
-static void serve_access(struct resource *resource, struct resource_answers *answers, const struct access *access) {
-    const char *refused = refusal(resource, access);
-    int64_t before = resource->version[access->object];
-    int64_t value = refused ? 0 : apply(resource, access);
-    int64_t based_on = access->atomic ? before : access->based_on;
+static struct resource_result carry_out(struct resource *resource, const struct resource_access *access) {
+    struct resource_result result = {.refused = is_refused(resource, access)};
+    if (result.refused) {
+        result.newest_token = resource->newest_token;
+    } else {
+        bool registers = access->write || resource->mode == RESOURCE_FENCE_READS_AND_WRITES;
+        result.value = apply(resource, access);
+        if (registers && access->token > resource->newest_token) resource->newest_token = access->token;
+        if (!access->write) resource->owner = access->grant;
+    }
+    result.version = resource->version[access->object];
+    return result;
+}
+
+/* --- what became of an access --- */
+
+static void record(struct resource *resource, const struct resource_access *access,
+                   const struct resource_result *result) {
+    int64_t based_on = access->atomic ? result->version - !result->refused : access->based_on;
     actor_append(&resource->actor,
                  (struct history_record){.kind = access->write ? HISTORY_STORE_WRITE : HISTORY_STORE_READ,
-                                         .outcome = refused ? OUTCOME_REFUSED : OUTCOME_OK,
+                                         .outcome = result->refused ? OUTCOME_REFUSED : OUTCOME_OK,
                                          .object = (uint8_t)access->object,
                                          .flags = (uint8_t)((access->atomic ? HISTORY_FLAG_ATOMIC : 0) |
-                                                            (refused ? HISTORY_FLAG_FENCED : 0)),
+                                                            (result->refused ? HISTORY_FLAG_FENCED : 0)),
                                          .name = access->actor ? (uint32_t)access->actor : resource->stranger,
                                          .op = (uint32_t)access->op,
                                          .grant = (uint32_t)access->grant,
                                          .token = access->token,
-                                         .value = access->write ? access->value : value,
-                                         .extra = access->write ? based_on : before});
-    if (refused && strcmp(refused, "FENCED") == 0) {
-        resource_answer(answers, "-FENCED token %lld is older than %lld, the newest seen\r\n", (long long)access->token,
-                        (long long)resource->newest_token);
-    } else if (refused) {
-        resource_answer(answers, "-%s\r\n", refused);
-    } else {
-        bool registers = access->write || resource->mode == RESOURCE_FENCE_READS_AND_WRITES;
-        if (registers && access->token > resource->newest_token) resource->newest_token = access->token;
-        if (!access->write) resource->owner = access->grant;
-        answer_pair(answers, value, resource->version[access->object]);
+                                         .value = access->write ? access->value : result->value,
+                                         .extra = access->write ? based_on : result->version});
+}
+
+static void answer_refusal(struct resource_answers *answers, enum resource_mode mode, int64_t token,
+                           int64_t newest_token) {
+    switch (mode) {
+    case RESOURCE_COMPARE_OWNER: resource_answer(answers, "-OWNED somebody else has read since\r\n"); break;
+    case RESOURCE_COMPARE_AND_SET:
+        resource_answer(answers, "-CHANGED the write was not computed from the newest version\r\n");
+        break;
+    default:
+        resource_answer(answers, "-FENCED token %lld is older than ", (long long)token);
+        if (newest_token) resource_answer(answers, "%lld, ", (long long)newest_token);
+        resource_answer(answers, "the newest seen\r\n");
+        break;
     }
+}
+
+void resource_conclude(struct resource *resource, const struct resource_access *access,
+                       const struct resource_result *result, struct resource_answers *answers) {
+    record(resource, access, result);
+    if (result->refused) answer_refusal(answers, resource->mode, access->token, result->newest_token);
+    else resource_answer(answers, "*2\r\n:%lld\r\n:%lld\r\n", (long long)result->value, (long long)result->version);
+}
+
+static enum resource_served serve_access(struct resource *resource, struct resource_answers *answers,
+                                         const struct resource_access *access) {
+    struct resource_result result = {.refused = true, .version = resource->version[access->object]};
+    const char *why = objection(resource->mode, access);
+    if (why) {
+        record(resource, access, &result);
+        resource_answer(answers, "-%s\r\n", why);
+        return RESOURCE_ANSWERED;
+    }
+    if (resource->elsewhere) return RESOURCE_ACCESS;
+    result = carry_out(resource, access);
+    resource_conclude(resource, access, &result, answers);
+    return RESOURCE_ANSWERED;
 }
 
 /* --- requests --- */
@@ -155,7 +184,7 @@ static bool fits_index(int64_t value) {
     return value >= 0 && value <= UINT32_MAX;
 }
 
-static bool parse_options(redisReply **words, size_t count, struct access *access) {
+static bool parse_options(redisReply **words, size_t count, struct resource_access *access) {
     for (size_t each = 0; each + 1 < count; each += 2) {
         int64_t *target = word_is(words[each], "TOKEN")     ? &access->token
                           : word_is(words[each], "ACTOR")   ? &access->actor
@@ -169,8 +198,8 @@ static bool parse_options(redisReply **words, size_t count, struct access *acces
            fits_index(access->actor);
 }
 
-static bool parse_access(redisReply **words, size_t count, struct access *access) {
-    *access = (struct access){.based_on = -1};
+static bool parse_access(redisReply **words, size_t count, struct resource_access *access) {
+    *access = (struct resource_access){.based_on = -1};
     access->atomic = word_is(words[0], "ADD");
     access->write = access->atomic || word_is(words[0], "SET");
     size_t used = access->write ? 3 : 2;
@@ -184,6 +213,8 @@ static bool parse_access(redisReply **words, size_t count, struct access *access
 }
 
 static void serve_members(const struct resource *resource, struct resource_answers *answers) {
+    if (resource->elsewhere)
+        return resource_answer(answers, "-ERR they are in the table: SELECT value FROM member\r\n");
     resource_answer(answers, "*%zu\r\n", resource->member_count);
     for (size_t each = 0; each < resource->member_count; each++)
         resource_answer(answers, ":%lld\r\n", (long long)resource->members[each]);
@@ -197,27 +228,27 @@ static bool is_request(const redisReply *request) {
     return true;
 }
 
-bool resource_serve(struct resource *resource, const redisReply *request, struct resource_answers *answers) {
-    struct access access;
+enum resource_served resource_serve(struct resource *resource, const redisReply *request,
+                                    struct resource_answers *answers, struct resource_access *access) {
     redisReply **words = request->element;
     if (!is_request(request)) {
         resource_answer(answers, "-ERR a request is an array of strings\r\n");
     } else if (word_is(words[0], "GET") || word_is(words[0], "SET") || word_is(words[0], "ADD")) {
-        if (parse_access(words, request->elements, &access)) serve_access(resource, answers, &access);
-        else
-            resource_answer(answers, "-ERR usage: GET|SET|ADD register|counter|set [value] [TOKEN t] [VERSION v] "
-                                     "[ACTOR a] [OP n] [GRANT g], numbers only\r\n");
+        if (parse_access(words, request->elements, access)) return serve_access(resource, answers, access);
+        resource_answer(answers, "-ERR usage: GET|SET|ADD register|counter|set [value] [TOKEN t] [VERSION v] "
+                                 "[ACTOR a] [OP n] [GRANT g], numbers only\r\n");
     } else if (word_is(words[0], "MEMBERS")) {
         serve_members(resource, answers);
     } else if (word_is(words[0], "MODE")) {
         resource_answer(answers, "+%s\r\n", MODES[resource->mode]);
     } else if (word_is(words[0], "PING")) {
+        if (resource->elsewhere) return RESOURCE_PING;
         resource_answer(answers, "+PONG\r\n");
     } else if (word_is(words[0], "QUIT")) {
         resource_answer(answers, "+OK\r\n");
-        return false;
+        return RESOURCE_QUIT;
     } else {
         resource_answer(answers, "-ERR unknown command; there are GET SET ADD MEMBERS MODE PING QUIT\r\n");
     }
-    return true;
+    return RESOURCE_ANSWERED;
 }

@@ -20,7 +20,8 @@
  *   options: TOKEN t   VERSION v (that the value was computed from)   ACTOR a   OP n   GRANT g (for the history)
  *
  * A version counts the accepted writes of its object. Values are 64-bit integers. Whoever gives no ACTOR is recorded as
- * a stranger. How requests arrive is somebody else's: harness/store.c serves sockets. */
+ * a stranger. How requests arrive is somebody else's: harness/store.c serves sockets. The three objects may lie
+ * elsewhere, too: whoever keeps them carries out the accesses that it is given, and says what came of each. */
 #ifndef LOCKSTORM_RESOURCE_H
 #define LOCKSTORM_RESOURCE_H
 
@@ -40,9 +41,31 @@ enum resource_mode {
     RESOURCE_MODES
 };
 
+/* What a request says besides its verb. `based_on`: the version that the value was computed from, -1: none. */
+struct resource_access {
+    unsigned object; /* enum history_object */
+    bool write, atomic;
+    int64_t value, token, actor, op, grant, based_on;
+};
+
+/* What became of it. `version` is the object's after it, -1: not known; `newest_token`, of a refusal, 0: not known. */
+struct resource_result {
+    bool refused;
+    int64_t value, version, newest_token;
+};
+
+/* What became of a request. The last two only come of a resource that is kept elsewhere. */
+enum resource_served {
+    RESOURCE_ANSWERED,
+    RESOURCE_QUIT,   /* answered; it asked to be disconnected */
+    RESOURCE_ACCESS, /* to be carried out, and then concluded */
+    RESOURCE_PING,   /* to be answered when all that is under way has been */
+};
+
 struct resource {
     struct actor actor; /* as which it records */
     enum resource_mode mode;
+    bool elsewhere; /* what follows up to the stranger is not used */
     int64_t newest_token;
     int64_t owner; /* the grant of the last read, 0: none */
     int64_t value[HISTORY_OBJECT_COUNT];
@@ -62,8 +85,13 @@ struct resource_answers {
 bool resource_mode_find(const char *name, enum resource_mode *mode);
 const char *resource_mode_name(enum resource_mode mode);
 
-/* Serves one request and appends its answer. False: it asked to be disconnected. */
-bool resource_serve(struct resource *resource, const redisReply *request, struct resource_answers *answers);
+/* Serves one request and appends its answer, or leaves the access that it asks for in *access. */
+enum resource_served resource_serve(struct resource *resource, const redisReply *request,
+                                    struct resource_answers *answers, struct resource_access *access);
+
+/* Records what became of an access, and appends its answer. */
+void resource_conclude(struct resource *resource, const struct resource_access *access,
+                       const struct resource_result *result, struct resource_answers *answers);
 
 /* Appends an encoded answer. */
 void resource_answer(struct resource_answers *answers, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -2,8 +2,9 @@
  *
  * Its standard input is a pipe from the driver. Each line "PID" names a process of the trial. At the end of input - the
  * driver has closed it, or is dead - the warden kills the processes that are left, removes the shared memory that
- * libfaketime leaves behind when a process is killed, and removes DIRECTORY. It stands in a session of its own, so no
- * Ctrl-C reaches it. Processes are held by pidfd: a number that was given out again is never hit.
+ * libfaketime and PostgreSQL leave behind when a process is killed, and removes DIRECTORY, with what it links to in
+ * memory. It stands in a session of its own, so no Ctrl-C reaches it. Processes are held by pidfd: a number that was
+ * given out again is never hit.
  *
  * While it lives it locks DIRECTORY/.warden. A sibling directory whose lock nobody holds belongs to a trial whose
  * warden was killed too (a whole process group, a machine that was switched off): it is removed at the start.
@@ -20,13 +21,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PROCESSES = 1024, KILL_LIMIT_MS = 5000 };
+enum { PROCESSES = 1024, KILL_LIMIT_MS = 5000, SEGMENT_LINE = 7 };
 
-static const char LOCK[] = ".warden", PREFIX[] = "lockstorm-";
+static const char LOCK[] = ".warden", PREFIX[] = "lockstorm-", MEMORY[] = "/dev/shm/lockstorm-";
 
 struct process {
     int pid;
@@ -48,6 +50,46 @@ static int remove_entry(const char *path, const struct stat *stat, int type, str
 
 static void remove_tree(const char *path) {
     nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+/* PostgreSQL's, as it says itself: its own number in the first line, the segment's behind the key in the seventh. Only
+ * the one that this very process has made. */
+static void segment_remove(const char *directory) {
+    char path[12288], line[256] = "";
+    long creator = 0;
+    int segment = -1;
+    struct shmid_ds about;
+    join(path, sizeof path, directory, "postmaster.pid");
+    FILE *file = fopen(path, "re");
+    if (!file) return;
+    for (int number = 1; number <= SEGMENT_LINE && fgets(line, sizeof line, file); number++)
+        if (number == 1) creator = atol(line);
+    if (sscanf(line, "%*u %d", &segment) == 1 && shmctl(segment, IPC_STAT, &about) == 0 && about.shm_cpid == creator)
+        shmctl(segment, IPC_RMID, NULL);
+    fclose(file);
+}
+
+/* What of a trial lies in memory: a link leads there, which only we can have made. */
+static void memory_remove(const char *link) {
+    char target[4096];
+    ssize_t length = readlink(link, target, sizeof target - 1);
+    if (length < 0) return;
+    target[length] = '\0';
+    if (strncmp(target, MEMORY, sizeof MEMORY - 1) == 0) remove_tree(target);
+}
+
+/* A trial's directory, with what its servers have left elsewhere. */
+static void trial_remove(const char *directory) {
+    char path[8192];
+    DIR *servers = opendir(directory);
+    for (struct dirent *entry; servers && (entry = readdir(servers));) {
+        if (entry->d_name[0] == '.') continue;
+        join(path, sizeof path, directory, entry->d_name);
+        segment_remove(path);
+        memory_remove(path);
+    }
+    if (servers) closedir(servers);
+    remove_tree(directory);
 }
 
 /* Locked before it gets its name: whoever sees it unlocked may know that its owner is dead. */
@@ -72,7 +114,7 @@ static void sweep(const char *directory) {
         if (lstat(path, &stat) < 0 || !S_ISDIR(stat.st_mode) || stat.st_uid != geteuid()) continue;
         int fd = open(lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0) continue;
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0) remove_tree(path);
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) trial_remove(path);
         close(fd);
     }
     closedir(siblings);
@@ -122,6 +164,6 @@ int main(int argc, char **argv) {
     fflush(stdout);
     for (char line[32]; fgets(line, sizeof line, stdin);) process_add(atoi(line));
     for (int each = 0; each < process_count; each++) process_end(&processes[each]);
-    remove_tree(argv[1]);
+    trial_remove(argv[1]);
     return 0;
 }

@@ -8,7 +8,8 @@ import pytest
 
 from harness.driver import Scenario, Trial
 from harness.driver.expected import expected, pairs
-from harness.driver.play import Wish, replay_command, settings_for
+from harness.driver.play import Wish, lock_named, replay_command, settings_for, usual_time
+from harness.driver.services import missing_for
 
 # Real time adds the kernel's clock to what virtual time has shown: to every lock in the shortest scenario, in others
 # to a simple one, one with tokens, one with a watchdog and one of a majority. `lockstorm matrix --time real` has all.
@@ -17,7 +18,7 @@ REAL_LOCKS = ("set-nx-px", "set-nx-px-fenced", "pubsub", "redlock")
 
 
 def is_played(scenario: Scenario, lock: str, time: str) -> bool:
-    return time == "virtual" or scenario.name == REAL_EVERYWHERE or lock in REAL_LOCKS
+    return time in ("virtual", usual_time(lock_named(lock))) or scenario.name == REAL_EVERYWHERE or lock in REAL_LOCKS
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -28,7 +29,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         Wish(scenario, lock, store, time, control=control)
         for scenario, lock, store in pairs()
         if scenario == told.name
-        for time in told.times
+        for time in told.times_on(lock_named(lock))
         if is_played(told, lock, time)
         for control in (False, True)
     ]
@@ -40,6 +41,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def trial(request: pytest.FixtureRequest) -> Iterator[Trial]:
     """A trial of the wish that this test stands for."""
     _, settings = settings_for(request.param)
+    if reason := missing_for(lock_named(settings.lock), settings.store, pooled=settings.pooled):
+        pytest.skip(f"not installed: {reason}")
     with Trial(settings) as running:
         yield running
 

@@ -1,6 +1,6 @@
 """Clocks that somebody sets: the server's, which decides when a lease is over, and the clients'."""
 
-from harness.driver import Trial, scenario
+from harness.driver import ANY_SERVICE, Trial, scenario
 
 LEASE_MS = 5_000
 JUMP_LEASES = 2
@@ -15,12 +15,13 @@ BACK_LEASES = 6  # more than a free lock may go unnoticed
     virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
+    services=ANY_SERVICE,
 )
 def test_clock_jump_server(trial: Trial) -> None:
     one, two = trial.clients(2)
     one.start_increment()
     one.run_to("before-write")
-    with trial.fault_unless_control("clock-jump", trial.server, offset_ms=ahead_ms(trial)):
+    with trial.fault_unless_control("clock-jump", trial.node, offset_ms=ahead_ms(trial)):
         two.start_increment()
         two.run_for(trial.lease_ms / 2, "before-write")
         trial.finish(one)
@@ -35,13 +36,14 @@ def test_clock_jump_server(trial: Trial) -> None:
     virtual_lease_ms=LEASE_MS,
     needs=("lease",),
     times=("virtual",),
+    services=ANY_SERVICE,
 )
 def test_clock_back_server(trial: Trial) -> None:
     one, two = trial.clients(2)
     one.start_increment()
     one.run_to("before-write")
     if not trial.control:
-        trial.inject("clock-jump", trial.server, offset_ms=-BACK_LEASES * trial.lease_ms, keep="yes")
+        trial.inject("clock-jump", trial.node, offset_ms=-BACK_LEASES * trial.lease_ms, keep="yes")
     two.start_increment()
     trial.kill(one)
     trial.quiet(two)
@@ -55,6 +57,7 @@ def test_clock_back_server(trial: Trial) -> None:
     virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
+    services=ANY_SERVICE,
 )
 def test_client_clock_ahead(trial: Trial) -> None:
     one, two = trial.clients(2)

@@ -1,6 +1,6 @@
 """Plain contention: nothing is broken, many want the lock."""
 
-from harness.driver import Trial, scenario
+from harness.driver import ANY_SERVICE, Trial, scenario
 
 CLIENTS = 4
 DURATION_MS = 2000
@@ -15,6 +15,7 @@ WORK_MS = 20
     control="one client alone",
     real_lease_ms=10_000,
     options=("clients", "duration"),
+    services=ANY_SERVICE,
 )
 def test_contention(trial: Trial) -> None:
     clients = trial.clients(1 if trial.control else trial.settings.clients or CLIENTS)

@@ -1,6 +1,6 @@
 """Clients that die where the lock least expects it."""
 
-from harness.driver import Client, Trial, scenario
+from harness.driver import ANY_SERVICE, Client, Trial, scenario
 
 # Where a client has just been given the lock, by the first answer that says so.
 GIVEN = {"setnx-expire": "between-setnx-and-expire", "replica-wait": "between-set-and-wait"}
@@ -18,6 +18,8 @@ SHORT_LEASE_MS, SHORT_BOUND_MS = 500, 1_000  # behind a dead head of its queue, 
     virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
+    services=ANY_SERVICE,
+    real_on=("etcd",),
 )
 def test_crash_holder(trial: Trial) -> None:
     one, two = trial.clients(2)
@@ -60,6 +62,7 @@ def test_crash_before_expire(trial: Trial) -> None:
     needs=("lock",),
     settings={"parameters": {"bound_ms": SHORT_BOUND_MS}},
     times=("virtual",),
+    services=ANY_SERVICE,
 )
 def test_dead_waiters(trial: Trial) -> None:
     one, two, three = trial.clients(3)
@@ -78,6 +81,7 @@ def test_dead_waiters(trial: Trial) -> None:
     virtual_lease_ms=LEASE_MS,
     needs=("lock", "no queue"),
     times=("virtual",),
+    services=ANY_SERVICE,
 )
 def test_dead_waiter_woken(trial: Trial) -> None:
     one, two, three = trial.clients(3)
@@ -85,7 +89,7 @@ def test_dead_waiter_woken(trial: Trial) -> None:
     if trial.control:
         one.finish()
     else:
-        with trial.fault("partition", two):
+        with trial.fault("partition", two, servers=trial.nodes_pattern):
             one.finish()
             trial.advance(CUT_MS)
             trial.kill(two)

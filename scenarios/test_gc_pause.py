@@ -1,6 +1,6 @@
 """The client that stops in the middle of its critical section and does not know that time went on."""
 
-from harness.driver import USUAL_STORES, Trial, scenario
+from harness.driver import ANY_SERVICE, TABLE_STORES, USUAL_STORES, Trial, scenario
 
 
 @scenario(
@@ -8,7 +8,8 @@ from harness.driver import USUAL_STORES, Trial, scenario
     summary="A holder is paused past its lease, before its write; another client enters; the first one then writes.",
     source="Kleppmann 2016, How to do distributed locking, the figure of the unsafe lock",
     control="the same pause, but over well within the lease",
-    stores=(*USUAL_STORES, "compare-and-set"),
+    stores=(*USUAL_STORES, "compare-and-set", *TABLE_STORES),
+    services=ANY_SERVICE,
 )
 def test_gc_pause(trial: Trial) -> None:
     one, two = trial.clients(2)
@@ -25,6 +26,7 @@ def test_gc_pause(trial: Trial) -> None:
     summary="As gc-pause, but client 2 has only read when client 1 wakes up and writes: the late write comes first.",
     source="Junqueira 2015, Note on fencing and distributed locks: mark before acting",
     control="the same pause, but over well within the lease",
+    services=ANY_SERVICE,
 )
 def test_gc_pause_read(trial: Trial) -> None:
     one, two = trial.clients(2)

@@ -13,6 +13,7 @@ WORK_MS = 100
     control="the requests come one after another",
     counter=CREDITS,
     real_lease_ms=10_000,
+    services=("redis", "etcd"),
 )
 def test_lost_credits(trial: Trial) -> None:
     requests = trial.clients(CREDITS)

@@ -1,6 +1,6 @@
 """A client that makes sure, and is stopped right after it has."""
 
-from harness.driver import Client, Trial, scenario
+from harness.driver import ANY_SERVICE, TABLE_STORES, USUAL_STORES, Client, Trial, scenario
 
 NOTICE_MS = 300  # for whoever was woken up, to look at what it has
 
@@ -11,6 +11,8 @@ NOTICE_MS = 300  # for whoever was woken up, to look at what it has
     source="Kleppmann 2016: a check of the expiry just before the write is no fix, since the pause comes after it",
     control="the same pause, but over well within the lease",
     needs=("lock",),
+    stores=(*USUAL_STORES, *TABLE_STORES),
+    services=ANY_SERVICE,
 )
 def test_pause_after_check(trial: Trial) -> None:
     one, two = trial.clients(2)
@@ -33,6 +35,7 @@ def test_pause_after_check(trial: Trial) -> None:
     source='Kleppmann 2016 against antirez 2016, "Is Redlock safe?": the check after the majority\'s answers comes too '
     "early for a pause after it",
     control="the same pause, but over well within the lease",
+    services=ANY_SERVICE,
 )
 def test_pause_after_validity_check(trial: Trial) -> None:
     one, two = trial.clients(2)

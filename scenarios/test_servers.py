@@ -1,6 +1,6 @@
 """The server is not what it was when it granted the lock."""
 
-from harness.driver import Client, Trial, scenario
+from harness.driver import ANY_SERVICE, Client, Trial, scenario
 
 SINGLE = ("lock", "one node")
 TURNS = 33
@@ -179,12 +179,13 @@ def test_flush(trial: Trial) -> None:
     source="redisson#3636, consul#18271; matrix of the project, row 12",
     control="the cut is healed well within the lease",
     needs=("lock",),
+    services=ANY_SERVICE,
 )
 def test_partition_holder(trial: Trial) -> None:
     one, two = trial.clients(2)
     one.acquire()
     value = one.read().value
-    with trial.fault("partition", one):
+    with trial.fault("partition", one, servers=trial.nodes_pattern):
         trial.touch_links(one)
         trial.approach_lease_end()
         two.start_increment()

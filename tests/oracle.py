@@ -291,6 +291,15 @@ def integrity(history: History, reading: Reading) -> Iterator[Violation]:
             yield "lost_updates", write.index
         if write.flags & ATOMIC and write.object == "counter" and delivered_before(history, write):
             yield "duplicated_operations", write.index
+        if write.flags & ATOMIC and write.object == "set" and is_done_again(history, write):
+            yield "duplicated_operations", write.index
+
+
+def is_done_again(history: History, write: Record) -> bool:
+    """Whether another operation had added that to the set, among the last 64 additions before."""
+    additions = [each for each in accepted_writes(history, "set") if each.flags & ATOMIC and each.index < write.index]
+    others = [each for each in additions[-64:] if not (write.op and (each.name, each.op) == (write.name, write.op))]
+    return any(each.value == write.value for each in others)
 
 
 # --- fencing ---

@@ -33,7 +33,8 @@ def start_lockstorm(*words: str, **options: Any) -> subprocess.Popen[str]:
 def trial(lock: str, *, resource: bytes = RESOURCE, **wishes: Any) -> Iterator[Trial]:
     """A trial of one lock, driven by hand. `wishes`: a Wish's fields, or a TrialSettings' where a Wish has none."""
     known = {field.name for field in fields(Wish)}
-    _, settings = settings_for(Wish("gc-pause", lock, **{key: wishes[key] for key in wishes if key in known}))
+    wish = Wish(**{"scenario": "gc-pause", "lock": lock, **{key: wishes[key] for key in wishes if key in known}})
+    _, settings = settings_for(wish)
     more = {key: wishes[key] for key in wishes if key not in known}
     with Trial(replace(settings, resource=resource, **more)) as running:
         yield running

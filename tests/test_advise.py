@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from harness.driver.advise import (
-    MEASURED,
     PREVENTION,
+    SERVERS,
     Needs,
     Option,
     advise,
@@ -80,11 +80,12 @@ def test_a_resource_that_takes_every_write_has_no_fence(cells: list[dict[str, An
 
 def test_servers_decide_which_locks_and_stories_there_are(cells: list[dict[str, Any]]) -> None:
     names = {
-        each: {option.lock for option in options_for(Needs("efficiency", servers=each), cells)} for each in MEASURED
+        each: {option.lock for option in options_for(Needs("efficiency", servers=each), cells)} for each in SERVERS
     }
     assert "redlock" in names["five"] and "set-nx-px" not in names["five"]
     assert "replica-wait" in names["replicas"] and "replica-wait" not in names["single"]
-    assert not any(options_for(Needs("efficiency", servers="etcd"), cells))
+    assert names["etcd"] == {"etcd", "etcd-queue", "etcd-queue-unchecked"}
+    assert not names["etcd"] & {option.lock for option in options_for(Needs("efficiency"), cells)}
     assert can_happen("failover-unreplicated", "replicas") and not can_happen("failover-unreplicated", "single")
     assert all("none" not in each for each in names.values())
 
@@ -124,7 +125,7 @@ def test_remarks_follow_from_needs(cells: list[dict[str, Any]]) -> None:
 
 def test_decisions_cover_every_need(cells: list[dict[str, Any]]) -> None:
     rows = decisions(cells)
-    assert len({(row["for"], row["resource"], row["servers"]) for row in rows}) == len(rows) == 9
+    assert len({(row["for"], row["resource"], row["servers"]) for row in rows}) == len(rows) == 12
     assert all(row["best"] for row in rows)
 
 
@@ -149,12 +150,14 @@ def test_a_matrix_that_was_played_is_read(tmp_path: Path) -> None:
     assert said["options"][0]["lock"] != "set-nx-px"
     option = next(option for option in said["options"] if option["lock"] == "set-nx-px")
     assert option["damaged"] == ["gc-pause"] and option["unknown"]
-
-
-def test_what_was_never_measured_is_said() -> None:
-    done = lockstorm("advise", "--for", "correctness", "--servers", "etcd")
+    done = lockstorm("advise", "--for", "correctness", "--servers", "etcd", "--from", str(path))
     assert done.returncode == 3
-    assert "Nothing was measured with a store built on consensus" in done.stdout
+    assert "Nothing is known about what could be used here" in done.stdout
+
+
+def test_of_queues_on_etcd_the_one_that_looks_again_is_better(cells: list[dict[str, Any]]) -> None:
+    options = [option.lock for option in options_for(Needs("correctness", servers="etcd"), cells)]
+    assert options == ["etcd", "etcd-queue", "etcd-queue-unchecked"]
 
 
 @pytest.mark.parametrize(

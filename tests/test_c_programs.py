@@ -12,15 +12,24 @@ import pytest
 
 from harness.driver.library import locks
 from harness.driver.play import AS_ASKED
+from harness.driver.postgres_server import conninfo
 from harness.driver.process import Nursery
 from harness.driver.redis_server import RedisServer
+from harness.driver.services import missing
 from tests.building import make
 from tests.support import trial
 
 START_OF_TIME = "2026-01-01 00:00:00.0000005\n"
 
 THREADS, TURNS = 4, 5
-EXCLUSIVE = [lock["name"] for lock in locks() if lock["capacity"] in (1, AS_ASKED) and lock["name"] != "none"]
+EXCLUSIVE = [
+    lock["name"]
+    for lock in locks()
+    if not missing(lock["service"])
+    and lock["capacity"] in (1, AS_ASKED)
+    and lock["name"] != "none"
+    and not lock["once"]
+]
 AS_LONG_AS_IT_TAKES = -1
 # Locks that can sleep through a wake-up, by design: pubsub-naive between its check and its subscription, blpop-default
 # when it comes to the signal after the second for which that lives. A wait of theirs has an end.
@@ -52,11 +61,14 @@ def redis_with_virtual_clock() -> Iterator[tuple[RedisServer, Path]]:
 
 
 def contend(program: Path, lock: str, directory: Path, prefix: Sequence[str] = (), status: int = 0) -> dict[str, Any]:
-    """What lock_threads said of a lock, with as many servers as the lock wants."""
+    """What lock_threads said of a lock, with as many servers as the lock wants, of the kind that it lives on."""
     with trial(lock, time="real") as running:
-        sockets = [server.socket for server in running.servers]
+        nodes: list[object] = [server.socket for server in running.servers]
+        nodes += [conninfo(database.sockets) for database in running.databases]
+        nodes += [server.socket for server in running.etcd]
+        nodes += [server.address for server in running.ensemble]
         wait_ms = WAITS_MS.get(lock, AS_LONG_AS_IT_TAKES)
-        words = [*prefix, program, lock, THREADS, TURNS, wait_ms, directory / "stage", *sockets]
+        words = [*prefix, program, lock, THREADS, TURNS, wait_ms, directory / "stage", *nodes]
         return run_program(*words, status=status)
 
 
@@ -88,8 +100,9 @@ def test_what_a_killed_writer_acknowledged_is_there(programs: Path, tmp_path: Pa
 
 
 def test_a_writer_is_stopped_between_two_records(programs: Path, tmp_path: Path) -> None:
-    said = run_program(programs / "stop_writer", tmp_path / "history", tmp_path / "stage")
+    said = run_program(programs / "stop_writer", tmp_path)
     assert said["torn_plainly"] > 0 == said["torn_between_records"]
+    assert said["stops_between_records"] > 0
 
 
 def test_waiting_calls_stand_exactly_in_time(programs: Path) -> None:

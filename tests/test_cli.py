@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from harness.driver import paths
+from harness.driver.services import missing
 from tests.support import ENVIRONMENT, lockstorm
 
 COMMANDS = (
@@ -154,7 +155,7 @@ def test_the_history_is_saved_and_judged_again(tmp_path: Path) -> None:
         (("run", "contention", "--lock", "none", "--duration", "nans"), "duration"),
         (("run", "contention", "--lock", "none", "--duration", "-2s"), "--duration"),
         (("run", "gc-pause", "--lock", "none", "--clients", "3"), "contention"),
-        (("run", "gc-pause", "--lock", "pubsub", "--permits", "2"), "permit-semaphore, semaphore"),
+        (("run", "gc-pause", "--lock", "pubsub", "--permits", "2"), "permit-semaphore, pg-skip-locked, semaphore"),
         (("run", "gc-pause", "--lock", "semaphore", "--permits", "65"), "--permits 65"),
         (("run", "gc-pause", "--lock", "semaphore", "--permits", "0"), "--permits 0"),
         (("run", "gc-pause", "--lock", "none", "--require", "integrety"), "integrity"),
@@ -283,7 +284,8 @@ def test_demo_goes_as_announced_and_says_why() -> None:
         assert said in done.stdout
     answer = as_json("demo")
     assert answer["ok"]
-    assert [each["as_announced"] for each in answer["trials"]] == [True] * 10
+    assert len(answer["trials"]) == (12 if not missing("zookeeper") else 10)
+    assert all(each["as_announced"] for each in answer["trials"])
 
 
 def test_demo_without_redis_is_inconclusive() -> None:

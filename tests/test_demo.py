@@ -27,6 +27,18 @@ def test_each_act_is_broken_and_then_saved() -> None:
         assert act.saved.word in ("fenced", "holds")
 
 
+def test_what_is_not_installed_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing_else = demo.ACTS[-1]
+    assert nothing_else.broken.wish.lock == "zookeeper"
+    monkeypatch.setattr(demo, "missing", lambda service: "" if service == "redis" else "it is not here")
+    monkeypatch.setattr(demo, "play", lambda wish, story_to: played(0))
+    console = Console(width=120, color_system=None)
+    with console.capture() as capture:
+        done = demo.perform(console)
+    assert len(done["trials"]) == 2 * (len(demo.ACTS) - 1)
+    assert "Left out: 6. The pause, on ZooKeeper (it is not here)." in capture.get()
+
+
 def played(exit_status: int, **statuses: str) -> dict[str, Any]:
     verdict = {
         name: {"status": statuses.get(name, "holds"), "count": 0, "evidence": []}

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from harness.driver import paths
+from harness.driver.errors import UsageError
 from harness.driver.explore import FAULTS, OF_REPLICAS, ExploreWish, explore, fault_budget, plan, replay
-from harness.driver.library import locks
+from harness.driver.library import locks, locks_on
 from harness.driver.schedule_file import Found, parse_found, read_found
 from harness.driver.trial import read_history
 from tests.support import lockstorm, processes_below, short_directory
@@ -163,7 +164,7 @@ def test_who_waits_is_served_in_the_end(lock: str, faults: str) -> None:
     assert faults == "none" or result["injected"][faults] > 100
 
 
-@pytest.mark.parametrize("lock", [lock["name"] for lock in locks()])
+@pytest.mark.parametrize("lock", [lock["name"] for lock in locks_on("redis")])
 def test_every_lock_runs_in_it(lock: str) -> None:
     """The same files, unchanged: clients are let in, and everybody who is killed or cut off is cleaned up after."""
     result = search(lock, ONE_SERVER_FAULTS, schedules=40, goes_on=True)
@@ -302,6 +303,25 @@ def test_bad_usage(words: list[str], said: str) -> None:
     done = lockstorm("explore", "--lock", "set-nx-px", *words)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+@pytest.mark.parametrize("lock", [lock["name"] for lock in locks() if lock["service"] != "redis"])
+def test_other_servers_cannot_be_explored(lock: str) -> None:
+    with pytest.raises(UsageError, match="only locks on redis-servers can be explored: ") as error:
+        plan(ExploreWish(lock))
+    explorable = {name.strip() for name in str(error.value).rpartition(":")[2].split(",")}
+    assert explorable == {each["name"] for each in locks_on("redis")}
+
+
+def test_a_lock_on_etcd_says_so() -> None:
+    done = lockstorm("explore", "--lock", "etcd")
+    assert done.returncode == 2
+    assert "etcd lives on etcd, and only locks on redis-servers can be explored" in done.stderr
+
+
+def test_a_table_cannot_be_explored() -> None:
+    with pytest.raises(UsageError, match="--store table-open is a table of PostgreSQL"):
+        plan(ExploreWish("set-nx-px", store="table-open"))
 
 
 def test_budgets() -> None:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from harness.driver import Inconclusive, Outcome, Trial, UsageError
-from harness.driver.library import StepKind, library, locks
+from harness.driver.library import StepKind, library, locks_on
 from tests.support import trial
 
 TIMES = ("virtual", "real")
 LEASE_MS = {"virtual": 30_000, "real": 600}
-RENEWING = [lock["name"] for lock in locks() if lock["renews"]]
+RENEWING = [lock["name"] for lock in locks_on("redis") if lock["renews"]]
 MS = 1_000_000
 EPOCH_NS = 1_767_225_600 * 1_000 * MS  # the virtual wall clock's 0
 

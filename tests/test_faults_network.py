@@ -307,3 +307,24 @@ def story(lock: str, path: Path) -> bytes:
 @pytest.mark.parametrize("lock", ["set-nx-px", "pubsub", "blpop-renew", "fair"])
 def test_the_same_seed_gives_the_same_history(lock: str, tmp_path: Path) -> None:
     assert story(lock, tmp_path / "one") == story(lock, tmp_path / "two")
+
+
+# --- close-links ---
+
+
+@pytest.mark.parametrize("time", TIMES)
+def test_closed_links_are_made_anew_and_a_key_stays_its_owners(time: str) -> None:
+    with trial("set-nx-px", time=time, lease_ms=LEASE_MS["virtual"]) as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        with running.fault("close-links", one) as fault:
+            assert fault.proved and "1 connections were closed" in fault.proof
+        assert two.acquire(wait_ms=0).outcome is Outcome.REFUSED
+        assert one.release().ok, "on a new connection"
+
+
+def test_links_without_a_connection_cannot_be_closed() -> None:
+    with trial("set-nx-px") as running:
+        (one,) = running.clients(1)
+        with pytest.raises(Inconclusive, match="there was no such connection to close"):
+            running.inject("close-links", one, servers="nobody-*")

@@ -498,6 +498,33 @@ def stored(*writes: tuple[str, int, int], name: str = "register", flags: int = 0
 
 
 @pytest.mark.parametrize(
+    ("additions", "duplicated"),
+    [
+        ([("A", 1, 7), ("B", 1, 7)], 1),  # the same piece of work by somebody else
+        ([("A", 1, 7), ("A", 2, 7), ("B", 1, 7)], 2),
+        ([("A", 1, 7), ("A", 1, 7)], 0),  # delivered again: a set does not mind
+        ([("A", 1, 7), ("B", 1, 7), ("A", 1, 7)], 2),  # of these the last is B's work done again
+        ([("A", 0, 7), ("A", 0, 7)], 1),  # strangers have no numbers
+        ([("A", 1, 7), ("B", 1, 8), ("B", 2, 9)], 0),
+        ([("A", 1, 0), *(("B", each, each) for each in range(1, 64)), ("C", 1, 0)], 1),  # the 64th back
+        ([("A", 1, 0), *(("B", each, each) for each in range(1, 65)), ("C", 1, 0)], 0),  # nobody remembers
+    ],
+)
+def test_work_that_is_done_again_is_known_for_64_additions(
+    additions: list[tuple[str, int, int]], duplicated: int
+) -> None:
+    records = [
+        replace(record, value=value)
+        for record, (_, _, value) in zip(
+            stored(*((client, op, -1) for client, op, _ in additions), name="set", flags=ATOMIC), additions, strict=True
+        )
+    ]
+    said = judge(NAMES, records)
+    assert said["verdict"]["integrity"]["duplicated_operations"] == duplicated
+    assert list(differences(said, records)) == []
+
+
+@pytest.mark.parametrize(
     ("operations", "duplicated"),
     [
         ((1, 2, 66, 65), 0),  # a step of 64: what came before it is out of the window, and 65 is new

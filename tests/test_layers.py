@@ -36,7 +36,7 @@ ALLOWED = {
     ),
 }
 LIBRARIES = {
-    "harness/locks": (),
+    "harness/locks": ("jansson.h",),
     "faults": ("hiredis/",),
     "faults/proxy": ("ev.h", "hiredis/"),
     "checkers": ("jansson.h",),

@@ -1,5 +1,7 @@
 """The proxy: its control port, its links, virtual and real time, and SETTLE."""
 
+import os
+import signal
 import socket
 import struct
 import subprocess
@@ -169,8 +171,12 @@ def test_settle_tells_who_has_heard_of_something(running: Proxy, server: RedisSe
     assert targets() == []
     running.ask("RULE", "RELEASE", "hold")
     assert targets() == [there, 0]
+    os.kill(server.process.pid, signal.SIGSTOP)
     wires[0].close()
     assert targets() == [there, 0]
+    os.kill(server.process.pid, signal.SIGCONT)
+    wait_until(lambda: running.link("one")["connections"] == 0)
+    assert targets() == []  # which is nothing that it has to hear of again
     running.rule("reset other to-client reset PUSH")
     running.ask("LINK", "CLOSE", "other")
     assert targets() == [there, 0]

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from harness.driver import paths
-from harness.driver.library import locks
-from harness.driver.play import Wish, play
+from harness.driver.library import locks, locks_on
+from harness.driver.play import Wish, lock_named, play, usual_time
+from harness.driver.services import missing
 from tests.building import SANITIZERS, built, make, need_clang
 from tests.support import trial
 from tests.test_c_programs import assert_each_had_its_turns, contend, redis_with_virtual_clock, run_program
@@ -101,7 +102,7 @@ def test_proxy(reports: Path) -> None:
     assert_no_report(reports)
 
 
-@pytest.mark.parametrize("lock", [lock["name"] for lock in locks() if lock["renews"]])
+@pytest.mark.parametrize("lock", [lock["name"] for lock in locks_on("redis") if lock["renews"]])
 def test_a_watchdog_renews_beside_its_worker(
     sanitizer: str, lock: str, reports: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,13 +117,16 @@ def test_a_watchdog_renews_beside_its_worker(
     assert_no_report(reports)
 
 
-@pytest.mark.parametrize("lock", [lock["name"] for lock in locks()])
+@pytest.mark.parametrize(
+    "lock", [lock["name"] for lock in locks() if not missing(lock["service"]) and not lock["once"]]
+)
 def test_gc_pause_comes_to_the_same_verdict(
     sanitizer: str, lock: str, reports: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = play(Wish("gc-pause", lock))
+    wish = Wish("gc-pause", lock, time=usual_time(lock_named(lock)))
+    plain = play(wish)
     monkeypatch.setenv("LOCKSTORM_PROGRAMS", str(built(sanitizer)))
-    sanitized = play(Wish("gc-pause", lock))
+    sanitized = play(wish)
     assert sanitized["sentence"] == plain["sentence"]
     assert sanitized["records"] == plain["records"]
     assert_no_report(reports)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness.driver import paths, soak
-from harness.driver.library import locks
+from harness.driver.library import locks_on
 from tests.support import ENVIRONMENT, short_directory
 
 
@@ -90,4 +90,4 @@ def test_every_lock_gets_its_storms_in_both_kinds_of_time() -> None:
     running = soak.Soak(30, 1, print)
     storms = running._storms(time.monotonic())
     seen = {(storm.wish.lock, storm.wish.time) for storm, _ in zip(storms, range(200), strict=False)}
-    assert seen == {(lock["name"], time_) for lock in locks() for time_ in ("virtual", "real")}
+    assert seen == {(lock["name"], time_) for lock in locks_on("redis") for time_ in ("virtual", "real")}

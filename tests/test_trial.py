@@ -8,14 +8,16 @@ import pytest
 
 from harness.driver import Inconclusive, Object, Outcome
 from harness.driver.expected import expected, pairs
-from harness.driver.library import FaultTarget, Message, library, locks
+from harness.driver.library import FaultTarget, Message, library, locks, locks_on
 from tests.support import trial
 
-EXCLUSIVE = [lock["name"] for lock in locks() if lock["name"] != "none"]
-LEASED = [lock["name"] for lock in locks() if lock["lease"]]
+EXCLUSIVE = [lock["name"] for lock in locks_on("redis") if lock["name"] != "none"]
+LEASED = [lock["name"] for lock in locks_on("redis") if lock["lease"]]
 # A permit's lease is its owner's word, not a key's life: tests/test_locks_redisson.py
-UNRENEWED = [lock["name"] for lock in locks() if lock["lease"] and not lock["renews"] and lock["capacity"] == 1]
-RENEWABLE = [lock["name"] for lock in locks() if lock["name"] in UNRENEWED and lock["renewable"]]
+UNRENEWED = [
+    lock["name"] for lock in locks_on("redis") if lock["lease"] and not lock["renews"] and lock["capacity"] == 1
+]
+RENEWABLE = [lock["name"] for lock in locks_on("redis") if lock["name"] in UNRENEWED and lock["renewable"]]
 OWNED = [name for name in UNRENEWED if name != "set-nx-blind-del"]  # its key says nobody's name: test_locks_simple.py
 
 
@@ -247,7 +249,7 @@ def test_every_pair_that_can_be_run_has_its_expectation() -> None:
 
 # --- asking, and a lease that is meant ---
 
-RENEWING = [lock["name"] for lock in locks() if lock["renews"]]
+RENEWING = [lock["name"] for lock in locks_on("redis") if lock["renews"]]
 ASKABLE = [
     "fair",
     "fenced",

@@ -44,10 +44,16 @@ static void close_socket(struct ev_loop *loop, ev_io *io, bool abruptly) {
     close(io->fd);
 }
 
+/* The server hung up and knows, or no longer cares, that its client did: closing is no news to it. */
+static bool both_ended(const struct connection *connection) {
+    const struct flow *to_server = &connection->flows[TO_SERVER];
+    return connection->flows[TO_CLIENT].source_ended && (to_server->end_written || to_server->deaf);
+}
+
 static void connection_close(struct connection *connection) {
     struct proxy *proxy = connection->proxy;
     for (int each = 0; each < DIRECTIONS; each++) flow_close(&connection->flows[each]);
-    if (connection->io[SIDE_SERVER].fd >= 0) link_deal(connection->link, DEALING_HEARD);
+    if (connection->io[SIDE_SERVER].fd >= 0 && !both_ended(connection)) link_deal(connection->link, DEALING_HEARD);
     for (int side = 0; side < SIDES; side++)
         close_socket(proxy->loop, &connection->io[side], connection->doom == DOOM_RESET);
     ledger_close(&connection->ledger);

@@ -5,10 +5,12 @@ Scenarios import from here and nothing else.
 
 from harness.driver.errors import Inconclusive, LockstormError, UsageError
 from harness.driver.library import Object, Outcome
-from harness.driver.scenario import USUAL_STORES, Scenario, scenario
+from harness.driver.scenario import ANY_SERVICE, TABLE_STORES, USUAL_STORES, Scenario, scenario
 from harness.driver.trial import Client, Trial
 
 __all__ = [
+    "ANY_SERVICE",
+    "TABLE_STORES",
     "USUAL_STORES",
     "Client",
     "Inconclusive",

@@ -14,7 +14,7 @@ from typing import Any
 from harness.driver.cells import WORST_FIRST
 from harness.driver.errors import UsageError
 from harness.driver.expected import pairs
-from harness.driver.library import locks
+from harness.driver.library import locks, locks_on
 from harness.driver.matrix import told_matrix
 from harness.driver.play import choose, lock_named
 from harness.driver.scenario import MAJORITY_NODES, scenarios
@@ -32,7 +32,6 @@ SERVERS = {
     "five": "five independent servers",
     "etcd": "a store built on consensus: etcd, ZooKeeper, Consul",
 }
-MEASURED = tuple(SERVERS)[:3]
 CONTENTION = ("low", "high")
 STEADY_CLOCKS = "clocks that are slewed and never stepped"
 MEMORY = "maxmemory-policy noeviction, and memory enough"
@@ -60,7 +59,7 @@ PREVENTION = {
     "token-counter-restart": SYNCED,
 }
 NOT_MEASURED = (
-    "etcd, ZooKeeper, Consul and databases: none of them is in the matrix",
+    "Consul; and of etcd, ZooKeeper and databases what only their own stories show: each is compared with its own kind",
     "how often these faults happen to you, and how long they last: each cell is a schedule that can happen",
     "a resource that compares versions or owners itself, but for gc-pause with compare-and-set and random-token-cas",
     "what a lock costs: lockstorm compare measures that on your machine",
@@ -150,6 +149,8 @@ def check_cell(cell: object, where: str) -> None:
 
 def servers_of(lock: dict[str, Any]) -> tuple[str, ...]:
     """With which servers a lock can be used."""
+    if lock["service"] == "etcd":
+        return ("etcd",)
     if lock["nodes"] >= MAJORITY_NODES:
         return ("five",)
     return ("replicas",) if lock["replicas"] else ("single", "replicas")
@@ -172,7 +173,7 @@ def options_for(needs: Needs, cells: Iterable[dict[str, Any]]) -> list[Option]:
     """What can be used, the best first; equal ones in the order of the table of locks."""
     known = {(cell["scenario"], cell["lock"], cell["store"]): cell for cell in cells}
     options = []
-    for lock in locks():
+    for lock in locks_on("etcd" if needs.servers == "etcd" else "redis"):  # of the same kind: told the same stories
         if lock["name"] == "none" or (needs.servers and needs.servers not in servers_of(lock)):
             continue
         for store in STORES_OF[needs.resource if lock["token"] else "plain"]:
@@ -254,8 +255,6 @@ def advise(needs: Needs, cells: list[dict[str, Any]], source: str) -> dict[str, 
 
 def sentence_of(needs: Needs, best: list[Option]) -> str:
     """The answer."""
-    if not best:
-        return f"Nothing was measured with {SERVERS[needs.servers or 'etcd']}."
     first = best[0]
     if not (first.survives or first.damaged or first.stuck):
         return "Nothing is known about what could be used here."
@@ -278,7 +277,7 @@ def decisions(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """For each kind of need and of servers the best that was measured: the table that articles draw by experience."""
     rows = []
     for purpose, resource in (("efficiency", "plain"), ("correctness", "plain"), ("correctness", "checks-tokens")):
-        for servers in MEASURED:
+        for servers in SERVERS:
             needs = Needs(purpose, resource, servers)
             best = best_of(needs, options_for(needs, cells))
             rows.append(

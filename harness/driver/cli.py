@@ -23,6 +23,7 @@ from harness.driver import storms as storms_
 from harness.driver.errors import LockstormError, UsageError
 from harness.driver.library import faults as fault_table
 from harness.driver.library import locks as lock_table
+from harness.driver.library import locks_on
 from harness.driver.linearize import FORMS, MODELS, Reading, linearize, needs_model, operations_words
 from harness.driver.narrate import Event, policy_sentence, policy_table, show_result, verdict_table
 from harness.driver.play import (
@@ -31,11 +32,13 @@ from harness.driver.play import (
     CLIENT_LIMIT,
     RELEASE_POLICIES,
     Wish,
+    check_on_redis,
     choose,
     judge_file,
     lock_named,
     play,
     scenario_named,
+    usual_time,
 )
 from harness.driver.scenario import scenarios as scenario_table
 from harness.driver.terminal import (
@@ -83,16 +86,19 @@ cli.add_command(matrix_commands.demo)
 @click.option(
     "--store",
     metavar="MODE",
-    help="open (default), fence-writes, fence-reads-and-writes, compare-owner or compare-and-set.",
+    help="open (default), fence-writes, fence-reads-and-writes, compare-owner or compare-and-set; "
+    "table-open and so on: a table of PostgreSQL.",
 )
-@click.option("--time", "time_", default="virtual", show_default=True, metavar="virtual|real")
+@click.option(
+    "--time", "time_", metavar="virtual|real", help="Default: virtual, and real where nothing moves the clock."
+)
 @click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same history.")
 @click.option("--control", is_flag=True, help="The same schedule without the fault, or with it inside the lease.")
 @click.option("--lease-ms", type=int, help="Default: 30000 in virtual time, short in real time.")
 @click.option("--clients", type=int, help="How many, in scenarios that let you choose (contention).")
 @click.option("--duration", type=Duration(), help="How long, in scenarios that let you choose (contention): 2s, 500ms.")
 @click.option("--fixed-lease", is_flag=True, help="Of locks with a watchdog: the lease is meant, nothing renews it.")
-@click.option("--permits", type=int, help="How many may hold a semaphore at once. Default: 1.")
+@click.option("--permits", type=int, help="How many may hold a semaphore at once, or an outbox's messages. Default: 1.")
 @click.option("-o", "output", type=click.Path(path_type=Path), help="Save the history here.")
 @click.option("--quiet", "-q", is_flag=True, help="Only the verdict, not the story.")
 @require_option
@@ -101,7 +107,7 @@ def run(
     scenario: str,
     lock: str,
     store: str | None,
-    time_: str,
+    time_: str | None,
     seed: int,
     control: bool,
     lease_ms: int | None,
@@ -119,6 +125,7 @@ def run(
     \b
     Example: lockstorm run gc-pause --lock set-nx-px-fenced --store fence-reads-and-writes
     """
+    time_ = time_ or usual_time(lock_named(lock))
     wish = Wish(scenario, lock, store, time_, seed, control, lease_ms, clients, duration, require, permits, fixed_lease)
     events: list[Event] | None = None if as_json or quiet else []
     with waiting(f"{scenario} with {lock} in {time_} time ..."):
@@ -142,7 +149,8 @@ def run(
 @click.option(
     "--store",
     metavar="MODE",
-    help="open (default), fence-writes, fence-reads-and-writes, compare-owner or compare-and-set.",
+    help="open (default), fence-writes, fence-reads-and-writes, compare-owner or compare-and-set; "
+    "table-open and so on: a table of PostgreSQL.",
 )
 @click.option("--lease-ms", type=int, help="Default: 1000.")
 @click.option("--longest", type=Duration(), help="No fault, and no gap, is longer. Default: two leases.")
@@ -150,7 +158,7 @@ def run(
     "--bound", type=Duration(), help="In the quiet, a free lock may be missed so long. Default: 4 leases + 2s."
 )
 @click.option("--fixed-lease", is_flag=True, help="Of locks with a watchdog: the lease is meant, nothing renews it.")
-@click.option("--permits", type=int, help="How many may hold a semaphore at once. Default: 1.")
+@click.option("--permits", type=int, help="How many may hold a semaphore at once, or an outbox's messages. Default: 1.")
 @click.option("-o", "output", type=click.Path(path_type=Path), help="Save the history; of several, the first violated.")
 @click.option("--save-schedule", type=click.Path(path_type=Path), help="Save the schedule; of which storm, as for -o.")
 @click.option("--schedule", type=click.Path(path_type=Path), help="Play this schedule instead of drawing one.")
@@ -223,7 +231,7 @@ def check_new_file(option: str, path: Path | None) -> None:
 
 
 @cli.command()
-@click.option("--lock", metavar="LOCK,…", help="Only these; default: all that `lockstorm locks` lists.")
+@click.option("--lock", metavar="LOCK,…", help="Only these; default: all on redis-servers.")
 @click.option(
     "--waiters", type=Numbers(CLIENT_LIMIT), default="1,8,64", show_default=True, help="Clients that want one lock."
 )
@@ -259,7 +267,9 @@ def compare(
     Example: lockstorm compare --lock set-nx-px,setnx --waiters 1,8 --rate none
     docs/compare.md says what the columns mean, and what not to conclude.
     """
-    chosen = [lock_named(name) for name in lock.split(",")] if lock is not None else lock_table()
+    chosen = [lock_named(name) for name in lock.split(",")] if lock is not None else locks_on("redis")
+    for each in chosen:
+        check_on_redis(each, "what a lock costs is measured on")
     wanted = compare_.loads(waiters, rate, work)
     if not wanted:
         raise UsageError("--waiters none --rate none leaves nothing to measure")

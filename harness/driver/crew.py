@@ -23,6 +23,7 @@ from harness.driver.play import Wish, inconclusive, play, replay_command
 END_LIMIT_S = 30.0
 MEMORY, MEMORY_ROOM_BYTES = "/dev/shm", 1 << 30  # where files cost least to make, if it has so much room
 MORE_THAN_CORES = 1  # a trial also waits: for a replica that follows, for a server that starts
+WAITING_PER_CORE = 2
 
 
 class Worker:
@@ -74,6 +75,13 @@ class Worker:
             self.process.kill()
             self.process.wait()
         self.process.stdout.close()
+
+
+def crew_size(wishes: Sequence[Wish]) -> int:
+    """How many workers play them. In real time they mostly wait."""
+    cores = len(os.sched_getaffinity(0))
+    waiting = all(wish.time == "real" for wish in wishes)
+    return cores * (WAITING_PER_CORE if waiting else 1) + MORE_THAN_CORES
 
 
 class Crew:

@@ -10,8 +10,12 @@ from typing import Any
 from harness.driver import paths
 from harness.driver.errors import Inconclusive, LockstormError
 from harness.driver.library import library
+from harness.driver.pgbouncer import version as pgbouncer_version
+from harness.driver.postgres_server import server_user
 from harness.driver.redis_server import free_port
-from harness.driver.trial import Trial, TrialSettings
+from harness.driver.services import LEASE_UNIT_MS, REAL_TIME_ONLY, missing, missing_pooler
+from harness.driver.trial import Time, Trial, TrialSettings
+from harness.driver.zookeeper_server import java_version
 
 
 def examine() -> list[dict[str, Any]]:
@@ -25,6 +29,10 @@ def examine() -> list[dict[str, Any]]:
         _look("pause a client", _pause, "signals and /proc of one's own processes are needed"),
         _look("crash a server", _crash, "redis-server 7.0 or newer is needed, and room for its append-only file"),
         _look("failovers", _failovers, "they need redis-server 7.0 or newer and ports on the loopback interface"),
+        _look("PostgreSQL", _postgres, "make deps-all; without it everything works but the locks on PostgreSQL"),
+        _look("PgBouncer", _pgbouncer, "make deps-all; without it only the story pooled-sessions is left out"),
+        _look("etcd", _etcd, "make deps-all; without it everything works but the locks on etcd"),
+        _look("ZooKeeper", _zookeeper, "make deps-all; without it everything works but the locks on ZooKeeper"),
         _look("clock faults in real time", _clocks, "without them, clock faults work in virtual time"),
     ]
 
@@ -37,7 +45,7 @@ def _look(what: str, find: Callable[[], str], help_: str) -> dict[str, Any]:
 
 
 def _programs() -> str:
-    for name in ("client", "store", "check", "history", "leash", "warden"):
+    for name in ("client", "client-services", "store", "check", "history", "leash", "warden"):
         paths.program(name)
     library()
     return f"built in {paths.build()}, on {platform.machine()}"
@@ -104,8 +112,54 @@ def _clocks() -> str:
     return "a redis-server under libfaketime was set a day ahead and made to run twice as fast, read back from its TIME"
 
 
+def _postgres() -> str:
+    if reason := missing("postgres"):
+        return f"not installed, and only its own locks need it: {reason}"
+    time: Time = "virtual" if _has_faketime() else "real"
+    with Trial(TrialSettings("pg-lease", time=time)) as trial:
+        (client,) = trial.clients(1)
+        token = client.acquire().token
+        trial.advance(trial.lease_ms if time == "virtual" else 0)
+        user = server_user()
+        whom = f"user {user.uid}" if user else "the same user"
+        return f"{trial.database.version()} ({paths.postgres()}), as {whom}; it gave the token {token}"
+
+
+def _etcd() -> str:
+    if reason := missing("etcd"):
+        return f"not installed, and only its own locks need it: {reason}"
+    with Trial(TrialSettings("etcd", time="real", lease_ms=LEASE_UNIT_MS["etcd"])) as trial:
+        (client,) = trial.clients(1)
+        token = client.acquire().token
+        version = trial.etcd[0].version()
+    return f"{version} ({paths.etcd()}); it gave the token {token}. In real time only: {REAL_TIME_ONLY['etcd']}"
+
+
+def _zookeeper() -> str:
+    if reason := missing("zookeeper"):
+        return f"not installed, and only its own locks need it: {reason}"
+    time: Time = "virtual" if _has_faketime() else "real"
+    with Trial(TrialSettings("zookeeper", time=time)) as trial:
+        (client,) = trial.clients(1)
+        token = client.acquire().token
+        trial.advance(trial.lease_ms if time == "virtual" else 0)
+        version = f"{trial.ensemble[0].version()} (Java {java_version()}, {paths.java()})"
+        return f"{version}; it gave the token {token}, and goes by a clock that is {time}"
+
+
 def _has_faketime() -> bool:
     try:
         return bool(paths.libfaketime())
     except LockstormError:
         return False
+
+
+def _pgbouncer() -> str:
+    if reason := missing("postgres") or missing_pooler():
+        return f"not installed, and only the story pooled-sessions needs it: {reason}"
+    time: Time = "virtual" if _has_faketime() else "real"
+    with Trial(TrialSettings("pg-advisory-xact", time=time, pooled=True)) as trial:
+        (client,) = trial.clients(1)
+        if not client.acquire().ok:
+            raise Inconclusive("a transaction through it did not get a lock that is free")
+        return f"{pgbouncer_version()} ({paths.pgbouncer()}); a transaction through it had a lock"

@@ -18,6 +18,10 @@ class Inconclusive(LockstormError):
     exit_status = 3
 
 
+class NotInstalled(Inconclusive):
+    """What this lock lives on is not there."""
+
+
 class Unanswered(Inconclusive):
     """Nobody knows what is still on its way."""
 

@@ -11,8 +11,8 @@ from typing import Any
 from harness.driver.errors import Inconclusive, UsageError
 from harness.driver.explorer import Explorer, Searched, Tell, bad_line
 from harness.driver.library import Message, library
-from harness.driver.play import PROPERTIES, Wish, check_range, checked, choose, lock_named
-from harness.driver.schedule_file import CLIENTS_MOST, Found
+from harness.driver.play import PROPERTIES, Wish, check_range, choose, lock_named
+from harness.driver.schedule_file import CLIENTS_MOST, Found, explorable
 from harness.driver.statistics import Rate
 from harness.driver.trial import check, read_history
 
@@ -88,7 +88,7 @@ class Plan:
 
 def plan(wish: ExploreWish) -> Plan:
     """Checks everything that can be checked before anything is started."""
-    lock, store, _ = checked(
+    lock, store = explorable(
         Wish("explore", wish.lock, wish.store, seed=wish.seed, lease_ms=wish.lease_ms, permits=wish.permits,
              fixed_lease=wish.fixed_lease)
     )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import redis
 
 from harness.driver.errors import Inconclusive, Unanswered, UsageError
+from harness.driver.etcd_server import EtcdServer
 from harness.driver.library import (
     ClientRestart,
     FaultMeans,
@@ -22,17 +23,24 @@ from harness.driver.library import (
     OneServerLost,
     Outcome,
     ProcessEnded,
+    ServerQuery,
     TwoServers,
     library,
 )
+from harness.driver.postgres_server import PostgresServer
 from harness.driver.redis_server import RedisServer
 from harness.driver.topology import Sentinel
+from harness.driver.zookeeper_server import ZooKeeperServer
 
 if TYPE_CHECKING:
     from harness.driver.trial import Client, Trial
 
-OneTarget: TypeAlias = "Client | RedisServer | Sentinel | str | None"
+OneTarget: TypeAlias = "Client | RedisServer | PostgresServer | EtcdServer | ZooKeeperServer | Sentinel | str | None"
 Target: TypeAlias = "OneTarget | Sequence[Client]"
+
+
+POSTGRES_FAULTS = ("clock-drift", "clock-jump", "crash-server", "partition", "pause-server")
+NO_ANSWER = -(2**63)
 
 
 class Moment(IntEnum):
@@ -61,14 +69,22 @@ def means_of(trial: "Trial") -> FaultMeans:
     def of_servers(action: Callable[..., object]) -> Callable[..., bool]:
         return told(lambda *numbers: action(*(trial.server_numbered(number) for number in numbers)))
 
+    def query(number: int, statement: bytes) -> int:
+        try:
+            return int(trial.database_numbered(number).session.value(statement.decode()))
+        except Inconclusive as reason:
+            trial.fault_reason = str(reason)
+            return NO_ANSWER
+
     means = FaultMeans(
         conductor=trial.conductor,
         virtual_time=trial.settings.time == "virtual",
-        server_restart=OneServer(of_servers(trial.restart_server)),
+        server_restart=OneServer(told(trial.restart_numbered)),
         replica_lost=OneServerLost(of_servers(trial.lose_replica)),
         clients_lead=TwoServers(of_servers(trial.lead_clients)),
         server_follow=TwoServers(of_servers(trial.follow)),
         client_restart=ClientRestart(told(lambda strand: trial.restart(trial.client_on(strand)))),
+        server_query=ServerQuery(query),
         process_ended=ProcessEnded(lambda _, pid: trial.process_ended(pid)),
         host_suspended=HostSuspended(lambda _, strand, suspended: trial.suspend(strand, suspended)),
     )
@@ -125,6 +141,9 @@ class Fault:
         self.report = ""  # what the last action saw
         self.doubt = ""  # why it was not seen to take effect
         self.proof = ""  # what the last good proof saw
+        if isinstance(target, PostgresServer) and name not in POSTGRES_FAULTS:
+            raise UsageError(f"{name} happens to redis-servers; to PostgreSQL: {', '.join(POSTGRES_FAULTS)}")
+        self._database = target if isinstance(target, PostgresServer) else None
         self._fault = found.contents
         self._message = Message()
         self._others = self._chain(target, other)  # kept: C points to them
@@ -168,10 +187,22 @@ class Fault:
             place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
             place.socket, place.directory = bytes(target.socket), bytes(target.directory)
             place.links, place.probe = f"*>{target.name}".encode(), target.probe.encode()
+        elif isinstance(target, PostgresServer):
+            place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
+            place.service, place.socket, place.directory = b"postgres", bytes(target.socket), bytes(target.directory)
+            place.links = f"*>{target.name}".encode()
+        elif isinstance(target, EtcdServer):
+            place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
+            place.directory, place.links = bytes(target.directory), f"*>{target.name}".encode()
+        elif isinstance(target, ZooKeeperServer):
+            place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
+            place.links = f"*>{target.name}".encode()
         elif target:
             place.name, place.strand = target.name.encode(), target.strand
             place.pid = 0 if target.ended else target.pid
-            place.links, place.socket = f"{target.host}>*".encode(), bytes(trial.server.socket)
+            place.links = f"{target.host}>*".encode()
+            if trial.servers:
+                place.socket = bytes(trial.server.socket)
         return place
 
     @property
@@ -218,6 +249,8 @@ class Fault:
     def inject(self) -> None:
         """Does it, and proves it if that can be seen at once."""
         self.injected, self.undone = True, False
+        if self._database:
+            self._database.entrust()
         if not self._act(Kind.FAULT_INJECT, self._fault.inject):
             raise Inconclusive(f"the fault {self.name} did not take effect on {self.where}: {self.report}")
         if self._fault.moment == Moment.AT_ONCE:

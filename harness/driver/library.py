@@ -13,6 +13,7 @@ from typing import Any
 from harness.driver import paths
 from harness.driver.errors import Inconclusive
 
+FLAG_TEXT = 1  # of a parameter: its value is the index of a text
 FOREVER = 2**63 - 1
 FULL = 2**64 - 1
 
@@ -175,6 +176,7 @@ OneServer = c.CFUNCTYPE(c.c_bool, c.c_int)
 OneServerLost = c.CFUNCTYPE(None, c.c_int)
 TwoServers = c.CFUNCTYPE(c.c_bool, c.c_int, c.c_int)
 ClientRestart = c.CFUNCTYPE(c.c_bool, c.c_int)
+ServerQuery = c.CFUNCTYPE(c.c_int64, c.c_int, c.c_char_p)
 ProcessEnded = c.CFUNCTYPE(None, c.c_void_p, c.c_int)
 HostSuspended = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int, c.c_bool)
 
@@ -213,6 +215,7 @@ class FaultMeans(c.Structure):
         ("clients_lead", TwoServers),
         ("server_follow", TwoServers),
         ("client_restart", ClientRestart),
+        ("server_query", ServerQuery),
     )
 
 
@@ -231,6 +234,7 @@ FaultTarget._fields_ = (
     ("pid", c.c_int),
     ("server", c.c_int),
     ("strand", c.c_int),
+    ("service", c.c_char_p),
     ("socket", c.c_char_p),
     ("directory", c.c_char_p),
     ("proxy", c.c_char_p),
@@ -295,6 +299,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "conductor_watch": (_B, [_P, _I, _I]),
     "conductor_forget": (None, [_P, _I]),
     "conductor_add_server": (_I, [_P, _S, _S, _MESSAGE]),
+    "conductor_set_process": (None, [_P, _I, _I]),
+    "conductor_set_timer": (None, [_P, _I, _I]),
     "conductor_set_replicas": (None, [_P, _I, _I]),
     "conductor_reuse_strand": (None, [_P, _I]),
     "conductor_set_silent": (None, [_P, _I, _B]),
@@ -368,6 +374,12 @@ def _described(name: str) -> list[dict[str, Any]]:
 def locks() -> list[dict[str, Any]]:
     """Every lock of the table: name, summary, explanation, source, traits. Not to be changed."""
     return _described("describe_locks")
+
+
+@cache
+def locks_on(service: str) -> list[dict[str, Any]]:
+    """Those whose nodes are servers of this kind. Not to be changed."""
+    return [lock for lock in locks() if lock["service"] == service]
 
 
 @cache

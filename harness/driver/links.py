@@ -9,6 +9,14 @@ from harness.driver.process import Nursery
 LINKS = "links"  # the directory of what clients connect to
 
 
+def place_in(directory: Path, number: int, file: str) -> Path:
+    """Where a link listens."""
+    if not file:
+        return directory / str(number)
+    (directory / str(number)).mkdir(mode=0o700)
+    return directory / str(number) / file
+
+
 class DirectLinks:
     """The same face as the proxy's (harness/driver/proxy.py), as far as it goes."""
 
@@ -17,11 +25,14 @@ class DirectLinks:
         self._directory.mkdir(mode=0o700)
         self._paths: dict[str, Path] = {}
 
-    def link(self, name: str, target: Path | str, *, listen: str | None = None, option: str = "") -> str:
-        """Where to connect: the address itself for a port, for a socket a path that can be led elsewhere."""
+    def link(
+        self, name: str, target: Path | str, *, listen: str | None = None, option: str = "", file: str = ""
+    ) -> str:
+        """Where to connect: the address itself for a port, for a socket a path that can be led elsewhere. `file`: that
+        path's last part, in a directory of its own."""
         if isinstance(target, str):
             return target
-        path = self._directory / str(len(self._paths) + 1)
+        path = place_in(self._directory, len(self._paths) + 1, file)
         self._paths[name] = path
         path.symlink_to(target)
         return str(path)

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.driver.cells import Trio, result_of, worst_of
-from harness.driver.crew import Crew
+from harness.driver.crew import Crew, crew_size
 from harness.driver.expected import Cell, expected, pairs
 from harness.driver.library import locks
 from harness.driver.play import Wish, lock_named
 from harness.driver.scenario import scenarios
+from harness.driver.services import missing_for
 
 
 @dataclass
@@ -34,9 +35,9 @@ class Seen:
         return worst_of(self.results)
 
 
-def time_of(scenario: str, time: str | None) -> str | None:
+def time_of(scenario: str, lock: str, time: str | None) -> str | None:
     """The kind of time in which it is played when this one is asked for (None: virtual time where it can be)."""
-    times = scenarios()[scenario].times
+    times = scenarios()[scenario].times_on(lock_named(lock))
     if time is None:
         return "virtual" if "virtual" in times else times[0]
     return time if time in times else None
@@ -62,19 +63,20 @@ def matrix(
     workers: int | None = None,
 ) -> dict[str, Any]:
     """Runs every cell `repeat` times (seeds seed, seed + 1, ...) with fault and control, side by side. `tell` is called
-    after each trial. `ok`: everything is as expected. Interrupted, it says what is known by then."""
-    trios = list(trios)
+    after each trial. `ok`: everything that was played is as expected. Interrupted, it says what is known by then."""
+    asked = list(trios)
+    trios = [trio for trio in asked if not lacks(trio)]
     wishes = [
         wish
         for trio in trios
-        for wish in wishes_of(trio, time_of(trio[0], time) or "virtual", repeat, seed)
-        if time_of(trio[0], time)
+        for wish in wishes_of(trio, time_of(*trio[:2], time) or "virtual", repeat, seed)
+        if time_of(*trio[:2], time)
     ]
     wishes.sort(key=heaviness)
     seen: dict[tuple[Trio, bool], Seen] = {(trio, control): Seen() for trio in trios for control in (False, True)}
     interrupted = False
     try:
-        with Crew(workers) as crew:
+        with Crew(workers or crew_size(wishes)) as crew:
             for number, played in crew.play_all(wishes):
                 wish = wishes[number]
                 seen[(wish.scenario, wish.lock, wish.store or "open"), wish.control].add(played)
@@ -83,14 +85,15 @@ def matrix(
         interrupted = True
     known = [trio for trio in trios if seen[trio, False].results and seen[trio, True].results]
     unplayed = [trio for trio in trios if trio not in known]
-    cells = [cell_of(trio, time_of(trio[0], time), seen[trio, False], seen[trio, True]) for trio in known]
+    cells = [cell_of(trio, time_of(*trio[:2], time), seen[trio, False], seen[trio, True]) for trio in known]
     return {
         "time": time or "virtual where it can be, else real",
         "repeat": repeat,
         "seed": seed,
         "cells": cells,
-        "unfit": unfit({trio[0] for trio in trios}, {trio[1] for trio in trios}),
+        "unfit": unfit({trio[0] for trio in asked}, {trio[1] for trio in asked}),
         "unplayed": [named(trio) for trio in unplayed],
+        "not_installed": not_installed(asked),
         "interrupted": interrupted,
         "ok": not interrupted and all(cell["ok"] for cell in cells),
     }
@@ -109,7 +112,7 @@ def told_matrix() -> dict[str, Any]:
                     "scenario": scenario,
                     "lock": lock,
                     "store": store,
-                    "time": time_of(scenario, None),
+                    "time": time_of(scenario, lock, None),
                     "result": result,
                     "expected": result,
                     "control": control,
@@ -121,6 +124,19 @@ def told_matrix() -> dict[str, Any]:
             )
     unplayed = [named(trio) for trio in pairs() if trio not in expected()]
     return {"cells": cells, "unfit": unfit(set(scenarios()), {lock["name"] for lock in locks()}), "unplayed": unplayed}
+
+
+def not_installed(trios: Iterable[Trio]) -> list[dict[str, str]]:
+    """The cells whose servers are not here, and why."""
+    reasons = {trio: lacks(trio) for trio in trios}
+    return [{**named(trio), "reason": reason} for trio, reason in reasons.items() if reason]
+
+
+def lacks(trio: Trio) -> str:
+    """Why this cell cannot be played here; empty: it can."""
+    scenario, lock, store = trio
+    pooled = bool(scenarios()[scenario].settings.get("pooled"))
+    return missing_for(lock_named(lock), store, pooled=pooled)
 
 
 def named(trio: Trio) -> dict[str, str]:

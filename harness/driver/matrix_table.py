@@ -1,5 +1,6 @@
 """The matrix for a terminal: a grid, or sentences when it is about one lock or one scenario."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,7 +23,7 @@ MEANING = {
 NOT_PLAYED, UNFIT = " ", "·"
 CELL_WIDTH = 2  # a mark, and what it is marked with
 NAMES_SHOWN = 5
-WAITS = ("not", "polling", "blocking-pop", "push")  # families of locks, the plain ones first
+WAITS = ("not", "polling", "blocking-pop", "push", "in-server")  # families of locks, the plain ones first
 
 Grid = dict[str, dict[str, dict[str, Any]]]  # scenario -> column -> cell
 
@@ -31,10 +32,11 @@ def column_of(cell: dict[str, Any]) -> str:
     return str(cell["lock"]) if cell["store"] == "open" else f"{cell['lock']} / {cell['store']}"
 
 
-def rank_of(column: str) -> tuple[bool, int, int, str]:
-    """Locks on one server first, by the way in which they wait."""
+def rank_of(column: str) -> tuple[bool, bool, int, int, str]:
+    """Locks on one redis-server first, by the way in which they wait."""
     lock = next(lock for lock in locks() if lock["name"] == column.partition(" / ")[0])
-    return lock["nodes"] * (1 + lock["replicas"]) > 1, lock["nodes"], WAITS.index(lock["waits"]), column
+    elsewhere = lock["service"] != "redis"
+    return elsewhere, lock["nodes"] * (1 + lock["replicas"]) > 1, lock["nodes"], WAITS.index(lock["waits"]), column
 
 
 def grid_of(cells: Iterable[dict[str, Any]]) -> tuple[Grid, list[str]]:
@@ -198,5 +200,7 @@ def closing(result: dict[str, Any]) -> Text:
         told = f"interrupted: {told}; {left_out} not known"
     elif left_out:
         told += f"; {left_out} cannot be played in {result['time']} time"
+    for reason, number in Counter(cell["reason"] for cell in result["not_installed"]).items():
+        told += f"; {number} not installed ({reason})"
     bad = wrong or result["interrupted"]
     return Text(told, "bold red" if wrong else "bold yellow" if bad else "bold green")

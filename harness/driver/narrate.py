@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.driver.library import FOREVER
+from harness.driver.library import FLAG_TEXT, FOREVER, locks
 
 Event = dict[str, Any]
 
@@ -53,6 +53,7 @@ class Teller:
     lease_ms: float = 0
     start_ns: int | None = None
     granted: dict[str, float] = field(default_factory=dict)  # holder -> until when it believes, in ms
+    server: str = "redis"  # what keeps the lease
     holder: str = ""  # by the server
     lease_end_ms: float = 0
     renews: bool = False  # a watchdog extends the lease as long as its process runs
@@ -62,6 +63,8 @@ class Teller:
         for event in events:
             if self.start_ns is None:
                 self.start_ns = event.get("mono_ns", 0)
+            if event["kind"] == "parameter" and event.get("name") == "lock":
+                self.server = server_of(event.get("value_name", ""))
             if event["kind"] == "lock-open":
                 self.lease_ms = event.get("value", 0)
                 self.renews = bool(event.get("extra", 0) & TRAIT_RENEWS)
@@ -74,7 +77,7 @@ class Teller:
                 what = f"{self.holder}'s lease has run out: the lock is free"
                 unaware = f", {self.holder} does not know" if self.believes(self.holder, at_ms) else ""
                 index = event.get("index", 0)
-                yield Line(self.lease_end_ms, "redis", what + unaware, "bold yellow", self.holder, 0.0, (), index)
+                yield Line(self.lease_end_ms, self.server, what + unaware, "bold yellow", self.holder, 0.0, (), index)
                 self.holder = ""
             told = self._tell(event)
             if told:
@@ -202,11 +205,17 @@ class Teller:
         return str(event.get("name")), "ends", "bold yellow"
 
 
+def server_of(lock: str) -> str:
+    """What keeps the leases of a lock; of one that the table does not know, as most."""
+    return next((known["service"] for known in locks() if known["name"] == lock), "redis")
+
+
 def resolve_targets(events: list[Event]) -> list[Event]:
     """Adds `value_name` and `extra_name` where a record's value or extra is the index of a name."""
     names = {event["index"]: event["text"] for event in events if event["kind"] == "text" and "text" in event}
     for event in events:
-        if event["kind"].startswith("fault-") or event["kind"] == "checkpoint":
+        is_text = event["kind"] == "parameter" and event.get("flags", 0) & FLAG_TEXT
+        if event["kind"].startswith("fault-") or event["kind"] == "checkpoint" or is_text:
             event["value_name"] = names.get(event.get("value"), "")
         if event["kind"] in ("rule", "released"):
             event["extra_name"] = names.get(event.get("extra"), "")

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from harness.driver.errors import Inconclusive
+from harness.driver.errors import Inconclusive, NotInstalled
 
 ROOT = Path(__file__).resolve().parents[2]
+JARS = Path("/usr/share/java")
 
 
 def build() -> Path:
@@ -30,6 +31,65 @@ def redis_server() -> str:
     if not found:
         raise Inconclusive("redis-server is not installed: on Debian and Ubuntu it is in the package redis-server")
     return found
+
+
+def postgres(program: str = "postgres") -> str:
+    """A program of the newest PostgreSQL server here; LOCKSTORM_POSTGRES chooses the directory that it is in."""
+    chosen = os.environ.get("LOCKSTORM_POSTGRES")
+    for directory in [Path(chosen)] if chosen else _postgres_places():
+        if (directory / "postgres").is_file() and (directory / program).is_file():
+            return str(directory / program)
+    where = f"{chosen} has none" if chosen else "on Debian and Ubuntu it is in the package postgresql"
+    raise NotInstalled(f"PostgreSQL is not installed: {where}")
+
+
+def pgbouncer() -> str:
+    """The pooler; LOCKSTORM_PGBOUNCER chooses one."""
+    chosen = os.environ.get("LOCKSTORM_PGBOUNCER")
+    found = shutil.which(chosen or "pgbouncer", path=None if chosen else f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if found:
+        return found
+    where = f"{chosen} does not exist" if chosen else "on Debian and Ubuntu it is in the package pgbouncer"
+    raise NotInstalled(f"PgBouncer is not installed: {where}")
+
+
+def etcd() -> str:
+    """The etcd to start; LOCKSTORM_ETCD chooses one that is not on the PATH."""
+    chosen = os.environ.get("LOCKSTORM_ETCD")
+    found = shutil.which(chosen or "etcd", path=search_path())
+    if not found:
+        where = f"{chosen} is none" if chosen else "on Debian and Ubuntu it is in the package etcd-server"
+        raise NotInstalled(f"etcd is not installed: {where}")
+    return os.path.abspath(found)
+
+
+def java() -> str:
+    """The Java machine that runs ZooKeeper; LOCKSTORM_JAVA chooses one."""
+    found = shutil.which(os.environ.get("LOCKSTORM_JAVA") or "java", path=search_path())
+    if not found:
+        raise NotInstalled("Java is not installed, and ZooKeeper needs it: it comes with the package zookeeper")
+    return found
+
+
+def zookeeper_classes() -> str:
+    """The class path of the ZooKeeper server: the distribution's jar, which names all others but that for its log.
+    LOCKSTORM_ZOOKEEPER chooses a directory of jars, as a release has it."""
+    chosen = os.environ.get("LOCKSTORM_ZOOKEEPER")
+    if chosen:
+        if not any(Path(chosen).glob("zookeeper*.jar")):
+            raise NotInstalled(f"ZooKeeper is not installed: {chosen} has no zookeeper*.jar")
+        return f"{chosen}/*"
+    jar = JARS / "zookeeper.jar"
+    if not jar.is_file():
+        raise NotInstalled("ZooKeeper is not installed: on Debian and Ubuntu it is in the package zookeeper")
+    return f"{jar}:{JARS / 'slf4j-simple.jar'}"
+
+
+def zookeeper_version() -> str:
+    """As its jar is called."""
+    directory = Path(os.environ.get("LOCKSTORM_ZOOKEEPER") or JARS)
+    names = [path.stem for path in sorted(directory.glob("zookeeper-[0-9]*.jar"))]
+    return names[-1].partition("-")[2] if names else "unknown"
 
 
 def libfaketime() -> str:
@@ -66,6 +126,14 @@ def libc() -> str:
 def search_path() -> str:
     """The PATH with the places where distributions put servers."""
     return os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin"])
+
+
+def _postgres_places() -> Iterator[Path]:
+    versions = [path for path in Path("/usr/lib/postgresql").glob("*/bin") if path.parent.name.isdigit()]
+    yield from sorted(versions, key=lambda path: int(path.parent.name), reverse=True)
+    on_path = shutil.which("postgres", path=search_path())
+    if on_path:
+        yield Path(on_path).resolve().parent
 
 
 def _libfaketime_places() -> Iterator[Path]:

@@ -9,6 +9,7 @@ from typing import Any, cast
 from harness.driver.errors import Inconclusive, UsageError
 from harness.driver.library import locks
 from harness.driver.scenario import Scenario, scenarios
+from harness.driver.services import REAL_TIME_ONLY, check_lease, lease_at_least
 from harness.driver.trial import STORES, TIMES, TOKEN_STORES, Store, Time, Trial, TrialSettings, check
 
 REQUIRED = ("mutual_exclusion", "integrity", "fencing", "liveness")  # as far as they apply
@@ -56,6 +57,17 @@ def lock_named(name: str) -> dict[str, Any]:
     return known[choose("lock", name, list(known))]
 
 
+def check_on_redis(lock: dict[str, Any], what: str) -> None:
+    """For what knows redis-servers only."""
+    if lock["service"] != "redis":
+        raise UsageError(f"{what} redis-servers, and {lock['name']} lives on {lock['service']}")
+
+
+def usual_time(lock: dict[str, Any]) -> Time:
+    """When nobody says which: virtual time, where the lock's servers can be given it."""
+    return "real" if lock["real_time_only"] else "virtual"
+
+
 def scenario_named(name: str) -> Scenario:
     return scenarios()[choose("scenario", name, list(scenarios()))]
 
@@ -68,11 +80,14 @@ def checked(wish: Wish, *, gives_tokens: bool = False) -> tuple[dict[str, Any], 
     time = cast(Time, choose("time", wish.time, list(TIMES)))
     check_range("--seed", wish.seed, 0, SEED_LIMIT)
     check_range("--lease-ms", wish.lease_ms, 1, LEASE_LIMIT_MS)
+    check_lease(lock, wish.lease_ms)
     check_range("--clients", wish.clients, 1, CLIENT_LIMIT)
     check_range("--duration", wish.duration_ms, 1, DURATION_LIMIT_MS)
     check_range("--permits", wish.permits, 1, PERMIT_LIMIT)
     if wish.fixed_lease and not lock["renews"]:
         raise UsageError(f"--fixed-lease is for locks that renew their lease; {lock['name']} never does")
+    if wish.fixed_lease and lock["service"] == "zookeeper":
+        raise UsageError(f"--fixed-lease: {lock['name']} is held by a session, which its heartbeats keep")
     if wish.permits and lock["capacity"] != AS_ASKED:
         several = ", ".join(known["name"] for known in locks() if known["capacity"] == AS_ASKED)
         raise UsageError(f"--permits is for locks that have several ({several}); {lock['name']} has one")
@@ -98,8 +113,9 @@ def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
         if chosen and option not in story.options:
             where = ", ".join(name for name, each in scenarios().items() if option in each.options)
             raise UsageError(f"--{option} is for {where}; {story.name} has its own")
-    if time not in story.times:
-        raise UsageError(f"{story.name} can only be played in {story.times[0]} time")
+    if time not in story.times_on(lock):
+        why = f": {REAL_TIME_ONLY[lock['service']]}" if lock["real_time_only"] else ""
+        raise UsageError(f"{story.name} can only be played in {story.times_on(lock)[0]} time with {lock['name']}{why}")
     settings = TrialSettings(
         lock=lock["name"],
         scenario=story.name,
@@ -107,7 +123,7 @@ def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
         time=time,
         seed=wish.seed,
         control=wish.control,
-        lease_ms=wish.lease_ms or _usual_lease_ms(story, time, wish.control),
+        lease_ms=wish.lease_ms or lease_at_least(lock, _usual_lease_ms(story, time, wish.control)),
         counter=story.counter,
         nodes=lock["nodes"],
         replicas=lock["replicas"],
@@ -117,7 +133,8 @@ def settings_for(wish: Wish) -> tuple[Scenario, TrialSettings]:
         duration_ms=wish.duration_ms,
         history_records=_room(wish),
     )
-    return story, replace(settings, **story.settings)
+    asked = {"permits"} if wish.permits else set()
+    return story, replace(settings, **{name: value for name, value in story.settings.items() if name not in asked})
 
 
 def play(
@@ -143,7 +160,7 @@ def play(
                 story_to += trial.story()
             if save:
                 trial.save(save)
-            versions = {"redis-server": trial.server.version()}
+            versions = trial.versions()
             elapsed = trial.elapsed_ms
     except Inconclusive as reason:
         return result_of(settings, inconclusive(str(reason)), {}, {}, replay_command(wish))

@@ -5,10 +5,12 @@ import contextlib
 import ctypes
 import fcntl
 import os
+import select
 import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.driver import paths
@@ -43,6 +45,16 @@ class Process:
         assert status is not None
         return status
 
+    def wait_at_most(self, limit_s: float) -> int | None:
+        """How it ended, if it did by then."""
+        if self.poll() is None:
+            watch = os.pidfd_open(self.pid)
+            try:
+                select.select([watch], [], [], limit_s)
+            finally:
+                os.close(watch)
+        return self.poll()
+
     def send_signal(self, number: int) -> None:
         """As long as nobody has waited for it, its number is nobody else's."""
         if self.poll() is None:
@@ -57,6 +69,14 @@ class Process:
             if ended:
                 self.returncode = os.waitstatus_to_exitcode(status)
         return self.returncode
+
+
+@dataclass(frozen=True)
+class User:
+    """Somebody else, for a server that refuses to be root."""
+
+    uid: int
+    gid: int
 
 
 class Nursery:
@@ -90,19 +110,37 @@ class Nursery:
         environment: Sequence[str] = (),
         inherit: Sequence[int] = (),
         near: bool = False,
+        user: User | None = None,
     ) -> Process:
-        """Starts a process whose output goes to NAME.log. `inherit`: descriptors that it keeps, by the same number.
-        `near`: in this session, as harness/leash.h explains."""
+        """Starts a process whose output goes to NAME.log. `inherit`: descriptors that it keeps, by the same number;
+        `near`: in this session, as harness/leash.h explains; `user`: as whom it runs, if not as us."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         log = os.open(self.directory / f"{name}.log", flags, 0o600)
+        if user:  # the environment may be such that only that user should begin with it: libfaketime makes files
+            command = [paths.program("leash"), f"--user={user.uid}:{user.gid}", "env", *environment, *command]
+            environment = [f"LOCKSTORM_PARENT={os.getpid()}"]
         try:
             process = Process(command, environment, log, inherit, near)
         finally:
             os.close(log)
         self.processes.append(process)
-        assert self._warden.stdin
-        self._warden.stdin.write(b"%d\n" % process.pid)
+        self.entrust(process.pid)
         return process
+
+    def entrust(self, *pids: int) -> None:
+        """Tells the warden of processes that it has to end, if they live then."""
+        assert self._warden.stdin
+        self._warden.stdin.write(b"".join(b"%d\n" % pid for pid in pids))
+
+    def admit(self, user: User) -> None:
+        """Lets that user's group pass through the directory, to what it is given there; it cannot list it."""
+        for above in self.directory.parents:
+            said = above.stat()
+            is_open = said.st_mode & 0o001 or (said.st_gid == user.gid and said.st_mode & 0o010)
+            if not is_open and said.st_uid != user.uid:
+                raise Inconclusive(f"user {user.uid} cannot pass through {above}: set TMPDIR to where it can")
+        os.chown(self.directory, -1, user.gid)
+        self.directory.chmod(0o710)
 
     def log_tail(self, name: str, lines: int = 3) -> str:
         """The last lines that a process wrote, for a message."""

@@ -8,7 +8,7 @@ from typing import Any
 from harness.driver import paths
 from harness.driver.errors import Inconclusive, UsageError
 from harness.driver.line import Line, Refusal
-from harness.driver.links import LINKS
+from harness.driver.links import LINKS, place_in
 from harness.driver.process import Nursery, Process
 
 START_LIMIT_S = 10.0
@@ -43,11 +43,14 @@ class Proxy:
         except Refusal as error:
             raise UsageError(f"the proxy: {error}") from None
 
-    def link(self, name: str, target: Path | str, *, listen: str | None = None, option: str = "") -> str:
-        """Makes a link and returns the address on which it listens: a socket of its own unless `listen` says where.
+    def link(
+        self, name: str, target: Path | str, *, listen: str | None = None, option: str = "", file: str = ""
+    ) -> str:
+        """Makes a link and returns the address on which it listens: a socket of its own unless `listen` says where; if
+        its `file` must have a certain name, in a directory of its own.
         `option`: PLAIN for what is not RESP, STEPPED for whoever takes turns in virtual time."""
         self._names.append(name)
-        at = listen or str(self._directory / str(len(self._names)))
+        at = listen or str(place_in(self._directory, len(self._names), file))
         reply = self.ask("LINK", "ADD", name, at, str(target), *([option] if option else []))
         return reply.decode() if isinstance(reply, bytes) else str(reply)
 

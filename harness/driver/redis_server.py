@@ -74,6 +74,8 @@ def free_port() -> int:
 class RedisServer:
     """Started by the constructor; `ready` waits until it answers. In a network it listens on a port at once."""
 
+    clock_step_us = 1  # as exactly as it says what its clock shows
+
     def __init__(
         self,
         nursery: Nursery,
@@ -126,7 +128,7 @@ class RedisServer:
                 raise Inconclusive(f"{self.name} does not answer: {error}") from None
 
     def _start(self) -> Process:
-        environment = _settable_clock(self.clock) if self.clock else []
+        environment = settable_clock(self.clock) if self.clock else []
         return self._nursery.start(self.name, self._command + self._listening, environment=environment)
 
     def _ports(self) -> list[str]:
@@ -249,9 +251,9 @@ class RedisServer:
             self.link.close()
 
 
-def _settable_clock(clock: Path) -> list[str]:
-    """libfaketime first and the C library right after it: then malloc is libc's, and jemalloc does not ask for the
-    time while libfaketime starts."""
+def settable_clock(clock: Path) -> list[str]:
+    """The environment of a server that goes by this file's clock. libfaketime first and the C library right after it:
+    then malloc is libc's, and jemalloc does not ask for the time while libfaketime starts."""
     return [
         f"LD_PRELOAD={paths.libfaketime()} {paths.libc()}",
         f"FAKETIME_TIMESTAMP_FILE={clock}",

@@ -3,8 +3,10 @@ course (harness/explorer/schedule.h). docs/explore.md describes it; any line may
 
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from harness.driver.errors import UsageError
+from harness.driver.library import locks, locks_on
 from harness.driver.play import (
     LEASE_LIMIT_MS,
     PERMIT_LIMIT,
@@ -12,7 +14,9 @@ from harness.driver.play import (
     SEED_LIMIT,
     Wish,
     checked,
+    choose,
 )
+from harness.driver.scenario import TABLE_STORES
 
 VERSION = 1
 FIRST_LINE = f"lockstorm-schedule {VERSION}"
@@ -62,6 +66,22 @@ class Found:
         return "\n".join([FIRST_LINE, *head, violates, COURSE, *self.lines]) + "\n"
 
 
+def explorable(wish: Wish) -> tuple[dict[str, Any], str]:
+    """The lock and the store mode, if its schedules can be searched: every message and every clock has to be the
+    explorer's."""
+    names = [lock["name"] for lock in locks_on("redis")]
+    service = {lock["name"]: lock["service"] for lock in locks()}.get(wish.lock, "redis")
+    if service != "redis":
+        raise UsageError(
+            f"{wish.lock} lives on {service}, and only locks on redis-servers can be explored: {', '.join(names)}"
+        )
+    choose("lock", wish.lock, names)
+    if wish.store in TABLE_STORES:
+        raise UsageError(f"--store {wish.store} is a table of PostgreSQL, which cannot be explored")
+    lock, store, _ = checked(wish)
+    return lock, store
+
+
 def read_found(path: Path) -> Found:
     """Raises UsageError with the line and the reason when the file is not what it should be."""
     try:
@@ -91,7 +111,7 @@ def parse_found(text: str, name: str) -> Found:
     course = told[start + 1 :]
     found = Found(**head, lines=tuple(line for _, line in course), line_numbers=tuple(number for number, _ in course))  # type: ignore[arg-type]
     try:
-        checked(Wish("explore", found.lock, found.store))
+        explorable(Wish("explore", found.lock, found.store))
     except UsageError as error:
         raise UsageError(f"{name}: {error}") from None
     return found

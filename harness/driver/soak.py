@@ -22,7 +22,7 @@ from typing import Any
 import click
 
 from harness.driver.errors import LockstormError
-from harness.driver.library import locks
+from harness.driver.library import locks_on
 from harness.driver.play import Wish, lock_named
 from harness.driver.process import PREFIX
 from harness.driver.storm import ALL, StormWish, blow, known_faults, plan, why_unfit
@@ -126,7 +126,7 @@ class Soak:
 
     def _storms(self, began: float) -> Iterator[StormWish]:
         """A short one in each kind of time, then the long one, then all locks in turn, in alternating kinds of time."""
-        names = [lock["name"] for lock in locks()]
+        names = [lock["name"] for lock in locks_on("redis")]
         for number in count():
             seed, time_ = self.seed + number, TIMES[number % 2]
             if number == len(TIMES):

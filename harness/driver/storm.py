@@ -101,6 +101,10 @@ def why_unfit(entry: StormFault, lock: Lock, time: str) -> str:
     """Why a fault cannot be in a storm over this lock in this kind of time; empty: it can."""
     if time not in known_faults()[entry.name]["times"]:
         return f"{entry.name} cannot bite in {time} time"
+    if lock["service"] != "redis" and not entry.anywhere:
+        return f"{entry.name} happens to redis-servers, and {lock['name']} lives on {lock['service']}"
+    if lock["service"] != "redis" and time == "real" and "settable_clocks" in entry.needs:
+        return f"{entry.name} cannot bite: in real time nothing sets the clock of {lock['service']}"
     reason = entry.unfit(lock)
     return f"{entry.name} cannot bite: {reason}" if reason else ""
 
@@ -137,6 +141,8 @@ def plan(storm: StormWish, seed: int | None = None) -> Plan:
     """Checks everything that can be checked before anything is started, and draws the schedule or reads it."""
     wish = replace(storm.wish, seed=storm.wish.seed if seed is None else seed)
     lock, _, time = checked(wish)
+    if lock["once"]:
+        raise UsageError(f"a storm asks for its lock again and again, and what {lock['name']} gives out is done once")
     check_range("--trials", storm.trials, 1, TRIALS_LIMIT)
     check_range("--duration", wish.duration_ms, DURATION_LEAST_MS, DURATION_LIMIT_MS)
     check_range("--longest", storm.longest_ms, 1, DURATION_LIMIT_MS)
@@ -167,7 +173,7 @@ def _draw(storm: StormWish, wish: Wish, lock: Lock, time: str) -> Schedule:
 def ground_of(lock: Lock, time: str, lease_ms: int, longest_ms: int, clients: int, faults: Sequence[str]) -> Ground:
     """Whom a storm finds: the names that a trial gives to its clients, servers and links."""
     replicas = max(lock["replicas"], _needs_of(faults).get("replicas", 0))
-    servers = tuple(f"redis-{each + 1}" for each in range(lock["nodes"]))
+    servers = tuple(f"{lock['service']}-{each + 1}" for each in range(lock["nodes"]))
     links = tuple(f"{server}-replica-{each + 1}>{server}" for server in servers for each in range(replicas))
     names = tuple(f"client-{each + 1}" for each in range(clients))
     return Ground(lock, time, lease_ms, longest_ms, names, servers, links)
@@ -200,7 +206,7 @@ def _check_schedule(schedule: Schedule, lock: Lock, time: str) -> None:
 
 def _settings(wish: Wish, schedule: Schedule, lock: Lock) -> TrialSettings:
     _, store, time = checked(wish)
-    needs = _needs_of(sorted({event.fault for event in schedule.events}))
+    needs = _needs_of(sorted({event.fault for event in schedule.events})) if lock["service"] == "redis" else {}
     needs["replicas"] = max(lock["replicas"], needs.get("replicas", 0))
     usual = TrialSettings(
         lock=lock["name"],
@@ -290,7 +296,7 @@ def blow(
                 story_to += trial.story()
             if save:
                 trial.save(save)
-            versions["redis-server"] = trial.server.version()
+            versions |= trial.versions()
             elapsed = trial.elapsed_ms
     except Inconclusive as reason:
         verdict = inconclusive(str(reason))

@@ -80,7 +80,8 @@ class StormFault:
     lands: bool = False  # may be made to land at a checkpoint of its client
     unfit: Callable[[Lock], str] = _fits  # why it cannot bite with this lock; empty: it can
     needs: Mapping[str, Any] = field(default_factory=dict)  # fields of the trial's settings
-    apart: bool = False  # needs a trial of its own kind: "all" does not mean it
+    apart: bool = False  # "all" does not mean it: it needs a trial of its own kind, or is about other locks
+    anywhere: bool = False  # not to redis-servers and their clients only
     excludes: str = ""
     shares: str = ""
     asks: str = ""
@@ -135,10 +136,18 @@ def _drift(dice: Dice, ground: Ground) -> Options:
 
 
 def _cut(dice: Dice, ground: Ground) -> Options:
-    return {"direction": dice.pick(("both", "both", "to-server", "to-client"))}
+    return {"direction": dice.pick(("both", "both", "to-server", "to-client")), **_nodes(dice, ground)}
+
+
+def _nodes(dice: Dice, ground: Ground) -> Options:
+    """Which servers are meant, where that is not redis-servers."""
+    service = ground.lock["service"]
+    return {} if service == "redis" else {"servers": f"{service}-*"}
 
 
 def _crash(dice: Dice, ground: Ground) -> Options:
+    if ground.lock["service"] != "redis":
+        return {"data": "kept"}
     data = dice.pick(("none", "kept", "tail"))
     return {"data": data, "lost": dice.between(1, 3)} if data == "tail" else {"data": data}
 
@@ -177,13 +186,18 @@ def _lives_on_one(lock: Lock) -> str:
     )
 
 
+def _has_no_replica(lock: Lock) -> str:
+    return f"crash-server is for {lock['name']}, whose server has a replica" if lock["replicas"] else ""
+
+
 STORM_FAULTS = (
     StormFault("client-pause", _servers, lambda dice, _: {"mode": dice.pick(("write", "all"))}, excludes="server"),
-    StormFault("clock-drift", _clocks, _drift, asks="server", needs={"settable_clocks": True}),
-    StormFault("clock-jump", _clocks, _jump, asks="server", needs={"settable_clocks": True}),
-    StormFault("crash-server", _servers, _crash, needs={"persistence": "aof"}, excludes="server"),
+    StormFault("clock-drift", _clocks, _drift, asks="server", needs={"settable_clocks": True}, anywhere=True),
+    StormFault("clock-jump", _clocks, _jump, asks="server", needs={"settable_clocks": True}, anywhere=True),
+    StormFault("close-links", _clients, _nodes, lasts=False, apart=True, anywhere=True),
+    StormFault("crash-server", _servers, _crash, needs={"persistence": "aof"}, excludes="server", anywhere=True),
     StormFault("delay-message", _clients, _late, unfit=_hears_messages),
-    StormFault("delay-write", _clients, _nth),
+    StormFault("delay-write", _clients, _nth, anywhere=True),
     StormFault("drop-message", _clients, _nth, unfit=_hears_messages),
     StormFault("duplicate-request", _clients, _nth_and_servers),
     StormFault("evict", _servers, _eviction, excludes="server"),
@@ -207,7 +221,15 @@ STORM_FAULTS = (
         excludes="server",
     ),
     StormFault("flush", _servers, lasts=False, asks="server"),
-    StormFault("kill-client", _clients, lambda *_: {"restart": "yes"}, lands=True, excludes="process", revives=True),
+    StormFault(
+        "kill-client",
+        _clients,
+        lambda *_: {"restart": "yes"},
+        lands=True,
+        excludes="process",
+        revives=True,
+        anywhere=True,
+    ),
     StormFault(
         "kill-connections",
         _servers,
@@ -215,19 +237,20 @@ STORM_FAULTS = (
         lasts=False,
         asks="server",
     ),
+    StormFault("kill-server", _servers, unfit=_has_no_replica, apart=True, excludes="server"),
     StormFault("kill-subscriber", _clients, _nth, unfit=_hears_messages),
     StormFault("lose-reply", _clients, _nth_and_servers, silences=True),
     StormFault("max-clients", _servers, excludes="server"),
-    StormFault("partition", _cuts, _cut, excludes="server", silences=True),
-    StormFault("pause-client", _clients, lands=True, shares="process"),
-    StormFault("pause-server", _servers, excludes="server"),
+    StormFault("partition", _cuts, _cut, excludes="server", silences=True, anywhere=True),
+    StormFault("pause-client", _clients, lands=True, shares="process", anywhere=True),
+    StormFault("pause-server", _servers, excludes="server", anywhere=True),
     StormFault(
         "read-only", _servers, lambda dice, _: {"how": dice.pick(("min-replicas", "replica"))}, excludes="server"
     ),
     StormFault("script-flush", _servers, lasts=False, asks="server"),
     StormFault("slow-server", _servers, _slowness, excludes="server"),
-    StormFault("stall-worker", _clients, lands=True, shares="process"),
-    StormFault("suspend-host", _everybody, shares="process"),
+    StormFault("stall-worker", _clients, lands=True, shares="process", anywhere=True),
+    StormFault("suspend-host", _everybody, shares="process", anywhere=True),
 )
 
 BY_NAME = {entry.name: entry for entry in STORM_FAULTS}
@@ -239,7 +262,8 @@ BY_NAME = {entry.name: entry for entry in STORM_FAULTS}
 def _things(kind: str, target: str) -> set[str]:
     """What of this kind a target is; ALL_CLIENTS is every process."""
     end = target.rpartition(">")[2]
-    return {end} if end.startswith("redis" if kind == "server" else "client") else set()
+    is_client = end.startswith("client")
+    return {end} if is_client == (kind != "server") else set()
 
 
 def _meet(kind: str, target: str, other: str) -> bool:

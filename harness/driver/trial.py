@@ -15,20 +15,23 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import time as real_time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import redis
 
 from harness.driver import paths
 from harness.driver.errors import Inconclusive, Unanswered, UsageError
+from harness.driver.etcd_server import EtcdServer, leader_of
 from harness.driver.fault import Fault, Target, means_of
 from harness.driver.library import (
+    FLAG_TEXT,
     FOREVER,
     FULL,
     Kind,
@@ -46,17 +49,38 @@ from harness.driver.library import (
     locks,
 )
 from harness.driver.links import DirectLinks
+from harness.driver.pgbouncer import PgBouncer
+from harness.driver.pgbouncer import version as pgbouncer_version
+from harness.driver.postgres_server import SOCKET, PostgresServer, conninfo
 from harness.driver.process import Nursery, Process, inheritable
 from harness.driver.proxy import Proxy
-from harness.driver.redis_server import Network, RedisServer
+from harness.driver.redis_server import Network, RedisServer, free_port
+from harness.driver.services import REAL_TIME_ONLY, TABLE, check_installed, check_lease, is_table
 from harness.driver.topology import CLUSTER_MASTERS, Sentinel, Topology, cluster_ranges, join, slot_of, tagged, watch
+from harness.driver.zookeeper_server import ZooKeeperServer, java_version
 
 Time = Literal["virtual", "real"]
-Store = Literal["open", "fence-writes", "fence-reads-and-writes", "compare-owner", "compare-and-set"]
+Store = Literal[
+    "open",
+    "fence-writes",
+    "fence-reads-and-writes",
+    "compare-owner",
+    "compare-and-set",
+    "table-open",
+    "table-fence-writes",
+    "table-fence-reads-and-writes",
+    "table-compare-owner",
+    "table-compare-and-set",
+]
 Persistence = Literal["none", "aof"]
 TIMES: tuple[Time, ...] = ("virtual", "real")
-STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes", "compare-owner", "compare-and-set")
-TOKEN_STORES: tuple[Store, ...] = ("fence-writes", "fence-reads-and-writes")  # let nobody else in
+STORES: tuple[Store, ...] = get_args(Store)
+TOKEN_STORES: tuple[Store, ...] = (  # let nobody else in
+    "fence-writes",
+    "fence-reads-and-writes",
+    "table-fence-writes",
+    "table-fence-reads-and-writes",
+)
 
 # What a redis-server is told; "aof": nothing is acknowledged before it is in the append-only file, and on the disk.
 PERSISTENCE: dict[Persistence, tuple[str, ...]] = {
@@ -75,7 +99,11 @@ REAL_BEYOND_MS = 3_000  # past the lease: a poller may have just begun its longe
 REAL_BEYOND_NOTHING_MS = 300  # of a lock without one: nobody gets in anyhow
 BOUND_LEASES, BOUND_NAP_MS = 2, 2_000  # a lease that runs out, one more of a wait that had just begun, a poller's sleep
 QUIET_BEYOND_MS = 100
-FLAG_TEXT = 1
+RESP_PING = b"*1\r\n$4\r\nPING\r\n"
+HTTP_VERSION = b"GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n"
+ZOOKEEPER_WORD = b"srvr"
+NOT_RESP = ("-bus", "-quorum", "-election")  # what such links carry
+POSTGRES_SSL_REQUEST = struct.pack("!II", 8, 80877103)  # what a client may begin with, and is answered
 # Asked by the trial and by replicas, how often depends on the machine. So a lock's own WAIT is not counted either.
 TRIALS_OWN = ("ping", "time", "info", "hello", "wait", "replconf", "psync", "config|get", "config|set")
 ANYWHERE = "*"  # every checkpoint (STAGE_ANYWHERE)
@@ -103,6 +131,7 @@ class TrialSettings:
     settable_clocks: bool = False  # in real time: servers run under libfaketime, or clock faults cannot bite
     persistence: Persistence = "none"  # of every redis-server
     server_options: tuple[str, ...] = ()  # of every redis-server: ("--maxmemory", "100mb")
+    pooled: bool = False  # clients reach PostgreSQL through PgBouncer, in transaction mode; in a control, session mode
     resource: bytes = RESOURCE
     clients: int | None = None
     duration_ms: int | None = None
@@ -295,6 +324,11 @@ class Trial:
         self.elapsed_ms: dict[str, float] = {}
         self.resource = tagged(settings.resource) if settings.topology == "cluster" else settings.resource
         self.servers: list[RedisServer] = []  # the nodes that clients know: where a link leads that names one
+        self.databases: list[PostgresServer] = []  # those nodes that are no redis-servers
+        self.poolers: dict[str, PgBouncer] = {}  # database -> what stands before it
+        self.table: PostgresServer | None = None  # where the resource is, if it is a table
+        self.etcd: list[EtcdServer] = []  # or these
+        self.ensemble: list[ZooKeeperServer] = []  # or these
         self.replicas: list[RedisServer] = []
         self.cluster: list[RedisServer] = []  # all masters and replicas of a cluster, but for those
         self.sentinels: list[Sentinel] = []
@@ -315,6 +349,7 @@ class Trial:
     # --- life ---
 
     def __enter__(self) -> Self:
+        check_installed(self.lock, self.settings.store, pooled=self.settings.pooled)
         try:
             self._open()
         except BaseException:
@@ -389,6 +424,32 @@ class Trial:
         """The only node, or the first."""
         return self.servers[0]
 
+    @property
+    def database(self) -> PostgresServer:
+        """The only node of a lock on PostgreSQL."""
+        return self.databases[0]
+
+    @property
+    def node(self) -> RedisServer | PostgresServer:
+        """The only node, or the first, whatever it is."""
+        return self.database if self.databases else self.server
+
+    def etcd_leader(self, without: EtcdServer | None = None) -> EtcdServer:
+        """The leader of a lock's nodes on etcd, or of those but one; waits until there is one."""
+        return leader_of([server for server in self.etcd if server is not without])
+
+    def versions(self) -> dict[str, str]:
+        """Which servers the lock lived on."""
+        table = {"postgres": self.table.version()} if self.table else {}
+        if self.etcd:
+            return {"etcd": self.etcd[0].version(), **table}
+        if self.databases:
+            pooler = {"pgbouncer": pgbouncer_version()} if self.poolers else {}
+            return {"postgres": self.database.version(), **pooler}
+        if self.ensemble:
+            return {"zookeeper": self.ensemble[0].version(), "java": java_version(), **table}
+        return {"redis-server": self.server.version(), **table}
+
     def _start_proxy(self) -> None:
         self._links: Proxy | DirectLinks
         if self.settings.direct:
@@ -406,6 +467,22 @@ class Trial:
             self._addresses[name] = self._links.link(name, target, option="STEPPED")
         return self._addresses[name]
 
+    def _database_link(self, client: "Client", database: PostgresServer) -> str:
+        """The socket where a client finds it; libpq wants to be told its directory, and knows its name."""
+        name = f"{client.host}>{database.name}"
+        if name not in self._addresses:
+            reached = self.poolers.get(database.name, database)
+            self._addresses[name] = self._links.link(name, reached.socket, option="PLAIN", file=SOCKET)
+        return self._addresses[name]
+
+    def _ensemble_link(self, client: "Client", server: ZooKeeperServer) -> str:
+        """The address where a client finds it."""
+        name = f"{client.host}>{server.name}"
+        if name not in self._addresses:
+            target = server.address
+            self._addresses[name] = self._links.link(name, target, listen="127.0.0.1:0", option="PLAIN")
+        return self._addresses[name]
+
     def _peer_port(self, name: str, port: int, client: str = "peers") -> int:
         """The port on which others than clients reach the port of a server: a link's, if there is a proxy."""
         if not self.proxy:
@@ -414,7 +491,7 @@ class Trial:
         if link in self._peer_links:
             self.proxy.lead(link, target)
         else:
-            option = "PLAIN" if name.endswith("-bus") else ""
+            option = "PLAIN" if name.endswith(NOT_RESP) else ""
             address = self.proxy.link(link, target, listen="127.0.0.1:0", option=option)
             self._peer_links[link] = int(address.rpartition(":")[2])
         return self._peer_links[link]
@@ -442,8 +519,160 @@ class Trial:
             one = "one master" if said.topology == "sentinel" else "one cluster"
             raise Inconclusive(f"{said.lock} needs {said.nodes} servers that know nothing of each other, not {one}")
 
+    def _start_database(self, name: str) -> PostgresServer:
+        """A PostgreSQL server, whose processes the conductor looks at instead of asking it."""
+        message, frozen = Message(), self.settings.time == "virtual"
+        if self.settings.settable_clocks and not frozen:
+            raise Inconclusive("in real time nothing sets the clock of PostgreSQL: use virtual time")
+        clock = self._nursery.directory / f"{name}.clock" if frozen else None
+        database = PostgresServer(self._nursery, name, clock=clock)
+        self._exit.callback(database.close)
+        number = library().conductor_add_server(self.conductor, bytes(clock) if clock else None, None, message)
+        self._must(number >= 0, message)
+        database.number = number
+        library().conductor_set_process(self.conductor, number, database.process.pid)
+        if self.lock["waits"] == "in-server":
+            # Each session has a process of its own: who asks first is queued first only if each is let arrive.
+            library().conductor_set_unreliable(self.conductor)
+        return database
+
+    def _start_databases(self) -> None:
+        """The node of a lock on PostgreSQL and the store, side by side."""
+        said = self.settings
+        if said.topology != "single" or said.replicas or said.persistence != "none" or said.server_options:
+            raise Inconclusive(f"{said.lock} lives on PostgreSQL, and this story needs a redis-server")
+        self.databases = [self._start_database(f"postgres-{each + 1}") for each in range(said.nodes)]
+        store = self._start_store()
+        for database in self.databases:
+            database.ready()
+            if said.pooled:
+                self._start_pooler(database)
+        self._await_store(store)
+
+    def _start_pooler(self, database: PostgresServer) -> None:
+        """PgBouncer, whose process the conductor looks at together with the server's."""
+        message, name = Message(), f"pgbouncer-{database.number + 1}"
+        pooler = PgBouncer(self._nursery, name, database, "session" if self.control else "transaction")
+        pooler.ready()
+        number = library().conductor_add_server(self.conductor, None, None, message)
+        self._must(number >= 0, message)
+        library().conductor_set_process(self.conductor, number, pooler.process.pid)
+        self.poolers[database.name] = pooler
+
+    def _etcd_link(self, client: "Client", server: EtcdServer) -> str:
+        """The socket where a client finds it; what passes is HTTP."""
+        name = f"{client.host}>{server.name}"
+        if name not in self._addresses:
+            self._addresses[name] = self._links.link(name, server.socket, option="PLAIN")
+        return self._addresses[name]
+
+    def _etcd_way(self, place: Path, server: EtcdServer, peer: EtcdServer) -> None:
+        """Where one node finds another: a link of its own, if there is a proxy."""
+        if self.proxy:
+            self.proxy.link(f"{server.name}>{peer.name}", peer.peer_socket, listen=str(place), option="PLAIN")
+        else:
+            place.symlink_to(peer.peer_socket)
+
+    def _start_etcd(self) -> None:
+        """The nodes of a lock on etcd, one cluster, and the store, side by side."""
+        said = self.settings
+        check_lease(self.lock, said.lease_ms)
+        if said.time == "virtual":
+            raise UsageError(f"{said.lock} can only be tried in real time: {REAL_TIME_ONLY[self.lock['service']]}")
+        if said.topology != "single" or said.replicas or said.persistence != "none" or said.server_options:
+            raise Inconclusive(f"{said.lock} lives on etcd, and this story needs a redis-server")
+        if said.settable_clocks:
+            raise Inconclusive(f"nothing sets the clock of etcd: {REAL_TIME_ONLY[self.lock['service']]}")
+        self.etcd = [EtcdServer(self._nursery, f"etcd-{each + 1}") for each in range(said.nodes)]
+        for server in self.etcd:
+            server.number = library().conductor_add_server(self.conductor, None, None, Message())
+            server.meet(self.etcd, self._etcd_way)
+        for server in self.etcd:
+            server.start()
+        store = self._start_store()
+        for server in self.etcd:
+            server.ready()
+        self._await_store(store)
+
+    def _start_ensemble(self) -> None:
+        """The servers of a lock on ZooKeeper and the store, side by side."""
+        said = self.settings
+        if said.topology != "single" or said.replicas or said.persistence != "none" or said.server_options:
+            raise Inconclusive(f"{said.lock} lives on ZooKeeper, and this story needs a redis-server")
+        if said.settable_clocks and said.time == "real":
+            raise Inconclusive("in real time nothing sets the clock of ZooKeeper: use virtual time")
+        if said.nodes > 1 and said.time == "virtual":
+            raise UsageError("several ZooKeeper servers are for real time: elections are made of timeouts")
+        names = [f"zookeeper-{each + 1}" for each in range(said.nodes)]
+        ports = {name: (free_port(), free_port()) for name in names} if said.nodes > 1 else {}
+        self.ensemble = [self._start_member(name, ports) for name in names]
+        # Whoever asks gives the turn back, or the client's other strand could not read the answer.
+        library().conductor_set_unreliable(self.conductor)
+        store = self._start_store()
+        for server in self.ensemble:
+            server.ready()
+            self._watch_over(server)
+        self._await_store(store)
+
+    def _start_member(self, name: str, ports: Mapping[str, tuple[int, int]]) -> ZooKeeperServer:
+        """`ports`: on which each listens for the others, for what its leader says and for elections."""
+        message, frozen = Message(), self.settings.time == "virtual"
+        clock = self._nursery.directory / f"{name}.clock" if frozen else None
+        number = library().conductor_add_server(self.conductor, bytes(clock) if clock else None, None, message)
+        self._must(number >= 0, message)
+        peers = {peer: self._peer_address(name, peer, *ports[peer]) for peer in ports}
+        server = ZooKeeperServer(self._nursery, name, clock=clock, peers=peers)
+        server.number = number
+        self._exit.callback(server.close)
+        return server
+
+    def _peer_address(self, name: str, peer: str, quorum: int, election: int) -> str:
+        """Where one server finds another: behind a link of its own; itself where it is."""
+        if name != peer:
+            quorum = self._peer_port(f"{peer}-quorum", quorum, f"peer-{name}")
+            election = self._peer_port(f"{peer}-election", election, f"peer-{name}")
+        return f"127.0.0.1:{quorum}:{election}"
+
+    def _watch_over(self, server: ZooKeeperServer) -> None:
+        """The conductor looks at its threads instead of asking it. In real time nobody waits for that."""
+        if self.settings.time == "real":
+            return
+        library().conductor_set_process(self.conductor, server.number, server.process.pid)
+        library().conductor_set_timer(self.conductor, server.number, server.timer())
+        server.calibrate(library().conductor_server_wall_us(self.conductor, server.number))
+
+    @property
+    def leader(self) -> ZooKeeperServer | None:
+        """Which server of the ensemble says that it leads."""
+        return next((server for server in self.ensemble if server.is_leader()), None)
+
+    def restart_ensemble(self, server: ZooKeeperServer) -> None:
+        """Kills a ZooKeeper server and starts it again with its data: its sessions go on."""
+        library().conductor_set_process(self.conductor, server.number, 0)
+        server.crash()
+        server.restart()
+        self._watch_over(server)
+        self.settle()
+
     def _start_servers(self) -> None:
         """The nodes, their replicas and the store, side by side."""
+        if is_table(self.settings.store):
+            # By the machine's clock: it looks at none. And beside a lock's own server: what happens to that is no
+            # matter of the resource.
+            self.table = PostgresServer(self._nursery, "postgres-store", clock=None)
+            self._exit.callback(self.table.close)
+        if self.lock["service"] == "postgres":
+            self._start_databases()
+        elif self.lock["service"] == "etcd":
+            self._start_etcd()
+        elif self.lock["service"] == "zookeeper":
+            self._start_ensemble()
+        else:
+            self._start_redis_servers()
+        if self.settings.time == "virtual":
+            self.prove_clock()
+
+    def _start_redis_servers(self) -> None:
         self._check_topology()
         said = self.settings
         count = CLUSTER_MASTERS if said.topology == "cluster" else said.nodes
@@ -470,8 +699,6 @@ class Trial:
             for sentinel in self.sentinels:
                 self._exit.callback(sentinel.close)
         self._await_store(store)
-        if said.time == "virtual":
-            self.prove_clock()
 
     def _join_cluster(self, masters: list[RedisServer], replicas: dict[RedisServer, RedisServer]) -> None:
         """Of a cluster's nodes, clients know the one that has the slot of the resource."""
@@ -486,9 +713,12 @@ class Trial:
     def _start_store(self) -> Process:
         self.store_socket = self._nursery.directory / "store.sock"
         command = [paths.program("store"), "--history", str(self.history_path), "--stage", str(self._stage)]
-        command += ["--socket", str(self.store_socket), "--mode", self.settings.store]
+        command += ["--socket", str(self.store_socket), "--mode", self.settings.store.removeprefix(TABLE)]
         command += ["--actor", str(self.text("store")), "--stranger", str(self.text("stranger"))]
         command += ["--counter", str(self.settings.counter)]
+        if self.table:
+            self.table.ready()
+            command += ["--table", conninfo(self.table.sockets)]
         store = self._nursery.start("store", command)
         message = Message()
         number = library().conductor_add_server(self.conductor, None, bytes(self.store_socket), message)
@@ -556,12 +786,27 @@ class Trial:
     def every_server(self) -> list[RedisServer]:
         return [*self.servers, *self.replicas, *self.cluster]
 
-    def server_numbered(self, number: int) -> RedisServer:
-        return next(server for server in self.every_server() if server.number == number)
+    def server_numbered(self, number: int) -> RedisServer | EtcdServer:
+        known: list[RedisServer | EtcdServer] = [*self.every_server(), *self.etcd]
+        return next(server for server in known if server.number == number)
 
     def _calibrate(self, server: RedisServer) -> None:
         if not library().conductor_calibrate(self.conductor, server.number):
             raise Inconclusive(f"the clock of {server.name} could not be read")
+
+    def database_numbered(self, number: int) -> PostgresServer:
+        return next(database for database in self.databases if database.number == number)
+
+    def restart_numbered(self, number: int) -> bool:
+        """For a fault: starts a server again that has ended."""
+        if any(database.number == number for database in self.databases):
+            return self._restart_database(self.database_numbered(number))
+        return self.restart_server(self.server_numbered(number))
+
+    def _restart_database(self, database: PostgresServer) -> bool:
+        database.restart()
+        library().conductor_set_process(self.conductor, database.number, database.process.pid)
+        return True
 
     def server_named(self, name: str) -> RedisServer:
         for server in self.every_server():
@@ -569,10 +814,11 @@ class Trial:
                 return server
         raise UsageError(f"this trial has no server called {name}")
 
-    def restart_server(self, server: RedisServer) -> bool:
+    def restart_server(self, server: RedisServer | EtcdServer) -> bool:
         """For a fault: starts a server again that has ended."""
         server.restart()
-        self._calibrate(server)
+        if isinstance(server, RedisServer):
+            self._calibrate(server)
         return True
 
     def kill_server(self, server: RedisServer) -> None:
@@ -684,8 +930,14 @@ class Trial:
             "watchdog-fd": watchdog,
             "yield-fd": yields,
         }
-        command = [paths.program("client"), *(f"--{key}={value}" for key, value in options.items())]
+        program = "client" if self.lock["service"] == "redis" else "client-services"
+        command = [paths.program(program), *(f"--{key}={value}" for key, value in options.items())]
         nodes = [self.link(f"{client.host}>{node.name}", self.master(node).socket) for node in self.servers]
+        nodes += [conninfo(Path(self._database_link(client, database)).parent) for database in self.databases]
+        nodes += [self._etcd_link(client, server) for server in self.etcd]
+        first = client.strand // 2 % max(1, len(self.ensemble))  # or all would come to the same server
+        ensemble = [*self.ensemble[first:], *self.ensemble[:first]]
+        nodes += [self._ensemble_link(client, server) for server in ensemble]
         command += [f"--node={node}" for node in nodes]
         command += ["--fixed-lease"] if self.settings.fixed_lease else []
         client.process = self._nursery.start(client.name, command, inherit=(turn, watchdog, yields))
@@ -737,13 +989,21 @@ class Trial:
             self.record(Kind.CHECKPOINT, name=self.text(checkpoint or ""), value=other.identity)
 
     def touch_links(self, client: Client) -> None:
-        """Sends a PING along each of a client's links to its nodes, on a connection of its own, as a pool of
+        """Sends something small along each of a client's links to its nodes, on a connection of its own, as a pool of
         connections does: what a cut swallows even if the client has nothing to say. No answer is waited for."""
-        for node in self.servers:
-            with contextlib.closing(socket.socket(socket.AF_UNIX)) as connection:
-                connection.connect(self._addresses[f"{client.host}>{node.name}"])
-                connection.sendall(b"*1\r\n$4\r\nPING\r\n")
+        words = {node.name: RESP_PING for node in self.servers}
+        words |= {node.name: POSTGRES_SSL_REQUEST for node in self.databases}
+        words |= {node.name: HTTP_VERSION for node in self.etcd}
+        words |= {node.name: ZOOKEEPER_WORD for node in self.ensemble}
+        for name, word in words.items():
+            with contextlib.closing(connect(self._addresses[f"{client.host}>{name}"])) as connection:
+                connection.sendall(word)
                 self.settle()
+
+    @property
+    def nodes_pattern(self) -> str:
+        """Which servers are nodes of the lock, and not the resource."""
+        return f"{self.lock['service']}-*"
 
     def _real_beyond_ms(self) -> int:
         has_lease = next(lock["lease"] for lock in locks() if lock["name"] == self.settings.lock)
@@ -751,11 +1011,17 @@ class Trial:
 
     def prove_clock(self) -> bool:
         """Reads TIME back from every node; a clock that is not where the trial has it ends the trial."""
-        for server in (*self.servers, *self.replicas):
+        clocked: list[RedisServer | PostgresServer | ZooKeeperServer] = [
+            *self.servers,
+            *self.replicas,
+            *self.databases,
+            *self.ensemble,
+        ]
+        for server in clocked:
             if not library().conductor_server_works(self.conductor, server.number):
                 continue
             shown, meant = server.time_us(), library().conductor_server_wall_us(self.conductor, server.number)
-            if shown != meant:
+            if shown != meant - meant % server.clock_step_us:
                 raise Inconclusive(f"the clock of {server.name} stands at {shown} us instead of {meant} us")
         return True
 
@@ -993,6 +1259,16 @@ class Trial:
         if not good:
             raise Inconclusive(str(message))
         return good
+
+
+def connect(address: str) -> socket.socket:
+    """To a unix socket, or to a port of the loopback interface."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdigit():
+        return socket.create_connection((host, int(port)))
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(address)
+    return connection
 
 
 def check(path: Path, require: str | None = None, *words: str) -> dict[str, Any]:

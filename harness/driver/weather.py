@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 NS_PER_MS = 1_000_000
 RESIDUE_LEASES = 2
 FAULTS_KEYS = b"lockstorm:"
+HELD = """SELECT pid || ' with an advisory lock' FROM pg_locks WHERE locktype = 'advisory'
+UNION SELECT pid || ' with an open transaction' FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"""
 
 
 @dataclass
@@ -122,17 +124,20 @@ class Weather:
         self.trial.advance(RESIDUE_LEASES * lease_ms)
         before = self._keys()
         self.trial.advance(lease_ms)
-        left = 0
+        left, what = 0, "session" if self.trial.databases else "key"
         for key, rest_ms in sorted(self._keys().items()):
             runs_out = 0 <= rest_ms <= before.get(key, rest_ms) - lease_ms // 2
             if key not in self._usual and not runs_out:
                 left += 1
-                self.trial.record(Kind.RESIDUE, name=self.trial.text(f"key {os.fsdecode(key)}"), value=1)
+                self.trial.record(Kind.RESIDUE, name=self.trial.text(f"{what} {os.fsdecode(key)}"), value=1)
         if not left:
-            self.trial.record(Kind.RESIDUE, name=self.trial.text("keys"), value=0)
+            self.trial.record(Kind.RESIDUE, name=self.trial.text(f"{what}s"), value=0)
 
     def _keys(self) -> dict[bytes, int]:
-        """What is at the nodes, but for what faults have put there, and for how long in ms; below 0: for ever."""
+        """What is at the nodes, but for what faults have put there, and for how long in ms; below 0: for ever. In a
+        database that is what sessions hold: a row is not gone when its lease is over."""
+        if self.trial.databases:
+            return {os.fsencode(row[0]): -1 for each in self.trial.databases for row in each.session.rows(HELD)}
         links = [self.trial.master(node).link for node in self.trial.servers]
         keys = {os.fsencode(key): int(link.pttl(key)) for link in links for key in link.keys("*")}
         return {key: rest_ms for key, rest_ms in keys.items() if not key.startswith(FAULTS_KEYS)}
@@ -262,6 +267,9 @@ class Weather:
             return self._client(target)
         if target == ALL_CLIENTS:
             return None
+        databases = {database.name: database for database in self.trial.databases}
+        if target in databases:
+            return databases[target]
         return target if ">" in target else self.trial.master(self.trial.server_named(target))
 
     def _keep_busy(self) -> None:

@@ -46,10 +46,11 @@ static void reply_drop(struct task *task) {
 
 redisReply *world_store_exchange(struct world *world, const char *command, size_t length) {
     void *request = NULL, *reply = NULL;
+    struct resource_access access;
     world->answers.length = 0;
     redisReaderFeed(world->requests, command, length);
     redisReaderGetReply(world->requests, &request);
-    resource_serve(&world->resource, request, &world->answers);
+    resource_serve(&world->resource, request, &world->answers, &access);
     redisReaderFeed(world->replies, world->answers.bytes, world->answers.length);
     redisReaderGetReply(world->replies, &reply);
     freeReplyObject(request);

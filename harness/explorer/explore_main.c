@@ -88,6 +88,12 @@ static bool require_option(char *list, bool *required) {
     return true;
 }
 
+/* Only what redis-servers hold can be explored. */
+static bool lock_option(const char *name, const struct lock_type **lock) {
+    *lock = lock_find(name);
+    return *lock && (*lock)->service == LOCK_SERVICE_REDIS;
+}
+
 static bool node_option(const char *text, const char **paths, int *count) {
     if (*count == 2 * WORLD_NODES) return false;
     paths[(*count)++] = text;
@@ -115,7 +121,7 @@ static bool option_take(struct arguments *arguments, int option, char *text) {
     struct world_settings *world = &arguments->world;
     struct search_settings *search = &arguments->search;
     switch (option) {
-    case 'l': return (world->lock = lock_find(text)) != NULL;
+    case 'l': return lock_option(text, &world->lock);
     case 'c': return small(text, WORLD_CLIENTS, &world->clients);
     case 'S': return resource_mode_find(text, &world->store);
     case 'L': return number(text, 1, &world->lease_ms);

@@ -95,7 +95,7 @@ def plan_gate(policy: Policy) -> GatePlan:
 
 def why_unfit(lock: LockChoice, scenario: str, time: str | None) -> str:
     reason = scenarios()[scenario].unfit(lock_named(lock.name), lock.store)
-    return reason or ("" if time_of(scenario, time) else f"{scenario} cannot be played in {time} time")
+    return reason or ("" if time_of(scenario, lock.name, time) else f"{scenario} cannot be played in {time} time")
 
 
 def wish_of(lock: LockChoice, scenario: str, time: str, seed: int) -> Wish:
@@ -104,7 +104,7 @@ def wish_of(lock: LockChoice, scenario: str, time: str, seed: int) -> Wish:
 
 
 def case_of(policy: Policy, lock: LockChoice, scenario: str) -> Case:
-    time = time_of(scenario, policy.time) or "virtual"
+    time = time_of(scenario, lock.name, policy.time) or "virtual"
     jobs = tuple(scenario_jobs(policy, lock, scenario, time))
     told(policy, lock, lambda: settings_for(jobs[0].wish))
     return Case(lock, scenario, time, jobs)

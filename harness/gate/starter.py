@@ -40,14 +40,7 @@ play = {play}
 # skip = ["packet-delay"]
 # repeat = 5                # seeds of each
 
-# Random faults over clients that work; `lockstorm faults` lists them.
-[[storm]]
-name = "pauses"
-faults = ["pause-client", "kill-client", "partition"]
-trials = 10
-duration = "10s"
-
-# What a gate may take; what has not been played by then is not known, and exit status 3.
+{storm}# What a gate may take; what has not been played by then is not known, and exit status 3.
 [budget]
 time = "10m"
 
@@ -62,6 +55,16 @@ time = "10m"
 [runs]
 directory = "runs"          # put it into .gitignore
 keep = 20
+"""
+
+STORM = """\
+# Random faults over clients that work; `lockstorm faults` lists them.
+[[storm]]
+name = "pauses"
+faults = ["pause-client", "kill-client", "partition"]
+trials = 10
+duration = "10s"
+
 """
 
 
@@ -104,6 +107,7 @@ def starter_of(answers: Answers) -> str:
         purpose_words=PURPOSES[purpose],
         require=quoted(require),
         play=play,
+        storm="" if lock["real_time_only"] else STORM,  # no storm passes over those
     )
 
 

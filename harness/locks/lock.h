@@ -9,7 +9,16 @@
 
 #include "harness/env.h"
 
-enum lock_waiting { LOCK_WAITS_NOT = 0, LOCK_WAITS_POLLING, LOCK_WAITS_PUSH, LOCK_WAITS_BLOCKING_POP };
+enum lock_waiting {
+    LOCK_WAITS_NOT = 0,
+    LOCK_WAITS_POLLING,
+    LOCK_WAITS_PUSH,
+    LOCK_WAITS_BLOCKING_POP,
+    LOCK_WAITS_IN_SERVER, /* the server lets the caller wait, in a queue of its own */
+};
+
+/* What its nodes are. */
+enum lock_service { LOCK_SERVICE_REDIS = 0, LOCK_SERVICE_ETCD, LOCK_SERVICE_POSTGRES, LOCK_SERVICE_ZOOKEEPER };
 
 /* What a pattern offers by design. The bits are part of the history format (HISTORY_LOCK_OPEN). */
 enum lock_trait {
@@ -27,6 +36,7 @@ struct lock_grant {
     enum outcome outcome;
     int64_t token;          /* fencing token, 0: none */
     int64_t valid_until_ns; /* env_mono_ns at which the lock itself stops believing, 0: it believes until release */
+    int64_t item;           /* of a lock that gives out several: which; 0: there is but one, or it does not say */
 };
 
 struct lock_options {
@@ -51,7 +61,9 @@ struct lock_type {
     const char *source;      /* article, section, library and version */
     unsigned traits;         /* of enum lock_trait */
     int capacity;            /* holders at once: 1, or LOCK_CAPACITY_ASKED: as many permits as asked for */
+    bool once;               /* what is released is done, and is never granted again */
     enum lock_waiting waits;
+    enum lock_service service;
     int nodes;    /* independent servers that it wants; 0: one */
     int replicas; /* that each of them has */
     size_t state_size;

@@ -8,11 +8,19 @@
 extern const struct lock_type LOCK_BLPOP;
 extern const struct lock_type LOCK_BLPOP_DEFAULT;
 extern const struct lock_type LOCK_BLPOP_RENEW;
+extern const struct lock_type LOCK_ETCD;
+extern const struct lock_type LOCK_ETCD_QUEUE;
+extern const struct lock_type LOCK_ETCD_QUEUE_UNCHECKED;
 extern const struct lock_type LOCK_FAIR;
 extern const struct lock_type LOCK_FENCED;
 extern const struct lock_type LOCK_MULTI;
 extern const struct lock_type LOCK_NONE;
 extern const struct lock_type LOCK_PERMIT_SEMAPHORE;
+extern const struct lock_type LOCK_PG_ADVISORY;
+extern const struct lock_type LOCK_PG_ADVISORY_XACT;
+extern const struct lock_type LOCK_PG_FOR_UPDATE;
+extern const struct lock_type LOCK_PG_LEASE;
+extern const struct lock_type LOCK_PG_SKIP_LOCKED;
 extern const struct lock_type LOCK_PUBSUB;
 extern const struct lock_type LOCK_PUBSUB_NAIVE;
 extern const struct lock_type LOCK_REDLOCK;
@@ -31,16 +39,26 @@ extern const struct lock_type LOCK_SETNX_EXPIRE;
 extern const struct lock_type LOCK_SHARDED_SPIN;
 extern const struct lock_type LOCK_SINGLEFLIGHT;
 extern const struct lock_type LOCK_SPIN;
+extern const struct lock_type LOCK_ZOOKEEPER;
+extern const struct lock_type LOCK_ZOOKEEPER_WRITE_LOCK;
 
 const struct lock_type *const LOCK_TABLE[] = {
     &LOCK_BLPOP,
     &LOCK_BLPOP_DEFAULT,
     &LOCK_BLPOP_RENEW,
+    &LOCK_ETCD,
+    &LOCK_ETCD_QUEUE,
+    &LOCK_ETCD_QUEUE_UNCHECKED,
     &LOCK_FAIR,
     &LOCK_FENCED,
     &LOCK_MULTI,
     &LOCK_NONE,
     &LOCK_PERMIT_SEMAPHORE,
+    &LOCK_PG_ADVISORY,
+    &LOCK_PG_ADVISORY_XACT,
+    &LOCK_PG_FOR_UPDATE,
+    &LOCK_PG_LEASE,
+    &LOCK_PG_SKIP_LOCKED,
     &LOCK_PUBSUB,
     &LOCK_PUBSUB_NAIVE,
     &LOCK_REDLOCK,
@@ -59,6 +77,8 @@ const struct lock_type *const LOCK_TABLE[] = {
     &LOCK_SHARDED_SPIN,
     &LOCK_SINGLEFLIGHT,
     &LOCK_SPIN,
+    &LOCK_ZOOKEEPER,
+    &LOCK_ZOOKEEPER_WRITE_LOCK,
     NULL,
 };
 /* clang-format on */

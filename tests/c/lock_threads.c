@@ -1,5 +1,6 @@
 /* lock_threads LOCK THREADS TURNS WAIT_MS STAGE NODE...: one lock among the threads of one process, in real time and
- * against real redis-servers, which listen on the unix sockets NODE. STAGE is a path at which nothing is yet.
+ * against real servers: NODE is the unix socket of a redis-server, or a connection string for PostgreSQL. STAGE is a
+ * path at which nothing is yet.
  *
  * Every thread has a live environment, a place for a watchdog and an opened lock of its own, all on one resource with a
  * lease of LEASE_MS. They begin together, and each takes TURNS turns: acquire, stay inside for SECTION_MS, release. Who

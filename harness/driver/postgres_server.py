@@ -1,0 +1,246 @@
+"""A real PostgreSQL server of a trial: in its private directory, on a unix socket, by a virtual or the real clock.
+
+Its data directory is a copy of one that was made once. The server refuses to be root: for root it runs as the user
+postgres, or else nobody.
+"""
+
+import contextlib
+import fcntl
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from harness.driver import paths
+from harness.driver.errors import Inconclusive
+from harness.driver.postgres_session import PostgresSession
+from harness.driver.process import Nursery, Process, User
+from harness.driver.redis_server import settable_clock
+
+START_LIMIT_S = 20.0
+STOP_LIMIT_S = 5.0
+PORT = 5432  # no port: it names the socket
+SOCKET = f".s.PGSQL.{PORT}"
+DATABASE = "postgres"
+ROLE = "lockstorm"
+SERVER_USERS = ("postgres", "nobody")
+MEMORY = Path("/dev/shm")
+MEMORY_FREE_BYTES = 256 << 20  # containers often have 64 MB of it
+
+INITDB = (
+    *("--auth", "trust"),
+    *("--username", ROLE),
+    *("--encoding", "UTF8"),
+    *("--wal-segsize", "1"),
+    *("--no-locale", "--no-sync", "--no-instructions"),
+)
+# The other two databases are two thirds of what every trial would copy.
+SLIM = """UPDATE pg_database SET datistemplate = false
+DROP DATABASE template0
+DROP DATABASE template1
+"""
+
+# Nothing runs that nobody asked for; nothing is left in the machine's shared memory when it is killed. A commit is
+# written to the kernel before it is acknowledged, and a killed process loses none of that; fsync is for power failures.
+OPTIONS = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "fsync": "off",
+    "autovacuum": "off",
+    "jit": "off",
+    "max_connections": "300",
+    "shared_buffers": "16MB",
+    "dynamic_shared_memory_type": "mmap",
+    "max_parallel_workers": "0",
+    "max_logical_replication_workers": "0",
+    "max_wal_senders": "0",
+    "wal_level": "minimal",
+}
+
+
+def conninfo(directory: Path | str) -> str:
+    """Where to connect, for libpq: the socket in this directory."""
+    quoted = str(directory).replace("\\", r"\\").replace("'", r"\'")
+    return f"host='{quoted}' port={PORT} user={ROLE} dbname={DATABASE} gssencmode=disable sslmode=disable"
+
+
+@cache
+def version() -> str:
+    """What would be started."""
+    said = subprocess.run([paths.postgres(), "--version"], capture_output=True, text=True, check=True).stdout
+    return next((word for word in said.split() if word[0].isdigit()), "?")
+
+
+@cache
+def server_user() -> User | None:
+    """As whom it has to run; None: as us."""
+    if os.geteuid() != 0:
+        return None
+    for name in SERVER_USERS:
+        with contextlib.suppress(KeyError):
+            found = pwd.getpwnam(name)
+            return User(found.pw_uid, found.pw_gid)
+    raise Inconclusive(f"PostgreSQL refuses to run as root, and there is none of the users {', '.join(SERVER_USERS)}")
+
+
+class PostgresServer:
+    """Started by the constructor; `ready` waits until it answers."""
+
+    clock_step_us = 1  # as exactly as it says what its clock shows
+
+    def __init__(self, nursery: Nursery, name: str, *, clock: Path | None) -> None:
+        self.name = name
+        self.number = -1  # among the conductor's servers
+        self.clock = clock  # a file, for libfaketime; None: the machine's clock
+        self.directory = nursery.directory / name
+        self.sockets = nursery.directory / f"{name}-socket"
+        self.socket = self.sockets / SOCKET
+        self._nursery = nursery
+        self._user = server_user()
+        self._own_session: PostgresSession | None = None
+        if self._user:
+            nursery.admit(self._user)
+        for path in [self.sockets, *([clock] if clock else [])]:
+            _make(path, self._user, directory=path is self.sockets)
+        place = _place_in_memory(self.directory)
+        place.mkdir(mode=0o700)
+        with _template(nursery, self._user) as template:
+            subprocess.run(["cp", "-aT", "--reflink=auto", str(template), str(place)], check=True)
+        self.process = self._start()
+
+    def _start(self) -> Process:
+        options = {**OPTIONS, "unix_socket_directories": self.sockets}
+        words = [word for key, value in options.items() for word in ("-c", f"{key}={value}")]
+        command = [paths.postgres(), "-D", str(self.directory), *words]
+        environment = settable_clock(self.clock) if self.clock else []
+        return self._nursery.start(self.name, command, environment=environment, user=self._user)
+
+    @property
+    def session(self) -> PostgresSession:
+        """The driver's own."""
+        if not self._own_session:
+            self._own_session = PostgresSession(conninfo(self.sockets))
+        return self._own_session
+
+    def ready(self) -> None:
+        """Returns when the server answers; its own log is the reason when it does not."""
+        deadline = time.monotonic() + START_LIMIT_S
+        while True:
+            if self.socket.exists():
+                with contextlib.suppress(Inconclusive):
+                    self.session.value("SELECT 1")
+                    break
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise Inconclusive(f"PostgreSQL did not start: {self._nursery.log_tail(self.name)}")
+            time.sleep(0.002)
+        if self.clock:
+            # Its shared memory stays mapped; without a name nothing is left when it is killed.
+            for leftover in (f"faketime_shm_{self.process.pid}", f"sem.faketime_sem_{self.process.pid}"):
+                (MEMORY / leftover).unlink(missing_ok=True)
+
+    def time_us(self) -> int:
+        """What the server says the time is."""
+        return int(self.session.value("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"))
+
+    def version(self) -> str:
+        return self.session.value("SHOW server_version").split()[0]
+
+    def restart(self) -> None:
+        """Starts it again after its process has ended, once the last of its children has left the shared memory."""
+        self._session_end()
+        self.process.wait()
+        self.socket.unlink(missing_ok=True)
+        deadline = time.monotonic() + START_LIMIT_S
+        while True:
+            self.process = self._start()
+            try:
+                return self.ready()
+            except Inconclusive:
+                in_use = "shared memory block" in self._nursery.log_tail(self.name, 4)
+                if not in_use or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.01)
+
+    def entrust(self) -> None:
+        """Tells the warden of its children, whom a fault may stop: they would not see that it has ended."""
+        self._nursery.entrust(*self._children())
+
+    def _children(self) -> list[int]:
+        with contextlib.suppress(OSError):
+            return [
+                int(pid)
+                for pid in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+            ]
+        return []
+
+    def _session_end(self) -> None:
+        if self._own_session:
+            self._own_session.close()
+        self._own_session = None
+
+    def close(self) -> None:
+        """Ends it at once, as after a crash, but with all its children and its shared memory."""
+        self._session_end()
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGQUIT)
+            for pid in (self.process.pid, *self._children()):  # a fault may have stopped them
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+            self.process.wait_at_most(STOP_LIMIT_S)
+
+
+def _make(path: Path, user: User | None, *, directory: bool) -> None:
+    """Makes a file or a directory that the server's user may use."""
+    if directory:
+        path.mkdir(mode=0o700)
+    else:
+        path.touch(mode=0o600)
+    if user:
+        os.chown(path, user.uid, user.gid)
+
+
+def _place_in_memory(directory: Path) -> Path:
+    """Where a directory lies that is yet to be made: in memory, where there is plenty, for three hundred files cost a
+    disk's file system more than all the rest of a trial. The link to it is there first: the warden goes by that."""
+    there = MEMORY / f"{directory.parent.name}-{directory.name}"
+    with contextlib.suppress(OSError):
+        free = os.statvfs(MEMORY)
+        if free.f_bavail * free.f_frsize >= MEMORY_FREE_BYTES:
+            directory.symlink_to(there)
+            return there
+    return directory
+
+
+@contextlib.contextmanager
+def _template(nursery: Nursery, user: User | None) -> Iterator[Path]:
+    """A data directory to copy, made when there is none yet for this version; nobody else makes one meanwhile."""
+    places = paths.build() / "templates"
+    places.mkdir(exist_ok=True)
+    template = places / f"postgres-{version()}-of-{user.uid if user else os.geteuid()}"
+    with (places / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if not template.exists() else fcntl.LOCK_SH)
+        if not template.exists():
+            made, beside = nursery.directory / "initdb", template.with_suffix(".new")
+            _initialize(made, user)
+            shutil.rmtree(beside, ignore_errors=True)
+            subprocess.run(["cp", "-a", str(made), str(beside)], check=True)
+            shutil.rmtree(made)
+            beside.rename(template)
+        yield template
+
+
+def _initialize(directory: Path, user: User | None) -> None:
+    _make(directory, user, directory=True)
+    leash = [paths.program("leash"), *([f"--user={user.uid}:{user.gid}"] if user else [])]
+    single = [paths.postgres(), "--single", "-D", str(directory), DATABASE]
+    for command, words in (([paths.postgres("initdb"), "-D", str(directory), *INITDB], ""), (single, SLIM)):
+        done = subprocess.run([*leash, *command], input=words, capture_output=True, text=True, cwd="/")
+        if done.returncode != 0:
+            raise Inconclusive(f"{command[0]} failed: {done.stderr.strip()[-200:]}")
+    for path in (*directory.rglob("*_fsm"), *directory.rglob("*_vm")):
+        path.unlink()  # maps that a server does without, and every trial would pay for

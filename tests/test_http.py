@@ -1,0 +1,177 @@
+"""Requests of the live environment to a node that speaks HTTP: a server that does here what it is told to."""
+
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from harness.driver.library import locks_on
+from tests.building import make
+
+pytestmark = pytest.mark.skipif(not all(lock["built"] for lock in locks_on("etcd")), reason="built without libcurl")
+
+Answer = Callable[[socket.socket], bool]  # false: the connection ends
+
+LIMIT_MS = 300
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def says(body: bytes, status: bytes = b"200 OK") -> Answer:
+    def answer(connection: socket.socket) -> bool:
+        connection.sendall(b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (status, len(body), body))
+        return True
+
+    return answer
+
+
+def says_in_pieces(*pieces: bytes, ends: bool = True) -> Answer:
+    """Chunks, each sent on its own."""
+
+    def answer(connection: socket.socket) -> bool:
+        connection.sendall(CHUNKED)
+        for piece in pieces:
+            connection.sendall(b"%x\r\n%s\r\n" % (len(piece), piece))
+        if ends:
+            connection.sendall(b"0\r\n\r\n")
+        return True
+
+    return answer
+
+
+def says_nothing(connection: socket.socket) -> bool:
+    return True
+
+
+def hangs_up(connection: socket.socket) -> bool:
+    return False
+
+
+def says_and_hangs_up(connection: socket.socket) -> bool:
+    says(b"bye")(connection)
+    return False
+
+
+class Server:
+    """Answers request by request, whatever connection it comes on, as the list says."""
+
+    def __init__(self, path: Path, answers: list[Answer]) -> None:
+        self.path = path
+        self.requests: list[bytes] = []
+        self.connections = 0
+        self._answers = list(answers)
+        self._open: list[socket.socket] = []
+        self._listening = socket.socket(socket.AF_UNIX)
+        self._listening.bind(str(path))
+        self._listening.listen()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listening.accept()
+            except OSError:
+                return
+            self.connections += 1
+            self._open.append(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        read = b""
+        while True:
+            while not read.endswith(b"{}"):
+                more = connection.recv(4096)
+                if not more:
+                    return
+                read += more
+            self.requests.append(read)
+            read = b""
+            if not self._answers or not self._answers.pop(0)(connection):
+                connection.close()
+                return
+
+    def close(self) -> None:
+        self._listening.shutdown(socket.SHUT_RDWR)
+        for each in (self._listening, *self._open):
+            each.close()
+
+
+@contextmanager
+def server(directory: Path, *answers: Answer) -> Iterator[Server]:
+    running = Server(directory / "socket", list(answers))
+    try:
+        yield running
+    finally:
+        running.close()
+
+
+@pytest.fixture(scope="session")
+def program() -> Path:
+    return make("test-programs") / "tests" / "http_requests"
+
+
+def told(program: Path, path: Path, *words: str) -> list[str]:
+    command = [str(program), str(path.parent / "stage"), str(path), str(LIMIT_MS), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done.stderr
+    return [line.strip() for line in done.stdout.splitlines()]
+
+
+def test_an_answer_is_whole_and_the_connection_serves_again(program: Path, tmp_path: Path) -> None:
+    with server(tmp_path, says(b'{"a":1}'), says_in_pieces(b'{"b"', b":2}"), says(b"")) as running:
+        assert told(program, running.path, "post", "post", "post") == ['string {"a":1}', 'string {"b":2}', "string"]
+    assert running.connections == 1
+    assert running.requests[0].startswith(b"POST /ask HTTP/1.1\r\n")
+    assert b"application/json" in running.requests[0] and b"Expect" not in running.requests[0]
+
+
+def test_a_refusal_is_told_with_its_status(program: Path, tmp_path: Path) -> None:
+    with server(tmp_path, says(b"no such lease", b"404 Not Found"), says(b"yes")) as running:
+        assert told(program, running.path, "post", "post") == ["error 404 no such lease", "string yes"]
+
+
+def test_without_an_answer_it_is_unknown_and_the_next_request_is_not_answered_by_it(
+    program: Path, tmp_path: Path
+) -> None:
+    with server(tmp_path, says_nothing, says(b"second")) as running:
+        assert told(program, running.path, "post", "post") == ["unknown", "string second"]
+    assert running.connections == 2
+
+
+def test_nobody_there_is_unknown(program: Path, tmp_path: Path) -> None:
+    assert told(program, tmp_path / "nobody", "post", "stream", "line") == ["unknown", "begun", "unknown"]
+
+
+def test_a_request_whose_connection_ends_is_sent_once(program: Path, tmp_path: Path) -> None:
+    """On a connection that has served before: libcurl by itself would send it again, on a new one."""
+    with server(tmp_path, says(b"first"), hangs_up, says(b"third")) as running:
+        assert told(program, running.path, "post", "post", "post") == ["string first", "unknown", "string third"]
+    assert len(running.requests) == 3
+
+
+def test_a_connection_that_ended_while_nothing_was_asked_is_made_anew(program: Path, tmp_path: Path) -> None:
+    with server(tmp_path, says_and_hangs_up, says(b"again")) as running:
+        assert told(program, running.path, "post", "nap", "post") == ["string bye", "string again"]
+
+
+def test_a_stream_is_read_line_by_line_however_it_comes(program: Path, tmp_path: Path) -> None:
+    pieces = (b'{"n":1}\n{"n"', b":2}\n", b'{"n":3}\n', b"half a line")
+    with server(tmp_path, says_in_pieces(*pieces, ends=False)) as running:
+        lines = told(program, running.path, "stream", "line", "line", "line", "line")
+    assert lines == ["begun", 'string {"n":1}', 'string {"n":2}', 'string {"n":3}', "unknown"]
+
+
+def test_a_stream_that_ends_or_is_refused_says_so(program: Path, tmp_path: Path) -> None:
+    with server(tmp_path, says_in_pieces(b"one\n"), says(b"no\n", b"503 Unavailable")) as running:
+        words = ("stream", "line", "line", "end", "stream", "line")
+        assert told(program, running.path, *words) == ["begun", "string one", "unknown", "begun", "unknown"]
+
+
+def test_requests_go_on_beside_a_stream(program: Path, tmp_path: Path) -> None:
+    with server(tmp_path, says_in_pieces(b"one\n", b"two\n", ends=False), says(b"yes")) as running:
+        words = ("stream", "line", "post", "line")
+        assert told(program, running.path, *words) == ["begun", "string one", "string yes", "string two"]
+    assert running.connections == 2
