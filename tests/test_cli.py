@@ -300,10 +300,11 @@ def test_doctor_finds_this_machine_well() -> None:
 
 
 def test_colour_on_a_terminal() -> None:
+    """Of one lock: all of them are more than a terminal takes before somebody reads."""
     master, slave = os.openpty()
     try:
         done = lockstorm(
-            "locks", stdout=slave, stderr=slave, capture_output=False, env={**ENVIRONMENT, "TERM": "xterm"}
+            "locks", "none", stdout=slave, stderr=slave, capture_output=False, env={**ENVIRONMENT, "TERM": "xterm"}
         )
         assert done.returncode == 0
         assert b"\x1b[" in os.read(master, 65536)
