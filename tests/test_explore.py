@@ -147,6 +147,14 @@ def test_it_finds_what_is_known(lock: str, fault: str, broken: str) -> None:
     assert fault == "none" or fault in "".join(found.lines)
 
 
+def test_one_acknowledgement_of_two_replicas_is_not_enough() -> None:
+    """redisson#5256: the one that did not acknowledge is promoted."""
+    found = found_in(search("replica-wait", "failover", replicas=2, schedules=4000, seed=2))
+    assert "mutual_exclusion" in found.violates
+    assert "failover redis-1-replica-2" in found.lines[-1]
+    assert replay(found, "found")["verdict"]["mutual_exclusion"]["status"] == "violated"
+
+
 @pytest.mark.parametrize(
     "lock,fault", [("setnx", "pause"), ("setnx", "clock-jump"), ("redlock", "pause"), ("replica-wait", "failover")]
 )
@@ -289,6 +297,8 @@ def test_the_command_and_its_file(tmp_path: Path) -> None:
         (["--faults", "pause=0"], "--faults pause 0: from 1 to 16"),
         (["--faults", "pause=x"], "'x' is not a number"),
         (["--faults", "pause=9,crash=9"], "18 in one schedule are too many"),
+        (["--replicas", "3"], "--replicas 3: from 0 to 2"),
+        (["--replicas", "0", "--faults", "failover"], "--faults failover needs a replica"),
         (["--clients", "17"], "--clients 17: from 1 to 16"),
         (["--schedules", "0"], "--schedules 0: from 1 to"),
         (["--strategy", "psychic"], "there is no strategy called 'psychic'"),

@@ -12,7 +12,7 @@ from harness.driver.errors import Inconclusive, UsageError
 from harness.driver.explorer import Explorer, Searched, Tell, bad_line
 from harness.driver.library import Message, library
 from harness.driver.play import PROPERTIES, Wish, check_range, choose, lock_named
-from harness.driver.schedule_file import CLIENTS_MOST, Found, explorable
+from harness.driver.schedule_file import CLIENTS_MOST, REPLICAS_MOST, Found, explorable
 from harness.driver.statistics import Rate
 from harness.driver.trial import check, read_history
 
@@ -27,7 +27,8 @@ FAULTS = {
     "drop-request": "a command does not arrive",
     "hold-request": "a command is on its way for a while",
 }
-OF_REPLICAS = ("failover", "stall-replica")
+FAILOVER = "failover"
+OF_REPLICAS = (FAILOVER, "stall-replica")
 EXHAUSTIVE = "exhaustive"
 STRATEGIES = ("portfolio", "uniform", "pct", "usual", EXHAUSTIVE)
 USUALLY = ("mutual_exclusion", "integrity", "fencing")
@@ -42,6 +43,7 @@ SECONDS_MOST = 24 * 3600
 CLIENTS_USUAL = 3
 LEASE_USUAL_MS = 1000
 BOUND_USUAL = 2
+TURNS_OF_FAILOVER = 2  # what a client asks for first on a connection that is gone comes to nothing
 WORK_PARTS = 50  # of a lease: how long a client works between its read and its write
 WAIT_LEASES = 20  # how long a client waits for the lock: a schedule ends although nobody releases it
 SHRINK_RUNS = 5000
@@ -54,6 +56,7 @@ class ExploreWish:
     lock: str
     store: str | None = None
     clients: int | None = None
+    replicas: int | None = None
     faults: str | None = None
     schedules: int | None = None
     seconds: int | None = None
@@ -93,6 +96,7 @@ def plan(wish: ExploreWish) -> Plan:
              fixed_lease=wish.fixed_lease)
     )  # fmt: skip
     check_range("--clients", wish.clients, 1, CLIENTS_MOST)
+    check_range("--replicas", wish.replicas, 0, REPLICAS_MOST)
     check_range("--schedules", wish.schedules, 1, SCHEDULES_MOST)
     check_range("--seconds", wish.seconds, 1, SECONDS_MOST)
     check_range("--turns", wish.turns, 1, 1000)
@@ -111,8 +115,8 @@ def plan(wish: ExploreWish) -> Plan:
         lock=lock["name"],
         store=store,
         clients=wish.clients or CLIENTS_USUAL,
-        replicas=int(lock["replicas"] > 0 or bool({*budget} & {*OF_REPLICAS})),
-        turns=wish.turns or 1,
+        replicas=_replicas(wish, lock, budget),
+        turns=wish.turns or (TURNS_OF_FAILOVER if FAILOVER in budget else 1),
         permits=wish.permits or 1,
         fixed_lease=int(wish.fixed_lease),
         lease_ms=lease_ms,
@@ -135,6 +139,16 @@ def plan(wish: ExploreWish) -> Plan:
         seconds=SECONDS_USUAL if unlimited else wish.seconds or 0,
         jobs=1 if exhaustive else wish.jobs or len(os.sched_getaffinity(0)),
     )
+
+
+def _replicas(wish: ExploreWish, lock: dict[str, Any], budget: dict[str, int]) -> int:
+    """Of each node: as many as are asked for, else as the lock or a fault needs."""
+    of_replicas = [fault for fault in budget if fault in OF_REPLICAS]
+    if wish.replicas == 0 and of_replicas:
+        raise UsageError(f"--faults {of_replicas[0]} needs a replica")
+    if wish.replicas is not None and wish.replicas < lock["replicas"]:
+        raise UsageError(f"--replicas {wish.replicas}: {lock['name']} needs {lock['replicas']}")
+    return max(lock["replicas"], int(bool(of_replicas))) if wish.replicas is None else wish.replicas
 
 
 def fault_budget(faults: str | None) -> dict[str, int]:
@@ -172,12 +186,12 @@ def words_for(ground: Found, required: Sequence[str]) -> list[str]:
     words += ["--wait-ms", str(ground.wait_ms), "--work-ms", str(ground.work_ms), "--seed", str(ground.seed)]
     words += ["--require", ",".join(required)]
     words += ["--bound-ms", str(ground.bound_ms)] if ground.bound_ms else []
-    flags = {"--fixed-lease": ground.fixed_lease, "--replicas": ground.replicas}
-    return words + [flag for flag, wanted in flags.items() if wanted]
+    words += ["--replicas", str(ground.replicas)] if ground.replicas else []
+    return words + (["--fixed-lease"] if ground.fixed_lease else [])
 
 
 def explorer_for(ground: Found, jobs: int) -> Explorer:
-    return Explorer(lock_named(ground.lock)["nodes"] or 1, jobs, replicas=bool(ground.replicas))
+    return Explorer(lock_named(ground.lock)["nodes"] or 1, jobs, replicas=ground.replicas)
 
 
 # --- searching ---
@@ -351,6 +365,7 @@ def replay_command(planned: Plan, searched: Searched) -> str:
     options = {
         "--store": wish.store,
         "--clients": wish.clients,
+        "--replicas": wish.replicas,
         "--faults": wish.faults,
         "--schedules": None if searched.exhausted else searched.schedules,
         "--strategy": wish.strategy if wish.strategy != "portfolio" else None,

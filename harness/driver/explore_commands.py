@@ -20,6 +20,7 @@ from harness.driver.terminal import console, counting, json_option, print_json, 
 @click.command()
 @click.option("--lock", required=True, help="The lock to try; `lockstorm locks` lists them.")
 @click.option("--clients", type=int, help="How many want the lock. Default: 3.")
+@click.option("--replicas", type=int, help="Of each node, 2 at most. Default: as the lock or a fault needs.")
 @click.option(
     "--faults",
     metavar="FAULT[=N],…",
@@ -36,7 +37,7 @@ from harness.driver.terminal import console, counting, json_option, print_json, 
     help="open (default), fence-writes, fence-reads-and-writes, compare-owner or compare-and-set.",
 )
 @click.option("--lease-ms", type=int, help="Default: 1000.")
-@click.option("--turns", type=int, help="How often each client wants the lock. Default: 1.")
+@click.option("--turns", type=int, help="How often each client wants the lock. Default: 1; with a failover 2.")
 @click.option("--permits", type=int, help="How many may hold a semaphore at once. Default: 1.")
 @click.option("--fixed-lease", is_flag=True, help="Of locks with a watchdog: the lease is meant, nothing renews it.")
 @click.option("--jobs", type=int, help="How many search side by side. Default: one a core.")

@@ -47,10 +47,10 @@ class Job:
 class Explorer:
     """A context: servers run while it is open."""
 
-    def __init__(self, nodes: int, jobs: int, replicas: bool = False) -> None:
-        """`replicas`: each node has one."""
+    def __init__(self, nodes: int, jobs: int, replicas: int = 0) -> None:
+        """`replicas`: of each node."""
         self._servers = [f"redis-{each + 1}" for each in range(nodes)]
-        self._servers += [f"{name}-replica-1" for name in self._servers] if replicas else []
+        self._servers += [f"{name}-replica-{each + 1}" for each in range(replicas) for name in self._servers[:nodes]]
         self._job_count = jobs
         self._exit = contextlib.ExitStack()
         self.jobs: list[Job] = []

@@ -22,10 +22,11 @@ VERSION = 1
 FIRST_LINE = f"lockstorm-schedule {VERSION}"
 COURSE = "schedule"  # the line after which the deviations stand
 CLIENTS_MOST = 16  # WORLD_CLIENTS
+REPLICAS_MOST = 2  # WORLD_REPLICAS
 WAIT_FOR_EVER = -1
 NUMBERS = {  # key: from, to
     "clients": (1, CLIENTS_MOST),
-    "replicas": (0, 1),
+    "replicas": (0, REPLICAS_MOST),
     "turns": (1, 1000),
     "permits": (1, PERMIT_LIMIT),
     "fixed_lease": (0, 1),

@@ -10,14 +10,14 @@ enum choice_kind {
     /* Steps, which are counted per who takes them: */
     CHOICE_TASK,   /* task `who` takes its next step: its command arrives, or it goes on with what has come */
     CHOICE_LATE,   /* a command arrives that nobody waits for any more: the `who`-th of them */
-    CHOICE_STREAM, /* what the master of node `who` has written since arrives at its replica */
+    CHOICE_STREAM, /* what a master has written since arrives at its replica `who` */
     CHOICE_CLOCK,  /* nobody can go on: time passes until somebody can */
     CHOICE_QUIET,  /* no step: nothing goes wrong from here on, and who waits has to be served */
     /* Faults: */
     CHOICE_PAUSE,   /* client `who` stands still for `amount` ms */
     CHOICE_CRASH,   /* client `who` is killed */
-    CHOICE_PROMOTE, /* node `who`: its master is gone, clients are led to its replica */
-    CHOICE_STALL,   /* what the master of node `who` writes is on its way for `amount` ms at least */
+    CHOICE_PROMOTE, /* the master of replica `who` is gone, clients are led to that replica */
+    CHOICE_STALL,   /* what is written is on its way to replica `who` for `amount` ms at least */
     CHOICE_JUMP,    /* the clock of node `who` jumps by `amount` ms */
     CHOICE_MUTE,    /* the next message that has arrived for task `who` is lost */
     CHOICE_LOSE,    /* the command of task `who` arrives, its reply does not */
@@ -33,13 +33,17 @@ struct choice {
     int64_t amount;
 };
 
-/* What `who` of a fault numbers: a client, a node, or else a task. */
+/* What `who` of a fault numbers: a client, a node, a replica, or else a task. */
 static inline bool choice_strikes_client(enum choice_kind kind) {
     return kind == CHOICE_PAUSE || kind == CHOICE_CRASH;
 }
 
 static inline bool choice_strikes_node(enum choice_kind kind) {
-    return kind == CHOICE_PROMOTE || kind == CHOICE_STALL || kind == CHOICE_JUMP;
+    return kind == CHOICE_JUMP;
+}
+
+static inline bool choice_strikes_replica(enum choice_kind kind) {
+    return kind == CHOICE_PROMOTE || kind == CHOICE_STALL;
 }
 
 static inline bool choice_has_amount(enum choice_kind kind) {

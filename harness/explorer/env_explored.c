@@ -9,7 +9,7 @@
 #include "harness/env_reply.h"
 #include "harness/explorer/world.h"
 
-enum { REPLY_LIMIT_MS = 1000, STREAMS = 2 };
+enum { REPLY_LIMIT_MS = 1000, STREAMS = 2, NOBODY = -1 };
 
 /* By the clock of whoever is gone it is later than any deadline. */
 static const int64_t END_OF_TIME_NS = INT64_MAX / 2;
@@ -57,15 +57,27 @@ redisReply *world_store_exchange(struct world *world, const char *command, size_
     return reply;
 }
 
-/* The command is executed. NULL: the server sits on it. */
-static redisReply *exchange(struct world *world, struct link *link, int node, const char *command, size_t length,
-                            bool may_block) {
-    if (node == world->settings.nodes) return world_store_exchange(world, command, length);
-    link_lead(link, world_node(world, node));
-    redisReply *reply = node_script_load(link->node, command, length);
+/* What is sent on a connection to a master that is gone does not arrive, and the next command makes a new one: as the
+ * live environment does, which never sends a command twice. */
+static bool connection_holds(struct task *task) {
+    int leads = task->world->nodes[task->node].leads, *connected = &task->connected_to[task->node];
+    bool holds = *connected == NOBODY || *connected == leads;
+    *connected = holds ? leads : NOBODY;
+    if (!holds) task->deadline_ns = stage_mono_ns(task->world->stage);
+    return holds;
+}
+
+/* The task's command is executed. NULL: the server sits on it, or the connection is lost. */
+static redisReply *exchange(struct task *task) {
+    struct world *world = task->world;
+    struct link *link = &task->links[task->node];
+    if (task->node == world->settings.nodes) return world_store_exchange(world, task->command, task->length);
+    if (!connection_holds(task)) return NULL;
+    link_lead(link, world_node(world, task->node));
+    redisReply *reply = node_script_load(link->node, task->command, task->length);
     if (reply) return reply;
-    link_send(link, command, length);
-    if (!may_block) return link_receive(link);
+    link_send(link, task->command, task->length);
+    if (!task->may_block) return link_receive(link);
     node_settle(link->node);
     return link_take(link);
 }
@@ -126,9 +138,10 @@ static bool somebody_waits(const struct world *world, int node) {
 void world_collect(struct world *world, int node) {
     if (node == world->settings.nodes) return;
     struct explored_node *at = &world->nodes[node];
-    bool follows = world->settings.replicas && !at->promoted, waits = somebody_waits(world, node);
-    if (follows || waits) node_settle(world_node(world, node));
-    if (follows) stream_collect(&at->stream);
+    bool waits = somebody_waits(world, node);
+    if (world->settings.replicas || waits) node_settle(world_node(world, node));
+    for (int server = 1; server <= world->settings.replicas; server++)
+        if (replica_follows(world, node, server)) stream_collect(&at->streams[at->leads][server]);
     for (int number = 0; waits && number < 2 * world->client_count; number++) {
         struct task *task = world_task(world, number);
         listener_collect(&task->listeners[node]);
@@ -154,9 +167,7 @@ bool task_can_go_on(const struct task *task, int64_t now_ns) {
 
 void task_deliver(struct task *task, bool lost) {
     struct world *world = task->world;
-    redisReply *reply = task->ask == ASK_COMMAND ? exchange(world, &task->links[task->node], task->node, task->command,
-                                                            task->length, task->may_block)
-                                                 : listener_ask(task);
+    redisReply *reply = task->ask == ASK_COMMAND ? exchange(task) : listener_ask(task);
     if (lost && reply) freeReplyObject(reply);
     task->raw = lost ? NULL : reply;
     task->state = TASK_AWAITING;
@@ -402,6 +413,7 @@ void explored_env_open(struct task *task, struct world *world, int number, uint6
     task->state = TASK_ABSENT;
     task->steps = 0;
     task->stopping = false;
+    for (int node = 0; node < world->settings.nodes; node++) task->connected_to[node] = NOBODY;
 }
 
 void explored_env_reset(struct task *task) {

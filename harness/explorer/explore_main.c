@@ -2,7 +2,7 @@
  *
  *   --lock L --clients N --store MODE --lease-ms N --wait-ms N --work-ms N --turns N --permits N [--fixed-lease]
  *   --node SOCKET --clock FILE   one server each, in pairs: its unix socket and its clock page
- *   [--replicas]                 the second half of them are the replicas of the first
+ *   [--replicas N]               of each node: all first ones stand behind the nodes, then all second ones
  *   --directory D                for the history: D/history
  *   --seed N --bound-ms N        with it schedules end in a quiet, and liveness is judged
  *   --require A,B                the properties that count
@@ -95,27 +95,27 @@ static bool lock_option(const char *name, const struct lock_type **lock) {
 }
 
 static bool node_option(const char *text, const char **paths, int *count) {
-    if (*count == 2 * WORLD_NODES) return false;
+    if (*count == WORLD_SERVERS * WORLD_NODES) return false;
     paths[(*count)++] = text;
     return true;
 }
 
 static const struct option OPTIONS[] = {
-    {"lock", required_argument, NULL, 'l'},    {"clients", required_argument, NULL, 'c'},
-    {"store", required_argument, NULL, 'S'},   {"lease-ms", required_argument, NULL, 'L'},
-    {"wait-ms", required_argument, NULL, 'W'}, {"work-ms", required_argument, NULL, 'w'},
-    {"turns", required_argument, NULL, 't'},   {"permits", required_argument, NULL, 'p'},
-    {"fixed-lease", no_argument, NULL, 'f'},   {"node", required_argument, NULL, 'n'},
-    {"clock", required_argument, NULL, 'C'},   {"directory", required_argument, NULL, 'D'},
-    {"seed", required_argument, NULL, 's'},    {"require", required_argument, NULL, 'r'},
-    {"fault", required_argument, NULL, 'F'},   {"strategy", required_argument, NULL, 'T'},
-    {"first", required_argument, NULL, '1'},   {"stride", required_argument, NULL, '2'},
-    {"most", required_argument, NULL, '3'},    {"seconds", required_argument, NULL, '4'},
-    {"shrink", required_argument, NULL, '5'},  {"shared", required_argument, NULL, '6'},
-    {"digests", required_argument, NULL, '7'}, {"follow", required_argument, NULL, '8'},
-    {"replicas", no_argument, NULL, 'R'},      {"bound-ms", required_argument, NULL, 'B'},
-    {"bound", required_argument, NULL, 'b'},   {"number", required_argument, NULL, '9'},
-    {"goes-on", no_argument, NULL, 'g'},       {0}};
+    {"lock", required_argument, NULL, 'l'},     {"clients", required_argument, NULL, 'c'},
+    {"store", required_argument, NULL, 'S'},    {"lease-ms", required_argument, NULL, 'L'},
+    {"wait-ms", required_argument, NULL, 'W'},  {"work-ms", required_argument, NULL, 'w'},
+    {"turns", required_argument, NULL, 't'},    {"permits", required_argument, NULL, 'p'},
+    {"fixed-lease", no_argument, NULL, 'f'},    {"node", required_argument, NULL, 'n'},
+    {"clock", required_argument, NULL, 'C'},    {"directory", required_argument, NULL, 'D'},
+    {"seed", required_argument, NULL, 's'},     {"require", required_argument, NULL, 'r'},
+    {"fault", required_argument, NULL, 'F'},    {"strategy", required_argument, NULL, 'T'},
+    {"first", required_argument, NULL, '1'},    {"stride", required_argument, NULL, '2'},
+    {"most", required_argument, NULL, '3'},     {"seconds", required_argument, NULL, '4'},
+    {"shrink", required_argument, NULL, '5'},   {"shared", required_argument, NULL, '6'},
+    {"digests", required_argument, NULL, '7'},  {"follow", required_argument, NULL, '8'},
+    {"replicas", required_argument, NULL, 'R'}, {"bound-ms", required_argument, NULL, 'B'},
+    {"bound", required_argument, NULL, 'b'},    {"number", required_argument, NULL, '9'},
+    {"goes-on", no_argument, NULL, 'g'},        {0}};
 
 static bool option_take(struct arguments *arguments, int option, char *text) {
     struct world_settings *world = &arguments->world;
@@ -137,7 +137,7 @@ static bool option_take(struct arguments *arguments, int option, char *text) {
     case 'r': return require_option(text, search->required);
     case 'F': return fault_option(text, &search->budget);
     case 'T': return strategy_option(text, &search->strategy);
-    case 'R': return world->replicas = true;
+    case 'R': return small(text, WORLD_REPLICAS, &world->replicas);
     case 'B': return number(text, 1, &world->bound_ms);
     case 'b': return small(text, STRATEGY_FAULTS, &search->bound);
     case 'g': return search->goes_on = true;
@@ -159,7 +159,7 @@ static bool parse(int argc, char **argv, struct arguments *arguments) {
         if (!option_take(arguments, option, optarg))
             return fprintf(stderr, "explore: not a usable value: %s\n", optarg ? optarg : argv[optind - 1]), false;
     struct world_settings *world = &arguments->world;
-    int each = world->replicas ? 2 : 1; /* servers a node */
+    int each = 1 + world->replicas; /* servers a node */
     bool whole = world->lock && world->clients && world->nodes && world->nodes == arguments->clocks &&
                  world->nodes % each == 0 && world->nodes / each <= WORLD_NODES && arguments->directory &&
                  optind == argc;

@@ -6,7 +6,7 @@
 
 enum { STREAMS = 2, NAME = 40, AMOUNT_MOST_MS = 1000000000 };
 
-static const char WATCHDOG[] = "-watchdog", QUIET[] = "quiet";
+static const char WATCHDOG[] = "-watchdog", REPLICA[] = "-replica-", QUIET[] = "quiet";
 
 static const char *const FAULT_WORDS[CHOICE_KINDS] = {
     [CHOICE_PAUSE] = "pause",         [CHOICE_CRASH] = "crash",       [CHOICE_PROMOTE] = "failover",
@@ -41,10 +41,18 @@ const char *schedule_fault_word(enum choice_kind kind) {
     return FAULT_WORDS[kind];
 }
 
+/* A node's first replica goes by the node's name. */
+static void replica_write(const char *what, int who, char name[NAME]) {
+    int server = replica_server(who);
+    snprintf(name, NAME, "%s-%d", what, replica_node(who) + 1);
+    if (server > 1) snprintf(name + strlen(name), NAME - strlen(name), "%s%d", REPLICA, server);
+}
+
 static const char *name_write(enum choice_kind kind, int who, char name[NAME]) {
     if (kind == CHOICE_CLOCK) snprintf(name, NAME, "clock");
     else if (kind == CHOICE_LATE) snprintf(name, NAME, "late-%d", who + 1);
-    else if (kind == CHOICE_STREAM) snprintf(name, NAME, "stream-%d", who + 1);
+    else if (kind == CHOICE_STREAM) replica_write("stream", who, name);
+    else if (choice_strikes_replica(kind)) replica_write("redis", who, name);
     else if (choice_strikes_node(kind)) snprintf(name, NAME, "redis-%d", who + 1);
     else if (choice_strikes_client(kind)) snprintf(name, NAME, "client-%d", who + 1);
     else snprintf(name, NAME, "client-%d%s", who / STREAMS + 1, who % STREAMS ? WATCHDOG : "");
@@ -74,6 +82,15 @@ static int numbered(const char *name, const char *prefix, const char **rest) {
     return (int)number - 1;
 }
 
+/* Behind the number of a node. */
+static bool replica_read(int node, const char *rest, int *who) {
+    const char *end = rest;
+    int second = strcmp(rest, "") == 0 ? 0 : numbered(rest, REPLICA, &end);
+    if (node < 0 || node >= WORLD_NODES || second < 0 || second >= WORLD_REPLICAS || *end != '\0') return false;
+    *who = replica_number(node, second + 1);
+    return true;
+}
+
 static bool name_read(const char *name, enum choice_kind fault, struct choice *choice) {
     const char *rest = "";
     int client = numbered(name, "client-", &rest), node = client < 0 ? numbered(name, "redis-", &rest) : -1;
@@ -82,12 +99,13 @@ static bool name_read(const char *name, enum choice_kind fault, struct choice *c
     bool watchdog = client >= 0 && strcmp(rest, WATCHDOG) == 0, whole = *rest == '\0';
     choice->kind = fault;
     if (choice_strikes_node(fault)) return choice->who = node, node >= 0 && whole;
+    if (choice_strikes_replica(fault)) return replica_read(node, rest, &choice->who);
     if (choice_strikes_client(fault)) return choice->who = client, client >= 0 && whole;
     choice->who = client * STREAMS + watchdog;
     if (fault) return client >= 0 && (whole || watchdog);
     if (client >= 0) return choice->kind = CHOICE_TASK, whole || watchdog;
     if (late >= 0) return choice->kind = CHOICE_LATE, choice->who = late, whole;
-    if (stream >= 0) return choice->kind = CHOICE_STREAM, choice->who = stream, whole;
+    if (stream >= 0) return choice->kind = CHOICE_STREAM, replica_read(stream, rest, &choice->who);
     choice->kind = CHOICE_CLOCK;
     choice->who = 0;
     return strcmp(name, "clock") == 0;
@@ -118,7 +136,7 @@ bool deviation_read(const char *line, struct deviation *deviation, const char **
         "there is no such fault: pause, crash, failover, stall-replica, clock-jump, lose-message, lose-reply, drop-request or hold-request";
     if (!fault) return false;
     *reason =
-        "this fault does not strike that: pause and crash strike client-N, failover, stall-replica and clock-jump redis-N, others client-N or its watchdog";
+        "this fault does not strike that: pause and crash strike client-N, clock-jump redis-N, failover and stall-replica redis-N or redis-N-replica-2, others client-N or its watchdog";
     if (!name_read(second, fault, &deviation->instead)) return false;
     *reason = choice_has_amount(fault) ? "milliseconds are missing, or too many" : "this fault has no duration";
     if (choice_has_amount(fault) != (words == 6)) return false;

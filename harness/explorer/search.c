@@ -137,14 +137,14 @@ bool search_begin(struct search *search) {
     search->horizon = outcome.steps > 0 ? outcome.steps : 1;
     memset(&search->tally, 0, sizeof search->tally);
     for (int node = 0; node < search->world->settings.nodes; node++)
-        search->world->nodes[node].master.commands = search->world->nodes[node].replica.commands = 0;
+        for (int server = 0; server < WORLD_SERVERS; server++) search->world->nodes[node].servers[server].commands = 0;
     return outcome.opened;
 }
 
 static uint64_t commands_of(const struct world *world) {
     uint64_t commands = 0;
     for (int node = 0; node < world->settings.nodes; node++)
-        commands += world->nodes[node].master.commands + world->nodes[node].replica.commands;
+        for (int server = 0; server < WORLD_SERVERS; server++) commands += world->nodes[node].servers[server].commands;
     return commands;
 }
 
@@ -308,7 +308,7 @@ static bool shrink_to_fault(struct shrink *shrink) {
     for (uint64_t step = 1; step <= FAULT_STEPS_MOST; step++) {
         for (int client = 0; client < clients; client++) {
             if (choice_strikes_client(struck.kind)) struck.who = client;
-            else if (!choice_strikes_node(struck.kind)) struck.who = 2 * client;
+            else if (!choice_strikes_node(struck.kind) && !choice_strikes_replica(struck.kind)) struck.who = 2 * client;
             shrink->trial.count = 0;
             schedule_add(&shrink->trial, (struct deviation){{CHOICE_TASK, 2 * client, 0}, step, struck});
             if (shrink_try(shrink, clients)) return true;

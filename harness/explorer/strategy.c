@@ -39,13 +39,25 @@ static int64_t duration_ms(struct strategy *strategy) {
     return halves[random_below(&strategy->random, 4)] * half_ms;
 }
 
+static int target_count(const struct world *world, enum choice_kind kind) {
+    if (choice_strikes_node(kind)) return world->settings.nodes;
+    if (choice_strikes_replica(kind)) return world->settings.nodes * world->settings.replicas;
+    return choice_strikes_client(kind) ? world->client_count : STREAMS * world->client_count;
+}
+
+static int target_at(const struct world *world, enum choice_kind kind, int place) {
+    int nodes = world->settings.nodes;
+    return choice_strikes_replica(kind) ? replica_number(place % nodes, place / nodes + 1) : place;
+}
+
 /* A fault of a kind, at a target drawn from all; it may be that it cannot be made now. */
 static struct choice fault_draw(struct strategy *strategy, const struct world *world, enum choice_kind kind) {
     struct choice fault = {.kind = kind};
-    int targets = choice_strikes_node(kind) ? world->settings.nodes : world->client_count;
-    fault.who = (int)random_below(&strategy->random, (uint64_t)targets);
-    if (kind >= CHOICE_MUTE) fault.who *= STREAMS;
-    if (kind >= CHOICE_MUTE && random_below(&strategy->random, 4) == 0) fault.who++;
+    bool of_task = kind >= CHOICE_MUTE;
+    int targets = of_task ? world->client_count : target_count(world, kind);
+    int place = targets > 0 ? (int)random_below(&strategy->random, (uint64_t)targets) : 0;
+    if (of_task) place = place * STREAMS + (random_below(&strategy->random, 4) == 0);
+    fault.who = target_at(world, kind, place);
     if (choice_has_amount(kind)) fault.amount = duration_ms(strategy);
     if (kind == CHOICE_JUMP && random_below(&strategy->random, 4) == 0) fault.amount = -fault.amount;
     return fault;
@@ -113,12 +125,10 @@ void exhaustive_begin(struct exhaustive *exhaustive) {
 
 static int fault_options(const struct exhaustive *exhaustive, const struct world *world, enum choice_kind kind,
                          struct choice *options, int count) {
-    int targets = choice_strikes_node(kind)     ? world->settings.nodes
-                  : choice_strikes_client(kind) ? world->client_count
-                                                : STREAMS * world->client_count;
     if (exhaustive->faults[kind] >= exhaustive->budget->most[kind]) return count;
-    for (int who = 0; who < targets && count < OPTIONS_MOST; who++) {
-        struct choice fault = {kind, who, choice_has_amount(kind) ? exhaustive->lease_ms * 3 : 0};
+    for (int place = 0; place < target_count(world, kind) && count < OPTIONS_MOST; place++) {
+        struct choice fault = {kind, target_at(world, kind, place),
+                               choice_has_amount(kind) ? exhaustive->lease_ms * 3 : 0};
         if (world_allows(world, fault)) options[count++] = fault;
     }
     return count;

@@ -1,5 +1,6 @@
 #include "harness/explorer/stream.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,4 +104,36 @@ void stream_forget(struct stream *stream) {
     node_settle(stream->master);
     stream_collect(stream);
     acknowledge(stream);
+}
+
+/* The answer of whoever is asked on its own connection; the caller frees. */
+static redisReply *asked(struct node *node, const char *format, ...) {
+    char *command = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = redisvFormatCommand(&command, format, arguments);
+    va_end(arguments);
+    if (length < 0) abort();
+    link_send(&node->control, command, (size_t)length);
+    redisFreeCommand(command);
+    return link_receive(&node->control);
+}
+
+static void key_copy(struct stream *stream, const redisReply *key) {
+    redisReply *data = asked(stream->master, "DUMP %b", key->str, key->len);
+    redisReply *expiry = asked(stream->master, "PEXPIRETIME %b", key->str, key->len);
+    long long until_ms = expiry->integer > 0 ? expiry->integer : 0;
+    if (data->type == REDIS_REPLY_STRING)
+        freeReplyObject(
+            asked(stream->replica, "RESTORE %b %lld %b ABSTTL", key->str, key->len, until_ms, data->str, data->len));
+    freeReplyObject(data);
+    freeReplyObject(expiry);
+}
+
+void stream_resync(struct stream *stream) {
+    redisReply *keys = asked(stream->master, "KEYS *");
+    freeReplyObject(asked(stream->replica, "FLUSHALL SYNC"));
+    for (size_t each = 0; each < keys->elements; each++) key_copy(stream, keys->element[each]);
+    freeReplyObject(keys);
+    stream_forget(stream);
 }

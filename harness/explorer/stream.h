@@ -25,6 +25,8 @@ void stream_close(struct stream *stream);
 void stream_collect(struct stream *stream);
 /* All that is held arrives, and the master is told so. */
 void stream_arrive(struct stream *stream);
+/* The replica has what its master has, and nothing else; nothing is held. */
+void stream_resync(struct stream *stream);
 /* All that is held, and what comes until now, is forgotten. The master takes it for arrived. */
 void stream_forget(struct stream *stream);
 

@@ -26,7 +26,7 @@ struct task *world_task(struct world *world, int number) {
 
 struct node *world_node(struct world *world, int number) {
     struct explored_node *node = &world->nodes[number];
-    return node->promoted ? &node->replica : &node->master;
+    return &node->servers[node->leads];
 }
 
 static const struct task *task_at(const struct world *world, int number) {
@@ -79,9 +79,11 @@ static void names_write(struct world *world) {
         names->fault[kind] = text(world, FAULT_NAMES[kind]);
     for (int node = 0; node < world->settings.nodes; node++) {
         snprintf(name, sizeof name, "redis-%d", node + 1);
-        names->nodes[node] = text(world, name);
-        snprintf(name, sizeof name, "redis-%d-replica-1", node + 1);
-        names->replicas[node] = world->settings.replicas ? text(world, name) : 0;
+        names->servers[node][0] = text(world, name);
+        for (int server = 1; server <= world->settings.replicas; server++) {
+            snprintf(name, sizeof name, "redis-%d-replica-%d", node + 1, server);
+            names->servers[node][server] = text(world, name);
+        }
     }
     for (int each = 0; each < world->settings.clients; each++) {
         snprintf(name, sizeof name, "client-%d", each + 1);
@@ -113,11 +115,13 @@ static struct history *history_new(const char *path, uint64_t capacity, uint64_t
 static void nodes_open(struct world *world, int number) {
     const struct world_settings *settings = &world->settings;
     struct explored_node *node = &world->nodes[number];
-    int replica = settings->nodes + number;
-    node_open(&node->master, settings->sockets[number], settings->clocks[number]);
-    if (!settings->replicas) return;
-    node_open(&node->replica, settings->sockets[replica], settings->clocks[replica]);
-    stream_open(&node->stream, &node->master, &node->replica);
+    for (int server = 0; server <= settings->replicas; server++) {
+        int place = server * settings->nodes + number;
+        node_open(&node->servers[server], settings->sockets[place], settings->clocks[place]);
+    }
+    for (int from = 0; from <= settings->replicas; from++)
+        for (int to = 1; to <= settings->replicas; to++)
+            if (from != to) stream_open(&node->streams[from][to], &node->servers[from], &node->servers[to]);
 }
 
 bool world_open(struct world *world, const struct world_settings *settings, struct history_error *error) {
@@ -142,16 +146,18 @@ bool world_open(struct world *world, const struct world_settings *settings, stru
     return true;
 }
 
+static void nodes_close(struct explored_node *node) {
+    for (int from = 0; from < WORLD_SERVERS; from++)
+        for (int to = 0; to < WORLD_SERVERS; to++) stream_close(&node->streams[from][to]);
+    for (int server = 0; server < WORLD_SERVERS; server++) node_close(&node->servers[server]);
+}
+
 void world_close(struct world *world) {
     for (int each = 0; each < world->settings.clients; each++) {
         explored_env_close(&world->clients[each].worker);
         explored_env_close(&world->clients[each].watchdog);
     }
-    for (int node = 0; node < world->settings.nodes; node++) {
-        stream_close(&world->nodes[node].stream);
-        node_close(&world->nodes[node].master);
-        node_close(&world->nodes[node].replica);
-    }
+    for (int node = 0; node < world->settings.nodes; node++) nodes_close(&world->nodes[node]);
     if (world->requests) redisReaderFree(world->requests);
     if (world->replies) redisReaderFree(world->replies);
     free(world->answers.bytes);
@@ -213,20 +219,20 @@ static void resource_reset(struct resource *resource) {
 }
 
 static void nodes_wall_set(struct world *world, struct explored_node *node) {
-    node_wall_set(&node->master, stage_wall_ns(world->stage));
-    if (world->settings.replicas) node_wall_set(&node->replica, stage_wall_ns(world->stage));
+    for (int server = 0; server <= world->settings.replicas; server++)
+        node_wall_set(&node->servers[server], stage_wall_ns(world->stage));
 }
 
 static void nodes_begin(struct world *world, struct explored_node *node) {
-    if (node->promoted) node_scripts_forget(&node->replica); /* a master's scripts are not its replica's */
-    node->promoted = false;
-    node->stalled_until_ns = 0;
-    node->stream_steps = 0;
-    node_reset(&node->master);
-    if (world->settings.replicas) {
-        stream_forget(&node->stream);
-        node_reset(&node->replica);
-    }
+    int servers = world->settings.replicas + 1;
+    if (node->leads) node_scripts_forget(&node->servers[node->leads]); /* a master's scripts are not its replica's */
+    node->leads = 0;
+    memset(node->stalled_until_ns, 0, sizeof node->stalled_until_ns);
+    memset(node->stream_steps, 0, sizeof node->stream_steps);
+    for (int server = 0; server < servers; server++) node_reset(&node->servers[server]);
+    for (int from = 0; from < servers; from++)
+        for (int to = 1; to < servers; to++)
+            if (from != to) stream_forget(&node->streams[from][to]);
     nodes_wall_set(world, node);
 }
 
@@ -269,13 +275,19 @@ static bool late_enabled(const struct world *world, int number) {
     return late->command && late->held_until_ns <= now_ns(world);
 }
 
-static bool stream_waits(const struct explored_node *node) {
-    return !node->promoted && node->stream.length > 0;
+bool replica_follows(const struct world *world, int node, int server) {
+    return node >= 0 && node < world->settings.nodes && server > 0 && server <= world->settings.replicas &&
+           server != world->nodes[node].leads;
+}
+
+static bool stream_waits(const struct world *world, int node, int server) {
+    const struct explored_node *at = &world->nodes[node];
+    return replica_follows(world, node, server) && at->streams[at->leads][server].length > 0;
 }
 
 static bool stream_enabled(const struct world *world, int number) {
-    const struct explored_node *node = &world->nodes[number];
-    return stream_waits(node) && node->stalled_until_ns <= now_ns(world);
+    int node = replica_node(number), server = replica_server(number);
+    return stream_waits(world, node, server) && world->nodes[node].stalled_until_ns[server] <= now_ns(world);
 }
 
 static int64_t sooner(int64_t one_ns, int64_t other_ns, int64_t now) {
@@ -301,8 +313,10 @@ static int64_t next_deadline_ns(const struct world *world) {
         until_ns = sooner(until_ns, task_deadline_ns(&client->worker, paused, now), now);
         until_ns = sooner(until_ns, task_deadline_ns(&client->watchdog, paused, now), now);
     }
-    for (int each = 0; each < world->settings.nodes; each++)
-        if (stream_waits(&world->nodes[each])) until_ns = sooner(until_ns, world->nodes[each].stalled_until_ns, now);
+    for (int node = 0; node < world->settings.nodes; node++)
+        for (int server = 1; server <= world->settings.replicas; server++)
+            if (stream_waits(world, node, server))
+                until_ns = sooner(until_ns, world->nodes[node].stalled_until_ns[server], now);
     for (int each = 0; each < world->late_count; each++)
         if (world->late[each].command) until_ns = sooner(until_ns, world->late[each].held_until_ns, now);
     return until_ns;
@@ -314,8 +328,10 @@ int world_choices(const struct world *world, struct choice *choices) {
         if (task_enabled(world, number)) choices[count++] = (struct choice){CHOICE_TASK, number, 0};
     for (int number = 0; number < world->late_count; number++)
         if (late_enabled(world, number)) choices[count++] = (struct choice){CHOICE_LATE, number, 0};
-    for (int number = 0; number < world->settings.nodes; number++)
-        if (stream_enabled(world, number)) choices[count++] = (struct choice){CHOICE_STREAM, number, 0};
+    for (int server = 1; server <= world->settings.replicas; server++)
+        for (int node = 0; node < world->settings.nodes; node++)
+            if (stream_enabled(world, replica_number(node, server)))
+                choices[count++] = (struct choice){CHOICE_STREAM, replica_number(node, server), 0};
     if (count == 0 && next_deadline_ns(world) != INT64_MAX) choices[count++] = (struct choice){.kind = CHOICE_CLOCK};
     return count;
 }
@@ -328,7 +344,8 @@ struct choice world_usual(const struct world *world, const struct choice *choice
 
 uint64_t world_steps_of(const struct world *world, struct choice choice) {
     if (choice.kind == CHOICE_TASK) return task_at(world, choice.who)->steps;
-    if (choice.kind == CHOICE_STREAM) return world->nodes[choice.who].stream_steps;
+    if (choice.kind == CHOICE_STREAM)
+        return world->nodes[replica_node(choice.who)].stream_steps[replica_server(choice.who)];
     return choice.kind == CHOICE_LATE ? world->late[choice.who].steps : world->clock_steps;
 }
 
@@ -345,6 +362,10 @@ static bool client_lives(const struct world *world, int number) {
 
 static bool is_node(const struct world *world, int number) {
     return number >= 0 && number < world->settings.nodes;
+}
+
+static bool is_following(const struct world *world, int number) {
+    return number >= 0 && replica_follows(world, replica_node(number), replica_server(number));
 }
 
 static int kept_on(const struct world *world, int number) {
@@ -370,7 +391,8 @@ static bool all_is_well(const struct world *world) {
     for (int each = 0; each < world->late_count; each++)
         if (world->late[each].command) return false;
     for (int node = 0; node < world->settings.nodes; node++)
-        if (world->nodes[node].stalled_until_ns > now_ns(world)) return false;
+        for (int server = 1; server <= world->settings.replicas; server++)
+            if (world->nodes[node].stalled_until_ns[server] > now_ns(world)) return false;
     return true;
 }
 
@@ -382,10 +404,9 @@ bool world_allows(const struct world *world, struct choice choice) {
     case CHOICE_LATE: return who >= 0 && who < world->late_count && late_enabled(world, who);
     case CHOICE_PAUSE: return client_lives(world, who) && !world->clients[who].paused_until_ns && choice.amount > 0;
     case CHOICE_CRASH: return client_lives(world, who);
-    case CHOICE_STREAM: return is_node(world, who) && stream_enabled(world, who);
-    case CHOICE_PROMOTE: return is_node(world, who) && world->settings.replicas && !world->nodes[who].promoted;
-    case CHOICE_STALL:
-        return is_node(world, who) && world->settings.replicas && !world->nodes[who].promoted && choice.amount > 0;
+    case CHOICE_STREAM: return is_following(world, who) && stream_enabled(world, who);
+    case CHOICE_PROMOTE: return is_following(world, who) && !world->nodes[replica_node(who)].leads;
+    case CHOICE_STALL: return is_following(world, who) && choice.amount > 0;
     case CHOICE_JUMP: return is_node(world, who);
     case CHOICE_QUIET: return !world->quiet && all_is_well(world);
     case CHOICE_MUTE: return has_message(world, who);
@@ -435,6 +456,11 @@ static void clock_advance(struct world *world) {
     pauses_end(world);
 }
 
+static void late_forget(struct late *late) {
+    free(late->command);
+    late->command = NULL;
+}
+
 static void late_arrive(struct world *world, struct late *late) {
     if (late->node == world->settings.nodes) {
         redisReply *reply = world_store_exchange(world, late->command, late->length);
@@ -445,8 +471,7 @@ static void late_arrive(struct world *world, struct late *late) {
         node_settle(late->link.node);
         link_drop(&late->link);
     }
-    free(late->command);
-    late->command = NULL;
+    late_forget(late);
     late->steps++;
     world_collect(world, late->node);
 }
@@ -463,23 +488,38 @@ static void client_crash(struct world *world, struct explored_client *client) {
 }
 
 static void clock_jump(struct world *world, int node, int64_t step_ms) {
-    fault_record(world, HISTORY_FAULT_INJECT, CHOICE_JUMP, world->names.nodes[node]);
+    fault_record(world, HISTORY_FAULT_INJECT, CHOICE_JUMP, world->names.servers[node][0]);
     if (node_clock_jump(world_node(world, node), step_ms * CLOCK_NS_PER_MS))
-        fault_record(world, HISTORY_FAULT_PROVE, CHOICE_JUMP, world->names.nodes[node]);
+        fault_record(world, HISTORY_FAULT_PROVE, CHOICE_JUMP, world->names.servers[node][0]);
     world_collect(world, node);
 }
 
-/* The master is gone with what had not arrived, and everybody's connections to it. */
+/* The master is gone with what had not arrived, everybody's connections to it, and what was on its way there. Another
+ * replica follows the new one: it has what that one has, before anybody can write there. */
 static void promote(struct world *world, int number) {
-    fault_begin(world, CHOICE_PROMOTE, world->names.nodes[number]);
-    for (int each = 0; each < STREAMS * world->client_count; each++) task_disconnect(world_task(world, each), number);
-    world->nodes[number].promoted = true;
+    int node = replica_node(number), server = replica_server(number);
+    struct explored_node *at = &world->nodes[node];
+    fault_begin(world, CHOICE_PROMOTE, world->names.servers[node][0]);
+    for (int each = 0; each < STREAMS * world->client_count; each++) task_disconnect(world_task(world, each), node);
+    for (int each = 0; each < world->late_count; each++)
+        if (world->late[each].node == node) late_forget(&world->late[each]);
+    at->leads = server;
+    for (int other = 1; other <= world->settings.replicas; other++)
+        if (other != server) stream_resync(&at->streams[server][other]);
 }
 
 static void stream_step(struct world *world, int number) {
-    world->nodes[number].stream_steps++;
-    stream_arrive(&world->nodes[number].stream);
-    world_collect(world, number);
+    int node = replica_node(number), server = replica_server(number);
+    struct explored_node *at = &world->nodes[node];
+    at->stream_steps[server]++;
+    stream_arrive(&at->streams[at->leads][server]);
+    world_collect(world, node);
+}
+
+static void stall(struct world *world, int number, int64_t amount_ms) {
+    int node = replica_node(number), server = replica_server(number);
+    fault_begin(world, CHOICE_STALL, world->names.servers[node][server]);
+    world->nodes[node].stalled_until_ns[server] = now_ns(world) + amount_ms * CLOCK_NS_PER_MS;
 }
 
 static void task_step(struct world *world, struct task *task) {
@@ -528,10 +568,7 @@ void world_do(struct world *world, struct choice choice) {
         break;
     case CHOICE_CRASH: client_crash(world, &world->clients[choice.who]); break;
     case CHOICE_PROMOTE: promote(world, choice.who); break;
-    case CHOICE_STALL:
-        fault_begin(world, choice.kind, world->names.replicas[choice.who]);
-        world->nodes[choice.who].stalled_until_ns = now_ns(world) + choice.amount * CLOCK_NS_PER_MS;
-        break;
+    case CHOICE_STALL: stall(world, choice.who, choice.amount); break;
     case CHOICE_JUMP: clock_jump(world, choice.who, choice.amount); break;
     default: message_fault(world, choice); break;
     }

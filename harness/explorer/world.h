@@ -19,8 +19,9 @@
 #include "harness/resource.h"
 
 enum { WORLD_CLIENTS = 16, WORLD_TASKS = 2 * WORLD_CLIENTS, WORLD_NODES = 8, WORLD_LATE = 16 };
+enum { WORLD_REPLICAS = 2, WORLD_SERVERS = 1 + WORLD_REPLICAS /* of a node */ };
 enum { WORLD_TEXT = 48, WORLD_TEXTS = 96 };
-enum { WORLD_STEPS_MOST = 20000, WORLD_CHOICES = WORLD_TASKS + WORLD_LATE + WORLD_NODES + 1 };
+enum { WORLD_STEPS_MOST = 20000, WORLD_CHOICES = WORLD_TASKS + WORLD_LATE + WORLD_REPLICAS * WORLD_NODES + 1 };
 
 enum task_state {
     TASK_ABSENT = 0,
@@ -63,6 +64,7 @@ struct task {
     redisReply *raw;
     struct env_reply reply;
     struct link links[WORLD_NODES];
+    int connected_to[WORLD_NODES]; /* which server of the node, in this schedule; -1: none */
     struct listener listeners[WORLD_NODES];
     /* Of a watchdog: */
     void (*run)(struct env *, void *);
@@ -90,14 +92,25 @@ struct late {
     uint64_t steps; /* 1 when it has arrived */
 };
 
-/* A node: a server that clients talk to, and its replica if there are any. */
+/* A node: its master, and its replicas if there are any, each as a server from 0 on. */
 struct explored_node {
-    struct node master, replica;
-    struct stream stream;
-    bool promoted;            /* clients talk to the replica, and the master is gone */
-    int64_t stalled_until_ns; /* nothing arrives at the replica before */
-    uint64_t stream_steps;
+    struct node servers[WORLD_SERVERS];
+    struct stream streams[WORLD_SERVERS][WORLD_SERVERS]; /* from one to another */
+    int leads;                                           /* to whom clients talk; not 0: the master is gone */
+    int64_t stalled_until_ns[WORLD_SERVERS];             /* nothing arrives there before */
+    uint64_t stream_steps[WORLD_SERVERS];
 };
+
+/* How choices number replicas: all first ones, then all second ones. */
+static inline int replica_number(int node, int server) {
+    return (server - 1) * WORLD_NODES + node;
+}
+static inline int replica_node(int number) {
+    return number % WORLD_NODES;
+}
+static inline int replica_server(int number) {
+    return number / WORLD_NODES + 1;
+}
 
 /* The names of faults and targets in the history. */
 struct world_names {
@@ -108,20 +121,20 @@ struct world_names {
     int text_count;
     uint32_t driver, store, stranger, resource, schedule, quiet;
     uint32_t fault[CHOICE_KINDS];
-    uint32_t nodes[WORLD_NODES], replicas[WORLD_NODES];
+    uint32_t servers[WORLD_NODES][WORLD_SERVERS];
 };
 
 struct world_settings {
     const struct lock_type *lock;
     enum resource_mode store;
     int clients, nodes;
-    bool replicas; /* each node has one */
+    int replicas; /* of each node */
     int64_t lease_ms, wait_ms, work_ms, turns, permits;
     int64_t bound_ms; /* how long a free lock may go unnoticed; 0: nobody asks */
     bool fixed_lease;
     uint64_t seed; /* of the campaign; stands in the history */
     const char *history, *sink;
-    const char *sockets[2 * WORLD_NODES], *clocks[2 * WORLD_NODES]; /* of the nodes, then of their replicas */
+    const char *sockets[WORLD_SERVERS * WORLD_NODES], *clocks[WORLD_SERVERS * WORLD_NODES]; /* masters, then replicas */
 };
 
 struct world {
@@ -170,6 +183,8 @@ void world_do(struct world *world, struct choice choice);
 void world_end(struct world *world);
 
 struct task *world_task(struct world *world, int number);
+/* Whether that server of a node is a replica whose master lives. */
+bool replica_follows(const struct world *world, int node, int server);
 /* Whom clients talk to who talk to this node. */
 struct node *world_node(struct world *world, int number);
 /* Somebody's connections to a node are lost. */
