@@ -49,6 +49,7 @@ class Effort:
     proxy_rounds: int
     schedules: int
     explorer_requests: int
+    explorer_seeds: int
 
 
 FULL = Effort(
@@ -64,6 +65,7 @@ FULL = Effort(
     proxy_rounds=9,
     schedules=5000,
     explorer_requests=50_000,
+    explorer_seeds=20,
 )
 QUICK = Effort(
     runs=2,
@@ -78,6 +80,7 @@ QUICK = Effort(
     proxy_rounds=1,
     schedules=100,
     explorer_requests=2000,
+    explorer_seeds=2,
 )
 
 
@@ -331,6 +334,38 @@ def measure_explorer(effort: Effort) -> list[Row]:
     ]
 
 
+FIRST_VIOLATION_LIMIT_S = 60  # a seed with which none is found counts as much
+FIRST_VIOLATIONS = {
+    "set-nx-px, a pause": explore.ExploreWish("set-nx-px", faults="pause"),
+    "redlock, a clock step": explore.ExploreWish("redlock", faults="clock-jump"),
+    "replica-wait, a failover": explore.ExploreWish("replica-wait", faults="failover", replicas=2),
+}
+
+
+def measure_first_violations(effort: Effort) -> list[Row]:
+    """The time to the first violation, from the first schedule on; and what is left of it when it was made smaller."""
+    rows = []
+    for name, wish in FIRST_VIOLATIONS.items():
+        planned = [
+            explore.plan(replace(wish, seed=1 + each, seconds=FIRST_VIOLATION_LIMIT_S))
+            for each in range(effort.explorer_seeds)
+        ]
+        results = [explore.explore(each, lambda _: None) for each in planned]
+        found = [result for result in results if result.get("found")]
+        if not found:
+            raise click.ClickException(f"{name}: {results[0]['sentence']}")
+        took_s = [result["elapsed_ms"] / 1000 for result in found] + [FIRST_VIOLATION_LIMIT_S] * (
+            len(results) - len(found)
+        )
+        choices = [len(result["found"]["choices"]) for result in found]
+        steps = statistics.median(result["found"]["steps"] for result in found)
+        detail = f"median of {len(results)} seeds, {len(found)} found, at most {max(took_s):.2f} s"
+        rows.append(Row(f"explorer: {name}", statistics.median(took_s), "s", detail, 5, less_is_better=True))
+        detail = f"at most; median {statistics.median(choices):g}; the whole story has {steps:g} steps"
+        rows.append(Row("... choices when made smaller", max(choices), "", detail, 15, less_is_better=True))
+    return rows
+
+
 def measure_demo(effort: Effort) -> list[Row]:
     demo_s = median_s(effort.demos, lambda: run_quietly("./lockstorm", "demo"))
     return [Row("./lockstorm demo", demo_s, "s", "the whole command", 10, less_is_better=True)]
@@ -366,6 +401,7 @@ def main(quick: bool, output: Path) -> None:
             *measure_proxy(effort),
             *measure_trials(effort),
             *measure_explorer(effort),
+            *measure_first_violations(effort),
             *measure_demo(effort),
         ]
     about = machine()
