@@ -13,7 +13,7 @@ from harness.driver.explore import FAULTS, STRATEGIES, ExploreWish, plan
 from harness.driver.explore import explore as explore_
 from harness.driver.explore import replay as replay_
 from harness.driver.narrate import Event, show_result, story_table, verdict_table
-from harness.driver.schedule_file import read_found
+from harness.driver.schedule_file import keep_found, read_found
 from harness.driver.terminal import console, counting, json_option, print_json, waiting
 
 
@@ -46,15 +46,17 @@ from harness.driver.terminal import console, counting, json_option, print_json, 
     "--require", metavar="PROPERTY,…", help="Only these count: mutual_exclusion, integrity, fencing, liveness."
 )
 @click.option("-o", "output", type=click.Path(path_type=Path), help="Save the schedule that violates something here.")
+@click.option("--save", is_flag=True, help="Keep it in scenarios/found: from then on the tests replay it.")
 @click.option("--quiet", "-q", is_flag=True, help="Only the verdict, not the story.")
 @json_option
-def explore(output: Path | None, quiet: bool, as_json: bool, **wishes: Any) -> int:
+def explore(output: Path | None, save: bool, quiet: bool, as_json: bool, **wishes: Any) -> int:
     """Search schedules - who takes the next step, and what goes wrong between - until one breaks the lock; then make
     it as small as it gets.
 
     \b
     Example: lockstorm explore --lock set-nx-px --clients 3 --faults pause -o found.schedule
              lockstorm replay found.schedule
+             lockstorm explore --lock redlock --faults clock-jump --save
     docs/explore.md says what a schedule is, and what finding nothing is worth.
     """
     if output and (output.exists() or not output.parent.is_dir()):
@@ -65,6 +67,8 @@ def explore(output: Path | None, quiet: bool, as_json: bool, **wishes: Any) -> i
         result = explore_(planned, lambda told: tell(told.get("schedules", 0)), events)
     if output and result.get("found"):
         output.write_text(result["found"]["file"])
+    if save and result.get("found"):
+        result["saved"] = str(keep_found(result))
     if as_json:
         print_json(result)
     else:
@@ -115,6 +119,8 @@ def show_search(out: Console, result: dict[str, Any], events: list[Event] | None
     out.print(Text(result["sentence"], style))
     if "replay" in result:
         out.print(Text(f"again: ./{result['replay']}", "dim"))
+    if "saved" in result:
+        out.print(Text(f"saved: {result['saved']}", "dim"))
 
 
 def _numbers(result: dict[str, Any]) -> Table:

@@ -1,10 +1,12 @@
 """A schedule that the explorer has found, as a text file: what it was found for, and in what it differs from the usual
 course (harness/explorer/schedule.h). docs/explore.md describes it; any line may be edited by hand."""
 
+import contextlib
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from harness.driver import paths
 from harness.driver.errors import UsageError
 from harness.driver.library import locks, locks_on
 from harness.driver.play import (
@@ -18,6 +20,8 @@ from harness.driver.play import (
 )
 from harness.driver.scenario import TABLE_STORES
 
+FOUND = paths.ROOT / "scenarios" / "found"
+KEPT_MOST = 100  # of one name
 VERSION = 1
 FIRST_LINE = f"lockstorm-schedule {VERSION}"
 COURSE = "schedule"  # the line after which the deviations stand
@@ -116,6 +120,24 @@ def parse_found(text: str, name: str) -> Found:
     except UsageError as error:
         raise UsageError(f"{name}: {error}") from None
     return found
+
+
+def keep_found(result: dict[str, Any], directory: Path = FOUND) -> Path:
+    """Writes what a search has found, and how, under a name that says what it is about. What is kept already
+    stays as it is; its path is returned all the same."""
+    choices = [line.partition(": ")[2].split()[0] for line in result["found"]["choices"]]
+    faults = [word for word in dict.fromkeys(choices) if word in result["injected"]]
+    name = "-".join([result["lock"], *(faults or ["order"])])
+    text = f"# {result['replay']}\n# {result['found']['sentence']}\n{result['found']['file']}"
+    directory.mkdir(exist_ok=True)
+    for number in range(1, KEPT_MOST):
+        path = directory / f"{name}{f'-{number}' if number > 1 else ''}.schedule"
+        with contextlib.suppress(FileExistsError), path.open("x") as file:
+            file.write(text)
+            return path
+        if read_found(path).text == result["found"]["file"]:
+            return path
+    raise UsageError(f"--save: there are {KEPT_MOST} schedules called {name} in {directory}")
 
 
 def _head(lines: list[tuple[int, str]], name: str) -> dict[str, object]:
