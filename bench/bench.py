@@ -324,7 +324,7 @@ def measure_explorer(effort: Effort) -> list[Row]:
             socket = Path(explorer.jobs[0].nodes[1])
             with on_core(explorer.jobs[0].core):
                 pace = 1e6 / request_us(socket, effort.explorer_requests, ("SET", "reference", "value"))
-            searched = explorer.search(words, 0, effort.schedules, lambda _: None)
+            searched = explorer.search(words, effort.schedules, lambda _: None)
             ratios.append(searched.tally["commands"] / searched.elapsed_s / pace)
         rates.append(explore.explore(planned, lambda _: None)["schedules_per_s"])
     detail = "three set-nx-px clients, one pause; SET, one connection, one at a time, the same core"

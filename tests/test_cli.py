@@ -26,6 +26,7 @@ COMMANDS = (
         "advise",
         "explore",
         "replay",
+        "merge",
         "check",
         "history",
         "report",

@@ -4,15 +4,26 @@ smaller, and a schedule in a file is a schedule."""
 import json
 import subprocess
 import sys
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.driver import paths
+from harness.driver.campaign import Campaign, read_campaign, write_result
 from harness.driver.errors import UsageError
-from harness.driver.explore import FAULTS, OF_REPLICAS, ExploreWish, explore, fault_budget, plan, replay
+from harness.driver.explore import (
+    FAULTS,
+    OF_REPLICAS,
+    ExploreWish,
+    explore,
+    fault_budget,
+    merged,
+    plan,
+    replay,
+    resumed,
+)
 from harness.driver.library import locks, locks_on
 from harness.driver.schedule_file import Found, parse_found, read_found
 from harness.driver.trial import read_history
@@ -267,6 +278,136 @@ def test_a_file_that_is_wrong(old: str, new: str, said: str, tmp_path: Path) -> 
     assert done.returncode == 2, done.stdout
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+# --- campaigns ---
+
+SAME = (
+    "schedules",
+    "tried",
+    "steps",
+    "distinct",
+    "history_sha256",
+    "injected",
+    "verdict",
+    "groups",
+    "sentence",
+    "exit",
+)
+
+
+def kept(path: Path, **wishes: Any) -> Campaign:
+    """A search whose result is kept in a file, read again."""
+    planned = plan(ExploreWish(**{"lock": "set-nx-px", "faults": "pause", "goes_on": True, **wishes}))
+    result = explore(planned, lambda _: None, keep=partial(write_result, path))
+    assert "verdict" in result, result["sentence"]
+    return read_campaign(path)
+
+
+def test_shards_together_are_the_whole(tmp_path: Path) -> None:
+    whole = kept(tmp_path / "whole", schedules=200)
+    parts = [(f"{each}", kept(tmp_path / f"{each}", schedules=200, shard=f"{each}/3")) for each in (3, 1, 2)]
+    assert [campaign.done(int(name)) for name, campaign in parts] == [66, 67, 67]
+    result, expected = merged(parts), merged([("whole", whole)])
+    assert {key: result[key] for key in SAME} == {key: expected[key] for key in SAME}
+    assert result["found"]["number"] == expected["found"]["number"]
+    histories = [set(memoryview(part.digests[int(name)]).cast("Q")) for name, part in parts]
+    assert sum(map(len, histories)) > 190  # else there was nothing to tell apart
+    write_result(tmp_path / "merged", result)  # what was merged can be merged
+    assert merged([("again", read_campaign(tmp_path / "merged"))])["history_sha256"] == expected["history_sha256"]
+
+
+def test_the_first_violation_of_all_shards_is_the_campaigns(tmp_path: Path) -> None:
+    whole = merged([("whole", kept(tmp_path / "whole", goes_on=False, schedules=300, seed=2))])
+    parts = [
+        (f"{each}", kept(tmp_path / f"{each}", goes_on=False, schedules=300, seed=2, shard=f"{each}/2"))
+        for each in (1, 2)
+    ]
+    result = merged(parts)
+    for key in ("schedules", "history_sha256", "distinct", "sentence", "exit", "found"):
+        assert result[key] == whole[key]
+    assert result["found"]["number"] == min(part.found["number"] for _, part in parts if part.found)
+
+
+def test_what_was_begun_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In two goes, and in slices of a second: the same as at once."""
+    monkeypatch.setattr("harness.driver.explore.SLICE_S", 1)
+    path = tmp_path / "kept"
+    wishes: dict[str, Any] = {"lock": "set-nx-px-fenced", "store": "fence-reads-and-writes", "require": "integrity"}
+    begun = kept(path, schedules=100, **wishes)
+    planned = resumed("kept", begun, schedules=2500)
+    assert "verdict" in explore(planned, lambda _: None, campaign=begun, keep=partial(write_result, path))
+    result = merged([("kept", read_campaign(path))])
+    expected = merged([("whole", kept(tmp_path / "whole", schedules=2500, **wishes))])
+    assert {key: result[key] for key in SAME} == {key: expected[key] for key in SAME}
+    with pytest.raises(UsageError, match="kept: nothing is left to try: 0 violations in 2,500 schedules"):
+        resumed("kept", read_campaign(path), schedules=2500)
+
+
+def test_the_commands_of_a_campaign(tmp_path: Path) -> None:
+    words = ["--lock", "setnx", "--schedules", "60", "-q"]
+    files = [tmp_path / "one.json", tmp_path / "two.json"]
+    for number, path in enumerate(files, 1):
+        done = lockstorm("explore", *words, "--shard", f"{number}/2", "--result", str(path))
+        assert done.returncode == 0, done.stderr
+        assert f"--shard {number}/2" in done.stdout
+    assert json.loads(files[0].read_text())["schedules"] == 30
+    done = lockstorm("merge", *map(str, files), "-o", str(tmp_path / "all.json"))
+    assert done.returncode == 0, done.stderr
+    assert "0 violations in 60 schedules" in done.stdout
+    assert "1 of 2 shards are missing" in lockstorm("merge", str(files[0])).stderr
+    done = lockstorm("explore", "--resume", str(files[1]), "--schedules", "100", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["schedules"] == 50
+    assert json.loads(files[1].read_text())["schedules"] == 50
+    for wrong, said in (
+        (["--resume", str(files[1]), "--seed", "2"], "--seed with --resume: the file says it"),
+        (["--resume", str(tmp_path / "all.json")], "it has 2 shards in it"),
+        (["--resume", str(tmp_path / "none.json")], "No such file"),
+        (["--lock", "setnx", "--result", str(files[0])], "exists already"),
+        (["--lock", "setnx", "--shard", "3/2"], "--shard 3/2: K/N, K from 1 to N"),
+        (["--lock", "setnx", "--shard", "4/4", "--schedules", "3"], "leaves nothing to --shard 4/4"),
+        (["--lock", "setnx", "--shard", "1/2", "--strategy", "exhaustive"], "it has no shards"),
+        ([], "--lock is missing"),
+    ):
+        done = lockstorm("explore", *wrong)
+        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_what_does_not_belong_together_is_not_merged(tmp_path: Path) -> None:
+    one = kept(tmp_path / "one", schedules=20, shard="1/2")
+    text = (tmp_path / "one").read_text()
+    with pytest.raises(UsageError, match="shard 1/2 is in one and in two"):
+        merged([("one", one), ("two", one)])
+    for wishes, said in (
+        ({"seed": 2}, "two is of another campaign than one: seed is 2, not 1"),
+        ({"faults": "crash"}, "faults is 'crash=1', not 'pause=1'"),
+        ({"goes_on": False}, "--all is False, not True"),
+        ({"shard": "2/3"}, "shards is 3, not 2"),
+    ):
+        other = kept(tmp_path / "two", **{"schedules": 20, "shard": "2/2", **wishes})
+        with pytest.raises(UsageError, match=said):
+            merged([("one", one), ("two", other)])
+    for old, new, said in (
+        ('"version": "', '"version": "9', "was written by lockstorm 9.*the same seed may mean other schedules"),
+        ('"format": 1', '"format": 2', "format 2"),
+        ('"schedules": 10,\n    "histories"', '"schedules": 11,\n    "histories"', "has not as many histories"),
+        ('"shard": 1,', '"shard": 7,', "there is no shard 7/2"),
+        ('"campaign"', '"campaigns"', "is not what lockstorm explore --result writes: 'campaign'"),
+        ("{", "[", "line 2: "),
+    ):
+        assert old in text
+        (tmp_path / "wrong").write_text(text.replace(old, new, 1))
+        with pytest.raises(UsageError, match=said):
+            read_campaign(tmp_path / "wrong")
+    for name in ("one", "tally"):
+        (tmp_path / "wrong").write_text(
+            text.replace('"lock": "set-nx-px"', '"clock": 1')
+            if name == "one"
+            else text.replace('"verdicts"', '"edicts"')
+        )
+        with pytest.raises(UsageError, match="wrong"):
+            merged([("wrong", read_campaign(tmp_path / "wrong"))])
 
 
 # --- the command ---

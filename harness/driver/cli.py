@@ -222,6 +222,7 @@ def storm(
 
 cli.add_command(explore_commands.explore)
 cli.add_command(explore_commands.replay)
+cli.add_command(explore_commands.merge)
 
 
 def check_new_file(option: str, path: Path | None) -> None:

@@ -3,13 +3,14 @@ worth."""
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.driver.campaign import Campaign, Shard, joined, shard_named
 from harness.driver.errors import Inconclusive, UsageError
-from harness.driver.explorer import Explorer, Searched, Tell, bad_line
+from harness.driver.explorer import NONE_VIOLATED, Explorer, Searched, Tell, bad_line, sum_up
 from harness.driver.library import Message, library
 from harness.driver.play import PROPERTIES, Wish, check_range, choose, lock_named
 from harness.driver.schedule_file import CLIENTS_MOST, REPLICAS_MOST, Found, explorable
@@ -47,6 +48,7 @@ TURNS_OF_FAILOVER = 2  # what a client asks for first on a connection that is go
 WORK_PARTS = 50  # of a lease: how long a client works between its read and its write
 WAIT_LEASES = 20  # how long a client waits for the lock: a schedule ends although nobody releases it
 SHRINK_RUNS = 5000
+SLICE_S = 20  # what is tried between two times that a campaign is kept
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class ExploreWish:
     fixed_lease: bool = False
     require: str | None = None
     jobs: int | None = None
+    shard: str | None = None
     goes_on: bool = False
 
 
@@ -84,6 +87,25 @@ class Plan:
     schedules: int
     seconds: int  # 0: until all are tried
     jobs: int
+    shard: Shard
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """What makes it this campaign: a wish without what it leaves open, or how much of it is tried where."""
+        ground, wish = self.ground, self.wish
+        bound = (wish.bound or BOUND_USUAL) if wish.strategy == EXHAUSTIVE else None
+        faults = ",".join(f"{name}={most}" for name, most in self.budget.items())
+        return {
+            **{name: getattr(ground, name) for name in ("lock", "store", "clients", "replicas", "seed", "lease_ms")},
+            "faults": faults or "none",
+            "strategy": wish.strategy,
+            "bound": bound,
+            "turns": ground.turns,
+            "permits": wish.permits,
+            "fixed_lease": wish.fixed_lease,
+            "require": ",".join(self.required),
+            "goes_on": wish.goes_on,
+        }
 
 
 # --- planning ---
@@ -128,6 +150,11 @@ def plan(wish: ExploreWish) -> Plan:
         violates=(),
         lines=(),
     )
+    shard = shard_named(wish.shard) if wish.shard else Shard()
+    if exhaustive and wish.shard:
+        raise UsageError("--strategy exhaustive goes from one schedule to the next: it has no shards")
+    if wish.schedules and shard.first >= wish.schedules:
+        raise UsageError(f"--schedules {wish.schedules} leaves nothing to --shard {wish.shard}")
     unlimited = wish.schedules is None and wish.seconds is None and not exhaustive
     return Plan(
         wish=wish,
@@ -138,6 +165,7 @@ def plan(wish: ExploreWish) -> Plan:
         schedules=wish.schedules or SCHEDULES_MOST,
         seconds=SECONDS_USUAL if unlimited else wish.seconds or 0,
         jobs=1 if exhaustive else wish.jobs or len(os.sched_getaffinity(0)),
+        shard=shard,
     )
 
 
@@ -197,24 +225,84 @@ def explorer_for(ground: Found, jobs: int) -> Explorer:
 # --- searching ---
 
 
-def explore(planned: Plan, tell: Tell, story_to: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+Keep = Callable[[dict[str, Any]], object]
+
+
+def explore(
+    planned: Plan,
+    tell: Tell,
+    story_to: list[dict[str, Any]] | None = None,
+    campaign: Campaign | None = None,
+    keep: Keep | None = None,
+) -> dict[str, Any]:
     """Searches, and returns the result as `explore --json` prints it. `story_to` receives the history of the smallest
-    schedule that violates something. A search that could not be run is inconclusive, with the reason."""
-    words = search_words(planned)
+    schedule that violates something. `campaign`: what was tried before. `keep` gets the result with the campaign in it,
+    now and then and at the end. A search that could not be run is inconclusive, with the reason."""
+    campaign = campaign or Campaign(planned.key, planned.shard.of)
     try:
         with explorer_for(planned.ground, planned.jobs) as explorer:
-            searched = explorer.search(words, 0, planned.schedules, tell)
-            found = found_of(planned.ground, searched.found) if searched.found else None
-            shown = _follow(explorer, found, planned.required, story_to) if found else None
+            for searched in _searches(planned, explorer, campaign, tell, in_slices=keep is not None):
+                campaign.add(planned.shard.number, searched)
+                if campaign.found and not campaign.shown:
+                    shown = _follow(explorer, found_of(planned.ground, campaign.found), planned.required, story_to)
+                    campaign.shown = {name: shown[name] for name in ("steps", "sentence", "verdict")}
+                if keep:
+                    keep({**result_of(planned, campaign), "campaign": campaign.json})
     except Inconclusive as reason:
         return {**_asked(planned), "sentence": f"Inconclusive: {reason}", "exit": Inconclusive.exit_status}
-    return result_of(planned, searched, found, shown)
+    return result_of(planned, campaign)
+
+
+def _searches(
+    planned: Plan, explorer: Explorer, campaign: Campaign, tell: Tell, *, in_slices: bool
+) -> Iterator[Searched]:
+    words, shard, left_s = search_words(planned), planned.shard, planned.seconds
+    while not campaign.is_over:
+        first = shard.first + campaign.done(shard.number) * shard.of
+        if first >= planned.schedules:
+            return
+        seconds = min(left_s or SLICE_S, SLICE_S) if in_slices else left_s
+        yield explorer.search(
+            words,
+            planned.schedules,
+            lambda told: tell(sum_up([campaign.tally, told])),
+            first=first,
+            stride=shard.of,
+            seconds=seconds,
+            known=campaign.found["number"] if campaign.found else NONE_VIOLATED,
+        )
+        left_s = max(0, left_s - seconds)
+        if not in_slices or (planned.seconds and not left_s):
+            return
+
+
+def planned_again(name: str, campaign: Campaign, **limits: Any) -> Plan:
+    """The plan of a campaign that was read from a file."""
+    try:
+        return plan(ExploreWish(**campaign.key, **limits))
+    except TypeError as error:
+        raise UsageError(f"{name}: its key is not one: {error}") from None
+
+
+def resumed(name: str, campaign: Campaign, **limits: Any) -> Plan:
+    """The plan of what is left of it."""
+    if len(campaign.digests) != 1:
+        raise UsageError(f"{name}: it has {len(campaign.digests)} shards in it; resume each by itself, and merge then")
+    if campaign.key["strategy"] == EXHAUSTIVE:
+        raise UsageError(f"{name}: --strategy exhaustive goes from one schedule to the next, and begins anew")
+    (shard,) = campaign.digests
+    whole = campaign.shards > 1
+    planned = planned_again(name, campaign, shard=f"{shard}/{campaign.shards}" if whole else None, **limits)
+    first = shard - 1 + campaign.done(shard) * campaign.shards
+    if campaign.is_over or first >= planned.schedules:
+        raise UsageError(f"{name}: nothing is left to try: {result_of(planned, campaign)['sentence']}")
+    return planned
 
 
 def search_words(planned: Plan) -> list[str]:
     """What `explore` is told of a search."""
     words = words_for(planned.ground, planned.required)
-    words += ["--strategy", planned.wish.strategy, "--seconds", str(planned.seconds), "--shrink", str(SHRINK_RUNS)]
+    words += ["--strategy", planned.wish.strategy, "--shrink", str(SHRINK_RUNS)]
     if planned.wish.strategy == EXHAUSTIVE:
         words += ["--bound", str(planned.wish.bound or BOUND_USUAL)]
     if planned.wish.goes_on:
@@ -264,6 +352,15 @@ def _follow(
 # --- the result ---
 
 
+def merged(named: Sequence[tuple[str, Campaign]]) -> dict[str, Any]:
+    """What several parts of a campaign say together, with the campaign in it."""
+    campaign = joined(named)
+    try:
+        return {**result_of(planned_again(named[0][0], campaign), campaign), "campaign": campaign.json}
+    except (KeyError, TypeError) as error:
+        raise UsageError(f"{named[0][0]}: it was changed by hand: {error}") from None
+
+
 def _ground(ground: Found) -> dict[str, Any]:
     keys = ("lock", "store", "clients", "replicas", "turns", "lease_ms", "work_ms", "seed")
     return {key: getattr(ground, key) for key in keys}
@@ -280,8 +377,10 @@ def _asked(planned: Plan) -> dict[str, Any]:
     }
 
 
-def result_of(planned: Plan, searched: Searched, found: Found | None, shown: dict[str, Any] | None) -> dict[str, Any]:
+def result_of(planned: Plan, searched: Campaign) -> dict[str, Any]:
     """One object: what was tried and what it says."""
+    found = found_of(planned.ground, searched.found) if searched.found else None
+    shown = searched.shown
     tally = searched.tally
     judged = JUDGED if LIVENESS in planned.required else USUALLY
     verdict = {name: _verdict_on(tally["verdicts"][name], shown, name) for name in judged}
@@ -320,7 +419,7 @@ def _verdict_on(counts: dict[str, int], shown: dict[str, Any] | None, name: str)
     return {"status": status, "count": counts["violated"], "evidence": evidence, "schedules": counts}
 
 
-def _found_json(found: Found, searched: Searched, shown: dict[str, Any] | None) -> dict[str, Any]:
+def _found_json(found: Found, searched: Campaign, shown: dict[str, Any] | None) -> dict[str, Any]:
     assert searched.found and shown
     return {
         "number": searched.found["number"],
@@ -334,7 +433,7 @@ def _found_json(found: Found, searched: Searched, shown: dict[str, Any] | None) 
     }
 
 
-def _sentence(planned: Plan, searched: Searched, found: Found | None, exit_status: int) -> str:
+def _sentence(planned: Plan, searched: Campaign, found: Found | None, exit_status: int) -> str:
     tried = searched.schedules
     if searched.found and planned.wish.goes_on:
         hits = sum(group["schedules"] for group in searched.groups if {*group["violates"]} & {*planned.required})
@@ -358,7 +457,7 @@ def _sentence(planned: Plan, searched: Searched, found: Found | None, exit_statu
     return f"0 violations in {tried:,} schedules: {Rate(0, tried).said}{left_out}"
 
 
-def replay_command(planned: Plan, searched: Searched) -> str:
+def replay_command(planned: Plan, searched: Campaign) -> str:
     """The command that repeats the search up to here."""
     wish = planned.wish
     words = ["lockstorm", "explore", "--lock", planned.ground.lock, "--seed", str(planned.ground.seed)]
@@ -367,7 +466,8 @@ def replay_command(planned: Plan, searched: Searched) -> str:
         "--clients": wish.clients,
         "--replicas": wish.replicas,
         "--faults": wish.faults,
-        "--schedules": None if searched.exhausted else searched.schedules,
+        "--schedules": None if searched.exhausted else searched.until,
+        "--shard": wish.shard,
         "--strategy": wish.strategy if wish.strategy != "portfolio" else None,
         "--bound": wish.bound,
         "--lease-ms": wish.lease_ms,

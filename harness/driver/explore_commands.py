@@ -1,15 +1,18 @@
 """`lockstorm explore` and `lockstorm replay`."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.driver.campaign import NAMES, read_campaign, write_result
 from harness.driver.errors import UsageError
-from harness.driver.explore import FAULTS, STRATEGIES, ExploreWish, plan
+from harness.driver.explore import FAULTS, STRATEGIES, ExploreWish, merged, plan, resumed
 from harness.driver.explore import explore as explore_
 from harness.driver.explore import replay as replay_
 from harness.driver.narrate import Event, show_result, story_table, verdict_table
@@ -18,7 +21,7 @@ from harness.driver.terminal import console, counting, json_option, print_json, 
 
 
 @click.command()
-@click.option("--lock", required=True, help="The lock to try; `lockstorm locks` lists them.")
+@click.option("--lock", help="The lock to try; `lockstorm locks` lists them.")
 @click.option("--clients", type=int, help="How many want the lock. Default: 3.")
 @click.option("--replicas", type=int, help="Of each node, 2 at most. Default: as the lock or a fault needs.")
 @click.option(
@@ -46,10 +49,32 @@ from harness.driver.terminal import console, counting, json_option, print_json, 
     "--require", metavar="PROPERTY,…", help="Only these count: mutual_exclusion, integrity, fencing, liveness."
 )
 @click.option("-o", "output", type=click.Path(path_type=Path), help="Save the schedule that violates something here.")
+@click.option(
+    "--shard", metavar="K/N", help="Only every N-th schedule, from the K-th on; `lockstorm merge` joins them."
+)
+@click.option(
+    "--result", "kept", type=click.Path(path_type=Path), help="Keep what was tried here, every 20 s, as JSON."
+)
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    help="Go on where such a file ends. It says everything but --schedules, --seconds and --jobs.",
+)
 @click.option("--save", is_flag=True, help="Keep it in scenarios/found: from then on the tests replay it.")
 @click.option("--quiet", "-q", is_flag=True, help="Only the verdict, not the story.")
 @json_option
-def explore(output: Path | None, save: bool, quiet: bool, as_json: bool, **wishes: Any) -> int:
+@click.pass_context
+def explore(
+    context: click.Context,
+    /,
+    output: Path | None,
+    kept: Path | None,
+    resume: Path | None,
+    save: bool,
+    quiet: bool,
+    as_json: bool,
+    **wishes: Any,
+) -> int:
     """Search schedules - who takes the next step, and what goes wrong between - until one breaks the lock; then make
     it as small as it gets.
 
@@ -57,14 +82,23 @@ def explore(output: Path | None, save: bool, quiet: bool, as_json: bool, **wishe
     Example: lockstorm explore --lock set-nx-px --clients 3 --faults pause -o found.schedule
              lockstorm replay found.schedule
              lockstorm explore --lock redlock --faults clock-jump --save
+             lockstorm explore --lock fair --seconds 600 --shard 2/4 --result two.json
     docs/explore.md says what a schedule is, and what finding nothing is worth.
     """
-    if output and (output.exists() or not output.parent.is_dir()):
-        raise UsageError(f"-o {output}: {'exists already' if output.exists() else 'its directory does not exist'}")
-    planned = plan(ExploreWish(**wishes))
+    _check_new("-o", output)
+    _check_new("--result", kept if kept != resume else None)
+    campaign = read_campaign(resume) if resume else None
+    if campaign:
+        planned = resumed(str(resume), campaign, **_limits(context, wishes))
+        kept = kept or resume
+    elif wishes["lock"] is None:
+        raise UsageError("--lock is missing: lockstorm locks lists them")
+    else:
+        planned = plan(ExploreWish(**wishes))
     events: list[Event] | None = None if as_json or quiet else []
     with counting(f"schedules of {planned.ground.lock}") as tell:
-        result = explore_(planned, lambda told: tell(told.get("schedules", 0)), events)
+        keep = partial(write_result, kept) if kept else None
+        result = explore_(planned, lambda told: tell(told.get("schedules", 0)), events, campaign, keep)
     if output and result.get("found"):
         output.write_text(result["found"]["file"])
     if save and result.get("found"):
@@ -73,6 +107,50 @@ def explore(output: Path | None, save: bool, quiet: bool, as_json: bool, **wishe
         print_json(result)
     else:
         show_search(console(), result, events)
+    return int(result["exit"])
+
+
+LIMITS = ("schedules", "seconds", "jobs")
+
+
+def _limits(context: click.Context, wishes: dict[str, Any]) -> dict[str, Any]:
+    """What may be said of a campaign that goes on."""
+    for name in wishes:
+        if name not in LIMITS and context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            said = NAMES.get(name, f"--{name.replace('_', '-')}")
+            raise UsageError(f"{said} with --resume: the file says it; only --{', --'.join(LIMITS)} can be said anew")
+    return {name: wishes[name] for name in LIMITS}
+
+
+def _check_new(option: str, path: Path | None) -> None:
+    if path and (path.exists() or not path.parent.is_dir()):
+        raise UsageError(f"{option} {path}: {'exists already' if path.exists() else 'its directory does not exist'}")
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-o", "output", type=click.Path(path_type=Path), help="Write what they say together here.")
+@json_option
+def merge(files: tuple[Path, ...], output: Path | None, as_json: bool) -> int:
+    """Join the results of a campaign's shards: what they say together, as if one search had tried all.
+
+    \b
+    Example: lockstorm explore --lock fair --schedules 100000 --shard 1/2 --result one.json
+             lockstorm explore --lock fair --schedules 100000 --shard 2/2 --result two.json
+             lockstorm merge one.json two.json
+    """
+    _check_new("-o", output)
+    result = merged([(str(path), read_campaign(path)) for path in files])
+    if output:
+        write_result(output, result)
+    campaign = result.pop("campaign")
+    missing = campaign["shards"] - len(campaign["parts"])
+    if missing:
+        click.echo(f"merge: {missing} of {campaign['shards']} shards are missing", err=True)
+    if as_json:
+        print_json(result)
+    else:
+        show_search(console(), result, None)
     return int(result["exit"])
 
 

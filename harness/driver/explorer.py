@@ -2,9 +2,7 @@
 so that a command costs no wake-up across cores."""
 
 import contextlib
-import hashlib
 import json
-import mmap
 import os
 import socket
 import struct
@@ -111,29 +109,38 @@ class Explorer:
 
     # --- many ---
 
-    def search(self, words: Sequence[str], first: int, most: int, tell: Tell) -> "Searched":
-        """Shares the schedules from `first` to below `most` among the jobs. `tell` gets sums of what they have done."""
+    def search(
+        self,
+        words: Sequence[str],
+        most: int,
+        tell: Tell,
+        *,
+        first: int = 0,
+        stride: int = 1,
+        seconds: int = 0,
+        known: int = NONE_VIOLATED,
+    ) -> "Searched":
+        """The schedules first, first + stride, ... below `most`, by all jobs: whoever is free takes the next. `tell`
+        gets sums of what they have done. `known`: a schedule that is known to violate something; what comes later is
+        not made smaller any more."""
         shared, digests = self._nursery.directory / "shared", self._nursery.directory / "digests"
-        shared.write_bytes(struct.pack("<Q", NONE_VIOLATED))
+        shared.write_bytes(struct.pack("<QQ", known, 0))
         with digests.open("wb") as file:
-            file.truncate(most * DIGEST_BYTES)  # a hole, as long as nobody writes
-        count = len(self.jobs)
-        words = [*words, "--stride", str(count), "--most", str(most)]
-        words += ["--shared", str(shared), "--digests", str(digests)]
-        commands = [[*words, "--first", str(first + each)] for each in range(count)]
-        self._run(self.jobs, commands, tell)
+            file.truncate(max(1, -(-(most - first) // stride)) * DIGEST_BYTES)  # a hole, as long as nobody writes
+        words = [*words, "--first", str(first), "--stride", str(stride), "--most", str(most)]
+        words += ["--seconds", str(seconds), "--shared", str(shared), "--digests", str(digests)]
+        self._run(self.jobs, [words] * len(self.jobs), tell)
         elapsed_s = max(job.done["took_ns"] for job in self.jobs) / 1e9  # without what making it smaller took
-        violated = struct.unpack("<Q", shared.read_bytes())[0]
-        tallies = [job.done["done"] for job in self.jobs]
-        tried = [first + each + count * tally["schedules"] for each, tally in enumerate(tallies)]  # the next of each
-        stopped = violated != NONE_VIOLATED and "--goes-on" not in words
-        until = violated + 1 if stopped else min(most, *tried)
+        violated = struct.unpack("<Q", shared.read_bytes()[:DIGEST_BYTES])[0]
+        tally = sum_up([job.done["done"] for job in self.jobs])
         found = next((job.done for job in self.jobs if job.done.get("number") == violated), None)
-        digest, distinct = _digest(digests, first, until)
-        groups = _groups([group for job in self.jobs for group in job.done["groups"]])
-        horizon = self.jobs[0].done["horizon"]
+        stopped = found is not None and "--goes-on" not in words
+        done = (violated - first) // stride + 1 if stopped else tally["schedules"]
+        with digests.open("rb") as file:
+            histories = file.read(done * DIGEST_BYTES)
+        groups = [group for job in self.jobs for group in job.done["groups"]]
         exhausted = any(job.done["exhausted"] for job in self.jobs)
-        return Searched(sum_up(tallies), until - first, digest, distinct, elapsed_s, found, horizon, groups, exhausted)
+        return Searched(tally, histories, elapsed_s, found, self.jobs[0].done["horizon"], groups, exhausted)
 
     # --- the program ---
 
@@ -177,13 +184,11 @@ class Searched:
     """What came of a search."""
 
     tally: dict[str, Any]  # of all schedules that were tried, those beyond the first violation too
-    schedules: int  # from the first on, without a gap; the last one violates, if one does
-    history_sha256: str  # of their histories
-    distinct: int  # histories among them
+    digests: bytes  # of the histories in order, without a gap; the last one violates, if one does and that is the end
     elapsed_s: float
     found: dict[str, Any] | None
     horizon: int  # steps of the usual course
-    groups: list[dict[str, Any]]  # which properties schedules violate, how many of them, and the first
+    groups: list[dict[str, Any]]  # which properties schedules violate, how many of them, and the first, per job
     exhausted: bool  # there are no more schedules within the bound
 
 
@@ -191,24 +196,6 @@ def _listens(path: Path) -> bool:
     """The file is there a moment before anybody can connect."""
     with socket.socket(socket.AF_UNIX) as link:
         return link.connect_ex(str(path)) == 0
-
-
-def _digest(path: Path, first: int, until: int) -> tuple[str, int]:
-    if until <= first:
-        return hashlib.sha256().hexdigest(), 0
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as bytes_:
-        told = bytes_[first * DIGEST_BYTES : until * DIGEST_BYTES]
-    return hashlib.sha256(told).hexdigest(), len(set(memoryview(told).cast("Q")))
-
-
-def _groups(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same group of several jobs is one; by the first schedule in it."""
-    groups: dict[tuple[str, ...], dict[str, Any]] = {}
-    for group in told:
-        known = groups.setdefault(tuple(group["violates"]), {**group, "schedules": 0})
-        known["schedules"] += group["schedules"]
-        known["first"] = min(known["first"], group["first"])
-    return sorted(groups.values(), key=lambda group: int(group["first"]))
 
 
 def sum_up(tallies: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -177,16 +177,23 @@ static void violated_tell(struct search_shared *shared, uint64_t number) {
     while (shared && number < known && !atomic_compare_exchange_weak(&shared->violated, &known, number)) continue;
 }
 
+/* Whoever is free takes the next one, so at any end all are done up to some number. */
+static uint64_t take(struct search *search) {
+    return search->shared ? atomic_fetch_add(&search->shared->taken, 1) : search->taken++;
+}
+
 bool search_all(struct search *search, uint64_t *number, void (*tell)(const struct search_tally *)) {
     const struct search_settings *settings = search->settings;
     int64_t began_ns = clock_real_mono_ns(), told_ns = began_ns;
     bool violated = false;
-    for (uint64_t each = settings->first; each < settings->most; each += settings->stride) {
+    for (;;) {
+        uint64_t place = take(search), each = settings->first + place * settings->stride;
+        if (each >= settings->most) break;
         if (!settings->goes_on && search->shared && each > atomic_load(&search->shared->violated)) break;
         struct search_outcome outcome = search_draw(search, each);
         tally_add(&search->tally, &outcome, each);
         search->tally.commands = commands_of(search->world);
-        if (search->digests) search->digests[each] = outcome.digest;
+        if (search->digests) search->digests[place] = outcome.digest;
         if (outcome.violates && !violated) {
             violated = true;
             *number = each;

@@ -21,6 +21,7 @@ struct search_settings {
 /* What all processes of one search share: a mapped file. */
 struct search_shared {
     _Atomic uint64_t violated; /* the first schedule known to violate something; UINT64_MAX: none */
+    _Atomic uint64_t taken;    /* how many schedules somebody has begun with, from the first on */
 };
 
 /* What came of one schedule. */
@@ -56,7 +57,8 @@ struct search {
     const struct search_settings *settings;
     struct history_reader *reader;
     struct search_shared *shared; /* may be NULL */
-    uint64_t *digests;            /* of every schedule by its number; may be NULL */
+    uint64_t *digests;            /* of every schedule in the order of their numbers; may be NULL */
+    uint64_t taken;               /* if nothing is shared */
     uint64_t horizon;             /* steps of the usual course */
     struct search_tally tally;
     struct schedule schedule; /* the last one run, as deviations */
