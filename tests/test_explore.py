@@ -6,6 +6,7 @@ import subprocess
 import sys
 from functools import cache, partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -24,6 +25,8 @@ from harness.driver.explore import (
     replay,
     resumed,
 )
+from harness.driver.explore_commands import so_far
+from harness.driver.explorer import count_states
 from harness.driver.library import locks, locks_on
 from harness.driver.schedule_file import Found, parse_found, read_found
 from harness.driver.trial import read_history
@@ -65,7 +68,8 @@ def test_the_same_seed_gives_the_same_histories(lock: str) -> None:
     assert one["schedules"] == two["schedules"] == 60
     assert one["history_sha256"] == two["history_sha256"]
     assert one["steps"] == two["steps"]
-    assert one["injected"] == two["injected"]
+    for key in ("injected", "checkpoints", "states", "groups"):
+        assert one[key] == two[key]
     assert search(lock, **wishes | {"seed": 12})["history_sha256"] != one["history_sha256"]
 
 
@@ -116,7 +120,12 @@ def test_without_faults_the_usual_lock_holds() -> None:
     assert result["exit"] == 0
     assert result["verdict"]["mutual_exclusion"]["schedules"] == {"holds": 400, "violated": 0, "inconclusive": 0}
     assert sum(result["injected"].values()) == 0
-    assert result["sentence"].startswith("0 violations in 400 schedules: under 0.75 % at 95 %; not tried: pause")
+    assert result["sentence"].startswith(f"0 violations in 400 schedules, {result['distinct']} of them distinct: ")
+    assert "under 0.75 % at 95 %; one in " in result["sentence"]
+    assert "; not tried: pause, crash" in result["sentence"]
+    assert 300 < result["distinct"] < 400  # that few were tried twice is the point of saying it
+    uniform = search("set-nx-px", "none", schedules=20, strategy="uniform")
+    assert "PCT" not in uniform["sentence"]
 
 
 def test_no_lock_is_no_lock() -> None:
@@ -211,6 +220,49 @@ def test_going_on_after_a_violation() -> None:
     assert sum(group["schedules"] for group in groups) == violated
     assert result["found"]["number"] == min(group["first"] for group in result["groups"])
     assert result["found"]["number"] == paused()["found"]["number"]
+
+
+def test_what_it_has_seen() -> None:
+    """Where a pause struck, and how many states there were; more schedules never see less."""
+    few, many = search("set-nx-px", schedules=50, goes_on=True), search("set-nx-px", schedules=600, goes_on=True)
+    struck = many["checkpoints"]
+    assert {"start", "before-acquire", "after-acquire", "before-write", "before-release"} <= {*struck}
+    assert sum(count for faults in struck.values() for count in faults.values()) == many["injected"]["pause"]
+    assert struck["before-write"]["pause"] > 5
+    assert 100 < few["states"] < many["states"] < many["steps"]
+    assert {tuple(group["faults"]) for group in many["groups"]} == {("pause",)}
+    both = search("set-nx-px", "pause,clock-jump", schedules=600, goes_on=True)
+    causes = {tuple(group["faults"]) for group in both["groups"]}
+    assert {("pause",), ("clock-jump",), ("pause", "clock-jump")} <= causes
+
+
+@pytest.mark.parametrize("count", [0, 10, 1000, 100_000])
+def test_states_are_counted_about(count: int) -> None:
+    random = Random(7)
+    registers = bytearray(4096)
+    for _ in range(count):
+        state = random.getrandbits(64)
+        rest = state & (1 << 52) - 1
+        registers[state >> 52] = max(registers[state >> 52], 53 - rest.bit_length())
+    assert count * 0.95 <= count_states(bytes(registers)) <= count * 1.05
+
+
+def test_a_search_that_runs_says_how_far_it_is() -> None:
+    planned = plan(ExploreWish("set-nx-px", faults="pause,crash", schedules=1000, seconds=60))
+    told = {
+        "schedules": 250,
+        "states": 1234,
+        "verdicts": {"mutual_exclusion": {"violated": 3}, "integrity": {"violated": 0}},
+        "checkpoints": {"start": {"pause": 1, "crash": 2}, "before-write": {"pause": 1}, "after-write": {}},
+    }
+    assert so_far(told, planned, 10) == (
+        "250 schedules of set-nx-px, 25 a second, about 1,234 states, 3 of 6 pairs of checkpoint and fault; "
+        "never behind after-write, 3 violate mutual exclusion, 30 s left at most"
+    )
+    assert so_far({**told, "schedules": 50}, planned, 10, before=40).endswith(" 50 s left at most")
+    assert so_far({}, plan(ExploreWish("setnx", faults="none", schedules=5)), 0) == (
+        "0 schedules of setnx, 0 a second, about 0 states"
+    )
 
 
 def test_all_schedules_within_a_bound() -> None:

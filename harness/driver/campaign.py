@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.driver.errors import UsageError
-from harness.driver.explorer import Searched, sum_up
+from harness.driver.explorer import STATE_REGISTERS, Searched, states_joined, sum_up
 from harness.driver.version import VERSION
 
 FORMAT = 1
@@ -54,6 +54,7 @@ class Campaign:
     elapsed_s: float = 0.0  # of all who took part
     horizon: int = 0
     exhausted: bool = False
+    states: bytes = b""  # registers: which states were seen
 
     # --- numbers ---
 
@@ -105,6 +106,7 @@ class Campaign:
         self.found = self.found or searched.found
         self.horizon = searched.horizon
         self.exhausted = searched.exhausted
+        self.states = states_joined(self.states, searched.states)
 
     def _sum(self, tally: dict[str, Any], groups: list[dict[str, Any]], elapsed_s: float) -> None:
         self.tally = sum_up([self.tally, tally])
@@ -114,6 +116,7 @@ class Campaign:
     def _join(self, other: "Campaign") -> None:
         self.digests |= other.digests
         self._sum(other.tally, other.groups, other.elapsed_s)
+        self.states = states_joined(self.states, other.states)
         if other.found and (not self.found or other.found["number"] < self.found["number"]):
             self.found, self.shown = other.found, other.shown
 
@@ -126,6 +129,7 @@ class Campaign:
             for shard, digests in sorted(self.digests.items())
         ]
         values = {name: getattr(self, name) for name in _TOLD}
+        values["states"] = base64.b64encode(self.states).decode()
         return {"format": FORMAT, "version": VERSION, "key": self.key, "shards": self.shards, "parts": parts, **values}
 
 
@@ -134,9 +138,10 @@ _TOLD = ("tally", "groups", "found", "shown", "elapsed_s", "horizon", "exhausted
 
 def groups_joined(told: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The same group of several is one; by the first schedule in it."""
-    groups: dict[tuple[str, ...], dict[str, Any]] = {}
+    groups: dict[tuple[tuple[str, ...], ...], dict[str, Any]] = {}
     for group in told:
-        known = groups.setdefault(tuple(group["violates"]), {**group, "schedules": 0})
+        cause = (tuple(group["violates"]), tuple(group["faults"]))
+        known = groups.setdefault(cause, {**group, "schedules": 0})
         known["schedules"] += group["schedules"]
         known["first"] = min(known["first"], group["first"])
     return sorted(groups.values(), key=lambda group: int(group["first"]))
@@ -195,7 +200,10 @@ def _campaign(told: dict[str, Any]) -> Campaign:
         digests[part["shard"]] = histories
     if not digests or "goes_on" not in told["key"]:
         raise ValueError("nothing was tried")
-    return Campaign(told["key"], told["shards"], digests, **{name: told[name] for name in _TOLD})
+    states = base64.b64decode(told["states"], validate=True)
+    if len(states) != STATE_REGISTERS:
+        raise ValueError("states are missing")
+    return Campaign(told["key"], told["shards"], digests, **{name: told[name] for name in _TOLD}, states=states)
 
 
 def write_result(path: Path, result: dict[str, Any]) -> None:

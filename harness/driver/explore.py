@@ -10,7 +10,16 @@ from typing import Any
 
 from harness.driver.campaign import Campaign, Shard, joined, shard_named
 from harness.driver.errors import Inconclusive, UsageError
-from harness.driver.explorer import NONE_VIOLATED, Explorer, Searched, Tell, bad_line, sum_up
+from harness.driver.explorer import (
+    NONE_VIOLATED,
+    Explorer,
+    Searched,
+    Tell,
+    bad_line,
+    count_states,
+    states_joined,
+    sum_up,
+)
 from harness.driver.library import Message, library
 from harness.driver.play import PROPERTIES, Wish, check_range, choose, lock_named
 from harness.driver.schedule_file import CLIENTS_MOST, REPLICAS_MOST, Found, explorable
@@ -265,7 +274,7 @@ def _searches(
         yield explorer.search(
             words,
             planned.schedules,
-            lambda told: tell(sum_up([campaign.tally, told])),
+            lambda told: tell(_so_far(campaign, told)),
             first=first,
             stride=shard.of,
             seconds=seconds,
@@ -274,6 +283,12 @@ def _searches(
         left_s = max(0, left_s - seconds)
         if not in_slices or (planned.seconds and not left_s):
             return
+
+
+def _so_far(campaign: Campaign, told: dict[str, Any]) -> dict[str, Any]:
+    """Sums, and how many states were seen."""
+    states = states_joined(campaign.states, told.pop("states"))
+    return {**sum_up([campaign.tally, told]), "states": count_states(states)}
 
 
 def planned_again(name: str, campaign: Campaign, **limits: Any) -> Plan:
@@ -387,7 +402,7 @@ def result_of(planned: Plan, searched: Campaign) -> dict[str, Any]:
     statuses = {verdict[name]["status"] for name in planned.required}
     # A lock without tokens is not asked for them: of such a property nothing can be known.
     exit_status = 1 if found else 3 if "inconclusive" in statuses else 0
-    tasks, steps = planned.ground.clients, searched.horizon
+    tasks, steps = planned.ground.clients, max(1, searched.horizon)
     return {
         **_asked(planned),
         "schedules": searched.schedules,
@@ -396,12 +411,14 @@ def result_of(planned: Plan, searched: Campaign) -> dict[str, Any]:
         "steps": tally["steps"],
         "commands": tally["commands"],
         "distinct": searched.distinct,
+        "states": count_states(searched.states),
+        "checkpoints": tally["checkpoints"],
         "exhausted": searched.exhausted,
         "cut_short": tally["cut_short"],
         "unfit": tally["unfit"],
         "injected": {name: tally["faults"][name] for name in FAULTS},
         "history_sha256": searched.history_sha256,
-        "pct": {"depth": DEPTH, "tasks": tasks, "steps": steps, "bound": 1 / (tasks * steps ** (DEPTH - 1))},
+        "pct": {"depth": DEPTH, "tasks": tasks, "steps": steps, "bound": _pct_bound(planned, steps)},
         "verdict": verdict,
         "groups": searched.groups,
         "sentence": _sentence(planned, searched, found, exit_status),
@@ -410,6 +427,12 @@ def result_of(planned: Plan, searched: Campaign) -> dict[str, Any]:
         "elapsed_ms": round(searched.elapsed_s * 1000),
         "exit": exit_status,
     }
+
+
+def _pct_bound(planned: Plan, steps: int) -> float:
+    """How often a schedule finds an error of that depth at least: of a portfolio every other is drawn so."""
+    share = {"pct": 1.0, "portfolio": 0.5}.get(planned.wish.strategy, 0.0)
+    return share / float(planned.ground.clients * steps ** (DEPTH - 1))
 
 
 def _verdict_on(counts: dict[str, int], shown: dict[str, Any] | None, name: str) -> dict[str, Any]:
@@ -452,9 +475,14 @@ def _sentence(planned: Plan, searched: Campaign, found: Found | None, exit_statu
     if searched.exhausted:
         bound = planned.wish.bound or BOUND_USUAL
         return f"0 violations in all {tried:,} schedules that differ from the usual course at most {bound} times"
-    untried = [name for name in FAULTS if name not in planned.budget]
-    left_out = f"; not tried: {', '.join(untried)}" if untried else ""
-    return f"0 violations in {tried:,} schedules: {Rate(0, tried).said}{left_out}"
+    untried = [name for name in FAULTS if not searched.tally["faults"][name]]
+    found_by_pct = _pct_bound(planned, max(1, searched.horizon))
+    worth = [f"{searched.distinct:,} of them distinct: {Rate(0, tried).said}"]
+    if found_by_pct:
+        worth.append(f"one in {1 / found_by_pct:,.0f} finds an error of depth {DEPTH} at least (PCT)")
+    if untried:
+        worth.append(f"not tried: {', '.join(untried)}")
+    return f"0 violations in {tried:,} schedules, {'; '.join(worth)}"
 
 
 def replay_command(planned: Plan, searched: Campaign) -> str:

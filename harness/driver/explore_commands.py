@@ -1,5 +1,8 @@
 """`lockstorm explore` and `lockstorm replay`."""
 
+import math
+import time
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,12 +15,14 @@ from rich.text import Text
 
 from harness.driver.campaign import NAMES, read_campaign, write_result
 from harness.driver.errors import UsageError
-from harness.driver.explore import FAULTS, STRATEGIES, ExploreWish, merged, plan, resumed
+from harness.driver.explore import FAULTS, STRATEGIES, ExploreWish, Plan, merged, plan, resumed
 from harness.driver.explore import explore as explore_
 from harness.driver.explore import replay as replay_
 from harness.driver.narrate import Event, show_result, story_table, verdict_table
 from harness.driver.schedule_file import keep_found, read_found
-from harness.driver.terminal import console, counting, json_option, print_json, waiting
+from harness.driver.terminal import console, json_option, print_json, saying, waiting
+
+DAY_S = 86400
 
 
 @click.command()
@@ -96,9 +101,13 @@ def explore(
     else:
         planned = plan(ExploreWish(**wishes))
     events: list[Event] | None = None if as_json or quiet else []
-    with counting(f"schedules of {planned.ground.lock}") as tell:
+    before = campaign.tally["schedules"] if campaign else 0
+    with saying() as say:
+        began = time.monotonic()
         keep = partial(write_result, kept) if kept else None
-        result = explore_(planned, lambda told: tell(told.get("schedules", 0)), events, campaign, keep)
+        result = explore_(
+            planned, lambda told: say(so_far(told, planned, time.monotonic() - began, before)), events, campaign, keep
+        )
     if output and result.get("found"):
         output.write_text(result["found"]["file"])
     if save and result.get("found"):
@@ -201,20 +210,48 @@ def show_search(out: Console, result: dict[str, Any], events: list[Event] | None
         out.print(Text(f"saved: {result['saved']}", "dim"))
 
 
+def coverage(checkpoints: dict[str, dict[str, int]], faults: Collection[str]) -> str | None:
+    """At how many of the places in its code, marked by checkpoints, a client was struck by how many of the faults."""
+    pairs = len(checkpoints) * len(faults)
+    hit = sum(len(struck) for struck in checkpoints.values())
+    missed = [name for name, struck in checkpoints.items() if not struck]
+    left_out = f"; never behind {', '.join(missed)}" if missed and hit else ""
+    return f"{hit} of {pairs} pairs of checkpoint and fault{left_out}" if faults else None
+
+
+def so_far(told: dict[str, Any], planned: Plan, elapsed_s: float, before: int = 0) -> str:
+    """A search that runs, in a line. `before`: schedules of an earlier go."""
+    count = told.get("schedules", 0)
+    rate = max(0, count - before) / max(elapsed_s, 0.001)
+    mine = -(-(planned.schedules - planned.shard.first) // planned.shard.of)
+    left_s = min((planned.seconds or math.inf) - elapsed_s, (mine - count) / rate if rate else math.inf)
+    violated = {name: each["violated"] for name, each in told.get("verdicts", {}).items() if each["violated"]}
+    words = [f"{count:,} schedules of {planned.ground.lock}", f"{rate:,.0f} a second"]
+    words.append(f"about {told.get('states', 0):,} states")
+    words += [said] if (said := coverage(told.get("checkpoints", {}), planned.budget)) else []
+    words += [f"{count:,} violate {name.replace('_', ' ')}" for name, count in violated.items()]
+    words += [f"{max(0, left_s):.0f} s left at most"] if left_s < DAY_S else []
+    return ", ".join(words)
+
+
 def _numbers(result: dict[str, Any]) -> Table:
     table = Table(box=None, padding=(0, 1), show_header=False)
     injected = ", ".join(f"{count:,} {name}" for name, count in result["injected"].items() if count) or "none"
     pct = result["pct"]
     groups = "\n".join(
-        f"{group['schedules']:,} of {', '.join(group['violates']).replace('_', ' ')}, first {group['first']:,}"
+        f"{group['schedules']:,} of {', '.join(group['violates']).replace('_', ' ')}"
+        f" by {', '.join(group['faults']) or 'the order of steps'}, first {group['first']:,}"
         for group in result["groups"]
     )
     shrunk = result["found"] and f"{result['found']['choices_before_shrinking']} before it was made smaller"
     rows = {
         "schedules": f"{result['tried']:,}, {result['schedules_per_s']:,} a second, {result['steps']:,} steps",
         "distinct": f"{result['distinct']:,} histories in the first {result['schedules']:,}",
+        "states": f"about {result['states']:,}, as far as they can be told apart",
         "faults": injected,
-        "PCT": f"an error of depth {pct['depth']} in one of {1 / pct['bound']:,.0f} at least "
+        "coverage": coverage(result["checkpoints"], result["faults"]),
+        "PCT": pct["bound"]
+        and f"an error of depth {pct['depth']} in one of {1 / pct['bound']:,.0f} at least "
         f"({pct['tasks']} tasks, {pct['steps']} steps)",
         "choices": shrunk,
         "violations": groups if result["groups"] else None,

@@ -3,6 +3,7 @@ so that a command costs no wake-up across cores."""
 
 import contextlib
 import json
+import math
 import os
 import socket
 import struct
@@ -20,6 +21,8 @@ from harness.driver.redis_server import OPTIONS, REPLICATION, START_LIMIT_S
 CLOCK_PAGE_BYTES = 4096
 EPOCH_NS = 1_767_225_600 * 10**9  # where every schedule's clock begins (world.c): one that starts elsewhere jumps
 LOOK_EVERY_S = 0.05
+STATE_REGISTERS = 4096  # SEARCH_REGISTERS
+STATES_AT = 16  # in struct search_shared
 NONE_VIOLATED = 2**64 - 1
 DIGEST_BYTES = 8
 HOLDS, VIOLATED, BAD = 0, 1, 2
@@ -124,12 +127,16 @@ class Explorer:
         gets sums of what they have done. `known`: a schedule that is known to violate something; what comes later is
         not made smaller any more."""
         shared, digests = self._nursery.directory / "shared", self._nursery.directory / "digests"
-        shared.write_bytes(struct.pack("<QQ", known, 0))
+        shared.write_bytes(struct.pack("<QQ", known, 0) + bytes(STATE_REGISTERS))
         with digests.open("wb") as file:
             file.truncate(max(1, -(-(most - first) // stride)) * DIGEST_BYTES)  # a hole, as long as nobody writes
         words = [*words, "--first", str(first), "--stride", str(stride), "--most", str(most)]
         words += ["--seconds", str(seconds), "--shared", str(shared), "--digests", str(digests)]
-        self._run(self.jobs, [words] * len(self.jobs), tell)
+        self._run(
+            self.jobs,
+            [words] * len(self.jobs),
+            lambda told: tell({**told, "states": shared.read_bytes()[STATES_AT:]}),
+        )
         elapsed_s = max(job.done["took_ns"] for job in self.jobs) / 1e9  # without what making it smaller took
         violated = struct.unpack("<Q", shared.read_bytes()[:DIGEST_BYTES])[0]
         tally = sum_up([job.done["done"] for job in self.jobs])
@@ -140,7 +147,8 @@ class Explorer:
             histories = file.read(done * DIGEST_BYTES)
         groups = [group for job in self.jobs for group in job.done["groups"]]
         exhausted = any(job.done["exhausted"] for job in self.jobs)
-        return Searched(tally, histories, elapsed_s, found, self.jobs[0].done["horizon"], groups, exhausted)
+        states = shared.read_bytes()[STATES_AT:]
+        return Searched(tally, histories, elapsed_s, found, self.jobs[0].done["horizon"], groups, exhausted, states)
 
     # --- the program ---
 
@@ -190,12 +198,29 @@ class Searched:
     horizon: int  # steps of the usual course
     groups: list[dict[str, Any]]  # which properties schedules violate, how many of them, and the first, per job
     exhausted: bool  # there are no more schedules within the bound
+    states: bytes  # that were seen: registers for count_states
 
 
 def _listens(path: Path) -> bool:
     """The file is there a moment before anybody can connect."""
     with socket.socket(socket.AF_UNIX) as link:
         return link.connect_ex(str(path)) == 0
+
+
+def states_joined(one: bytes, other: bytes) -> bytes:
+    return bytes(map(max, one, other)) if one else other
+
+
+def count_states(registers: bytes) -> int:
+    """About how many different states have left these registers (HyperLogLog; within 2 % or so)."""
+    size = len(registers)
+    empty = registers.count(0)
+    if not size or empty == size:
+        return 0
+    estimate = 0.7213 / (1 + 1.079 / size) * size**2 / sum(2.0**-rank for rank in registers)
+    if estimate <= 2.5 * size and empty:
+        estimate = size * math.log(size / empty)
+    return round(estimate)
 
 
 def sum_up(tallies: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from typing import Any
@@ -82,19 +81,13 @@ def waiting(what: str) -> contextlib.AbstractContextManager[object]:
 
 
 @contextlib.contextmanager
-def counting(what: str) -> Iterator[Callable[[int], object]]:
-    """A number on a terminal's standard error, and how fast it grows; call what it gives whenever it has grown."""
+def saying() -> Iterator[Callable[[str], object]]:
+    """A line on a terminal's standard error; call what it gives with what it is to say now."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    began = time.monotonic()
-    with Console(stderr=True).status(f"{what} ...") as status:
-
-        def tell(count: int) -> None:
-            elapsed_s = time.monotonic() - began
-            status.update(f"{count:,} {what}, {count / max(elapsed_s, 0.001):,.0f} a second, {elapsed_s:.0f} s")
-
-        yield tell
+    with Console(stderr=True).status("...") as status:
+        yield status.update
 
 
 @contextlib.contextmanager

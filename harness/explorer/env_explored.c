@@ -340,9 +340,15 @@ static uint64_t explored_random(struct env *env) {
     return random_next(&task_of(env)->random);
 }
 
+/* Only for what is said of a search: a fault can land between any two steps. */
 static void explored_checkpoint(struct env *env, const char *name) {
-    (void)env;
-    (void)name; /* a fault can land between any two steps */
+    struct task *task = task_of(env);
+    struct world *world = task->world;
+    int place = 1;
+    while (place <= world->checkpoint_count && strcmp(world->checkpoints[place], name) != 0) place++;
+    if (place == WORLD_CHECKPOINTS) return; /* as if it were none */
+    if (place > world->checkpoint_count) world->checkpoints[++world->checkpoint_count] = name;
+    task->checkpoint = place;
 }
 
 static void explored_tell_validity(struct env *env, int64_t valid_until_ns) {
@@ -412,6 +418,7 @@ void explored_env_open(struct task *task, struct world *world, int number, uint6
     task->random = random_split(seed, (uint64_t)number);
     task->state = TASK_ABSENT;
     task->steps = 0;
+    task->checkpoint = 0;
     task->stopping = false;
     for (int node = 0; node < world->settings.nodes; node++) task->connected_to[node] = NOBODY;
 }

@@ -183,13 +183,35 @@ static json_t *groups_json(const struct search_tally *tally) {
         for (int place = 0; CHECKER_TABLE[place]; place++)
             if (group->properties >> place & 1)
                 json_array_append_new(properties, json_string(CHECKER_TABLE[place]->property));
-        json_array_append_new(groups, json_pack("{s:o,s:I,s:I}", "violates", properties, "schedules",
-                                                (json_int_t)group->schedules, "first", (json_int_t)group->first));
+        json_t *faults = json_array();
+        for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
+            if (group->faults >> kind & 1)
+                json_array_append_new(faults, json_string(schedule_fault_word((enum choice_kind)kind)));
+        json_array_append_new(groups,
+                              json_pack("{s:o,s:o,s:I,s:I}", "violates", properties, "faults", faults, "schedules",
+                                        (json_int_t)group->schedules, "first", (json_int_t)group->first));
     }
     return groups;
 }
 
-static json_t *tally_json(const struct search_tally *tally) {
+/* Which faults struck whom behind which checkpoint; of one that was only passed, none. */
+static json_t *struck_json(const struct search *search) {
+    json_t *checkpoints = json_object();
+    for (int place = 0; place <= search->world->checkpoint_count; place++) {
+        json_t *faults = json_object();
+        for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++) {
+            uint64_t count = search->tally.struck[place][kind];
+            if (count)
+                json_object_set_new(faults, schedule_fault_word((enum choice_kind)kind),
+                                    json_integer((json_int_t)count));
+        }
+        json_object_set_new(checkpoints, place ? search->world->checkpoints[place] : "start", faults);
+    }
+    return checkpoints;
+}
+
+static json_t *tally_json(const struct search *search) {
+    const struct search_tally *tally = &search->tally;
     json_t *verdicts = json_object(), *faults = json_object();
     for (int each = 0; CHECKER_TABLE[each]; each++) {
         const uint64_t *count = tally->count[each];
@@ -201,11 +223,11 @@ static json_t *tally_json(const struct search_tally *tally) {
     for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
         json_object_set_new(faults, schedule_fault_word((enum choice_kind)kind),
                             json_integer((json_int_t)tally->faults[kind]));
-    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:o,s:o}", "commands", (json_int_t)tally->commands, "schedules",
+    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:o,s:o,s:o}", "commands", (json_int_t)tally->commands, "schedules",
                      (json_int_t)tally->schedules, "steps", (json_int_t)tally->steps, "grants",
                      (json_int_t)tally->grants, "cut_short", (json_int_t)tally->cut_short, "unfit",
                      (json_int_t)tally->unfit, "unfit_reason", tally->unfit_reason, "verdicts", verdicts, "faults",
-                     faults);
+                     faults, "checkpoints", struck_json(search));
 }
 
 static void print_line(json_t *object) {
@@ -215,8 +237,8 @@ static void print_line(json_t *object) {
     json_decref(object);
 }
 
-static void tell(const struct search_tally *tally) {
-    print_line(json_pack("{s:o}", "told", tally_json(tally)));
+static void tell(const struct search *search) {
+    print_line(json_pack("{s:o}", "told", tally_json(search)));
 }
 
 static json_t *schedule_json(const struct schedule *schedule) {
@@ -243,9 +265,9 @@ static int explore(struct search *search) {
     int64_t began_ns = clock_real_mono_ns();
     bool violated = search_all(search, &found, tell);
     int64_t took_ns = clock_real_mono_ns() - began_ns;
-    json_t *done = json_pack("{s:o,s:I,s:b,s:I,s:o}", "done", tally_json(&search->tally), "took_ns",
-                             (json_int_t)took_ns, "exhausted", (int)search->exhausted, "horizon",
-                             (json_int_t)search->horizon, "groups", groups_json(&search->tally));
+    json_t *done = json_pack("{s:o,s:I,s:b,s:I,s:o}", "done", tally_json(search), "took_ns", (json_int_t)took_ns,
+                             "exhausted", (int)search->exhausted, "horizon", (json_int_t)search->horizon, "groups",
+                             groups_json(&search->tally));
     bool first = violated && (!search->shared || atomic_load(&search->shared->violated) == found);
     if (first) {
         json_object_set_new(done, "number", json_integer((json_int_t)found));

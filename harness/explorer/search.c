@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/clock.h"
+#include "harness/explorer/mix.h"
 
 enum { TELL_EVERY_NS = CLOCK_NS_PER_S / 2, LOOK_EVERY = 16 };
 enum { FEWEST = 2, FAULT_STEPS_MOST = 40 }; /* what a story with a single fault is looked for in */
@@ -18,10 +19,7 @@ uint64_t search_seed(uint64_t seed, uint64_t number) {
 static uint64_t mixed_in(uint64_t digest, const struct history_record *record) {
     uint64_t words[sizeof *record / sizeof digest];
     memcpy(words, record, sizeof words);
-    for (size_t each = 0; each < sizeof words / sizeof words[0]; each++) {
-        __uint128_t mixed = (__uint128_t)(digest ^ words[each]) * 0xa0761d6478bd642fu;
-        digest = (uint64_t)mixed ^ (uint64_t)(mixed >> 64) ^ 0xe7037ed1a0b428dbu;
-    }
+    for (size_t each = 0; each < sizeof words / sizeof words[0]; each++) digest = mix(digest, words[each]);
     return digest;
 }
 
@@ -54,6 +52,7 @@ static struct search_outcome outcome_of(struct search *search) {
     const struct world *world = search->world;
     struct search_outcome outcome = {
         .opened = true, .steps = world->steps, .cut_short = world->steps >= WORLD_STEPS_MOST};
+    outcome.faults = search->faults;
     outcome.digest = digest_of(search->reader, world->prefix);
     outcome_judge(search, &outcome);
     return outcome;
@@ -73,17 +72,34 @@ static struct choice chosen_by(const struct chooser *chooser, const struct world
     return strategy_choose(chooser->strategy, world, choices, count);
 }
 
+static void state_note(struct search_shared *shared, uint64_t state) {
+    uint64_t rest = state << SEARCH_REGISTER_BITS;
+    uint8_t rank = (uint8_t)(rest ? __builtin_clzll(rest) + 1 : 64 - SEARCH_REGISTER_BITS + 1);
+    _Atomic uint8_t *noted = &shared->states[state >> (64 - SEARCH_REGISTER_BITS)];
+    uint8_t known = atomic_load_explicit(noted, memory_order_relaxed);
+    while (rank > known && !atomic_compare_exchange_weak(noted, &known, rank)) continue;
+}
+
+static void choice_note(struct search *search, struct choice chosen) {
+    search->tally.faults[chosen.kind]++;
+    if ((int)chosen.kind < CHOICE_FAULTS_FROM) return;
+    search->tally.struck[world_checkpoint(search->world, chosen)][chosen.kind]++;
+    search->faults |= (uint32_t)1 << chosen.kind;
+}
+
 static void run(struct search *search, const struct chooser *chooser) {
     struct world *world = search->world;
     struct choice choices[WORLD_CHOICES];
     search->schedule.count = 0;
+    search->faults = 0;
     for (int count; world->steps < WORLD_STEPS_MOST && (count = world_choices(world, choices)) > 0;) {
         struct choice usual = world_usual(world, choices, count);
         struct choice chosen = chosen_by(chooser, world, choices, count, usual);
         if (!choice_same(chosen, usual))
             schedule_add(&search->schedule, (struct deviation){usual, world_steps_of(world, usual) + 1, chosen});
-        search->tally.faults[chosen.kind]++;
+        choice_note(search, chosen);
         world_do(world, chosen);
+        if (search->shared) state_note(search->shared, world_state(world));
     }
     world_end(world);
 }
@@ -154,9 +170,12 @@ static void group_add(struct search_tally *tally, const struct search_outcome *o
     for (int place = 0; place < CHECKERS_MOST; place++)
         properties |= (uint32_t)(outcome->status[place] == VERDICT_VIOLATED) << place;
     if (!properties) return;
-    while (each < tally->group_count && tally->groups[each].properties != properties) each++;
+    while (each < tally->group_count &&
+           (tally->groups[each].properties != properties || tally->groups[each].faults != outcome->faults))
+        each++;
     if (each == SEARCH_GROUPS) return;
-    if (each == tally->group_count) tally->groups[tally->group_count++] = (struct search_group){properties, 0, number};
+    if (each == tally->group_count)
+        tally->groups[tally->group_count++] = (struct search_group){properties, outcome->faults, 0, number};
     tally->groups[each].schedules++;
 }
 
@@ -182,7 +201,7 @@ static uint64_t take(struct search *search) {
     return search->shared ? atomic_fetch_add(&search->shared->taken, 1) : search->taken++;
 }
 
-bool search_all(struct search *search, uint64_t *number, void (*tell)(const struct search_tally *)) {
+bool search_all(struct search *search, uint64_t *number, void (*tell)(const struct search *)) {
     const struct search_settings *settings = search->settings;
     int64_t began_ns = clock_real_mono_ns(), told_ns = began_ns;
     bool violated = false;
@@ -206,7 +225,7 @@ bool search_all(struct search *search, uint64_t *number, void (*tell)(const stru
         if (search->exhausted) break;
         if (search->tally.schedules % LOOK_EVERY) continue;
         int64_t now_ns = clock_real_mono_ns();
-        if (now_ns - told_ns > TELL_EVERY_NS) tell(&search->tally), told_ns = now_ns;
+        if (now_ns - told_ns > TELL_EVERY_NS) tell(search), told_ns = now_ns;
         if (settings->seconds && now_ns - began_ns > settings->seconds * CLOCK_NS_PER_S) break;
     }
     return violated;

@@ -18,15 +18,22 @@ struct search_settings {
     int64_t shrink_runs;          /* schedules spent on making a violation smaller */
 };
 
+/* HyperLogLog (Flajolet and others 2007) of the states that were seen: of each register, the most leading zeros and
+ * one.
+ */
+enum { SEARCH_REGISTER_BITS = 12, SEARCH_REGISTERS = 1 << SEARCH_REGISTER_BITS };
+
 /* What all processes of one search share: a mapped file. */
 struct search_shared {
     _Atomic uint64_t violated; /* the first schedule known to violate something; UINT64_MAX: none */
     _Atomic uint64_t taken;    /* how many schedules somebody has begun with, from the first on */
+    _Atomic uint8_t states[SEARCH_REGISTERS];
 };
 
 /* What came of one schedule. */
 struct search_outcome {
     uint64_t steps;
+    uint32_t faults; /* that struck in it, a bit each */
     uint64_t digest; /* of its records */
     uint64_t grants;
     bool opened, cut_short;
@@ -36,17 +43,19 @@ struct search_outcome {
     char unfit[200];
 };
 
-/* Schedules that violate the same properties. */
+/* Schedules that violate the same properties after the same faults. */
 struct search_group {
     uint32_t properties; /* a bit each, by the checker's place */
+    uint32_t faults;     /* a bit each, by enum choice_kind */
     uint64_t schedules, first;
 };
-enum { SEARCH_GROUPS = 32 };
+enum { SEARCH_GROUPS = 128 };
 
 struct search_tally {
     uint64_t schedules, steps, commands, grants, cut_short, unfit; /* commands: that servers executed */
     uint64_t count[CHECKERS_MOST][3];                              /* by enum verdict_status, where it applies */
     uint64_t faults[CHOICE_KINDS];
+    uint64_t struck[WORLD_CHECKPOINTS][CHOICE_KINDS]; /* faults by where who was struck was */
     struct search_group groups[SEARCH_GROUPS];
     int group_count;
     char unfit_reason[200];
@@ -62,6 +71,7 @@ struct search {
     uint64_t horizon;             /* steps of the usual course */
     struct search_tally tally;
     struct schedule schedule; /* the last one run, as deviations */
+    uint32_t faults;          /* that struck in it, a bit each */
     struct exhaustive exhaustive;
     bool exhausted; /* there are no more */
     /* The first that violates something: */
@@ -85,7 +95,7 @@ uint64_t search_origin(const struct search *search, uint64_t number);
 bool search_begin(struct search *search);
 /* Until something required is violated, by whichever process, or all are tried. `tell` is called about twice a second.
  * True: something is, by the schedule *number first; search->found repeats it. */
-bool search_all(struct search *search, uint64_t *number, void (*tell)(const struct search_tally *));
+bool search_all(struct search *search, uint64_t *number, void (*tell)(const struct search *));
 
 /* Makes search->found smaller while it still violates one of the properties that it did: fewer clients (*clients),
  * fewer deviations, shorter durations. The result is search->schedule. */

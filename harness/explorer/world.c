@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/clock.h"
+#include "harness/explorer/mix.h"
 
 enum { HISTORY_RECORDS = 1 << 16, STREAMS = 2, KILLED = 9 };
 
@@ -320,6 +321,39 @@ static int64_t next_deadline_ns(const struct world *world) {
     for (int each = 0; each < world->late_count; each++)
         if (world->late[each].command) until_ns = sooner(until_ns, world->late[each].held_until_ns, now);
     return until_ns;
+}
+
+static int struck_task(const struct world *world, struct choice fault) {
+    if (choice_strikes_client(fault.kind)) return fault.who * STREAMS;
+    if (choice_strikes_node(fault.kind) || choice_strikes_replica(fault.kind)) return world->current;
+    return fault.who;
+}
+
+int world_checkpoint(const struct world *world, struct choice fault) {
+    int number = struck_task(world, fault);
+    return number < 0 ? 0 : task_at(world, number)->checkpoint;
+}
+
+/* By its name: processes of one search pass checkpoints in different orders. */
+static uint64_t name_mixed(uint64_t state, const char *name) {
+    for (; name && *name; name++) state = mix(state, (unsigned char)*name);
+    return state;
+}
+
+uint64_t world_state(const struct world *world) {
+    uint64_t state = (uint64_t)world->quiet << 8 | (uint64_t)world->late_count;
+    for (int number = 0; number < STREAMS * world->client_count; number++) {
+        const struct explored_client *client = &world->clients[number / STREAMS];
+        const struct task *task = task_at(world, number);
+        bool stands = client->paused_until_ns != 0;
+        state = mix(state, (uint64_t)task->state << 16 | (uint64_t)task->arrived << 12 | (uint64_t)stands << 8 |
+                                 (uint64_t)client->gone << 4 | (task->raw ? (uint64_t)task->raw->type : 0));
+        state = name_mixed(state, world->checkpoints[task->checkpoint]);
+    }
+    for (int node = 0; node < world->settings.nodes; node++) state = mix(state, (uint64_t)world->nodes[node].leads);
+    for (int object = 0; object < HISTORY_OBJECT_COUNT; object++)
+        state = mix(state, (uint64_t)world->resource.version[object]);
+    return mix(state, (uint64_t)world->resource.newest_token);
 }
 
 int world_choices(const struct world *world, struct choice *choices) {

@@ -20,7 +20,7 @@
 
 enum { WORLD_CLIENTS = 16, WORLD_TASKS = 2 * WORLD_CLIENTS, WORLD_NODES = 8, WORLD_LATE = 16 };
 enum { WORLD_REPLICAS = 2, WORLD_SERVERS = 1 + WORLD_REPLICAS /* of a node */ };
-enum { WORLD_TEXT = 48, WORLD_TEXTS = 96 };
+enum { WORLD_TEXT = 48, WORLD_TEXTS = 96, WORLD_CHECKPOINTS = 32 };
 enum { WORLD_STEPS_MOST = 20000, WORLD_CHOICES = WORLD_TASKS + WORLD_LATE + WORLD_REPLICAS * WORLD_NODES + 1 };
 
 enum task_state {
@@ -52,6 +52,7 @@ struct task {
     struct random random;
     enum task_state state;
     uint64_t steps; /* taken in this schedule */
+    int checkpoint; /* the last one that its code has passed, a place in world->checkpoints; 0: none */
     int64_t deadline_ns;
     int64_t look_ns; /* a server that sits on its command answers by then, by its own clock */
     /* Its command: */
@@ -152,6 +153,9 @@ struct world {
     int client_count; /* of this schedule */
     struct late late[WORLD_LATE];
     int late_count;
+    const char
+        *checkpoints[WORLD_CHECKPOINTS]; /* that were passed in any schedule, from 1 on; 0: none, the beginning */
+    int checkpoint_count;
     int current; /* the task that took the last step, -1: none */
     uint64_t clock_steps, steps;
     bool quiet;   /* CHOICE_QUIET was made */
@@ -181,6 +185,12 @@ void world_do(struct world *world, struct choice choice);
 
 /* Ends the schedule and its history: whoever is not done runs to the end unrecorded. */
 void world_end(struct world *world);
+
+/* Where the code of whom a fault strikes is; of a server's, of who took the last step. */
+int world_checkpoint(const struct world *world, struct choice fault);
+/* What can be seen of the state that it is in, mixed: where everybody's code is, what it waits for and has been told,
+ * who stands still or is gone, who leads, and what the resource holds. Not the time, and not what servers hold. */
+uint64_t world_state(const struct world *world);
 
 struct task *world_task(struct world *world, int number);
 /* Whether that server of a node is a replica whose master lives. */
