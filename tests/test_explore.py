@@ -2,6 +2,7 @@
 smaller, and a schedule in a file is a schedule."""
 
 import json
+import re
 import subprocess
 import sys
 from functools import cache, partial
@@ -304,7 +305,15 @@ def test_a_file_says_everything(tmp_path: Path) -> None:
     "old,new,said",
     [
         ("lockstorm-schedule 1", "lockstorm-schedule 2", "line 1: a schedule of this version begins with"),
-        ("lock set-nx-px", "lock set-nx-py", "there is no lock called 'set-nx-py': did you mean set-nx-px?"),
+        ("lock set-nx-px", "lock etcd", "line 2: etcd lives on etcd, and only locks on redis-servers can be explored"),
+        ("lock set-nx-px", "lock replica-wait", "line 5: replica-wait needs 1 replica"),
+        ("store open", "store fence-writes", "line 3: set-nx-px gives no fencing token"),
+        ("permits 1", "permits 2", "line 7: --permits is for locks that have several"),
+        ("fixed_lease 0", "fixed_lease 1", "line 8: --fixed-lease is for locks that renew"),
+        ("clients 2", "clients 2_0", "line 4: clients '2_0' is not a whole number"),
+        ("pause client-", f"pause {'x' * 150}client-", "line 17: it is longer than 159 letters"),
+        (" 3000", " 9999999999999999999", "line 17: milliseconds are missing, or too many"),
+        ("lock set-nx-px", "lock set-nx-py", "line 2: there is no lock called 'set-nx-py': did you mean set-nx-px?"),
         ("clients 2", "clients two", "line 4: clients 'two' is not a whole number"),
         ("clients 2", "clients 99", "line 4: clients 99: from 1 to 16"),
         ("clients 2", "clients 2\nclients 2", "line 5: clients is said twice"),
@@ -330,6 +339,37 @@ def test_a_file_that_is_wrong(old: str, new: str, said: str, tmp_path: Path) -> 
     assert done.returncode == 2, done.stdout
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_file_that_is_changed_anyhow() -> None:
+    """Whatever is done to a file, it is understood as it is written then, or its line is named."""
+    random = Random(11)
+    text = found_in(paused()).text
+    understood = 0
+    pieces = [
+        *text.split(),
+        "\n",
+        "#",
+        "-1",
+        "99999999999999999999",
+        "\0",
+        "\x85",
+        "\N{ARABIC-INDIC DIGIT TWO}",
+        "before",
+    ]
+    for _ in range(4000):
+        changed = text
+        for _ in range(random.randint(1, 3)):
+            at, length = random.randrange(len(changed)), random.choice([0, 0, 1, 5, 40])
+            changed = changed[:at] + random.choice(["", *pieces]) + changed[at + length :]
+        try:
+            found = parse_found(changed, "it")
+        except UsageError as error:
+            assert re.match(r"it: line \d+: .", str(error)), str(error)
+        else:
+            understood += 1
+            assert parse_found(found.text, "again").text == found.text
+    assert 100 < understood < 3900  # else it was no test of both
 
 
 # --- campaigns ---

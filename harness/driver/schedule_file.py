@@ -2,6 +2,7 @@
 course (harness/explorer/schedule.h). docs/explore.md describes it; any line may be edited by hand."""
 
 import contextlib
+import re
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from harness.driver.scenario import TABLE_STORES
 
 FOUND = paths.ROOT / "scenarios" / "found"
 KEPT_MOST = 100  # of one name
+LINE_MOST = 160  # SCHEDULE_LINE
 VERSION = 1
 FIRST_LINE = f"lockstorm-schedule {VERSION}"
 COURSE = "schedule"  # the line after which the deviations stand
@@ -100,11 +102,14 @@ def read_found(path: Path) -> Found:
 def parse_found(text: str, name: str) -> Found:
     """The same from a text; `name` is for messages."""
     numbered = [(number, line.partition("#")[0].strip()) for number, line in enumerate(text.splitlines(), 1)]
+    for number, line in numbered:
+        if len(line) >= LINE_MOST or not line.isprintable():
+            raise UsageError(f"{name}: line {number}: it is longer than {LINE_MOST - 1} letters, or no text")
     told = [(number, line) for number, line in numbered if line]
     if not told or told[0][1] != FIRST_LINE:
         said = f"it begins with {told[0][1][:40]!r}" if told else "it is empty"
-        line = told[0][0] if told else 1
-        raise UsageError(f"{name}: line {line}: a schedule of this version begins with {FIRST_LINE!r}, but {said}")
+        place = told[0][0] if told else 1
+        raise UsageError(f"{name}: line {place}: a schedule of this version begins with {FIRST_LINE!r}, but {said}")
     words = [line for _, line in told]
     if COURSE not in words:
         raise UsageError(f"{name}: line {told[-1][0]}: the line {COURSE!r} is missing, after which the choices stand")
@@ -113,13 +118,28 @@ def parse_found(text: str, name: str) -> Found:
     missing = [field.name for field in fields(Found) if not field.name.startswith("line") and field.name not in head]
     if missing:
         raise UsageError(f"{name}: line {told[start][0]}: {missing[0]} is missing before {COURSE!r}")
+    where = {line.partition(" ")[0]: number for number, line in told[1:start]}
     course = told[start + 1 :]
     found = Found(**head, lines=tuple(line for _, line in course), line_numbers=tuple(number for number, _ in course))  # type: ignore[arg-type]
-    try:
-        explorable(Wish("explore", found.lock, found.store))
-    except UsageError as error:
-        raise UsageError(f"{name}: {error}") from None
+    _check_ground(found, where, name)
     return found
+
+
+def _check_ground(found: Found, where: dict[str, int], name: str) -> None:
+    """Whether the lock can be explored so; `where`: the line of each key."""
+    wishes = {
+        "lock": Wish("explore", found.lock),
+        "store": Wish("explore", found.lock, found.store),
+        "permits": Wish("explore", found.lock, permits=found.permits if found.permits > 1 else None),
+        "fixed_lease": Wish("explore", found.lock, fixed_lease=bool(found.fixed_lease)),
+    }
+    for key, wish in wishes.items():
+        try:
+            lock, _ = explorable(wish)
+        except UsageError as error:
+            raise UsageError(f"{name}: line {where[key]}: {error}") from None
+    if found.replicas < lock["replicas"]:
+        raise UsageError(f"{name}: line {where['replicas']}: {found.lock} needs {lock['replicas']} replica")
 
 
 def keep_found(result: dict[str, Any], directory: Path = FOUND) -> Path:
@@ -159,10 +179,9 @@ def _head(lines: list[tuple[int, str]], name: str) -> dict[str, object]:
 
 def _number(key: str, value: str, where: str) -> int:
     low, high = NUMBERS[key]
-    try:
-        number = int(value)
-    except ValueError:
-        raise UsageError(f"{where}: {key} {value!r} is not a whole number") from None
+    if not re.fullmatch("-?[0-9]{1,20}", value):
+        raise UsageError(f"{where}: {key} {value!r} is not a whole number")
+    number = int(value)
     if not low <= number <= high:
         raise UsageError(f"{where}: {key} {number}: from {low} to {high}")
     return number

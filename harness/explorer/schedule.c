@@ -141,7 +141,6 @@ bool deviation_read(const char *line, struct deviation *deviation, const char **
     *reason = choice_has_amount(fault) ? "milliseconds are missing, or too many" : "this fault has no duration";
     if (choice_has_amount(fault) != (words == 6)) return false;
     deviation->instead.amount = amount;
-    bool negative = fault == CHOICE_JUMP && amount < 0;
-    int64_t size = negative ? -amount : amount;
-    return words == 5 || (size > 0 && size <= AMOUNT_MOST_MS);
+    bool backwards = fault == CHOICE_JUMP && amount < 0 && amount >= -AMOUNT_MOST_MS;
+    return words == 5 || backwards || (amount > 0 && amount <= AMOUNT_MOST_MS);
 }
