@@ -38,6 +38,22 @@ def test_how_it_was_found_is_said(path: Path) -> None:
     assert path.stem.startswith(f"{found.lock}-")
 
 
+def test_its_story_is_a_page(tmp_path: Path) -> None:
+    """The report of a schedule is that of its history."""
+    page = tmp_path / "page.html"
+    done = lockstorm("report", str(FOUND / "redlock-clock-jump.schedule"), "-o", str(page))
+    assert done.returncode == 0, done.stderr
+    assert "Mutual exclusion violated" in done.stdout
+    told = page.read_text()
+    for words in ("clock-jump on redis-3", "client-1", "client-2"):
+        assert words in told
+    broken = tmp_path / "broken.schedule"
+    broken.write_text("lockstorm-schedule 9\n")
+    done = lockstorm("report", str(broken), "-o", str(tmp_path / "other.html"))
+    assert done.returncode == 2
+    assert "line 1: a schedule of this version begins with" in done.stderr
+
+
 def result(lock: str, lines: list[str]) -> dict[str, Any]:
     text = (FOUND / "set-nx-px-hold-request.schedule").read_text().partition("lockstorm-schedule")[2]
     head = text.partition("\nschedule\n")[0]

@@ -26,6 +26,7 @@ KEPT_MOST = 100  # of one name
 LINE_MOST = 160  # SCHEDULE_LINE
 VERSION = 1
 FIRST_LINE = f"lockstorm-schedule {VERSION}"
+FIRST_WORD, LOOK_BYTES = b"lockstorm-schedule ", 4096
 COURSE = "schedule"  # the line after which the deviations stand
 CLIENTS_MOST = 16  # WORLD_CLIENTS
 REPLICAS_MOST = 2  # WORLD_REPLICAS
@@ -97,6 +98,15 @@ def read_found(path: Path) -> Found:
         reason = error.strerror if isinstance(error, OSError) else "not a text"
         raise UsageError(f"{path}: {reason}") from None
     return parse_found(text, str(path))
+
+
+def is_schedule(path: Path) -> bool:
+    """Whether it looks like one, of any version; other kinds of files are binary or JSON."""
+    try:
+        with path.open("rb") as file:
+            return any(line.startswith(FIRST_WORD) for line in file.read(LOOK_BYTES).splitlines())
+    except OSError:
+        return False
 
 
 def parse_found(text: str, name: str) -> Found:
