@@ -1,5 +1,5 @@
 # `make help` lists what there is. Variables: CC, BUILD (where results go), EXTRA (more compiler flags), FUZZ_SECONDS (per
-# fuzzer), BENCH (options of the benchmark), SOAK_MINUTES (of storms), MATRIX_REPEAT (trials a cell), ORACLE_HISTORIES, ORACLE_FIRST, MUTANTS (how much to
+# fuzzer), BENCH (options of the benchmark), SCHEDULES (of the explorer's soak), SOAK_MINUTES (of storms), MATRIX_REPEAT (trials a cell), ORACLE_HISTORIES, ORACLE_FIRST, MUTANTS (how much to
 # compare and plant).
 CC ?= gcc
 ifeq ($(origin CC),default)
@@ -10,6 +10,7 @@ EXTRA ?=
 # -static where that can be linked, and not under a sanitizer, which would not start: asked for only when it is needed.
 STATIC = $(if $(findstring sanitize,$(EXTRA)),,$(shell echo 'int main(void) { return 0; }' | $(CC) $(EXTRA) -static -x c -o /dev/null - 2>/dev/null && echo -static))
 FUZZ_SECONDS ?= 60
+SCHEDULES ?= 1000000
 BENCH ?=
 SOAK_MINUTES ?= 30
 MATRIX_REPEAT ?= 20
@@ -79,7 +80,7 @@ READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
 .PHONY: all deps-all build programs test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants matrix bench \
-        soak clean help
+        soak explore-soak clean help
 all: build
 
 build: $(PROGRAMS) $(LIBRARY) $(CLOCK) ## compile everything that runs, breaks or judges a lock
@@ -241,6 +242,10 @@ soak: ## storms for SOAK_MINUTES (30), and the matrix MATRIX_REPEAT (20) times b
 	@$(READY)
 	@$(PYTHON) -m harness.driver.soak --minutes $(SOAK_MINUTES) -o $(BUILD)/soak.json
 	@$(PYTHON) -m harness.driver.matrix_soak --repeat $(MATRIX_REPEAT) -o $(BUILD)/matrix.json
+
+explore-soak: ## correct locks survive SCHEDULES (1000000) schedules each without an alarm; goes on where it was stopped
+	@$(READY)
+	@$(PYTHON) -m harness.driver.explore_soak --schedules $(SCHEDULES) -o $(BUILD)/explore-soak
 
 clean: ## remove what was built (installed packages stay)
 	rm -rf $(BUILD)/bin $(BUILD)/lib $(BUILD)/o $(BUILD)/tests $(BUILD)/bench $(BUILD)/fuzz $(BUILD)/asan $(BUILD)/tsan \
