@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from random import Random
@@ -29,7 +30,8 @@ from harness.driver.explore import (
 from harness.driver.explore_commands import so_far
 from harness.driver.explorer import count_states
 from harness.driver.library import locks, locks_on
-from harness.driver.schedule_file import Found, parse_found, read_found
+from harness.driver.replay_real import replay_real
+from harness.driver.schedule_file import FOUND, Found, parse_found, read_found
 from harness.driver.trial import read_history
 from tests.support import lockstorm, processes_below, short_directory
 
@@ -92,6 +94,56 @@ def test_a_schedule_gives_the_same_history_byte_for_byte(tmp_path: Path) -> None
         replay(found, "found", save=tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     assert len(read_history(tmp_path / "one")) > 20
+
+
+# --- with real processes ---
+
+
+def changed(line: str, **said: Any) -> Found:
+    """The schedule that pauses do to the usual lock, with another surprise."""
+    return replace(found_in(paused()), lines=(line,), line_numbers=(17,), **said)
+
+
+def test_a_pause_in_real_time() -> None:
+    """The same story, in seconds that pass."""
+    events: list[dict[str, Any]] = []
+    result = replay_real(changed("before client-1 4: pause client-1 3000"), "found", events)
+    assert result["struck_at"] == "before-read"
+    assert result["verdict"]["mutual_exclusion"]["status"] == "violated"
+    assert (result["exit"], result["time"]) == (1, "real")
+    (paused_at,) = [event["mono_ns"] for event in events if event["kind"] == "fault-inject"]
+    (healed_at,) = [event["mono_ns"] for event in events if event["kind"] == "fault-heal"]
+    assert healed_at - paused_at > 1_000_000_000  # a lease
+    saved = replay_real(changed("before client-1 4: pause client-1 200"), "found")
+    assert saved["verdict"]["mutual_exclusion"]["status"] == "holds"  # within the lease
+
+
+def test_a_crash_in_real_time() -> None:
+    """Who waits gets in when the lease of the dead has run out."""
+    result = replay_real(changed("before client-1 4: crash client-1"), "found")
+    assert result["verdict"]["mutual_exclusion"]["status"] == "holds"
+    assert result["exit"] == 0
+
+
+@pytest.mark.parametrize(
+    "found,said",
+    [
+        ({"line": "before client-1 4: lose-reply client-1"}, "found: line 17: --real: with real processes client 1"),
+        ({"line": "before client-2 4: pause client-2 3000"}, "can be paused or killed in its only turn"),
+        ({"line": "before client-1 4: pause client-1 3000", "turns": 2}, "in its only turn"),
+        ({"line": "before client-1 1: crash client-1"}, "before it has passed any checkpoint"),
+        ({"line": "before client-1 400: crash client-1"}, "found: line 17: this never comes up"),
+    ],
+)
+def test_what_real_processes_cannot_be_made_to_do(found: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        replay_real(changed(**found), "found")
+
+
+def test_the_command_says_why_not() -> None:
+    done = lockstorm("replay", "--real", str(FOUND / "redlock-clock-jump.schedule"))
+    assert done.returncode == 2
+    assert "it has 2 surprises; only one can be brought about with real processes" in done.stderr
 
 
 # --- what it finds ---

@@ -19,6 +19,7 @@ from harness.driver.explore import FAULTS, STRATEGIES, ExploreWish, Plan, merged
 from harness.driver.explore import explore as explore_
 from harness.driver.explore import replay as replay_
 from harness.driver.narrate import Event, show_result, story_table, verdict_table
+from harness.driver.replay_real import replay_real
 from harness.driver.schedule_file import keep_found, read_found
 from harness.driver.terminal import console, json_option, print_json, saying, waiting
 
@@ -166,24 +167,28 @@ def merge(files: tuple[Path, ...], output: Path | None, as_json: bool) -> int:
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("-o", "output", type=click.Path(path_type=Path), help="Save the history here.")
+@click.option("--real", is_flag=True, help="With real processes in real time, where its steps allow.")
 @click.option("--quiet", "-q", is_flag=True, help="Only the verdict, not the story.")
 @json_option
-def replay(file: Path, output: Path | None, quiet: bool, as_json: bool) -> int:
+def replay(file: Path, output: Path | None, real: bool, quiet: bool, as_json: bool) -> int:
     """Run a schedule again that explore has found, or that was written by hand.
 
     \b
     Example: lockstorm replay found.schedule
+             lockstorm replay --real found.schedule
     """
     if output and output.exists():
         raise UsageError(f"-o {output}: exists already")
     events: list[Event] | None = None if as_json or quiet else []
     found = read_found(file)
     with waiting(f"a schedule of {found.lock} ..."):
-        result = replay_(found, str(file), events, output)
+        result = (replay_real if real else replay_)(found, str(file), events, output)
     if as_json:
         print_json(result)
     else:
         show_result(console(), result, events)
+        if real:
+            console().print(Text(f"client 1 was struck behind the checkpoint {result['struck_at']}", "dim"))
     return int(result["exit"])
 
 

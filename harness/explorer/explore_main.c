@@ -318,8 +318,9 @@ static int follow(struct search *search, const struct arguments *arguments) {
                       "was changed by hand"));
     }
     if (status != STATUS_BAD)
-        print_line(json_pack("{s:I,s:o,s:I}", "steps", (json_int_t)outcome.steps, "violated", violated_json(&outcome),
-                             "digest", (json_int_t)(outcome.digest >> 1)));
+        print_line(json_pack("{s:I,s:o,s:I,s:o}", "steps", (json_int_t)outcome.steps, "violated",
+                             violated_json(&outcome), "digest", (json_int_t)(outcome.digest >> 1), "checkpoints",
+                             struck_json(search)));
     free(used);
     schedule_free(&schedule);
     return status;
