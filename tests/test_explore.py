@@ -209,6 +209,8 @@ def test_a_token_saves_the_resource_but_not_the_lock() -> None:
         ("redlock-naive", "pause", "mutual_exclusion"),
         ("pubsub-naive", "none", "liveness"),  # a release between its check and its subscription
         ("set-nx-px", "failover", "mutual_exclusion"),  # its key had not arrived
+        ("setnx", "restart-empty", "mutual_exclusion"),  # it is gone
+        ("semaphore", "duplicate-request", "integrity"),  # a write that comes twice
     ],
 )
 def test_it_finds_what_is_known(lock: str, fault: str, broken: str) -> None:
@@ -224,12 +226,21 @@ def test_one_acknowledgement_of_two_replicas_is_not_enough() -> None:
     """redisson#5256: the one that did not acknowledge is promoted."""
     found = found_in(search("replica-wait", "failover", replicas=2, schedules=4000, seed=2))
     assert "mutual_exclusion" in found.violates
-    assert "failover redis-1-replica-2" in found.lines[-1]
+    (promoted,) = [line.partition("failover ")[2] for line in found.lines if "failover" in line]
+    arrived_first = "\n".join(line for line in found.lines if ": stream-1" in line)
+    assert promoted == "redis-1-replica-2" or "stream-1-replica-2" in arrived_first  # not the usual one to acknowledge
     assert replay(found, "found")["verdict"]["mutual_exclusion"]["status"] == "violated"
 
 
 @pytest.mark.parametrize(
-    "lock,fault", [("setnx", "pause"), ("setnx", "clock-jump"), ("redlock", "pause"), ("replica-wait", "failover")]
+    "lock,fault",
+    [
+        ("setnx", "pause"),
+        ("setnx", "clock-jump"),
+        ("redlock", "pause"),
+        ("replica-wait", "failover"),
+        ("setnx", "restart"),
+    ],
 )
 def test_it_finds_nothing_that_is_not_there(lock: str, fault: str) -> None:
     """No lease, nothing to outlast; a validity that the client keeps to; a key that has arrived where it has to."""
@@ -334,8 +345,8 @@ def test_all_schedules_within_a_bound() -> None:
 
 
 def test_the_example_of_the_readme() -> None:
-    told = (paths.ROOT / "README.md").read_text().partition("explore --lock redlock --faults clock-jump\n")[2]
-    result = search("redlock", "clock-jump", schedules=2000)
+    told = (paths.ROOT / "README.md").read_text().partition("explore --lock redlock --faults clock-jump --seed 5\n")[2]
+    result = search("redlock", "clock-jump", seed=5, schedules=2000)
     found = found_in(result)
     assert "\n".join(found.lines) in told
     assert result["sentence"] in told

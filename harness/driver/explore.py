@@ -32,13 +32,16 @@ FAULTS = {
     "failover": "a master is gone, its replica is promoted with what has arrived there",
     "stall-replica": "what a master writes takes a while to arrive at its replica",
     "clock-jump": "a server's clock jumps",
+    "restart": "a server is started again with its data: no connections, no scripts",
+    "restart-empty": "the same without its data",
     "lose-message": "what a client is told by a channel does not reach it",
     "lose-reply": "a command is executed, its reply does not come back",
     "drop-request": "a command does not arrive",
     "hold-request": "a command is on its way for a while",
+    "duplicate-request": "a command arrives a second time, later",
 }
-FAILOVER = "failover"
-OF_REPLICAS = (FAILOVER, "stall-replica")
+OF_REPLICAS = ("failover", "stall-replica")
+LOSE_CONNECTIONS = ("failover", "restart", "restart-empty")
 EXHAUSTIVE = "exhaustive"
 STRATEGIES = ("portfolio", "uniform", "pct", "usual", EXHAUSTIVE)
 USUALLY = ("mutual_exclusion", "integrity", "fencing")
@@ -53,7 +56,7 @@ SECONDS_MOST = 24 * 3600
 CLIENTS_USUAL = 3
 LEASE_USUAL_MS = 1000
 BOUND_USUAL = 2
-TURNS_OF_FAILOVER = 2  # what a client asks for first on a connection that is gone comes to nothing
+TURNS_OF_LOSS = 2  # what a client asks for first on a connection that is gone comes to nothing
 WORK_PARTS = 50  # of a lease: how long a client works between its read and its write
 WAIT_LEASES = 20  # how long a client waits for the lock: a schedule ends although nobody releases it
 SHRINK_RUNS = 5000
@@ -147,7 +150,7 @@ def plan(wish: ExploreWish) -> Plan:
         store=store,
         clients=wish.clients or CLIENTS_USUAL,
         replicas=_replicas(wish, lock, budget),
-        turns=wish.turns or (TURNS_OF_FAILOVER if FAILOVER in budget else 1),
+        turns=wish.turns or (TURNS_OF_LOSS if {*budget} & {*LOSE_CONNECTIONS} else 1),
         permits=wish.permits or 1,
         fixed_lease=int(wish.fixed_lease),
         lease_ms=lease_ms,

@@ -46,7 +46,9 @@ DAY_S = 86400
     help="open (default), fence-writes, fence-reads-and-writes, compare-owner or compare-and-set.",
 )
 @click.option("--lease-ms", type=int, help="Default: 1000.")
-@click.option("--turns", type=int, help="How often each client wants the lock. Default: 1; with a failover 2.")
+@click.option(
+    "--turns", type=int, help="How often each client wants the lock. Default: 1; where connections are lost, 2."
+)
 @click.option("--permits", type=int, help="How many may hold a semaphore at once. Default: 1.")
 @click.option("--fixed-lease", is_flag=True, help="Of locks with a watchdog: the lease is meant, nothing renews it.")
 @click.option("--jobs", type=int, help="How many search side by side. Default: one a core.")

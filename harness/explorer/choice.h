@@ -19,10 +19,13 @@ enum choice_kind {
     CHOICE_PROMOTE, /* the master of replica `who` is gone, clients are led to that replica */
     CHOICE_STALL,   /* what is written is on its way to replica `who` for `amount` ms at least */
     CHOICE_JUMP,    /* the clock of node `who` jumps by `amount` ms */
+    CHOICE_RESTART, /* whoever leads node `who` is started again with its data, without connections and scripts */
+    CHOICE_FORGET,  /* the same without its data */
     CHOICE_MUTE,    /* the next message that has arrived for task `who` is lost */
     CHOICE_LOSE,    /* the command of task `who` arrives, its reply does not */
     CHOICE_DROP,    /* the command of task `who` does not arrive */
     CHOICE_HOLD,    /* the command of task `who` is on its way for `amount` ms */
+    CHOICE_TWICE,   /* the command of task `who` arrives a second time, later */
     CHOICE_KINDS
 };
 enum { CHOICE_FAULTS_FROM = CHOICE_PAUSE };
@@ -39,7 +42,7 @@ static inline bool choice_strikes_client(enum choice_kind kind) {
 }
 
 static inline bool choice_strikes_node(enum choice_kind kind) {
-    return kind == CHOICE_JUMP;
+    return kind == CHOICE_JUMP || kind == CHOICE_RESTART || kind == CHOICE_FORGET;
 }
 
 static inline bool choice_strikes_replica(enum choice_kind kind) {

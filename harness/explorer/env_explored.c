@@ -60,9 +60,9 @@ redisReply *world_store_exchange(struct world *world, const char *command, size_
 /* What is sent on a connection to a master that is gone does not arrive, and the next command makes a new one: as the
  * live environment does, which never sends a command twice. */
 static bool connection_holds(struct task *task) {
-    int leads = task->world->nodes[task->node].leads, *connected = &task->connected_to[task->node];
-    bool holds = *connected == NOBODY || *connected == leads;
-    *connected = holds ? leads : NOBODY;
+    int life = task->world->nodes[task->node].life, *connected = &task->connected_in[task->node];
+    bool holds = *connected == NOBODY || *connected == life;
+    *connected = holds ? life : NOBODY;
     if (!holds) task->deadline_ns = stage_mono_ns(task->world->stage);
     return holds;
 }
@@ -197,10 +197,9 @@ static void wait_as(struct task *task, enum task_state state, int64_t deadline_n
 
 /* --- commands --- */
 
-/* Given up while it was still on its way: it arrives when nobody waits for it any more. */
-static void become_late(struct task *task) {
+bool task_repeat(struct task *task) {
     struct world *world = task->world;
-    if (world->late_count == WORLD_LATE) return; /* as if it were lost */
+    if (world->late_count == WORLD_LATE) return false;
     struct late *late = &world->late[world->late_count++];
     *late = (struct late){.node = task->node,
                           .length = task->length,
@@ -209,6 +208,7 @@ static void become_late(struct task *task) {
                           .command = malloc(task->length)};
     if (!late->command) abort();
     memcpy(late->command, task->command, task->length);
+    return true;
 }
 
 /* Asks, and returns when the reply has come or is not waited for any longer. False: no reply. */
@@ -227,7 +227,8 @@ static bool ask(struct task *task, int node, const char *command, size_t length,
     if (world->opening) task_deliver(task, false);
     else wait_as(task, TASK_ASKING, deadline_after(task, limit_ns));
     if (task->raw) return true;
-    if (!task->arrived && task->ask == ASK_COMMAND) become_late(task);
+    /* Given up while it was still on its way, it arrives all the same; or is as if it were lost. */
+    if (!task->arrived && task->ask == ASK_COMMAND) (void)task_repeat(task);
     if (task->arrived && may_block) link_drop(&task->links[node]);
     return false;
 }
@@ -420,7 +421,7 @@ void explored_env_open(struct task *task, struct world *world, int number, uint6
     task->steps = 0;
     task->checkpoint = 0;
     task->stopping = false;
-    for (int node = 0; node < world->settings.nodes; node++) task->connected_to[node] = NOBODY;
+    for (int node = 0; node < world->settings.nodes; node++) task->connected_in[node] = NOBODY;
 }
 
 void explored_env_reset(struct task *task) {

@@ -169,9 +169,13 @@ void node_close(struct node *node) {
     free(node->scripts);
 }
 
+void node_flush(struct node *node) {
+    command(node, "FLUSHALL");
+}
+
 void node_reset(struct node *node) {
     node->offset_ns = 0;
-    command(node, "FLUSHALL");
+    node_flush(node);
 }
 
 /* --- scripts --- */

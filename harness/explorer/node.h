@@ -46,6 +46,8 @@ void node_close(struct node *node);
  * unless they are forgotten. */
 void node_reset(struct node *node);
 void node_scripts_forget(struct node *node);
+/* Its data goes. */
+void node_flush(struct node *node);
 
 /* The trial's wall clock moves: the server's moves with it, as far off as it was. */
 void node_wall_set(struct node *node, int64_t wall_ns);

@@ -9,9 +9,10 @@ enum { STREAMS = 2, NAME = 40, AMOUNT_MOST_MS = 1000000000 };
 static const char WATCHDOG[] = "-watchdog", REPLICA[] = "-replica-", QUIET[] = "quiet";
 
 static const char *const FAULT_WORDS[CHOICE_KINDS] = {
-    [CHOICE_PAUSE] = "pause",         [CHOICE_CRASH] = "crash",       [CHOICE_PROMOTE] = "failover",
-    [CHOICE_STALL] = "stall-replica", [CHOICE_JUMP] = "clock-jump",   [CHOICE_LOSE] = "lose-reply",
-    [CHOICE_MUTE] = "lose-message",   [CHOICE_DROP] = "drop-request", [CHOICE_HOLD] = "hold-request",
+    [CHOICE_PAUSE] = "pause",         [CHOICE_CRASH] = "crash",          [CHOICE_PROMOTE] = "failover",
+    [CHOICE_STALL] = "stall-replica", [CHOICE_JUMP] = "clock-jump",      [CHOICE_LOSE] = "lose-reply",
+    [CHOICE_MUTE] = "lose-message",   [CHOICE_DROP] = "drop-request",    [CHOICE_HOLD] = "hold-request",
+    [CHOICE_RESTART] = "restart",     [CHOICE_FORGET] = "restart-empty", [CHOICE_TWICE] = "duplicate-request",
 };
 
 /* --- a value --- */
@@ -133,10 +134,10 @@ bool deviation_read(const char *line, struct deviation *deviation, const char **
     if (words == 4) return name_read(first, CHOICE_NONE, &deviation->instead);
     enum choice_kind fault = fault_named(first);
     *reason =
-        "there is no such fault: pause, crash, failover, stall-replica, clock-jump, lose-message, lose-reply, drop-request or hold-request";
+        "there is no such fault: pause, crash, failover, stall-replica, clock-jump, restart, restart-empty, lose-message, lose-reply, drop-request, hold-request or duplicate-request";
     if (!fault) return false;
     *reason =
-        "this fault does not strike that: pause and crash strike client-N, clock-jump redis-N, failover and stall-replica redis-N or redis-N-replica-2, others client-N or its watchdog";
+        "this fault does not strike that: pause and crash strike client-N, clock-jump, restart and restart-empty redis-N, failover and stall-replica redis-N or redis-N-replica-2, others client-N or its watchdog";
     if (!name_read(second, fault, &deviation->instead)) return false;
     *reason = choice_has_amount(fault) ? "milliseconds are missing, or too many" : "this fault has no duration";
     if (choice_has_amount(fault) != (words == 6)) return false;

@@ -10,6 +10,7 @@ enum { STREAM = 1000, STREAMS = 2, CLIENT_TRIES = 4 };
 static void faults_plan(struct strategy *strategy, const struct fault_budget *budget, uint64_t horizon) {
     strategy->fault_count = 0;
     for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++) {
+        if (budget->most[kind] == 0) continue; /* what nobody asks for draws nothing, or a new fault would change all */
         uint64_t wanted = random_below(&strategy->random, (uint64_t)budget->most[kind] + 1);
         if (budget->most[kind] == 1) wanted = random_below(&strategy->random, 8) > 0; /* mostly */
         for (; wanted > 0 && strategy->fault_count < STRATEGY_FAULTS; wanted--)

@@ -15,9 +15,10 @@ static const char RESOURCE[] = "account";
 
 /* As the faults of scenarios are called. */
 static const char *const FAULT_NAMES[CHOICE_KINDS] = {
-    [CHOICE_PAUSE] = "pause-client", [CHOICE_CRASH] = "kill-client", [CHOICE_JUMP] = "clock-jump",
-    [CHOICE_PROMOTE] = "failover",   [CHOICE_STALL] = "partition",   [CHOICE_LOSE] = "lose-reply",
-    [CHOICE_MUTE] = "drop-message",  [CHOICE_DROP] = "drop-message", [CHOICE_HOLD] = "delay-message",
+    [CHOICE_PAUSE] = "pause-client",   [CHOICE_CRASH] = "kill-client",   [CHOICE_JUMP] = "clock-jump",
+    [CHOICE_PROMOTE] = "failover",     [CHOICE_STALL] = "partition",     [CHOICE_LOSE] = "lose-reply",
+    [CHOICE_MUTE] = "drop-message",    [CHOICE_DROP] = "drop-message",   [CHOICE_HOLD] = "delay-message",
+    [CHOICE_RESTART] = "crash-server", [CHOICE_FORGET] = "crash-server", [CHOICE_TWICE] = "duplicate-request",
 };
 
 struct task *world_task(struct world *world, int number) {
@@ -226,8 +227,8 @@ static void nodes_wall_set(struct world *world, struct explored_node *node) {
 
 static void nodes_begin(struct world *world, struct explored_node *node) {
     int servers = world->settings.replicas + 1;
-    if (node->leads) node_scripts_forget(&node->servers[node->leads]); /* a master's scripts are not its replica's */
-    node->leads = 0;
+    if (node->life) node_scripts_forget(&node->servers[node->leads]); /* it may have learned others since */
+    node->leads = node->life = 0;
     memset(node->stalled_until_ns, 0, sizeof node->stalled_until_ns);
     memset(node->stream_steps, 0, sizeof node->stream_steps);
     for (int server = 0; server < servers; server++) node_reset(&node->servers[server]);
@@ -347,7 +348,7 @@ uint64_t world_state(const struct world *world) {
         const struct task *task = task_at(world, number);
         bool stands = client->paused_until_ns != 0;
         state = mix(state, (uint64_t)task->state << 16 | (uint64_t)task->arrived << 12 | (uint64_t)stands << 8 |
-                                 (uint64_t)client->gone << 4 | (task->raw ? (uint64_t)task->raw->type : 0));
+                               (uint64_t)client->gone << 4 | (task->raw ? (uint64_t)task->raw->type : 0));
         state = name_mixed(state, world->checkpoints[task->checkpoint]);
     }
     for (int node = 0; node < world->settings.nodes; node++) state = mix(state, (uint64_t)world->nodes[node].leads);
@@ -441,7 +442,10 @@ bool world_allows(const struct world *world, struct choice choice) {
     case CHOICE_STREAM: return is_following(world, who) && stream_enabled(world, who);
     case CHOICE_PROMOTE: return is_following(world, who) && !world->nodes[replica_node(who)].leads;
     case CHOICE_STALL: return is_following(world, who) && choice.amount > 0;
-    case CHOICE_JUMP: return is_node(world, who);
+    case CHOICE_JUMP:
+    case CHOICE_RESTART:
+    case CHOICE_FORGET: return is_node(world, who);
+    case CHOICE_TWICE: return is_on_its_way(world, who) && world->late_count < WORLD_LATE;
     case CHOICE_QUIET: return !world->quiet && all_is_well(world);
     case CHOICE_MUTE: return has_message(world, who);
     case CHOICE_LOSE:
@@ -528,15 +532,32 @@ static void clock_jump(struct world *world, int node, int64_t step_ms) {
     world_collect(world, node);
 }
 
+/* Everybody's to a node, and what was on its way there. */
+static void connections_end(struct world *world, int node) {
+    for (int each = 0; each < STREAMS * world->client_count; each++) task_disconnect(world_task(world, each), node);
+    for (int each = 0; each < world->late_count; each++)
+        if (world->late[each].node == node) late_forget(&world->late[each]);
+    world->nodes[node].life++;
+}
+
+/* As a server with all, or without any, of its data on its disk. A replica hears of it as of anything else. */
+static void server_restart(struct world *world, int number, enum choice_kind fault) {
+    struct explored_node *at = &world->nodes[number];
+    struct node *server = &at->servers[at->leads];
+    fault_begin(world, fault, world->names.servers[number][at->leads]);
+    connections_end(world, number);
+    node_scripts_forget(server);
+    if (fault == CHOICE_FORGET) node_flush(server);
+    world_collect(world, number);
+}
+
 /* The master is gone with what had not arrived, everybody's connections to it, and what was on its way there. Another
  * replica follows the new one: it has what that one has, before anybody can write there. */
 static void promote(struct world *world, int number) {
     int node = replica_node(number), server = replica_server(number);
     struct explored_node *at = &world->nodes[node];
     fault_begin(world, CHOICE_PROMOTE, world->names.servers[node][0]);
-    for (int each = 0; each < STREAMS * world->client_count; each++) task_disconnect(world_task(world, each), node);
-    for (int each = 0; each < world->late_count; each++)
-        if (world->late[each].node == node) late_forget(&world->late[each]);
+    connections_end(world, node);
     at->leads = server;
     for (int other = 1; other <= world->settings.replicas; other++)
         if (other != server) stream_resync(&at->streams[server][other]);
@@ -568,6 +589,8 @@ static void message_fault(struct world *world, struct choice choice) {
     fault_begin(world, choice.kind, world->clients[choice.who / STREAMS].name);
     if (choice.kind == CHOICE_HOLD) {
         task->held_until_ns = now_ns(world) + choice.amount * CLOCK_NS_PER_MS;
+    } else if (choice.kind == CHOICE_TWICE) {
+        (void)task_repeat(task);
     } else if (choice.kind == CHOICE_LOSE) {
         task_deliver(task, true);
     } else {
@@ -604,6 +627,8 @@ void world_do(struct world *world, struct choice choice) {
     case CHOICE_PROMOTE: promote(world, choice.who); break;
     case CHOICE_STALL: stall(world, choice.who, choice.amount); break;
     case CHOICE_JUMP: clock_jump(world, choice.who, choice.amount); break;
+    case CHOICE_RESTART:
+    case CHOICE_FORGET: server_restart(world, choice.who, choice.kind); break;
     default: message_fault(world, choice); break;
     }
 }

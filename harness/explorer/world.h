@@ -65,7 +65,7 @@ struct task {
     redisReply *raw;
     struct env_reply reply;
     struct link links[WORLD_NODES];
-    int connected_to[WORLD_NODES]; /* which server of the node, in this schedule; -1: none */
+    int connected_in[WORLD_NODES]; /* which life of the node, in this schedule; -1: none */
     struct listener listeners[WORLD_NODES];
     /* Of a watchdog: */
     void (*run)(struct env *, void *);
@@ -98,6 +98,7 @@ struct explored_node {
     struct node servers[WORLD_SERVERS];
     struct stream streams[WORLD_SERVERS][WORLD_SERVERS]; /* from one to another */
     int leads;                                           /* to whom clients talk; not 0: the master is gone */
+    int life;                                            /* how often all connections to whoever leads were lost */
     int64_t stalled_until_ns[WORLD_SERVERS];             /* nothing arrives there before */
     uint64_t stream_steps[WORLD_SERVERS];
 };
@@ -197,6 +198,8 @@ struct task *world_task(struct world *world, int number);
 bool replica_follows(const struct world *world, int node, int server);
 /* Whom clients talk to who talk to this node. */
 struct node *world_node(struct world *world, int number);
+/* What a task has sent arrives once more, when nobody waits for it. False: there are too many already. */
+bool task_repeat(struct task *task);
 /* Somebody's connections to a node are lost. */
 void task_disconnect(struct task *task, int node);
 
