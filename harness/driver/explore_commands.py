@@ -147,9 +147,8 @@ def merge(files: tuple[Path, ...], output: Path | None, as_json: bool) -> int:
     """Join the results of a campaign's shards: what they say together, as if one search had tried all.
 
     \b
-    Example: lockstorm explore --lock fair --schedules 100000 --shard 1/2 --result one.json
-             lockstorm explore --lock fair --schedules 100000 --shard 2/2 --result two.json
-             lockstorm merge one.json two.json
+    Example: lockstorm merge one.json two.json
+             where lockstorm explore --lock fair --schedules 100000 --shard 1/2 --result one.json was the first
     """
     _check_new("-o", output)
     result = merged([(str(path), read_campaign(path)) for path in files])
