@@ -1,5 +1,5 @@
 # `make help` lists what there is. Variables: CC, BUILD (where results go), EXTRA (more compiler flags), FUZZ_SECONDS (per
-# fuzzer), BENCH (options of the benchmark), SOAK_MINUTES (of storms), MATRIX_REPEAT (trials a cell), ORACLE_HISTORIES, ORACLE_FIRST, MUTANTS (how much to
+# fuzzer), BENCH (options of the benchmark), SCHEDULES (of the explorer's soak), SOAK_MINUTES (of storms), MATRIX_REPEAT (trials a cell), ORACLE_HISTORIES, ORACLE_FIRST, MUTANTS (how much to
 # compare and plant).
 CC ?= gcc
 ifeq ($(origin CC),default)
@@ -10,6 +10,7 @@ EXTRA ?=
 # -static where that can be linked, and not under a sanitizer, which would not start: asked for only when it is needed.
 STATIC = $(if $(findstring sanitize,$(EXTRA)),,$(shell echo 'int main(void) { return 0; }' | $(CC) $(EXTRA) -static -x c -o /dev/null - 2>/dev/null && echo -static))
 FUZZ_SECONDS ?= 60
+SCHEDULES ?= 1000000
 BENCH ?=
 SOAK_MINUTES ?= 30
 MATRIX_REPEAT ?= 20
@@ -41,29 +42,33 @@ HISTORY = harness/history.c
 STAGE   = harness/clock.c harness/stage.c
 LOCKS   = $(sort $(wildcard harness/locks/*.c))
 SESSIONS = harness/http_session.c harness/sql_session.c harness/tree_session.c
-ENV     = harness/env.c harness/env_live.c harness/strand.c harness/adapter_session.c $(SESSIONS)
+ENV     = harness/env.c harness/env_live.c harness/env_reply.c harness/strand.c harness/adapter_session.c $(SESSIONS)
 FAULTS  = $(sort $(wildcard faults/*.c))
 LINKS   = $(sort $(wildcard faults/proxy/*.c))
 LINEAR  = $(addprefix checkers/,atlas.c edn.c limits.c linearizable.c linearizable_count.c linearizable_owner.c \
           linearizable_register.c linearize.c operations.c operations_write.c recorded.c source.c text.c)
 CHECKS  = $(filter-out checkers/linearize_main.c $(LINEAR),$(sort $(wildcard checkers/*.c)))
 
-CLIENT  = harness/client.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY)
-STORE   = harness/store.c harness/store_table.c $(STAGE) $(HISTORY)
+CLIENT  = harness/client.c harness/client_work.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY)
+STORE   = harness/store.c harness/store_table.c harness/resource.c $(STAGE) $(HISTORY)
 PROXY   = $(LINKS) $(STAGE) $(HISTORY)
 CHECK   = $(CHECKS) harness/history_json.c $(HISTORY)
 LINEARIZE = checkers/linearize_main.c $(LINEAR) harness/history_json.c $(HISTORY)
 TOOL    = harness/history_main.c harness/history_json.c $(HISTORY)
+EXPLORER = $(filter-out harness/explorer/clock_preload.c,$(sort $(wildcard harness/explorer/*.c)))
+EXPLORE = $(EXPLORER) harness/client_work.c harness/resource.c harness/env.c harness/env_reply.c $(LOCKS) \
+          $(filter-out checkers/check.c checkers/say.c,$(CHECKS)) $(STAGE) $(HISTORY)
 DRIVER  = harness/conductor.c harness/rest.c harness/driver/describe.c harness/env.c harness/leash.c $(LOCKS) $(FAULTS) \
           $(STAGE) $(HISTORY)
 
-PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store proxy check linearize history leash warden)
+PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store proxy check linearize explore history leash warden)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
+CLOCK          = $(BUILD)/lib/liblockstorm-clock.so
 TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers http_requests linearizable_oracle lock_threads \
                  resp_guard stop_writer)
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
-FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz resp_fuzz)
+FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz resp_fuzz schedule_fuzz)
 SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] checkers/*.[ch] faults/*.[ch] faults/proxy/*.[ch] tests/*/*.[ch] bench/*.c))
 
 PYTHON = .venv/bin/python
@@ -76,10 +81,10 @@ READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
 .PHONY: all deps-all build programs test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants matrix bench \
-        soak clean help
+        soak explore-soak clean help
 all: build
 
-build: $(PROGRAMS) $(LIBRARY) ## compile everything that runs, breaks or judges a lock
+build: $(PROGRAMS) $(LIBRARY) $(CLOCK) ## compile everything that runs, breaks or judges a lock
 programs: $(PROGRAMS)
 test-programs: $(TEST_PROGRAMS) $(JUDGE)
 judge: $(JUDGE)
@@ -99,6 +104,8 @@ $(BUILD)/bin/check: $(call object,$(CHECK))
 $(BUILD)/bin/check: LIBS = -ljansson -lm
 $(BUILD)/bin/linearize: $(call object,$(LINEARIZE))
 $(BUILD)/bin/linearize: LIBS = -ljansson
+$(BUILD)/bin/explore: $(call object,$(EXPLORE))
+$(BUILD)/bin/explore: LIBS = -lhiredis -ljansson -lm
 $(BUILD)/bin/history: $(call object,$(TOOL))
 $(BUILD)/bin/history: LIBS = -ljansson
 $(BUILD)/bin/leash: $(call object,harness/leash_main.c harness/leash.c)
@@ -131,6 +138,11 @@ $(LIBRARY): $(call object,$(DRIVER))
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -shared -o $@ $^ -lhiredis -ljansson
 
+# Loaded into servers, which have no sanitizer.
+$(CLOCK): harness/explorer/clock_preload.c harness/explorer/clock_page.h
+	@mkdir -p $(@D)
+	$(CC) $(STANDARD) -O2 -fPIC $(WARNINGS) -shared -o $@ $<
+
 $(JUDGE): $(call object,tests/c/judge_records.c $(filter-out checkers/check.c,$(CHECK)))
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -shared -o $@ $^ -ljansson -lm
@@ -140,6 +152,7 @@ $(BUILD)/fuzz/history_fuzz $(BUILD)/fuzz/history_json_fuzz: $(HISTORY_READERS)
 $(BUILD)/fuzz/check_fuzz: $(filter-out checkers/check.c,$(CHECKS)) $(HISTORY_READERS) $(wildcard checkers/*.h)
 $(BUILD)/fuzz/resp_fuzz: $(foreach part,resp ledger rule,faults/proxy/$(part).c faults/proxy/$(part).h)
 $(BUILD)/fuzz/atlas_fuzz $(BUILD)/fuzz/edn_fuzz: $(LINEAR) $(HISTORY_READERS) $(wildcard checkers/*.h) tests/fuzz/outside.h
+$(BUILD)/fuzz/schedule_fuzz: harness/explorer/schedule.c $(wildcard harness/explorer/*.h)
 $(FUZZERS): $(BUILD)/fuzz/%: tests/fuzz/%.c
 	@mkdir -p $(@D)
 	clang $(STANDARD) $(WARNINGS) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ \
@@ -192,7 +205,7 @@ sanitize: ## run the locks under the address, undefined-behaviour and thread san
 fuzz: ## let the fuzzers read hostile histories and messages, FUZZ_SECONDS (60) each
 	@$(READY_TO_TEST)
 	@$(MAKE) -s fuzzers
-	@mkdir -p $(addprefix $(BUILD)/fuzz/found/,atlas check edn history history_json resp)
+	@mkdir -p $(addprefix $(BUILD)/fuzz/found/,atlas check edn history history_json resp schedule)
 	cd $(BUILD)/fuzz && ./history_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -print_final_stats=1 \
 	    found/history $(CURDIR)/tests/fuzz/corpus/history
 	cd $(BUILD)/fuzz && ./history_json_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
@@ -205,6 +218,8 @@ fuzz: ## let the fuzzers read hostile histories and messages, FUZZ_SECONDS (60) 
 	    -dict=$(CURDIR)/tests/fuzz/edn.dict found/edn $(CURDIR)/tests/fuzz/corpus/edn
 	cd $(BUILD)/fuzz && ./atlas_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
 	    -dict=$(CURDIR)/tests/fuzz/atlas.dict found/atlas $(CURDIR)/tests/fuzz/corpus/atlas
+	cd $(BUILD)/fuzz && ./schedule_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=256 -print_final_stats=1 \
+	    -dict=$(CURDIR)/tests/fuzz/schedule.dict found/schedule $(CURDIR)/tests/fuzz/corpus/schedule
 
 oracle: ## compare the checkers with their definitions on 200,000 random histories (ORACLE_HISTORIES, ORACLE_FIRST)
 	@$(READY_TO_TEST)
@@ -229,6 +244,10 @@ soak: ## storms for SOAK_MINUTES (30), and the matrix MATRIX_REPEAT (20) times b
 	@$(READY)
 	@$(PYTHON) -m harness.driver.soak --minutes $(SOAK_MINUTES) -o $(BUILD)/soak.json
 	@$(PYTHON) -m harness.driver.matrix_soak --repeat $(MATRIX_REPEAT) -o $(BUILD)/matrix.json
+
+explore-soak: ## correct locks survive SCHEDULES (1000000) schedules each without an alarm; goes on where it was stopped
+	@$(READY)
+	@$(PYTHON) -m harness.driver.explore_soak --schedules $(SCHEDULES) -o $(BUILD)/explore-soak
 
 clean: ## remove what was built (installed packages stay)
 	rm -rf $(BUILD)/bin $(BUILD)/lib $(BUILD)/o $(BUILD)/tests $(BUILD)/bench $(BUILD)/fuzz $(BUILD)/asan $(BUILD)/tsan \

@@ -21,9 +21,10 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import proxy
-from harness.driver import paths
-from harness.driver.benchmark import measure_pair
+from harness.driver import explore, paths
+from harness.driver.benchmark import measure_pair, request_us
 from harness.driver.errors import Inconclusive
+from harness.driver.explorer import Explorer, on_core
 from harness.driver.machine import machine
 from harness.driver.play import Wish, play
 from harness.driver.trial import Trial, TrialSettings
@@ -46,6 +47,9 @@ class Effort:
     grant_rounds: int
     proxy_requests: int
     proxy_rounds: int
+    schedules: int
+    explorer_requests: int
+    explorer_seeds: int
 
 
 FULL = Effort(
@@ -59,6 +63,9 @@ FULL = Effort(
     grant_rounds=15,
     proxy_requests=50_000,
     proxy_rounds=9,
+    schedules=5000,
+    explorer_requests=50_000,
+    explorer_seeds=20,
 )
 QUICK = Effort(
     runs=2,
@@ -71,6 +78,9 @@ QUICK = Effort(
     grant_rounds=2,
     proxy_requests=2000,
     proxy_rounds=1,
+    schedules=100,
+    explorer_requests=2000,
+    explorer_seeds=2,
 )
 
 
@@ -302,6 +312,60 @@ def measure_proxy(effort: Effort) -> list[Row]:
     return rows
 
 
+def measure_explorer(effort: Effort) -> list[Row]:
+    """Commands a second of the search, against redis-benchmark on the same server, socket and core; and schedules a
+    second on all cores."""
+    wish = explore.ExploreWish("set-nx-px", clients=3, faults="pause", schedules=effort.schedules, goes_on=True)
+    planned = explore.plan(wish)
+    words = explore.search_words(planned)
+    ratios, rates = [], []
+    for _ in range(effort.runs):
+        with Explorer(1, 1) as explorer:
+            socket = Path(explorer.jobs[0].nodes[1])
+            with on_core(explorer.jobs[0].core):
+                pace = 1e6 / request_us(socket, effort.explorer_requests, ("SET", "reference", "value"))
+            searched = explorer.search(words, effort.schedules, lambda _: None)
+            ratios.append(searched.tally["commands"] / searched.elapsed_s / pace)
+        rates.append(explore.explore(planned, lambda _: None)["schedules_per_s"])
+    detail = "three set-nx-px clients, one pause; SET, one connection, one at a time, the same core"
+    return [
+        Row("explorer: commands a second", statistics.median(ratios), "x benchmark", detail, 0.6),
+        Row("explorer: schedules", statistics.median(rates), "a second", "the same, on all cores", 1500),
+    ]
+
+
+FIRST_VIOLATION_LIMIT_S = 60  # a seed with which none is found counts as much
+FIRST_VIOLATIONS = {
+    "set-nx-px, a pause": explore.ExploreWish("set-nx-px", faults="pause"),
+    "redlock, a clock step": explore.ExploreWish("redlock", faults="clock-jump"),
+    "replica-wait, a failover": explore.ExploreWish("replica-wait", faults="failover", replicas=2),
+}
+
+
+def measure_first_violations(effort: Effort) -> list[Row]:
+    """The time to the first violation, from the first schedule on; and what is left of it when it was made smaller."""
+    rows = []
+    for name, wish in FIRST_VIOLATIONS.items():
+        planned = [
+            explore.plan(replace(wish, seed=1 + each, seconds=FIRST_VIOLATION_LIMIT_S))
+            for each in range(effort.explorer_seeds)
+        ]
+        results = [explore.explore(each, lambda _: None) for each in planned]
+        found = [result for result in results if result.get("found")]
+        if not found:
+            raise click.ClickException(f"{name}: {results[0]['sentence']}")
+        took_s = [result["elapsed_ms"] / 1000 for result in found] + [FIRST_VIOLATION_LIMIT_S] * (
+            len(results) - len(found)
+        )
+        choices = [len(result["found"]["choices"]) for result in found]
+        steps = statistics.median(result["found"]["steps"] for result in found)
+        detail = f"median of {len(results)} seeds, {len(found)} found, at most {max(took_s):.2f} s"
+        rows.append(Row(f"explorer: {name}", statistics.median(took_s), "s", detail, 5, less_is_better=True))
+        detail = f"at most; median {statistics.median(choices):g}; the whole story has {steps:g} steps"
+        rows.append(Row("... choices when made smaller", max(choices), "", detail, 15, less_is_better=True))
+    return rows
+
+
 def measure_demo(effort: Effort) -> list[Row]:
     demo_s = median_s(effort.demos, lambda: run_quietly("./lockstorm", "demo"))
     return [Row("./lockstorm demo", demo_s, "s", "the whole command", 10, less_is_better=True)]
@@ -336,6 +400,8 @@ def main(quick: bool, output: Path) -> None:
             *measure_grants(effort),
             *measure_proxy(effort),
             *measure_trials(effort),
+            *measure_explorer(effort),
+            *measure_first_violations(effort),
             *measure_demo(effort),
         ]
     about = machine()

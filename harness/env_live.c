@@ -13,6 +13,7 @@
 
 #include "harness/adapter_session.h"
 #include "harness/env_ops.h"
+#include "harness/env_reply.h"
 #include "harness/http_session.h"
 #include "harness/random.h"
 #include "harness/sql_session.h"
@@ -84,32 +85,8 @@ static int64_t trial_stamp(const struct live *live, int64_t host_ns) {
 
 /* --- replies --- */
 
-static void reply_free(const struct env_reply *reply) {
-    for (size_t each = 0; each < reply->count; each++) reply_free(&reply->items[each]);
-    free((void *)(uintptr_t)reply->items);
-}
-
-static void reply_fill(struct env_reply *reply, const redisReply *raw) {
-    static const enum env_reply_kind kinds[] = {
-        [REDIS_REPLY_STRING] = ENV_REPLY_STRING,   [REDIS_REPLY_ARRAY] = ENV_REPLY_ARRAY,
-        [REDIS_REPLY_INTEGER] = ENV_REPLY_INTEGER, [REDIS_REPLY_NIL] = ENV_REPLY_NIL,
-        [REDIS_REPLY_STATUS] = ENV_REPLY_STATUS,   [REDIS_REPLY_ERROR] = ENV_REPLY_ERROR,
-    };
-    bool known = raw->type > 0 && (size_t)raw->type < sizeof kinds / sizeof kinds[0];
-    *reply = (struct env_reply){.kind = known ? kinds[raw->type] : ENV_REPLY_UNKNOWN,
-                                .integer = raw->integer,
-                                .text = raw->str,
-                                .length = raw->str ? (size_t)raw->len : 0};
-    if (reply->kind != ENV_REPLY_ARRAY || raw->elements == 0) return;
-    struct env_reply *items = calloc(raw->elements, sizeof *items);
-    if (!items) abort();
-    for (size_t each = 0; each < raw->elements; each++) reply_fill(&items[each], raw->element[each]);
-    reply->items = items;
-    reply->count = raw->elements;
-}
-
 static void reply_drop(struct live *live) {
-    reply_free(&live->reply);
+    env_reply_free(&live->reply);
     live->reply = (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
     if (live->raw) freeReplyObject(live->raw);
     live->raw = NULL;
@@ -204,7 +181,7 @@ static const struct env_reply *live_command(struct env *env, int node, const cha
         live->raw = receive(live, link, look_ns, give_up_ns, may_block);
     }
     if (live->raw) {
-        reply_fill(&live->reply, live->raw);
+        env_reply_fill(&live->reply, live->raw);
     } else {
         link_drop(live, node);
     }
@@ -416,7 +393,7 @@ static const struct env_reply *live_message(struct env *env, int node, int64_t l
     int64_t deadline_ns = deadline_after(live, limit_ns);
     reply_drop(live);
     while ((live->raw = subscriber_next(live, node, deadline_ns)) && !is_push(live->raw, "message")) reply_drop(live);
-    if (live->raw) reply_fill(&live->reply, live->raw->element[2]);
+    if (live->raw) env_reply_fill(&live->reply, live->raw->element[2]);
     else if (live_mono_ns(env) < deadline_ns) subscriber_drop(live, &live->subscribers[node]);
     return &live->reply;
 }

@@ -179,6 +179,18 @@ uint32_t history_text(struct history *history, const void *bytes, size_t length,
     return (uint32_t)first;
 }
 
+uint64_t history_count(const struct history *history) {
+    uint64_t next = atomic_load_explicit(&history->header->next, memory_order_acquire);
+    return next < history->header->capacity ? next : history->header->capacity;
+}
+
+void history_rewind(struct history *history, uint64_t count) {
+    uint64_t used = history_count(history);
+    if (count < used) memset(&history->records[count], 0, (used - count) * sizeof *history->records);
+    atomic_store_explicit(&history->header->next, count, memory_order_release);
+    atomic_store_explicit(&history->header->ended, 0, memory_order_release);
+}
+
 void history_end(struct history *history) {
     atomic_store_explicit(&history->header->ended, 1, memory_order_release);
 }

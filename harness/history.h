@@ -133,6 +133,12 @@ uint64_t history_append(struct history *history, const struct history_record *re
  * records name it, 0 if it did not fit. */
 uint32_t history_text(struct history *history, const void *bytes, size_t length, int64_t mono_ns, int64_t wall_ns);
 
+/* Records so far. */
+uint64_t history_count(const struct history *history);
+/* Takes back all records from `count` on, and that it has ended: for whoever tries many times from the same beginning.
+ * Only while nobody else writes or reads. */
+void history_rewind(struct history *history, uint64_t count);
+
 /* Says that no more will be appended: readers stop waiting. */
 void history_end(struct history *history);
 void history_close(struct history *history);

@@ -11,10 +11,11 @@
 
 enum { CLOSE_ON_EXEC = 1 << 2 }; /* CLOSE_RANGE_CLOEXEC, which older headers do not have */
 
-bool leash_take(pid_t parent) {
+bool leash_take(pid_t parent, bool near) {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return false;
     if (getppid() != parent) return false; /* it may have died before prctl */
-    setsid();
+    if (near) setpgid(0, 0);
+    else setsid();
     return true;
 }
 
@@ -28,8 +29,8 @@ static void descriptors_choose(const int *kept, int kept_count) {
 
 /* In the child, which has the parent's memory until exec: nothing here changes what the parent will look at. */
 static int become(char *const *words, char *const *environment, int output, const int *kept, int kept_count,
-                  pid_t parent, const sigset_t *usual) {
-    if (!leash_take(parent)) return errno ? errno : ESRCH;
+                  pid_t parent, bool near, const sigset_t *usual) {
+    if (!leash_take(parent, near)) return errno ? errno : ESRCH;
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0) return errno;
     if (dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0) return errno;
@@ -42,7 +43,8 @@ static int become(char *const *words, char *const *environment, int output, cons
 
 /* vfork: what is started costs nothing of the parent's size, and the parent goes on when exec has come off or failed.
  */
-pid_t leash_start(char *const *words, char *const *environment, int output, const int *kept, int kept_count) {
+pid_t leash_start(char *const *words, char *const *environment, int output, const int *kept, int kept_count,
+                  bool near) {
     volatile int reason = 0;
     sigset_t all, usual;
     pid_t parent = getpid();
@@ -51,7 +53,7 @@ pid_t leash_start(char *const *words, char *const *environment, int output, cons
     errno = 0;
     pid_t child = vfork();
     if (child == 0) {
-        reason = become(words, environment, output, kept, kept_count, parent, &usual);
+        reason = become(words, environment, output, kept, kept_count, parent, near, &usual);
         _exit(127);
     }
     if (child < 0) reason = errno;

@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
         if (!user_become(argv[word++] + sizeof USER - 1)) return perror("leash: --user"), 127;
     if (word >= argc) return fprintf(stderr, "leash: usage: leash [--user=UID:GID] COMMAND ...\n"), 127;
     /* After that: another user's process has no leash. */
-    if (!leash_take(parent ? (pid_t)atol(parent) : getppid())) return 127;
+    if (!leash_take(parent ? (pid_t)atol(parent) : getppid(), false)) return 127;
     unsetenv("LOCKSTORM_PARENT");
     execvp(argv[word], &argv[word]);
     fprintf(stderr, "%s: %s\n", argv[word], strerror(errno));

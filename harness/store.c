@@ -1,60 +1,26 @@
-/* The store: the resource that the lock protects. A single-threaded RESP server on a unix socket with a register, a
- * counter and a set - in its memory, or with --table in a table of PostgreSQL, where every connection has a session of
- * its own. It records every access in the history and, by its mode, refuses accesses with an old token:
- *
- *   open                     accepts everything
- *   fence-writes             refuses a write whose token is older than the newest *written* with
- *   fence-reads-and-writes   a token also counts when it reads: refuses any access older than the newest *seen*
- *   compare-owner            a read leaves its grant as a mark: refuses a write under any other grant
- *   compare-and-set          refuses a write that was not computed from the newest version; needs no token
- *
- * The fencing modes are Kleppmann 2016, "Making the lock safe with fencing"; that a check on writes only still loses an
- * update is Junqueira 2015, "Note on fencing and distributed locks". That tokens need no order where the resource can
- * compare and set is antirez 2016, "Is Redlock safe?"; a version column is what most databases offer for it. A mode
- * that checks tokens refuses an access without one. ADD is computed by the store: it is never refused for its version.
- *
- *   GET register|counter|set [options]       -> [value, version]; of the set: [size, version]
- *   SET register|counter value [options]     -> [value, version]
- *   ADD counter|set value [options]          -> [value, version]; of the set: [1 new or 0 was there, version]
- *   MEMBERS   MODE   PING   QUIT
- *   options: TOKEN t   VERSION v (that the value was computed from)   ACTOR a   OP n   GRANT g (for the history)
- *
- * A version counts the accepted writes of its object. Values are 64-bit integers. Whoever gives no ACTOR is recorded as
- * a stranger: somebody at redis-cli. */
+/* The store: the protected resource (harness/resource.h) as a single-threaded RESP server on a unix socket. The
+ * resource is in its memory, or with --table in a table of PostgreSQL, where every connection has a session of its own.
+ */
 #include <errno.h>
 #include <ev.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "harness/actor.h"
 #include "harness/store_table.h"
-
-static const char *const MODES[STORE_MODE_COUNT] = {"open", "fence-writes", "fence-reads-and-writes", "compare-owner",
-                                                    "compare-and-set"};
 
 enum { REQUEST_LIMIT = 1 << 20, ERROR_ROOM = 200 };
 
 struct connection;
 
 struct store {
-    struct actor actor;
-    enum store_mode mode;
+    struct resource resource;
     const char *table; /* how libpq finds it; NULL: the resource is here */
-    int64_t newest_token;
-    int64_t owner; /* the grant of the last read, 0: none */
-    int64_t value[HISTORY_OBJECT_COUNT];
-    int64_t version[HISTORY_OBJECT_COUNT];
-    int64_t *members;
-    size_t member_count, member_room;
-    uint32_t stranger; /* index of the name of whoever gives none */
     struct ev_loop *loop;
     struct connection *connections;
     size_t connection_count;
@@ -69,148 +35,17 @@ struct connection {
     struct store *store;
     struct connection *previous, *next;
     redisReader *requests;
-    char *out;
-    size_t out_length;
+    struct resource_answers answers;
     size_t pending; /* bytes read since the last whole request */
     bool closing;
     enum awaits awaits;
     ev_io told; /* its session's */
     struct table_session *session;
-    struct store_access access; /* that its statement is for */
-    struct store_result result;
+    struct resource_access access; /* that its statement is for */
+    struct resource_result result;
     enum table_state state;
     const char *error;
 };
-
-/* --- answers --- */
-
-static void answer(struct connection *connection, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void answer(struct connection *connection, const char *format, ...) {
-    va_list arguments;
-    char *text = NULL;
-    va_start(arguments, format);
-    int length = vasprintf(&text, format, arguments);
-    va_end(arguments);
-    if (length < 0) abort();
-    char *out = realloc(connection->out, connection->out_length + (size_t)length);
-    if (!out) abort();
-    memcpy(out + connection->out_length, text, (size_t)length);
-    connection->out = out;
-    connection->out_length += (size_t)length;
-    free(text);
-}
-
-static void answer_pair(struct connection *connection, int64_t value, int64_t version) {
-    answer(connection, "*2\r\n:%lld\r\n:%lld\r\n", (long long)value, (long long)version);
-}
-
-/* --- the resource --- */
-
-static size_t member_place(const struct store *store, int64_t member) {
-    size_t low = 0, high = store->member_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (store->members[middle] < member) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
-/* False: it was there. */
-static bool member_insert(struct store *store, int64_t member) {
-    size_t place = member_place(store, member);
-    if (place < store->member_count && store->members[place] == member) return false;
-    if (store->member_count == store->member_room) {
-        store->member_room = store->member_room ? store->member_room * 2 : 64;
-        store->members = realloc(store->members, store->member_room * sizeof *store->members);
-        if (!store->members) abort();
-    }
-    memmove(&store->members[place + 1], &store->members[place], (store->member_count - place) * sizeof *store->members);
-    store->members[place] = member;
-    store->member_count++;
-    return true;
-}
-
-/* Who says too little to be let in at all. NULL: nobody does. */
-static const char *objection(enum store_mode mode, const struct store_access *access) {
-    bool checks_token = mode == STORE_FENCE_READS_AND_WRITES || (mode == STORE_FENCE_WRITES && access->write);
-    if (checks_token && access->token == 0) return "NOTOKEN this store lets nobody in without a fencing token";
-    if (mode == STORE_COMPARE_OWNER && access->grant == 0)
-        return "NOGRANT this store lets nobody in who does not say under which grant";
-    return NULL;
-}
-
-static bool is_refused(const struct store *store, const struct store_access *access) {
-    switch (store->mode) {
-    case STORE_FENCE_WRITES: return access->write && access->token < store->newest_token;
-    case STORE_FENCE_READS_AND_WRITES: return access->token < store->newest_token;
-    case STORE_COMPARE_OWNER: return access->write && access->grant != store->owner;
-    case STORE_COMPARE_AND_SET:
-        return access->write && !access->atomic && access->based_on != store->version[access->object];
-    default: return false;
-    }
-}
-
-static int64_t apply(struct store *store, const struct store_access *access) {
-    int64_t *value = &store->value[access->object];
-    if (!access->write) return *value;
-    store->version[access->object]++;
-    if (access->object == HISTORY_OBJECT_SET) {
-        bool new = member_insert(store, access->value);
-        *value = (int64_t)store->member_count;
-        return new;
-    }
-    return *value = access->atomic ? (int64_t)((uint64_t)*value + (uint64_t)access->value) : access->value;
-}
-
-static struct store_result access_memory(struct store *store, const struct store_access *access) {
-    if (is_refused(store, access))
-        return (struct store_result){true, store->newest_token, store->version[access->object]};
-    int64_t value = apply(store, access);
-    bool registers = access->write || store->mode == STORE_FENCE_READS_AND_WRITES;
-    if (registers && access->token > store->newest_token) store->newest_token = access->token;
-    if (!access->write) store->owner = access->grant;
-    return (struct store_result){.value = value, .version = store->version[access->object]};
-}
-
-/* --- what became of an access --- */
-
-static void record(struct store *store, const struct store_access *access, const struct store_result *result) {
-    int64_t based_on = access->atomic ? result->version - !result->refused : access->based_on;
-    actor_append(&store->actor,
-                 (struct history_record){.kind = access->write ? HISTORY_STORE_WRITE : HISTORY_STORE_READ,
-                                         .outcome = result->refused ? OUTCOME_REFUSED : OUTCOME_OK,
-                                         .object = (uint8_t)access->object,
-                                         .flags = (uint8_t)((access->atomic ? HISTORY_FLAG_ATOMIC : 0) |
-                                                            (result->refused ? HISTORY_FLAG_FENCED : 0)),
-                                         .name = access->actor ? (uint32_t)access->actor : store->stranger,
-                                         .op = (uint32_t)access->op,
-                                         .grant = (uint32_t)access->grant,
-                                         .token = access->token,
-                                         .value = access->write ? access->value : result->value,
-                                         .extra = access->write ? based_on : result->version});
-}
-
-static void answer_refusal(struct connection *connection, const struct store_access *access, int64_t newest_token) {
-    switch (connection->store->mode) {
-    case STORE_COMPARE_OWNER: answer(connection, "-OWNED somebody else has read since\r\n"); break;
-    case STORE_COMPARE_AND_SET:
-        answer(connection, "-CHANGED the write was not computed from the newest version\r\n");
-        break;
-    default:
-        answer(connection, "-FENCED token %lld is older than ", (long long)access->token);
-        if (newest_token) answer(connection, "%lld, ", (long long)newest_token);
-        answer(connection, "the newest seen\r\n");
-        break;
-    }
-}
-
-static void conclude(struct connection *connection, const struct store_access *access,
-                     const struct store_result *result) {
-    record(connection->store, access, result);
-    if (result->refused) answer_refusal(connection, access, result->value);
-    else answer_pair(connection, result->value, result->version);
-}
 
 /* --- a table's answers --- */
 
@@ -228,8 +63,9 @@ static int compare_told(const void *one, const void *other) {
 static void tell(struct connection *connection) {
     connection->awaits = NOTHING;
     if (connection->state == TABLE_LOST) connection->closing = true; /* whoever asked knows as much as we do */
-    else if (connection->error) answer(connection, "-ERR %s\r\n", connection->error);
-    else conclude(connection, &connection->access, &connection->result);
+    else if (connection->error) resource_answer(&connection->answers, "-ERR %s\r\n", connection->error);
+    else
+        resource_conclude(&connection->store->resource, &connection->access, &connection->result, &connection->answers);
 }
 
 static void connection_go_on(struct connection *connection);
@@ -248,7 +84,7 @@ static void tell_all(struct store *store) {
         next = each->next;
         if (each->awaits != ALL_STATEMENTS || store->asked > 0) continue;
         each->awaits = NOTHING;
-        answer(each, "+PONG\r\n");
+        resource_answer(&each->answers, "+PONG\r\n");
         connection_go_on(each);
     }
 }
@@ -274,16 +110,16 @@ static bool session_begin(struct connection *connection) {
     char error[ERROR_ROOM];
     if (connection->session) return true;
     connection->session = table_open(connection->store->table, error, sizeof error);
-    if (!connection->session) return answer(connection, "-ERR %s\r\n", error), false;
+    if (!connection->session) return resource_answer(&connection->answers, "-ERR %s\r\n", error), false;
     ev_io_init(&connection->told, on_told, table_fd(connection->session), EV_READ);
     connection->told.data = connection;
     return true;
 }
 
-static void access_table(struct connection *connection, const struct store_access *access) {
+/* connection->access is to be carried out. */
+static void access_table(struct connection *connection) {
     if (!session_begin(connection)) return;
-    connection->access = *access;
-    if (!table_ask(connection->session, connection->store->mode, access)) {
+    if (!table_ask(connection->session, connection->store->resource.mode, &connection->access)) {
         connection->closing = true;
         return;
     }
@@ -292,105 +128,9 @@ static void access_table(struct connection *connection, const struct store_acces
     ev_io_start(connection->store->loop, &connection->told);
 }
 
-static void serve_access(struct connection *connection, const struct store_access *access) {
-    struct store *store = connection->store;
-    const char *why = objection(store->mode, access);
-    if (why) {
-        record(store, access, &(struct store_result){true, 0, store->version[access->object]});
-        answer(connection, "-%s\r\n", why);
-    } else if (store->table) {
-        access_table(connection, access);
-    } else {
-        struct store_result result = access_memory(store, access);
-        conclude(connection, access, &result);
-    }
-}
-
-static void serve_ping(struct connection *connection) {
+static void answer_ping(struct connection *connection) {
     if (connection->store->asked > 0) connection->awaits = ALL_STATEMENTS;
-    else answer(connection, "+PONG\r\n");
-}
-
-/* --- requests --- */
-
-static bool word_is(const redisReply *word, const char *text) {
-    return strcasecmp(word->str, text) == 0;
-}
-
-static bool word_number(const redisReply *word, int64_t *value) {
-    char *end;
-    errno = 0;
-    *value = strtoll(word->str, &end, 10);
-    return errno == 0 && end != word->str && *end == '\0';
-}
-
-static bool fits_index(int64_t value) {
-    return value >= 0 && value <= UINT32_MAX;
-}
-
-static bool parse_options(redisReply **words, size_t count, struct store_access *access) {
-    for (size_t each = 0; each + 1 < count; each += 2) {
-        int64_t *target = word_is(words[each], "TOKEN")     ? &access->token
-                          : word_is(words[each], "ACTOR")   ? &access->actor
-                          : word_is(words[each], "OP")      ? &access->op
-                          : word_is(words[each], "GRANT")   ? &access->grant
-                          : word_is(words[each], "VERSION") ? &access->based_on
-                                                            : NULL;
-        if (!target || !word_number(words[each + 1], target)) return false;
-    }
-    return count % 2 == 0 && access->token >= 0 && fits_index(access->op) && fits_index(access->grant) &&
-           fits_index(access->actor);
-}
-
-static bool parse_access(redisReply **words, size_t count, struct store_access *access) {
-    *access = (struct store_access){.based_on = -1};
-    access->atomic = word_is(words[0], "ADD");
-    access->write = access->atomic || word_is(words[0], "SET");
-    size_t used = access->write ? 3 : 2;
-    if (count < used) return false;
-    for (unsigned object = 1; object < HISTORY_OBJECT_COUNT; object++)
-        if (word_is(words[1], history_object_name(object))) access->object = object;
-    bool fits = access->object == HISTORY_OBJECT_SET ? access->atomic || !access->write
-                                                     : access->object != HISTORY_OBJECT_REGISTER || !access->atomic;
-    if (!access->object || !fits || (access->write && !word_number(words[2], &access->value))) return false;
-    return parse_options(words + used, count - used, access);
-}
-
-static void serve_members(struct connection *connection) {
-    const struct store *store = connection->store;
-    if (store->table) return answer(connection, "-ERR they are in the table: SELECT value FROM member\r\n");
-    answer(connection, "*%zu\r\n", store->member_count);
-    for (size_t each = 0; each < store->member_count; each++)
-        answer(connection, ":%lld\r\n", (long long)store->members[each]);
-}
-
-static void serve(struct connection *connection, redisReply **words, size_t count) {
-    struct store_access access;
-    if (word_is(words[0], "GET") || word_is(words[0], "SET") || word_is(words[0], "ADD")) {
-        if (parse_access(words, count, &access)) serve_access(connection, &access);
-        else
-            answer(connection, "-ERR usage: GET|SET|ADD register|counter|set [value] [TOKEN t] [VERSION v] "
-                               "[ACTOR a] [OP n] [GRANT g], numbers only\r\n");
-    } else if (word_is(words[0], "MEMBERS")) {
-        serve_members(connection);
-    } else if (word_is(words[0], "MODE")) {
-        answer(connection, "+%s\r\n", MODES[connection->store->mode]);
-    } else if (word_is(words[0], "PING")) {
-        serve_ping(connection);
-    } else if (word_is(words[0], "QUIT")) {
-        answer(connection, "+OK\r\n");
-        connection->closing = true;
-    } else {
-        answer(connection, "-ERR unknown command; there are GET SET ADD MEMBERS MODE PING QUIT\r\n");
-    }
-}
-
-/* A request is an array of strings, as every Redis client sends it. */
-static bool is_request(const redisReply *request) {
-    if (request->type != REDIS_REPLY_ARRAY || request->elements == 0) return false;
-    for (size_t each = 0; each < request->elements; each++)
-        if (request->element[each]->type != REDIS_REPLY_STRING) return false;
-    return true;
+    else resource_answer(&connection->answers, "+PONG\r\n");
 }
 
 /* --- connections --- */
@@ -405,39 +145,46 @@ static void connection_close(struct connection *connection) {
     table_close(connection->session);
     close(connection->io.fd);
     redisReaderFree(connection->requests);
-    free(connection->out);
+    free(connection->answers.bytes);
     free(connection);
 }
 
 /* While it waits for a table nothing is read from it: its requests are served one after the other. */
 static bool connection_flush(struct connection *connection) {
-    while (connection->out_length) {
-        ssize_t sent = send(connection->io.fd, connection->out, connection->out_length, MSG_NOSIGNAL);
+    while (connection->answers.length) {
+        ssize_t sent = send(connection->io.fd, connection->answers.bytes, connection->answers.length, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR) continue;
         if (sent < 0) break;
-        connection->out_length -= (size_t)sent;
-        memmove(connection->out, connection->out + sent, connection->out_length);
+        connection->answers.length -= (size_t)sent;
+        memmove(connection->answers.bytes, connection->answers.bytes + sent, connection->answers.length);
     }
-    if (connection->out_length && errno != EAGAIN && errno != EWOULDBLOCK) return false;
-    int events = (connection->awaits ? 0 : EV_READ) | (connection->out_length ? EV_WRITE : 0);
+    if (connection->answers.length && errno != EAGAIN && errno != EWOULDBLOCK) return false;
+    int events = (connection->awaits ? 0 : EV_READ) | (connection->answers.length ? EV_WRITE : 0);
     ev_io_stop(connection->store->loop, &connection->io);
     ev_io_set(&connection->io, connection->io.fd, events);
     if (events) ev_io_start(connection->store->loop, &connection->io);
     return !connection->closing;
 }
 
+static void connection_request(struct connection *connection, const redisReply *request) {
+    switch (resource_serve(&connection->store->resource, request, &connection->answers, &connection->access)) {
+    case RESOURCE_ANSWERED: break;
+    case RESOURCE_QUIT: connection->closing = true; break;
+    case RESOURCE_ACCESS: access_table(connection); break;
+    case RESOURCE_PING: answer_ping(connection); break;
+    }
+}
+
 static void connection_serve(struct connection *connection) {
     void *request;
     while (!connection->closing && !connection->awaits &&
            redisReaderGetReply(connection->requests, &request) == REDIS_OK && request) {
-        const redisReply *words = request;
         connection->pending = 0;
-        if (is_request(words)) serve(connection, words->element, words->elements);
-        else answer(connection, "-ERR a request is an array of strings\r\n");
+        connection_request(connection, request);
         freeReplyObject(request);
     }
     if (connection->requests->err || connection->pending > REQUEST_LIMIT) {
-        answer(connection, "-ERR not a RESP request, or longer than 1 MiB\r\n");
+        resource_answer(&connection->answers, "-ERR not a RESP request, or longer than 1 MiB\r\n");
         connection->closing = true;
     }
 }
@@ -539,17 +286,17 @@ static bool table_make(const char *where, int64_t counter) {
 int main(int argc, char **argv) {
     struct arguments arguments = {0};
     struct history_error error = {.text = "usage: store --history F --stage F --socket S --mode M --actor N"};
-    struct store store = {.mode = STORE_MODE_COUNT};
-    if (parse(argc, argv, &arguments)) {
-        for (int mode = 0; mode < STORE_MODE_COUNT; mode++)
-            if (strcmp(arguments.mode, MODES[mode]) == 0) store.mode = (enum store_mode)mode;
-        store.actor.history = history_open(arguments.history, &error);
-        store.actor.stage = store.actor.history ? stage_open(arguments.stage, &error) : NULL;
+    struct store store = {0};
+    struct resource *resource = &store.resource;
+    if (parse(argc, argv, &arguments) && resource_mode_find(arguments.mode, &resource->mode)) {
+        resource->actor.history = history_open(arguments.history, &error);
+        resource->actor.stage = resource->actor.history ? stage_open(arguments.stage, &error) : NULL;
     }
-    if (!store.actor.stage || store.mode == STORE_MODE_COUNT) return fprintf(stderr, "store: %s\n", error.text), 2;
-    store.actor.id = (uint32_t)arguments.actor;
-    store.stranger = (uint32_t)arguments.stranger;
-    store.value[HISTORY_OBJECT_COUNTER] = arguments.counter;
+    if (!resource->actor.stage) return fprintf(stderr, "store: %s\n", error.text), 2;
+    resource->actor.id = (uint32_t)arguments.actor;
+    resource->stranger = (uint32_t)arguments.stranger;
+    resource->value[HISTORY_OBJECT_COUNTER] = arguments.counter;
+    resource->elsewhere = arguments.table != NULL;
     store.table = arguments.table;
     if (store.table && !table_make(store.table, arguments.counter)) return 3;
     int fd = listen_at(arguments.socket);

@@ -29,26 +29,26 @@ static const char TABLES[] =
 
 /* Who is let in. A condition in the WHERE of an UPDATE is looked at again when another session has just changed the
  * row, so two who write at once are let in one after the other, and the second by what the first has left. */
-static void condition_of(enum store_mode mode, const struct store_access *access, char clause[CLAUSE]) {
-    bool checks_token = mode == STORE_FENCE_READS_AND_WRITES || (mode == STORE_FENCE_WRITES && access->write);
+static void condition_of(enum resource_mode mode, const struct resource_access *access, char clause[CLAUSE]) {
+    bool checks_token = mode == RESOURCE_FENCE_READS_AND_WRITES || (mode == RESOURCE_FENCE_WRITES && access->write);
     clause[0] = '\0';
     if (checks_token) snprintf(clause, CLAUSE, " AND token <= %lld", (long long)access->token);
-    else if (mode == STORE_COMPARE_OWNER && access->write)
+    else if (mode == RESOURCE_COMPARE_OWNER && access->write)
         snprintf(clause, CLAUSE, " AND owner = %lld", (long long)access->grant);
-    else if (mode == STORE_COMPARE_AND_SET && access->write && !access->atomic)
+    else if (mode == RESOURCE_COMPARE_AND_SET && access->write && !access->atomic)
         snprintf(clause, CLAUSE, " AND version = %lld", (long long)access->based_on);
 }
 
 /* What an access leaves in the row besides value and version: "" or ", column = ...". */
-static void mark_of(enum store_mode mode, const struct store_access *access, char clause[CLAUSE]) {
-    bool notes_token = mode == STORE_FENCE_READS_AND_WRITES || (mode == STORE_FENCE_WRITES && access->write);
+static void mark_of(enum resource_mode mode, const struct resource_access *access, char clause[CLAUSE]) {
+    bool notes_token = mode == RESOURCE_FENCE_READS_AND_WRITES || (mode == RESOURCE_FENCE_WRITES && access->write);
     clause[0] = '\0';
     if (notes_token) snprintf(clause, CLAUSE, ", token = %lld", (long long)access->token);
-    else if (mode == STORE_COMPARE_OWNER && !access->write)
+    else if (mode == RESOURCE_COMPARE_OWNER && !access->write)
         snprintf(clause, CLAUSE, ", owner = %lld", (long long)access->grant);
 }
 
-static void statement_of(enum store_mode mode, const struct store_access *access, char statement[STATEMENT]) {
+static void statement_of(enum resource_mode mode, const struct resource_access *access, char statement[STATEMENT]) {
     char condition[CLAUSE], mark[CLAUSE];
     const char *name = history_object_name(access->object);
     long long value = access->value;
@@ -106,7 +106,7 @@ bool table_create(struct table_session *session, int64_t counter, char *error, i
     return made;
 }
 
-bool table_ask(struct table_session *session, enum store_mode mode, const struct store_access *access) {
+bool table_ask(struct table_session *session, enum resource_mode mode, const struct resource_access *access) {
     char statement[STATEMENT];
     statement_of(mode, access, statement);
     PQclear(session->result);
@@ -123,10 +123,10 @@ static int64_t number_at(const PGresult *result, int column) {
 }
 
 /* No row: nobody was let in. */
-static enum table_state read_result(struct table_session *session, struct store_result *result, const char **error) {
+static enum table_state read_result(struct table_session *session, struct resource_result *result, const char **error) {
     *error = NULL;
     if (PQresultStatus(session->result) == PGRES_TUPLES_OK) {
-        *result = (struct store_result){.refused = PQntuples(session->result) == 0, .version = -1};
+        *result = (struct resource_result){.refused = PQntuples(session->result) == 0, .version = -1};
         if (result->refused) return TABLE_TOLD;
         result->value = number_at(session->result, 0);
         result->version = number_at(session->result, 1);
@@ -136,7 +136,7 @@ static enum table_state read_result(struct table_session *session, struct store_
     return PQstatus(session->link) == CONNECTION_OK && *error ? TABLE_TOLD : TABLE_LOST;
 }
 
-enum table_state table_look(struct table_session *session, struct store_result *result, const char **error) {
+enum table_state table_look(struct table_session *session, struct resource_result *result, const char **error) {
     if (!PQconsumeInput(session->link)) return TABLE_LOST;
     while (!PQisBusy(session->link)) {
         PGresult *next = PQgetResult(session->link);
@@ -166,7 +166,7 @@ bool table_create(struct table_session *session, int64_t counter, char *error, i
     return false;
 }
 
-bool table_ask(struct table_session *session, enum store_mode mode, const struct store_access *access) {
+bool table_ask(struct table_session *session, enum resource_mode mode, const struct resource_access *access) {
     (void)session, (void)mode, (void)access;
     return false;
 }
@@ -176,7 +176,7 @@ int table_fd(const struct table_session *session) {
     return -1;
 }
 
-enum table_state table_look(struct table_session *session, struct store_result *result, const char **error) {
+enum table_state table_look(struct table_session *session, struct resource_result *result, const char **error) {
     (void)session, (void)result, (void)error;
     return TABLE_LOST;
 }

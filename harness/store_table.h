@@ -6,7 +6,7 @@
 #ifndef LOCKSTORM_STORE_TABLE_H
 #define LOCKSTORM_STORE_TABLE_H
 
-#include "harness/store.h"
+#include "harness/resource.h"
 
 struct table_session;
 
@@ -25,11 +25,11 @@ void table_close(struct table_session *session);
 bool table_create(struct table_session *session, int64_t counter, char *error, int size);
 
 /* Sends the statement. Only when the one before was told. False: the session is lost. */
-bool table_ask(struct table_session *session, enum store_mode mode, const struct store_access *access);
+bool table_ask(struct table_session *session, enum resource_mode mode, const struct resource_access *access);
 
 /* What becomes readable when there is something to be learned, and what that is. *error is owned by the session until
  * its next statement; NULL: there is a result. */
 int table_fd(const struct table_session *session);
-enum table_state table_look(struct table_session *session, struct store_result *result, const char **error);
+enum table_state table_look(struct table_session *session, struct resource_result *result, const char **error);
 
 #endif

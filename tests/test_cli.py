@@ -15,7 +15,23 @@ from harness.driver.services import missing
 from tests.support import ENVIRONMENT, lockstorm
 
 COMMANDS = (
-    *("demo", "run", "compare", "matrix", "init", "gate", "runs", "advise", "check", "history", "report", "show"),
+    *(
+        "demo",
+        "run",
+        "compare",
+        "matrix",
+        "init",
+        "gate",
+        "runs",
+        "advise",
+        "explore",
+        "replay",
+        "merge",
+        "check",
+        "history",
+        "report",
+        "show",
+    ),
     *("locks", "faults", "scenarios", "doctor", "test"),
 )
 

@@ -16,6 +16,7 @@ FUZZERS = {
     "history": ("-max_len=8192",),
     "history_json": (f"-dict={SEEDS.parent / 'history_json.dict'}",),
     "resp": ("-max_len=4096", f"-dict={SEEDS.parent / 'resp.dict'}"),
+    "schedule": ("-max_len=256", f"-dict={SEEDS.parent / 'schedule.dict'}"),
 }
 
 

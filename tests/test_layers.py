@@ -24,12 +24,23 @@ ALLOWED = {
         "harness/stage.h",
     ),
     "checkers": ("checkers/", "harness/history.h", "harness/history_json.h", "harness/outcome.h"),
+    "harness/explorer": (
+        "checkers/judge.h",
+        "harness/client_work.h",
+        "harness/clock.h",
+        "harness/env_ops.h",
+        "harness/env_reply.h",
+        "harness/explorer/",
+        "harness/random.h",
+        "harness/resource.h",
+    ),
 }
 LIBRARIES = {
     "harness/locks": ("jansson.h",),
     "faults": ("hiredis/",),
     "faults/proxy": ("ev.h", "hiredis/"),
     "checkers": ("jansson.h",),
+    "harness/explorer": ("hiredis/", "jansson.h"),
 }
 FORBIDDEN_IN_LOCKS = ("time.h", "sys/", "unistd.h", "pthread.h", "poll.h", "netinet/", "arpa/", "signal.h", "threads.h")
 EXTERNAL = ("hiredis/", "jansson.h", "ev.h")

@@ -5,6 +5,7 @@ import csv
 import shutil
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 
 from harness.driver import paths
 from harness.driver.errors import Inconclusive
@@ -30,16 +31,18 @@ class Pair:
 def measure_pair(server: RedisServer, requests: int) -> Pair:
     """So many of each, on the server's own socket. Raises Inconclusive when redis-benchmark is missing or fails."""
     script = str(server.link.script_load(RELEASE))
-    pair = Pair(_request_us(server, requests, SET), _request_us(server, requests, ("EVALSHA", script, "1", KEY, VALUE)))
+    release = ("EVALSHA", script, "1", KEY, VALUE)
+    pair = Pair(request_us(server.socket, requests, SET), request_us(server.socket, requests, release))
     server.link.delete(KEY)
     return pair
 
 
-def _request_us(server: RedisServer, requests: int, command: tuple[str, ...]) -> float:
+def request_us(socket: Path, requests: int, command: tuple[str, ...]) -> float:
+    """What one of a command takes, in us, over one connection and one at a time."""
     program = shutil.which("redis-benchmark", path=paths.search_path())
     if not program:
         raise Inconclusive("redis-benchmark is not installed: on Debian and Ubuntu it is in the package redis-tools")
-    words = [program, "-s", str(server.socket), "-c", "1", "-P", "1", "-n", str(requests), "--csv", *command]
+    words = [program, "-s", str(socket), "-c", "1", "-P", "1", "-n", str(requests), "--csv", *command]
     done = subprocess.run(words, capture_output=True, text=True)
     rows = list(csv.reader(done.stdout.splitlines()))
     try:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +16,13 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from harness.driver import adapter_commands, compare_table, matrix_commands, paths, storm_show
+from harness.driver import adapter_commands, compare_table, explore_commands, matrix_commands, paths, storm_show
 from harness.driver import compare as compare_
 from harness.driver import doctor as doctor_
 from harness.driver import storm as storm_
 from harness.driver import storms as storms_
 from harness.driver.errors import LockstormError, UsageError
+from harness.driver.explore import replay as replay_found
 from harness.driver.library import faults as fault_table
 from harness.driver.library import locks as lock_table
 from harness.driver.library import locks_on
@@ -41,6 +43,7 @@ from harness.driver.play import (
     usual_time,
 )
 from harness.driver.scenario import scenarios as scenario_table
+from harness.driver.schedule_file import is_schedule, read_found
 from harness.driver.terminal import (
     Duration,
     NearestName,
@@ -229,6 +232,11 @@ def storm(
     else:
         storm_show.show_storm(console(), result, events)
     return int(result["exit"])
+
+
+cli.add_command(explore_commands.explore)
+cli.add_command(explore_commands.replay)
+cli.add_command(explore_commands.merge)
 
 
 def check_new_file(option: str, path: Path | None) -> None:
@@ -437,6 +445,18 @@ around_option = click.option(
 )
 
 
+@contextlib.contextmanager
+def history_of(source: Path) -> Iterator[Path]:
+    """A schedule is run, and its history is there meanwhile; everything else is what it is."""
+    if not is_schedule(source):
+        yield source
+        return
+    with tempfile.TemporaryDirectory(prefix="lockstorm-") as directory:
+        history = Path(directory) / source.name
+        replay_found(read_found(source), str(source), save=history)
+        yield history
+
+
 @cli.command()
 @click.argument("source", type=click.Path(path_type=Path))
 @click.argument("against", type=click.Path(path_type=Path), required=False)
@@ -454,8 +474,9 @@ def report(
     around: int | None,
     as_json: bool,
 ) -> int:
-    """One page, complete in itself: who believed what, and what broke it. SOURCE is a history (run -o FILE), what
-    `lockstorm matrix --json` printed, or a run that the gate kept; with AGAINST, two histories side by side.
+    """One page, complete in itself: who believed what, and what broke it. SOURCE is a history (run -o FILE), a schedule
+    that the explorer has found, what `lockstorm matrix --json` printed, or a run that the gate kept; with AGAINST, two
+    histories, or schedules, side by side.
 
     \b
     Example: lockstorm run gc-pause --lock set-nx-px -o gc.history; lockstorm report gc.history -o gc.html
@@ -465,7 +486,10 @@ def report(
         output = Path(f"{source.name}.html")
     for option, path in {"-o": output, "--svg": svg}.items():
         check_new_file(option, path)
-    written = write_.write(source, against, output, svg, rows, around, VERSION)
+    with contextlib.ExitStack() as stack:
+        told, other = (path and stack.enter_context(history_of(path)) for path in (source, against))
+        assert told
+        written = write_.write(told, other, output, svg, rows, around, VERSION)
     if as_json:
         print_json(written)
     else:

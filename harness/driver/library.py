@@ -343,7 +343,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "conductor_result_of": (StepResult, [_P, _I]),
     "conductor_mono_ns": (_I64, [_P]),
     "conductor_wall_ns": (_I64, [_P]),
-    "leash_start": (_I, [c.POINTER(_S), c.POINTER(_S), _I, c.POINTER(_I), _I]),
+    "leash_start": (_I, [c.POINTER(_S), c.POINTER(_S), _I, c.POINTER(_I), _I, _B]),
     "fault_find": (c.POINTER(FaultTable), [_S]),
     "fault_check_options": (_B, [c.POINTER(FaultTable), c.POINTER(FaultTarget), _MESSAGE]),
     "describe_locks": (_P, []),

@@ -106,6 +106,14 @@ def _libfaketime_at(chosen: str | None) -> str:
     raise Inconclusive(f"libfaketime is not installed, so servers cannot have a virtual clock: {where}")
 
 
+def explored_clock() -> str:
+    """The library that gives the explorer's servers a clock which is a page in memory."""
+    path = build() / "lib" / "liblockstorm-clock.so"
+    if not path.exists():
+        raise Inconclusive(f"{path} is not built: run ./lockstorm (or make build) in {ROOT}")
+    return str(path)
+
+
 @cache
 def libc() -> str:
     """The C library that this process runs with, as a path to preload."""

@@ -25,11 +25,13 @@ class Process:
     """A process on a leash (harness/leash.h), as far as a trial needs it: subprocess.Popen would cost as much as the
     small ones do themselves."""
 
-    def __init__(self, command: Sequence[str], environment: Sequence[str], output: int, inherit: Sequence[int]) -> None:
+    def __init__(
+        self, command: Sequence[str], environment: Sequence[str], output: int, inherit: Sequence[int], near: bool
+    ) -> None:
         variables = {**os.environ, **dict(word.split("=", 1) for word in environment)}
         words, kept = _texts(command), (ctypes.c_int * len(inherit))(*inherit)
         values = _texts([f"{key}={value}" for key, value in variables.items()])
-        self.pid: int = library().leash_start(words, values, output, kept, len(inherit))
+        self.pid: int = library().leash_start(words, values, output, kept, len(inherit), near)
         self.returncode: int | None = None  # a signal's number, negative, if it ended by one
         if self.pid < 0:
             raise Inconclusive(f"{command[0]}: {os.strerror(ctypes.get_errno())}")
@@ -108,10 +110,11 @@ class Nursery:
         *,
         environment: Sequence[str] = (),
         inherit: Sequence[int] = (),
+        near: bool = False,
         user: User | None = None,
     ) -> Process:
         """Starts a process whose output goes to NAME.log. `inherit`: descriptors that it keeps, by the same number;
-        `user`: as whom it runs, if not as us."""
+        `near`: in this session, as harness/leash.h explains; `user`: as whom it runs, if not as us."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         environment = [*environment, f"{COOKIE}={self.directory}"]
         log = os.open(self.directory / f"{name}.log", flags, 0o600)
@@ -119,7 +122,7 @@ class Nursery:
             command = [paths.program("leash"), f"--user={user.uid}:{user.gid}", "env", *environment, *command]
             environment = [f"LOCKSTORM_PARENT={os.getpid()}"]
         try:
-            process = Process(command, environment, log, inherit)
+            process = Process(command, environment, log, inherit, near)
         finally:
             os.close(log)
         self.processes.append(process)

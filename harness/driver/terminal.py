@@ -85,6 +85,16 @@ def waiting(what: str) -> contextlib.AbstractContextManager[object]:
 
 
 @contextlib.contextmanager
+def saying() -> Iterator[Callable[[str], object]]:
+    """A line on a terminal's standard error; call what it gives with what it is to say now."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    with Console(stderr=True).status("...") as status:
+        yield status.update
+
+
+@contextlib.contextmanager
 def progress(total: int) -> Iterator[Callable[[str], object]]:
     """A bar on a terminal's standard error; call what it gives before each of `total` pieces of work."""
     with progress_bar() as bar:

@@ -1,0 +1,147 @@
+#include "harness/explorer/schedule.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STREAMS = 2, NAME = 40, AMOUNT_MOST_MS = 1000000000 };
+
+static const char WATCHDOG[] = "-watchdog", REPLICA[] = "-replica-", QUIET[] = "quiet";
+
+static const char *const FAULT_WORDS[CHOICE_KINDS] = {
+    [CHOICE_PAUSE] = "pause",         [CHOICE_CRASH] = "crash",          [CHOICE_PROMOTE] = "failover",
+    [CHOICE_STALL] = "stall-replica", [CHOICE_JUMP] = "clock-jump",      [CHOICE_LOSE] = "lose-reply",
+    [CHOICE_MUTE] = "lose-message",   [CHOICE_DROP] = "drop-request",    [CHOICE_HOLD] = "hold-request",
+    [CHOICE_RESTART] = "restart",     [CHOICE_FORGET] = "restart-empty", [CHOICE_TWICE] = "duplicate-request",
+};
+
+/* --- a value --- */
+
+void schedule_add(struct schedule *schedule, struct deviation deviation) {
+    if (schedule->count == schedule->room) {
+        schedule->room = schedule->room ? schedule->room * 2 : 64;
+        schedule->deviations = realloc(schedule->deviations, schedule->room * sizeof *schedule->deviations);
+        if (!schedule->deviations) abort();
+    }
+    schedule->deviations[schedule->count++] = deviation;
+}
+
+void schedule_copy(struct schedule *to, const struct schedule *from) {
+    to->count = 0;
+    for (size_t each = 0; each < from->count; each++) schedule_add(to, from->deviations[each]);
+}
+
+void schedule_free(struct schedule *schedule) {
+    free(schedule->deviations);
+    *schedule = (struct schedule){0};
+}
+
+/* --- as text --- */
+
+const char *schedule_fault_word(enum choice_kind kind) {
+    return FAULT_WORDS[kind];
+}
+
+/* A node's first replica goes by the node's name. */
+static void replica_write(const char *what, int who, char name[NAME]) {
+    int server = replica_server(who);
+    snprintf(name, NAME, "%s-%d", what, replica_node(who) + 1);
+    if (server > 1) snprintf(name + strlen(name), NAME - strlen(name), "%s%d", REPLICA, server);
+}
+
+static const char *name_write(enum choice_kind kind, int who, char name[NAME]) {
+    if (kind == CHOICE_CLOCK) snprintf(name, NAME, "clock");
+    else if (kind == CHOICE_LATE) snprintf(name, NAME, "late-%d", who + 1);
+    else if (kind == CHOICE_STREAM) replica_write("stream", who, name);
+    else if (choice_strikes_replica(kind)) replica_write("redis", who, name);
+    else if (choice_strikes_node(kind)) snprintf(name, NAME, "redis-%d", who + 1);
+    else if (choice_strikes_client(kind)) snprintf(name, NAME, "client-%d", who + 1);
+    else snprintf(name, NAME, "client-%d%s", who / STREAMS + 1, who % STREAMS ? WATCHDOG : "");
+    return name;
+}
+
+const char *deviation_write(const struct deviation *deviation, char line[SCHEDULE_LINE]) {
+    char usual[NAME], name[NAME], amount[24] = "";
+    const struct choice *instead = &deviation->instead;
+    const char *fault = FAULT_WORDS[instead->kind];
+    name_write(deviation->usual.kind, deviation->usual.who, usual);
+    if (instead->kind == CHOICE_QUIET) snprintf(name, sizeof name, "%s", QUIET);
+    else name_write(instead->kind, instead->who, name);
+    if (choice_has_amount(instead->kind)) snprintf(amount, sizeof amount, " %lld", (long long)instead->amount);
+    snprintf(line, SCHEDULE_LINE, "before %s %llu: %s%s%s%s", usual, (unsigned long long)deviation->step,
+             fault ? fault : "", fault ? " " : "", name, amount);
+    return line;
+}
+
+/* The number behind a prefix, from 1 on; -1: it is something else. */
+static int numbered(const char *name, const char *prefix, const char **rest) {
+    size_t length = strlen(prefix);
+    char *end = NULL;
+    long number = strncmp(name, prefix, length) == 0 ? strtol(name + length, &end, 10) : 0;
+    if (number < 1 || number > WORLD_TASKS || end[-1] < '0' || end[-1] > '9') return -1;
+    *rest = end;
+    return (int)number - 1;
+}
+
+/* Behind the number of a node. */
+static bool replica_read(int node, const char *rest, int *who) {
+    const char *end = rest;
+    int second = strcmp(rest, "") == 0 ? 0 : numbered(rest, REPLICA, &end);
+    if (node < 0 || node >= WORLD_NODES || second < 0 || second >= WORLD_REPLICAS || *end != '\0') return false;
+    *who = replica_number(node, second + 1);
+    return true;
+}
+
+static bool name_read(const char *name, enum choice_kind fault, struct choice *choice) {
+    const char *rest = "";
+    int client = numbered(name, "client-", &rest), node = client < 0 ? numbered(name, "redis-", &rest) : -1;
+    int late = client < 0 && node < 0 ? numbered(name, "late-", &rest) : -1;
+    int stream = client < 0 && node < 0 && late < 0 ? numbered(name, "stream-", &rest) : -1;
+    bool watchdog = client >= 0 && strcmp(rest, WATCHDOG) == 0, whole = *rest == '\0';
+    choice->kind = fault;
+    if (choice_strikes_node(fault)) return choice->who = node, node >= 0 && whole;
+    if (choice_strikes_replica(fault)) return replica_read(node, rest, &choice->who);
+    if (choice_strikes_client(fault)) return choice->who = client, client >= 0 && whole;
+    choice->who = client * STREAMS + watchdog;
+    if (fault) return client >= 0 && (whole || watchdog);
+    if (client >= 0) return choice->kind = CHOICE_TASK, whole || watchdog;
+    if (late >= 0) return choice->kind = CHOICE_LATE, choice->who = late, whole;
+    if (stream >= 0) return choice->kind = CHOICE_STREAM, replica_read(stream, rest, &choice->who);
+    choice->kind = CHOICE_CLOCK;
+    choice->who = 0;
+    return strcmp(name, "clock") == 0;
+}
+
+static enum choice_kind fault_named(const char *word) {
+    for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
+        if (strcmp(word, FAULT_WORDS[kind]) == 0) return (enum choice_kind)kind;
+    return CHOICE_NONE;
+}
+
+bool deviation_read(const char *line, struct deviation *deviation, const char **reason) {
+    char usual[NAME], colon[2], first[NAME], second[NAME] = "", more[2];
+    unsigned long long step;
+    long long amount = 0;
+    *deviation = (struct deviation){0};
+    int words =
+        sscanf(line, "before %39s %llu%1[:] %39s %39s %lld %1s", usual, &step, colon, first, second, &amount, more);
+    *reason = "it is not: before WHO STEP: WHO, or: before WHO STEP: FAULT TARGET [MILLISECONDS]";
+    if (words < 4 || words > 6 || step == 0) return false;
+    *reason = "nobody takes steps who is called so: client-1, client-1-watchdog, late-1, stream-1 or clock";
+    if (!name_read(usual, CHOICE_NONE, &deviation->usual)) return false;
+    deviation->step = step;
+    if (words == 4 && strcmp(first, QUIET) == 0) return deviation->instead.kind = CHOICE_QUIET, true;
+    if (words == 4) return name_read(first, CHOICE_NONE, &deviation->instead);
+    enum choice_kind fault = fault_named(first);
+    *reason =
+        "there is no such fault: pause, crash, failover, stall-replica, clock-jump, restart, restart-empty, lose-message, lose-reply, drop-request, hold-request or duplicate-request";
+    if (!fault) return false;
+    *reason =
+        "this fault does not strike that: pause and crash strike client-N, clock-jump, restart and restart-empty redis-N, failover and stall-replica redis-N or redis-N-replica-2, others client-N or its watchdog";
+    if (!name_read(second, fault, &deviation->instead)) return false;
+    *reason = choice_has_amount(fault) ? "milliseconds are missing, or too many" : "this fault has no duration";
+    if (choice_has_amount(fault) != (words == 6)) return false;
+    deviation->instead.amount = amount;
+    bool backwards = fault == CHOICE_JUMP && amount < 0 && amount >= -AMOUNT_MOST_MS;
+    return words == 5 || backwards || (amount > 0 && amount <= AMOUNT_MOST_MS);
+}

@@ -1,0 +1,207 @@
+#include "harness/explorer/strategy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { STREAM = 1000, STREAMS = 2, CLIENT_TRIES = 4 };
+
+/* --- the plan of one schedule --- */
+
+static void faults_plan(struct strategy *strategy, const struct fault_budget *budget, uint64_t horizon) {
+    strategy->fault_count = 0;
+    for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++) {
+        if (budget->most[kind] == 0) continue; /* what nobody asks for draws nothing, or a new fault would change all */
+        uint64_t wanted = random_below(&strategy->random, (uint64_t)budget->most[kind] + 1);
+        if (budget->most[kind] == 1) wanted = random_below(&strategy->random, 8) > 0; /* mostly */
+        for (; wanted > 0 && strategy->fault_count < STRATEGY_FAULTS; wanted--)
+            strategy->faults[strategy->fault_count++] =
+                (struct planned_fault){(enum choice_kind)kind, random_below(&strategy->random, horizon), false};
+    }
+}
+
+void strategy_begin(struct strategy *strategy, enum strategy_kind kind, uint64_t seed,
+                    const struct fault_budget *budget, int64_t lease_ms, uint64_t horizon) {
+    *strategy = (struct strategy){.kind = kind, .random = random_split(seed, STREAM), .lease_ms = lease_ms};
+    faults_plan(strategy, budget, horizon);
+    if (kind != STRATEGY_PCT) return;
+    for (int task = 0; task < WORLD_TASKS; task++)
+        strategy->priority[task] = random_next(&strategy->random) | (uint64_t)1 << 63;
+    for (int each = 0; each < STRATEGY_DEPTH - 1; each++)
+        strategy->changes[each] = random_below(&strategy->random, horizon);
+    strategy->lowest = (uint64_t)1 << 62;
+}
+
+/* --- faults --- */
+
+/* Half a lease is harmless, half a lease more than one is what leases are afraid of, three last for all. */
+static int64_t duration_ms(struct strategy *strategy) {
+    int64_t halves[] = {1, 3, 3, 6};
+    int64_t half_ms = strategy->lease_ms > 1 ? strategy->lease_ms / 2 : 1;
+    return halves[random_below(&strategy->random, 4)] * half_ms;
+}
+
+static int target_count(const struct world *world, enum choice_kind kind) {
+    if (choice_strikes_node(kind)) return world->settings.nodes;
+    if (choice_strikes_replica(kind)) return world->settings.nodes * world->settings.replicas;
+    return choice_strikes_client(kind) ? world->client_count : STREAMS * world->client_count;
+}
+
+static int target_at(const struct world *world, enum choice_kind kind, int place) {
+    int nodes = world->settings.nodes;
+    return choice_strikes_replica(kind) ? replica_number(place % nodes, place / nodes + 1) : place;
+}
+
+/* A fault of a kind, at a target drawn from all; it may be that it cannot be made now. */
+static struct choice fault_draw(struct strategy *strategy, const struct world *world, enum choice_kind kind) {
+    struct choice fault = {.kind = kind};
+    bool of_task = kind >= CHOICE_MUTE;
+    int targets = of_task ? world->client_count : target_count(world, kind);
+    int place = targets > 0 ? (int)random_below(&strategy->random, (uint64_t)targets) : 0;
+    if (of_task) place = place * STREAMS + (random_below(&strategy->random, 4) == 0);
+    fault.who = target_at(world, kind, place);
+    if (choice_has_amount(kind)) fault.amount = duration_ms(strategy);
+    if (kind == CHOICE_JUMP && random_below(&strategy->random, 4) == 0) fault.amount = -fault.amount;
+    return fault;
+}
+
+static bool fault_due(struct strategy *strategy, const struct world *world, struct choice *fault) {
+    for (int each = 0; each < strategy->fault_count; each++) {
+        struct planned_fault *planned = &strategy->faults[each];
+        if (planned->done || planned->step > world->steps) continue;
+        *fault = fault_draw(strategy, world, planned->kind);
+        if (!world_allows(world, *fault)) continue; /* another one is drawn before the next step */
+        planned->done = true;
+        return true;
+    }
+    return false;
+}
+
+static bool faults_over(const struct strategy *strategy) {
+    for (int each = 0; each < strategy->fault_count; each++)
+        if (!strategy->faults[each].done) return false;
+    return true;
+}
+
+/* --- steps --- */
+
+static const struct choice QUIET = {.kind = CHOICE_QUIET};
+
+static uint64_t priority_of(const struct strategy *strategy, struct choice choice) {
+    return choice.kind == CHOICE_TASK ? strategy->priority[choice.who] : 1;
+}
+
+static struct choice by_priority(struct strategy *strategy, const struct world *world, const struct choice *choices,
+                                 int count) {
+    int best = 0;
+    for (int each = 1; each < count; each++)
+        if (priority_of(strategy, choices[each]) > priority_of(strategy, choices[best])) best = each;
+    for (int each = 0; each < STRATEGY_DEPTH - 1; each++) {
+        if (strategy->changes[each] > world->steps || choices[best].kind != CHOICE_TASK) continue;
+        strategy->priority[choices[best].who] = --strategy->lowest;
+        strategy->changes[each] = UINT64_MAX;
+        return by_priority(strategy, world, choices, count);
+    }
+    return choices[best];
+}
+
+struct choice strategy_choose(struct strategy *strategy, const struct world *world, const struct choice *choices,
+                              int count) {
+    struct choice fault;
+    if (strategy->ends_quiet && faults_over(strategy) && world_allows(world, QUIET)) return QUIET;
+    if (strategy->fault_count > 0 && fault_due(strategy, world, &fault)) return fault;
+    if (strategy->kind == STRATEGY_PCT) return by_priority(strategy, world, choices, count);
+    if (strategy->kind == STRATEGY_USUAL) return world_usual(world, choices, count);
+    return choices[random_below(&strategy->random, (uint64_t)count)];
+}
+
+/* --- all of them --- */
+
+enum { OPTIONS_MOST = 256 };
+
+void exhaustive_begin(struct exhaustive *exhaustive) {
+    exhaustive->at = 0;
+    exhaustive->deviations = 0;
+    memset(exhaustive->faults, 0, sizeof exhaustive->faults);
+}
+
+static int fault_options(const struct exhaustive *exhaustive, const struct world *world, enum choice_kind kind,
+                         struct choice *options, int count) {
+    if (exhaustive->faults[kind] >= exhaustive->budget->most[kind]) return count;
+    for (int place = 0; place < target_count(world, kind) && count < OPTIONS_MOST; place++) {
+        struct choice fault = {kind, target_at(world, kind, place),
+                               choice_has_amount(kind) ? exhaustive->lease_ms * 3 : 0};
+        if (world_allows(world, fault)) options[count++] = fault;
+    }
+    return count;
+}
+
+static int options_of(const struct exhaustive *exhaustive, const struct world *world, const struct choice *choices,
+                      int count, struct choice *options) {
+    int found = 1;
+    options[0] = world_usual(world, choices, count);
+    if (exhaustive->deviations >= exhaustive->bound) return found;
+    for (int each = 0; each < count; each++)
+        if (!choice_same(choices[each], options[0])) options[found++] = choices[each];
+    for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
+        found = fault_options(exhaustive, world, (enum choice_kind)kind, options, found);
+    return found;
+}
+
+static void point_add(struct exhaustive *exhaustive, int options) {
+    if (exhaustive->count == exhaustive->room) {
+        exhaustive->room = exhaustive->room ? exhaustive->room * 2 : 256;
+        exhaustive->points = realloc(exhaustive->points, exhaustive->room * sizeof *exhaustive->points);
+        if (!exhaustive->points) abort();
+    }
+    exhaustive->points[exhaustive->count++] = (struct exhaustive_point){.options = (uint32_t)options};
+}
+
+struct choice exhaustive_choose(struct exhaustive *exhaustive, const struct world *world, const struct choice *choices,
+                                int count) {
+    struct choice options[OPTIONS_MOST];
+    int found = options_of(exhaustive, world, choices, count, options);
+    if (exhaustive->at == exhaustive->count) point_add(exhaustive, found);
+    uint32_t taken = exhaustive->points[exhaustive->at++].taken;
+    exhaustive->deviations += taken > 0;
+    exhaustive->faults[options[taken].kind]++;
+    return options[taken];
+}
+
+bool exhaustive_next(struct exhaustive *exhaustive) {
+    while (exhaustive->count > 0) {
+        struct exhaustive_point *last = &exhaustive->points[exhaustive->count - 1];
+        if (++last->taken < last->options) return true;
+        exhaustive->count--;
+    }
+    return false;
+}
+
+void exhaustive_free(struct exhaustive *exhaustive) {
+    free(exhaustive->points);
+    exhaustive->points = NULL;
+}
+
+/* --- a schedule --- */
+
+void replay_begin(struct replay *replay, const struct schedule *schedule) {
+    replay->schedule = schedule;
+    replay->used = calloc(schedule->count + 1, sizeof *replay->used);
+    if (!replay->used) abort();
+}
+
+void replay_free(struct replay *replay) {
+    free(replay->used);
+    replay->used = NULL;
+}
+
+struct choice replay_choose(struct replay *replay, const struct world *world, struct choice usual) {
+    uint64_t step = world_steps_of(world, usual) + 1;
+    for (size_t each = 0; each < replay->schedule->count; each++) {
+        const struct deviation *deviation = &replay->schedule->deviations[each];
+        if (replay->used[each] || deviation->step != step || !choice_same(deviation->usual, usual)) continue;
+        if (!world_allows(world, deviation->instead)) continue;
+        replay->used[each] = true;
+        return deviation->instead;
+    }
+    return usual;
+}
