@@ -250,11 +250,12 @@ def those_in(directory: Path) -> set[int]:
 
 
 def resident_kb(pid: int) -> int:
+    """Of its own memory: the pages of the history that it has written to are not counted."""
     try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    except (OSError, IndexError):
+        resident, shared = Path(f"/proc/{pid}/statm").read_text().split()[1:3]
+    except (OSError, ValueError):
         return 0
-    return pages * os.sysconf("SC_PAGE_SIZE") // 1024
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE") // 1024
 
 
 @contextmanager
