@@ -55,7 +55,7 @@ class Watch:
     def look(self, trial: Trial) -> None:
         self.pids |= trial.pids
         if trial.proxy:
-            self.proxy_kb.append(resident_kb(trial.proxy.process.pid))
+            self.proxy_kb.append(anonymous_kb(trial.proxy.process.pid))
 
     @property
     def growth_kb(self) -> int:
@@ -249,7 +249,7 @@ def those_in(directory: Path) -> set[int]:
     return found
 
 
-def resident_kb(pid: int) -> int:
+def anonymous_kb(pid: int) -> int:
     """Of its own memory: the pages of the history that it has written to are not counted."""
     try:
         resident, shared = Path(f"/proc/{pid}/statm").read_text().split()[1:3]
