@@ -10,7 +10,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000  # a busy machine may take seconds for a frame
 
 
 @dataclass

@@ -55,7 +55,7 @@ class Watch:
     def look(self, trial: Trial) -> None:
         self.pids |= trial.pids
         if trial.proxy:
-            self.proxy_kb.append(resident_kb(trial.proxy.process.pid))
+            self.proxy_kb.append(anonymous_kb(trial.proxy.process.pid))
 
     @property
     def growth_kb(self) -> int:
@@ -249,12 +249,13 @@ def those_in(directory: Path) -> set[int]:
     return found
 
 
-def resident_kb(pid: int) -> int:
+def anonymous_kb(pid: int) -> int:
+    """Of its own memory: the pages of the history that it has written to are not counted."""
     try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    except (OSError, IndexError):
+        resident, shared = Path(f"/proc/{pid}/statm").read_text().split()[1:3]
+    except (OSError, ValueError):
         return 0
-    return pages * os.sysconf("SC_PAGE_SIZE") // 1024
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE") // 1024
 
 
 @contextmanager
