@@ -55,7 +55,7 @@ PROXY   = $(LINKS) $(STAGE) $(HISTORY)
 CHECK   = $(CHECKS) harness/history_json.c $(HISTORY)
 LINEARIZE = checkers/linearize_main.c $(LINEAR) harness/history_json.c $(HISTORY)
 TOOL    = harness/history_main.c harness/history_json.c $(HISTORY)
-EXPLORER = $(filter-out harness/explorer/clock_preload.c,$(sort $(wildcard harness/explorer/*.c)))
+EXPLORER = $(sort $(wildcard harness/explorer/*.c))
 EXPLORE = $(EXPLORER) harness/client_work.c harness/resource.c harness/env.c harness/env_reply.c $(LOCKS) \
           $(filter-out checkers/check.c checkers/say.c,$(CHECKS)) $(STAGE) $(HISTORY)
 DRIVER  = harness/conductor.c harness/rest.c harness/driver/describe.c harness/env.c harness/leash.c $(LOCKS) $(FAULTS) \
@@ -63,7 +63,7 @@ DRIVER  = harness/conductor.c harness/rest.c harness/driver/describe.c harness/e
 
 PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store proxy check linearize explore history leash warden)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
-CLOCK          = $(BUILD)/lib/liblockstorm-clock.so
+PRELOAD        = $(BUILD)/lib/liblockstorm-preload.so
 TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers http_requests linearizable_oracle lock_threads \
                  resp_guard stop_writer)
 JUDGE          = $(BUILD)/tests/libjudge.so
@@ -84,7 +84,7 @@ object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
         soak explore-soak clean help
 all: build
 
-build: $(PROGRAMS) $(LIBRARY) $(CLOCK) ## compile everything that runs, breaks or judges a lock
+build: $(PROGRAMS) $(LIBRARY) $(PRELOAD) ## compile everything that runs, breaks or judges a lock
 programs: $(PROGRAMS)
 test-programs: $(TEST_PROGRAMS) $(JUDGE)
 judge: $(JUDGE)
@@ -139,9 +139,10 @@ $(LIBRARY): $(call object,$(DRIVER))
 	$(CC) $(CFLAGS) -shared -o $@ $^ -lhiredis -ljansson
 
 # Loaded into servers, which have no sanitizer.
-$(CLOCK): harness/explorer/clock_preload.c harness/explorer/clock_page.h
+$(PRELOAD): harness/preload/clock.c harness/preload/zygote.c harness/leash.c harness/preload/clock_page.h \
+            harness/preload/preload.h harness/leash.h
 	@mkdir -p $(@D)
-	$(CC) $(STANDARD) -O2 -fPIC $(WARNINGS) -shared -o $@ $<
+	$(CC) $(STANDARD) -O2 -fPIC $(WARNINGS) -shared -o $@ $(filter %.c,$^)
 
 $(JUDGE): $(call object,tests/c/judge_records.c $(filter-out checkers/check.c,$(CHECK)))
 	@mkdir -p $(@D)

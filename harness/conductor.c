@@ -12,12 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "harness/clock.h"
+#include "harness/preload/clock_page.h"
 #include "harness/random.h"
 #include "harness/rest.h"
 
@@ -33,7 +35,8 @@ enum { RECORD_TRIES = 10000 };
 static const struct timespec RECORD_NAP = {.tv_nsec = 100000};
 
 struct server {
-    int clock_fd; /* -1: the machine's clock */
+    int clock_fd;             /* -1: the machine's clock */
+    struct clock_page *clock; /* in virtual time: the same file, mapped */
     int64_t offset_ns;
     int64_t drift_ppm, since_ns; /* gains so much, from this stamp of the trial's clock on */
     int64_t start_wall_ns;       /* real time: when its process began, by the machine's clock */
@@ -121,6 +124,11 @@ struct conductor *conductor_open(const char *path, struct history_error *error) 
     return NULL;
 }
 
+static void clock_unmap(struct server *server) {
+    if (server->clock) munmap(server->clock, sizeof *server->clock);
+    if (server->clock_fd >= 0) close(server->clock_fd);
+}
+
 void conductor_close(struct conductor *conductor) {
     if (!conductor) return;
     for (int strand = 0; strand < conductor->strands; strand++) {
@@ -128,7 +136,7 @@ void conductor_close(struct conductor *conductor) {
         if (conductor->pid_fd[strand] >= 0) close(conductor->pid_fd[strand]);
     }
     for (int server = 0; server < conductor->servers; server++) {
-        if (conductor->server[server].clock_fd >= 0) close(conductor->server[server].clock_fd);
+        clock_unmap(&conductor->server[server]);
         if (conductor->server[server].link) redisFree(conductor->server[server].link);
         thread_watch_close(conductor->server[server].threads);
     }
@@ -243,8 +251,12 @@ static size_t clock_say_rate(int64_t offset_ns, int64_t drift_ppm, char *text, s
 
 static bool clock_write(const struct conductor *conductor, int server) {
     const struct server *clock = &conductor->server[server];
-    char text[64];
+    char text[CLOCK_PAGE_TEXT];
     if (clock->clock_fd < 0) return true;
+    if (clock->clock) {
+        int64_t wall_ns = conductor_server_wall_us(conductor, server) * CLOCK_NS_PER_US;
+        atomic_store_explicit(&clock->clock->wall_ns, wall_ns, memory_order_release);
+    }
     int64_t gained_ns = stage_drift_ns(clock_real_wall_ns() - clock->start_wall_ns, clock->drift_ppm);
     size_t length = is_virtual(conductor)
                         ? clock_say_time(conductor, server, text, sizeof text)
@@ -286,6 +298,16 @@ static bool clock_set(struct conductor *conductor, int64_t mono_ns) {
     return written;
 }
 
+static bool clock_map(const struct conductor *conductor, struct server *server, const char *path) {
+    server->clock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (server->clock_fd < 0 || !is_virtual(conductor)) return server->clock_fd >= 0;
+    if (ftruncate(server->clock_fd, sizeof *server->clock) != 0) return false;
+    void *map = mmap(NULL, sizeof *server->clock, PROT_READ | PROT_WRITE, MAP_SHARED, server->clock_fd, 0);
+    if (map == MAP_FAILED) return false;
+    server->clock = map;
+    return true;
+}
+
 int conductor_add_server(struct conductor *conductor, const char *clock_path, const char *socket_path,
                          struct history_error *error) {
     if (conductor->servers == SERVERS) {
@@ -295,9 +317,9 @@ int conductor_add_server(struct conductor *conductor, const char *clock_path, co
     struct server *server = &conductor->server[conductor->servers];
     *server = (struct server){.clock_fd = -1};
     snprintf(server->address, sizeof server->address, "%s", socket_path ? socket_path : "");
-    if (clock_path) server->clock_fd = open(clock_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if ((clock_path && server->clock_fd < 0) || !clock_write(conductor, conductor->servers)) {
-        snprintf(error->text, sizeof error->text, "%.160s: %s", clock_path ? clock_path : "clock", strerror(errno));
+    if (clock_path && !(clock_map(conductor, server, clock_path) && clock_write(conductor, conductor->servers))) {
+        snprintf(error->text, sizeof error->text, "%.160s: %s", clock_path, strerror(errno));
+        clock_unmap(server);
         return -1;
     }
     return conductor->servers++;

@@ -216,19 +216,19 @@ def test_a_server_that_is_missing_names_its_package() -> None:
     assert "package redis-server" in as_json("run", "gc-pause", "--lock", "none", status=3, env=environment)["sentence"]
 
 
-def test_without_libfaketime_virtual_time_is_inconclusive_and_doctor_names_the_package() -> None:
+def test_without_libfaketime_virtual_time_is_for_redis_only_and_doctor_names_the_package() -> None:
     environment = {**ENVIRONMENT, "LOCKSTORM_LIBFAKETIME": "/nowhere/libfaketime.so"}
-    assert "libfaketime" in as_json("run", "gc-pause", "--lock", "none", status=3, env=environment)["sentence"]
+    assert "libfaketime" in as_json("run", "gc-pause", "--lock", "pg-lease", status=3, env=environment)["sentence"]
     findings = {said["name"]: said for said in as_json("doctor", status=3, env=environment)["findings"]}
-    assert not findings["libfaketime"]["ok"]
+    assert {name for name, said in findings.items() if not said["ok"]} == {"libfaketime", "clock faults in real time"}
     assert "package libfaketime" in findings["libfaketime"]["help"]
-    assert not findings["virtual time"]["ok"]
-    words = ("run", "gc-pause", "--lock", "set-nx-px", "--time", "real")
+    assert as_json("run", "gc-pause", "--lock", "set-nx-px", status=1, env=environment)["time"] == "virtual"
+    words = ("run", "gc-pause", "--lock", "pg-lease", "--time", "real")
     assert as_json(*words, status=1, env=environment)["time"] == "real"
 
 
 def test_a_clock_that_does_not_obey_is_inconclusive(tmp_path: Path) -> None:
-    """libfaketime is there but does nothing: reading TIME back says so, and nothing is judged."""
+    """What gives it the trial's clock is not loaded: reading TIME back says so, and nothing is judged."""
     environment = fake_server(tmp_path, 'unset LD_PRELOAD; exec /usr/bin/redis-server "$@"')
     result = as_json("run", "gc-pause", "--lock", "set-nx-px", status=3, env=environment)
     assert "the clock of redis-1 stands at" in result["sentence"]

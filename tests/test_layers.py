@@ -31,9 +31,11 @@ ALLOWED = {
         "harness/env_ops.h",
         "harness/env_reply.h",
         "harness/explorer/",
+        "harness/preload/clock_page.h",
         "harness/random.h",
         "harness/resource.h",
     ),
+    "harness/preload": ("harness/leash.h", "harness/preload/"),
 }
 LIBRARIES = {
     "harness/locks": ("jansson.h",),

@@ -5,13 +5,18 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from harness.driver import process
 from harness.driver.errors import Inconclusive
+from harness.driver.explorer import CLOCK_PAGE
 from harness.driver.line import Line, Refusal
 from harness.driver.process import Nursery
+from harness.driver.redis_server import mapped_clock
+from tests.proxying import wait_until
 
 
 @pytest.fixture
@@ -61,6 +66,68 @@ def test_how_a_process_ends(nursery: Nursery) -> None:
 def test_a_program_that_is_not_there(nursery: Nursery) -> None:
     with pytest.raises(Inconclusive, match="/no/such/program: No such file or directory"):
         nursery.start("none", ["/no/such/program"])
+
+
+# --- processes that hatch ---
+
+
+@pytest.fixture
+def clock(tmp_path: Path) -> list[str]:
+    """An environment in which it is seven seconds past the epoch."""
+    page = tmp_path / "clock"
+    page.write_bytes(CLOCK_PAGE.pack(b"", 7 * 10**9))
+    return mapped_clock(page)
+
+
+def in_own_session(pid: int) -> bool:
+    return os.getsid(pid) == pid
+
+
+def test_what_hatches_is_as_what_is_started(nursery: Nursery, clock: list[str]) -> None:
+    script = "echo $PLANET $#; ls /proc/self/fd; grep SigIgn /proc/self/status; cat; date +%s; echo loud >&2; exit 7"
+    for name in ("first", "second"):  # of the same zygote
+        hatched = nursery.hatch(name, ["sh", "-c", script, "own", "", "b"], [*clock, "PLANET=a=b"])
+        assert int(Path(f"/proc/{hatched.pid}/stat").read_text().split()[3]) == os.getpid()
+        wait_until(partial(in_own_session, hatched.pid))
+        assert hatched.wait() == 7
+        planet, count, *descriptors, _, ignored, date, loud = nursery.logs()[name].split()
+        assert (planet, count, date, loud, int(ignored, 16)) == ("a=b", "2", "7", "loud", 0)
+        assert len(descriptors) == 4  # the usual ones, and the one that ls reads with
+
+
+def test_ps_shows_the_words_of_what_hatched(nursery: Nursery, clock: list[str]) -> None:
+    sleeper = nursery.hatch("it", ["sleep", "60"], clock)
+    shown = Path(f"/proc/{sleeper.pid}/cmdline")
+    wait_until(lambda: shown.read_bytes().rstrip(b"\0") == b"sleep\x0060")
+    sleeper.kill()
+    assert sleeper.wait() == -signal.SIGKILL
+
+
+def test_what_hatches_may_run_where_the_driver_may(nursery: Nursery, clock: list[str]) -> None:
+    everywhere = os.sched_getaffinity(0)
+    for core in everywhere:
+        os.sched_setaffinity(0, {core})
+        try:
+            assert nursery.hatch("it", ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"], clock).wait() == 0
+        finally:
+            os.sched_setaffinity(0, everywhere)
+    assert [int(line.split()[1]) for line in nursery.logs()["it"].splitlines()] == list(everywhere)
+
+
+def test_without_its_zygote_it_starts_all_the_same(nursery: Nursery, clock: list[str]) -> None:
+    said = ["sh", "-c", "echo $#", "own"]
+    assert nursery.hatch("it", said, clock).wait() == 0
+    for zygote in process._zygotes.values():
+        zygote.process.kill()
+        zygote.process.wait()
+    assert nursery.hatch("it", said, clock).wait() == 0  # by a new one
+    assert nursery.hatch("it", [*said, *["word"] * 300], clock).wait() == 0  # more than a zygote takes
+    assert nursery.logs()["it"] == "0\n0\n300\n"
+
+
+def test_a_program_that_is_not_there_does_not_hatch(nursery: Nursery, clock: list[str]) -> None:
+    with pytest.raises(Inconclusive, match="/no/such/program: No such file or directory"):
+        nursery.hatch("none", ["/no/such/program"], clock)
 
 
 # --- the line ---

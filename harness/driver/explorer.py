@@ -16,9 +16,9 @@ from typing import Any, Self
 from harness.driver import paths
 from harness.driver.errors import Inconclusive, UsageError
 from harness.driver.process import Nursery
-from harness.driver.redis_server import OPTIONS, REPLICATION, START_LIMIT_S
+from harness.driver.redis_server import OPTIONS, REPLICATION, START_LIMIT_S, mapped_clock
 
-CLOCK_PAGE_BYTES = 4096
+CLOCK_PAGE = struct.Struct("=64sq")  # preload/clock_page.h: nobody reads the text
 EPOCH_NS = 1_767_225_600 * 10**9  # where every schedule's clock begins (world.c): one that starts elsewhere jumps
 LOOK_EVERY_S = 0.05
 STATE_REGISTERS = 4096  # SEARCH_REGISTERS
@@ -79,8 +79,8 @@ class Explorer:
             own = job.directory / name  # what it saves for its replica is nobody else's
             own.mkdir(mode=0o700)
             listening, clock = job.directory / f"{name}.sock", job.directory / f"{name}.clock"
-            clock.write_bytes(struct.pack("<q", EPOCH_NS).ljust(CLOCK_PAGE_BYTES, b"\0"))
-            environment = [f"LD_PRELOAD={paths.explored_clock()}", f"LOCKSTORM_CLOCK_PAGE={clock}"]
+            clock.write_bytes(CLOCK_PAGE.pack(b"", EPOCH_NS))
+            environment = mapped_clock(clock)
             command = [paths.redis_server(), *SERVER_OPTIONS, "--unixsocket", str(listening), "--dir", str(own)]
             with on_core(core):
                 self._nursery.start(f"{job.directory.name}-{name}", command, environment=environment, near=True)

@@ -93,7 +93,8 @@ def zookeeper_version() -> str:
 
 
 def libfaketime() -> str:
-    """The library that gives servers their virtual clock; LOCKSTORM_LIBFAKETIME chooses one."""
+    """The library that gives servers a clock that can be set: in virtual time all but redis-server (preload), in real
+    time that one. LOCKSTORM_LIBFAKETIME chooses one."""
     return _libfaketime_at(os.environ.get("LOCKSTORM_LIBFAKETIME"))
 
 
@@ -103,12 +104,12 @@ def _libfaketime_at(chosen: str | None) -> str:
         if path.is_file():
             return str(path)
     where = f"{chosen} does not exist" if chosen else "it is in the package libfaketime"
-    raise Inconclusive(f"libfaketime is not installed, so servers cannot have a virtual clock: {where}")
+    raise Inconclusive(f"libfaketime is not installed, so the clock of this server cannot be set: {where}")
 
 
-def explored_clock() -> str:
-    """The library that gives the explorer's servers a clock which is a page in memory."""
-    path = build() / "lib" / "liblockstorm-clock.so"
+def preload() -> str:
+    """The library that gives a redis-server a clock which is a page in memory."""
+    path = build() / "lib" / "liblockstorm-preload.so"
     if not path.exists():
         raise Inconclusive(f"{path} is not built: run ./lockstorm (or make build) in {ROOT}")
     return str(path)

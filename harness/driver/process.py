@@ -1,17 +1,22 @@
 """Processes of a trial: started on a leash, so that none outlives the driver, and told to the warden, so that nothing
 of theirs stays behind."""
 
+import atexit
 import contextlib
 import ctypes
 import fcntl
 import os
 import select
 import signal
+import socket
 import subprocess
+import sys
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from harness.driver import paths
 from harness.driver.errors import Inconclusive
@@ -25,16 +30,21 @@ class Process:
     """A process on a leash (harness/leash.h), as far as a trial needs it: subprocess.Popen would cost as much as the
     small ones do themselves."""
 
-    def __init__(
-        self, command: Sequence[str], environment: Sequence[str], output: int, inherit: Sequence[int], near: bool
-    ) -> None:
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None  # a signal's number, negative, if it ended by one
+
+    @classmethod
+    def start(
+        cls, command: Sequence[str], environment: Sequence[str], output: int, inherit: Sequence[int], near: bool
+    ) -> Self:
         variables = {**os.environ, **dict(word.split("=", 1) for word in environment)}
         words, kept = _texts(command), (ctypes.c_int * len(inherit))(*inherit)
         values = _texts([f"{key}={value}" for key, value in variables.items()])
-        self.pid: int = library().leash_start(words, values, output, kept, len(inherit), near)
-        self.returncode: int | None = None  # a signal's number, negative, if it ended by one
-        if self.pid < 0:
+        pid: int = library().leash_start(words, values, output, kept, len(inherit), near)
+        if pid < 0:
             raise Inconclusive(f"{command[0]}: {os.strerror(ctypes.get_errno())}")
+        return cls(pid)
 
     def poll(self) -> int | None:
         """How it ended, if it has."""
@@ -70,6 +80,70 @@ class Process:
             if ended:
                 self.returncode = os.waitstatus_to_exitcode(status)
         return self.returncode
+
+
+class Zygote:
+    """A program that is loaded and has not begun, and the processes that begin (preload/zygote.c)."""
+
+    ROOM = 4096  # for their words
+    WORD_LIMIT, REQUEST_LIMIT = 200, 60_000  # the latter in bytes
+
+    def __init__(self, program: str, preload: str) -> None:
+        self.driver, self._thread = os.getpid(), threading.current_thread()
+        self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        environment = [preload, f"LOCKSTORM_ZYGOTE={theirs.fileno()}"]
+        with theirs, open(os.devnull, "w") as nowhere:
+            command = [program, "." * self.ROOM]
+            try:
+                self.process = Process.start(command, environment, nowhere.fileno(), [theirs.fileno()], near=True)
+            except Inconclusive:
+                self._line.close()
+                raise
+
+    @property
+    def lives(self) -> bool:
+        """It ends with the thread that started it."""
+        return self.driver == os.getpid() and self._thread.is_alive() and self.process.poll() is None
+
+    def start(self, words: Sequence[str], environment: Sequence[str], output: int) -> Process | None:
+        """None: it cannot."""
+        request = b"".join(os.fsencode(word) + b"\0" for word in (str(len(words)), *words, *environment))
+        if len(words) > self.WORD_LIMIT or len(request) > self.REQUEST_LIMIT:
+            return None
+        try:
+            socket.send_fds(self._line, [request], [output])
+            answer = self._line.recv(4)
+        except OSError:
+            return None
+        pid = int.from_bytes(answer, sys.byteorder, signed=True)
+        return Process(pid) if len(answer) == 4 and pid > 0 else None
+
+    def close(self) -> None:
+        self._line.close()
+        if self.driver == os.getpid():
+            self.process.wait()
+
+
+_zygotes: dict[tuple[str, str], Zygote] = {}
+
+
+def hatched(command: Sequence[str], environment: Sequence[str], output: int) -> Process | None:
+    """A process of that program's zygote, which is started if there is none; None: that cannot be had."""
+    preload = next(word for word in environment if word.startswith("LD_PRELOAD="))
+    key = command[0], preload
+    zygote = _zygotes.get(key)
+    if not zygote or not zygote.lives:
+        if zygote:
+            zygote.close()
+        elif not _zygotes:
+            atexit.register(_end_zygotes)
+        zygote = _zygotes[key] = Zygote(*key)
+    return zygote.start(command[1:], environment, output)
+
+
+def _end_zygotes() -> None:
+    while _zygotes:
+        _zygotes.popitem()[1].close()
 
 
 @dataclass(frozen=True)
@@ -115,16 +189,33 @@ class Nursery:
     ) -> Process:
         """Starts a process whose output goes to NAME.log. `inherit`: descriptors that it keeps, by the same number;
         `near`: in this session, as harness/leash.h explains; `user`: as whom it runs, if not as us."""
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         environment = [*environment, f"{COOKIE}={self.directory}"]
-        log = os.open(self.directory / f"{name}.log", flags, 0o600)
         if user:  # the environment may be such that only that user should begin with it: libfaketime makes files
             command = [paths.program("leash"), f"--user={user.uid}:{user.gid}", "env", *environment, *command]
             environment = [f"LOCKSTORM_PARENT={os.getpid()}"]
+        with self._log(name) as log:
+            return self._keep(Process.start(command, environment, log, inherit, near))
+
+    def hatch(self, name: str, command: Sequence[str], environment: Sequence[str]) -> Process:
+        """Starts a program that many trials start with the same LD_PRELOAD, ours (preload/zygote.c): its second start is
+        cheaper."""
+        with self._log(name) as log:
+            process = hatched(command, [*environment, f"{COOKIE}={self.directory}"], log)
+            if process:
+                return self._keep(process)
+        return self.start(name, command, environment=environment)
+
+    @contextlib.contextmanager
+    def _log(self, name: str) -> Iterator[int]:
+        """The descriptor of NAME.log."""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        log = os.open(self.directory / f"{name}.log", flags, 0o600)
         try:
-            process = Process(command, environment, log, inherit, near)
+            yield log
         finally:
             os.close(log)
+
+    def _keep(self, process: Process) -> Process:
         self.processes.append(process)
         self.entrust(process.pid)
         return process

@@ -88,7 +88,7 @@ class RedisServer:
     ) -> None:
         self.name = name
         self.socket = nursery.directory / f"{name}.sock"
-        self.clock = clock  # a file, for libfaketime; None: the machine's clock
+        self.clock = clock  # a file (preload/clock_page.h); None: the machine's clock
         self.frozen = frozen and clock is not None  # it moves only when the trial moves it
         self.number = -1  # among the conductor's servers
         self.port = self.announced = self.announced_bus = 0
@@ -128,8 +128,12 @@ class RedisServer:
                 raise Inconclusive(f"{self.name} does not answer: {error}") from None
 
     def _start(self) -> Process:
-        environment = settable_clock(self.clock) if self.clock else []
-        return self._nursery.start(self.name, self._command + self._listening, environment=environment)
+        command = self._command + self._listening
+        if not self.clock:
+            return self._nursery.start(self.name, command)
+        if not self.frozen:
+            return self._nursery.start(self.name, command, environment=settable_clock(self.clock))
+        return self._nursery.hatch(self.name, command, mapped_clock(self.clock))
 
     def _ports(self) -> list[str]:
         """Chooses where it listens, and says so in options."""
@@ -179,8 +183,8 @@ class RedisServer:
                 raise Inconclusive(f"redis-server did not start: {self._reason()}")
             time.sleep(0.002)
         self._known = True
-        if self.clock:
-            # Its shared memory stays mapped; without a name nothing is left when it is killed.
+        if self.clock and not self.frozen:
+            # libfaketime's shared memory stays mapped; without a name nothing is left when it is killed.
             for leftover in (f"faketime_shm_{self.process.pid}", f"sem.faketime_sem_{self.process.pid}"):
                 (Path("/dev/shm") / leftover).unlink(missing_ok=True)
         if self.frozen:
@@ -251,9 +255,14 @@ class RedisServer:
             self.link.close()
 
 
+def mapped_clock(clock: Path) -> list[str]:
+    """The environment of a server that goes by this file's clock, which stands where it is put."""
+    return [f"LD_PRELOAD={paths.preload()}", f"LOCKSTORM_CLOCK_PAGE={clock}", "TZ=UTC"]
+
+
 def settable_clock(clock: Path) -> list[str]:
-    """The environment of a server that goes by this file's clock. libfaketime first and the C library right after it:
-    then malloc is libc's, and jemalloc does not ask for the time while libfaketime starts."""
+    """The environment of a server that goes by this file's clock, at any rate. libfaketime first and the C library right
+    after it: then malloc is libc's, and jemalloc does not ask for the time while libfaketime starts."""
     return [
         f"LD_PRELOAD={paths.libfaketime()} {paths.libc()}",
         f"FAKETIME_TIMESTAMP_FILE={clock}",

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "harness/explorer/clock_page.h"
+#include "harness/preload/clock_page.h"
 
 /* Scripts that the server has, as the command that loaded them and its answer. */
 struct node_script {

@@ -1,6 +1,6 @@
-/* Preloaded into a redis-server: its wall clock is a mapped page (clock_page.h), which costs a load where libfaketime
- * reads a file at every call. All other clocks are the machine's. Without a usable page the process ends at once: a
- * server by the machine's clock would be taken for one whose clock stands. */
+/* The wall clock of the process is a mapped page (clock_page.h), which costs a load where libfaketime reads a file at
+ * every call. All other clocks are the machine's. Without a usable page the process ends at once: a server by the
+ * machine's clock would be taken for one whose clock stands. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -12,7 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "harness/explorer/clock_page.h"
+#include "harness/preload/clock_page.h"
+#include "harness/preload/preload.h"
 
 enum { NS_PER_S = 1000000000, NS_PER_US = 1000 };
 
@@ -26,7 +27,7 @@ static int read_by_syscall(clockid_t clock, struct timespec *now) {
 static clock_reader *others = read_by_syscall;
 static const struct clock_page *page;
 
-__attribute__((constructor)) static void page_map(void) {
+void preload_map_clock(void) {
     const char *path = getenv(CLOCK_PAGE_VARIABLE);
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     void *map = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *page, PROT_READ, MAP_SHARED, fd, 0);
@@ -38,6 +39,10 @@ __attribute__((constructor)) static void page_map(void) {
     void *symbol = dlsym(RTLD_NEXT, "clock_gettime");
     if (symbol) __extension__ others = (clock_reader *)symbol;
     page = map;
+}
+
+__attribute__((constructor)) static void clock_begin(void) {
+    if (!getenv(ZYGOTE_VARIABLE)) preload_map_clock();
 }
 
 int clock_gettime(clockid_t clock, struct timespec *now) {
