@@ -197,8 +197,8 @@ class Nursery:
             return self._keep(Process.start(command, environment, log, inherit, near))
 
     def hatch(self, name: str, command: Sequence[str], environment: Sequence[str]) -> Process:
-        """Starts a program that many trials start with the same LD_PRELOAD, ours (preload/zygote.c): its second start is
-        cheaper."""
+        """Starts a program that many trials start with the same LD_PRELOAD, ours (preload/zygote.c): its second start
+        is cheaper."""
         with self._log(name) as log:
             process = hatched(command, [*environment, f"{COOKIE}={self.directory}"], log)
             if process:

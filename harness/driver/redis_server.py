@@ -261,8 +261,8 @@ def mapped_clock(clock: Path) -> list[str]:
 
 
 def settable_clock(clock: Path) -> list[str]:
-    """The environment of a server that goes by this file's clock, at any rate. libfaketime first and the C library right
-    after it: then malloc is libc's, and jemalloc does not ask for the time while libfaketime starts."""
+    """The environment of a server that goes by this file's clock, at any rate. libfaketime first and the C library
+    right after it: then malloc is libc's, and jemalloc does not ask for the time while libfaketime starts."""
     return [
         f"LD_PRELOAD={paths.libfaketime()} {paths.libc()}",
         f"FAKETIME_TIMESTAMP_FILE={clock}",
