@@ -36,9 +36,11 @@ static uint64_t field_number(const char *text, const char *field) {
     return at ? strtoull(at + strlen(field), NULL, 10) : 0;
 }
 
-/* Notes what /proc says of a process or a thread; false when it runs, or is about to. */
+/* Notes what /proc says of a process or a thread; false when it runs, or is about to. One that has ended does not,
+ * however long its parent, which may have been stopped, takes to notice. */
 static bool look_note(int id, const char *text, struct look *look) {
-    if (look->count == SLEEPERS || !strstr(text, "\nState:\tS")) return false;
+    bool still = strstr(text, "\nState:\tS") || strstr(text, "\nState:\tZ");
+    if (look->count == SLEEPERS || !still) return false;
     look->seen[look->count].id = id;
     look->seen[look->count++].switches =
         field_number(text, "\nvoluntary_ctxt_switches:") + field_number(text, "\nnonvoluntary_ctxt_switches:");
