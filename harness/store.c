@@ -234,13 +234,15 @@ static void on_accept(struct ev_loop *loop, ev_io *io, int events) {
 
 /* --- start --- */
 
+/* Under another name until it listens: whoever sees the name may connect. */
 static int listen_at(const char *path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (strlen(path) >= sizeof address.sun_path) return errno = ENAMETOOLONG, -1;
-    strcpy(address.sun_path, path);
+    int length = snprintf(address.sun_path, sizeof address.sun_path, "%s~", path);
+    if (length >= (int)sizeof address.sun_path) return errno = ENAMETOOLONG, -1;
     if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, 512) < 0) return -1;
-    return fd;
+    bool named = link(address.sun_path, path) == 0;
+    return unlink(address.sun_path) == 0 && named ? fd : -1;
 }
 
 struct arguments {
