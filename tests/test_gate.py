@@ -253,8 +253,9 @@ def test_every_starter_is_a_policy_that_can_be_played(tmp_path: Path, purpose: s
             assert policy.locks[0].name == lock["name"] and policy.locks[0].store == RESOURCES[resource][0]
             plan = plan_gate(policy)
             assert purpose == "efficiency" or len(policy.play) == len(scenarios())
-            storms = set() if lock["real_time_only"] else {"storm-pauses"}
-            assert {case.scenario for case in plan.cases} >= {"contention", "crash-holder"} | storms
+            storms = set() if lock["real_time_only"] or lock["once"] else {"storm-pauses"}
+            stories = {"double-processing", "outbox-crash"} if lock["once"] else {"contention", "crash-holder"}
+            assert {case.scenario for case in plan.cases} >= stories | storms
 
 
 def test_what_a_starter_says_in_comments_is_right_too(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ RESOURCES = {
 }
 # Where failing costs work that is done twice: does the lock keep out at all, and does everybody get his turn?
 EFFICIENCY = ("contention", "crash-before-expire", "crash-holder", "dead-waiter-woken", "dead-waiters", "lost-credits")
+DONE_ONCE = ("double-processing", "outbox-crash")  # the same, of what is given out once and then done
 
 TEMPLATE = """\
 # What `lockstorm gate` holds this project to. docs/gate.md in lockstorm explains every key, and
@@ -99,7 +100,8 @@ def starter_of(answers: Answers) -> str:
         play = '"all"               # whatever is a story about this lock'
     else:
         require = ["mutual_exclusion", "liveness"]
-        play = f"[{quoted([name for name in EFFICIENCY if not scenarios()[name].unfit(lock)])}]"
+        names = DONE_ONCE if lock["once"] else EFFICIENCY
+        play = f"[{quoted([name for name in names if not scenarios()[name].unfit(lock)])}]"
     return TEMPLATE.format(
         lock=lock["name"],
         store=store,
@@ -107,7 +109,7 @@ def starter_of(answers: Answers) -> str:
         purpose_words=PURPOSES[purpose],
         require=quoted(require),
         play=play,
-        storm="" if lock["real_time_only"] else STORM,  # no storm passes over those
+        storm="" if lock["real_time_only"] or lock["once"] else STORM,  # no storm passes over those
     )
 
 
