@@ -18,7 +18,8 @@ REAL_LOCKS = ("set-nx-px", "set-nx-px-fenced", "pubsub", "redlock")
 
 
 def is_played(scenario: Scenario, lock: str, time: str) -> bool:
-    return time in ("virtual", usual_time(lock_named(lock))) or scenario.name == REAL_EVERYWHERE or lock in REAL_LOCKS
+    is_usual = scenario.times == ("real",) or time in ("virtual", usual_time(lock_named(lock)))
+    return is_usual or scenario.name == REAL_EVERYWHERE or lock in REAL_LOCKS
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
