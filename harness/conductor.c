@@ -708,7 +708,7 @@ static bool ping_round(struct conductor *conductor) {
 static bool timer_await(const struct conductor *conductor, struct server *server) {
     int64_t now_ns = conductor_mono_ns(conductor);
     if (!is_virtual(conductor) || server->looked_ns == now_ns) return true;
-    if (!thread_await_round(server->timer, FENCE_LIMIT_S * 1000)) return false;
+    if (!server->threads || !timer_await_round(server->threads, FENCE_LIMIT_S * 1000)) return false;
     server->looked_ns = now_ns;
     return true;
 }

@@ -22,9 +22,9 @@ struct thread_watch *thread_watch_open(int pid, int timer);
 void thread_watch_close(struct thread_watch *watch);
 bool threads_await_rest(struct thread_watch *watch, int64_t limit_ms);
 
-/* Returns true once a thread that looks at the clock again and again, and sleeps in between, has done so after this was
- * called; false when it has not within limit_ms of real time or is gone. What it then does may not be done yet. */
-bool thread_await_round(int thread, int64_t limit_ms);
+/* Returns true once the timer, which looks at the clock again and again and sleeps in between, has done so after this
+ * was called; false when it has not within limit_ms of real time or is gone. */
+bool timer_await_round(struct thread_watch *watch, int64_t limit_ms);
 
 /* The same for several that speak to each other: what one has dealt with may have given another something to do, so
  * they have to be at rest at one and the same moment. */

@@ -216,7 +216,7 @@ def test_a_server_that_is_missing_names_its_package() -> None:
     assert "package redis-server" in as_json("run", "gc-pause", "--lock", "none", status=3, env=environment)["sentence"]
 
 
-def test_without_libfaketime_virtual_time_is_for_redis_only_and_doctor_names_the_package() -> None:
+def test_without_libfaketime_virtual_time_is_not_for_postgresql_and_doctor_names_the_package() -> None:
     environment = {**ENVIRONMENT, "LOCKSTORM_LIBFAKETIME": "/nowhere/libfaketime.so"}
     assert "libfaketime" in as_json("run", "gc-pause", "--lock", "pg-lease", status=3, env=environment)["sentence"]
     findings = {said["name"]: said for said in as_json("doctor", status=3, env=environment)["findings"]}

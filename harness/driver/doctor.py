@@ -17,7 +17,7 @@ from harness.driver.services import LEASE_UNIT_MS, REAL_TIME_ONLY, missing, miss
 from harness.driver.trial import Time, Trial, TrialSettings
 from harness.driver.zookeeper_server import java_version
 
-WITHOUT_FAKETIME = "there is virtual time for the locks on Redis only, and no clock fault in real time"
+WITHOUT_FAKETIME = "there is virtual time for the locks on Redis and ZooKeeper only, and no clock fault in real time"
 
 
 def examine() -> list[dict[str, Any]]:
@@ -139,17 +139,14 @@ def _etcd() -> str:
 def _zookeeper() -> str:
     if reason := missing("zookeeper"):
         return f"not installed, and only its own locks need it: {reason}"
-    time: Time = "virtual" if _has_faketime() else "real"
-    with Trial(TrialSettings("zookeeper", time=time)) as trial:
+    with Trial(TrialSettings("zookeeper")) as trial:
         (client,) = trial.clients(1)
         token = client.acquire().token
-        trial.advance(trial.lease_ms if time == "virtual" else 0)
+        trial.advance(trial.lease_ms)
         version = f"{trial.zookeeper.members[0].version()} (Java {java_version()}, {paths.java()})"
-        clock = f"it goes by a clock that is {time}"
-        if time == "virtual":
-            with trial.fault("clock-drift", trial.nodes.known[0], ppm=1_000_000, keep="yes"):
-                trial.advance(trial.lease_ms)
-            clock += " and can be fast or slow, never set: it is the monotonic one that counts"
+        with trial.fault("clock-drift", trial.nodes.known[0], ppm=1_000_000, keep="yes"):
+            trial.advance(trial.lease_ms)
+        clock = "it goes by a clock that is virtual, may be fast or slow, and is never set: the monotonic one counts"
         return f"{version}; it gave the token {token}; {clock}"
 
 

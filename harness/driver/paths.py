@@ -93,8 +93,8 @@ def zookeeper_version() -> str:
 
 
 def libfaketime() -> str:
-    """The library that gives servers a clock that can be set: in virtual time all but redis-server (preload), in real
-    time that one. LOCKSTORM_LIBFAKETIME chooses one."""
+    """The library that gives servers a clock that can be set: in virtual time PostgreSQL (others: preload), in real
+    time redis-server. LOCKSTORM_LIBFAKETIME chooses one."""
     return _libfaketime_at(os.environ.get("LOCKSTORM_LIBFAKETIME"))
 
 
@@ -108,7 +108,7 @@ def _libfaketime_at(chosen: str | None) -> str:
 
 
 def preload() -> str:
-    """The library that gives a redis-server a clock which is a page in memory."""
+    """The library that gives a server a clock which is a page in memory."""
     path = build() / "lib" / "liblockstorm-preload.so"
     if not path.exists():
         raise Inconclusive(f"{path} is not built: run ./lockstorm (or make build) in {ROOT}")

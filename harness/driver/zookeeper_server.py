@@ -66,7 +66,7 @@ class ZooKeeperServer:
         alone."""
         self.name = name
         self.number = -1  # among the conductor's servers
-        self.clock = clock  # a file, for libfaketime; None: the machine's clock
+        self.clock = clock  # a file (preload/clock_page.h); None: the machine's clock
         self.port = free_port()
         self.directory = nursery.directory / name
         self._nursery = nursery
@@ -116,10 +116,6 @@ class ZooKeeperServer:
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise Inconclusive(f"ZooKeeper did not start: {self._nursery.log_tail(self.name)}")
             time.sleep(0.01)
-        if self.clock:
-            # Its shared memory stays mapped; without a name nothing is left when it is killed.
-            for leftover in (f"faketime_shm_{self.process.pid}", f"sem.faketime_sem_{self.process.pid}"):
-                (Path("/dev/shm") / leftover).unlink(missing_ok=True)
 
     def _is_serving(self) -> bool:
         with contextlib.suppress(OSError):
@@ -199,9 +195,9 @@ def number_of(name: str) -> int:
 def frozen_clock(clock: Path) -> list[str]:
     """The environment of a server whose every clock is this file: sessions go by the monotonic one."""
     return [
-        f"LD_PRELOAD={paths.libfaketime()}",
-        f"FAKETIME_TIMESTAMP_FILE={clock}",
-        "FAKETIME_NO_CACHE=1",
+        f"LD_PRELOAD={paths.preload()}",
+        f"LOCKSTORM_CLOCK_PAGE={clock}",
+        "LOCKSTORM_CLOCK_ALL=1",
         "TZ=UTC",
     ]
 

@@ -1,8 +1,10 @@
 /* The wall clock of the process is a mapped page (clock_page.h), which costs a load where libfaketime reads a file at
- * every call. All other clocks are the machine's. Without a usable page the process ends at once: a server by the
- * machine's clock would be taken for one whose clock stands. */
+ * every call; if it wants so, every clock that shows what time has passed is. All others are the machine's. Without a
+ * usable page the process ends at once: a server by the machine's clock would be taken for one whose clock stands. */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +20,8 @@
 enum { NS_PER_S = 1000000000, NS_PER_US = 1000 };
 
 typedef int clock_reader(clockid_t, struct timespec *);
+typedef int waiter(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+typedef int clock_waiter(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *);
 
 static int read_by_syscall(clockid_t clock, struct timespec *now) {
     return (int)syscall(SYS_clock_gettime, clock, now);
@@ -25,7 +29,10 @@ static int read_by_syscall(clockid_t clock, struct timespec *now) {
 
 /* malloc asks for the time before the page is there, and looking a symbol up may call malloc. */
 static clock_reader *others = read_by_syscall;
+static waiter *wait_as_ever;
+static clock_waiter *wait_by_clock;
 static const struct clock_page *page;
+static bool has_all_clocks;
 
 void preload_map_clock(void) {
     const char *path = getenv(CLOCK_PAGE_VARIABLE);
@@ -38,15 +45,30 @@ void preload_map_clock(void) {
     close(fd);
     void *symbol = dlsym(RTLD_NEXT, "clock_gettime");
     if (symbol) __extension__ others = (clock_reader *)symbol;
+    has_all_clocks = getenv(CLOCK_ALL_VARIABLE) != NULL;
     page = map;
 }
 
 __attribute__((constructor)) static void clock_begin(void) {
+    __extension__ wait_as_ever = (waiter *)dlsym(RTLD_NEXT, "pthread_cond_timedwait");
+    __extension__ wait_by_clock = (clock_waiter *)dlsym(RTLD_NEXT, "pthread_cond_clockwait");
     if (!getenv(ZYGOTE_VARIABLE)) preload_map_clock();
 }
 
+static bool is_on_page(clockid_t clock) {
+    switch (clock) {
+    case CLOCK_REALTIME:
+    case CLOCK_REALTIME_COARSE: return page != NULL;
+    case CLOCK_MONOTONIC:
+    case CLOCK_MONOTONIC_COARSE:
+    case CLOCK_MONOTONIC_RAW:
+    case CLOCK_BOOTTIME: return page && has_all_clocks;
+    default: return false;
+    }
+}
+
 int clock_gettime(clockid_t clock, struct timespec *now) {
-    if (!page || (clock != CLOCK_REALTIME && clock != CLOCK_REALTIME_COARSE)) return others(clock, now);
+    if (!is_on_page(clock)) return others(clock, now);
     int64_t wall_ns = atomic_load_explicit(&page->wall_ns, memory_order_acquire);
     *now = (struct timespec){.tv_sec = wall_ns / NS_PER_S, .tv_nsec = wall_ns % NS_PER_S};
     return 0;
@@ -65,4 +87,21 @@ time_t time(time_t *now) {
     clock_gettime(CLOCK_REALTIME, &precise);
     if (now) *now = precise.tv_sec;
     return precise.tv_sec;
+}
+
+static int64_t span_ns(const struct timespec *from, const struct timespec *to) {
+    return ((int64_t)to->tv_sec - from->tv_sec) * NS_PER_S + to->tv_nsec - from->tv_nsec;
+}
+
+/* Somebody waits until the page shows some time, and nobody wakes them when it does. So they wait for as long as it
+ * would take by the machine's clock, as if for a span, and then look at the page again. */
+int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until) {
+    struct timespec shown, now;
+    if (!is_on_page(CLOCK_MONOTONIC)) return wait_as_ever(condition, mutex, until);
+    clock_gettime(CLOCK_MONOTONIC, &shown);
+    others(CLOCK_MONOTONIC, &now);
+    int64_t end_ns = now.tv_nsec + span_ns(&shown, until); /* after now.tv_sec */
+    if (end_ns < 0) end_ns = 0;
+    struct timespec end = {.tv_sec = now.tv_sec + end_ns / NS_PER_S, .tv_nsec = end_ns % NS_PER_S};
+    return wait_by_clock(condition, mutex, CLOCK_MONOTONIC, &end);
 }

@@ -1,6 +1,7 @@
 /* The clock of one server, in a file that it maps: it stands where the trial or the explorer has put it. A redis-server
- * runs with liblockstorm-preload.so loaded into it (clock.c) and the file named in CLOCK_PAGE_VARIABLE; other servers
- * run under libfaketime, which reads the first line of the same file. */
+ * runs with liblockstorm-preload.so loaded into it (clock.c) and the file named in CLOCK_PAGE_VARIABLE, and so does
+ * ZooKeeper, with CLOCK_ALL_VARIABLE set: then it is the monotonic clock as well. PostgreSQL runs under libfaketime,
+ * which reads the first line of the same file. */
 #ifndef LOCKSTORM_PRELOAD_CLOCK_PAGE_H
 #define LOCKSTORM_PRELOAD_CLOCK_PAGE_H
 
@@ -8,6 +9,7 @@
 #include <stdint.h>
 
 #define CLOCK_PAGE_VARIABLE "LOCKSTORM_CLOCK_PAGE"
+#define CLOCK_ALL_VARIABLE "LOCKSTORM_CLOCK_ALL"
 
 enum { CLOCK_PAGE_TEXT = 64 };
 
