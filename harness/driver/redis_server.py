@@ -36,7 +36,7 @@ OPTIONS = [
     "no",
     "--unixsocketperm",
     "700",
-    # It would wait by the wall clock for a moment that never comes, or is long past, and does not notice: it would spin.
+    # It would wait by the wall clock for a moment that never comes, or is long past, and not notice: it would spin.
     "--jemalloc-bg-thread",
     "no",
 ]
