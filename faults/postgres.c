@@ -106,12 +106,13 @@ bool postgres_prove_stopped(const struct fault_target *target, struct fault_repo
     return still == family.count;
 }
 
-/* Its children would see by themselves that it has ended, each in its own time: but here nobody gets any. */
-bool postgres_end(const struct fault_target *target, struct fault_report *report) {
+/* Its children would see by themselves that it has ended, each in its own time, and may tell their clients before they
+ * end: but here nobody gets any. */
+bool postgres_end(int pid, struct fault_report *report) {
     struct family family;
     struct fault_report unused;
-    if (!stop_one(target->pid, report)) return false;
-    family_read(target->pid, &family);
+    if (!stop_one(pid, report)) return false;
+    family_read(pid, &family);
     for (int each = 1; each < family.count; each++) process_end(family.pid[each], &unused);
-    return process_end(target->pid, report);
+    return process_end(pid, report);
 }

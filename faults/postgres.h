@@ -18,7 +18,7 @@ bool postgres_stop(const struct fault_target *target, bool *sent, struct fault_r
 bool postgres_go_on(const struct fault_target *target, bool *sent, struct fault_report *report);
 bool postgres_prove_stopped(const struct fault_target *target, struct fault_report *report);
 
-/* Kills the server with all its children; returns when the last has ended. */
-bool postgres_end(const struct fault_target *target, struct fault_report *report);
+/* Kills the server that this process leads, with all its children; returns when the last has ended. */
+bool postgres_end(int pid, struct fault_report *report);
 
 #endif

@@ -31,7 +31,7 @@ bool postgres_crash_inject(struct fault_target *target, struct fault_report *rep
     means->unreliable(means->conductor);
     means->server_silent(means->conductor, target->server, true);
     state->killed = true;
-    if (!postgres_end(target, report)) return false;
+    if (!postgres_end(target->pid, report)) return false;
     return means->settle(means->conductor) || fault_fail(report, "not every server answers");
 }
 

@@ -4,7 +4,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -67,36 +67,55 @@ class Server:
         self._listening = socket.socket(socket.AF_UNIX)
         self._listening.bind(str(path))
         self._listening.listen()
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._serving: list[threading.Thread] = []
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listening.accept()
-            except OSError:
-                return
-            self.connections += 1
-            self._open.append(connection)
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+        with self._listening:
+            while True:
+                try:
+                    connection, _ = self._listening.accept()
+                except OSError:
+                    return
+                self.connections += 1
+                self._open.append(connection)
+                self._serving.append(threading.Thread(target=self._serve, args=(connection,), daemon=True))
+                self._serving[-1].start()
 
     def _serve(self, connection: socket.socket) -> None:
-        read = b""
-        while True:
-            while not read.endswith(b"{}"):
-                more = connection.recv(4096)
-                if not more:
+        """Closes its connection itself: a number that another thread gives back may be somebody else's already. That
+        the other side has gone, with an answer unread or half sent, is an end as any other."""
+        with connection, suppress(ConnectionError):
+            while (request := self._request(connection)) is not None:
+                self.requests.append(request)
+                if not self._answers or not self._answers.pop(0)(connection):
                     return
-                read += more
-            self.requests.append(read)
-            read = b""
-            if not self._answers or not self._answers.pop(0)(connection):
-                connection.close()
-                return
+
+    @staticmethod
+    def _request(connection: socket.socket) -> bytes | None:
+        """None: there is none any more, for whoever asked, or this server, has ended."""
+        read = b""
+        while not read.endswith(b"{}"):
+            more = connection.recv(4096)
+            if not more:
+                return None
+            read += more
+        return read
 
     def close(self) -> None:
-        self._listening.shutdown(socket.SHUT_RDWR)
-        for each in (self._listening, *self._open):
-            each.close()
+        self._shut(self._listening)
+        self._accepting.join()
+        for connection in self._open:
+            self._shut(connection)
+        for thread in self._serving:
+            thread.join()
+
+    @staticmethod
+    def _shut(waited_for: socket.socket) -> None:
+        """Whoever waits for it, or is about to, is told that it has ended."""
+        with suppress(OSError):  # its thread has ended, or the other side has
+            waited_for.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager

@@ -125,14 +125,15 @@ class Client:
         return self.result()
 
     def run_to(self, checkpoint: str, nth: int = 1) -> None:
-        """Runs the trial until this client stands at the n-th passage of a checkpoint, and holds it there."""
+        """Runs the trial until this client stands at the n-th passage of a checkpoint (ANYWHERE: of any), and holds it
+        there."""
         lib, conductor = library(), self.trial.conductor
         lib.conductor_arm(conductor, self.strand, checkpoint.encode(), nth)
         self.trial.run([self])
         if lib.conductor_state(conductor, self.strand) != StrandState.HELD:
             lib.conductor_arm(conductor, self.strand, b"", 0)
             raise Inconclusive(f"{self.name} never came to the checkpoint {checkpoint}")
-        self.trial.record(Kind.CHECKPOINT, name=self.trial.text(checkpoint), value=self.identity)
+        self.trial.record(Kind.CHECKPOINT, name=self.trial.text(self.held_at), value=self.identity)
 
     def run_for(self, limit_ms: float, checkpoint: str) -> bool:
         """Runs the trial until this client has done its step or stands at the checkpoint (true), or for so long."""

@@ -346,6 +346,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "leash_start": (_I, [c.POINTER(_S), c.POINTER(_S), _I, c.POINTER(_I), _I, _B]),
     "fault_find": (c.POINTER(FaultTable), [_S]),
     "fault_check_options": (_B, [c.POINTER(FaultTable), c.POINTER(FaultTarget), _MESSAGE]),
+    "postgres_end": (_B, [_I, _MESSAGE]),
     "describe_locks": (_P, []),
     "describe_faults": (_P, []),
     "describe_free": (None, [_P]),

@@ -5,6 +5,7 @@ postgres, or else nobody.
 """
 
 import contextlib
+import ctypes
 import fcntl
 import os
 import pwd
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from harness.driver import paths
 from harness.driver.errors import Inconclusive
+from harness.driver.library import Message, library
 from harness.driver.postgres_session import PostgresSession
 from harness.driver.process import Nursery, Process, User
 from harness.driver.redis_server import settable_clock
@@ -205,11 +207,11 @@ class PostgresServer:
             raise Inconclusive(f"{self.name} was not promoted: {self._nursery.log_tail(self.name)}")
 
     def kill(self) -> None:
-        """Ends it for good, with all its children."""
+        """Ends it for good, with all its children: none of them has time to tell its client that the server ends."""
         self._session_end()
-        for pid in (self.process.pid, *self._children()):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        report = Message()
+        if not library().postgres_end(self.process.pid, ctypes.byref(report)):
+            raise Inconclusive(f"{self.name} was not killed: {report.text.decode(errors='replace')}")
         self.process.wait()
 
     def entrust(self) -> None:
