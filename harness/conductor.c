@@ -337,6 +337,10 @@ void conductor_set_timer(struct conductor *conductor, int server, int thread, co
     conductor->server[server].threads = thread_watch_open(conductor->server[server].pid, thread);
     conductor->server[server].timer = thread;
     conductor->server[server].looked_ns = -1;
+    conductor_set_tcp(conductor);
+}
+
+void conductor_set_tcp(struct conductor *conductor) {
     conductor->over_tcp = true;
 }
 
@@ -687,6 +691,11 @@ static bool is_asked(const struct server *server) {
     return server->address[0] != '\0' && !server->pid && !server->silent;
 }
 
+/* It cannot be asked. */
+static bool is_looked_at(const struct server *server) {
+    return server->pid && !server->silent;
+}
+
 /* All servers at once of which one is due. A connection that turns out to be lost is made anew, once. */
 static bool ping_round(struct conductor *conductor) {
     bool asked[SERVERS], used_before[SERVERS];
@@ -718,17 +727,16 @@ static bool packets_arrive(struct conductor *conductor) {
            unanswered(conductor, "packets do not arrive on this machine");
 }
 
-/* Those that cannot be asked. */
 static bool servers_rest(struct conductor *conductor) {
     int pids[SERVERS], count = 0;
     for (int each = 0; each < conductor->servers; each++) {
         struct server *server = &conductor->server[each];
-        if (!server->pid || server->silent) continue;
+        if (!is_looked_at(server)) continue;
+        server->pings_due = 0;
         if (!server->timer) {
             pids[count++] = server->pid;
             continue;
         }
-        server->pings_due = 0;
         if (!timer_await(conductor, server))
             return unanswered(conductor, "process %d does not look at its clock", server->pid);
         if (!server->threads || !threads_await_rest(server->threads, FENCE_LIMIT_S * 1000))
@@ -756,8 +764,7 @@ static bool servers_ping(struct conductor *conductor) {
 static bool pings_are_due(const struct conductor *conductor) {
     for (int each = 0; each < conductor->servers; each++) {
         const struct server *server = &conductor->server[each];
-        bool is_looked_at = server->timer && !server->silent;
-        if (server->pings_due > 0 && (is_looked_at || is_asked(server))) return true;
+        if (server->pings_due > 0 && (is_looked_at(server) || is_asked(server))) return true;
     }
     return false;
 }

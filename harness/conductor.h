@@ -67,6 +67,8 @@ void conductor_set_process(struct conductor *conductor, int server, int pid);
  * at every new time before anybody goes on. `address`: where the proxy reaches it, "host:port", and says that
  * it did: what passes there is none of the other servers' business. */
 void conductor_set_timer(struct conductor *conductor, int server, int thread, const char *address);
+/* What goes to and from some server goes over TCP, where it can be on its way without anybody knowing. */
+void conductor_set_tcp(struct conductor *conductor);
 /* So many replicas follow a server (0 when they are cut off): before the clock moves while somebody waits, they must
  * have acknowledged what it had told them, for a WAIT is in flight until then. */
 void conductor_set_replicas(struct conductor *conductor, int server, int replicas);

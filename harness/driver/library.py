@@ -324,6 +324,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "conductor_wind_down": (None, [_P, _I]),
     "conductor_settle": (_B, [_P]),
     "conductor_set_unreliable": (None, [_P]),
+    "conductor_set_tcp": (None, [_P]),
     "conductor_set_stalled": (_I, [_P, _I, _B]),
     "conductor_stands": (_B, [_P, _I]),
     "conductor_moves": (_U64, [_P, _I]),

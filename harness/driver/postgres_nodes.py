@@ -79,19 +79,22 @@ class PostgresNodes(Nodes[PostgresServer]):
         """It hears of its master's writes through a link of its own, after they were acknowledged."""
         name = f"{node.name}-replica-1"
         follows = self.trial.link(f"{name}>{node.name}", node.socket, listen="127.0.0.1:0", option="PLAIN")
+        library().conductor_set_tcp(self.trial.conductor)
         self.replica = self._start_one(name, follows)
         self.replica.ready()
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Returns when the replica has all that was written."""
+        """Returns when the replica has all that was written, and has said so."""
         assert self.replica
         self.replica.await_write(self.databases[0].write())
+        self.trial.settle()
 
     def fail_over(self) -> None:
         """The master is killed for good; its replica takes its place, and clients find it there."""
         master, replica = self.databases[0], self.replica
         assert replica
+        self.trial.settle()
         library().conductor_set_unreliable(self.trial.conductor)
         library().conductor_set_silent(self.trial.conductor, master.number, True)
         library().conductor_set_process(self.trial.conductor, master.number, 0)
@@ -99,8 +102,8 @@ class PostgresNodes(Nodes[PostgresServer]):
         replica.promote()
         self._successors[master.name] = replica
         self.trial.lead(f"client-*>{master.name}", replica.socket)
-        self.trial.note(f"{master.name} was killed, and {replica.name} promoted")
         self.trial.settle()
+        self.trial.note(f"{master.name} was killed, and {replica.name} promoted")
 
     def master(self, node: PostgresServer) -> PostgresServer:
         return self._successors.get(node.name, node)
