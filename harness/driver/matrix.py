@@ -47,11 +47,14 @@ def wishes_of(trio: Trio, time: str, repeat: int, seed: int) -> list[Wish]:
     return [Wish(*trio, time, seed=seed + each, control=control) for each in range(repeat) for control in (False, True)]
 
 
-def heaviness(wish: Wish) -> tuple[bool, int, str]:
-    """What is played first: virtual time, then real, in which workers only wait; and the many servers, so that nobody
-    is left alone with them at the end."""
-    lock = lock_named(wish.lock)
-    return wish.time != "virtual", -lock["nodes"] * (1 + lock["replicas"]), wish.scenario
+def heaviness(wish: Wish) -> tuple[bool, int, int, str]:
+    """What is played first: virtual time, then real, in which workers only wait; and the many servers and the long
+    leases, which somebody outlasts, so that nobody is left alone with them at the end."""
+    lock, story = lock_named(wish.lock), scenarios()[wish.scenario]
+    nodes, replicas = (int(story.settings.get(name, lock[name])) for name in ("nodes", "replicas"))
+    is_real = wish.time != "virtual"
+    outlasted_ms = story.real_lease_ms if is_real and not wish.control else 0
+    return is_real, -nodes * (1 + replicas), -outlasted_ms, wish.scenario
 
 
 def matrix(

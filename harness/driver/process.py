@@ -141,6 +141,11 @@ def hatched(command: Sequence[str], environment: Sequence[str], output: int) -> 
     return zygote.start(command[1:], environment, output)
 
 
+def zygotes() -> set[int]:
+    """The processes of this driver that are no trial's: they stay for the next one."""
+    return {zygote.process.pid for zygote in _zygotes.values()}
+
+
 def _end_zygotes() -> None:
     while _zygotes:
         _zygotes.popitem()[1].close()

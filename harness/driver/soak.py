@@ -24,7 +24,7 @@ import click
 from harness.driver.errors import LockstormError
 from harness.driver.library import locks_on
 from harness.driver.play import Wish, lock_named
-from harness.driver.process import PREFIX
+from harness.driver.process import PREFIX, zygotes
 from harness.driver.storm import ALL, StormWish, blow, known_faults, plan, why_unfit
 from harness.driver.storm_faults import BY_NAME
 from harness.driver.trial import TIMES, Trial
@@ -221,12 +221,12 @@ def alive(pids: set[int]) -> set[int]:
 
 
 def children() -> set[int]:
-    """Of this process, zombies too."""
+    """Of this process, zombies too, but for those that stay for the next trial."""
     found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and parent_of(entry) == os.getpid():
             found.add(int(entry.name))
-    return found
+    return found - zygotes()
 
 
 def parent_of(entry: Path) -> int:
