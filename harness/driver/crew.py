@@ -23,7 +23,7 @@ from harness.driver.play import Wish, inconclusive, play, replay_command
 END_LIMIT_S = 30.0
 MEMORY, MEMORY_ROOM_BYTES = "/dev/shm", 1 << 30  # where files cost least to make, if it has so much room
 MORE_THAN_CORES = 1  # a trial also waits: for a replica that follows, for a server that starts
-WAITING_PER_CORE = 2
+WAITING_PER_CORE = 3
 
 
 class Worker:
