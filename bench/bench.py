@@ -24,9 +24,10 @@ from bench import proxy
 from harness.driver import explore, paths
 from harness.driver.benchmark import measure_pair, request_us
 from harness.driver.errors import Inconclusive
-from harness.driver.explorer import Explorer, on_core
+from harness.driver.explorer import Explorer
 from harness.driver.machine import machine
 from harness.driver.play import Wish, play
+from harness.driver.process import on_core
 from harness.driver.trial import Trial, TrialSettings
 
 LEASE_S = 30.0

@@ -8,14 +8,14 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from harness.driver import paths
 from harness.driver.errors import Inconclusive, UsageError
-from harness.driver.process import Nursery
+from harness.driver.process import Nursery, on_core
 from harness.driver.redis_server import OPTIONS, REPLICATION, START_LIMIT_S, mapped_clock
 
 CLOCK_PAGE = struct.Struct("=64sq")  # preload/clock_page.h: nobody reads the text
@@ -235,17 +235,6 @@ def sum_up(tallies: Sequence[dict[str, Any]]) -> dict[str, Any]:
             else:
                 total[key] = total.get(key, 0) + value
     return total
-
-
-@contextlib.contextmanager
-def on_core(core: int) -> Iterator[None]:
-    """Processes that are started meanwhile stay on that core."""
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {core})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 def bad_line(said: dict[str, Any], line_numbers: Sequence[int], name: str) -> UsageError | None:

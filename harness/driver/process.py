@@ -274,6 +274,22 @@ class Nursery:
                 stream.close()
 
 
+@contextlib.contextmanager
+def on_core(core: int) -> Iterator[None]:
+    """Processes that are started meanwhile stay on that core."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def own_core() -> int:
+    """On which this process runs."""
+    return int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[36])
+
+
 def inheritable(descriptor: int) -> int:
     """A descriptor that the C side owns, checked to be open (it is passed on, never closed here)."""
     fcntl.fcntl(descriptor, fcntl.F_GETFD)
