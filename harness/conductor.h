@@ -7,11 +7,11 @@
  * asked PING - its answer comes after all that the server had to write before - and the strand is asked to look at its
  * socket.
  *
- * A server's clock is a file (preload/clock_page.h). In virtual time it holds the time itself: as a number, which a
- * redis-server has mapped, and as a line that libfaketime reads at every call, with half a microsecond on top, because
- * the fraction passes through a double on its way and must not fall below the intended microsecond. In real time it
- * holds an offset and a rate, for libfaketime, which counts the rate from the start of the process: so the offset is
- * chosen for the clock to be continuous. */
+ * A server's clock is a file (preload/clock_page.h). In virtual time it holds the time itself: as a number, which
+ * redis-server and ZooKeeper have mapped, and as a line that libfaketime reads at every call of PostgreSQL's, with half
+ * a microsecond on top, because the fraction passes through a double on its way and must not fall below the intended
+ * microsecond. In real time it holds an offset and a rate, for libfaketime, which counts the rate from the start of the
+ * process: so the offset is chosen for the clock to be continuous. */
 #ifndef LOCKSTORM_CONDUCTOR_H
 #define LOCKSTORM_CONDUCTOR_H
 

@@ -2,7 +2,6 @@
 worth."""
 
 import os
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from harness.driver.explorer import (
     sum_up,
 )
 from harness.driver.library import Message, library
-from harness.driver.play import PROPERTIES, Wish, check_range, choose, lock_named
+from harness.driver.play import PROPERTIES, Wish, check_range, choose, command_line, lock_named
 from harness.driver.schedule_file import CLIENTS_MOST, REPLICAS_MOST, Found, explorable
 from harness.driver.statistics import Rate
 from harness.driver.trial import check, read_history
@@ -506,8 +505,4 @@ def replay_command(planned: Plan, searched: Campaign) -> str:
         "--permits": wish.permits,
         "--require": wish.require,
     }
-    for option, value in options.items():
-        if value is not None:
-            words += [option, str(value)]
-    flags = {"--fixed-lease": wish.fixed_lease, "--all": wish.goes_on}
-    return shlex.join(words + [flag for flag, wanted in flags.items() if wanted])
+    return command_line(words, options, {"--fixed-lease": wish.fixed_lease, "--all": wish.goes_on})

@@ -1,6 +1,7 @@
 """Playing one scenario for one lock: the settings that follow from the user's wishes, and the result as one object."""
 
 import shlex
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -156,7 +157,7 @@ def play(
     if save and save.exists():
         raise UsageError(f"{save} exists already: choose another name for the history, or remove it")
     try:
-        with together(settings.time), Trial(settings) as trial, trial.logs_kept(save_logs):
+        with on_one_core(settings.time), Trial(settings) as trial, trial.logs_kept(save_logs):
             story.play(trial)
             verdict = trial.judge(wish.require)
             if story_to is not None:
@@ -170,7 +171,7 @@ def play(
     return result_of(settings, verdict, versions, elapsed, replay_command(wish))
 
 
-def together(time: Time) -> AbstractContextManager[None]:
+def on_one_core(time: Time) -> AbstractContextManager[None]:
     """In virtual time one process works at a time: they are faster on one core, and no packet is between two."""
     return on_core(own_core()) if time == "virtual" else nullcontext()
 
@@ -186,11 +187,13 @@ def replay_command(wish: Wish) -> str:
         "--require": wish.require,
         "--permits": wish.permits,
     }
-    for option, value in options.items():
-        if value is not None:
-            words += [option, str(value)]
-    flags = {"--control": wish.control, "--fixed-lease": wish.fixed_lease}
-    return shlex.join(words + [flag for flag, wanted in flags.items() if wanted])
+    return command_line(words, options, {"--control": wish.control, "--fixed-lease": wish.fixed_lease})
+
+
+def command_line(words: Sequence[str], options: Mapping[str, object], flags: Mapping[str, bool]) -> str:
+    """For a shell: those words, the options that have a value, the flags that are wanted."""
+    said = [word for option, value in options.items() if value is not None for word in (option, str(value))]
+    return shlex.join([*words, *said, *(flag for flag, wanted in flags.items() if wanted)])
 
 
 def result_of(

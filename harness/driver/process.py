@@ -87,11 +87,13 @@ class Zygote:
 
     ROOM = 4096  # for their words
     WORD_LIMIT, REQUEST_LIMIT = 200, 60_000  # the latter in bytes
+    ANSWER_LIMIT_S = 10.0
 
     def __init__(self, program: str, preload: str) -> None:
         self.driver, self._thread = os.getpid(), threading.current_thread()
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         environment = [preload, f"LOCKSTORM_ZYGOTE={theirs.fileno()}"]
+        self._line.settimeout(self.ANSWER_LIMIT_S)
         with theirs, open(os.devnull, "w") as nowhere:
             command = [program, "." * self.ROOM]
             try:
@@ -114,6 +116,7 @@ class Zygote:
             socket.send_fds(self._line, [request], [output])
             answer = self._line.recv(4)
         except OSError:
+            self.process.kill()  # not loaded as it should be, and a late answer would be taken for the next one's
             return None
         pid = int.from_bytes(answer, sys.byteorder, signed=True)
         return Process(pid) if len(answer) == 4 and pid > 0 else None
@@ -121,6 +124,7 @@ class Zygote:
     def close(self) -> None:
         self._line.close()
         if self.driver == os.getpid():
+            self.process.kill()
             self.process.wait()
 
 
