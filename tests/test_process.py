@@ -125,6 +125,19 @@ def test_without_its_zygote_it_starts_all_the_same(nursery: Nursery, clock: list
     assert nursery.logs()["it"] == "0\n0\n300\n"
 
 
+def test_a_zygote_that_does_not_answer_is_given_up(
+    nursery: Nursery, clock: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process.Zygote, "ANSWER_LIMIT_S", 0.2)
+    said = ["bash", "-c", "echo $#", "own"]
+    assert nursery.hatch("it", said, clock).wait() == 0
+    (stopped,) = (zygote for key, zygote in process._zygotes.items() if key[0] == "bash")
+    stopped.process.send_signal(signal.SIGSTOP)
+    assert nursery.hatch("it", said, clock).wait() == 0
+    assert stopped.process.wait() == -signal.SIGKILL
+    assert nursery.logs()["it"] == "0\n0\n"
+
+
 def test_a_program_that_is_not_there_does_not_hatch(nursery: Nursery, clock: list[str]) -> None:
     with pytest.raises(Inconclusive, match="/no/such/program: No such file or directory"):
         nursery.hatch("none", ["/no/such/program"], clock)

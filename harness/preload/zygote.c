@@ -1,6 +1,7 @@
 /* A zygote: a server that is loaded and linked, and has not begun. For each request it makes a child that begins: that
  * takes about half of a start by exec, of which the rest goes to the loader and to OpenSSL's tables, and a trial is
- * short. The child is the same program with the same main, and as much the driver's child as if the driver had started it.
+ * short. The child is the same program with the same main, and as much the driver's child as if the driver had
+ * started it.
  *
  * A request is one packet of texts, each ended by a zero byte: how many words follow the program's own, those, and
  * variables for its environment (NAME=VALUE); with it comes the descriptor for its output. The answer is its process
