@@ -500,8 +500,9 @@ static bool caller_readable(void *holder, int fd, int64_t deadline_ns) {
     return patient_readable(&(struct patience){holder, deadline_ns, true}, fd);
 }
 
+/* A server of an ensemble shuffles those it finds talking at the same time. */
 static void caller_sent(void *holder) {
-    traffic_tell(holder);
+    unawaited_tell(holder);
 }
 
 static struct tree_caller caller_of(struct live *live) {

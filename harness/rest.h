@@ -32,7 +32,9 @@ bool families_await_rest(const int *pids, int count, int64_t limit_ms);
 
 /* Returns true once no packet waited at any of the machine's processors, false when some did for limit_ms of real time.
  * A unix socket has what was written when the writer's call returns. A connection over TCP has not, not even on one
- * machine: on a busy one the packet may lie there for milliseconds, and neither side knows. */
+ * machine: on a busy one the packet may lie there for milliseconds, and neither side knows. A packet that a processor
+ * has taken from its queue to deliver it is not counted; who asks on that same processor is asked to wait until it is
+ * delivered, by the kernel. So this holds for packets of processes that share the caller's one processor. */
 bool packets_await_rest(int64_t limit_ms);
 
 #endif

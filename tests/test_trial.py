@@ -309,3 +309,18 @@ def test_who_does_not_answer_is_named() -> None:
         running.server.process.wait()
         with pytest.raises(Inconclusive, match=r"nobody answers a PING at .*/redis-1\.sock"):
             running.settle()
+
+
+def cores_of(processes: list[int]) -> set[int]:
+    return {core for process in processes for core in os.sched_getaffinity(process)}
+
+
+@pytest.mark.parametrize("time_", ["virtual", "real"])
+def test_in_virtual_time_all_of_a_trial_stays_on_one_core(time_: str) -> None:
+    everywhere = os.sched_getaffinity(0)
+    with trial("set-nx-px", time=time_) as running:
+        running.clients(2)
+        cores = cores_of([process.pid for process in running.nursery.processes])
+    assert len(running.nursery.processes) >= 4  # a server, the store, the clients
+    assert len(cores) == (1 if time_ == "virtual" else len(everywhere))
+    assert os.sched_getaffinity(0) == everywhere

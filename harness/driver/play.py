@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any, cast
 from harness.driver.adapter import entry_of, is_adapter, lock_words
 from harness.driver.errors import Inconclusive, UsageError
 from harness.driver.library import locks
-from harness.driver.process import on_core, own_core
 from harness.driver.scenario import Scenario, scenarios
 from harness.driver.services import check_lease, lease_at_least, real_time_reason
 from harness.driver.trial import STORES, TIMES, TOKEN_STORES, Store, Time, Trial, TrialSettings, check
@@ -157,7 +155,7 @@ def play(
     if save and save.exists():
         raise UsageError(f"{save} exists already: choose another name for the history, or remove it")
     try:
-        with on_one_core(settings.time), Trial(settings) as trial, trial.logs_kept(save_logs):
+        with Trial(settings) as trial, trial.logs_kept(save_logs):
             story.play(trial)
             verdict = trial.judge(wish.require)
             if story_to is not None:
@@ -169,11 +167,6 @@ def play(
     except Inconclusive as reason:
         return result_of(settings, inconclusive(str(reason)), {}, {}, replay_command(wish))
     return result_of(settings, verdict, versions, elapsed, replay_command(wish))
-
-
-def on_one_core(time: Time) -> AbstractContextManager[None]:
-    """In virtual time one process works at a time: they are faster on one core, and no packet is between two."""
-    return on_core(own_core()) if time == "virtual" else nullcontext()
 
 
 def replay_command(wish: Wish) -> str:
