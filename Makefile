@@ -40,7 +40,7 @@ CFLAGS   = $(STANDARD) -O2 -g -fPIC -fvisibility=default $(WARNINGS) $(SERVICES)
 
 HISTORY = harness/history.c
 STAGE   = harness/clock.c harness/stage.c
-LOCKS   = $(sort $(wildcard harness/locks/*.c))
+LOCKS   = $(sort $(wildcard harness/locks/*.c harness/locks/zoo/*.c))
 SESSIONS = harness/http_session.c harness/sql_session.c harness/tree_session.c
 ENV     = harness/env.c harness/env_live.c harness/env_reply.c harness/strand.c harness/adapter_session.c $(SESSIONS)
 FAULTS  = $(sort $(wildcard faults/*.c))
@@ -69,7 +69,7 @@ TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers http_
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
 FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz resp_fuzz schedule_fuzz)
-SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] checkers/*.[ch] faults/*.[ch] faults/proxy/*.[ch] tests/*/*.[ch] bench/*.c))
+SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] harness/locks/zoo/*.[ch] checkers/*.[ch] faults/*.[ch] faults/proxy/*.[ch] tests/*/*.[ch] bench/*.c))
 
 PYTHON = .venv/bin/python
 # The launcher installs what is missing and builds; what only tests need, before its command "test".

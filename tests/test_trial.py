@@ -8,7 +8,8 @@ import pytest
 
 from harness.driver import Inconclusive, Object, Outcome
 from harness.driver.expected import expected, pairs
-from harness.driver.library import FaultTarget, Message, library, locks, locks_on
+from harness.driver.library import FaultTarget, Message, library, locks, locks_on, zoo_locks
+from harness.driver.play import lock_named
 from tests.support import trial
 
 EXCLUSIVE = [lock["name"] for lock in locks_on("redis") if lock["name"] != "none"]
@@ -324,3 +325,12 @@ def test_in_virtual_time_all_of_a_trial_stays_on_one_core(time_: str) -> None:
     assert len(running.nursery.processes) >= 4  # a server, the store, the clients
     assert len(cores) == (1 if time_ == "virtual" else len(everywhere))
     assert os.sched_getaffinity(0) == everywhere
+
+
+def test_locks_of_the_zoo_are_found_by_name_and_chosen_by_nobody() -> None:
+    known = {lock["name"] for lock in locks()}
+    for lock in zoo_locks():
+        assert lock["name"] not in known
+        assert lock["fixed"] in known
+        assert lock["source"] and lock["summary"]
+        assert lock_named(lock["name"]) == lock

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from harness.driver import paths
 from harness.driver.errors import NotInstalled, UsageError
-from harness.driver.library import locks
+from harness.driver.library import locks, zoo_locks
 
 PROTOCOL = 1
 PREFIX = "adapter:"  # what the names of such locks begin with
@@ -72,7 +72,7 @@ def entry_of(lock: str) -> dict[str, Any]:
     """The entry of a lock, of the table or an adapter. Not to be changed."""
     if is_adapter(lock):
         return described(lock.removeprefix(PREFIX), str(path_of(lock.removeprefix(PREFIX))))
-    return next(known for known in locks() if known["name"] == lock)
+    return next(known for known in (*locks(), *zoo_locks()) if known["name"] == lock)
 
 
 @cache

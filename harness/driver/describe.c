@@ -39,23 +39,31 @@ static char *dump(json_t *list) {
     return text;
 }
 
-char *describe_locks(void) {
+static char *describe_table(const struct lock_type *const *table) {
     json_t *list = json_array();
-    for (const struct lock_type *const *lock = LOCK_TABLE; *lock; lock++) {
+    for (const struct lock_type *const *lock = table; *lock; lock++) {
         unsigned traits = (*lock)->traits;
         enum lock_service service = (*lock)->service;
         json_array_append_new(
-            list,
-            json_pack("{s:s,s:s,s:s,s:s,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:i,s:s,s:s,s:b,s:b,s:i,s:i}", "name",
-                      (*lock)->name, "summary", (*lock)->summary, "explanation", (*lock)->explanation, "source",
-                      (*lock)->source, "lease", traits & LOCK_TRAIT_LEASE, "token", traits & LOCK_TRAIT_TOKEN,
-                      "reentrant", traits & LOCK_TRAIT_REENTRANT, "fair", traits & LOCK_TRAIT_FAIR, "renews",
-                      traits & LOCK_TRAIT_RENEWS, "renewable", (*lock)->renew != NULL, "once", (*lock)->once,
-                      "capacity", (*lock)->capacity, "waits", WAITS[(*lock)->waits], "service", SERVICES[service].name,
-                      "built", SERVICES[service].built, "real_time_only", SERVICES[service].real_time_only, "nodes",
-                      (*lock)->nodes ? (*lock)->nodes : 1, "replicas", (*lock)->replicas));
+            list, json_pack("{s:s,s:s,s:s,s:s,s:s?,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:i,s:s,s:s,s:b,s:b,s:i,s:i}", "name",
+                            (*lock)->name, "summary", (*lock)->summary, "explanation", (*lock)->explanation, "source",
+                            (*lock)->source, "fixed", (*lock)->fixed, "lease", traits & LOCK_TRAIT_LEASE, "token",
+                            traits & LOCK_TRAIT_TOKEN, "reentrant", traits & LOCK_TRAIT_REENTRANT, "fair",
+                            traits & LOCK_TRAIT_FAIR, "renews", traits & LOCK_TRAIT_RENEWS, "renewable",
+                            (*lock)->renew != NULL, "once", (*lock)->once, "capacity", (*lock)->capacity, "waits",
+                            WAITS[(*lock)->waits], "service", SERVICES[service].name, "built", SERVICES[service].built,
+                            "real_time_only", SERVICES[service].real_time_only, "nodes",
+                            (*lock)->nodes ? (*lock)->nodes : 1, "replicas", (*lock)->replicas));
     }
     return dump(list);
+}
+
+char *describe_locks(void) {
+    return describe_table(LOCK_TABLE);
+}
+
+char *describe_zoo(void) {
+    return describe_table(LOCK_ZOO);
 }
 
 static json_t *fault_options(const struct fault *fault) {

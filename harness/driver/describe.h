@@ -3,6 +3,7 @@
 #define LOCKSTORM_DESCRIBE_H
 
 char *describe_locks(void);
+char *describe_zoo(void); /* the locks of the bug zoo */
 char *describe_faults(void);
 void describe_free(char *text);
 

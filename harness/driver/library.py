@@ -349,6 +349,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "fault_check_options": (_B, [c.POINTER(FaultTable), c.POINTER(FaultTarget), _MESSAGE]),
     "postgres_end": (_B, [_I, _MESSAGE]),
     "describe_locks": (_P, []),
+    "describe_zoo": (_P, []),
     "describe_faults": (_P, []),
     "describe_free": (None, [_P]),
 }
@@ -382,6 +383,13 @@ def _described(name: str) -> list[dict[str, Any]]:
 def locks() -> list[dict[str, Any]]:
     """Every lock of the table: name, summary, explanation, source, traits. Not to be changed."""
     return _described("describe_locks")
+
+
+@cache
+def zoo_locks() -> list[dict[str, Any]]:
+    """Those of the bug zoo, which are in no list of locks: the same, and `fixed`, the lock without the bug. Not to be
+    changed."""
+    return _described("describe_zoo")
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.driver import paths
 from harness.driver.errors import UsageError
-from harness.driver.library import locks, locks_on
+from harness.driver.library import locks_on
 from harness.driver.play import (
     LEASE_LIMIT_MS,
     PERMIT_LIMIT,
@@ -17,7 +17,7 @@ from harness.driver.play import (
     SEED_LIMIT,
     Wish,
     checked,
-    choose,
+    lock_named,
 )
 from harness.driver.scenario import TABLE_STORES
 
@@ -78,12 +78,11 @@ def explorable(wish: Wish) -> tuple[dict[str, Any], str]:
     """The lock and the store mode, if its schedules can be searched: every message and every clock has to be the
     explorer's."""
     names = [lock["name"] for lock in locks_on("redis")]
-    service = {lock["name"]: lock["service"] for lock in locks()}.get(wish.lock, "redis")
+    service = lock_named(wish.lock)["service"]
     if service != "redis":
         raise UsageError(
             f"{wish.lock} lives on {service}, and only locks on redis-servers can be explored: {', '.join(names)}"
         )
-    choose("lock", wish.lock, names)
     if wish.store in TABLE_STORES:
         raise UsageError(f"--store {wish.store} is a table of PostgreSQL, which cannot be explored")
     lock, store, _ = checked(wish)

@@ -61,6 +61,7 @@ struct lock_type {
     const char *summary;     /* one line */
     const char *explanation; /* how it works, what it promises, what it costs, where it breaks */
     const char *source;      /* article, section, library and version */
+    const char *fixed;       /* of a pattern of the zoo, which has a published bug: the one without it; else NULL */
     unsigned traits;         /* of enum lock_trait */
     int capacity;            /* holders at once: 1, or LOCK_CAPACITY_ASKED: as many permits as asked for */
     bool once;               /* what is released is done, and is never granted again */
@@ -83,11 +84,13 @@ struct lock_type {
 
 /* All patterns, sorted by name; ends with NULL. */
 extern const struct lock_type *const LOCK_TABLE[];
+/* Those of the bug zoo (harness/locks/zoo), which nobody chooses; likewise. */
+extern const struct lock_type *const LOCK_ZOO[];
 
 /* Not in the table: what it is says the program that the client hosts (docs/adapters.md). */
 extern const struct lock_type LOCK_ADAPTER;
 
-/* NULL: no such pattern. */
+/* In both tables; NULL: no such pattern. */
 const struct lock_type *lock_find(const char *name);
 
 /* Opens into *lock; OK, or UNKNOWN when a node did not answer. lock_close always follows. options stay the caller's. */

@@ -83,10 +83,15 @@ const struct lock_type *const LOCK_TABLE[] = {
 };
 /* clang-format on */
 
-const struct lock_type *lock_find(const char *name) {
-    for (size_t each = 0; LOCK_TABLE[each]; each++)
-        if (strcmp(LOCK_TABLE[each]->name, name) == 0) return LOCK_TABLE[each];
+static const struct lock_type *find_in(const struct lock_type *const *table, const char *name) {
+    for (; *table; table++)
+        if (strcmp((*table)->name, name) == 0) return *table;
     return NULL;
+}
+
+const struct lock_type *lock_find(const char *name) {
+    const struct lock_type *found = find_in(LOCK_TABLE, name);
+    return found ? found : find_in(LOCK_ZOO, name);
 }
 
 enum outcome lock_open(struct lock *lock, const struct lock_type *type, struct env *env,
