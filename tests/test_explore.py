@@ -114,8 +114,8 @@ def test_a_pause_in_real_time() -> None:
     (paused_at,) = [event["mono_ns"] for event in events if event["kind"] == "fault-inject"]
     (healed_at,) = [event["mono_ns"] for event in events if event["kind"] == "fault-heal"]
     assert healed_at - paused_at > 1_000_000_000  # a lease
-    saved = replay_real(changed("before client-1 4: pause client-1 200"), "found")
-    assert saved["verdict"]["mutual_exclusion"]["status"] == "holds"  # within the lease
+    saved = replay_real(changed("before client-1 4: pause client-1 200", lease_ms=10_000), "found")
+    assert saved["verdict"]["mutual_exclusion"]["status"] == "holds"  # well within the lease, however busy the machine
 
 
 def test_a_crash_in_real_time() -> None:
