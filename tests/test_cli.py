@@ -6,12 +6,16 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from harness.driver import paths
+from harness.driver.errors import UsageError
+from harness.driver.scenario import scenario, scenarios_in
 from harness.driver.services import missing
+from harness.driver.trial import Trial
 from tests.support import ENVIRONMENT, lockstorm
 
 COMMANDS = (
@@ -329,3 +333,20 @@ def test_run_from_another_directory(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT)
     assert done.returncode == 1, done.stderr
     assert (tmp_path / "mine").stat().st_size > 4096
+
+
+def test_two_scenarios_of_one_name_are_refused() -> None:
+    def told_by(module: str) -> ModuleType:
+        @scenario("twice", summary="s", source="s", control="c")
+        def play(trial: Trial) -> None:
+            """Nothing."""
+
+        play.__module__ = module
+        made = ModuleType(module)
+        made.play = play  # type: ignore[attr-defined]
+        return made
+
+    one, two = told_by("scenarios.one"), told_by("scenarios.two")
+    assert list(scenarios_in([one, one])) == ["twice"]  # imported by another
+    with pytest.raises(UsageError, match=r"called twice, in scenarios\.one and scenarios\.two: rename one"):
+        scenarios_in([one, two])

@@ -5,12 +5,14 @@ calls the same function. What it is expected to show stands in scenarios/expecte
 """
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from harness.driver import paths
+from harness.driver.errors import UsageError
 from harness.driver.services import is_table, real_time_reason
 from harness.driver.trial import TOKEN_STORES, VIRTUAL_LEASE_MS, Store, Time
 
@@ -163,11 +165,19 @@ def scenario(
 @cache
 def scenarios() -> dict[str, Scenario]:
     """All scenarios by name, in the order of their names."""
+    files = sorted((paths.ROOT / "scenarios").glob("test_*.py"))
+    return scenarios_in([importlib.import_module(f"scenarios.{path.stem}") for path in files])
+
+
+def scenarios_in(modules: Iterable[ModuleType]) -> dict[str, Scenario]:
+    """Those of some modules; a name that two of them have is a UsageError: one would be played as the other."""
     found: dict[str, Scenario] = {}
-    for path in sorted((paths.ROOT / "scenarios").glob("test_*.py")):
-        module = importlib.import_module(f"scenarios.{path.stem}")
+    for module in modules:
         for value in vars(module).values():
             told = getattr(value, "scenario", None)
-            if isinstance(told, Scenario):
-                found[told.name] = told
+            if not isinstance(told, Scenario):
+                continue
+            if found.setdefault(told.name, told) is not told:
+                first = found[told.name].play.__module__
+                raise UsageError(f"two scenarios are called {told.name}, in {first} and {module.__name__}: rename one")
     return dict(sorted(found.items()))
