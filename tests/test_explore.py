@@ -222,6 +222,19 @@ def test_it_finds_what_is_known(lock: str, fault: str, broken: str) -> None:
     assert fault == "none" or fault in "".join(found.lines)
 
 
+def test_a_check_by_the_wall_clock_is_only_as_good_as_that_clock() -> None:
+    """Set back while its client is paused, it says that no time has passed; the monotonic one is not set."""
+    faults = "pause,client-clock-jump"
+    found = found_in(search("redlock-wall", faults, schedules=4000, require="mutual_exclusion"))
+    assert "mutual_exclusion" in found.violates
+    assert any(re.search(r"client-clock-jump client-\d+ -\d+$", line) for line in found.lines)
+    replayed = replay(found, "found")
+    assert replayed["verdict"]["mutual_exclusion"]["status"] == "violated"
+    result = search("redlock", faults, schedules=400, require="mutual_exclusion")
+    assert result["exit"] == 0
+    assert result["injected"]["client-clock-jump"] > 100
+
+
 def test_one_acknowledgement_of_two_replicas_is_not_enough() -> None:
     """redisson#5256: the one that did not acknowledge is promoted."""
     found = found_in(search("replica-wait", "failover", replicas=2, schedules=4000, seed=2))

@@ -31,6 +31,7 @@ FAULTS = {
     "failover": "a master is gone, its replica is promoted with what has arrived there",
     "stall-replica": "what a master writes takes a while to arrive at its replica",
     "clock-jump": "a server's clock jumps",
+    "client-clock-jump": "a client's wall clock jumps",
     "restart": "a server is started again with its data: no connections, no scripts",
     "restart-empty": "the same without its data",
     "lose-message": "what a client is told by a channel does not reach it",

@@ -19,6 +19,7 @@ enum choice_kind {
     CHOICE_PROMOTE, /* the master of replica `who` is gone, clients are led to that replica */
     CHOICE_STALL,   /* what is written is on its way to replica `who` for `amount` ms at least */
     CHOICE_JUMP,    /* the clock of node `who` jumps by `amount` ms */
+    CHOICE_STEP,    /* the wall clock of client `who` is set by as much */
     CHOICE_RESTART, /* whoever leads node `who` is started again with its data, without connections and scripts */
     CHOICE_FORGET,  /* the same without its data */
     CHOICE_MUTE,    /* the next message that has arrived for task `who` is lost */
@@ -38,7 +39,7 @@ struct choice {
 
 /* What `who` of a fault numbers: a client, a node, a replica, or else a task. */
 static inline bool choice_strikes_client(enum choice_kind kind) {
-    return kind == CHOICE_PAUSE || kind == CHOICE_CRASH;
+    return kind == CHOICE_PAUSE || kind == CHOICE_CRASH || kind == CHOICE_STEP;
 }
 
 static inline bool choice_strikes_node(enum choice_kind kind) {
@@ -49,8 +50,12 @@ static inline bool choice_strikes_replica(enum choice_kind kind) {
     return kind == CHOICE_PROMOTE || kind == CHOICE_STALL;
 }
 
+static inline bool choice_sets_clock(enum choice_kind kind) {
+    return kind == CHOICE_JUMP || kind == CHOICE_STEP;
+}
+
 static inline bool choice_has_amount(enum choice_kind kind) {
-    return kind == CHOICE_PAUSE || kind == CHOICE_STALL || kind == CHOICE_JUMP || kind == CHOICE_HOLD;
+    return kind == CHOICE_PAUSE || kind == CHOICE_STALL || choice_sets_clock(kind) || kind == CHOICE_HOLD;
 }
 
 static inline bool choice_same(struct choice one, struct choice other) {

@@ -9,10 +9,19 @@ enum { STREAMS = 2, NAME = 40, AMOUNT_MOST_MS = 1000000000 };
 static const char WATCHDOG[] = "-watchdog", REPLICA[] = "-replica-", QUIET[] = "quiet";
 
 static const char *const FAULT_WORDS[CHOICE_KINDS] = {
-    [CHOICE_PAUSE] = "pause",         [CHOICE_CRASH] = "crash",          [CHOICE_PROMOTE] = "failover",
-    [CHOICE_STALL] = "stall-replica", [CHOICE_JUMP] = "clock-jump",      [CHOICE_LOSE] = "lose-reply",
-    [CHOICE_MUTE] = "lose-message",   [CHOICE_DROP] = "drop-request",    [CHOICE_HOLD] = "hold-request",
-    [CHOICE_RESTART] = "restart",     [CHOICE_FORGET] = "restart-empty", [CHOICE_TWICE] = "duplicate-request",
+    [CHOICE_PAUSE] = "pause",
+    [CHOICE_CRASH] = "crash",
+    [CHOICE_PROMOTE] = "failover",
+    [CHOICE_STALL] = "stall-replica",
+    [CHOICE_JUMP] = "clock-jump",
+    [CHOICE_LOSE] = "lose-reply",
+    [CHOICE_MUTE] = "lose-message",
+    [CHOICE_DROP] = "drop-request",
+    [CHOICE_HOLD] = "hold-request",
+    [CHOICE_RESTART] = "restart",
+    [CHOICE_FORGET] = "restart-empty",
+    [CHOICE_TWICE] = "duplicate-request",
+    [CHOICE_STEP] = "client-clock-jump",
 };
 
 /* --- a value --- */
@@ -134,14 +143,14 @@ bool deviation_read(const char *line, struct deviation *deviation, const char **
     if (words == 4) return name_read(first, CHOICE_NONE, &deviation->instead);
     enum choice_kind fault = fault_named(first);
     *reason =
-        "there is no such fault: pause, crash, failover, stall-replica, clock-jump, restart, restart-empty, lose-message, lose-reply, drop-request, hold-request or duplicate-request";
+        "there is no such fault: pause, crash, failover, stall-replica, clock-jump, client-clock-jump, restart, restart-empty, lose-message, lose-reply, drop-request, hold-request or duplicate-request";
     if (!fault) return false;
     *reason =
-        "this fault does not strike that: pause and crash strike client-N, clock-jump, restart and restart-empty redis-N, failover and stall-replica redis-N or redis-N-replica-2, others client-N or its watchdog";
+        "this fault does not strike that: pause, crash and client-clock-jump strike client-N, clock-jump, restart and restart-empty redis-N, failover and stall-replica redis-N or redis-N-replica-2, others client-N or its watchdog";
     if (!name_read(second, fault, &deviation->instead)) return false;
     *reason = choice_has_amount(fault) ? "milliseconds are missing, or too many" : "this fault has no duration";
     if (choice_has_amount(fault) != (words == 6)) return false;
     deviation->instead.amount = amount;
-    bool backwards = fault == CHOICE_JUMP && amount < 0 && amount >= -AMOUNT_MOST_MS;
+    bool backwards = choice_sets_clock(fault) && amount < 0 && amount >= -AMOUNT_MOST_MS;
     return words == 5 || backwards || (amount > 0 && amount <= AMOUNT_MOST_MS);
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STREAM = 1000, STREAMS = 2, CLIENT_TRIES = 4 };
+enum { STREAM = 1000, STREAMS = 2, CLIENT_TRIES = 4, BACKWARDS_OF = 4 };
 
 /* --- the plan of one schedule --- */
 
@@ -60,7 +60,7 @@ static struct choice fault_draw(struct strategy *strategy, const struct world *w
     if (of_task) place = place * STREAMS + (random_below(&strategy->random, 4) == 0);
     fault.who = target_at(world, kind, place);
     if (choice_has_amount(kind)) fault.amount = duration_ms(strategy);
-    if (kind == CHOICE_JUMP && random_below(&strategy->random, 4) == 0) fault.amount = -fault.amount;
+    if (choice_sets_clock(kind) && random_below(&strategy->random, BACKWARDS_OF) == 0) fault.amount = -fault.amount;
     return fault;
 }
 

@@ -19,6 +19,7 @@ static const char *const FAULT_NAMES[CHOICE_KINDS] = {
     [CHOICE_PROMOTE] = "failover",     [CHOICE_STALL] = "partition",     [CHOICE_LOSE] = "lose-reply",
     [CHOICE_MUTE] = "drop-message",    [CHOICE_DROP] = "drop-message",   [CHOICE_HOLD] = "delay-message",
     [CHOICE_RESTART] = "crash-server", [CHOICE_FORGET] = "crash-server", [CHOICE_TWICE] = "duplicate-request",
+    [CHOICE_STEP] = "clock-jump",
 };
 
 struct task *world_task(struct world *world, int number) {
@@ -438,7 +439,8 @@ bool world_allows(const struct world *world, struct choice choice) {
     case CHOICE_TASK: return who >= 0 && who < STREAMS * world->client_count && task_enabled(world, who);
     case CHOICE_LATE: return who >= 0 && who < world->late_count && late_enabled(world, who);
     case CHOICE_PAUSE: return client_lives(world, who) && !world->clients[who].paused_until_ns && choice.amount > 0;
-    case CHOICE_CRASH: return client_lives(world, who);
+    case CHOICE_CRASH:
+    case CHOICE_STEP: return client_lives(world, who);
     case CHOICE_STREAM: return is_following(world, who) && stream_enabled(world, who);
     case CHOICE_PROMOTE: return is_following(world, who) && !world->nodes[replica_node(who)].leads;
     case CHOICE_STALL: return is_following(world, who) && choice.amount > 0;
@@ -530,6 +532,11 @@ static void clock_jump(struct world *world, int node, int64_t step_ms) {
     if (node_clock_jump(world_node(world, node), step_ms * CLOCK_NS_PER_MS))
         fault_record(world, HISTORY_FAULT_PROVE, CHOICE_JUMP, world->names.servers[node][0]);
     world_collect(world, node);
+}
+
+static void client_clock_step(struct world *world, struct explored_client *client, int64_t step_ms) {
+    fault_begin(world, CHOICE_STEP, client->name);
+    atomic_fetch_add(&client->work.place->wall_offset_ns, step_ms * CLOCK_NS_PER_MS);
 }
 
 /* Everybody's to a node, and what was on its way there. */
@@ -627,6 +634,7 @@ void world_do(struct world *world, struct choice choice) {
     case CHOICE_PROMOTE: promote(world, choice.who); break;
     case CHOICE_STALL: stall(world, choice.who, choice.amount); break;
     case CHOICE_JUMP: clock_jump(world, choice.who, choice.amount); break;
+    case CHOICE_STEP: client_clock_step(world, &world->clients[choice.who], choice.amount); break;
     case CHOICE_RESTART:
     case CHOICE_FORGET: server_restart(world, choice.who, choice.kind); break;
     default: message_fault(world, choice); break;
