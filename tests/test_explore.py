@@ -175,7 +175,7 @@ def test_without_faults_the_usual_lock_holds() -> None:
     assert sum(result["injected"].values()) == 0
     assert result["sentence"].startswith(f"0 violations in 400 schedules, {result['distinct']} of them distinct: ")
     assert "under 0.75 % at 95 %; one in " in result["sentence"]
-    assert "; not tried: pause, crash" in result["sentence"]
+    assert "; not tried: pause, pause-before-send, crash" in result["sentence"]
     assert 300 < result["distinct"] < 400  # that few were tried twice is the point of saying it
     uniform = search("set-nx-px", "none", schedules=20, strategy="uniform")
     assert "PCT" not in uniform["sentence"]
@@ -220,6 +220,29 @@ def test_it_finds_what_is_known(lock: str, fault: str, broken: str) -> None:
     assert broken in found.violates
     assert 1 <= len(found.lines) <= 15
     assert fault == "none" or fault in "".join(found.lines)
+
+
+def test_a_pause_before_a_write_is_sent_makes_it_late() -> None:
+    """With a pause that lets the write arrive, a validity or a version saves the resource; processes do not stop so."""
+    wishes: dict[str, Any] = {"require": "integrity", "schedules": 2000}
+    assert search("setnx", "pause-before-send", **wishes)["exit"] == 0  # nobody enters meanwhile
+    found = found_in(search("set-nx-px", "pause-before-send", store="compare-and-set", **wishes))
+    assert any("pause-before-send client-" in line for line in found.lines)
+    assert replay(found, "found")["verdict"]["integrity"]["status"] == "violated"
+    assert search("set-nx-px", "pause", store="compare-and-set", **wishes)["exit"] == 0
+
+
+def test_what_was_not_sent_does_not_arrive_after_a_crash() -> None:
+    """What is on its way does."""
+
+    def arrives(fault: str) -> dict[str, Any]:
+        lines = (f"before client-1 2: {fault} client-1 10", "before client-2 2: crash client-1")
+        late = (*lines, "before late-1 1: clock-jump redis-1 500")
+        return replay(replace(found_in(paused()), lines=late, line_numbers=(17, 18, 19)), "found")
+
+    assert len(arrives("hold-request")["faults"]) == 3
+    with pytest.raises(UsageError, match="line 19: this never comes up"):
+        arrives("pause-before-send")
 
 
 def test_a_check_by_the_wall_clock_is_only_as_good_as_that_clock() -> None:

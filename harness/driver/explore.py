@@ -27,6 +27,7 @@ from harness.driver.trial import check, read_history
 
 FAULTS = {
     "pause": "a client stands still for a while",
+    "pause-before-send": "the same before it has sent what it was about to",
     "crash": "a client is killed",
     "failover": "a master is gone, its replica is promoted with what has arrived there",
     "stall-replica": "what a master writes takes a while to arrive at its replica",

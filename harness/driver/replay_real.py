@@ -13,7 +13,7 @@ from harness.driver.play import lock_named
 from harness.driver.schedule_file import Found
 from harness.driver.trial import Store, Trial, TrialSettings
 
-LINE = re.compile(r"before client-1 [0-9]+: (pause|crash) client-1( [0-9]+)?")
+LINE = re.compile(r"before client-1 [0-9]+: (pause|pause-before-send|crash) client-1( [0-9]+)?")
 START = "start"  # where no checkpoint was passed yet
 
 

@@ -14,7 +14,8 @@ enum choice_kind {
     CHOICE_CLOCK,  /* nobody can go on: time passes until somebody can */
     CHOICE_QUIET,  /* no step: nothing goes wrong from here on, and who waits has to be served */
     /* Faults: */
-    CHOICE_PAUSE,   /* client `who` stands still for `amount` ms */
+    CHOICE_PAUSE,   /* client `who` stands still for `amount` ms, what it has sent arrives */
+    CHOICE_HALT,    /* the same before it has sent what it was about to */
     CHOICE_CRASH,   /* client `who` is killed */
     CHOICE_PROMOTE, /* the master of replica `who` is gone, clients are led to that replica */
     CHOICE_STALL,   /* what is written is on its way to replica `who` for `amount` ms at least */
@@ -37,9 +38,13 @@ struct choice {
     int64_t amount;
 };
 
+static inline bool choice_stops_client(enum choice_kind kind) {
+    return kind == CHOICE_PAUSE || kind == CHOICE_HALT;
+}
+
 /* What `who` of a fault numbers: a client, a node, a replica, or else a task. */
 static inline bool choice_strikes_client(enum choice_kind kind) {
-    return kind == CHOICE_PAUSE || kind == CHOICE_CRASH || kind == CHOICE_STEP;
+    return choice_stops_client(kind) || kind == CHOICE_CRASH || kind == CHOICE_STEP;
 }
 
 static inline bool choice_strikes_node(enum choice_kind kind) {
@@ -55,7 +60,7 @@ static inline bool choice_sets_clock(enum choice_kind kind) {
 }
 
 static inline bool choice_has_amount(enum choice_kind kind) {
-    return kind == CHOICE_PAUSE || kind == CHOICE_STALL || choice_sets_clock(kind) || kind == CHOICE_HOLD;
+    return choice_stops_client(kind) || kind == CHOICE_STALL || choice_sets_clock(kind) || kind == CHOICE_HOLD;
 }
 
 static inline bool choice_same(struct choice one, struct choice other) {

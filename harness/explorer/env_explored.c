@@ -173,6 +173,7 @@ void task_deliver(struct task *task, bool lost) {
     task->state = TASK_AWAITING;
     task->arrived = true;
     task->held_until_ns = 0;
+    task->unsent = false;
     world_collect(world, task->node);
 }
 
@@ -196,6 +197,14 @@ static void wait_as(struct task *task, enum task_state state, int64_t deadline_n
 }
 
 /* --- commands --- */
+
+void task_put_off(struct task *task, int64_t by_ns) {
+    if (task->state != TASK_ASKING || task->held_until_ns) return;
+    task->unsent = true;
+    task->held_until_ns = stage_mono_ns(task->world->stage) + by_ns;
+    if (task->deadline_ns < INT64_MAX - by_ns) task->deadline_ns += by_ns;
+    if (task->look_ns < INT64_MAX - by_ns) task->look_ns += by_ns;
+}
 
 bool task_repeat(struct task *task) {
     struct world *world = task->world;
@@ -221,6 +230,7 @@ static bool ask(struct task *task, int node, const char *command, size_t length,
     task->may_block = may_block;
     task->arrived = false;
     task->held_until_ns = 0;
+    task->unsent = false;
     task->look_ns = sits ? deadline_after(task, limit_ns + ENV_NS_PER_MS) : INT64_MAX;
     if (sits) limit_ns += (1 + REPLY_LIMIT_MS) * (int64_t)ENV_NS_PER_MS;
     if (is_gone(task)) return false;
@@ -228,7 +238,7 @@ static bool ask(struct task *task, int node, const char *command, size_t length,
     else wait_as(task, TASK_ASKING, deadline_after(task, limit_ns));
     if (task->raw) return true;
     /* Given up while it was still on its way, it arrives all the same; or is as if it were lost. */
-    if (!task->arrived && task->ask == ASK_COMMAND) (void)task_repeat(task);
+    if (!task->arrived && !task->unsent && task->ask == ASK_COMMAND) (void)task_repeat(task);
     if (task->arrived && may_block) link_drop(&task->links[node]);
     return false;
 }

@@ -22,6 +22,7 @@ static const char *const FAULT_WORDS[CHOICE_KINDS] = {
     [CHOICE_FORGET] = "restart-empty",
     [CHOICE_TWICE] = "duplicate-request",
     [CHOICE_STEP] = "client-clock-jump",
+    [CHOICE_HALT] = "pause-before-send",
 };
 
 /* --- a value --- */
@@ -143,10 +144,10 @@ bool deviation_read(const char *line, struct deviation *deviation, const char **
     if (words == 4) return name_read(first, CHOICE_NONE, &deviation->instead);
     enum choice_kind fault = fault_named(first);
     *reason =
-        "there is no such fault: pause, crash, failover, stall-replica, clock-jump, client-clock-jump, restart, restart-empty, lose-message, lose-reply, drop-request, hold-request or duplicate-request";
+        "there is no such fault: pause, pause-before-send, crash, failover, stall-replica, clock-jump, client-clock-jump, restart, restart-empty, lose-message, lose-reply, drop-request, hold-request or duplicate-request";
     if (!fault) return false;
     *reason =
-        "this fault does not strike that: pause, crash and client-clock-jump strike client-N, clock-jump, restart and restart-empty redis-N, failover and stall-replica redis-N or redis-N-replica-2, others client-N or its watchdog";
+        "this fault does not strike that: pause, pause-before-send, crash and client-clock-jump strike client-N, clock-jump, restart and restart-empty redis-N, failover and stall-replica redis-N or redis-N-replica-2, others client-N or its watchdog";
     if (!name_read(second, fault, &deviation->instead)) return false;
     *reason = choice_has_amount(fault) ? "milliseconds are missing, or too many" : "this fault has no duration";
     if (choice_has_amount(fault) != (words == 6)) return false;

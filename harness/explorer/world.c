@@ -19,7 +19,7 @@ static const char *const FAULT_NAMES[CHOICE_KINDS] = {
     [CHOICE_PROMOTE] = "failover",     [CHOICE_STALL] = "partition",     [CHOICE_LOSE] = "lose-reply",
     [CHOICE_MUTE] = "drop-message",    [CHOICE_DROP] = "drop-message",   [CHOICE_HOLD] = "delay-message",
     [CHOICE_RESTART] = "crash-server", [CHOICE_FORGET] = "crash-server", [CHOICE_TWICE] = "duplicate-request",
-    [CHOICE_STEP] = "clock-jump",
+    [CHOICE_STEP] = "clock-jump",      [CHOICE_HALT] = "pause-client",
 };
 
 struct task *world_task(struct world *world, int number) {
@@ -396,6 +396,11 @@ static bool client_lives(const struct world *world, int number) {
     return !world->clients[number].gone && !world->clients[number].done;
 }
 
+static bool is_about_to_send(const struct world *world, int number) {
+    if (!client_lives(world, number) || world->clients[number].paused_until_ns) return false;
+    return is_on_its_way(world, number * STREAMS) || is_on_its_way(world, number * STREAMS + 1);
+}
+
 static bool is_node(const struct world *world, int number) {
     return number >= 0 && number < world->settings.nodes;
 }
@@ -439,6 +444,7 @@ bool world_allows(const struct world *world, struct choice choice) {
     case CHOICE_TASK: return who >= 0 && who < STREAMS * world->client_count && task_enabled(world, who);
     case CHOICE_LATE: return who >= 0 && who < world->late_count && late_enabled(world, who);
     case CHOICE_PAUSE: return client_lives(world, who) && !world->clients[who].paused_until_ns && choice.amount > 0;
+    case CHOICE_HALT: return is_about_to_send(world, who) && choice.amount > 0;
     case CHOICE_CRASH:
     case CHOICE_STEP: return client_lives(world, who);
     case CHOICE_STREAM: return is_following(world, who) && stream_enabled(world, who);
@@ -534,6 +540,16 @@ static void clock_jump(struct world *world, int node, int64_t step_ms) {
     world_collect(world, node);
 }
 
+static void client_stop(struct world *world, struct choice choice) {
+    struct explored_client *client = &world->clients[choice.who];
+    int64_t amount_ns = choice.amount * CLOCK_NS_PER_MS;
+    fault_begin(world, choice.kind, client->name);
+    client->paused_until_ns = now_ns(world) + amount_ns;
+    if (choice.kind == CHOICE_PAUSE) return;
+    task_put_off(&client->worker, amount_ns);
+    task_put_off(&client->watchdog, amount_ns);
+}
+
 static void client_clock_step(struct world *world, struct explored_client *client, int64_t step_ms) {
     fault_begin(world, CHOICE_STEP, client->name);
     atomic_fetch_add(&client->work.place->wall_offset_ns, step_ms * CLOCK_NS_PER_MS);
@@ -627,9 +643,7 @@ void world_do(struct world *world, struct choice choice) {
     case CHOICE_QUIET: quiet_begin(world); break;
     case CHOICE_MUTE: message_lose(world, choice.who); break;
     case CHOICE_PAUSE:
-        fault_begin(world, choice.kind, world->clients[choice.who].name);
-        world->clients[choice.who].paused_until_ns = now_ns(world) + choice.amount * CLOCK_NS_PER_MS;
-        break;
+    case CHOICE_HALT: client_stop(world, choice); break;
     case CHOICE_CRASH: client_crash(world, &world->clients[choice.who]); break;
     case CHOICE_PROMOTE: promote(world, choice.who); break;
     case CHOICE_STALL: stall(world, choice.who, choice.amount); break;

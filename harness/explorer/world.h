@@ -62,6 +62,7 @@ struct task {
     size_t length;
     bool may_block, arrived;
     int64_t held_until_ns; /* 0: not held */
+    bool unsent;           /* held because its client stands still before it has sent it */
     redisReply *raw;
     struct env_reply reply;
     struct link links[WORLD_NODES];
@@ -213,6 +214,8 @@ void explored_env_close(struct task *task);
 
 /* Whether a task can take a step, other than that its command arrives. */
 bool task_can_go_on(const struct task *task, int64_t now_ns);
+/* The command that it is about to send leaves so much later, as if it had not been asked for before. */
+void task_put_off(struct task *task, int64_t by_ns);
 /* Its command arrives at the node; `lost`: the reply does not come back. */
 void task_deliver(struct task *task, bool lost);
 /* Its code goes on. */
