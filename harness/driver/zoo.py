@@ -107,7 +107,7 @@ def scripted_of(bug: Bug, played: Mapping[str, Shown]) -> Shown:
 
 
 def explore_bug(bug: Bug, hunt: Hunt, tell: Tell) -> Shown:
-    """Hunts until the property is violated or the time is over; then the lock without the bug gets as many schedules."""
+    """Hunts until the property is violated or the time is over; the lock without the bug gets as many schedules."""
     found = explore(plan(bug.explore_for(bug.lock, seconds=hunt.seconds, schedules=hunt.schedules)), _unheard)
     tell(f"{bug.name}: explored")
     schedules = max(found.get("schedules", 0), FIXED_SCHEDULES_LEAST)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from types import NoneType
-from typing import Any, cast, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from harness.driver import paths
 from harness.driver.cells import Trio
@@ -30,7 +30,7 @@ TABLES = {  # which an entry may have: whose fields it chooses, and those that i
 
 @dataclass(frozen=True)
 class Bug:
-    """One published bug. `wish` and `explore`: what is not as usual in its scenario, and in what the explorer may do."""
+    """One published bug. `wish`: what is not as usual in its scenario; `explore`: what the explorer may do."""
 
     name: str
     reference: str
