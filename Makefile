@@ -80,7 +80,7 @@ READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
-.PHONY: all deps-all build programs test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants matrix bench \
+.PHONY: all deps-all build programs test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants matrix zoo bench \
         soak explore-soak clean help
 all: build
 
@@ -235,6 +235,11 @@ matrix: ## write the tables of expected verdicts into README.md, docs/matrix.md 
 	@$(READY)
 	@$(PYTHON) -m harness.driver.matrix_pages
 	@$(PYTHON) -m harness.driver.adapter_cells
+
+zoo: ## play and hunt the bug zoo, record what was found, and write it into README.md and docs/zoo.md
+	@$(READY)
+	@$(PYTHON) -m harness.driver zoo --record
+	@$(PYTHON) -m harness.driver.zoo_pages
 
 bench: ## measure records, checks and trials; writes build/bench.json (BENCH=--quick for a short one)
 	@$(READY_TO_BENCH) || $(READY)

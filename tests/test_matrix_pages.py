@@ -87,7 +87,7 @@ def test_tables_have_all_columns_and_a_readable_width(count: int) -> None:
 def test_a_page_without_its_marks_is_refused(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
-    assert matrix_pages.with_matrix(page, r"new \1") == f"before\n{BEGIN}\n\nnew \\1\n{END}\nafter\n"
+    assert matrix_pages.page_with(page, r"new \1", BEGIN, END) == f"before\n{BEGIN}\n\nnew \\1\n{END}\nafter\n"
     page.write_text(f"before\n{BEGIN}\n")
     with pytest.raises(UsageError, match="no place between"):
-        matrix_pages.with_matrix(page, "new")
+        matrix_pages.page_with(page, "new", BEGIN, END)

@@ -16,7 +16,15 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from harness.driver import adapter_commands, compare_table, explore_commands, matrix_commands, paths, storm_show
+from harness.driver import (
+    adapter_commands,
+    compare_table,
+    explore_commands,
+    matrix_commands,
+    paths,
+    storm_show,
+    zoo_commands,
+)
 from harness.driver import compare as compare_
 from harness.driver import doctor as doctor_
 from harness.driver import storm as storm_
@@ -306,6 +314,7 @@ def compare(
 
 cli.add_command(matrix_commands.matrix)
 cli.add_command(matrix_commands.advise)
+cli.add_command(zoo_commands.zoo)
 cli.add_command(adapter_commands.adapter)
 cli.add_command(gate_commands.init)
 cli.add_command(gate_commands.gate)

@@ -133,16 +133,16 @@ def pages() -> dict[Path, str]:
     """Every page that shows the matrix, as it has to be."""
     told = told_matrix()
     shown = {"README.md": famous(told), "docs/matrix.md": f"{tables(told)}\n## Why\n\n{reasons(told)}"}
-    return {paths.ROOT / name: with_matrix(paths.ROOT / name, text) for name, text in shown.items()}
+    return {paths.ROOT / name: page_with(paths.ROOT / name, text, BEGIN, END) for name, text in shown.items()}
 
 
-def with_matrix(page: Path, text: str) -> str:
-    """The page with this text between its marks."""
+def page_with(page: Path, text: str, begin: str, end: str) -> str:
+    """The page with this text between these marks."""
     said = page.read_text()
-    if said.count(BEGIN) != 1 or said.count(END) != 1:
-        raise UsageError(f"{page}: there is no place between {BEGIN} and {END}")
+    if said.count(begin) != 1 or said.count(end) != 1:
+        raise UsageError(f"{page}: there is no place between {begin} and {end}")
     return re.sub(
-        f"({re.escape(BEGIN)}\n).*({re.escape(END)})", lambda found: f"{found[1]}\n{text}\n{found[2]}", said, flags=re.S
+        f"({re.escape(begin)}\n).*({re.escape(end)})", lambda found: f"{found[1]}\n{text}\n{found[2]}", said, flags=re.S
     )
 
 
