@@ -15,8 +15,8 @@ static const char RENEW[] =
 
 enum outcome set_nx_px_load_on(struct lock *lock, int node) {
     struct set_nx_px *self = lock->state;
-    self->release.source = RELEASE;
-    self->renew.source = RENEW;
+    if (!self->release.source) self->release.source = RELEASE;
+    if (!self->renew.source) self->renew.source = RENEW;
     enum outcome loaded = script_load(lock->env, node, &self->release);
     return loaded == OUTCOME_OK ? script_load(lock->env, node, &self->renew) : loaded;
 }
