@@ -27,6 +27,7 @@ enum outcome set_nx_px_release_on(struct lock *lock, struct env *env, int node, 
 enum outcome set_nx_px_open(struct lock *lock);
 void set_nx_px_new_owner(struct lock *lock);
 struct lock_grant set_nx_px_attempt(struct lock *lock);
+struct lock_grant set_nx_px_attempt_as(struct lock *lock); /* as whom `owner` names */
 enum outcome set_nx_px_renew(struct lock *lock);
 enum outcome set_nx_px_renew_in(struct lock *lock, struct env *env); /* the same in a watchdog's environment */
 enum outcome set_nx_px_release(struct lock *lock);
