@@ -9,9 +9,10 @@ const struct redlock_rule REDLOCK_RULE = {.now_ns = env_mono_ns, .checks = true,
 
 const struct poll_pace REDLOCK_PACE = {.first_ms = 50, .most_ms = 50, .spread_ms = 200};
 
-static int64_t validity_ns(const struct lock *lock) {
+static int64_t validity_ns(const struct lock *lock, const struct redlock_rule *rule) {
     int64_t lease_ns = lock->options.lease_ms * ENV_NS_PER_MS;
-    return lease_ns - lease_ns / 100 * DRIFT_PERCENT - DRIFT_MS * ENV_NS_PER_MS;
+    int64_t drift_ns = lease_ns / 100 * DRIFT_PERCENT + DRIFT_MS * ENV_NS_PER_MS;
+    return rule->adds_drift ? lease_ns + drift_ns : lease_ns - drift_ns;
 }
 
 /* A node that does not answer must not eat up the validity that the others give. */
@@ -42,9 +43,10 @@ static int64_t stated_ns(const struct env *env, const struct redlock_rule *rule,
 struct lock_grant redlock_attempt(struct lock *lock, const struct redlock_rule *rule) {
     struct redlock *self = lock->state;
     set_nx_px_new_owner(lock);
-    int64_t expires_ns = rule->now_ns(lock->env) + validity_ns(lock);
+    int64_t expires_ns = rule->now_ns(lock->env) + validity_ns(lock, rule);
     struct tally tally = majority_ask(lock, lock->env, node_limit_ms(lock), set_nx_px_set_on);
     env_checkpoint(lock->env, "after-acquire-reply");
+    if (rule->from_answers) expires_ns = rule->now_ns(lock->env) + validity_ns(lock, rule);
     bool late = rule->checks && rule->now_ns(lock->env) >= expires_ns;
     if (majority_outcome(&tally) == OUTCOME_OK && !late) {
         self->expires_ns = expires_ns;
@@ -58,13 +60,15 @@ struct lock_grant redlock_attempt(struct lock *lock, const struct redlock_rule *
 
 enum outcome redlock_extend(struct lock *lock, struct env *env, const struct redlock_rule *rule) {
     struct redlock *self = lock->state;
-    int64_t now_ns = rule->now_ns(env), expires_ns = now_ns + validity_ns(lock);
-    if (now_ns >= self->expires_ns) return OUTCOME_REFUSED;
+    int64_t now_ns = rule->now_ns(env), expires_ns = now_ns + validity_ns(lock, rule);
+    bool checks_again = rule->checks && !rule->extends_lapsed;
+    if (now_ns >= self->expires_ns && !rule->extends_lapsed) return OUTCOME_REFUSED;
     if (rule->extensions_most && self->extensions >= rule->extensions_most) return OUTCOME_REFUSED;
     struct tally tally = majority_ask(lock, env, node_limit_ms(lock), set_nx_px_renew_on);
     enum outcome outcome = majority_outcome(&tally);
     if (outcome != OUTCOME_OK) return outcome;
-    if (rule->checks && rule->now_ns(env) >= self->expires_ns) return OUTCOME_REFUSED; /* it had lapsed meanwhile */
+    if (rule->from_answers) expires_ns = rule->now_ns(env) + validity_ns(lock, rule);
+    if (checks_again && rule->now_ns(env) >= self->expires_ns) return OUTCOME_REFUSED; /* it had lapsed meanwhile */
     self->expires_ns = expires_ns;
     self->extensions++;
     if (rule->checks) env_tell_validity(env, stated_ns(env, rule, expires_ns));

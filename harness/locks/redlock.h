@@ -20,6 +20,10 @@ struct redlock_rule {
     int64_t (*now_ns)(const struct env *env); /* its clock */
     bool checks;                              /* refuses what came too late, and states until when a grant is valid */
     int extensions_most;                      /* of one grant; 0: no limit */
+    /* Published bugs (zoo/): */
+    bool adds_drift;     /* to the lease, instead of taking it off */
+    bool from_answers;   /* the validity begins when the answers are there, not when they are asked for */
+    bool extends_lapsed; /* an extension does not look whether the validity is over */
 };
 
 extern const struct redlock_rule REDLOCK_RULE; /* that of redis.io */
@@ -39,5 +43,13 @@ enum outcome redlock_extend(struct lock *lock, struct env *env, const struct red
 
 /* On all nodes. */
 enum outcome redlock_release(struct lock *lock);
+
+/* The same for variants that extend every third of the lease in the background, by `extend`, as a struct watchdog does:
+ * starts with a grant, ends with its release. */
+struct lock_grant redlock_acquire_renewed(struct lock *lock, int64_t wait_ms,
+                                          struct lock_grant (*try_once)(struct lock *lock),
+                                          enum outcome (*extend)(struct lock *lock, struct env *env));
+enum outcome redlock_release_renewed(struct lock *lock);
+void redlock_close_renewed(struct lock *lock);
 
 #endif

@@ -18,26 +18,32 @@ static enum outcome extend_or_tell(struct lock *lock, struct env *env) {
     return outcome;
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+struct lock_grant redlock_acquire_renewed(struct lock *lock, int64_t wait_ms,
+                                          struct lock_grant (*try_once)(struct lock *lock),
+                                          enum outcome (*extend)(struct lock *lock, struct env *env)) {
     struct redlock *self = lock->state;
     watchdog_stop(&self->watchdog); /* of a grant that was never released: its owner is about to be forgotten */
-    struct lock_grant grant = poll_until_granted(lock, wait_ms, &REDLOCK_PACE, attempt);
+    struct lock_grant grant = poll_until_granted(lock, wait_ms, &REDLOCK_PACE, try_once);
     if (grant.outcome != OUTCOME_OK) return grant;
-    self->watchdog.renew = extend_or_tell;
+    self->watchdog.renew = extend;
     self->watchdog.period_ms = lock->options.lease_ms / 3 > 0 ? lock->options.lease_ms / 3 : 1;
     watchdog_start(&self->watchdog, lock);
     return grant;
 }
 
-static enum outcome release(struct lock *lock) {
+enum outcome redlock_release_renewed(struct lock *lock) {
     struct redlock *self = lock->state;
     watchdog_stop(&self->watchdog);
     return redlock_release(lock);
 }
 
-static void close(struct lock *lock) {
+void redlock_close_renewed(struct lock *lock) {
     struct redlock *self = lock->state;
     watchdog_stop(&self->watchdog);
+}
+
+static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+    return redlock_acquire_renewed(lock, wait_ms, attempt, extend_or_tell);
 }
 
 const struct lock_type LOCK_REDLOCK_RENEW = {
@@ -59,6 +65,6 @@ const struct lock_type LOCK_REDLOCK_RENEW = {
     .state_size = sizeof(struct redlock),
     .open = redlock_open,
     .acquire = acquire,
-    .release = release,
-    .close = close,
+    .release = redlock_release_renewed,
+    .close = redlock_close_renewed,
 };

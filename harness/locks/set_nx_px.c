@@ -15,8 +15,8 @@ static const char RENEW[] =
 
 enum outcome set_nx_px_load_on(struct lock *lock, int node) {
     struct set_nx_px *self = lock->state;
-    self->release.source = RELEASE;
-    self->renew.source = RENEW;
+    if (!self->release.source) self->release.source = RELEASE;
+    if (!self->renew.source) self->renew.source = RENEW;
     enum outcome loaded = script_load(lock->env, node, &self->release);
     return loaded == OUTCOME_OK ? script_load(lock->env, node, &self->renew) : loaded;
 }
@@ -55,6 +55,10 @@ enum outcome set_nx_px_open(struct lock *lock) {
 
 struct lock_grant set_nx_px_attempt(struct lock *lock) {
     set_nx_px_new_owner(lock);
+    return set_nx_px_attempt_as(lock);
+}
+
+struct lock_grant set_nx_px_attempt_as(struct lock *lock) {
     enum outcome outcome = set_nx_px_set_on(lock, lock->env, 0, env_reply_limit_ms(lock->env));
     env_checkpoint(lock->env, "after-acquire-reply");
     return (struct lock_grant){.outcome = outcome};

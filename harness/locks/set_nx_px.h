@@ -16,7 +16,8 @@ struct set_nx_px {
 
 extern const struct poll_pace SET_NX_PX_PACE;
 
-/* Each on one node, waiting at most limit_ms for its answer. env is the lock's, or its watchdog's. */
+/* Each on one node, waiting at most limit_ms for its answer. env is the lock's, or its watchdog's. Scripts whose source
+ * is set before they are loaded stay as they are. */
 enum outcome set_nx_px_load_on(struct lock *lock, int node);
 enum outcome set_nx_px_set_on(struct lock *lock, struct env *env, int node, int64_t limit_ms);
 enum outcome set_nx_px_renew_on(struct lock *lock, struct env *env, int node, int64_t limit_ms);
@@ -26,6 +27,7 @@ enum outcome set_nx_px_release_on(struct lock *lock, struct env *env, int node, 
 enum outcome set_nx_px_open(struct lock *lock);
 void set_nx_px_new_owner(struct lock *lock);
 struct lock_grant set_nx_px_attempt(struct lock *lock);
+struct lock_grant set_nx_px_attempt_as(struct lock *lock); /* as whom `owner` names */
 enum outcome set_nx_px_renew(struct lock *lock);
 enum outcome set_nx_px_renew_in(struct lock *lock, struct env *env); /* the same in a watchdog's environment */
 enum outcome set_nx_px_release(struct lock *lock);

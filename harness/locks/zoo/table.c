@@ -5,9 +5,27 @@
 /* One a line, so that two that are added at once do not meet. */
 /* clang-format off */
 extern const struct lock_type LOCK_AIOREDLOCK_46;
+extern const struct lock_type LOCK_NODE_REDLOCK_299;
+extern const struct lock_type LOCK_REDIS_LOCK_30;
+extern const struct lock_type LOCK_REDIS_PY_415;
+extern const struct lock_type LOCK_REDIS_PY_416;
+extern const struct lock_type LOCK_REDIS_SEMAPHORE_175;
+extern const struct lock_type LOCK_REDLOCK_NET_93;
+extern const struct lock_type LOCK_REDLOCK_PY_3;
+extern const struct lock_type LOCK_REDLOCK_RB_36;
+extern const struct lock_type LOCK_REDSYNC_72;
 
 const struct lock_type *const LOCK_ZOO[] = {
     &LOCK_AIOREDLOCK_46,
+    &LOCK_NODE_REDLOCK_299,
+    &LOCK_REDIS_LOCK_30,
+    &LOCK_REDIS_PY_415,
+    &LOCK_REDIS_PY_416,
+    &LOCK_REDIS_SEMAPHORE_175,
+    &LOCK_REDLOCK_NET_93,
+    &LOCK_REDLOCK_PY_3,
+    &LOCK_REDLOCK_RB_36,
+    &LOCK_REDSYNC_72,
     NULL,
 };
 /* clang-format on */
