@@ -5,9 +5,17 @@
 /* One a line, so that two that are added at once do not meet. */
 /* clang-format off */
 extern const struct lock_type LOCK_AIOREDLOCK_46;
+extern const struct lock_type LOCK_REDISSON_1626;
+extern const struct lock_type LOCK_REDISSON_1966;
+extern const struct lock_type LOCK_REDISSON_2515;
+extern const struct lock_type LOCK_REDISSON_2714;
 
 const struct lock_type *const LOCK_ZOO[] = {
     &LOCK_AIOREDLOCK_46,
+    &LOCK_REDISSON_1626,
+    &LOCK_REDISSON_1966,
+    &LOCK_REDISSON_2515,
+    &LOCK_REDISSON_2714,
     NULL,
 };
 /* clang-format on */
