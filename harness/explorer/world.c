@@ -8,7 +8,7 @@
 #include "harness/clock.h"
 #include "harness/explorer/mix.h"
 
-enum { HISTORY_RECORDS = 1 << 16, STREAMS = 2, KILLED = 9 };
+enum { HISTORY_RECORDS = 1 << 16, STREAMS = 2, KILLED = 9, LINGER_BOUNDS = 2 };
 
 static const int64_t EPOCH_NS = 1767225600 * (int64_t)CLOCK_NS_PER_S; /* 2026-01-01 00:00:00 UTC */
 static const char RESOURCE[] = "account";
@@ -192,6 +192,8 @@ static void client_main(void *argument) {
                                   .turns = settings->turns};
         struct step_result result = {.outcome = OUTCOME_UNKNOWN};
         client_step(&client->work, &step, &result);
+        /* A process outlives its work, and so does what it has left running: others may wait for that in vain. */
+        if (settings->bound_ms) env_sleep(&client->worker.env, LINGER_BOUNDS * settings->bound_ms);
     }
     lock_close(&client->work.lock);
     client->done = true;

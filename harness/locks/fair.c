@@ -1,18 +1,14 @@
 /* Redisson's fair lock: pubsub with a queue; a release tells the head of the queue, on a channel of its own. */
-#include <string.h>
+#include "harness/locks/fair.h"
 
-#include "harness/locks/redisson.h"
+#include <string.h>
 
 extern const struct lock_type LOCK_FAIR;
 
 /* For how long a waiter that does not come back keeps its place: Redisson's fairLockWaitTimeout, 5 s until 3.13.3. */
 enum { DEAD_WAITER_MS = 300000 };
 
-struct fair {
-    struct redisson base; /* first: the shared functions see it */
-    struct key own;       /* the channel on which its turn is announced */
-    struct script leave;
-};
+const struct fair_rule FAIR_RULE = {.attempt = fair_attempt, .leaves = true};
 
 /* KEYS: hash, queue, time limits of those in the queue (ms, by the clock of whoever asks). ARGV[1]: owner, ARGV[2]:
  * now. Heads of the queue whose time is over are taken out; `first` is then the head, or false. */
@@ -85,7 +81,7 @@ static const char RELEASE[] =
     (self)->name, (self)->name_length, (self)->tagged.bytes, (self)->tagged.length, (self)->tagged.bytes,              \
         (self)->tagged.length
 
-static enum outcome open(struct lock *lock) {
+enum outcome fair_open(struct lock *lock) {
     struct fair *self = lock->state;
     const char *name = lock->options.resource;
     size_t length = lock->options.resource_length;
@@ -104,8 +100,7 @@ static long long now_ms(struct lock *lock) {
     return env_wall_ns(lock->env) / ENV_NS_PER_MS;
 }
 
-/* `what` is whether to queue up. */
-static struct push_try attempt(struct lock *lock, void *what) {
+struct push_try fair_attempt(struct lock *lock, void *what) {
     struct fair *self = lock->state;
     struct push_try try = redisson_answer(script_run(lock->env, 0, &self->base.acquire, "3 " KEYS " %s %lld %lld %d %d",
                                                      KEYS_OF(&self->base), self->base.owner, now_ms(lock),
@@ -114,15 +109,19 @@ static struct push_try attempt(struct lock *lock, void *what) {
     return try;
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+struct lock_grant fair_acquire_by(struct lock *lock, int64_t wait_ms, const struct fair_rule *rule) {
     struct fair *self = lock->state;
     bool queues = wait_ms != 0;
-    const struct push_waiter waiter = {attempt, &queues, &self->own};
+    const struct push_waiter waiter = {rule->attempt, &queues, &self->own};
     struct lock_grant grant = push_until_granted(lock, wait_ms, &waiter);
-    if (queues && grant.outcome == OUTCOME_REFUSED)
+    if (queues && rule->leaves && grant.outcome == OUTCOME_REFUSED)
         script_run(lock->env, 0, &self->leave, "3 " KEYS " %s %d", KEYS_OF(&self->base), self->base.owner,
                    DEAD_WAITER_MS);
     return redisson_granted(&self->base, lock, grant, NULL);
+}
+
+static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+    return fair_acquire_by(lock, wait_ms, &FAIR_RULE);
 }
 
 static const struct env_reply *unlock(struct redisson *self, struct lock *lock, const char *request) {
@@ -133,11 +132,11 @@ static const struct env_reply *unlock(struct redisson *self, struct lock *lock, 
         (long long)redisson_latch_ms(lock->env), self->tagged.bytes, self->tagged.length);
 }
 
-static enum outcome release(struct lock *lock) {
+enum outcome fair_release(struct lock *lock) {
     return redisson_release_by(lock, unlock);
 }
 
-static void close(struct lock *lock) {
+void fair_close(struct lock *lock) {
     struct fair *self = lock->state;
     key_free(&self->own);
     redisson_close(lock);
@@ -161,10 +160,10 @@ const struct lock_type LOCK_FAIR = {
     .capacity = 1,
     .waits = LOCK_WAITS_PUSH,
     .state_size = sizeof(struct fair),
-    .open = open,
+    .open = fair_open,
     .acquire = acquire,
     .renew = redisson_renew,
     .is_held = redisson_is_held,
-    .release = release,
-    .close = close,
+    .release = fair_release,
+    .close = fair_close,
 };

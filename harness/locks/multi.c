@@ -1,21 +1,18 @@
 /* Redisson's multi lock: several locks as one, all of them or none. */
-#include "harness/locks/redisson.h"
+#include "harness/locks/multi.h"
 
 extern const struct lock_type LOCK_MULTI;
 
-/* How many, and how long one round may take when nobody limits the wait. */
-enum { PARTS = 3, ROUND_MS = 1500 * PARTS };
+/* How long one round may take when nobody limits the wait. */
+enum { ROUND_MS = 1500 * MULTI_PARTS };
 
-struct multi {
-    struct redisson parts[PARTS]; /* the first also has the depth and the watchdog of the whole */
-    struct key names[PARTS];
-};
+const struct multi_rule MULTI_RULE = {.attempt = redisson_hash_attempt, .gives_back_unknown = true};
 
-static enum outcome open(struct lock *lock) {
-    static const char *const suffixes[PARTS] = {":1", ":2", ":3"};
+enum outcome multi_open(struct lock *lock) {
+    static const char *const suffixes[MULTI_PARTS] = {":1", ":2", ":3"};
     struct multi *self = lock->state;
     enum outcome opened = OUTCOME_OK;
-    for (int part = 0; part < PARTS && opened == OUTCOME_OK; part++) {
+    for (int part = 0; part < MULTI_PARTS && opened == OUTCOME_OK; part++) {
         struct key *name = &self->names[part];
         *name = key_make("", lock->options.resource, lock->options.resource_length, suffixes[part]);
         opened = redisson_hash_open(&self->parts[part], lock->env, name->bytes, name->length, true);
@@ -26,7 +23,7 @@ static enum outcome open(struct lock *lock) {
 /* How many parts were renewed, were refused, did not answer. */
 static void renew_parts(struct lock *lock, struct env *env, int counts[3]) {
     struct multi *self = lock->state;
-    for (int part = 0; part < PARTS; part++)
+    for (int part = 0; part < MULTI_PARTS; part++)
         counts[redisson_hash_renew(&self->parts[part], env, lock->options.lease_ms)]++;
 }
 
@@ -38,10 +35,10 @@ static enum outcome renew_any(struct lock *lock, struct env *env) {
     return counts[OUTCOME_UNKNOWN] ? OUTCOME_UNKNOWN : OUTCOME_REFUSED;
 }
 
-static enum outcome renew(struct lock *lock) {
+enum outcome multi_renew(struct lock *lock) {
     int counts[3] = {0};
     renew_parts(lock, lock->env, counts);
-    if (counts[OUTCOME_OK] == PARTS) return OUTCOME_OK;
+    if (counts[OUTCOME_OK] == MULTI_PARTS) return OUTCOME_OK;
     return counts[OUTCOME_REFUSED] ? OUTCOME_REFUSED : OUTCOME_UNKNOWN;
 }
 
@@ -62,16 +59,17 @@ static enum outcome release_parts(struct lock *lock, int count) {
 
 /* One part after the other. If one cannot be had within wait_ms, those before it are given back, and also itself if
  * nobody knows. */
-static struct lock_grant round_of_all(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant round_of_all(struct lock *lock, int64_t wait_ms, const struct multi_rule *rule) {
     struct multi *self = lock->state;
     int64_t until_ns = env_mono_ns(lock->env) + wait_ms * ENV_NS_PER_MS;
     struct lock_grant grant = {.outcome = OUTCOME_UNKNOWN};
-    for (int part = 0; part < PARTS; part++) {
-        const struct push_waiter waiter = {redisson_hash_attempt, &self->parts[part], &self->parts[part].channel};
+    for (int part = 0; part < MULTI_PARTS; part++) {
+        const struct push_waiter waiter = {rule->attempt, &self->parts[part], &self->parts[part].channel};
         int64_t left_ms = (until_ns - env_mono_ns(lock->env) + ENV_NS_PER_MS - 1) / ENV_NS_PER_MS;
         grant = push_until_granted(lock, left_ms > 0 ? left_ms : 0, &waiter);
         if (part == 0) redisson_granted(&self->parts[0], lock, grant, renew_any);
         if (grant.outcome == OUTCOME_OK) continue;
+        if (grant.outcome == OUTCOME_UNKNOWN && !rule->gives_back_unknown) break;
         int taken = grant.outcome == OUTCOME_UNKNOWN ? part + 1 : part;
         if (taken > 0) release_parts(lock, taken);
         break;
@@ -79,23 +77,27 @@ static struct lock_grant round_of_all(struct lock *lock, int64_t wait_ms) {
     return grant;
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
-    if (wait_ms >= 0) return round_of_all(lock, wait_ms);
+struct lock_grant multi_acquire_by(struct lock *lock, int64_t wait_ms, const struct multi_rule *rule) {
+    if (wait_ms >= 0) return round_of_all(lock, wait_ms, rule);
     for (;;) {
-        struct lock_grant grant = round_of_all(lock, ROUND_MS);
+        struct lock_grant grant = round_of_all(lock, ROUND_MS, rule);
         if (grant.outcome != OUTCOME_REFUSED) return grant;
     }
 }
 
-static enum outcome release(struct lock *lock) {
-    env_checkpoint(lock->env, "before-release");
-    return release_parts(lock, PARTS);
+static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+    return multi_acquire_by(lock, wait_ms, &MULTI_RULE);
 }
 
-static void close(struct lock *lock) {
+enum outcome multi_release(struct lock *lock) {
+    env_checkpoint(lock->env, "before-release");
+    return release_parts(lock, MULTI_PARTS);
+}
+
+void multi_close(struct lock *lock) {
     struct multi *self = lock->state;
     watchdog_stop(&self->parts[0].watchdog);
-    for (int part = 0; part < PARTS; part++) {
+    for (int part = 0; part < MULTI_PARTS; part++) {
         redisson_hash_close(&self->parts[part]);
         key_free(&self->names[part]);
     }
@@ -116,9 +118,9 @@ const struct lock_type LOCK_MULTI = {
     .capacity = 1,
     .waits = LOCK_WAITS_PUSH,
     .state_size = sizeof(struct multi),
-    .open = open,
+    .open = multi_open,
     .acquire = acquire,
-    .renew = renew,
-    .release = release,
-    .close = close,
+    .renew = multi_renew,
+    .release = multi_release,
+    .close = multi_close,
 };

@@ -72,11 +72,18 @@ struct push_try redisson_hash_attempt(struct lock *lock, void *what) {
     return try;
 }
 
-enum outcome redisson_hash_renew(struct redisson *self, struct env *env, int64_t lease_ms) {
-    const struct env_reply *reply = script_run(env, 0, &self->renew, "1 %b %s %lld", self->name, self->name_length,
-                                               self->owner, (long long)lease_ms);
+const struct env_reply *redisson_hash_ask_renewal(struct redisson *self, struct env *env, int64_t lease_ms) {
+    return script_run(env, 0, &self->renew, "1 %b %s %lld", self->name, self->name_length, self->owner,
+                      (long long)lease_ms);
+}
+
+enum outcome redisson_renewed(const struct env_reply *reply) {
     if (reply->kind != ENV_REPLY_INTEGER) return OUTCOME_UNKNOWN;
     return reply->integer == 1 ? OUTCOME_OK : OUTCOME_REFUSED;
+}
+
+enum outcome redisson_hash_renew(struct redisson *self, struct env *env, int64_t lease_ms) {
+    return redisson_renewed(redisson_hash_ask_renewal(self, env, lease_ms));
 }
 
 int64_t redisson_latch_ms(const struct env *env) {

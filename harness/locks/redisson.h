@@ -44,6 +44,9 @@ struct push_try redisson_hash_attempt(struct lock *lock, void *what);
 /* A script's answer: nil is a grant, a number again_ms, anything else unknown. */
 struct push_try redisson_answer(const struct env_reply *reply);
 enum outcome redisson_hash_renew(struct redisson *self, struct env *env, int64_t lease_ms);
+/* The same in two: what the script answers, and what that means. */
+const struct env_reply *redisson_hash_ask_renewal(struct redisson *self, struct env *env, int64_t lease_ms);
+enum outcome redisson_renewed(const struct env_reply *reply);
 
 /* Sends the release script, its request called `request`: 1 freed, 0 held once less, nil not ours. */
 typedef const struct env_reply *redisson_unlock(struct redisson *self, struct lock *lock, const char *request);

@@ -6,6 +6,16 @@
 /* clang-format off */
 extern const struct lock_type LOCK_AIOREDLOCK_46;
 extern const struct lock_type LOCK_NODE_REDLOCK_299;
+extern const struct lock_type LOCK_REDISSON_1626;
+extern const struct lock_type LOCK_REDISSON_1966;
+extern const struct lock_type LOCK_REDISSON_2172;
+extern const struct lock_type LOCK_REDISSON_2515;
+extern const struct lock_type LOCK_REDISSON_2714;
+extern const struct lock_type LOCK_REDISSON_3004;
+extern const struct lock_type LOCK_REDISSON_3332;
+extern const struct lock_type LOCK_REDISSON_3730;
+extern const struct lock_type LOCK_REDISSON_4456;
+extern const struct lock_type LOCK_REDISSON_5019;
 extern const struct lock_type LOCK_REDIS_LOCK_30;
 extern const struct lock_type LOCK_REDIS_PY_415;
 extern const struct lock_type LOCK_REDIS_PY_416;
@@ -18,6 +28,16 @@ extern const struct lock_type LOCK_REDSYNC_72;
 const struct lock_type *const LOCK_ZOO[] = {
     &LOCK_AIOREDLOCK_46,
     &LOCK_NODE_REDLOCK_299,
+    &LOCK_REDISSON_1626,
+    &LOCK_REDISSON_1966,
+    &LOCK_REDISSON_2172,
+    &LOCK_REDISSON_2515,
+    &LOCK_REDISSON_2714,
+    &LOCK_REDISSON_3004,
+    &LOCK_REDISSON_3332,
+    &LOCK_REDISSON_3730,
+    &LOCK_REDISSON_4456,
+    &LOCK_REDISSON_5019,
     &LOCK_REDIS_LOCK_30,
     &LOCK_REDIS_PY_415,
     &LOCK_REDIS_PY_416,
