@@ -1,0 +1,79 @@
+import com.google.gson.JsonObject;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
+import java.util.stream.StreamSupport;
+import org.redisson.api.RFencedLock;
+import org.redisson.api.RLock;
+import org.redisson.api.RedissonClient;
+
+/** Redisson's locks, which have an owner and a watchdog. The argument says which. */
+public final class Locks {
+    private static String kind;
+    private static RLock lock;
+    private static List<RLock> parts = List.of(); // of a lock that is made of others
+    private static long lease = -1; // the watchdog's
+    private static boolean mayHold;
+
+    public static void main(String[] arguments) throws Exception {
+        kind = arguments[0];
+        Lines.serve((verb, asked) -> switch (verb) {
+            case "hello" -> hello();
+            case "open" -> open(asked);
+            case "acquire" -> acquire(asked.get("wait_ms").isJsonNull() ? -1 : asked.get("wait_ms").getAsLong());
+            case "release" -> release();
+            default -> Lines.outcome(lock.isHeldByCurrentThread());
+        });
+    }
+
+    private static JsonObject hello() {
+        JsonObject hello = Lines.hello(kind, kind.equals("SpinLock") ? "polling" : "push");
+        List.of("lease", "renews", "reentrant").forEach(trait -> hello.addProperty(trait, true));
+        hello.addProperty("fair", kind.equals("FairLock"));
+        hello.addProperty("token", kind.equals("FencedLock"));
+        hello.addProperty("nodes", kind.equals("RedLock") ? 3 : 1);
+        hello.add("operations", Lines.words(kind.equals("RedLock") || kind.equals("MultiLock") ? List.of() : List.of("is_held")));
+        return hello;
+    }
+
+    private static JsonObject open(JsonObject asked) {
+        String name = asked.get("resource").getAsString();
+        long leaseMs = asked.get("lease_ms").getAsLong();
+        if (asked.get("fixed_lease").getAsBoolean()) lease = leaseMs;
+        List<RedissonClient> links = StreamSupport.stream(asked.get("nodes").getAsJsonArray().spliterator(), false)
+            .map(node -> Lines.connect(node, leaseMs)).toList();
+        RedissonClient link = links.get(0);
+        if (kind.equals("RedLock")) parts = links.stream().map(each -> each.getLock(name)).toList();
+        if (kind.equals("MultiLock"))
+            parts = IntStream.rangeClosed(1, 3).mapToObj(part -> link.getLock(name + ":" + part)).toList();
+        lock = switch (kind) {
+            case "FairLock" -> link.getFairLock(name);
+            case "SpinLock" -> link.getSpinLock(name);
+            case "FencedLock" -> link.getFencedLock(name);
+            case "WriteLock" -> link.getReadWriteLock(name).writeLock();
+            case "MultiLock" -> link.getMultiLock(parts.toArray(RLock[]::new));
+            case "RedLock" -> link.getRedLock(parts.toArray(RLock[]::new));
+            default -> link.getLock(name);
+        };
+        return Lines.outcome(true);
+    }
+
+    private static JsonObject acquire(long wait) throws InterruptedException {
+        mayHold = true;
+        Long token = null;
+        if (lock instanceof RFencedLock fenced) token = fenced.tryLockAndGetToken(wait, lease, TimeUnit.MILLISECONDS);
+        else if (wait >= 0) mayHold = lock.tryLock(wait, lease, TimeUnit.MILLISECONDS);
+        else lock.lock(lease, TimeUnit.MILLISECONDS);
+        JsonObject answer = Lines.outcome(mayHold &= token != null || !(lock instanceof RFencedLock));
+        if (token != null) answer.addProperty("token", token);
+        if (!mayHold) parts.forEach(RLock::isLocked); // it says false of silence, too: here that is an exception
+        return answer;
+    }
+
+    private static JsonObject release() {
+        if (kind.equals("RedLock") && !mayHold) throw new IllegalMonitorStateException(); // by itself it says nothing
+        lock.unlock();
+        mayHold = false;
+        return Lines.outcome(true);
+    }
+}
