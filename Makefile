@@ -49,21 +49,25 @@ LINEAR  = $(addprefix checkers/,atlas.c edn.c limits.c linearizable.c linearizab
           linearizable_register.c linearize.c operations.c operations_write.c recorded.c source.c text.c)
 CHECKS  = $(filter-out checkers/linearize_main.c $(LINEAR),$(sort $(wildcard checkers/*.c)))
 
-CLIENT  = harness/client.c harness/client_work.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY)
+CLIENT  = harness/client.c harness/client_work.c harness/plugin.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY)
 STORE   = harness/store.c harness/store_table.c harness/resource.c $(STAGE) $(HISTORY)
 PROXY   = $(LINKS) $(STAGE) $(HISTORY)
 CHECK   = $(CHECKS) harness/history_json.c $(HISTORY)
 LINEARIZE = checkers/linearize_main.c $(LINEAR) harness/history_json.c $(HISTORY)
 TOOL    = harness/history_main.c harness/history_json.c $(HISTORY)
 EXPLORER = $(sort $(wildcard harness/explorer/*.c))
-EXPLORE = $(EXPLORER) harness/client_work.c harness/resource.c harness/env.c harness/env_reply.c $(LOCKS) \
+EXPLORE = $(EXPLORER) harness/client_work.c harness/plugin.c harness/resource.c harness/env.c harness/env_reply.c $(LOCKS) \
           $(filter-out checkers/check.c checkers/say.c,$(CHECKS)) $(STAGE) $(HISTORY)
-DRIVER  = harness/conductor.c harness/rest.c harness/driver/describe.c harness/env.c harness/leash.c $(LOCKS) $(FAULTS) \
-          $(STAGE) $(HISTORY)
+DRIVER  = harness/conductor.c harness/rest.c harness/driver/describe.c harness/driver/describe_lock.c harness/env.c \
+          harness/leash.c $(LOCKS) $(FAULTS) $(STAGE) $(HISTORY)
+PLUGIN  = harness/plugin_main.c harness/plugin.c harness/driver/describe_lock.c harness/env.c $(LOCKS)
 
-PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store proxy check linearize explore history leash warden)
+PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store proxy check linearize explore plugin history leash warden)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
 PRELOAD        = $(BUILD)/lib/liblockstorm-preload.so
+# What somebody's own lock in C is built against: -I $(BUILD)/include.
+HEADERS        = $(addprefix $(BUILD)/include/harness/,lockstorm.h env.h outcome.h \
+                 $(addprefix locks/,key.h lock.h majority.h poll.h script.h set_nx_px.h watchdog.h))
 TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers http_requests linearizable_oracle lock_threads \
                  resp_guard stop_writer)
 JUDGE          = $(BUILD)/tests/libjudge.so
@@ -80,12 +84,13 @@ READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
-.PHONY: all deps-all build programs test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants matrix zoo bench \
+.PHONY: all deps-all build programs headers test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants matrix zoo bench \
         soak explore-soak clean help
 all: build
 
-build: $(PROGRAMS) $(LIBRARY) $(PRELOAD) ## compile everything that runs, breaks or judges a lock
+build: $(PROGRAMS) $(LIBRARY) $(PRELOAD) $(HEADERS) ## compile everything that runs, breaks or judges a lock
 programs: $(PROGRAMS)
+headers: $(HEADERS)
 test-programs: $(TEST_PROGRAMS) $(JUDGE)
 judge: $(JUDGE)
 bench-programs: $(BENCH_PROGRAMS)
@@ -106,6 +111,12 @@ $(BUILD)/bin/linearize: $(call object,$(LINEARIZE))
 $(BUILD)/bin/linearize: LIBS = -ljansson
 $(BUILD)/bin/explore: $(call object,$(EXPLORE))
 $(BUILD)/bin/explore: LIBS = -lhiredis -ljansson -lm
+$(BUILD)/bin/plugin: $(call object,$(PLUGIN))
+$(BUILD)/bin/plugin: LIBS = -lhiredis -ljansson
+# Whoever loads a plug-in lends it what the headers promise, and nothing more.
+LENDERS = $(addprefix $(BUILD)/bin/,client client-services explore plugin)
+$(LENDERS): LENT = -Wl,--dynamic-list=harness/plugin.list -ldl
+$(LENDERS): harness/plugin.list
 $(BUILD)/bin/history: $(call object,$(TOOL))
 $(BUILD)/bin/history: LIBS = -ljansson
 $(BUILD)/bin/leash: $(call object,harness/leash_main.c harness/leash.c)
@@ -132,7 +143,11 @@ $(BUILD)/bench/scan: $(call object,bench/scan.c)
 
 $(PROGRAMS) $(TEST_PROGRAMS) $(BENCH_PROGRAMS):
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -o $@ $^ $(LIBS)
+	$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(LIBS) $(LENT)
+
+$(HEADERS): $(BUILD)/include/%: %
+	@mkdir -p $(@D)
+	cp $< $@
 
 $(LIBRARY): $(call object,$(DRIVER))
 	@mkdir -p $(@D)
@@ -256,7 +271,7 @@ explore-soak: ## correct locks survive SCHEDULES (1000000) schedules each withou
 	@$(PYTHON) -m harness.driver.explore_soak --schedules $(SCHEDULES) -o $(BUILD)/explore-soak
 
 clean: ## remove what was built (installed packages stay)
-	rm -rf $(BUILD)/bin $(BUILD)/lib $(BUILD)/o $(BUILD)/tests $(BUILD)/bench $(BUILD)/fuzz $(BUILD)/asan $(BUILD)/tsan \
+	rm -rf $(BUILD)/bin $(BUILD)/lib $(BUILD)/include $(BUILD)/o $(BUILD)/tests $(BUILD)/bench $(BUILD)/fuzz $(BUILD)/asan $(BUILD)/tsan \
 	    $(BUILD)/flags $(BUILD)/bench.json $(BUILD)/soak.json $(BUILD)/matrix.json
 
 help: ## list these targets

@@ -1,7 +1,7 @@
 /* A client: one process that hosts one lock and uses the store, one step at a time as the driver tells it through the
  * stage. Worker and watchdog are in this one process, so stopping it stops the world, as a garbage collection does.
  *
- * Exit status: 0 told to, 2 bad arguments, 3 a node did not answer, 4 its adapter is none. */
+ * Exit status: 0 told to, 2 bad arguments, 3 a node did not answer, 4 its adapter or its plug-in is none. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 
 #include "harness/client_work.h"
 #include "harness/env_live.h"
+#include "harness/plugin.h"
 
 static void client_serve(struct client *client, struct strand *strand) {
     for (;;) {
@@ -26,7 +27,7 @@ static void client_serve(struct client *client, struct strand *strand) {
 
 struct arguments {
     bool fixed_lease;
-    const char *history, *stage, *lock, *store;
+    const char *history, *stage, *lock, *plugin, *store;
     char *resource;
     size_t resource_length;
     struct env_live_options env;
@@ -56,25 +57,17 @@ static bool unhex(const char *text, char **bytes, size_t *length) {
 }
 
 static bool parse(int argc, char **argv, struct arguments *arguments) {
-    const struct option options[] = {{"history", required_argument, NULL, 'h'},
-                                     {"stage", required_argument, NULL, 's'},
-                                     {"lock", required_argument, NULL, 'l'},
-                                     {"resource-hex", required_argument, NULL, 'r'},
-                                     {"store", required_argument, NULL, 'S'},
-                                     {"node", required_argument, NULL, 'n'},
-                                     {"actor", required_argument, NULL, 'a'},
-                                     {"resource-id", required_argument, NULL, 'R'},
-                                     {"lease-ms", required_argument, NULL, 'L'},
-                                     {"strand", required_argument, NULL, 't'},
-                                     {"life", required_argument, NULL, 'i'},
-                                     {"turn-fd", required_argument, NULL, 'T'},
-                                     {"watchdog-fd", required_argument, NULL, 'W'},
-                                     {"yield-fd", required_argument, NULL, 'Y'},
-                                     {"reply-limit-ms", required_argument, NULL, 'm'},
-                                     {"permits", required_argument, NULL, 'p'},
-                                     {"fixed-lease", no_argument, NULL, 'f'},
-                                     {"adapter", required_argument, NULL, 'A'},
-                                     {0}};
+    const struct option options[] = {
+        {"history", required_argument, NULL, 'h'},        {"stage", required_argument, NULL, 's'},
+        {"lock", required_argument, NULL, 'l'},           {"resource-hex", required_argument, NULL, 'r'},
+        {"store", required_argument, NULL, 'S'},          {"node", required_argument, NULL, 'n'},
+        {"actor", required_argument, NULL, 'a'},          {"resource-id", required_argument, NULL, 'R'},
+        {"lease-ms", required_argument, NULL, 'L'},       {"strand", required_argument, NULL, 't'},
+        {"life", required_argument, NULL, 'i'},           {"turn-fd", required_argument, NULL, 'T'},
+        {"watchdog-fd", required_argument, NULL, 'W'},    {"yield-fd", required_argument, NULL, 'Y'},
+        {"reply-limit-ms", required_argument, NULL, 'm'}, {"permits", required_argument, NULL, 'p'},
+        {"fixed-lease", no_argument, NULL, 'f'},          {"adapter", required_argument, NULL, 'A'},
+        {"plugin", required_argument, NULL, 'P'},         {0}};
     struct env_live_options *env = &arguments->env;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         bool good = true;
@@ -83,6 +76,7 @@ static bool parse(int argc, char **argv, struct arguments *arguments) {
         case 's': arguments->stage = optarg; break;
         case 'l': arguments->lock = optarg; break;
         case 'A': env->adapter = optarg; break;
+        case 'P': arguments->plugin = optarg; break;
         case 'r': good = unhex(optarg, &arguments->resource, &arguments->resource_length); break;
         case 'S': arguments->store = optarg; break;
         case 'n':
@@ -104,8 +98,19 @@ static bool parse(int argc, char **argv, struct arguments *arguments) {
         }
         if (!good) return fprintf(stderr, "client: not a usable value: %s\n", optarg), false;
     }
-    return arguments->history && arguments->stage && (arguments->lock || env->adapter) && arguments->resource &&
-           arguments->store && optind == argc;
+    bool named = arguments->lock || env->adapter || arguments->plugin;
+    return arguments->history && arguments->stage && named && arguments->resource && arguments->store && optind == argc;
+}
+
+/* The lock that it is to host: of the table, an adapter's, or a plug-in's, without which there is nothing to do. */
+static const struct lock_type *type_find(const struct arguments *arguments) {
+    static struct plugin plugin;
+    char reason[PLUGIN_REASON];
+    if (arguments->env.adapter) return &LOCK_ADAPTER;
+    if (!arguments->plugin) return lock_find(arguments->lock);
+    if (plugin_load(arguments->plugin, &plugin, reason)) return plugin.lock;
+    fprintf(stderr, "client: %s\n", reason);
+    exit(ENV_LIVE_GAVE_UP);
 }
 
 /* Worker and watchdog stand side by side on the stage. */
@@ -128,7 +133,7 @@ int main(int argc, char **argv) {
     struct arguments arguments = {.strand = -1, .permits = 1, .env = {.reply_limit_ms = 1000}};
     if (!parse(argc, argv, &arguments)) return 2;
     struct history_error error;
-    const struct lock_type *type = arguments.env.adapter ? &LOCK_ADAPTER : lock_find(arguments.lock);
+    const struct lock_type *type = type_find(&arguments);
     struct history *history = history_open(arguments.history, &error);
     struct stage *stage = history ? stage_open(arguments.stage, &error) : NULL;
     if (!stage || !type || arguments.strand < 0 || arguments.strand > STAGE_STRANDS - 2) {

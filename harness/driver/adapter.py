@@ -16,7 +16,6 @@ from typing import Any, Self
 
 from harness.driver import paths
 from harness.driver.errors import NotInstalled, UsageError
-from harness.driver.library import locks, zoo_locks
 
 PROTOCOL = 1
 PREFIX = "adapter:"  # what the names of such locks begin with
@@ -63,16 +62,10 @@ def is_adapter(lock: str) -> bool:
     return lock.startswith(PREFIX)
 
 
-def lock_words(lock: str) -> list[str]:
-    """How a command line names a lock."""
-    return ["--adapter", lock.removeprefix(PREFIX)] if is_adapter(lock) else ["--lock", lock]
-
-
 def entry_of(lock: str) -> dict[str, Any]:
-    """The entry of a lock, of the table or an adapter. Not to be changed."""
-    if is_adapter(lock):
-        return described(lock.removeprefix(PREFIX), str(path_of(lock.removeprefix(PREFIX))))
-    return next(known for known in (*locks(), *zoo_locks()) if known["name"] == lock)
+    """The entry of an adapter's lock, whose name begins with PREFIX. Not to be changed."""
+    word = lock.removeprefix(PREFIX)
+    return described(word, str(path_of(word)))
 
 
 @cache

@@ -62,6 +62,7 @@ from harness.driver.terminal import (
     json_option,
     lock_option,
     names_option,
+    plugin_option,
     print_json,
     progress,
     require_option,
@@ -99,6 +100,7 @@ cli.add_command(matrix_commands.demo)
 @click.argument("scenario")
 @lock_option
 @adapter_option
+@plugin_option
 @click.option(
     "--store",
     metavar="MODE",
@@ -123,6 +125,7 @@ def run(
     scenario: str,
     lock: str | None,
     adapter: str | None,
+    plugin: str | None,
     store: str | None,
     time_: str | None,
     seed: int,
@@ -142,7 +145,7 @@ def run(
     \b
     Example: lockstorm run gc-pause --lock set-nx-px-fenced --store fence-reads-and-writes
     """
-    lock = chosen_lock(lock, adapter)
+    lock = chosen_lock(lock, adapter, plugin)
     time_ = time_ or usual_time(lock_named(lock))
     wish = Wish(scenario, lock, store, time_, seed, control, lease_ms, clients, duration, require, permits, fixed_lease)
     events: list[Event] | None = None if as_json or quiet else []
@@ -159,6 +162,7 @@ def run(
 @cli.command()
 @lock_option
 @adapter_option
+@plugin_option
 @names_option("--faults", "FAULT", "What strikes; default: all that fit. `lockstorm faults` lists them.")
 @click.option("--duration", type=Duration(), help="Of a storm, by the trial's clock. Default: 10s.")
 @click.option("--trials", type=int, help="So many storms, of rising seeds. Default: 1.")
@@ -187,6 +191,7 @@ def run(
 def storm(
     lock: str | None,
     adapter: str | None,
+    plugin: str | None,
     faults: str | None,
     duration: int | None,
     trials: int | None,
@@ -218,7 +223,7 @@ def storm(
             raise UsageError(f"{option} is for a storm that is drawn: {schedule} says it already")
     for option, path in {"-o": output, "--save-schedule": save_schedule}.items():
         check_new_file(option, path)
-    lock = chosen_lock(lock, adapter)
+    lock = chosen_lock(lock, adapter, plugin)
     time_ = time_ or usual_time(lock_named(lock))
     wish = Wish("storm", lock, store, time_, 1 if seed is None else seed, False, lease_ms, clients, duration, require)
     wish = replace(wish, permits=permits, fixed_lease=fixed_lease)

@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
 
-from harness.driver.adapter import entry_of, is_adapter, lock_words
 from harness.driver.errors import Inconclusive, UsageError
 from harness.driver.library import locks, zoo_locks
+from harness.driver.lock_names import entry_of, is_brought, lock_words
 from harness.driver.scenario import Scenario, scenarios
 from harness.driver.services import check_lease, lease_at_least, real_time_reason
 from harness.driver.trial import STORES, TIMES, TOKEN_STORES, Store, Time, Trial, TrialSettings, check
@@ -55,9 +55,10 @@ def choose(kind: str, name: str, known: list[str]) -> str:
 
 
 def lock_named(name: str) -> dict[str, Any]:
-    """Its entry; "adapter:WORD" is what --adapter WORD means, and those of the zoo are found by their names only."""
+    """Its entry. "adapter:WORD" is what --adapter WORD means, "plugin:WORD" what --plugin WORD does; those of the zoo
+    are found by their names only."""
     known = [lock["name"] for lock in locks()]
-    is_known = is_adapter(name) or name in (lock["name"] for lock in zoo_locks())
+    is_known = is_brought(name) or name in (lock["name"] for lock in zoo_locks())
     return entry_of(name if is_known else choose("lock", name, known))
 
 

@@ -30,7 +30,11 @@ def lease_late_ms(lock: Mapping[str, Any]) -> int:
 
 def real_time_reason(lock: Mapping[str, Any]) -> str:
     """Why this lock can only be tried in real time."""
-    return "a library reads the machine's clock" if lock.get("adapter") else REAL_TIME_ONLY[lock["service"]]
+    if lock.get("adapter"):
+        return "a library reads the machine's clock"
+    if lock.get("plugin") and lock["plugin"]["elsewhere"]:
+        return str(lock["plugin"]["elsewhere"][0])
+    return REAL_TIME_ONLY[lock["service"]]
 
 
 def lease_unit_ms(lock: Mapping[str, Any]) -> int:

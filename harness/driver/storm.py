@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness.driver.adapter import lock_words
 from harness.driver.errors import Inconclusive, UsageError
 from harness.driver.library import faults as fault_table
+from harness.driver.lock_names import lock_words
 from harness.driver.play import (
     DURATION_LIMIT_MS,
     SEED_LIMIT,

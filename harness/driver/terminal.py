@@ -11,7 +11,8 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from harness.driver.adapter import PREFIX
+from harness.driver import adapter as adapters
+from harness.driver import plugin as plugins
 from harness.driver.errors import UsageError
 from harness.driver.play import PROPERTIES, REQUIRED
 
@@ -131,16 +132,25 @@ def names_option(option: str, what: str, help_: str) -> Callable[[Decorated], De
     )
 
 
-def chosen_lock(lock: str | None, adapter: str | None) -> str:
+def chosen_lock(lock: str | None, adapter: str | None, plugin: str | None) -> str:
     """Which lock is meant. Raises UsageError unless exactly one is."""
-    if (lock is None) == (adapter is None):
-        raise UsageError("name one lock: --lock (`lockstorm locks` lists them), or --adapter for a library of your own")
-    return lock if lock is not None else f"{PREFIX}{adapter}"
+    meant = [] if lock is None else [lock]
+    meant += [] if adapter is None else [adapters.PREFIX + adapter]
+    meant += [] if plugin is None else [plugins.PREFIX + plugin]
+    if len(meant) != 1:
+        raise UsageError(
+            "name one lock: --lock (`lockstorm locks` lists them), or --adapter for a library of your own, or --plugin "
+            "for a lock of your own in C"
+        )
+    return meant[0]
 
 
 lock_option = click.option("--lock", help="The lock to try; `lockstorm locks` lists them.")
 adapter_option = click.option(
     "--adapter", metavar="PROGRAM", help="Or a lock library, through an adapter: ./mine, or one that is shipped."
+)
+plugin_option = click.option(
+    "--plugin", metavar="FILE", help="Or a lock of your own in C, as a shared object: ./mine.so."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 require_option = names_option(

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any, Literal, Self, TypeVar, get_args
 
 from harness.driver import paths
-from harness.driver.adapter import entry_of
 from harness.driver.client import Client
 from harness.driver.errors import Inconclusive, LockstormError, Unanswered, UsageError
 from harness.driver.etcd_nodes import EtcdNodes
@@ -43,7 +42,9 @@ from harness.driver.library import (
     library,
 )
 from harness.driver.links import DirectLinks
+from harness.driver.lock_names import entry_of
 from harness.driver.nodes import Nodes
+from harness.driver.plugin import how_ended
 from harness.driver.postgres_nodes import PostgresNodes
 from harness.driver.postgres_server import PostgresServer, conninfo
 from harness.driver.process import Nursery, Process, inheritable, on_core, own_core
@@ -89,7 +90,7 @@ REAL_BEYOND_NOTHING_MS = 300  # of a lock without one: nobody gets in anyhow
 BOUND_LEASES, BOUND_NAP_MS = 2, 2_000  # a lease that runs out, one more of a wait that had just begun, a poller's sleep
 QUIET_BEYOND_MS = 100
 NOT_RESP = ("-bus", "-quorum", "-election")  # what such links carry
-GAVE_UP = 4  # the exit status of a client whose adapter is none (ENV_LIVE_GAVE_UP)
+GAVE_UP = 4  # the exit status of a client whose adapter, or plug-in, is none (ENV_LIVE_GAVE_UP)
 SAYS = "client: "  # what its own sentences begin with
 CLOCK_STANDS = 1  # `extra` of a validity that no lock has told: its host is, or was, suspended
 
@@ -237,7 +238,7 @@ class Trial:
 
     @property
     def lock(self) -> dict[str, Any]:
-        """The entry of this trial's lock in the table of locks, or what its adapter says."""
+        """The entry of this trial's lock in the table of locks, or what its adapter or its plug-in says."""
         return entry_of(self.settings.lock)
 
     @property
@@ -284,7 +285,7 @@ class Trial:
     def versions(self) -> dict[str, str]:
         """Which servers the lock and the resource lived on."""
         table = {"postgres": self.table.version()} if self.table else {}
-        hosted = self.lock.get("adapter")
+        hosted = self.lock.get("adapter") or self.lock.get("plugin")
         library = {hosted["name"]: hosted["version"]} if hosted else {}
         return {**self.nodes.versions(), **table, **library}
 
@@ -465,10 +466,9 @@ class Trial:
             "yield-fd": yields,
         }
         program = "client" if self.lock["service"] == "redis" else "client-services"
-        hosted = self.lock.get("adapter")
-        if hosted:
+        if self.lock.get("adapter"):
             self.nursery.hunt()
-        options |= {"adapter": hosted["path"]} if hosted else {"lock": self.settings.lock}
+        options |= self._hosted_words()
         command = [paths.program(program), *(f"--{key}={value}" for key, value in options.items())]
         command += [f"--node={address}" for address in self.nodes.addresses(client)]
         command += ["--fixed-lease"] if self.settings.fixed_lease else []
@@ -476,6 +476,13 @@ class Trial:
         for strand in (client.strand, client.strand + 1):
             if not lib.conductor_watch(self.conductor, strand, client.pid):
                 raise Inconclusive(f"{client.name} did not start: {self.nursery.log_tail(client.name)}")
+
+    def _hosted_words(self) -> dict[str, str]:
+        """How a client is told which lock it hosts."""
+        for kind in ("adapter", "plugin"):
+            if hosted := self.lock.get(kind):
+                return {kind: hosted["path"]}
+        return {"lock": self.settings.lock}
 
     # --- time ---
 
@@ -578,7 +585,11 @@ class Trial:
             lines = self.nursery.logs()[client.name].splitlines()
             sentence = next(line for line in reversed(lines) if line.startswith(SAYS))
             return UsageError(f"{self.settings.lock}: {sentence.removeprefix(SAYS)}")
-        return Inconclusive(f"{client.name} ended (status {status}): {self.nursery.log_tail(client.name)}")
+        said = self.nursery.log_tail(client.name)
+        if self.lock.get("plugin"):
+            who = f"{self.settings.lock}: {client.name}, which hosts it, ended {how_ended(status)}"
+            return Inconclusive(f"{who}: {said}" if said else who)
+        return Inconclusive(f"{client.name} ended (status {status}): {said}")
 
     def _why_late(self, outcome: RunResult, awaited: list[Client]) -> str:
         names = ", ".join(client.name for client in awaited) or "nobody"
@@ -587,7 +598,8 @@ class Trial:
         if outcome is RunResult.QUIET:
             return f"nobody can go on: the trial waits for {names}, who waits for the trial"
         if outcome is RunResult.STUCK:
-            return self.unanswered or f"{names} did not come back within {self._limit_ms / 1000:g} s"
+            late = f"{names} did not come back within {self._limit_ms / 1000:g} s"
+            return self.unanswered or (f"{self.settings.lock}: {late}" if self.lock.get("plugin") else late)
         return "a server's clock could not be written"
 
     # --- faults ---
