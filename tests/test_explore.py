@@ -222,6 +222,24 @@ def test_it_finds_what_is_known(lock: str, fault: str, broken: str) -> None:
     assert fault == "none" or fault in "".join(found.lines)
 
 
+def test_work_that_is_longer_than_the_lease() -> None:
+    """Who renews holds on to the lock, until a renewal fails; who does not has lost it."""
+    wishes: dict[str, Any] = {"clients": 2, "work_ms": 2500, "require": "mutual_exclusion"}
+    assert found_in(search("set-nx-px", "none", schedules=200, **wishes)).work_ms == 2500
+    assert search("set-nx-px-renew", "none", schedules=200, **wishes)["exit"] == 0
+    broken = search("blpop-renew", "drop-request", schedules=2000, **wishes)
+    assert broken["exit"] == 1
+    assert " --work-ms 2500 " in broken["replay"]
+
+
+def test_a_wait_that_the_lock_itself_ends() -> None:
+    result = search("pubsub", "crash", clients=2, schedules=200, wait_ms=-1, require="mutual_exclusion")
+    assert result["exit"] == 0
+    assert " --wait-ms -1 " in result["replay"]
+    with pytest.raises(UsageError, match="a schedule would not end"):
+        search("pubsub", "none", schedules=1, wait_ms=-1, require="liveness")
+
+
 def test_a_pause_before_a_write_is_sent_makes_it_late() -> None:
     """With a pause that lets the write arrive, a validity or a version saves the resource; processes do not stop so."""
     wishes: dict[str, Any] = {"require": "integrity", "schedules": 2000}

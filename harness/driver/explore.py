@@ -21,7 +21,7 @@ from harness.driver.explorer import (
 )
 from harness.driver.library import Message, library
 from harness.driver.play import PROPERTIES, Wish, check_range, choose, command_line, lock_named
-from harness.driver.schedule_file import CLIENTS_MOST, REPLICAS_MOST, Found, explorable
+from harness.driver.schedule_file import CLIENTS_MOST, NUMBERS, REPLICAS_MOST, WAIT_FOR_EVER, Found, explorable
 from harness.driver.statistics import Rate
 from harness.driver.trial import check, read_history
 
@@ -80,6 +80,8 @@ class ExploreWish:
     bound: int | None = None
     lease_ms: int | None = None
     turns: int | None = None
+    work_ms: int | None = None
+    wait_ms: int | None = None
     permits: int | None = None
     fixed_lease: bool = False
     require: str | None = None
@@ -114,6 +116,8 @@ class Plan:
             "strategy": wish.strategy,
             "bound": bound,
             "turns": ground.turns,
+            "work_ms": wish.work_ms,
+            "wait_ms": wish.wait_ms,
             "permits": wish.permits,
             "fixed_lease": wish.fixed_lease,
             "require": ",".join(self.required),
@@ -135,6 +139,8 @@ def plan(wish: ExploreWish) -> Plan:
     check_range("--schedules", wish.schedules, 1, SCHEDULES_MOST)
     check_range("--seconds", wish.seconds, 1, SECONDS_MOST)
     check_range("--turns", wish.turns, 1, 1000)
+    check_range("--work-ms", wish.work_ms, *NUMBERS["work_ms"])
+    check_range("--wait-ms", wish.wait_ms, *NUMBERS["wait_ms"])
     check_range("--jobs", wish.jobs, 1, 64)
     choose("strategy", wish.strategy, list(STRATEGIES))
     check_range("--bound", wish.bound, 1, FAULTS_MOST)
@@ -146,6 +152,8 @@ def plan(wish: ExploreWish) -> Plan:
     lease_ms = wish.lease_ms or LEASE_USUAL_MS
     budget = fault_budget(wish.faults)
     required = required_of(wish.require, lock)
+    if LIVENESS in required and wish.wait_ms == WAIT_FOR_EVER:
+        raise UsageError("--wait-ms -1 with --require liveness: where somebody is forgotten, a schedule would not end")
     ground = Found(
         lock=lock["name"],
         store=store,
@@ -155,9 +163,9 @@ def plan(wish: ExploreWish) -> Plan:
         permits=wish.permits or 1,
         fixed_lease=int(wish.fixed_lease),
         lease_ms=lease_ms,
-        wait_ms=WAIT_LEASES * lease_ms,
+        wait_ms=WAIT_LEASES * lease_ms if wish.wait_ms is None else wish.wait_ms,
         bound_ms=BOUND_LEASES * lease_ms + BOUND_NAP_MS if LIVENESS in required else 0,
-        work_ms=max(1, lease_ms // WORK_PARTS),
+        work_ms=max(1, lease_ms // WORK_PARTS) if wish.work_ms is None else wish.work_ms,
         seed=wish.seed,
         number=0,
         violates=(),
@@ -504,6 +512,8 @@ def replay_command(planned: Plan, searched: Campaign) -> str:
         "--bound": wish.bound,
         "--lease-ms": wish.lease_ms,
         "--turns": wish.turns,
+        "--work-ms": wish.work_ms,
+        "--wait-ms": wish.wait_ms,
         "--permits": wish.permits,
         "--require": wish.require,
     }

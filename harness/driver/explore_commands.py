@@ -49,6 +49,12 @@ DAY_S = 86400
 @click.option(
     "--turns", type=int, help="How often each client wants the lock. Default: 1; where connections are lost, 2."
 )
+@click.option("--work-ms", type=int, help="How long a client works before it writes. Default: a fiftieth of the lease.")
+@click.option(
+    "--wait-ms",
+    type=int,
+    help="How long a client waits for the lock; -1: as long as the lock itself does. Default: 20 leases.",
+)
 @click.option("--permits", type=int, help="How many may hold a semaphore at once. Default: 1.")
 @click.option("--fixed-lease", is_flag=True, help="Of locks with a watchdog: the lease is meant, nothing renews it.")
 @click.option("--jobs", type=int, help="How many search side by side. Default: one a core.")
