@@ -15,6 +15,7 @@ extern const struct lock_type LOCK_REDISSON_3332;
 extern const struct lock_type LOCK_REDISSON_3730;
 extern const struct lock_type LOCK_REDISSON_4456;
 extern const struct lock_type LOCK_REDISSON_5019;
+extern const struct lock_type LOCK_REDISSON_6026;
 
 const struct lock_type *const LOCK_ZOO[] = {
     &LOCK_AIOREDLOCK_46,
@@ -28,6 +29,7 @@ const struct lock_type *const LOCK_ZOO[] = {
     &LOCK_REDISSON_3730,
     &LOCK_REDISSON_4456,
     &LOCK_REDISSON_5019,
+    &LOCK_REDISSON_6026,
     NULL,
 };
 /* clang-format on */
