@@ -14,7 +14,8 @@ static int64_t limit_ms(struct env *env, int64_t again_ms, int64_t until_ns) {
     return again_ms < 0 || left_ms < again_ms ? left_ms : again_ms;
 }
 
-struct lock_grant push_until_granted(struct lock *lock, int64_t wait_ms, const struct push_waiter *waiter) {
+struct lock_grant push_until_granted_by(struct lock *lock, int64_t wait_ms, const struct push_waiter *waiter,
+                                        push_waiting *await) {
     struct env *env = lock->env;
     const struct key *channel = waiter->channel;
     int64_t until_ns = wait_ms < 0 ? INT64_MAX : env_mono_ns(env) + wait_ms * ENV_NS_PER_MS;
@@ -26,10 +27,14 @@ struct lock_grant push_until_granted(struct lock *lock, int64_t wait_ms, const s
     while (env_mono_ns(env) < until_ns) {
         try = waiter->attempt(lock, waiter->what);
         if (try.grant.outcome != OUTCOME_REFUSED) break;
-        if (push_await(env, channel, limit_ms(env, try.again_ms, until_ns))) continue;
+        if (await(env, channel, limit_ms(env, try.again_ms, until_ns))) continue;
         try.grant.outcome = OUTCOME_UNKNOWN;
         break;
     }
     env_unsubscribe(env, 0, channel->bytes, channel->length);
     return try.grant;
+}
+
+struct lock_grant push_until_granted(struct lock *lock, int64_t wait_ms, const struct push_waiter *waiter) {
+    return push_until_granted_by(lock, wait_ms, waiter, push_await);
 }

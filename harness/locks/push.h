@@ -22,8 +22,13 @@ struct push_waiter {
  * last millisecond of a key's life. */
 struct lock_grant push_until_granted(struct lock *lock, int64_t wait_ms, const struct push_waiter *waiter);
 
+/* The same with another way to wait than push_await. */
+typedef bool push_waiting(struct env *env, const struct key *channel, int64_t limit_ms);
+struct lock_grant push_until_granted_by(struct lock *lock, int64_t wait_ms, const struct push_waiter *waiter,
+                                        push_waiting *await);
+
 /* Waits for the next message on a channel to which this strand is subscribed, at most limit_ms (-1: for ever). True:
  * it came, or the time is over. False: the connection is lost and could not be made anew. */
-bool push_await(struct env *env, const struct key *channel, int64_t limit_ms);
+push_waiting push_await;
 
 #endif

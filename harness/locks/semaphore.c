@@ -1,13 +1,7 @@
 /* Redisson's semaphore: a counter of free permits. */
-#include "harness/locks/redisson.h"
+#include "harness/locks/semaphore.h"
 
 extern const struct lock_type LOCK_SEMAPHORE;
-
-struct semaphore {
-    struct key channel;
-    struct script acquire;
-    struct script release;
-};
 
 static const char ACQUIRE[] = "if tonumber(redis.call('get', KEYS[1]) or 0) < 1 then return -1 end\n"
                               "redis.call('decr', KEYS[1])\n"
@@ -18,7 +12,7 @@ static const char RELEASE[] = "local free = redis.call('incr', KEYS[1])\n"
                               "return free";
 
 /* Whoever opens it first says how many permits there are. */
-static enum outcome open(struct lock *lock) {
+enum outcome semaphore_open(struct lock *lock) {
     struct semaphore *self = lock->state;
     const struct lock_options *options = &lock->options;
     self->channel = key_make("redisson_sc:", options->resource, options->resource_length, "");
@@ -31,7 +25,7 @@ static enum outcome open(struct lock *lock) {
     return loaded == OUTCOME_OK ? script_load(lock->env, 0, &self->release) : loaded;
 }
 
-static struct push_try attempt(struct lock *lock, void *what) {
+struct push_try semaphore_attempt(struct lock *lock, void *what) {
     struct semaphore *self = what;
     struct push_try try = redisson_answer(
         script_run(lock->env, 0, &self->acquire, "1 %b", lock->options.resource, lock->options.resource_length));
@@ -41,12 +35,12 @@ static struct push_try attempt(struct lock *lock, void *what) {
 
 static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
     struct semaphore *self = lock->state;
-    const struct push_waiter waiter = {attempt, self, &self->channel};
+    const struct push_waiter waiter = {semaphore_attempt, self, &self->channel};
     return push_until_granted(lock, wait_ms, &waiter);
 }
 
 /* Nobody asks whether there was a permit to give back. One that was answered by silence is given back again. */
-static enum outcome release(struct lock *lock) {
+enum outcome semaphore_release(struct lock *lock) {
     struct semaphore *self = lock->state;
     env_checkpoint(lock->env, "before-release");
     for (int try = 0; try < REDISSON_TRIES; try++) {
@@ -59,7 +53,7 @@ static enum outcome release(struct lock *lock) {
     return OUTCOME_UNKNOWN;
 }
 
-static void close(struct lock *lock) {
+void semaphore_close(struct lock *lock) {
     struct semaphore *self = lock->state;
     key_free(&self->channel);
 }
@@ -81,8 +75,8 @@ const struct lock_type LOCK_SEMAPHORE = {
     .capacity = LOCK_CAPACITY_ASKED,
     .waits = LOCK_WAITS_PUSH,
     .state_size = sizeof(struct semaphore),
-    .open = open,
+    .open = semaphore_open,
     .acquire = acquire,
-    .release = release,
-    .close = close,
+    .release = semaphore_release,
+    .close = semaphore_close,
 };

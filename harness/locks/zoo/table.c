@@ -16,6 +16,7 @@ extern const struct lock_type LOCK_REDISSON_3332;
 extern const struct lock_type LOCK_REDISSON_3730;
 extern const struct lock_type LOCK_REDISSON_4456;
 extern const struct lock_type LOCK_REDISSON_5019;
+extern const struct lock_type LOCK_REDISSON_6026;
 extern const struct lock_type LOCK_REDIS_LOCK_30;
 extern const struct lock_type LOCK_REDIS_PY_415;
 extern const struct lock_type LOCK_REDIS_PY_416;
@@ -39,6 +40,7 @@ const struct lock_type *const LOCK_ZOO[] = {
     &LOCK_REDISSON_3730,
     &LOCK_REDISSON_4456,
     &LOCK_REDISSON_5019,
+    &LOCK_REDISSON_6026,
     &LOCK_REDIS_LOCK_30,
     &LOCK_REDIS_PY_415,
     &LOCK_REDIS_PY_416,
