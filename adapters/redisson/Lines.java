@@ -48,8 +48,8 @@ final class Lines {
         Config config = new Config().setThreads(2).setNettyThreads(2).setLockWatchdogTimeout(lease);
         config.useSingleServer()
             .setAddress("redis://" + at.get("host").getAsString() + ":" + at.get("port").getAsInt())
-            .setTimeout(1000).setSubscriptionTimeout(1000).setConnectTimeout(1000).setPingConnectionInterval(1000)
-            .setRetryAttempts(1).setRetryDelay(new ConstantDelay(Duration.ofMillis(100)))
+            .setTimeout(1000).setSubscriptionTimeout(1000).setConnectTimeout(10_000).setPingConnectionInterval(1000)
+            .setRetryAttempts(2).setRetryDelay(new ConstantDelay(Duration.ofMillis(200)))
             .setConnectionMinimumIdleSize(1).setSubscriptionConnectionMinimumIdleSize(1).setConnectionPoolSize(4);
         return Redisson.create(config);
     }
@@ -70,6 +70,6 @@ final class Lines {
             answer.add("id", asked.get("id"));
             System.out.println(answer);
         }
-        System.exit(0); // its threads would go on
+        Runtime.getRuntime().halt(0); // its threads would go on
     }
 }
