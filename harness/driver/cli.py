@@ -16,7 +16,15 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from harness.driver import adapter_commands, compare_table, explore_commands, matrix_commands, paths, storm_show
+from harness.driver import (
+    adapter_commands,
+    compare_table,
+    explore_commands,
+    matrix_commands,
+    paths,
+    plugin_commands,
+    storm_show,
+)
 from harness.driver import compare as compare_
 from harness.driver import doctor as doctor_
 from harness.driver import storm as storm_
@@ -42,6 +50,7 @@ from harness.driver.play import (
     scenario_named,
     usual_time,
 )
+from harness.driver.plugin import PREFIX as PLUGIN
 from harness.driver.scenario import scenarios as scenario_table
 from harness.driver.schedule_file import is_schedule, read_found
 from harness.driver.terminal import (
@@ -252,6 +261,7 @@ def check_new_file(option: str, path: Path | None) -> None:
 
 @cli.command()
 @names_option("--lock", "LOCK", "Only these; default: all on redis-servers.")
+@click.option("--plugin", "plugins", metavar="FILE", multiple=True, help="Or one of your own in C; may be both.")
 @click.option(
     "--waiters", type=Numbers(CLIENT_LIMIT), default="1,8,64", show_default=True, help="Clients that want one lock."
 )
@@ -274,6 +284,7 @@ def check_new_file(option: str, path: Path | None) -> None:
 @json_option
 def compare(
     lock: str | None,
+    plugins: tuple[str, ...],
     waiters: tuple[int, ...],
     rate: tuple[int, ...],
     duration: int,
@@ -285,9 +296,12 @@ def compare(
 
     \b
     Example: lockstorm compare --lock set-nx-px,setnx --waiters 1,8 --rate none
+             lockstorm compare --lock set-nx-px --plugin ./my.so
     docs/compare.md says what the columns mean, and what not to conclude.
     """
-    chosen = [lock_named(name) for name in lock.split(",")] if lock is not None else locks_on("redis")
+    usual = locks_on("redis") if not plugins else []
+    chosen = [lock_named(name) for name in lock.split(",")] if lock is not None else usual
+    chosen = [*chosen, *(lock_named(PLUGIN + file) for file in plugins)]
     for each in chosen:
         check_on_redis(each, "what a lock costs is measured on")
     wanted = compare_.loads(waiters, rate, work)
@@ -312,6 +326,7 @@ def compare(
 cli.add_command(matrix_commands.matrix)
 cli.add_command(matrix_commands.advise)
 cli.add_command(adapter_commands.adapter)
+cli.add_command(plugin_commands.plugin_group)
 cli.add_command(gate_commands.init)
 cli.add_command(gate_commands.gate)
 cli.add_command(gate_commands.runs)
