@@ -73,7 +73,7 @@ TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers http_
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
 FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz resp_fuzz schedule_fuzz)
-SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] harness/locks/zoo/*.[ch] checkers/*.[ch] faults/*.[ch] faults/proxy/*.[ch] tests/*/*.[ch] bench/*.c))
+SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] harness/locks/zoo/*.[ch] checkers/*.[ch] faults/*.[ch] faults/proxy/*.[ch] tests/*/*.[ch] bench/*.c adapters/starters/*.c))
 
 PYTHON = .venv/bin/python
 # The launcher installs what is missing and builds; what only tests need, before its command "test".

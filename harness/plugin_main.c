@@ -66,7 +66,7 @@ static json_t *describe(const struct plugin *plugin, const char *path) {
 }
 
 int main(int argc, char **argv) {
-    struct plugin plugin;
+    static struct plugin plugin;
     char reason[PLUGIN_REASON];
     if (argc != 2) return fprintf(stderr, "usage: plugin FILE\n"), STATUS_BAD;
     if (!plugin_load(argv[1], &plugin, reason)) return fprintf(stderr, "%s\n", reason), STATUS_BAD;

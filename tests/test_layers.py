@@ -32,6 +32,7 @@ ALLOWED = {
         "harness/env_ops.h",
         "harness/env_reply.h",
         "harness/explorer/",
+        "harness/plugin.h",
         "harness/preload/clock_page.h",
         "harness/random.h",
         "harness/resource.h",

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,15 @@ from typing import Any
 import pytest
 
 from harness.driver import paths, plugin
+from harness.driver import trial as trials
 from harness.driver.errors import UsageError
+from harness.driver.play import Wish, play
 from tests.planted_plugins import built_from, plant
 from tests.support import lockstorm
 
 GRANT = "    struct state *self = lock->state;\n    const struct lock_options"  # where an attempt begins
 STDIO = "#include <stdio.h>\n"
+STAYS = "    for (volatile int on = 1; on;) continue;\n"
 Planter = Callable[..., str]
 
 
@@ -159,7 +163,14 @@ def test_what_is_no_shared_object_is_none(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_it_is_said(planted: Planter, changes: dict[str, str], sentence: str) -> None:
-    refused(planted(changes), sentence)
+    file = planted(changes)
+    with pytest.raises(UsageError) as told:
+        plugin.entry_of(file)
+    assert str(told.value).startswith(f"{file}: it") and sentence in str(told.value)
+
+
+def test_what_is_wrong_with_it_ends_the_command(planted: Planter) -> None:
+    refused(planted({'"my-lock"': "NULL"}), "its .name is NULL")
 
 
 def test_one_that_crashes_while_it_is_loaded_takes_nobody_with_it(tmp_path: Path) -> None:
@@ -194,3 +205,158 @@ def test_the_last_words_of_one_that_gives_up_are_told(planted: Planter) -> None:
     assert done.returncode == 3
     said = " ".join((done.stdout + done.stderr).split())
     assert "which hosts it, ended with status 5: no idea" in said
+
+
+def test_one_that_never_comes_back_is_inconclusive_with_its_name(
+    planted: Planter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trials, "TURN_LIMIT_MS", 1000)
+    file = planted({GRANT: STAYS + GRANT})
+    result = play(Wish("gc-pause", f"plugin:{file}"))
+    assert result["exit"] == 3
+    assert f"plugin:{file}: client-1 did not come back within 1 s" in result["sentence"]
+
+
+# --- explored ---
+
+
+def explored(file: str, *words: str) -> "subprocess.CompletedProcess[str]":
+    return lockstorm("explore", "--plugin", file, "--jobs", "1", *words)
+
+
+def test_the_explorer_finds_how_the_example_breaks_and_replay_shows_it(example: str, tmp_path: Path) -> None:
+    found = tmp_path / "found.schedule"
+    done = explored(example, "--schedules", "1000", "--json", "-o", str(found))
+    result = json.loads(done.stdout)
+    assert done.returncode == 1 and result["found"]["violates"][0] == "integrity"
+    assert f"lock plugin:{example}" in found.read_text()
+    assert f"--plugin {example}" in result["replay"]
+    replayed = json.loads(lockstorm("replay", str(found), "--json").stdout)
+    assert status_of(replayed, "integrity") == "violated" and status_of(replayed, "mutual_exclusion") == "holds"
+
+
+def test_the_same_seed_explores_the_same_histories(example: str) -> None:
+    told = [json.loads(explored(example, "--schedules", "200", "--all", "--json").stdout) for _ in range(2)]
+    assert told[0]["history_sha256"] == told[1]["history_sha256"]
+    assert told[0]["schedules"] == told[1]["schedules"] == 200
+
+
+def test_the_pattern_as_a_plug_in_is_explored_like_the_pattern(tmp_path: Path) -> None:
+    """What the explorer does to a plug-in is what it does to a lock of the table: the same code gives as many
+    violations of the same kinds, first seen in the same schedules."""
+    source = (paths.ROOT / "harness" / "locks" / "set_nx_px_renew.c").read_text()
+    source = '#include "harness/lockstorm.h"\n' + source.replace("LOCK_SET_NX_PX_RENEW", "lockstorm_lock")
+    source = source.replace('"set-nx-px-renew"', '"the-same"')
+    file = built_from(source + "const unsigned lockstorm_lock_abi = LOCKSTORM_LOCK_ABI;\n", tmp_path)
+    words = ("--faults", "pause,crash", "--schedules", "500", "--all", "--jobs", "1", "--json")
+    ours = json.loads(lockstorm("explore", "--lock", "set-nx-px-renew", *words).stdout)
+    theirs = json.loads(lockstorm("explore", "--plugin", file, *words).stdout)
+    assert ours["groups"] and ours["groups"] == theirs["groups"]
+    assert ours["steps"] == theirs["steps"]
+
+
+def test_what_keeps_something_in_a_static_variable_cannot_be_explored(planted: Planter) -> None:
+    """In the explorer all clients are one process; in a trial each has its own, where it does no harm."""
+    file = planted({GRANT: "    static volatile int tries;\n    tries++;\n" + GRANT})
+    done = explored(file, "--schedules", "10", "--quiet")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert f"plugin:{file}: it has written to a static variable" in done.stderr
+    address = int(re.search(r"at (0x[0-9a-f]+) by", done.stderr)[1], 16)  # type: ignore[index]
+    names = subprocess.run(["nm", file], capture_output=True, text=True, check=True).stdout
+    assert re.search(rf"^0*{address:x} b tries", names, re.MULTILINE)
+    assert result_of(file, "--control")["exit"] == 0
+
+
+def test_what_takes_time_or_chance_from_elsewhere_is_for_real_time_only(planted: Planter) -> None:
+    file = planted({STDIO: STDIO + "#include <stdlib.h>\n", "(unsigned long long)env_random(lock->env),":
+                    "(unsigned long long)rand(),"})  # fmt: skip
+    reason = "it calls rand itself: env_random is there for that"
+    assert reason in explored(file).stderr
+    virtual = lockstorm("run", "gc-pause", "--plugin", file, "--time", "virtual")
+    assert virtual.returncode == 2 and reason in virtual.stderr
+    assert result_of(file, "--control")["time"] == "real"
+
+
+def test_a_library_that_is_brought_along_is_for_real_time_only() -> None:
+    assert plugin.taken_elsewhere([], ["libc.so.6", "libm.so.6"]) == []
+    assert plugin.taken_elsewhere(["printf"], ["libhiredis.so.1.1.0"]) == ["it is linked with libhiredis.so.1.1.0"]
+
+
+def test_one_that_crashes_in_the_explorer_is_inconclusive_with_its_name(planted: Planter) -> None:
+    file = planted({STDIO: STDIO + "#include <stdlib.h>\n", GRANT: "    abort();\n" + GRANT})
+    done = explored(file)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert f"plugin:{file}: the explorer, which hosts it, ended by SIGABRT" in done.stdout
+
+
+def test_one_that_never_comes_back_in_the_explorer_is_given_up(planted: Planter) -> None:
+    file = planted({GRANT: STAYS + GRANT})
+    done = explored(file)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert f"plugin:{file}: the explorer, which hosts it, ended early: it did not come back" in done.stdout
+
+
+def test_a_campaign_does_not_go_on_with_another_build(planted: Planter, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.json"
+    words = ("--faults", "none", "--quiet")
+    done = explored(planted(), *words, "--schedules", "10", "--result", str(kept))
+    assert done.returncode == 0, done.stderr
+    assert lockstorm("explore", "--resume", str(kept), "--schedules", "20", "--quiet").returncode == 0
+    planted({"most_ms = 1000": "most_ms = 900"})
+    done = lockstorm("explore", "--resume", str(kept), "--schedules", "30", "--quiet")
+    assert done.returncode == 2 and "is another build now" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--lock", "setnx"), "each name a lock"),
+        (("--resume", "kept.json"), "the file says it"),
+        (("--save",), "-o FILE saves it"),
+    ],
+)
+def test_what_does_not_go_with_a_plug_in_is_said(example: str, words: tuple[str, ...], sentence: str) -> None:
+    done = explored(example, *words)
+    assert done.returncode == 2 and sentence in done.stderr
+
+
+# --- wherever a lock can be named ---
+
+
+def test_the_gate_plays_it_from_its_policy(example: str, tmp_path: Path) -> None:
+    (tmp_path / "lock.so").write_bytes(Path(example).read_bytes())
+    policy = tmp_path / "lockstorm.toml"
+    policy.write_text(
+        '[[lock]]\nplugin = "./lock.so"\nrequire = ["mutual_exclusion"]\n[scenarios]\nplay = ["gc-pause"]\n'
+    )
+    done = lockstorm("gate", "-f", str(policy), "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (case,) = json.loads(done.stdout)["cells"]
+    assert case["lock"] == f"plugin:{tmp_path}/lock.so" and case["time"] == "virtual"
+    policy.write_text('[[lock]]\nplugin = "./gone.so"\n')
+    done = lockstorm("gate", "-f", str(policy))
+    assert done.returncode == 2 and f"{policy}:2: {tmp_path}/gone.so: there is no such file" in done.stderr
+    policy.write_text('[[lock]]\nplugin = "./lock.so"\nadapter = "redis-py"\n')
+    done = lockstorm("gate", "-f", str(policy))
+    assert done.returncode == 2 and "a lock has a name, or an adapter or a plug-in in its place" in done.stderr
+
+
+def test_a_storm_passes_over_it(example: str) -> None:
+    words = ("--faults", "pause-client", "--duration", "3s", "--seed", "3", "--require", "mutual-exclusion,liveness")
+    done = lockstorm("storm", "--plugin", example, *words, "--json")
+    result = json.loads(done.stdout)
+    assert result["exit"] == 0 and result["time"] == "virtual" and result["grants"] > 1
+    assert f"--plugin {example}" in result["replay"]
+
+
+def test_its_cost_is_measured_beside_the_others(example: str) -> None:
+    words = ("--waiters", "1", "--rate", "none", "--duration", "200ms", "--json")
+    done = lockstorm("compare", "--lock", "set-nx-px", "--plugin", example, *words)
+    cells = json.loads(done.stdout)["cells"]
+    assert [cell["lock"] for cell in cells] == ["set-nx-px", f"plugin:{example}"]
+    assert [cell["requests_per_grant"] for cell in cells] == pytest.approx([2, 2], abs=0.05)
+
+
+def test_a_lock_is_named_once(example: str) -> None:
+    done = lockstorm("run", "gc-pause", "--plugin", example, "--lock", "setnx")
+    assert done.returncode == 2 and "name one lock" in done.stderr

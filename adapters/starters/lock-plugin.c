@@ -3,8 +3,8 @@
  *   cc -std=c11 -O2 -fPIC -shared -I "$LOCKSTORM/build/include" -o lock-plugin.so lock-plugin.c
  *   lockstorm plugin check ./lock-plugin.so
  *
- * Time, sleep, randomness and messages come from `env` only: then all of it happens in the trial's own time, and the same
- * seed gives the same history. What a grant needs stands in lock->state, never in a static variable. */
+ * Time, sleep, randomness and messages come from `env` only: then all of it happens in the trial's own time, and the
+ * same seed gives the same history. What a grant needs stands in lock->state, never in a static variable. */
 #include <stdio.h>
 
 #include "harness/lockstorm.h"
@@ -31,9 +31,8 @@ static struct lock_grant attempt(struct lock *lock) {
     snprintf(self->owner, sizeof self->owner, "%016llx%016llx", (unsigned long long)env_random(lock->env),
              (unsigned long long)env_random(lock->env));
     int64_t asked_ns = env_mono_ns(lock->env); /* before: the server's lease begins later, and ends later */
-    const struct env_reply *reply =
-        env_command(lock->env, 0, "SET %b %s NX PX %lld", options->resource, options->resource_length, self->owner,
-                    (long long)options->lease_ms);
+    const struct env_reply *reply = env_command(lock->env, 0, "SET %b %s NX PX %lld", options->resource,
+                                                options->resource_length, self->owner, (long long)options->lease_ms);
     env_checkpoint(lock->env, "after-acquire-reply"); /* here a fault can strike */
     if (reply->kind == ENV_REPLY_NIL) return (struct lock_grant){.outcome = OUTCOME_REFUSED};
     if (reply->kind != ENV_REPLY_STATUS) return (struct lock_grant){.outcome = OUTCOME_UNKNOWN};

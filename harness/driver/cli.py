@@ -22,6 +22,7 @@ from harness.driver import (
     explore_commands,
     matrix_commands,
     paths,
+    plugin_commands,
     storm_show,
     zoo_commands,
 )
@@ -50,6 +51,7 @@ from harness.driver.play import (
     scenario_named,
     usual_time,
 )
+from harness.driver.plugin import PREFIX as PLUGIN
 from harness.driver.scenario import scenarios as scenario_table
 from harness.driver.schedule_file import is_schedule, read_found
 from harness.driver.terminal import (
@@ -260,6 +262,7 @@ def check_new_file(option: str, path: Path | None) -> None:
 
 @cli.command()
 @names_option("--lock", "LOCK", "Only these; default: all on redis-servers.")
+@click.option("--plugin", "plugins", metavar="FILE", multiple=True, help="Or one of your own in C; may be both.")
 @click.option(
     "--waiters", type=Numbers(CLIENT_LIMIT), default="1,8,64", show_default=True, help="Clients that want one lock."
 )
@@ -282,6 +285,7 @@ def check_new_file(option: str, path: Path | None) -> None:
 @json_option
 def compare(
     lock: str | None,
+    plugins: tuple[str, ...],
     waiters: tuple[int, ...],
     rate: tuple[int, ...],
     duration: int,
@@ -293,9 +297,12 @@ def compare(
 
     \b
     Example: lockstorm compare --lock set-nx-px,setnx --waiters 1,8 --rate none
+             lockstorm compare --lock set-nx-px --plugin ./my.so
     docs/compare.md says what the columns mean, and what not to conclude.
     """
-    chosen = [lock_named(name) for name in lock.split(",")] if lock is not None else locks_on("redis")
+    usual = locks_on("redis") if not plugins else []
+    chosen = [lock_named(name) for name in lock.split(",")] if lock is not None else usual
+    chosen = [*chosen, *(lock_named(PLUGIN + file) for file in plugins)]
     for each in chosen:
         check_on_redis(each, "what a lock costs is measured on")
     wanted = compare_.loads(waiters, rate, work)
@@ -321,6 +328,7 @@ cli.add_command(matrix_commands.matrix)
 cli.add_command(matrix_commands.advise)
 cli.add_command(zoo_commands.zoo)
 cli.add_command(adapter_commands.adapter)
+cli.add_command(plugin_commands.plugin_group)
 cli.add_command(gate_commands.init)
 cli.add_command(gate_commands.gate)
 cli.add_command(gate_commands.runs)

@@ -20,6 +20,7 @@ from harness.driver.explorer import (
     sum_up,
 )
 from harness.driver.library import Message, library
+from harness.driver.lock_names import lock_words
 from harness.driver.play import PROPERTIES, Wish, check_range, choose, command_line, lock_named
 from harness.driver.schedule_file import CLIENTS_MOST, NUMBERS, REPLICAS_MOST, WAIT_FOR_EVER, Found, explorable
 from harness.driver.statistics import Rate
@@ -88,6 +89,7 @@ class ExploreWish:
     jobs: int | None = None
     shard: str | None = None
     goes_on: bool = False
+    build: str | None = None  # of a plug-in: which it has to be
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,7 @@ class Plan:
             "fixed_lease": wish.fixed_lease,
             "require": ",".join(self.required),
             "goes_on": wish.goes_on,
+            **({"build": self.lock["plugin"]["version"]} if "plugin" in self.lock else {}),
         }
 
 
@@ -134,6 +137,9 @@ def plan(wish: ExploreWish) -> Plan:
         Wish("explore", wish.lock, wish.store, seed=wish.seed, lease_ms=wish.lease_ms, permits=wish.permits,
              fixed_lease=wish.fixed_lease)
     )  # fmt: skip
+    now = lock["plugin"]["version"] if "plugin" in lock else None
+    if wish.build not in (None, now):
+        raise UsageError(f"{lock['name']} is another build now: {wish.build} was tried, and here is {now}")
     check_range("--clients", wish.clients, 1, CLIENTS_MOST)
     check_range("--replicas", wish.replicas, 0, REPLICAS_MOST)
     check_range("--schedules", wish.schedules, 1, SCHEDULES_MOST)
@@ -230,7 +236,9 @@ def required_of(require: str | None, lock: dict[str, Any]) -> tuple[str, ...]:
 
 def words_for(ground: Found, required: Sequence[str]) -> list[str]:
     """What `explore` is told of a schedule's ground."""
-    words = ["--lock", ground.lock, "--store", ground.store, "--clients", str(ground.clients)]
+    plugin = lock_named(ground.lock).get("plugin")
+    words = ["--plugin", plugin["path"]] if plugin else ["--lock", ground.lock]
+    words += ["--store", ground.store, "--clients", str(ground.clients)]
     words += ["--turns", str(ground.turns), "--permits", str(ground.permits), "--lease-ms", str(ground.lease_ms)]
     words += ["--wait-ms", str(ground.wait_ms), "--work-ms", str(ground.work_ms), "--seed", str(ground.seed)]
     words += ["--require", ",".join(required)]
@@ -500,7 +508,7 @@ def _sentence(planned: Plan, searched: Campaign, found: Found | None, exit_statu
 def replay_command(planned: Plan, searched: Campaign) -> str:
     """The command that repeats the search up to here."""
     wish = planned.wish
-    words = ["lockstorm", "explore", "--lock", planned.ground.lock, "--seed", str(planned.ground.seed)]
+    words = ["lockstorm", "explore", *lock_words(planned.ground.lock), "--seed", str(planned.ground.seed)]
     options = {
         "--store": wish.store,
         "--clients": wish.clients,

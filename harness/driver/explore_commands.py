@@ -21,13 +21,23 @@ from harness.driver.explore import replay as replay_
 from harness.driver.narrate import Event, show_result, story_table, verdict_table
 from harness.driver.replay_real import replay_real
 from harness.driver.schedule_file import keep_found, read_found
-from harness.driver.terminal import console, json_option, print_json, saying, waiting
+from harness.driver.terminal import (
+    chosen_lock,
+    console,
+    json_option,
+    lock_option,
+    plugin_option,
+    print_json,
+    saying,
+    waiting,
+)
 
 DAY_S = 86400
 
 
 @click.command()
-@click.option("--lock", help="The lock to try; `lockstorm locks` lists them.")
+@lock_option
+@plugin_option
 @click.option("--clients", type=int, help="How many want the lock. Default: 3.")
 @click.option("--replicas", type=int, help="Of each node, 2 at most. Default: as the lock or a fault needs.")
 @click.option(
@@ -87,6 +97,7 @@ def explore(
     save: bool,
     quiet: bool,
     as_json: bool,
+    plugin: str | None,
     **wishes: Any,
 ) -> int:
     """Search schedules - who takes the next step, and what goes wrong between - until one breaks the lock; then make
@@ -99,6 +110,9 @@ def explore(
              lockstorm explore --lock fair --seconds 600 --shard 2/4 --result two.json
     docs/explore.md says what a schedule is, and what finding nothing is worth.
     """
+    if plugin is not None:
+        _check_alone(wishes["lock"], resume, save)
+        wishes["lock"] = chosen_lock(None, None, plugin)
     _check_new("-o", output)
     _check_new("--result", kept if kept != resume else None)
     campaign = read_campaign(resume) if resume else None
@@ -126,6 +140,16 @@ def explore(
     else:
         show_search(console(), result, events)
     return int(result["exit"])
+
+
+def _check_alone(lock: str | None, resume: Path | None, save: bool) -> None:
+    """What does not go with --plugin."""
+    if lock is not None:
+        raise UsageError("--plugin and --lock each name a lock: one of them")
+    if resume:
+        raise UsageError("--plugin with --resume: the file says it")
+    if save:
+        raise UsageError("--save keeps what the tests replay, and they do not have your plug-in: -o FILE saves it")
 
 
 LIMITS = ("schedules", "seconds", "jobs")

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from harness.driver import paths
 from harness.driver.errors import Inconclusive, UsageError
+from harness.driver.plugin import how_ended
 from harness.driver.process import Nursery, on_core
 from harness.driver.redis_server import OPTIONS, REPLICATION, START_LIMIT_S, mapped_clock
 
@@ -26,6 +27,7 @@ STATES_AT = 16  # in struct search_shared
 NONE_VIOLATED = 2**64 - 1
 DIGEST_BYTES = 8
 HOLDS, VIOLATED, BAD = 0, 1, 2
+GAVE_UP = 4  # its plug-in is none that can be explored
 # One database is faster to flush than sixteen, and a timer at 1 Hz disturbs less than at 10.
 SERVER_OPTIONS = (*OPTIONS, *REPLICATION, "--enable-debug-command", "local", "--databases", "1", "--hz", "1")
 
@@ -166,10 +168,10 @@ class Explorer:
             for job in jobs:
                 self._read(job)
             tell(sum_up([job.told for job in jobs if job.told]))
-        for job, process in zip(jobs, processes, strict=True):
+        for job, process, words in zip(jobs, processes, commands, strict=True):
             self._read(job)
             if process.returncode not in (HOLDS, VIOLATED, BAD) or not job.done:
-                raise Inconclusive(f"the explorer ended early: {job.trouble or 'it gave no reason'}")
+                raise why_ended(words, process.returncode, job.trouble)
 
     def _read(self, job: Job) -> None:
         """What its program has printed since: objects, or what it complains of."""
@@ -235,6 +237,17 @@ def sum_up(tallies: Sequence[dict[str, Any]]) -> dict[str, Any]:
             else:
                 total[key] = total.get(key, 0) + value
     return total
+
+
+def why_ended(words: Sequence[str], status: int | None, said: str) -> UsageError | Inconclusive:
+    """Why the program that was told these words did not do it."""
+    plugin = words[words.index("--plugin") + 1] if "--plugin" in words else ""
+    if plugin and status == GAVE_UP:
+        return UsageError(f"plugin:{plugin}: {said}")
+    who = f"plugin:{plugin}: the explorer, which hosts it," if plugin else "the explorer"
+    if status and status < 0 and not said:
+        return Inconclusive(f"{who} ended {how_ended(status)}")
+    return Inconclusive(f"{who} ended early: {said or 'it gave no reason'}")
 
 
 def bad_line(said: dict[str, Any], line_numbers: Sequence[int], name: str) -> UsageError | None:

@@ -10,6 +10,7 @@ from typing import Any
 from harness.driver import paths
 from harness.driver.errors import UsageError
 from harness.driver.library import locks_on
+from harness.driver.lock_names import is_brought
 from harness.driver.play import (
     LEASE_LIMIT_MS,
     PERMIT_LIMIT,
@@ -20,10 +21,12 @@ from harness.driver.play import (
     lock_named,
 )
 from harness.driver.scenario import TABLE_STORES
+from harness.driver.services import real_time_reason
 
 FOUND = paths.ROOT / "scenarios" / "found"
 KEPT_MOST = 100  # of one name
 LINE_MOST = 160  # SCHEDULE_LINE
+NAME_MOST = LINE_MOST - len("lock ") - 1
 VERSION = 1
 FIRST_LINE = f"lockstorm-schedule {VERSION}"
 FIRST_WORD, LOOK_BYTES = b"lockstorm-schedule ", 4096
@@ -83,6 +86,10 @@ def explorable(wish: Wish) -> tuple[dict[str, Any], str]:
         raise UsageError(
             f"{wish.lock} lives on {service}, and only locks on redis-servers can be explored: {', '.join(names)}"
         )
+    if lock_named(wish.lock)["real_time_only"]:
+        raise UsageError(f"{wish.lock} cannot be explored: {real_time_reason(lock_named(wish.lock))}")
+    if is_brought(wish.lock) and ("#" in wish.lock or len(wish.lock) > NAME_MOST or not wish.lock.isprintable()):
+        raise UsageError(f"{wish.lock} cannot be named in a schedule: a shorter path, and none with # in it, can be")
     if wish.store in TABLE_STORES:
         raise UsageError(f"--store {wish.store} is a table of PostgreSQL, which cannot be explored")
     lock, store, _ = checked(wish)

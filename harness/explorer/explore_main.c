@@ -1,6 +1,7 @@
 /* explore OPTIONS: searches schedules of one lock against servers that run already, or follows one schedule.
  *
- *   --lock L --clients N --store MODE --lease-ms N --wait-ms N --work-ms N --turns N --permits N [--fixed-lease]
+ *   --lock L | --plugin FILE
+ *   --clients N --store MODE --lease-ms N --wait-ms N --work-ms N --turns N --permits N [--fixed-lease]
  *   --node SOCKET --clock FILE   one server each, in pairs: its unix socket and its clock page
  *   [--replicas N]               of each node: all first ones stand behind the nodes, then all second ones
  *   --directory D                for the history: D/history
@@ -13,11 +14,13 @@
  *   --follow FILE --number N     instead: one schedule, as lines; --number is the one it was found as
  *
  * Prints JSON objects, one a line: {"told": tally} now and then, at last {"done": tally, ...}. Exit status: 0 nothing
- * required is violated, 1 something is, 2 bad usage or a schedule that cannot be followed, 3 a server does not work. */
+ * required is violated, 1 something is, 2 bad usage or a schedule that cannot be followed, 3 a server does not work, or
+ * a plug-in does not come back, 4 the plug-in is none that can be explored. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +29,10 @@
 
 #include "harness/clock.h"
 #include "harness/explorer/search.h"
+#include "harness/plugin.h"
 
-enum { STATUS_HOLDS = 0, STATUS_VIOLATED = 1, STATUS_BAD = 2, STATUS_INCONCLUSIVE = 3, PATH_ROOM = 4096 };
+enum { STATUS_HOLDS = 0, STATUS_VIOLATED = 1, STATUS_BAD = 2, STATUS_INCONCLUSIVE = 3, STATUS_GAVE_UP = 4 };
+enum { PATH_ROOM = 4096, PLUGIN_LIMIT_S = 30 }; /* how long one schedule of a plug-in, of milliseconds, may last */
 
 static const char *const STRATEGY_NAMES[] = {"uniform", "pct", "usual", "exhaustive", "portfolio"};
 struct arguments {
@@ -94,34 +99,90 @@ static bool lock_option(const char *name, const struct lock_type **lock) {
     return *lock && (*lock)->service == LOCK_SERVICE_REDIS;
 }
 
+/* --- a plug-in --- */
+
+static struct plugin plugin;
+static const char PLUGIN_LATE[] = "it did not come back within 30 s from what it was asked in one schedule\n";
+
+static void plugin_late(int signal) {
+    (void)signal;
+    if (write(STDERR_FILENO, PLUGIN_LATE, sizeof PLUGIN_LATE - 1) < 0) _exit(STATUS_GAVE_UP);
+    _exit(STATUS_INCONCLUSIVE);
+}
+
+_Noreturn static void plugin_refuse(const char *reason) {
+    fprintf(stderr, "%s\n", reason);
+    exit(STATUS_GAVE_UP);
+}
+
+/* All clients are coroutines of this process, in schedule after schedule: what one leaves in a static variable another
+ * would find, and the order of schedules would matter. */
+static void plugin_look(void) {
+    size_t offset;
+    char reason[PLUGIN_REASON];
+    alarm(PLUGIN_LIMIT_S);
+    if (!plugin.lock || plugin_statics_same(&plugin, &offset)) return;
+    snprintf(
+        reason, sizeof reason,
+        "it has written to a static variable (at %#zx by `nm -n`), which all clients of the explorer share: what a "
+        "client keeps belongs into lock->state",
+        offset);
+    plugin_refuse(reason);
+}
+
+static bool plugin_option(const char *path, struct arguments *arguments) {
+    char reason[PLUGIN_REASON];
+    if (!plugin_load(path, &plugin, reason)) plugin_refuse(reason);
+    arguments->world.lock = plugin.lock;
+    arguments->search.before_each = plugin_look;
+    signal(SIGALRM, plugin_late);
+    return plugin.lock->service == LOCK_SERVICE_REDIS;
+}
+
 static bool node_option(const char *text, const char **paths, int *count) {
     if (*count == WORLD_SERVERS * WORLD_NODES) return false;
     paths[(*count)++] = text;
     return true;
 }
 
-static const struct option OPTIONS[] = {
-    {"lock", required_argument, NULL, 'l'},     {"clients", required_argument, NULL, 'c'},
-    {"store", required_argument, NULL, 'S'},    {"lease-ms", required_argument, NULL, 'L'},
-    {"wait-ms", required_argument, NULL, 'W'},  {"work-ms", required_argument, NULL, 'w'},
-    {"turns", required_argument, NULL, 't'},    {"permits", required_argument, NULL, 'p'},
-    {"fixed-lease", no_argument, NULL, 'f'},    {"node", required_argument, NULL, 'n'},
-    {"clock", required_argument, NULL, 'C'},    {"directory", required_argument, NULL, 'D'},
-    {"seed", required_argument, NULL, 's'},     {"require", required_argument, NULL, 'r'},
-    {"fault", required_argument, NULL, 'F'},    {"strategy", required_argument, NULL, 'T'},
-    {"first", required_argument, NULL, '1'},    {"stride", required_argument, NULL, '2'},
-    {"most", required_argument, NULL, '3'},     {"seconds", required_argument, NULL, '4'},
-    {"shrink", required_argument, NULL, '5'},   {"shared", required_argument, NULL, '6'},
-    {"digests", required_argument, NULL, '7'},  {"follow", required_argument, NULL, '8'},
-    {"replicas", required_argument, NULL, 'R'}, {"bound-ms", required_argument, NULL, 'B'},
-    {"bound", required_argument, NULL, 'b'},    {"number", required_argument, NULL, '9'},
-    {"goes-on", no_argument, NULL, 'g'},        {0}};
+static const struct option OPTIONS[] = {{"lock", required_argument, NULL, 'l'},
+                                        {"clients", required_argument, NULL, 'c'},
+                                        {"store", required_argument, NULL, 'S'},
+                                        {"lease-ms", required_argument, NULL, 'L'},
+                                        {"wait-ms", required_argument, NULL, 'W'},
+                                        {"work-ms", required_argument, NULL, 'w'},
+                                        {"turns", required_argument, NULL, 't'},
+                                        {"permits", required_argument, NULL, 'p'},
+                                        {"fixed-lease", no_argument, NULL, 'f'},
+                                        {"node", required_argument, NULL, 'n'},
+                                        {"clock", required_argument, NULL, 'C'},
+                                        {"directory", required_argument, NULL, 'D'},
+                                        {"seed", required_argument, NULL, 's'},
+                                        {"require", required_argument, NULL, 'r'},
+                                        {"fault", required_argument, NULL, 'F'},
+                                        {"strategy", required_argument, NULL, 'T'},
+                                        {"first", required_argument, NULL, '1'},
+                                        {"stride", required_argument, NULL, '2'},
+                                        {"most", required_argument, NULL, '3'},
+                                        {"seconds", required_argument, NULL, '4'},
+                                        {"shrink", required_argument, NULL, '5'},
+                                        {"shared", required_argument, NULL, '6'},
+                                        {"digests", required_argument, NULL, '7'},
+                                        {"follow", required_argument, NULL, '8'},
+                                        {"replicas", required_argument, NULL, 'R'},
+                                        {"bound-ms", required_argument, NULL, 'B'},
+                                        {"bound", required_argument, NULL, 'b'},
+                                        {"number", required_argument, NULL, '9'},
+                                        {"goes-on", no_argument, NULL, 'g'},
+                                        {"plugin", required_argument, NULL, 'P'},
+                                        {0}};
 
 static bool option_take(struct arguments *arguments, int option, char *text) {
     struct world_settings *world = &arguments->world;
     struct search_settings *search = &arguments->search;
     switch (option) {
     case 'l': return lock_option(text, &world->lock);
+    case 'P': return plugin_option(text, arguments);
     case 'c': return small(text, WORLD_CLIENTS, &world->clients);
     case 'S': return resource_mode_find(text, &world->store);
     case 'L': return number(text, 1, &world->lease_ms);
@@ -352,6 +413,7 @@ int main(int argc, char **argv) {
     int status = STATUS_INCONCLUSIVE;
     if (!search_begin(&search)) fprintf(stderr, "explore: the lock could not be opened\n");
     else status = arguments.follow ? follow(&search, &arguments) : explore(&search);
+    if (plugin.lock) plugin_look();
     search_free(&search);
     history_reader_close(search.reader);
     world_close(&world);

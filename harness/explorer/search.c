@@ -104,6 +104,11 @@ static void run(struct search *search, const struct chooser *chooser) {
     world_end(world);
 }
 
+static bool begin(struct search *search, int clients, uint64_t seed, uint64_t number) {
+    if (search->settings->before_each) search->settings->before_each();
+    return world_begin(search->world, clients, seed, number);
+}
+
 uint64_t search_origin(const struct search *search, uint64_t number) {
     return search->settings->strategy == STRATEGY_EXHAUSTIVE ? 0 : number;
 }
@@ -112,7 +117,7 @@ static struct search_outcome draw_with(struct search *search, enum strategy_kind
     struct strategy strategy;
     struct world *world = search->world;
     uint64_t seed = search_seed(search->settings->seed, search_origin(search, number));
-    if (!world_begin(world, world->settings.clients, seed, number)) return (struct search_outcome){0};
+    if (!begin(search, world->settings.clients, seed, number)) return (struct search_outcome){0};
     if (kind == STRATEGY_EXHAUSTIVE) {
         exhaustive_begin(&search->exhaustive);
         run(search, &(struct chooser){.exhaustive = &search->exhaustive});
@@ -133,7 +138,7 @@ struct search_outcome search_draw(struct search *search, uint64_t number) {
 struct search_outcome search_follow(struct search *search, const struct schedule *schedule, int clients, uint64_t seed,
                                     uint64_t number, bool *used) {
     struct replay replay;
-    if (!world_begin(search->world, clients, seed, number)) return (struct search_outcome){0};
+    if (!begin(search, clients, seed, number)) return (struct search_outcome){0};
     replay_begin(&replay, schedule);
     run(search, &(struct chooser){.replay = &replay});
     if (used) memcpy(used, replay.used, schedule->count * sizeof *used);

@@ -16,6 +16,7 @@ struct search_settings {
     bool goes_on;                 /* after a violation */
     int bound;                    /* of the exhaustive strategy */
     int64_t shrink_runs;          /* schedules spent on making a violation smaller */
+    void (*before_each)(void);    /* schedule; may be NULL */
 };
 
 /* HyperLogLog (Flajolet and others 2007) of the states that were seen: of each register, the most leading zeros and

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
 
-from harness.driver.adapter import is_adapter
 from harness.driver.expected import expected
 from harness.driver.library import locks_on
+from harness.driver.lock_names import is_brought
 from harness.driver.play import lock_named
 from harness.driver.scenario import USUAL_STORES, scenarios
 from harness.gate.policy import USUAL_REQUIRE, LockChoice, Policy
@@ -53,10 +53,10 @@ def alike(one: str, other: str) -> int:
 
 def advise(policy: Policy, lock: LockChoice, failed: Sequence[str]) -> dict[str, Any] | None:
     """What would survive more of this policy than this lock does, as far as the table knows; None: nothing would. Where
-    only a storm broke it, of which the table knows nothing: what does less harm in all stories. Of an adapter the table
-    knows nothing either: what it `failed` is what there is."""
+    only a storm broke it, of which the table knows nothing: what does less harm in all stories. Of a lock that is
+    brought along the table knows nothing either: what it `failed` is what there is."""
     now = option_of(policy, lock, lock.name, lock.store)
-    if is_adapter(lock.name):
+    if is_brought(lock.name):
         now = replace(now, broken=tuple(name for name in failed if name in scenarios()))
     options = list(find_options(policy, lock))
     better = [option for option in options if len(option.broken) < len(now.broken)]
@@ -69,7 +69,7 @@ def advise(policy: Policy, lock: LockChoice, failed: Sequence[str]) -> dict[str,
         "lock": best.lock,
         "store": best.store,
         "broken": list(best.broken),
-        "text": text_of(best, "a lock that works as " if is_adapter(lock.name) else ""),
+        "text": text_of(best, "a lock that works as " if is_brought(lock.name) else ""),
         "change": f'[[lock]]\nname = "{best.lock}"\nstore = "{best.store}"\n',
     }
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.driver.adapter import is_adapter
 from harness.driver.errors import UsageError
+from harness.driver.lock_names import is_brought
 from harness.driver.matrix import time_of
 from harness.driver.play import Wish, lock_named, replay_command, settings_for
 from harness.driver.scenario import scenarios
@@ -122,7 +122,8 @@ def scenario_jobs(policy: Policy, lock: LockChoice, scenario: str, time: str) ->
 
 
 def storm_case(policy: Policy, lock: LockChoice, storm: StormChoice) -> Case:
-    time = "real" if is_adapter(lock.name) else storm.time  # its library's clock cannot be moved
+    reads_clocks = is_brought(lock.name) and lock_named(lock.name)["real_time_only"]  # which cannot be moved
+    time = "real" if reads_clocks else storm.time
     wish = wish_of(lock, storm.scenario, time, storm.seed)
     wish = replace(wish, clients=storm.clients, duration_ms=storm.duration_ms, lease_ms=storm.lease_ms or lock.lease_ms)
     seeds = range(storm.seed, storm.seed + storm.trials)

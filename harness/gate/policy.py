@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness.driver.adapter import PREFIX
+from harness.driver import adapter, plugin
 from harness.driver.errors import UsageError
 from harness.driver.library import locks
 from harness.driver.play import (
@@ -42,10 +42,11 @@ USUAL_REQUIRE = {
     "fence-writes": ("integrity", "fencing", "liveness"),
     "fence-reads-and-writes": ("integrity", "fencing", "liveness"),
 }
-# What may stand in each table. In [[lock]], `adapter` takes the place of `name`.
+# What may stand in each table. In [[lock]], one of BROUGHT takes the place of `name`.
+BROUGHT = {"adapter": adapter.PREFIX, "plugin": plugin.PREFIX}
 KEYS = {
     "": ("lock", "require", "scenarios", "storm", "budget", "accept", "runs"),
-    "lock": ("name", "adapter", "store", "require", "used", "lease", "permits", "fixed_lease"),
+    "lock": ("name", "adapter", "plugin", "store", "require", "used", "lease", "permits", "fixed_lease"),
     "require": USUAL_STORES,
     "scenarios": ("play", "skip", "repeat", "seed", "time", "controls"),
     "storm": ("name", "faults", "trials", "duration", "clients", "lease", "seed", "time"),
@@ -229,8 +230,8 @@ class Table:
 
 
 def read_policy(file: Path, home: Path | None = None) -> Policy:
-    """Raises UsageError, with the line, on everything that is wrong with it. `home`: where its adapters are, if not
-    beside it."""
+    """Raises UsageError, with the line, on everything that is wrong with it. `home`: where its adapters and plug-ins
+    are, if not beside it."""
     try:
         text = file.read_text()
         said = tomllib.loads(text)
@@ -280,18 +281,21 @@ def read_require(table: Table) -> dict[str, tuple[str, ...]]:
 
 
 def read_name(table: Table, home: Path) -> tuple[str, str]:
-    """The key by which the lock is named, and its name: of the table, or of an adapter, whose path is from `home`."""
-    adapter = table.text("adapter")
-    if adapter is None:
+    """The key by which the lock is named, and its name: of the table, or of one that is brought along, whose path is
+    from `home`."""
+    brought = [key for key in BROUGHT if key in table.said]
+    if not brought:
         return "name", table.name("name", "lock", [lock["name"] for lock in locks()])
-    if "name" in table.said:
-        raise table.wrong("adapter", "a lock has a name, or an adapter in its place")
-    word = adapter
-    if "/" in adapter and not adapter.startswith("/"):
-        path = str(home / adapter)
+    key = brought[0]
+    if "name" in table.said or len(brought) > 1:
+        raise table.wrong(key, "a lock has a name, or an adapter or a plug-in in its place")
+    word = table.text(key) or ""
+    if "/" in word and not word.startswith("/"):
+        path = str(home / word)
         word = path if path.startswith("/") else f"./{path}"
-    table.ask("adapter", lambda: lock_named(PREFIX + word))
-    return "adapter", PREFIX + word
+    name = BROUGHT[key] + word
+    table.ask(key, lambda: lock_named(name))
+    return key, name
 
 
 def read_lock(table: Table, require: dict[str, tuple[str, ...]], home: Path) -> LockChoice:
