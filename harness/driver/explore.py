@@ -38,6 +38,7 @@ FAULTS = {
     "restart-empty": "the same without its data",
     "lose-message": "what a client is told by a channel does not reach it",
     "lose-reply": "a command is executed, its reply does not come back",
+    "error-reply": "a server is busy: it answers a command with an error, and does nothing",
     "drop-request": "a command does not arrive",
     "hold-request": "a command is on its way for a while",
     "duplicate-request": "a command arrives a second time, later",

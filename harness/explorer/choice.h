@@ -27,6 +27,7 @@ enum choice_kind {
     CHOICE_LOSE,    /* the command of task `who` arrives, its reply does not */
     CHOICE_DROP,    /* the command of task `who` does not arrive */
     CHOICE_HOLD,    /* the command of task `who` is on its way for `amount` ms */
+    CHOICE_REFUSE,  /* the command of task `who` arrives at a node that answers with an error and does nothing */
     CHOICE_TWICE,   /* the command of task `who` arrives a second time, later */
     CHOICE_KINDS
 };

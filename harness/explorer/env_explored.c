@@ -177,6 +177,18 @@ void task_deliver(struct task *task, bool lost) {
     world_collect(world, task->node);
 }
 
+/* What Redis says while a script does not come to its end. */
+void task_refuse(struct task *task) {
+    static const char busy[] =
+        "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n";
+    void *reply = NULL;
+    redisReaderFeed(task->world->replies, busy, sizeof busy - 1);
+    redisReaderGetReply(task->world->replies, &reply);
+    task->raw = reply;
+    task->state = TASK_AWAITING;
+    task->arrived = true;
+}
+
 void task_go_on(struct task *task) {
     task->state = TASK_READY;
     coroutine_resume(&task->coroutine);

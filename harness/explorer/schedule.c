@@ -23,6 +23,7 @@ static const char *const FAULT_WORDS[CHOICE_KINDS] = {
     [CHOICE_TWICE] = "duplicate-request",
     [CHOICE_STEP] = "client-clock-jump",
     [CHOICE_HALT] = "pause-before-send",
+    [CHOICE_REFUSE] = "error-reply",
 };
 
 /* --- a value --- */
@@ -144,7 +145,7 @@ bool deviation_read(const char *line, struct deviation *deviation, const char **
     if (words == 4) return name_read(first, CHOICE_NONE, &deviation->instead);
     enum choice_kind fault = fault_named(first);
     *reason =
-        "there is no such fault: pause, pause-before-send, crash, failover, stall-replica, clock-jump, client-clock-jump, restart, restart-empty, lose-message, lose-reply, drop-request, hold-request or duplicate-request";
+        "there is no such fault: pause, pause-before-send, crash, failover, stall-replica, clock-jump, client-clock-jump, restart, restart-empty, lose-message, lose-reply, error-reply, drop-request, hold-request or duplicate-request";
     if (!fault) return false;
     *reason =
         "this fault does not strike that: pause, pause-before-send, crash and client-clock-jump strike client-N, clock-jump, restart and restart-empty redis-N, failover and stall-replica redis-N or redis-N-replica-2, others client-N or its watchdog";

@@ -7,8 +7,8 @@
  * Who takes steps: client-N, client-N-watchdog, late-N, stream-N or stream-N-replica-2, clock. Faults: pause,
  * pause-before-send, crash and client-clock-jump strike client-N; clock-jump, restart and restart-empty redis-N;
  * failover and stall-replica its replica redis-N, or redis-N-replica-2; lose-message what client-N, or its watchdog, is
- * told by a channel; lose-reply, drop-request, hold-request and duplicate-request what it has sent. And "before
- * client-1 4: quiet": nothing goes wrong from there on. */
+ * told by a channel; lose-reply, error-reply, drop-request, hold-request and duplicate-request what it has sent. And
+ * "before client-1 4: quiet": nothing goes wrong from there on. */
 #ifndef LOCKSTORM_EXPLORER_SCHEDULE_H
 #define LOCKSTORM_EXPLORER_SCHEDULE_H
 

@@ -19,7 +19,7 @@ static const char *const FAULT_NAMES[CHOICE_KINDS] = {
     [CHOICE_PROMOTE] = "failover",     [CHOICE_STALL] = "partition",     [CHOICE_LOSE] = "lose-reply",
     [CHOICE_MUTE] = "drop-message",    [CHOICE_DROP] = "drop-message",   [CHOICE_HOLD] = "delay-message",
     [CHOICE_RESTART] = "crash-server", [CHOICE_FORGET] = "crash-server", [CHOICE_TWICE] = "duplicate-request",
-    [CHOICE_STEP] = "clock-jump",      [CHOICE_HALT] = "pause-client",
+    [CHOICE_REFUSE] = "error-reply",   [CHOICE_STEP] = "clock-jump",     [CHOICE_HALT] = "pause-client",
 };
 
 struct task *world_task(struct world *world, int number) {
@@ -458,6 +458,7 @@ bool world_allows(const struct world *world, struct choice choice) {
     case CHOICE_TWICE: return is_on_its_way(world, who) && world->late_count < WORLD_LATE;
     case CHOICE_QUIET: return !world->quiet && all_is_well(world);
     case CHOICE_MUTE: return has_message(world, who);
+    case CHOICE_REFUSE: return is_on_its_way(world, who) && task_at(world, who)->node < world->settings.nodes;
     case CHOICE_LOSE:
     case CHOICE_DROP: return is_on_its_way(world, who);
     case CHOICE_HOLD: return is_on_its_way(world, who) && choice.amount > 0;
@@ -618,6 +619,8 @@ static void message_fault(struct world *world, struct choice choice) {
         (void)task_repeat(task);
     } else if (choice.kind == CHOICE_LOSE) {
         task_deliver(task, true);
+    } else if (choice.kind == CHOICE_REFUSE) {
+        task_refuse(task);
     } else {
         task->state = TASK_AWAITING;
         task->arrived = true;

@@ -218,6 +218,8 @@ bool task_can_go_on(const struct task *task, int64_t now_ns);
 void task_put_off(struct task *task, int64_t by_ns);
 /* Its command arrives at the node; `lost`: the reply does not come back. */
 void task_deliver(struct task *task, bool lost);
+/* Its command arrives at a node that is busy: the answer is an error, and nothing is done. */
+void task_refuse(struct task *task);
 /* Its code goes on. */
 void task_go_on(struct task *task);
 /* The store executes an encoded command. The caller frees the answer. */
