@@ -4,6 +4,7 @@ from harness.driver import Client, Trial, scenario
 
 MAJORITY = ("majority",)
 FAST_PPM = 2_000_000  # three times as fast
+LONG_LEASE_MS, LONG_LEASES = 9_000, 3
 
 
 @scenario(
@@ -138,4 +139,24 @@ def works_on_the_others(trial: Trial, one: Client, two: Client) -> None:
     two.start_increment(work_ms=trial.lease_ms // 2)
     with trial.fault("partition", two, servers="redis-[12]"):
         two.run_for(trial.lease_ms / 10, "before-read")
+    trial.finish(one, two)
+
+
+@scenario(
+    "extensions-cut",
+    summary="The work takes three leases; no extension arrives until another client has been in and out.",
+    source="RedLock.net#48: an extension that finds another's lock, and is tried again",
+    control="nobody is cut off",
+    virtual_lease_ms=LONG_LEASE_MS,
+    needs=(*MAJORITY, "watchdog"),
+    times=("virtual",),
+)
+def test_extensions_cut(trial: Trial) -> None:
+    one, two = trial.clients(2)
+    one.start_increment(work_ms=LONG_LEASES * trial.lease_ms)
+    one.run_to("before-read")
+    with trial.fault_unless_control("partition", one, servers=trial.nodes_pattern):
+        one.go_on()
+        two.start_increment()
+        trial.outlast_lease(two)
     trial.finish(one, two)

@@ -35,7 +35,7 @@ const struct lock_type LOCK_NODE_REDLOCK_299 = {
         "As redlock, but the time that was spent waiting for the lock counts as if it had been held.\n"
         "Breaks: who has waited for longer than the lease is given a lock that is over already: it cannot be\n"
         "extended, and who believes what it says cannot work; who does not look works beyond it.",
-    .source = "node-redlock issue 299, and 169 before it",
+    .source = "node-redlock issue 299, and 283 and 169 before it",
     .fixed = "redlock",
     .traits = LOCK_TRAIT_LEASE,
     .capacity = 1,

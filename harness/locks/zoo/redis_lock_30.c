@@ -52,7 +52,7 @@ const struct lock_type LOCK_REDIS_LOCK_30 = {
         "and whoever wants the lock takes it when its own wall clock says that this has passed.\n"
         "Breaks: a client whose clock is ahead takes what is held; one that stood still between its clock and its\n"
         "command holds what is over.",
-    .source = "errorception/redis-lock issue 30; ShedLock issues 231 and 132; dv/redis-semaphore issue 13",
+    .source = "errorception/redis-lock issue 30; dv/redis-semaphore issue 13",
     .fixed = "set-nx-px",
     .traits = LOCK_TRAIT_LEASE,
     .capacity = 1,

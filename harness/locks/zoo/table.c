@@ -10,6 +10,7 @@ extern const struct lock_type LOCK_REDIS_LOCK_30;
 extern const struct lock_type LOCK_REDIS_PY_415;
 extern const struct lock_type LOCK_REDIS_PY_416;
 extern const struct lock_type LOCK_REDIS_SEMAPHORE_175;
+extern const struct lock_type LOCK_REDLOCK_NET_48;
 extern const struct lock_type LOCK_REDLOCK_NET_93;
 extern const struct lock_type LOCK_REDLOCK_PY_3;
 extern const struct lock_type LOCK_REDLOCK_RB_36;
@@ -22,6 +23,7 @@ const struct lock_type *const LOCK_ZOO[] = {
     &LOCK_REDIS_PY_415,
     &LOCK_REDIS_PY_416,
     &LOCK_REDIS_SEMAPHORE_175,
+    &LOCK_REDLOCK_NET_48,
     &LOCK_REDLOCK_NET_93,
     &LOCK_REDLOCK_PY_3,
     &LOCK_REDLOCK_RB_36,
