@@ -33,6 +33,7 @@ NEEDS: dict[str, tuple[Callable[[Mapping[str, Any]], bool], str]] = {
     "majority": (lambda lock: lock["nodes"] >= MAJORITY_NODES, "does not live on five nodes"),
     "push": (lambda lock: lock["waits"] == "push", "wakes its waiters without a message"),
     "told": (lambda lock: lock["waits"] in ("push", "blocking-pop"), "wakes nobody: its waiters look by themselves"),
+    "re-entrant": (lambda lock: bool(lock["reentrant"]), "refuses its own holder"),
     "queue": (lambda lock: bool(lock["fair"]), "has no queue"),
     "no queue": (lambda lock: not lock["fair"], "has a queue: see dead-waiters"),
     "lock": (lambda lock: lock["name"] != "none", "is no lock"),

@@ -13,8 +13,10 @@ extern const struct lock_type LOCK_REDISSON_2515;
 extern const struct lock_type LOCK_REDISSON_2714;
 extern const struct lock_type LOCK_REDISSON_3004;
 extern const struct lock_type LOCK_REDISSON_3332;
+extern const struct lock_type LOCK_REDISSON_3712;
 extern const struct lock_type LOCK_REDISSON_3730;
 extern const struct lock_type LOCK_REDISSON_4456;
+extern const struct lock_type LOCK_REDISSON_4871;
 extern const struct lock_type LOCK_REDISSON_5019;
 extern const struct lock_type LOCK_REDISSON_6026;
 extern const struct lock_type LOCK_REDIS_LOCK_30;
@@ -37,8 +39,10 @@ const struct lock_type *const LOCK_ZOO[] = {
     &LOCK_REDISSON_2714,
     &LOCK_REDISSON_3004,
     &LOCK_REDISSON_3332,
+    &LOCK_REDISSON_3712,
     &LOCK_REDISSON_3730,
     &LOCK_REDISSON_4456,
+    &LOCK_REDISSON_4871,
     &LOCK_REDISSON_5019,
     &LOCK_REDISSON_6026,
     &LOCK_REDIS_LOCK_30,
