@@ -1,6 +1,7 @@
 """The conformance run: an adapter that is right passes, and each mistake is found by the check that is about it, in
 words that say what to do."""
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -187,6 +188,29 @@ def test_the_first_one_passes_and_is_not_overwritten(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_first_one_in_java_passes(tmp_path: Path) -> None:
+    try:
+        entry_of(PREFIX + "redisson")
+    except NotInstalled as reason:
+        pytest.skip(str(reason))
+    path = tmp_path / "mine"
+    assert lockstorm("adapter", "init", "java", "-o", str(path)).returncode == 0
+    libraries = paths.ROOT / "build" / "adapters" / "redisson" / "libraries"
+    path.write_text(path.read_text().replace("libraries/*", f"{libraries}/*", 1))
+    done = lockstorm("adapter", "check", str(path), timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_java_is_told_the_same_versions_everywhere() -> None:
+    page = (paths.ROOT / "docs" / "test-your-own-lock.md").read_text()
+    project = (paths.ROOT / "adapters" / "redisson" / "pom.xml").read_text()
+    for name in ("redisson", "gson"):
+        found = [
+            re.findall(rf"<artifactId>{name}</artifactId>\s*<version>(.+?)</version>", text) for text in (page, project)
+        ]
+        assert len(found[0]) == 1 and found[0] == found[1], (name, found)
+
+
 def test_what_is_shipped_is_listed() -> None:
     done = lockstorm("adapter", "list")
-    assert done.returncode == 0 and "redis-py                 redis-py 8.1.0\n" in done.stdout
+    assert done.returncode == 0 and "redis-py                   redis-py 8.1.0\n" in done.stdout

@@ -1,4 +1,4 @@
-#!/usr/bin/env -S java -cp libraries/* --source 17
+#!/usr/bin/env -S java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp libraries/* --source 17
 // A lock library for lockstorm, through an adapter: change the five marked places to use your own.
 
 import com.google.gson.JsonArray;

@@ -12,7 +12,7 @@ from harness.driver.errors import NotInstalled, UsageError
 from harness.driver.play import choose
 from harness.driver.terminal import NearestName, console, json_option, print_json
 
-STARTERS = {"python": SHIPPED / "starters" / "lock-adapter.py"}
+STARTERS = {"java": SHIPPED / "starters" / "LockAdapter.java", "python": SHIPPED / "starters" / "lock-adapter.py"}
 
 
 @click.group(cls=NearestName)
@@ -79,7 +79,7 @@ def check(program: str, as_json: bool) -> int:
 @click.argument("language")
 @click.option("-o", "output", type=click.Path(path_type=Path), default="lock-adapter", show_default=True)
 def init(language: str, output: Path) -> int:
-    """Write a first adapter to change: LANGUAGE is python.
+    """Write a first adapter to change: LANGUAGE is java or python.
 
     \b
     Example: lockstorm adapter init python
