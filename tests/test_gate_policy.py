@@ -16,6 +16,7 @@ from harness.driver.scenario import scenarios
 from harness.gate.places import find_places
 from harness.gate.plan import plan_gate
 from harness.gate.policy import KEYS, USUAL_REQUIRE, Policy, read_policy
+from tests.planted_plugins import built_from, changed
 
 SCHEMA = json.loads((paths.ROOT / "docs" / "lockstorm.schema.json").read_text())
 LOCK = '[[lock]]\nname = "set-nx-px"\n'
@@ -229,6 +230,7 @@ def test_the_line_of_a_key_is_not_that_of_a_text_that_looks_like_it() -> None:
 
 def test_the_documentation_has_every_key(tmp_path: Path) -> None:
     (text,) = re.findall(r"```toml\n(.*?)```", (paths.ROOT / "docs" / "gate.md").read_text(), re.DOTALL)
+    built_from(changed({}), tmp_path, "mylock.so")
     said = policy(tmp_path, text)
     assert said.require == USUAL_REQUIRE, "it says that this is the default"
     fastjsonschema.validate(SCHEMA, as_plain(text))
