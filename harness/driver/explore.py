@@ -49,7 +49,7 @@ EXHAUSTIVE = "exhaustive"
 STRATEGIES = ("portfolio", "uniform", "pct", "usual", EXHAUSTIVE)
 USUALLY = ("mutual_exclusion", "integrity", "fencing")
 LIVENESS = "liveness"  # only if it is required: then schedules end in a quiet
-JUDGED = (*USUALLY, LIVENESS)
+JUDGED = (*USUALLY, "ownership", "lease", LIVENESS)
 BOUND_LEASES, BOUND_NAP_MS = 4, 2000  # how long a free lock may go unnoticed, as in storms
 FAULTS_MOST = 16  # STRATEGY_FAULTS
 DEPTH = 3  # STRATEGY_DEPTH
@@ -418,7 +418,7 @@ def result_of(planned: Plan, searched: Campaign) -> dict[str, Any]:
     found = found_of(planned.ground, searched.found) if searched.found else None
     shown = searched.shown
     tally = searched.tally
-    judged = JUDGED if LIVENESS in planned.required else USUALLY
+    judged = (*USUALLY, *(name for name in JUDGED if name in planned.required and name not in USUALLY))
     verdict = {name: _verdict_on(tally["verdicts"][name], shown, name) for name in judged}
     statuses = {verdict[name]["status"] for name in planned.required}
     # A lock without tokens is not asked for them: of such a property nothing can be known.

@@ -23,7 +23,20 @@ TABLES = {  # which an entry may have: whose fields it chooses, and those that i
     "wish": (Wish, ("store", "clients", "lease_ms", "duration_ms", "permits", "seed", "fixed_lease", "time")),
     "explore": (
         ExploreWish,
-        ("store", "clients", "replicas", "faults", "lease_ms", "turns", "permits", "seed", "fixed_lease", "require"),
+        (
+            "store",
+            "clients",
+            "replicas",
+            "faults",
+            "lease_ms",
+            "turns",
+            "work_ms",
+            "wait_ms",
+            "permits",
+            "seed",
+            "fixed_lease",
+            "require",
+        ),
     ),
 }
 
