@@ -165,16 +165,16 @@ def entry_of(bug: Bug, scripted: Shown | None, explored: Shown | None) -> dict[s
 def result_of(scripted: Shown | None, explored: Shown | None, lacking: str) -> str:
     """An entry in a word, the worst first. A scenario that does not show what its entry says it shows is told of, even
     if the explorer has found the bug. What the explorer alone misses is only a number, as long as the scenario shows
-    it."""
+    it; so is what it could not judge of the lock without the bug: some properties are put to the test by the bug only."""
     shown = [each for each in (scripted, explored) if each]
     if not shown:
         return "not installed" if lacking else "not played"
     if any(each["fixed"] == "violated" for each in shown):
         return "accused"
-    told = (scripted or shown[0])["bug"]
-    if told == "holds":
+    told = scripted or shown[0]
+    if told["bug"] == "holds":
         return "untriggered" if any(each["bug"] == "violated" for each in shown) else "missed"
-    if told == "inconclusive" or any(each["fixed"] == "inconclusive" for each in shown):
+    if "inconclusive" in (told["bug"], told["fixed"]):
         return "inconclusive"
     return "caught"
 
@@ -190,7 +190,7 @@ def numbers_of(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "hunted": len(hunted),
         "found": len(needed),
         "median_schedules": median(needed) if needed else None,
-        "fixed_schedules": sum(each["fixed_schedules"] for each in hunted),
+        "fixed_schedules": sum(each["fixed_schedules"] for each in hunted if each["fixed"] != "inconclusive"),
         "false_alarms": sum(entry["accused"] for entry in played),
     }
 
