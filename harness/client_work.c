@@ -171,6 +171,17 @@ static void client_write(struct client *client, const char *verb, unsigned objec
 
 /* --- workload --- */
 
+/* Between read and write; false: the lock says that it is lost. */
+static bool workload_work(struct client *client, int64_t work_ms) {
+    struct step_result renewed = {.outcome = OUTCOME_UNKNOWN};
+    if (!client->extends) return env_sleep(client->env, work_ms), true;
+    env_sleep(client->env, work_ms / 2);
+    client_renew(client, &renewed);
+    if (renewed.outcome == OUTCOME_REFUSED) return false;
+    env_sleep(client->env, work_ms - work_ms / 2);
+    return true;
+}
+
 /* One read-modify-write under the lock. A refused write ends the turn like an accepted one: what was promised to the
  * caller of the lock was only a place in the critical section. False: nothing was done. */
 static bool workload_turn(struct client *client, const struct step *step, struct step_result *result) {
@@ -179,8 +190,8 @@ static bool workload_turn(struct client *client, const struct step *step, struct
     client_read(client, step->object, result);
     if (result->outcome == OUTCOME_OK) {
         int64_t value = result->value;
-        env_sleep(client->env, step->work_ms);
-        client_write(client, "SET", step->object, value + step->value, result);
+        if (workload_work(client, step->work_ms))
+            client_write(client, "SET", step->object, value + step->value, result);
     }
     struct step_result written = *result;
     client_release(client, result);

@@ -14,6 +14,7 @@ struct client {
     struct env *env;
     struct lock lock;
     struct strand_place *place;
+    bool extends;      /* its lease, in the middle of a workload's work; refused, it does not write */
     int store;         /* the store's number among the nodes */
     uint32_t resource; /* index of the lock's name */
     uint32_t op;       /* the last operation's number */

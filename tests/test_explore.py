@@ -232,6 +232,18 @@ def test_work_that_is_longer_than_the_lease() -> None:
     assert " --work-ms 2500 " in broken["replay"]
 
 
+def test_who_is_refused_an_extension_does_not_write() -> None:
+    """A pause behind the extension is late all the same: one before it is not."""
+    wishes: dict[str, Any] = {"clients": 2, "extends": True, "require": "integrity"}
+    found = found_in(search("redlock", "pause", schedules=2000, **wishes))
+    assert "\nextends 1\n" in found.text
+    assert parse_found(found.text, "found") == replace(found, line_numbers=tuple(range(18, 18 + len(found.lines))))
+    with pytest.raises(UsageError, match="setnx is none"):
+        search("setnx", "pause", schedules=1, extends=True)
+    with pytest.raises(UsageError, match="line 9: setnx cannot be extended by its holder"):
+        parse_found(found.text.replace("lock redlock", "lock setnx").replace("replicas 0", "replicas 0"), "found")
+
+
 def test_a_wait_that_the_lock_itself_ends() -> None:
     result = search("pubsub", "crash", clients=2, schedules=200, wait_ms=-1, require="mutual_exclusion")
     assert result["exit"] == 0

@@ -86,6 +86,7 @@ class ExploreWish:
     wait_ms: int | None = None
     permits: int | None = None
     fixed_lease: bool = False
+    extends: bool = False
     require: str | None = None
     jobs: int | None = None
     shard: str | None = None
@@ -123,6 +124,7 @@ class Plan:
             "wait_ms": wish.wait_ms,
             "permits": wish.permits,
             "fixed_lease": wish.fixed_lease,
+            "extends": wish.extends,
             "require": ",".join(self.required),
             "goes_on": wish.goes_on,
             **({"build": self.lock["plugin"]["version"]} if "plugin" in self.lock else {}),
@@ -159,6 +161,8 @@ def plan(wish: ExploreWish) -> Plan:
     lease_ms = wish.lease_ms or LEASE_USUAL_MS
     budget = fault_budget(wish.faults)
     required = required_of(wish.require, lock)
+    if wish.extends and not lock["renewable"]:
+        raise UsageError(f"--extends is for locks that their holders can extend; {lock['name']} is none")
     if LIVENESS in required and wish.wait_ms == WAIT_FOR_EVER:
         raise UsageError("--wait-ms -1 with --require liveness: where somebody is forgotten, a schedule would not end")
     ground = Found(
@@ -169,6 +173,7 @@ def plan(wish: ExploreWish) -> Plan:
         turns=wish.turns or (TURNS_OF_LOSS if {*budget} & {*LOSE_CONNECTIONS} else 1),
         permits=wish.permits or 1,
         fixed_lease=int(wish.fixed_lease),
+        extends=int(wish.extends),
         lease_ms=lease_ms,
         wait_ms=WAIT_LEASES * lease_ms if wish.wait_ms is None else wish.wait_ms,
         bound_ms=BOUND_LEASES * lease_ms + BOUND_NAP_MS if LIVENESS in required else 0,
@@ -245,7 +250,8 @@ def words_for(ground: Found, required: Sequence[str]) -> list[str]:
     words += ["--require", ",".join(required)]
     words += ["--bound-ms", str(ground.bound_ms)] if ground.bound_ms else []
     words += ["--replicas", str(ground.replicas)] if ground.replicas else []
-    return words + (["--fixed-lease"] if ground.fixed_lease else [])
+    flags = {"--fixed-lease": ground.fixed_lease, "--extends": ground.extends}
+    return words + [flag for flag, wanted in flags.items() if wanted]
 
 
 def explorer_for(ground: Found, jobs: int) -> Explorer:
@@ -526,4 +532,6 @@ def replay_command(planned: Plan, searched: Campaign) -> str:
         "--permits": wish.permits,
         "--require": wish.require,
     }
-    return command_line(words, options, {"--fixed-lease": wish.fixed_lease, "--all": wish.goes_on})
+    return command_line(
+        words, options, {"--fixed-lease": wish.fixed_lease, "--extends": wish.extends, "--all": wish.goes_on}
+    )

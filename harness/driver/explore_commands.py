@@ -67,6 +67,7 @@ DAY_S = 86400
 )
 @click.option("--permits", type=int, help="How many may hold a semaphore at once. Default: 1.")
 @click.option("--fixed-lease", is_flag=True, help="Of locks with a watchdog: the lease is meant, nothing renews it.")
+@click.option("--extends", is_flag=True, help="Clients extend their lease in the middle of their work.")
 @click.option("--jobs", type=int, help="How many search side by side. Default: one a core.")
 @click.option("--all", "goes_on", is_flag=True, help="Go on after a violation; group them by what they violate.")
 @click.option(

@@ -81,7 +81,7 @@ def strike_of(found: Found, name: str) -> Strike:
             "steps nobody orders"
         )
     match = LINE.fullmatch(found.lines[0])
-    if not match or found.turns > 1 or found.bound_ms:
+    if not match or found.turns > 1 or found.bound_ms or found.extends:
         raise UsageError(
             f"{line}: --real: with real processes client 1, who begins, can be paused or killed in its only turn, "
             "and nothing else"

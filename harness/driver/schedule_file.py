@@ -40,6 +40,7 @@ NUMBERS = {  # key: from, to
     "turns": (1, 1000),
     "permits": (1, PERMIT_LIMIT),
     "fixed_lease": (0, 1),
+    "extends": (0, 1),
     "lease_ms": (1, LEASE_LIMIT_MS),
     "wait_ms": (WAIT_FOR_EVER, LEASE_LIMIT_MS),
     "work_ms": (0, LEASE_LIMIT_MS),
@@ -47,6 +48,8 @@ NUMBERS = {  # key: from, to
     "seed": (0, SEED_LIMIT),
     "number": (0, 2**62),
 }
+
+OPTIONAL = ("extends",)  # a file that does not say it means 0
 
 
 @dataclass(frozen=True)
@@ -69,10 +72,12 @@ class Found:
     violates: tuple[str, ...]
     lines: tuple[str, ...]
     line_numbers: tuple[int, ...] = ()  # where they stand in the file they were read from
+    extends: int = 0  # clients extend their lease in the middle of their work
 
     @property
     def text(self) -> str:
-        head = [f"{key} {getattr(self, key)}" for key in ("lock", "store", *NUMBERS)]
+        keys = ("lock", "store", *(key for key in NUMBERS if key not in OPTIONAL or getattr(self, key)))
+        head = [f"{key} {getattr(self, key)}" for key in keys]
         violates = " ".join(("violates", *self.violates))
         return "\n".join([FIRST_LINE, *head, violates, COURSE, *self.lines]) + "\n"
 
@@ -131,7 +136,8 @@ def parse_found(text: str, name: str) -> Found:
         raise UsageError(f"{name}: line {told[-1][0]}: the line {COURSE!r} is missing, after which the choices stand")
     start = words.index(COURSE)
     head = _head(told[1:start], name)
-    missing = [field.name for field in fields(Found) if not field.name.startswith("line") and field.name not in head]
+    needed = [field.name for field in fields(Found) if not field.name.startswith("line") and field.name not in OPTIONAL]
+    missing = [name for name in needed if name not in head]
     if missing:
         raise UsageError(f"{name}: line {told[start][0]}: {missing[0]} is missing before {COURSE!r}")
     where = {line.partition(" ")[0]: number for number, line in told[1:start]}
@@ -154,6 +160,8 @@ def _check_ground(found: Found, where: dict[str, int], name: str) -> None:
             lock, _ = explorable(wish)
         except UsageError as error:
             raise UsageError(f"{name}: line {where[key]}: {error}") from None
+    if found.extends and not lock["renewable"]:
+        raise UsageError(f"{name}: line {where['extends']}: {found.lock} cannot be extended by its holder")
     if found.replicas < lock["replicas"]:
         raise UsageError(f"{name}: line {where['replicas']}: {found.lock} needs {lock['replicas']} replica")
 

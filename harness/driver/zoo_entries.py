@@ -35,6 +35,7 @@ TABLES = {  # which an entry may have: whose fields it chooses, and those that i
             "permits",
             "seed",
             "fixed_lease",
+            "extends",
             "require",
         ),
     ),

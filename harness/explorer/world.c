@@ -206,6 +206,7 @@ static void client_begin(struct world *world, int number, uint64_t seed) {
     client->work = (struct client){.actor = {world->history, world->stage, client->name, place},
                                    .env = &client->worker.env,
                                    .place = place,
+                                   .extends = world->settings.extends,
                                    .store = world->settings.nodes,
                                    .resource = world->names.resource};
     client->gone = client->done = client->opened = false;

@@ -134,7 +134,7 @@ struct world_settings {
     int replicas; /* of each node */
     int64_t lease_ms, wait_ms, work_ms, turns, permits;
     int64_t bound_ms; /* how long a free lock may go unnoticed; 0: nobody asks */
-    bool fixed_lease;
+    bool fixed_lease, extends;
     uint64_t seed; /* of the campaign; stands in the history */
     const char *history, *sink;
     const char *sockets[WORLD_SERVERS * WORLD_NODES], *clocks[WORLD_SERVERS * WORLD_NODES]; /* masters, then replicas */
