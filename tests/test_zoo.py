@@ -76,7 +76,7 @@ def test_the_explorer_may_judge_another_property(tmp_path: Path) -> None:
         ('fixed = "set-nx-px"', 'fixed = "setnx-expire"', "mine: fixed: it is the lock with the bug"),
         ('"liveness"', '"livenes"', "mine: property: there is no property called 'livenes': did you mean liveness?"),
         ('"liveness"', '"cost"', "mine: property: there is no property called 'cost'"),
-        ('"liveness"', '"ownership"', "mine: explore: explore judges"),
+        ('"liveness"', '"fairness"', "mine: explore: explore judges"),
         ("crash-before-expire", "crash-before", "mine: scenario: there is no scenario called 'crash-before'"),
         ("crash-before-expire", "waiter-expired", "mine: scenario: waiter-expired is no story about setnx-expire"),
         ("seed = 2", "sed = 2", "mine: wish.sed: there is no key called 'sed': did you mean seed?"),
@@ -176,7 +176,8 @@ def status(bug: str, fixed: str) -> dict[str, Any]:
         (("inconclusive", "violated"), None, "accused", 1),
         (("inconclusive", "holds"), ("violated", "holds"), "inconclusive", 3),
         (("violated", "inconclusive"), None, "inconclusive", 3),
-        (("violated", "holds"), ("violated", "inconclusive"), "inconclusive", 3),
+        (("violated", "holds"), ("violated", "inconclusive"), "caught", 0),  # nothing put the fixed one to the test
+        (None, ("violated", "inconclusive"), "inconclusive", 3),
         (None, ("inconclusive", "holds"), "inconclusive", 3),
         (None, None, "not played", 3),
     ],
@@ -358,3 +359,8 @@ def test_a_record_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(UsageError, match="it is no record of a zoo"):
         read_record(path)
+
+
+def test_every_lock_with_a_bug_has_its_entry() -> None:
+    fixed = {lock["name"]: lock["fixed"] for lock in zoo_locks()}
+    assert {bug.lock: bug.fixed for bug in bugs().values() if bug.lock in fixed} == fixed

@@ -165,7 +165,7 @@ def entry_of(bug: Bug, scripted: Shown | None, explored: Shown | None) -> dict[s
 def result_of(scripted: Shown | None, explored: Shown | None, lacking: str) -> str:
     """An entry in a word, the worst first. A scenario that does not show what its entry says it shows is told of, even
     if the explorer has found the bug. What the explorer alone misses is only a number, as long as the scenario shows
-    it; so is what it could not judge of the lock without the bug: some properties are put to the test by the bug only."""
+    it; so is what it could not judge of the lock without the bug: some properties only the bug puts to the test."""
     shown = [each for each in (scripted, explored) if each]
     if not shown:
         return "not installed" if lacking else "not played"
