@@ -1,6 +1,7 @@
 # `make help` lists what there is. Variables: CC, BUILD (where results go), EXTRA (more compiler flags), FUZZ_SECONDS (per
-# fuzzer), BENCH (options of the benchmark), SCHEDULES (of the explorer's soak), SOAK_MINUTES (of storms), MATRIX_REPEAT (trials a cell), ORACLE_HISTORIES, ORACLE_FIRST, MUTANTS (how much to
-# compare and plant).
+# fuzzer), BENCH (options of the benchmark), SCHEDULES (of the explorer's soak), SOAK_MINUTES (of storms), FIXED_SCHEDULES
+# (of each lock in the zoo that has no bug), MATRIX_REPEAT (trials a cell), ORACLE_HISTORIES, ORACLE_FIRST, MUTANTS (how
+# much to compare and plant).
 CC ?= gcc
 ifeq ($(origin CC),default)
 CC = gcc
@@ -12,7 +13,8 @@ STATIC = $(if $(findstring sanitize,$(EXTRA)),,$(shell echo 'int main(void) { re
 FUZZ_SECONDS ?= 60
 SCHEDULES ?= 1000000
 BENCH ?=
-SOAK_MINUTES ?= 30
+SOAK_MINUTES ?= 60
+FIXED_SCHEDULES ?= 10000
 MATRIX_REPEAT ?= 20
 ORACLE_HISTORIES ?= 200000
 ORACLE_FIRST ?= 0
@@ -261,9 +263,10 @@ bench: ## measure records, checks and trials; writes build/bench.json (BENCH=--q
 	@$(MAKE) -s bench-programs
 	@$(PYTHON) -m bench.bench $(BENCH)
 
-soak: ## storms for SOAK_MINUTES (30), and the matrix MATRIX_REPEAT (20) times beside a busy core: what is left, what flakes
+soak: ## storms for SOAK_MINUTES (60), the zoo with FIXED_SCHEDULES (10000) of each lock without its bug, and the matrix MATRIX_REPEAT (20) times beside a busy core: what is left, what is accused, what flakes
 	@$(READY)
 	@$(PYTHON) -m harness.driver.soak --minutes $(SOAK_MINUTES) -o $(BUILD)/soak.json
+	@$(PYTHON) -m harness.driver zoo --fixed-schedules $(FIXED_SCHEDULES)
 	@$(PYTHON) -m harness.driver.matrix_soak --repeat $(MATRIX_REPEAT) -o $(BUILD)/matrix.json
 
 explore-soak: ## correct locks survive SCHEDULES (1000000) schedules each without an alarm; goes on where it was stopped

@@ -361,6 +361,15 @@ def test_a_record_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
         read_record(path)
 
 
+def test_more_schedules_for_the_lock_without_the_bug() -> None:
+    words = ("zoo", "--bug", "redis-py-818")
+    told = json.loads(lockstorm(*words, "--fixed-schedules", "700", "--json").stdout)
+    assert told["entries"][0]["explored"]["fixed_schedules"] == told["numbers"]["fixed_schedules"] == 700
+    refused = lockstorm(*words, "--fixed-schedules", "700", "--record")
+    assert refused.returncode == 2
+    assert "--record keeps what 300 --fixed-schedules come to" in refused.stderr
+
+
 def test_every_lock_with_a_bug_has_its_entry() -> None:
     fixed = {lock["name"]: lock["fixed"] for lock in zoo_locks()}
     assert {bug.lock: bug.fixed for bug in bugs().values() if bug.lock in fixed} == fixed

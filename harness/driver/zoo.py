@@ -25,10 +25,12 @@ Shown = dict[str, Any]
 
 @dataclass(frozen=True)
 class Hunt:
-    """How far the explorer goes for each bug. `schedules`: at most so many, None: as many as fit in the time."""
+    """How far the explorer goes for each bug. `schedules`: at most so many, None: as many as fit in the time;
+    `fixed_schedules`: the lock without the bug gets so many at least."""
 
     seconds: int = SECONDS_USUAL
     schedules: int | None = None
+    fixed_schedules: int = FIXED_SCHEDULES_LEAST
 
 
 def zoo(chosen: Sequence[Bug], hunt: Hunt | None, tell: Tell) -> dict[str, Any]:
@@ -110,7 +112,7 @@ def explore_bug(bug: Bug, hunt: Hunt, tell: Tell) -> Shown:
     """Hunts until the property is violated or the time is over; the lock without the bug gets as many schedules."""
     found = explore(plan(bug.explore_for(bug.lock, seconds=hunt.seconds, schedules=hunt.schedules)), _unheard)
     tell(f"{bug.name}: explored")
-    schedules = max(found.get("schedules", 0), FIXED_SCHEDULES_LEAST)
+    schedules = max(found.get("schedules", 0), hunt.fixed_schedules)
     fixed = explore(plan(bug.explore_for(bug.fixed, schedules=schedules)), _unheard)
     tell(f"{bug.name}: {bug.fixed} explored")
     choices = found["found"]["choices"] if found.get("found") else []

@@ -6,9 +6,10 @@ import click
 
 from harness.driver import zoo_pages, zoo_table
 from harness.driver.errors import UsageError
+from harness.driver.explore import SCHEDULES_MOST
 from harness.driver.play import choose
 from harness.driver.terminal import console, json_option, names_option, print_json, progress_of_done
-from harness.driver.zoo import SECONDS_USUAL, Hunt, exit_status, pieces_of
+from harness.driver.zoo import FIXED_SCHEDULES_LEAST, SECONDS_USUAL, Hunt, exit_status, pieces_of
 from harness.driver.zoo import zoo as zoo_
 from harness.driver.zoo_entries import Bug, bugs
 
@@ -26,10 +27,25 @@ INTERRUPTED = 130
     show_default=True,
     help="How long the explorer hunts one bug at most.",
 )
+@click.option(
+    "--fixed-schedules",
+    type=click.IntRange(1, SCHEDULES_MOST),
+    default=FIXED_SCHEDULES_LEAST,
+    show_default=True,
+    help="How many schedules a lock without the bug gets, if the bug did not take more.",
+)
 @click.option("--record", is_flag=True, help="Keep what was found for docs/zoo.md (scenarios/zoo/record.json).")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print a GitHub table.")
 @json_option
-def zoo(bug: str | None, no_explore: bool, seconds: int, record: bool, as_markdown: bool, as_json: bool) -> int:
+def zoo(
+    bug: str | None,
+    no_explore: bool,
+    seconds: int,
+    fixed_schedules: int,
+    record: bool,
+    as_markdown: bool,
+    as_json: bool,
+) -> int:
     """Proof that the alarm rings: bugs that people had with their locks, each of which has to be caught - by the
     scenario that its entry names, and by the explorer alone - while the lock without it is not accused.
 
@@ -43,7 +59,9 @@ def zoo(bug: str | None, no_explore: bool, seconds: int, record: bool, as_markdo
         raise UsageError("--json or --markdown, not both")
     if record and no_explore:
         raise UsageError("--record keeps what the explorer found: not with --no-explore")
-    hunt = None if no_explore else Hunt(seconds)
+    if record and fixed_schedules != FIXED_SCHEDULES_LEAST:
+        raise UsageError(f"--record keeps what {FIXED_SCHEDULES_LEAST} --fixed-schedules come to, and no others")
+    hunt = None if no_explore else Hunt(seconds, fixed_schedules=fixed_schedules)
     with progress_of_done(pieces_of(chosen, hunt)) as tell:
         result = zoo_(chosen, hunt, tell)
     if as_json:
