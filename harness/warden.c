@@ -25,9 +25,11 @@
 #include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { PROCESSES = 1024, KILL_LIMIT_MS = 5000, SEGMENT_LINE = 7, ENVIRONMENT_ROOM = 256 * 1024, HUNTS = 10 };
+enum { PROCESSES = 1024, KILL_LIMIT_MS = 5000, SEGMENT_LINE = 7, ENVIRONMENT_ROOM = 256 * 1024, HUNTS = 10, REMOVALS = 100 };
+static const struct timespec REMOVAL_PAUSE = {.tv_nsec = 20000000};
 
 static const char COOKIE[] = "LOCKSTORM_TRIAL=", LOCK[] = ".warden", PREFIX[] = "lockstorm-",
                   MEMORY[] = "/dev/shm/lockstorm-";
@@ -50,8 +52,13 @@ static int remove_entry(const char *path, const struct stat *stat, int type, str
     return 0;
 }
 
+/* Whoever outlives its parent by a moment, as PostgreSQL's children do, may write something while we remove. */
 static void remove_tree(const char *path) {
-    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    for (int tries = 0; tries < REMOVALS; tries++) {
+        nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+        if (access(path, F_OK) != 0) return;
+        nanosleep(&REMOVAL_PAUSE, NULL);
+    }
 }
 
 /* PostgreSQL's, as it says itself: its own number in the first line, the segment's behind the key in the seventh. Only

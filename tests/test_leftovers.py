@@ -3,12 +3,15 @@
 import os
 import signal
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from harness.driver.process import PREFIX, Nursery
 from tests.support import ENVIRONMENT, lockstorm, processes_below, short_directory, start_lockstorm
 
 LONG = ("run", "contention", "--lock", "set-nx-px", "--time", "real", "--duration", "60s", "--json")
@@ -107,6 +110,26 @@ def test_the_next_trial_sweeps_up_after_a_warden_that_was_killed() -> None:
         done = lockstorm("run", "gc-pause", "--lock", "none", env={**ENVIRONMENT, "TMPDIR": str(directory)})
         assert done.returncode == 1, done.stderr
         assert_clean(directory, pids)
+
+
+def test_what_somebody_still_writes_while_it_is_removed_goes_too() -> None:
+    """As the children of a PostgreSQL that was killed do, which nobody knows by number."""
+    nursery = Nursery()
+    memory = Path(tempfile.mkdtemp(prefix=PREFIX, dir="/dev/shm"))
+    (nursery.directory / "server-1").symlink_to(memory)
+    writes = """
+import contextlib, itertools, pathlib, sys, time
+end = time.monotonic() + 0.5
+for number in itertools.takewhile(lambda _: time.monotonic() < end, itertools.count()):
+    for directory in sys.argv[1:]:
+        with contextlib.suppress(OSError):
+            pathlib.Path(directory, str(number)).write_text("written")
+"""
+    with subprocess.Popen([sys.executable, "-c", writes, str(memory), str(nursery.directory)]):
+        wait_until(lambda: len(list(memory.iterdir())) > 10, 10, "files")
+        nursery.close()
+    assert not memory.exists()
+    assert not nursery.directory.exists()
 
 
 def test_a_killed_client_ends_the_trial_with_its_name() -> None:
