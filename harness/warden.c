@@ -28,7 +28,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PROCESSES = 1024, KILL_LIMIT_MS = 5000, SEGMENT_LINE = 7, ENVIRONMENT_ROOM = 256 * 1024, HUNTS = 10, REMOVALS = 100 };
+enum {
+    PROCESSES = 1024,
+    KILL_LIMIT_MS = 5000,
+    SEGMENT_LINE = 7,
+    ENVIRONMENT_ROOM = 256 * 1024,
+    HUNTS = 10,
+    REMOVALS = 100
+};
 static const struct timespec REMOVAL_PAUSE = {.tv_nsec = 20000000};
 
 static const char COOKIE[] = "LOCKSTORM_TRIAL=", LOCK[] = ".warden", PREFIX[] = "lockstorm-",
