@@ -1,14 +1,14 @@
-# `make help` lists what there is. Variables: CC, BUILD (where results go), EXTRA (more compiler flags), FUZZ_SECONDS (per
-# fuzzer), BENCH (options of the benchmark), SCHEDULES (of the explorer's soak), SOAK_MINUTES (of storms), FIXED_SCHEDULES
-# (of each lock in the zoo that has no bug), MATRIX_REPEAT (trials a cell), ORACLE_HISTORIES, ORACLE_FIRST, MUTANTS (how
-# much to compare and plant).
+# `make help` lists the targets. Variables: CC, BUILD (directory of the results), EXTRA (more compiler flags),
+# FUZZ_SECONDS (per fuzzer), BENCH (options of the benchmark), SCHEDULES (per lock in explore-soak), SOAK_MINUTES (of
+# storms), FIXED_SCHEDULES (per lock without its bug in the zoo), MATRIX_REPEAT (trials per cell), ORACLE_HISTORIES (number
+# of histories) from seed ORACLE_FIRST on, MUTANTS (most mistakes to plant).
 CC ?= gcc
 ifeq ($(origin CC),default)
 CC = gcc
 endif
 BUILD ?= build
 EXTRA ?=
-# -static where that can be linked, and not under a sanitizer, which would not start: asked for only when it is needed.
+# -static if the linker can; not with a sanitizer, whose programs would not start. Expanded only where it is used.
 STATIC = $(if $(findstring sanitize,$(EXTRA)),,$(shell echo 'int main(void) { return 0; }' | $(CC) $(EXTRA) -static -x c -o /dev/null - 2>/dev/null && echo -static))
 FUZZ_SECONDS ?= 60
 SCHEDULES ?= 1000000
@@ -24,11 +24,11 @@ MUTANTS ?= 100000
 WARNINGS = -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wconversion -Wvla -Wformat=2 \
            -Wpointer-arith -Wcast-qual -Wwrite-strings -Wno-format-invalid-specifier
 STANDARD = -std=c11 -D_GNU_SOURCE -I. -pthread
-# Without the headers of a service's library all else is built, and its locks are "not installed".
+# Without the headers of a service's library, its locks are reported as not installed; everything else is built.
 POSTGRES_HEADERS := $(firstword $(wildcard /usr/include/postgresql/libpq-fe.h /usr/include/libpq-fe.h /usr/local/include/libpq-fe.h))
 CURL_HEADERS := $(firstword $(wildcard /usr/include/curl/curl.h /usr/include/*/curl/curl.h /usr/local/include/curl/curl.h))
 ZOOKEEPER_HEADERS := $(firstword $(wildcard /usr/include/zookeeper/zookeeper.h /usr/local/include/zookeeper/zookeeper.h))
-# As an archive: the clock that it asks for can then be another one (harness/tree_session.c).
+# A static archive: --wrap can then replace the clock that it reads (harness/environment/zookeeper_session.c).
 ZOOKEEPER_LIBRARY := $(if $(ZOOKEEPER_HEADERS),$(filter /%,$(shell $(CC) -print-file-name=libzookeeper_st.a)))
 comma = ,
 SERVICES = $(if $(POSTGRES_HEADERS),-DLOCKSTORM_POSTGRES=1 -I$(patsubst %/,%,$(dir $(POSTGRES_HEADERS))))
@@ -40,45 +40,48 @@ SERVICE_LIBS += $(if $(CURL_HEADERS),-lcurl)
 SERVICE_LIBS += $(if $(ZOOKEEPER_LIBRARY),-Wl$(comma)--wrap=clock_gettime $(ZOOKEEPER_LIBRARY))
 CFLAGS   = $(STANDARD) -O2 -g -fPIC -fvisibility=default $(WARNINGS) $(SERVICES) $(EXTRA)
 
-HISTORY = harness/history.c
-STAGE   = harness/clock.c harness/stage.c
-LOCKS   = $(sort $(wildcard harness/locks/*.c harness/locks/zoo/*.c))
-SESSIONS = harness/http_session.c harness/sql_session.c harness/tree_session.c
-ENV     = harness/env.c harness/env_live.c harness/env_reply.c harness/strand.c harness/adapter_session.c $(SESSIONS)
-FAULTS  = $(sort $(wildcard faults/*.c))
-LINKS   = $(sort $(wildcard faults/proxy/*.c))
-LINEAR  = $(addprefix checkers/,atlas.c edn.c limits.c linearizable.c linearizable_count.c linearizable_owner.c \
-          linearizable_register.c linearize.c operations.c operations_write.c recorded.c source.c text.c)
-CHECKS  = $(filter-out checkers/linearize_main.c $(LINEAR),$(sort $(wildcard checkers/*.c)))
+# room: the C files of these directories. rooms: the directories inside a directory.
+room = $(sort $(wildcard $(addsuffix /*.c,$(1))))
+rooms = $(patsubst %/,%,$(wildcard $(1)/*/))
 
-CLIENT  = harness/client.c harness/client_work.c harness/plugin.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY)
-STORE   = harness/store.c harness/store_table.c harness/resource.c $(STAGE) $(HISTORY)
-PROXY   = $(LINKS) $(STAGE) $(HISTORY)
-CHECK   = $(CHECKS) harness/history_json.c $(HISTORY)
-LINEARIZE = checkers/linearize_main.c $(LINEAR) harness/history_json.c $(HISTORY)
-TOOL    = harness/history_main.c harness/history_json.c $(HISTORY)
-EXPLORER = $(sort $(wildcard harness/explorer/*.c))
-EXPLORE = $(EXPLORER) harness/client_work.c harness/plugin.c harness/resource.c harness/env.c harness/env_reply.c $(LOCKS) \
-          $(filter-out checkers/check.c checkers/say.c,$(CHECKS)) $(STAGE) $(HISTORY)
-DRIVER  = harness/conductor.c harness/rest.c harness/driver/describe.c harness/driver/describe_lock.c harness/env.c \
-          harness/leash.c $(LOCKS) $(FAULTS) $(STAGE) $(HISTORY)
-PLUGIN  = harness/plugin_main.c harness/plugin.c harness/driver/describe_lock.c harness/env.c $(LOCKS)
+HISTORY   = harness/history/history.c
+SHARED    = harness/scheduler/clock.c harness/scheduler/shared_page.c $(HISTORY)
+SCHEDULER = $(filter-out harness/scheduler/task.c $(SHARED),$(call room,harness/scheduler))
+LOCKS     = $(call room,harness/locks $(call rooms,harness/locks) $(call rooms,harness/locks/zoo))
+SESSIONS  = $(addprefix harness/environment/,http_session.c postgres_session.c zookeeper_session.c)
+ENV       = $(call room,harness/environment) harness/scheduler/task.c
+FAULTS    = $(filter-out $(PROXY_ROOM),$(call room,faults $(call rooms,faults)))
+PROXY_ROOM = $(call room,faults/proxy)
+LINEAR    = $(call room,checkers/linearizability checkers/formats)
+CHECKS    = $(call room,checkers checkers/engine checkers/properties)
 
-PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store proxy check linearize explore plugin history leash warden)
+CLIENT  = $(filter-out harness/client/plugin_main.c,$(call room,harness/client)) $(ENV) $(LOCKS) $(SHARED)
+STORE   = $(call room,harness/resource) $(SHARED)
+PROXY   = $(PROXY_ROOM) $(SHARED)
+CHECK   = checkers/commands/check_main.c checkers/commands/render.c $(CHECKS) harness/history/history_json.c $(HISTORY)
+LINEARIZE = checkers/commands/linearize_main.c checkers/commands/render_linearizability.c $(LINEAR) harness/history/history_json.c $(HISTORY)
+TOOL    = harness/history/history_main.c harness/history/history_json.c $(HISTORY)
+EXPLORE = $(call room,harness/explorer harness/simulation) $(addprefix harness/client/,client.c plugin.c resource_connection.c validity.c) \
+          harness/resource/resource.c $(addprefix harness/environment/,env_ops.c env_reply.c redis_push.c) $(LOCKS) $(CHECKS) $(SHARED)
+DRIVER  = $(SCHEDULER) $(call room,harness/lockstorm/native) harness/client/validity.c harness/environment/env_ops.c harness/process/spawn.c $(LOCKS) $(FAULTS) $(SHARED)
+PLUGIN  = harness/client/plugin_main.c harness/client/plugin.c harness/environment/env_ops.c $(LOCKS)
+
+PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store proxy check linearize explore plugin history spawn reaper)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
 PRELOAD        = $(BUILD)/lib/liblockstorm-preload.so
-# What somebody's own lock in C is built against: -I $(BUILD)/include.
-HEADERS        = $(addprefix $(BUILD)/include/harness/,lockstorm.h env.h outcome.h \
-                 $(addprefix locks/,key.h lock.h majority.h poll.h script.h set_nx_px.h watchdog.h))
+# The headers for plug-ins, which are compiled with -I $(BUILD)/include.
+HEADERS        = $(addprefix $(BUILD)/include/harness/,client/lockstorm.h environment/env.h history/outcome.h \
+                 $(addprefix locks/common/,key.h lock.h majority.h poll.h script.h watchdog.h) locks/redis/set_nx_px.h) \
+                 $(BUILD)/include/lockstorm.h $(BUILD)/include/harness/lockstorm.h
 TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers http_requests linearizable_oracle lock_threads \
                  resp_guard stop_writer)
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
 FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz resp_fuzz schedule_fuzz)
-SOURCES        = $(sort $(wildcard harness/*.[ch] harness/*/*.[ch] harness/locks/zoo/*.[ch] checkers/*.[ch] faults/*.[ch] faults/proxy/*.[ch] tests/*/*.[ch] bench/*.c adapters/starters/*.c))
+SOURCES        = $(sort $(shell find harness checkers faults tests bench adapters/starters -name '*.[ch]'))
 
 PYTHON = .venv/bin/python
-# The launcher installs what is missing and builds; what only tests need, before its command "test".
+# The launcher installs and builds what is missing; with its command "test" also the packages of tests.
 READY         = ./lockstorm --version >/dev/null
 READY_TO_TEST = ./lockstorm test --version >/dev/null
 READY_WITH_ALL = LOCKSTORM_LEVEL=all ./lockstorm --version >/dev/null
@@ -86,11 +89,11 @@ READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
-.PHONY: all deps-all build programs headers test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants matrix zoo bench \
+.PHONY: all deps-all build programs headers test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants matrix schemas zoo bench \
         soak explore-soak clean help
 all: build
 
-build: $(PROGRAMS) $(LIBRARY) $(PRELOAD) $(HEADERS) ## compile everything that runs, breaks or judges a lock
+build: $(PROGRAMS) $(LIBRARY) $(PRELOAD) $(HEADERS) ## compile the programs and libraries
 programs: $(PROGRAMS)
 headers: $(HEADERS)
 test-programs: $(TEST_PROGRAMS) $(JUDGE)
@@ -98,7 +101,7 @@ judge: $(JUDGE)
 bench-programs: $(BENCH_PROGRAMS)
 fuzzers: $(FUZZERS)
 
-# To load the libraries of other services takes ten times as long as to start a client: who lives on Redis does without.
+# Loading the libraries of the other services takes ten times as long as starting a client: locks on Redis use `client`.
 $(BUILD)/bin/client: $(call object,$(filter-out $(SESSIONS),$(CLIENT))) $(patsubst %.c,$(BUILD)/o/without/%.o,$(SESSIONS))
 $(BUILD)/bin/client: LIBS = -lhiredis -ljansson
 $(BUILD)/bin/client-services: $(call object,$(CLIENT))
@@ -115,30 +118,30 @@ $(BUILD)/bin/explore: $(call object,$(EXPLORE))
 $(BUILD)/bin/explore: LIBS = -lhiredis -ljansson -lm
 $(BUILD)/bin/plugin: $(call object,$(PLUGIN))
 $(BUILD)/bin/plugin: LIBS = -lhiredis -ljansson
-# Whoever loads a plug-in lends it what the headers promise, and nothing more.
+# Programs that load a plug-in export to it the functions that the headers declare, and no others.
 LENDERS = $(addprefix $(BUILD)/bin/,client client-services explore plugin)
-$(LENDERS): LENT = -Wl,--dynamic-list=harness/plugin.list -ldl
-$(LENDERS): harness/plugin.list
+$(LENDERS): LENT = -Wl,--dynamic-list=harness/client/plugin.list -ldl
+$(LENDERS): harness/client/plugin.list
 $(BUILD)/bin/history: $(call object,$(TOOL))
 $(BUILD)/bin/history: LIBS = -ljansson
-$(BUILD)/bin/leash: $(call object,harness/leash_main.c harness/leash.c)
-$(BUILD)/bin/warden: $(call object,harness/warden.c)
-$(BUILD)/bin/warden: LIBS = $(STATIC) # started with every trial: nothing to link then
+$(BUILD)/bin/spawn: $(call object,harness/process/spawn_main.c harness/process/spawn.c)
+$(BUILD)/bin/reaper: $(call object,harness/process/reaper_main.c)
+$(BUILD)/bin/reaper: LIBS = $(STATIC) # static: every trial starts it, and it should start fast
 
-$(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c harness/conductor.c harness/rest.c $(ENV) $(STAGE) $(HISTORY))
+$(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c $(SCHEDULER) $(ENV) $(SHARED))
 $(BUILD)/tests/blocking_call: LIBS = -lhiredis $(SERVICE_LIBS)
-$(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(STAGE) $(HISTORY))
-$(BUILD)/tests/http_requests: $(call object,tests/c/http_requests.c $(ENV) $(STAGE) $(HISTORY))
+$(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(SHARED))
+$(BUILD)/tests/http_requests: $(call object,tests/c/http_requests.c $(ENV) $(SHARED))
 $(BUILD)/tests/http_requests: LIBS = -lhiredis $(SERVICE_LIBS)
-$(BUILD)/tests/linearizable_oracle: $(call object,tests/c/linearizable_oracle.c $(LINEAR) harness/history_json.c $(HISTORY))
+$(BUILD)/tests/linearizable_oracle: $(call object,tests/c/linearizable_oracle.c $(LINEAR) harness/history/history_json.c $(HISTORY))
 $(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
-$(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(STAGE) $(HISTORY))
+$(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(SHARED))
 $(BUILD)/tests/lock_threads: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
 $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.c)
-$(BUILD)/tests/stop_writer: $(call object,tests/c/stop_writer.c harness/conductor.c harness/rest.c $(STAGE) $(HISTORY))
+$(BUILD)/tests/stop_writer: $(call object,tests/c/stop_writer.c $(SCHEDULER) $(SHARED))
 $(BUILD)/tests/stop_writer: LIBS = -lhiredis
 
-$(BUILD)/bench/history_append: $(call object,bench/history_append.c $(STAGE) $(HISTORY))
+$(BUILD)/bench/history_append: $(call object,bench/history_append.c $(SHARED))
 $(BUILD)/bench/make_history: $(call object,bench/make_history.c $(HISTORY))
 $(BUILD)/bench/make_operations: $(call object,bench/make_operations.c)
 $(BUILD)/bench/scan: $(call object,bench/scan.c)
@@ -147,30 +150,37 @@ $(PROGRAMS) $(TEST_PROGRAMS) $(BENCH_PROGRAMS):
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(LIBS) $(LENT)
 
-$(HEADERS): $(BUILD)/include/%: %
+$(filter-out $(BUILD)/include/lockstorm.h $(BUILD)/include/harness/lockstorm.h,$(HEADERS)): $(BUILD)/include/%: %
 	@mkdir -p $(@D)
 	cp $< $@
+# The header that a plug-in includes, and its path before 0.2.
+$(BUILD)/include/lockstorm.h:
+	@mkdir -p $(@D)
+	echo '#include "harness/client/lockstorm.h"' >$@
+$(BUILD)/include/harness/lockstorm.h: Makefile
+	@mkdir -p $(@D)
+	printf '%s\n' '#pragma message "include \"lockstorm.h\" instead of \"harness/lockstorm.h\""' '#include "harness/client/lockstorm.h"' >$@
 
 $(LIBRARY): $(call object,$(DRIVER))
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -shared -o $@ $^ -lhiredis -ljansson
 
-# Loaded into servers, which have no sanitizer.
-$(PRELOAD): harness/preload/clock.c harness/preload/zygote.c harness/leash.c harness/preload/clock_page.h \
-            harness/preload/preload.h harness/leash.h
+# Without EXTRA: servers load it, and they are built without a sanitizer.
+$(PRELOAD): harness/process/preload/preload_clock.c harness/process/preload/zygote.c harness/process/spawn.c harness/process/preload/clock_page.h \
+            harness/process/preload/preload.h harness/process/spawn.h
 	@mkdir -p $(@D)
 	$(CC) $(STANDARD) -O2 -fPIC $(WARNINGS) -shared -o $@ $(filter %.c,$^)
 
-$(JUDGE): $(call object,tests/c/judge_records.c $(filter-out checkers/check.c,$(CHECK)))
+$(JUDGE): $(call object,tests/c/judge_records.c $(filter-out checkers/commands/check_main.c,$(CHECK)))
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -shared -o $@ $^ -ljansson -lm
 
-HISTORY_READERS = harness/history.c harness/history.h harness/history_json.c harness/history_json.h tests/fuzz/image.h
+HISTORY_READERS = harness/history/history.c harness/history/history.h harness/history/history_json.c harness/history/history_json.h tests/fuzz/image.h
 $(BUILD)/fuzz/history_fuzz $(BUILD)/fuzz/history_json_fuzz: $(HISTORY_READERS)
-$(BUILD)/fuzz/check_fuzz: $(filter-out checkers/check.c,$(CHECKS)) $(HISTORY_READERS) $(wildcard checkers/*.h)
-$(BUILD)/fuzz/resp_fuzz: $(foreach part,resp ledger rule,faults/proxy/$(part).c faults/proxy/$(part).h)
-$(BUILD)/fuzz/atlas_fuzz $(BUILD)/fuzz/edn_fuzz: $(LINEAR) $(HISTORY_READERS) $(wildcard checkers/*.h) tests/fuzz/outside.h
-$(BUILD)/fuzz/schedule_fuzz: harness/explorer/schedule.c $(wildcard harness/explorer/*.h)
+$(BUILD)/fuzz/check_fuzz: checkers/commands/render.c $(CHECKS) $(HISTORY_READERS) $(wildcard checkers/*/*.h)
+$(BUILD)/fuzz/resp_fuzz: $(foreach part,resp reply_matcher rule,faults/proxy/$(part).c faults/proxy/$(part).h)
+$(BUILD)/fuzz/atlas_fuzz $(BUILD)/fuzz/edn_fuzz: $(LINEAR) $(HISTORY_READERS) $(wildcard checkers/*/*.h) tests/fuzz/outside.h
+$(BUILD)/fuzz/schedule_fuzz: harness/explorer/schedule.c $(wildcard harness/explorer/*.h harness/simulation/*.h)
 $(FUZZERS): $(BUILD)/fuzz/%: tests/fuzz/%.c
 	@mkdir -p $(@D)
 	clang $(STANDARD) $(WARNINGS) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ \
@@ -184,31 +194,31 @@ $(BUILD)/o/without/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(filter-out $(SERVICES),$(CFLAGS)) -MMD -MP -c -o $@ $<
 
-# Other flags or another compiler: everything is compiled and linked again.
+# Changes with the compiler and its flags: everything is then compiled and linked again.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CC) $(CFLAGS) $(STATIC)' | cmp -s - $@ || echo '$(CC) $(CFLAGS) $(STATIC)' >$@
 .PHONY: FORCE
 FORCE:
 
-demo: ## see a lock fail on a real Redis, and a fencing token stop the damage
+demo: ## show a lock that fails on a real Redis, and a fencing token that prevents the damage
 	@./lockstorm demo
 
-deps-all: ## install everything that a test, a benchmark or a lock can need: the other servers, too
+deps-all: ## install all packages of locks, tests and benchmarks, with the other servers
 	@$(READY_WITH_ALL)
 
 test: ## run all tests
 	@./lockstorm test
 
-lint: ## check the style of C and Python; changes nothing
+lint: ## check the style and types of C and Python without changing a file
 	@$(READY_TO_TEST)
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/clang-format --dry-run -Werror $(SOURCES)
-	clang $(STANDARD) $(WARNINGS) $(SERVICES) -fsyntax-only $(filter %.c,$(SOURCES))
+	clang $(STANDARD) -Iharness/client $(WARNINGS) $(SERVICES) -fsyntax-only $(filter %.c,$(SOURCES))
 
-format: ## rewrite C and Python in the project's layout
+format: ## format C and Python
 	@$(READY_TO_TEST)
 	.venv/bin/ruff check --fix -q .
 	.venv/bin/ruff format -q .
@@ -216,11 +226,11 @@ format: ## rewrite C and Python in the project's layout
 
 sanitize: ## run the locks under the address, undefined-behaviour and thread sanitizers
 	@$(READY_TO_TEST)
-	$(PYTHON) -m pytest -q tests/test_sanitized.py
-	LOCKSTORM_PROGRAMS=$(BUILD)/asan $(PYTHON) -m pytest -q -n 2 tests/test_trial.py tests/test_locks_*.py
-	TSAN_OPTIONS=halt_on_error=1 LOCKSTORM_PROGRAMS=$(BUILD)/tsan $(PYTHON) -m pytest -q -n 2 tests/test_trial.py tests/test_locks_*.py
+	$(PYTHON) -m pytest -q tests/project/test_sanitized.py
+	LOCKSTORM_PROGRAMS=$(BUILD)/asan $(PYTHON) -m pytest -q -n 2 tests/trial/test_trial.py tests/locks/test_locks_*.py
+	TSAN_OPTIONS=halt_on_error=1 LOCKSTORM_PROGRAMS=$(BUILD)/tsan $(PYTHON) -m pytest -q -n 2 tests/trial/test_trial.py tests/locks/test_locks_*.py
 
-fuzz: ## let the fuzzers read hostile histories and messages, FUZZ_SECONDS (60) each
+fuzz: ## run each fuzzer of the readers of histories and messages for FUZZ_SECONDS (60)
 	@$(READY_TO_TEST)
 	@$(MAKE) -s fuzzers
 	@mkdir -p $(addprefix $(BUILD)/fuzz/found/,atlas check edn history history_json resp schedule)
@@ -239,41 +249,45 @@ fuzz: ## let the fuzzers read hostile histories and messages, FUZZ_SECONDS (60) 
 	cd $(BUILD)/fuzz && ./schedule_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=256 -print_final_stats=1 \
 	    -dict=$(CURDIR)/tests/fuzz/schedule.dict found/schedule $(CURDIR)/tests/fuzz/corpus/schedule
 
-oracle: ## compare the checkers with their definitions on 200,000 random histories (ORACLE_HISTORIES, ORACLE_FIRST)
+oracle: ## compare the checkers with their definitions on ORACLE_HISTORIES (200000) random histories, from seed ORACLE_FIRST (0)
 	@$(READY_TO_TEST)
 	LOCKSTORM_ORACLE_HISTORIES=$(ORACLE_HISTORIES) LOCKSTORM_ORACLE_FIRST=$(ORACLE_FIRST) \
-	    $(PYTHON) -m pytest -q -n 2 tests/test_checkers.py -k definitions
+	    $(PYTHON) -m pytest -q -n 2 tests/checkers/test_checkers.py -k definitions
 
-mutants: ## plant mistakes in the checkers, one at a time, and see which the tests find (MUTANTS=100 of them)
+mutants: ## plant at most MUTANTS (100000) mistakes in the checkers, one at a time, and report which ones the tests find
 	@$(READY_TO_TEST)
-	@$(PYTHON) -m tests.mutants --most $(MUTANTS)
+	@PYTHONPATH=harness:. $(PYTHON) -m tests.helpers.mutants --most $(MUTANTS)
 
 matrix: ## write the tables of expected verdicts into README.md, docs/matrix.md and docs/adapters.md
 	@$(READY)
-	@$(PYTHON) -m harness.driver.matrix_pages
-	@$(PYTHON) -m harness.driver.adapter_cells
+	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.matrix.matrix_pages
+	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.conformance.adapter_cells
 
-zoo: ## play and hunt the bug zoo, record what was found, and write it into README.md and docs/zoo.md
+schemas: ## write docs/results.schema.json, the schema of the commands' JSON, from the types of harness/lockstorm/results
 	@$(READY)
-	@$(PYTHON) -m harness.driver zoo --record
-	@$(PYTHON) -m harness.driver.zoo_pages
+	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.results.schemas
 
-bench: ## measure records, checks and trials; writes build/bench.json (BENCH=--quick for a short one)
+zoo: ## run the zoo's scenarios and searches, record the results, and write them into README.md and docs/zoo.md
+	@$(READY)
+	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm zoo --record
+	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.zoo.zoo_pages
+
+bench: ## measure records, checks and trials, and write build/bench.json (BENCH=--quick for a short run)
 	@$(READY_TO_BENCH) || $(READY)
 	@$(MAKE) -s bench-programs
-	@$(PYTHON) -m bench.bench $(BENCH)
+	@PYTHONPATH=harness:. $(PYTHON) -m bench.bench $(BENCH)
 
-soak: ## storms for SOAK_MINUTES (60), the zoo with FIXED_SCHEDULES (10000) of each lock without its bug, and the matrix MATRIX_REPEAT (20) times beside a busy core: what is left, what is accused, what flakes
+soak: ## storms for SOAK_MINUTES (60), the zoo with FIXED_SCHEDULES (10000) of each lock without its bug, and the matrix MATRIX_REPEAT (20) times beside a busy core; fail on leaks, false alarms and unstable cells
 	@$(READY)
-	@$(PYTHON) -m harness.driver.soak --minutes $(SOAK_MINUTES) -o $(BUILD)/soak.json
-	@$(PYTHON) -m harness.driver zoo --fixed-schedules $(FIXED_SCHEDULES)
-	@$(PYTHON) -m harness.driver.matrix_soak --repeat $(MATRIX_REPEAT) -o $(BUILD)/matrix.json
+	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.soak.storm_soak --minutes $(SOAK_MINUTES) -o $(BUILD)/soak.json
+	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm zoo --fixed-schedules $(FIXED_SCHEDULES)
+	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.soak.matrix_soak --repeat $(MATRIX_REPEAT) -o $(BUILD)/matrix.json
 
-explore-soak: ## correct locks survive SCHEDULES (1000000) schedules each without an alarm; goes on where it was stopped
+explore-soak: ## search SCHEDULES (1000000) schedules of each correct lock for a false alarm; resumes an interrupted search
 	@$(READY)
-	@$(PYTHON) -m harness.driver.explore_soak --schedules $(SCHEDULES) -o $(BUILD)/explore-soak
+	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.soak.explore_soak --schedules $(SCHEDULES) -o $(BUILD)/explore-soak
 
-clean: ## remove what was built (installed packages stay)
+clean: ## remove the results of builds; installed packages stay
 	rm -rf $(BUILD)/bin $(BUILD)/lib $(BUILD)/include $(BUILD)/o $(BUILD)/tests $(BUILD)/bench $(BUILD)/fuzz $(BUILD)/asan $(BUILD)/tsan \
 	    $(BUILD)/flags $(BUILD)/bench.json $(BUILD)/soak.json $(BUILD)/matrix.json
 

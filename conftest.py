@@ -1,4 +1,4 @@
-"""For all tests: what is skipped in CI has failed there - a test that does not run proves nothing."""
+"""For all tests: in CI a skipped test counts as failed, because a test that does not run proves nothing."""
 
 import os
 

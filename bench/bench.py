@@ -1,6 +1,6 @@
-"""`make bench`: what a record, a check, a trial and the demonstration cost on this machine, beside what was promised.
+"""`make bench`: the cost of a record, a check, a trial and the demonstration on this machine, and the targets.
 
-Every number is the median of several runs, and stands beside a reference that was measured in the same run, because
+Every number is the median of several runs, compared with a reference that was measured in the same run, because
 machines differ and this one may be busy. Writes build/bench.json.
 """
 
@@ -21,14 +21,17 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import proxy
-from harness.driver import explore, paths
-from harness.driver.benchmark import measure_pair, request_us
-from harness.driver.errors import Inconclusive
-from harness.driver.explorer import Explorer
-from harness.driver.machine import machine
-from harness.driver.play import Wish, play
-from harness.driver.process import on_core
-from harness.driver.trial import Trial, TrialSettings
+from lockstorm.base import paths
+from lockstorm.base.errors import Inconclusive
+from lockstorm.compare.benchmark import measure_pair, request_us
+from lockstorm.explore.explore import search_schedules
+from lockstorm.explore.explorer import Explorer
+from lockstorm.explore.search_plan import SearchRequest, plan_search, search_arguments
+from lockstorm.process.machine import machine
+from lockstorm.process.process import on_core
+from lockstorm.scenario.play import play
+from lockstorm.trial.settings import TrialSettings
+from lockstorm.trial.trial import Trial
 
 LEASE_S = 30.0
 WIDTH = 130
@@ -87,7 +90,7 @@ QUICK = Effort(
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement. `target`: what was promised, in the same unit; at least that, or at most if `less_is_better`."""
+    """One measurement. `target`: the promised value in the same unit, a minimum, or a maximum if `less_is_better`."""
 
     name: str
     value: float
@@ -104,7 +107,7 @@ class Row:
 
 
 def bench_program(name: str) -> str:
-    """A program that make built for this."""
+    """The path of a benchmark program that make has built."""
     return str(paths.build() / "bench" / name)
 
 
@@ -125,7 +128,7 @@ def run_quietly(*command: str, status: tuple[int, ...] = (0,)) -> None:
 
 
 def resident_mib(*command: str) -> float:
-    """The most memory that a program had, or its caller when it was started."""
+    """The maximum resident memory of a program, or of this process at its start if that was more."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -133,7 +136,7 @@ def resident_mib(*command: str) -> float:
 
 
 def measure_append(effort: Effort, directory: str) -> list[Row]:
-    """A record with both stamps, in real time: what every actor pays."""
+    """Appending a record with both stamps in real time: the cost for every actor."""
     command = [bench_program("history_append"), directory, str(effort.append_records)]
     runs = [json.loads(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(effort.runs)]
     ns = {key: statistics.median(run[key] for run in runs) for key in runs[0]}
@@ -152,10 +155,10 @@ def measure_append(effort: Effort, directory: str) -> list[Row]:
 
 
 def measure_check(effort: Effort, directory: str) -> list[Row]:
-    """All checkers over one history that is in memory, against adding up its words."""
+    """All checkers over one history in memory, compared with adding up its words."""
     history = Path(directory) / "history"
     run_quietly(bench_program("make_history"), str(history), str(effort.check_records))
-    run_quietly(bench_program("scan"), str(history))  # the first look maps it
+    run_quietly(bench_program("scan"), str(history))  # the first run maps it into memory
     scan_s = median_s(effort.runs, lambda: run_quietly(bench_program("scan"), str(history)))
     check_s = median_s(effort.runs, lambda: run_quietly(paths.program("check"), str(history)))
     million = effort.check_records / 1e6
@@ -175,12 +178,14 @@ def measure_check(effort: Effort, directory: str) -> list[Row]:
             f"{million:g} million in {check_s * 1000:.0f} ms, {check_s / scan_s:.1f} x scan",
             40,
         ),
-        Row("... its memory", memory_mib, "MiB", "at most; what calls it counts too", 64, less_is_better=True),
+        Row(
+            "... its memory", memory_mib, "MiB", "at most; includes its caller's at the start", 64, less_is_better=True
+        ),
     ]
 
 
 def measure_linearizable(effort: Effort, directory: str) -> list[Row]:
-    """What ten clients did with a lock, as Jepsen EDN, from the start of the program to the verdict."""
+    """Ten clients' operations on a lock, as Jepsen EDN, from the start of the program to the verdict."""
     few, many, most = effort.operations
     cases = [
         (few, 5, 1, 0.1, None, ("owner-mutex", "mutex", "reentrant-mutex", "fenced-mutex", "semaphore")),
@@ -191,7 +196,7 @@ def measure_linearizable(effort: Effort, directory: str) -> list[Row]:
     rows = []
     for operations, unknown, violations, target_s, target_mib, models in cases:
         run_quietly(bench_program("make_operations"), str(path), str(operations), str(unknown), str(violations))
-        run_quietly("cat", str(path))  # the file is in memory
+        run_quietly("cat", str(path))  # bring the file into memory
         name = f"linearizable, {operations:,} operations, {'a violation' if violations else 'none'}"
         for model in models:
             rows += linearizable_rows(effort, path, f"{name}, {model}", model, violations, target_s, target_mib)
@@ -204,7 +209,7 @@ def linearizable_rows(
 ) -> list[Row]:
     """Time and memory of one model on one history."""
     command = [paths.program("linearize"), f"--model={model}", str(path)]
-    took_s, said = [], []
+    took_s, results = [], []
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     for _ in range(effort.runs):
         began = time.perf_counter()
@@ -212,11 +217,11 @@ def linearizable_rows(
         took_s.append(time.perf_counter() - began)
         if done.returncode != (1 if violations else 0):
             raise click.ClickException(f"linearize ended with status {done.returncode}: {done.stdout}{done.stderr}")
-        said.append(json.loads(done.stdout))
+        results.append(json.loads(done.stdout))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / effort.runs
-    read_s = statistics.median(each["read_s"] for each in said)
-    mib = statistics.median(each["resident_bytes"] for each in said) / (1 << 20)
+    read_s = statistics.median(each["read_s"] for each in results)
+    mib = statistics.median(each["resident_bytes"] for each in results) / (1 << 20)
     remark = f"{read_s:.3f} s of it reading the file; {cpu_s:.3f} s of CPU"
     rows = [Row(name, statistics.median(took_s), "s", remark, target_s, less_is_better=True)]
     if target_mib:
@@ -225,13 +230,13 @@ def linearizable_rows(
 
 
 def measure_trials(effort: Effort) -> list[Row]:
-    """gc-pause in virtual time: a lease of 30 s runs out."""
+    """gc-pause in virtual time, in which a lease of 30 s runs out."""
     phases: list[dict[str, float]] = []
     for seed in range(1, effort.trials + 1):
-        result = play(Wish("gc-pause", "set-nx-px", seed=seed))
-        if result["exit"] == 3:
-            raise click.ClickException(result["sentence"])
-        phases.append(result["elapsed_ms"])
+        result = play(TrialSettings("set-nx-px", "gc-pause", seed=seed))
+        if result.exit == 3:
+            raise click.ClickException(result.sentence)
+        phases.append(result.elapsed_ms)
     scenario_ms = statistics.median(phase["scenario"] for phase in phases)
     whole_ms = statistics.median(sum(phase.values()) for phase in phases)
     return [
@@ -247,12 +252,12 @@ def measure_trials(effort: Effort) -> list[Row]:
 
 
 def measure_grants(effort: Effort) -> list[Row]:
-    """An uncontended acquire and release with every event in the history, against redis-benchmark sending the same two
-    commands to the same server, in turns. Pinned to one core, what is measured is work, not wake-ups."""
+    """An uncontended acquire and release with every event in the history, compared with redis-benchmark sending the
+    same two commands to the same server, in turns. On one core it measures work without wake-ups on other cores."""
     everywhere = os.sched_getaffinity(0)
     rows = []
     for remark, cores, target in (("one core", {min(everywhere)}, 1.15), ("unpinned", everywhere, None)):
-        os.sched_setaffinity(0, cores)  # whoever is started from here on inherits it
+        os.sched_setaffinity(0, cores)  # inherited by all processes that start from here on
         try:
             rounds = _grant_rounds(effort)
         except Inconclusive as reason:
@@ -267,7 +272,7 @@ def measure_grants(effort: Effort) -> list[Row]:
 
 
 def _grant_rounds(effort: Effort) -> list[tuple[float, float]]:
-    """In us a pair: ours, redis-benchmark's."""
+    """Pairs of times in us: of the client, of redis-benchmark."""
     records = 4 * effort.grants * effort.grant_rounds + 4096
     rounds = []
     with Trial(TrialSettings("set-nx-px", "bench", time="real", history_records=records, direct=True)) as trial:
@@ -285,7 +290,7 @@ def _grant_rounds(effort: Effort) -> list[tuple[float, float]]:
 
 
 def measure_proxy(effort: Effort) -> list[Row]:
-    """What the proxy adds to a round trip and leaves of the throughput, against HAProxy. On one core, as above."""
+    """The round-trip time that the proxy adds and the throughput that it leaves, compared with HAProxy, on one core."""
     everywhere = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(everywhere)})
     try:
@@ -314,20 +319,20 @@ def measure_proxy(effort: Effort) -> list[Row]:
 
 
 def measure_explorer(effort: Effort) -> list[Row]:
-    """Commands a second of the search, against redis-benchmark on the same server, socket and core; and schedules a
-    second on all cores."""
-    wish = explore.ExploreWish("set-nx-px", clients=3, faults="pause", schedules=effort.schedules, goes_on=True)
-    planned = explore.plan(wish)
-    words = explore.search_words(planned)
+    """Commands per second of the search, compared with redis-benchmark on the same server, socket and core; and
+    schedules per second on all cores."""
+    request = SearchRequest("set-nx-px", clients=3, faults="pause", schedules=effort.schedules, keep_going=True)
+    planned = plan_search(request)
+    arguments = search_arguments(planned)
     ratios, rates = [], []
     for _ in range(effort.runs):
         with Explorer(1, 1) as explorer:
             socket = Path(explorer.jobs[0].nodes[1])
             with on_core(explorer.jobs[0].core):
                 pace = 1e6 / request_us(socket, effort.explorer_requests, ("SET", "reference", "value"))
-            searched = explorer.search(words, effort.schedules, lambda _: None)
+            searched = explorer.search(arguments, effort.schedules, lambda _: None)
             ratios.append(searched.tally["commands"] / searched.elapsed_s / pace)
-        rates.append(explore.explore(planned, lambda _: None)["schedules_per_s"])
+        rates.append(search_schedules(planned, lambda _: None)["schedules_per_s"])
     detail = "three set-nx-px clients, one pause; SET, one connection, one at a time, the same core"
     return [
         Row("explorer: commands a second", statistics.median(ratios), "x benchmark", detail, 0.6),
@@ -335,23 +340,23 @@ def measure_explorer(effort: Effort) -> list[Row]:
     ]
 
 
-FIRST_VIOLATION_LIMIT_S = 60  # a seed with which none is found counts as much
+FIRST_VIOLATION_LIMIT_S = 60  # counted for a seed that finds no violation
 FIRST_VIOLATIONS = {
-    "set-nx-px, a pause": explore.ExploreWish("set-nx-px", faults="pause"),
-    "redlock, a clock step": explore.ExploreWish("redlock", faults="clock-jump"),
-    "replica-wait, a failover": explore.ExploreWish("replica-wait", faults="failover", replicas=2),
+    "set-nx-px, a pause": SearchRequest("set-nx-px", faults="pause"),
+    "redlock, a clock step": SearchRequest("redlock", faults="clock-jump"),
+    "replica-wait, a failover": SearchRequest("replica-wait", faults="failover", replicas=2),
 }
 
 
 def measure_first_violations(effort: Effort) -> list[Row]:
-    """The time to the first violation, from the first schedule on; and what is left of it when it was made smaller."""
+    """The time from the first schedule to the first violation; and the size of the schedule after it was minimised."""
     rows = []
-    for name, wish in FIRST_VIOLATIONS.items():
+    for name, request in FIRST_VIOLATIONS.items():
         planned = [
-            explore.plan(replace(wish, seed=1 + each, seconds=FIRST_VIOLATION_LIMIT_S))
+            plan_search(replace(request, seed=1 + each, seconds=FIRST_VIOLATION_LIMIT_S))
             for each in range(effort.explorer_seeds)
         ]
-        results = [explore.explore(each, lambda _: None) for each in planned]
+        results = [search_schedules(each, lambda _: None) for each in planned]
         found = [result for result in results if result.get("found")]
         if not found:
             raise click.ClickException(f"{name}: {results[0]['sentence']}")
@@ -362,7 +367,7 @@ def measure_first_violations(effort: Effort) -> list[Row]:
         steps = statistics.median(result["found"]["steps"] for result in found)
         detail = f"median of {len(results)} seeds, {len(found)} found, at most {max(took_s):.2f} s"
         rows.append(Row(f"explorer: {name}", statistics.median(took_s), "s", detail, 5, less_is_better=True))
-        detail = f"at most; median {statistics.median(choices):g}; the whole story has {steps:g} steps"
+        detail = f"at most; median {statistics.median(choices):g}; the whole schedule has {steps:g} steps"
         rows.append(Row("... choices when made smaller", max(choices), "", detail, 15, less_is_better=True))
     return rows
 
@@ -379,11 +384,11 @@ def show(rows: list[Row], about: dict[str, str | int]) -> None:
     for row in rows:
         sign = "<" if row.less_is_better else ">="
         promised = "" if row.target is None else f"{sign} {row.target:g} {row.unit}"
-        word = {None: "", True: "[green]met[/green]", False: "[red]missed[/red]"}[row.met]
-        table.add_row(row.name, f"{row.value:,.{2 if row.value < 10 else 1}f} {row.unit}", promised, word, row.remark)
+        mark = {None: "", True: "[green]met[/green]", False: "[red]missed[/red]"}[row.met]
+        table.add_row(row.name, f"{row.value:,.{2 if row.value < 10 else 1}f} {row.unit}", promised, mark, row.remark)
     console = Console()
     if not console.is_terminal:
-        console.width = WIDTH  # a log has room
+        console.width = WIDTH  # a log has no width
     console.print(table)
 
 
@@ -391,7 +396,7 @@ def show(rows: list[Row], about: dict[str, str | int]) -> None:
 @click.option("--quick", is_flag=True, help="Measure little: only to see that the benchmark works.")
 @click.option("-o", "output", type=click.Path(path_type=Path), default=paths.ROOT / "build" / "bench.json")
 def main(quick: bool, output: Path) -> None:
-    """Measures, prints a table, writes a JSON file. A missed target is no failure: the machine may be busy."""
+    """Measure, print a table, write a JSON file. A missed target is no failure: the machine may be busy."""
     effort = QUICK if quick else FULL
     with tempfile.TemporaryDirectory(prefix="ls-bench-") as directory:
         rows = [

@@ -14,17 +14,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/actor.h"
-#include "harness/clock.h"
+#include "harness/scheduler/actor.h"
+#include "harness/scheduler/clock.h"
 
-static struct stage real_stage = {.time = HISTORY_TIME_REAL};
+static struct shared_page real_page = {.time = HISTORY_TIME_REAL};
 
 static void die(const char *what) {
     fprintf(stderr, "history_append: %s\n", what);
     exit(2);
 }
 
-/* A new history that has no name any more: nothing is left when this process ends. */
+/* A new history whose file is already unlinked: nothing is left when this process ends. */
 static struct history *make(const char *directory, uint64_t records) {
     char path[4096];
     struct history_error error;
@@ -38,7 +38,7 @@ static struct history *make(const char *directory, uint64_t records) {
 }
 
 static void append(struct history *history, uint32_t id, uint64_t records) {
-    struct actor actor = {.history = history, .stage = &real_stage, .id = id};
+    struct actor actor = {.history = history, .page = &real_page, .id = id};
     for (uint64_t each = 0; each < records; each++) {
         struct history_record record = {.kind = HISTORY_ACQUIRE_INVOKE, .name = 1, .op = (uint32_t)each, .value = -1};
         if (actor_append(&actor, record) == HISTORY_FULL) die("the history is full");

@@ -1,5 +1,5 @@
-/* make_history PATH RECORDS: writes a history of a correct lock with fencing tokens under load, on which every checker
- * has something to do and nothing to complain about. Eight clients take turns in a random order; each reads a counter
+/* make_history PATH RECORDS: writes a history of a correct lock with fencing tokens under load, in which every checker
+ * has work and finds no violation. Eight clients take turns in a random order; each reads a counter
  * under the lock, writes the sum and releases; all the others have their acquire in flight meanwhile.
  *
  * Exit status: 0; 2 bad usage or no room. */
@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/history.h"
-#include "harness/random.h"
+#include "harness/history/history.h"
+#include "harness/scheduler/clock.h"
+#include "harness/scheduler/random.h"
 
 enum { CLIENTS = 8, LEASE_MS = 30000, TRAIT_LEASE_AND_TOKEN = 3, STEP_NS = 20000 };
 
@@ -22,21 +23,19 @@ struct scribe {
     int64_t token, value;
 };
 
-static const int64_t EPOCH_NS = 1767225600 * (int64_t)1000000000; /* 2026-01-01 00:00:00 UTC */
-
 /* Appends unless all are written; returns the index. */
 static uint32_t append(struct scribe *scribe, struct history_record record) {
     if (scribe->left == 0) return 0;
     scribe->left--;
     scribe->mono_ns += 1 + (int64_t)random_below(&scribe->random, STEP_NS);
     record.mono_ns = scribe->mono_ns;
-    record.wall_ns = EPOCH_NS + scribe->mono_ns;
+    record.wall_ns = CLOCK_EPOCH_NS + scribe->mono_ns;
     return (uint32_t)history_append(scribe->history, &record);
 }
 
 static uint32_t name(struct scribe *scribe, const char *text) {
     scribe->left -= 2; /* a text's head and one chunk */
-    return history_text(scribe->history, text, strlen(text), scribe->mono_ns, EPOCH_NS);
+    return history_text(scribe->history, text, strlen(text), scribe->mono_ns, CLOCK_EPOCH_NS);
 }
 
 static void ask(struct scribe *scribe, int client) {

@@ -1,12 +1,12 @@
-/* make_operations PATH OPERATIONS UNKNOWN_PERCENT VIOLATIONS [plain|mixed|strays]: what ten clients of a lock did, as
- * EDN.
+/* make_operations PATH OPERATIONS UNKNOWN_PERCENT VIOLATIONS [plain|mixed|strays]: the operations of ten clients on a
+ * lock, as EDN.
  *
- * A lock that works: who is granted it holds it until the release; tokens rise. Acquires of the others are under way
- * meanwhile. So many percent of the operations come back with an unknown outcome. Plain: the acquires were not granted,
- * the releases did happen - so nothing is left over that could make up for a violation. Mixed: half of the acquires
- * were granted all the same, and the client releases, which is answered. Strays: besides, one release in three of
- * unknown outcome did not happen, and the client releases again; then it may still happen at any later time. VIOLATIONS
- * times, the first one in the middle of the history, a client is granted the lock while another holds it.
+ * The lock is correct: a holder has it until the release; tokens rise. Acquires of other clients are in flight
+ * meanwhile. UNKNOWN_PERCENT of the operations have an unknown outcome. Plain: such acquires were not granted, such
+ * releases did happen, so no unknown operation can explain a violation. Mixed: half of the unknown acquires were
+ * granted, and the client releases, which is answered. Strays: besides, one unknown release in three did not happen,
+ * and the client releases again; the first one may then happen at any later time. VIOLATIONS times, the first in the
+ * middle of the history, a client is granted the lock while another holds it.
  *
  * Exit status: 0; 2 bad usage or no room. */
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/random.h"
+#include "harness/scheduler/random.h"
 
 enum { CLIENTS = 10, NOBODY = -1 };
 
@@ -26,7 +26,7 @@ struct lock {
     struct random random;
     enum place clients[CLIENTS];
     int holder;
-    bool granted_in_doubt; /* the holder was not told that it was granted the lock */
+    bool granted_in_doubt; /* the outcome of the holder's acquire is unknown */
     long long token, events, calls, wanted;
     unsigned unknown_percent, violations;
     bool mixed, strays;
@@ -71,7 +71,8 @@ static void acquire_returns(struct lock *lock, int client) {
 }
 
 static void release_returns(struct lock *lock, int client) {
-    bool answered = lock->holder == client && lock->granted_in_doubt; /* or grant and release may both not have been */
+    bool answered =
+        lock->holder == client && lock->granted_in_doubt; /* else neither grant nor release may have happened */
     if (lock->clients[client] == RELEASES && !answered && in_doubt(lock)) {
         line(lock, client, "info", "release", 0);
         bool again = lock->strays && random_below(&lock->random, 3) == 0;

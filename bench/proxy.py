@@ -1,8 +1,8 @@
-"""What the proxy adds to a connection, beside HAProxy and beside none.
+"""What the proxy adds to the latency and throughput of a connection, compared with HAProxy and with a direct one.
 
 One redis-server on a unix socket is reached directly, through HAProxy in TCP mode with one thread, and through two
-links of the proxy: one without rules, and one with a rule for both directions that matches another command. All in one
-run, in turns.
+links of the proxy: one without rules, and one with a rule for both directions that matches another command. All are
+measured in one run, in turns.
 """
 
 import csv
@@ -17,11 +17,11 @@ from pathlib import Path
 
 import redis
 
-from harness.driver import paths
-from harness.driver.errors import Inconclusive
-from harness.driver.library import Message, Settings, library
-from harness.driver.process import Nursery
-from harness.driver.redis_server import RedisServer
+from lockstorm.base import paths
+from lockstorm.base.errors import Inconclusive
+from lockstorm.native.library import Message, Settings, library
+from lockstorm.process.process import Sandbox
+from lockstorm.servers.redis_server import RedisServer
 
 DIRECT, HAPROXY, BARE, RULE = "direct", "HAProxy", "proxy", "proxy with a rule"
 MISSING = "HAProxy is not installed: on Debian and Ubuntu it is in the package haproxy"
@@ -31,12 +31,12 @@ PIPELINE = 16
 CLIENTS = (1, 50)
 GET, VALUE = b"*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n", b"$5\r\nvalue\r\n"
 
-# Place -> what each round measured there: a median round trip in us, or requests per second.
+# Place -> one result for each round: a median round trip in us, or requests per second.
 Rounds = dict[str, list[float]]
 
 
 def measure(rounds: int, requests: int) -> tuple[Rounds, dict[int, Rounds]]:
-    """Round trips, and pipelined throughput by the number of clients. HAProxy is left out where it is missing."""
+    """Measures round trips, and pipelined throughput by the number of clients. Leaves HAProxy out if it is missing."""
     trips: Rounds = {}
     rates: dict[int, Rounds] = {clients: {} for clients in CLIENTS}
     with _places() as places:
@@ -54,52 +54,52 @@ def added_us(trips: Rounds, name: str) -> float:
 
 
 def share(rates: Rounds, name: str) -> float:
-    """How much of the direct throughput a place leaves."""
+    """The throughput of a place as a share of the direct one: the median over rounds."""
     return statistics.median(here / direct for here, direct in zip(rates[name], rates[DIRECT], strict=True))
 
 
 @contextmanager
 def _places() -> Iterator[dict[str, Path]]:
-    nursery = Nursery()
+    sandbox = Sandbox()
     try:
-        server = RedisServer(nursery, "redis-1", clock=None)
+        server = RedisServer(sandbox, "redis-1", clock=None)
         server.ready()
         server.link.set("key", "value")
-        places = {DIRECT: server.socket, **_haproxy(nursery, server.socket), **_proxy(nursery, server.socket)}
+        places = {DIRECT: server.socket, **_haproxy(sandbox, server.socket), **_proxy(sandbox, server.socket)}
         for path in places.values():
             _wait_for(path.exists)
         yield places
         server.close()
     finally:
-        nursery.close()
+        sandbox.close()
 
 
-def _haproxy(nursery: Nursery, target: Path) -> dict[str, Path]:
+def _haproxy(sandbox: Sandbox, target: Path) -> dict[str, Path]:
     program = shutil.which("haproxy", path=paths.search_path())
     if not program:
         return {}
-    listen, settings = nursery.directory / "haproxy.sock", nursery.directory / "haproxy.cfg"
+    listen, settings = sandbox.directory / "haproxy.sock", sandbox.directory / "haproxy.cfg"
     settings.write_text(
         "global\n  nbthread 1\n"
         "defaults\n  mode tcp\n  timeout connect 5s\n  timeout client 1h\n  timeout server 1h\n"
         f"listen redis\n  bind {listen}\n  server redis-1 unix@{target}\n"
     )
-    nursery.start("haproxy", [program, "-db", "-f", str(settings)])
+    sandbox.start("haproxy", [program, "-db", "-f", str(settings)])
     return {HAPROXY: listen}
 
 
-def _proxy(nursery: Nursery, target: Path) -> dict[str, Path]:
-    message, control = Message(), nursery.directory / "control.sock"
-    history, stage = nursery.directory / "history", nursery.directory / "stage"
+def _proxy(sandbox: Sandbox, target: Path) -> dict[str, Path]:
+    message, control = Message(), sandbox.directory / "control.sock"
+    history, page = sandbox.directory / "history", sandbox.directory / "page"
     settings = Settings(time=REAL_TIME, seed=1, capacity=1024)
-    if not library().history_create(bytes(history), settings, message) or not library().stage_create(
-        bytes(stage), REAL_TIME, 1, message
+    if not library().history_create(bytes(history), settings, message) or not library().shared_page_create(
+        bytes(page), REAL_TIME, 1, message
     ):
         raise Inconclusive(str(message))
-    command = [paths.program("proxy"), "--history", str(history), "--stage", str(stage), "--actor", "0"]
-    nursery.start("proxy", [*command, "--control", str(control)])
+    command = [paths.program("proxy"), "--history", str(history), "--page", str(page), "--actor", "0"]
+    sandbox.start("proxy", [*command, "--control", str(control)])
     _wait_for(control.exists)
-    listen = {name: nursery.directory / f"{number}.sock" for number, name in enumerate((BARE, RULE))}
+    listen = {name: sandbox.directory / f"{number}.sock" for number, name in enumerate((BARE, RULE))}
     link = redis.Redis(unix_socket_path=str(control), protocol=2, driver_info=None)
     for number, path in enumerate(listen.values()):
         link.execute_command("LINK", "ADD", f"link-{number}", str(path), str(target))  # type: ignore[no-untyped-call]
@@ -113,7 +113,7 @@ def _wait_for(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + LIMIT_S
     while not condition():
         if time.monotonic() > deadline:
-            raise Inconclusive(f"a program that was to be measured did not start within {LIMIT_S:g} s")
+            raise Inconclusive(f"a program to be measured did not start within {LIMIT_S:g} s")
         time.sleep(0.002)
 
 
@@ -135,8 +135,8 @@ def _rate(address: Path, clients: int, requests: int) -> float:
     program = shutil.which("redis-benchmark", path=paths.search_path())
     if not program:
         raise Inconclusive("redis-benchmark is not installed: on Debian and Ubuntu it is in the package redis-tools")
-    words = [program, "-s", str(address), "-P", str(PIPELINE), "-c", str(clients), "-n", str(requests), "--csv"]
-    done = subprocess.run([*words, "GET", "key"], capture_output=True, text=True)
+    command = [program, "-s", str(address), "-P", str(PIPELINE), "-c", str(clients), "-n", str(requests), "--csv"]
+    done = subprocess.run([*command, "GET", "key"], capture_output=True, text=True)
     try:
         return float(list(csv.reader(done.stdout.splitlines()))[-1][1])
     except (IndexError, ValueError):

@@ -1,5 +1,5 @@
-/* scan FILE: adds up all 64-bit words of a file that it maps, the least that anybody can do who reads it all. What a
- * checker costs is told as a multiple of this, so that a slow machine or a cold cache cannot look like a slow checker.
+/* scan FILE: adds up all 64-bit words of a file that it maps, the least that reading all of it costs. The cost of a
+ * checker is given as a multiple of this, so that a slow machine or a cold cache does not look like a slow checker.
  *
  * Prints the sum. Exit status: 0; 2 the file cannot be read. */
 #include <errno.h>

@@ -11,13 +11,16 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "harness"))
 
-from harness.driver.matrix import told_matrix
-from harness.driver.narrate import Event, show_result
-from harness.driver.play import Wish, play
-from harness.report.window import ROWS_USUAL
-from harness.report.write import write
-from tests.browsing import browser, visit
+from lockstorm.matrix.matrix import expected_matrix
+from lockstorm.report.report import write
+from lockstorm.report.story import show_result
+from lockstorm.report.window import ROWS_USUAL
+from lockstorm.results.event import Event
+from lockstorm.scenario.play import play
+from lockstorm.trial.settings import TrialSettings
+from tests.helpers.browsing import browser, visit
 
 # rich's own format without the web fonts: the picture loads nothing.
 FORMAT = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
@@ -48,7 +51,7 @@ def main() -> None:
 def picture_of_the_matrix() -> None:
     with tempfile.TemporaryDirectory() as directory:
         matrix, page = Path(directory) / "matrix.json", Path(directory) / "matrix.html"
-        matrix.write_text(json.dumps(told_matrix()))
+        matrix.write_text(json.dumps(expected_matrix()))
         write(matrix, None, page, None, ROWS_USUAL, None, "")
         with browser() as running, visit(running, page, viewport=SCREEN) as seen:
             seen.page.get_by_label("gc-pause, redlock, open: violated").click()
@@ -60,7 +63,7 @@ def picture_of_the_matrix() -> None:
 def pictures_of_the_report() -> None:
     with tempfile.TemporaryDirectory() as directory:
         history, page = Path(directory) / "gc.history", Path(directory) / "gc.html"
-        play(Wish("gc-pause", "set-nx-px"), save=history)
+        play(TrialSettings("set-nx-px", "gc-pause"), save=history)
         write(history, None, page, HERE / "report.svg", ROWS_USUAL, None, "")
         with browser() as running, visit(running, page, viewport=SCREEN) as seen:
             seen.page.locator(".event", has_text="accepts 1 of client-1").locator("text.word").click()
@@ -71,13 +74,13 @@ def pictures_of_the_report() -> None:
 
 def picture_of_the_story() -> None:
     console = Console(record=True, width=118, file=io.StringIO(), highlight=False)
-    for wish in (
-        Wish("gc-pause", "set-nx-px"),
-        Wish("gc-pause", "set-nx-px-fenced", "fence-reads-and-writes"),
+    for request in (
+        TrialSettings("set-nx-px", "gc-pause"),
+        TrialSettings("set-nx-px-fenced", "gc-pause", store="fence-reads-and-writes"),
     ):
         events: list[Event] = []
-        result = play(wish, story_to=events)
-        console.print(f"[bold]$ ./{result['replay']}[/bold]")
+        result = play(request, story_to=events)
+        console.print(f"[bold]$ ./{result.replay}[/bold]")
         show_result(console, result, events)
         console.print()
     picture = console.export_svg(title="", theme=MONOKAI, code_format=FORMAT, unique_id="lockstorm")

@@ -1,10 +1,10 @@
-"""Clocks that somebody sets: the server's, which decides when a lease is over, and the clients'."""
+"""Clocks that are set: the server's, which decides when a lease ends, and the clients'."""
 
-from harness.driver import ANY_SERVICE, Trial, scenario
+from lockstorm import ANY_SERVICE, Trial, scenario
 
 LEASE_MS = 5_000
 JUMP_LEASES = 2
-BACK_LEASES = 6  # more than a free lock may go unnoticed
+BACK_LEASES = 6  # longer than the bound within which a free lock must be granted
 
 
 @scenario(

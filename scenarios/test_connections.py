@@ -1,14 +1,14 @@
-"""What a lock is worth whose connection has ended."""
+"""Locks whose connections are shared or end."""
 
-from harness.driver import ANY_SERVICE, Trial, scenario
+from lockstorm import ANY_SERVICE, Trial, scenario
 
 LEASE_MS = 5_000
-NOTICE_MS = 300  # for a lock that has become free, to be somebody else's
+NOTICE_MS = 300  # for a waiter to be granted a lock that has become free
 
 
 @scenario(
     "pooled-sessions",
-    summary="Clients reach the database through PgBouncer in transaction mode: sessions are shared, and not their own.",
+    summary="Clients reach the database through PgBouncer in transaction mode: a client has no session of its own.",
     source="PgBouncer, Features, SQL feature map for pooling modes: session-level advisory locks do not work",
     control="PgBouncer is in session mode",
     virtual_lease_ms=LEASE_MS,
@@ -29,7 +29,7 @@ def test_pooled_sessions(trial: Trial) -> None:
 
 @scenario(
     "connection-closed",
-    summary="The connections of a working holder to the lock's servers are closed; it only looks when it releases.",
+    summary="The connections of a working holder to the lock's servers are closed; it notices only when it releases.",
     source="PostgreSQL documentation, 13.3.5: held until explicitly released or the session ends; idle limits of "
     "load balancers and NAT",
     control="nothing is closed",

@@ -1,6 +1,6 @@
-"""Plain contention: nothing is broken, many want the lock."""
+"""Contention without any fault."""
 
-from harness.driver import ANY_SERVICE, Trial, scenario
+from lockstorm import ANY_SERVICE, Trial, scenario
 
 CLIENTS = 4
 DURATION_MS = 2000

@@ -1,19 +1,19 @@
-"""Clients that die where the lock least expects it."""
+"""Clients that die at the worst moments."""
 
-from harness.driver import ANY_SERVICE, Client, Trial, scenario
+from lockstorm import ANY_SERVICE, Client, Trial, scenario
 
-# Where a client has just been given the lock, by the first answer that says so.
-GIVEN = {"setnx-expire": "between-setnx-and-expire", "replica-wait": "between-set-and-wait"}
+# The checkpoint right after the first answer that grants the lock.
+AFTER_GRANT = {"setnx-expire": "between-setnx-and-expire", "replica-wait": "between-set-and-wait"}
 GAP_MS = 100
-CUT_MS = 500  # who polls does so meanwhile: a cut that loses nothing would be none
+CUT_MS = 500  # long enough for a poll of the waiter to be lost
 LEASE_MS = 5_000
-SHORT_LEASE_MS, SHORT_BOUND_MS = 500, 1_000  # behind a dead head of its queue, `fair` asks every millisecond
+SHORT_LEASE_MS, SHORT_BOUND_MS = 500, 1_000  # `fair` polls every millisecond behind a dead head of its queue
 
 
 @scenario(
     "crash-holder",
     summary="A holder dies before its write; another one wants the lock.",
-    source="redisson#2045, #4462 (permits); matrix of the project, row 8: what the lease is there for",
+    source="redisson#2045, #4462 (permits); matrix of the project, row 8: the purpose of the lease",
     control="the holder does not die",
     virtual_lease_ms=LEASE_MS,
     needs=("lock",),
@@ -45,7 +45,7 @@ def test_crash_before_expire(trial: Trial) -> None:
     one, two = trial.clients(2)
     two.increment()
     one.start_increment()
-    one.run_to(GIVEN.get(trial.settings.lock, "after-acquire-reply"))
+    one.run_to(AFTER_GRANT.get(trial.settings.lock, "after-acquire-reply"))
     two.start_increment()
     if not trial.control:
         trial.kill(one)
@@ -55,9 +55,9 @@ def test_crash_before_expire(trial: Trial) -> None:
 
 @scenario(
     "dead-waiters",
-    summary="Of two who wait, the first dies; then the holder releases.",
+    summary="Of two waiters, the first dies; then the holder releases.",
     source="the Redis articles the project starts from: dead waiters in the fair queue; redisson#1104, #6150",
-    control="nobody dies",
+    control="the waiter does not die",
     virtual_lease_ms=SHORT_LEASE_MS,
     needs=("lock",),
     settings={"parameters": {"bound_ms": SHORT_BOUND_MS}},
@@ -75,9 +75,9 @@ def test_dead_waiters(trial: Trial) -> None:
 
 @scenario(
     "dead-waiter-woken",
-    summary="Of two who wait, the first is cut off; the holder releases, and what wakes a waiter dies with the first.",
-    source="matrix of the project, row 17: an element that BLPOP has taken exists in the client alone",
-    control="nobody is cut off or dies",
+    summary="Of two waiters, the first is cut off; the holder releases, and the wake-up dies with the first waiter.",
+    source="matrix of the project, row 17: an element that BLPOP has taken exists only in the client",
+    control="the waiter is not cut off and does not die",
     virtual_lease_ms=LEASE_MS,
     needs=("lock", "no queue"),
     times=("virtual",),
@@ -97,7 +97,7 @@ def test_dead_waiter_woken(trial: Trial) -> None:
 
 
 def queue_up(trial: Trial, holder: Client, *waiters: Client) -> None:
-    """The holder stands before its write; the others ask one after the other."""
+    """The holder is held before its write; the others acquire one after the other."""
     holder.start_increment()
     holder.run_to("before-write")
     for waiter in waiters:

@@ -1,6 +1,6 @@
-"""A database that a lock lives on: it keeps what it has committed, and forgets its sessions."""
+"""Faults of a database on which a lock lives: it keeps what it has committed, and forgets its sessions."""
 
-from harness.driver import Client, Trial, scenario
+from lockstorm import Client, Trial, scenario
 
 POSTGRES = ("postgres",)
 FAST = 3  # times as fast
@@ -29,9 +29,9 @@ def test_database_crash(trial: Trial) -> None:
 
 @scenario(
     "database-pause",
-    summary="The server stands still for two leases while a client holds the lock, another asks, and nobody can renew.",
+    summary="The server is stopped for two leases while a client holds the lock, cannot renew it, and another waits.",
     source="Kleppmann 2016: any process may be paused; the Jepsen tests of etcd stop servers with SIGSTOP",
-    control="it stands still for a tenth of a lease",
+    control="it is stopped for a tenth of a lease",
     virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
@@ -68,9 +68,9 @@ def test_database_clock_fast(trial: Trial) -> None:
 
 @scenario(
     "database-failover",
-    summary="The replica has not heard of the last grant when the server is killed and the replica promoted.",
+    summary="The replica has not received the last grant when the server is killed and the replica promoted.",
     source="PostgreSQL documentation, 27.2.8: replication is asynchronous, and a crash may lose what was committed",
-    control="the replica hears of everything, and nobody is killed",
+    control="the replica receives everything, and no server is killed",
     virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
@@ -79,12 +79,12 @@ def test_database_clock_fast(trial: Trial) -> None:
 )
 def test_database_failover(trial: Trial) -> None:
     (one,) = trial.clients(1)
-    one.increment()  # what a lease's row says of this is at the replica, too
+    one.increment()  # this version of a lease's row is at the replica, too
     trial.postgres.catch_up()
     with trial.fault_unless_control("partition", "postgres-1-replica-1>postgres-1"):
         one.start_increment()
         one.run_to("before-write")
-        trial.database.write()  # the grants of sessions are not written
+        trial.database.write()  # session locks write nothing; this is what the replica lacks
         if not trial.control:
             trial.postgres.fail_over()
     (two,) = trial.clients(1)
@@ -95,7 +95,7 @@ def test_database_failover(trial: Trial) -> None:
     "database-failover-replicated",
     summary="The replica has all that was committed when the server is killed and the replica promoted.",
     source="PostgreSQL documentation, 27.2.8, 27.4: a replica has what was committed, not its master's sessions",
-    control="nobody is killed",
+    control="no server is killed",
     virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
@@ -114,7 +114,7 @@ def test_database_failover_replicated(trial: Trial) -> None:
 
 
 def let_in_first(trial: Trial, one: Client, two: Client) -> None:
-    """Time for the second client to get in and be done, if anything lets it, before the first one writes."""
+    """The second client gets in and finishes, if the lock lets it, before the first one writes."""
     if two.state.name == "IDLE":
         two.start_increment()
     if two.run_for(trial.lease_ms / 10, "before-write"):

@@ -1,17 +1,17 @@
-"""ZooKeeper: three servers that agree, of which one is not there; and one whose clock is fast."""
+"""ZooKeeper: an ensemble of three that loses its leader; and a server whose clock is fast."""
 
-from harness.driver import Trial, scenario
+from lockstorm import Trial, scenario
 
-FAST = 4  # times as fast: more than heartbeats make good, which come after a third of a session
-LEASE_MS = 8_000  # longer than it takes to miss a leader, to elect another, and to look for a server that answers
-MISSED_MS = 4_000
+FAST = 4  # times as fast: heartbeats come after a third of a session, too late
+LEASE_MS = 8_000  # longer than a failed leader's detection, an election, and a client's reconnection
+MISSED_MS = 4_000  # for the others to miss the leader
 
 
 @scenario(
     "leader-alone",
     summary="The leader of three servers is cut off from the other two while a client works; clients still reach it.",
     source="Jepsen on ZooKeeper (2013): a partition that isolates the leader; ZooKeeper's quorums",
-    control="nobody is cut off",
+    control="the leader is not cut off",
     real_lease_ms=LEASE_MS,
     needs=("lock",),
     settings={"nodes": 3},
@@ -32,9 +32,9 @@ def test_leader_alone(trial: Trial) -> None:
 
 @scenario(
     "leader-killed",
-    summary="The leader of three servers is killed while a client works, and is started again when that is done.",
+    summary="The leader of three servers is killed while a client works, and is started again when the work is done.",
     source="Jepsen's kills of a leader; Zab (Junqueira, Reed, Serafini 2011): what a majority has is never lost",
-    control="nobody is killed",
+    control="no server is killed",
     real_lease_ms=LEASE_MS,
     needs=("lock",),
     settings={"nodes": 3},

@@ -1,24 +1,24 @@
-"""A store of keys that keeps every revision: leases that end while a client waits, answers that are lost, a server that
-is killed, a leader that is not there, a majority that is not, a holder among the minority."""
+"""etcd: leases that end while a client waits, lost answers, a killed server, a lost leader, a lost majority, a holder
+in the minority."""
 
-from harness.driver import Client, Trial, scenario
+from lockstorm import Client, Trial, scenario
 
 ETCD = ("etcd",)
-RECIPES = ("etcd", "etcd-queue")  # the third differs from the second where a lease ends while its client waits
+RECIPES = ("etcd", "etcd-queue")  # etcd-queue-unchecked differs only if a waiter's lease ends
 GAP_MS = 100
-HEARTBEATS_MS = 300  # for some to be lost, and no leader to be missed
+HEARTBEATS_MS = 300  # some heartbeats are lost, but the leader is not yet missed
 CUT_MS = 200  # for a request to arrive, and its answer to be lost
-NOTICE_MS = 1_000  # for whoever is let in, to be in
-LONG_LEASE_MS = 10_000  # where no lease is to end
-QUORUM_LEASE_MS = 3_000  # longer than a leader needs to see that it is alone, and stops counting leases
-BOUND_MS = 5_000  # far less: a lock that is held by nobody's grant is not free before its lease ends
+NOTICE_MS = 1_000  # for a granted client to enter
+LONG_LEASE_MS = 10_000  # longer than the scenario
+QUORUM_LEASE_MS = 3_000  # longer than a leader needs to notice that it lacks a majority and to stop counting leases
+BOUND_MS = 5_000  # less than the lease: a lock that stays taken until its lease ends violates liveness
 
 
 @scenario(
     "waiter-expired",
-    summary="Of two who wait in a queue, the first is paused past its lease; the other is in when the first wakes up.",
-    source="etcd-io/etcd#11456; Jepsen: etcd 3.4.3, Locks: a waiter that does not look at its own lease",
-    control="the same pause, but over well within the lease",
+    summary="Of two waiters in a queue, the first is paused past its lease; the other is in when the first wakes up.",
+    source="etcd-io/etcd#11456; Jepsen: etcd 3.4.3, Locks: a waiter that does not check its own lease",
+    control="the pause ends well within the lease",
     needs=("queue",),
     times=("real",),
     services=ETCD,
@@ -35,7 +35,7 @@ def test_waiter_expired(trial: Trial) -> None:
             three.go_on()
             trial.advance(GAP_MS)
         else:
-            go_on_to(trial, three, "one-before-gone")  # two's place has gone with its lease
+            go_on_to(trial, three, "one-before-gone")  # two's key has ended with its lease
             one.finish()
             go_on_to(trial, three, "before-write")
     if not trial.control:
@@ -45,7 +45,7 @@ def test_waiter_expired(trial: Trial) -> None:
 
 
 def go_on_to(trial: Trial, client: Client, checkpoint: str) -> None:
-    """Lets a client that is held go on until it is held there."""
+    """Lets a client go on to another checkpoint and holds it there."""
     client.hold_at(checkpoint)
     client.go_on()
     trial.run([client])
@@ -54,7 +54,7 @@ def go_on_to(trial: Trial, client: Client, checkpoint: str) -> None:
 @scenario(
     "acquire-answer-cut",
     summary="The transaction that gives a client the lock is carried out, its answer is lost; the client asks again.",
-    source="etcd documentation, API guarantees: a request that ends in a time limit may have been carried out",
+    source="etcd documentation, API guarantees: a request that times out may have been carried out",
     control="the answer arrives",
     real_lease_ms=LONG_LEASE_MS,
     times=("real",),
@@ -108,7 +108,7 @@ def test_release_answer_cut(trial: Trial) -> None:
     "server-killed",
     summary="The server is killed while a client holds the lock, and is started again with its data.",
     source="Jepsen: etcd 3.4.3 (kill); matrix of the project, row 9: a restart that remembers",
-    control="nobody is killed",
+    control="no server is killed",
     real_lease_ms=LONG_LEASE_MS,
     stores=("open",),
     services=("etcd", "zookeeper"),
@@ -131,7 +131,7 @@ def test_server_killed(trial: Trial) -> None:
     "leader-cut-off",
     summary="Of three nodes the leader is cut off from the others and from clients while a client holds the lock.",
     source="Jepsen: etcd 3.4.3 (partitions); Kleppmann 2016: for correctness a consensus system",
-    control="nobody is cut off",
+    control="the leader is not cut off",
     real_lease_ms=LONG_LEASE_MS,
     times=("real",),
     stores=("open",),
@@ -157,7 +157,7 @@ def test_leader_cut_off(trial: Trial) -> None:
     "leader-restarted",
     summary="Of three nodes the leader is killed while a client holds the lock, and is started again with its data.",
     source="Jepsen: etcd 3.4.3 (kill); etcd documentation, Failure modes: leader failure",
-    control="nobody is killed",
+    control="no server is killed",
     real_lease_ms=LONG_LEASE_MS,
     times=("real",),
     stores=("open",),
@@ -171,9 +171,9 @@ def test_leader_restarted(trial: Trial) -> None:
 
 @scenario(
     "leader-paused",
-    summary="Of three nodes the leader is stopped while a client holds the lock; it goes on when there is another one.",
+    summary="Of three nodes the leader is stopped while a client holds the lock, until there is another leader.",
     source="Jepsen: etcd 3.4.3 (pause); Kleppmann 2016: any process may be paused",
-    control="nobody is paused",
+    control="the leader is not paused",
     real_lease_ms=LONG_LEASE_MS,
     times=("real",),
     stores=("open",),
@@ -201,9 +201,9 @@ def without_leader(trial: Trial, fault: str) -> None:
 
 @scenario(
     "majority-paused",
-    summary="Of three nodes the two that do not lead stand still for longer than the lease of a client at work.",
+    summary="Of three nodes the two followers are stopped for longer than the lease of a working client.",
     source="etcd documentation, Failure modes: majority failure; a lease ends only by a decision of the majority",
-    control="nobody stands still",
+    control="no node is stopped",
     real_lease_ms=QUORUM_LEASE_MS,
     times=("real",),
     stores=("open",),
@@ -226,7 +226,7 @@ def test_majority_paused(trial: Trial) -> None:
 
 @scenario(
     "holder-in-minority",
-    summary="A holder and the node that it asks are cut off from the other two; another gets in, and it writes late.",
+    summary="A holder and its node are cut off from the other two; another client gets in, and the holder writes late.",
     source="Kleppmann 2016; etcd documentation, Failure modes: network partition, the minority side",
     control="the cut is over well within the lease",
     times=("real",),
@@ -240,7 +240,7 @@ def test_holder_in_minority(trial: Trial) -> None:
     one.start_increment()
     one.run_to("before-write")
     two.start_increment()
-    with trial.fault("partition", f"etcd-*{near}*"):  # links from it to the others, and from them to it
+    with trial.fault("partition", f"etcd-*{near}*"):  # the links from the node to the others and back
         if trial.control:
             trial.advance(HEARTBEATS_MS)
         else:

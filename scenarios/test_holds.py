@@ -1,16 +1,16 @@
-"""Who holds a lock takes it again, and who wants it gives up."""
+"""A holder that acquires its lock again, and a waiter that gives up."""
 
-from harness.driver import Trial, scenario
+from lockstorm import Trial, scenario
 
 LEASE_MS = 9_000
 GAP_MS = 100
-SHORT_LEASE_MS, SHORT_BOUND_MS = 500, 1_000  # behind somebody in its queue who does not come, `fair` asks all the time
+SHORT_LEASE_MS, SHORT_BOUND_MS = 500, 1_000  # `fair` polls every millisecond behind a dead head of its queue
 PATIENCE_MS = 200
 
 
 @scenario(
     "held-again",
-    summary="A holder's key is gone, nobody else wants it yet, and the holder takes the lock again, for three leases.",
+    summary="A holder's key is lost, no other client waits yet, and the holder acquires again, for three leases.",
     source="redisson#3712: no renewal for a lock that is acquired again after it was lost",
     control="the key stays",
     virtual_lease_ms=LEASE_MS,
@@ -23,7 +23,7 @@ def test_held_again(trial: Trial) -> None:
     one.acquire()
     if not trial.control:
         trial.inject("flush", trial.server).heal()
-    trial.advance(trial.lease_ms / 2)  # the watchdog has looked
+    trial.advance(trial.lease_ms / 2)  # the watchdog has run
     one.acquire()
     value = one.read().value
     two.start_acquire(wait_ms=2 * trial.lease_ms)
@@ -35,11 +35,11 @@ def test_held_again(trial: Trial) -> None:
 
 @scenario(
     "release-inner-reply-lost",
-    summary="Who holds the lock twice releases it once; the answer is lost, and the release is sent again.",
+    summary="A client that holds the lock twice releases it once; the answer is lost, and the release is sent again.",
     source="redisson#4871, #5000: an unlock that ran twice",
     control="the answer arrives",
     virtual_lease_ms=LEASE_MS,
-    needs=("watchdog", "re-entrant"),  # whose holds the server counts
+    needs=("watchdog", "re-entrant"),  # the server counts the holds
     times=("virtual",),
     stores=("open",),
 )
@@ -62,9 +62,9 @@ def test_release_inner_reply_lost(trial: Trial) -> None:
 
 @scenario(
     "waiter-gives-up",
-    summary="Of two who wait, the first gives up; then the holder releases.",
+    summary="Of two waiters, the first gives up; then the holder releases.",
     source="redisson#5019: a tryLock that timed out stays in the queue",
-    control="the first waits on",
+    control="the first waiter does not give up",
     virtual_lease_ms=SHORT_LEASE_MS,
     needs=("queue",),
     settings={"parameters": {"bound_ms": SHORT_BOUND_MS}},

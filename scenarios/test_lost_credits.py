@@ -1,6 +1,6 @@
 """Concurrent requests that spend from one account."""
 
-from harness.driver import Trial, scenario
+from lockstorm import Trial, scenario
 
 CREDITS = 10
 WORK_MS = 100

@@ -1,18 +1,18 @@
-"""A server that is short of something: of memory, of replicas, of keys that somebody thought it could spare."""
+"""A server that lacks memory or replicas, or evicts keys that a lock needs."""
 
-from harness.driver import Trial, scenario
+from lockstorm import Trial, scenario
 
 LEASE_MS = 5_000
-TROUBLE_LEASES = 2  # longer than anybody tries again
-TURNS = 3  # so many tokens were given before
-CACHED = "cached-page"  # what else the server is used for
+TROUBLE_LEASES = 2  # longer than any client retries
+TURNS = 3  # tokens given before
+CACHED = "cached-page"  # a key of the other use of the server
 
 
 @scenario(
     "evict-leases",
-    summary="The lock's server is also a cache, and throws out what has an expiry while a client holds the lock.",
+    summary="The lock's server is also a cache, and evicts keys with an expiry while a client holds the lock.",
     source="langfuse#15509: volatile-lru evicted the locks; matrix of the project, row 18a",
-    control="there is memory enough",
+    control="there is enough memory",
     virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
@@ -23,9 +23,9 @@ def test_evict_leases(trial: Trial) -> None:
 
 @scenario(
     "evict-all",
-    summary="As evict-leases, but whatever is there may be thrown out: counters too.",
+    summary="As evict-leases, but the server may evict any key, including counters.",
     source="RedLock.net#101, redisson#6510; matrix of the project, row 18b",
-    control="there is memory enough",
+    control="there is enough memory",
     virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
@@ -35,7 +35,7 @@ def test_evict_all(trial: Trial) -> None:
 
 
 def evict(trial: Trial, policy: str) -> None:
-    """Client 1 stands before its write while keys go; client 2 wants the lock; later both want it once more."""
+    """Keys are evicted while client 1 is held before its write; client 2 acquires; later both acquire again."""
     one, two = trial.clients(2)
     one.start_increment()
     one.run_to("before-write")
@@ -50,9 +50,9 @@ def evict(trial: Trial, policy: str) -> None:
 
 @scenario(
     "evict-idle",
-    summary="Everything is thrown out while nobody holds the lock; then it is wanted again.",
-    source="matrix of the project, rows 9 and 18b: permits that somebody has to hand out first",
-    control="there is memory enough",
+    summary="All keys are evicted while the lock is free; then clients want it again.",
+    source="matrix of the project, rows 9 and 18b: permits that must be created first",
+    control="there is enough memory",
     virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
@@ -69,9 +69,9 @@ def test_evict_idle(trial: Trial) -> None:
 
 @scenario(
     "out-of-memory",
-    summary="The server refuses whatever needs memory while a holder releases and another client wants the lock.",
+    summary="The server refuses commands that need memory while a holder releases and another client wants the lock.",
     source="Redis, Key eviction, noeviction; matrix of the project, row 18c",
-    control="there is memory enough",
+    control="there is enough memory",
     virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
@@ -94,7 +94,7 @@ def test_read_only(trial: Trial) -> None:
 
 
 def refuse(trial: Trial, fault: str, **options: str) -> None:
-    """Client 2 waits when the trouble begins, client 1 releases in it; it lasts for two leases."""
+    """Client 2 waits when the fault begins; client 1 releases during it; it lasts for two leases."""
     one, two = trial.clients(2)
     one.start_increment()
     one.run_to("before-write")

@@ -1,14 +1,14 @@
-"""What goes between a server and its clients: messages, signals, answers; lost, late, or twice."""
+"""Messages, signals and answers between a server and its clients that are lost, late or doubled."""
 
-from harness.driver import Client, Trial, scenario
+from lockstorm import Client, Trial, scenario
 
 LEASE_MS = 5_000
 GAP_MS = 100
 SIGNAL_GONE_MS = 1_500  # python-redis-lock's signal lives for 1 s
 
-# Where a client stands right before the command that frees the lock.
+# The checkpoint right before the command that frees the lock; default: before-release.
 LAST_STEP = {"set-nx-get-del": "between-get-and-del", "setnx-expire": "between-get-and-del"}
-# Where a waiter stands that has been refused and does not wait yet.
+# The checkpoint of a waiter that has been refused and does not wait yet.
 REFUSED = {"push": "between-check-and-subscribe", "blocking-pop": "between-refusal-and-blpop"}
 
 
@@ -50,7 +50,7 @@ def test_lost_subscription(trial: Trial) -> None:
     "try-then-wait",
     summary="A client is refused, and the holder releases before the client has begun to wait.",
     source="redisson#5761; python-redis-lock PR#32; the Redis articles the project starts from",
-    control="the holder releases when the client waits already",
+    control="the holder releases when the client already waits",
     virtual_lease_ms=LEASE_MS,
     needs=("told",),
     times=("virtual",),
@@ -64,14 +64,14 @@ def test_try_then_wait(trial: Trial) -> None:
         trial.advance(GAP_MS)
         one.finish()
     else:
-        two.run_to(REFUSED[trial.lock["waits"]])
+        two.run_to(REFUSED[trial.lock.waits])
         one.finish()
         trial.advance(SIGNAL_GONE_MS)
     trial.quiet(two)
 
 
 def holder_and_waiter(trial: Trial) -> tuple[Client, Client]:
-    """The first stands before its write, the second waits."""
+    """The first client is held before its write, the second waits."""
     one, two = trial.clients(2)
     one.start_increment()
     one.run_to("before-write")
@@ -84,7 +84,7 @@ def holder_and_waiter(trial: Trial) -> tuple[Client, Client]:
     "release-race",
     summary="A holder is paused past its lease right before the command that frees the lock; another has it by then.",
     source="redis-py PR#1031, laravel/framework#26213: between GET and DEL; matrix of the project, row 15",
-    control="the same pause, but over well within the lease",
+    control="the pause ends well within the lease",
     virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
@@ -97,7 +97,7 @@ def test_release_race(trial: Trial) -> None:
         two.start_increment()
         trial.outlast_lease(two, "before-write")
     one.finish()
-    three_wants(trial, three)
+    let_third_in(trial, three)
     trial.quiet(one, two, three)
 
 
@@ -124,7 +124,7 @@ def test_release_delayed(trial: Trial) -> None:
             trial.outlast_lease(two, "before-write")
     trial.settle()
     one.finish()
-    three_wants(trial, three)
+    let_third_in(trial, three)
     trial.quiet(one, two, three)
 
 
@@ -144,19 +144,19 @@ def test_release_reply_lost(trial: Trial) -> None:
     trial.advance(GAP_MS)
     one.start_release()
     one.run_to(LAST_STEP.get(trial.settings.lock, "before-release"))
-    with trial.fault_unless_control("lose-reply", one, count=len(trial.servers)):  # of every server the next
+    with trial.fault_unless_control("lose-reply", one, count=len(trial.servers)):  # the next one of every server
         one.go_on()
         two.run_for(trial.lease_ms, "before-write")
         one.finish()
     if not one.result().ok:
         one.release()
-    three_wants(trial, three)
+    let_third_in(trial, three)
     trial.quiet(one, two, three)
 
 
 @scenario(
     "acquire-reply-lost",
-    summary="A client is given the lock, but the answer is lost; it tries again, as others do.",
+    summary="A client is granted the lock, but the answer is lost; it tries again, as others do.",
     source="redisson#1966, #1626, #4178, #5019; matrix of the project, row 13",
     control="the answer arrives",
     virtual_lease_ms=LEASE_MS,
@@ -166,7 +166,7 @@ def test_release_reply_lost(trial: Trial) -> None:
 def test_acquire_reply_lost(trial: Trial) -> None:
     one, two = trial.clients(2)
     two.increment()
-    with trial.fault_unless_control("lose-reply", one, count=len(trial.servers)):  # of every server the next
+    with trial.fault_unless_control("lose-reply", one, count=len(trial.servers)):  # the next one of every server
         one.acquire(wait_ms=0)
     if one.result().ok:
         one.release()
@@ -176,7 +176,7 @@ def test_acquire_reply_lost(trial: Trial) -> None:
     trial.quiet(one, two)
 
 
-def three_wants(trial: Trial, three: Client) -> None:
-    """Time for a third client to get in if anything lets it, well within the lease."""
+def let_third_in(trial: Trial, three: Client) -> None:
+    """A third client gets in, if the lock lets it, well within the lease."""
     three.start_increment()
     three.run_for(trial.lease_ms / 10, "before-write")

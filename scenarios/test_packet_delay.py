@@ -1,6 +1,6 @@
-"""The write, and the answer, that the network kept too long."""
+"""A write, and answers, that the network delays."""
 
-from harness.driver import Trial, scenario
+from lockstorm import Trial, scenario
 
 WITHIN_MS = 100
 
@@ -10,18 +10,18 @@ WITHIN_MS = 100
     summary="A holder's write stays in the network until it has given up, released, and another client has written.",
     source="Kleppmann 2016, Protecting a resource with a lock: packets that GitHub's network kept for 90 seconds",
     control="the write is late, but the holder still waits for its answer",
-    real_lease_ms=10_000,  # longer than the holder waits: it is to give up while the lock is its own
+    real_lease_ms=10_000,  # longer than the holder waits: it gives up while it holds the lock
 )
 def test_packet_delay(trial: Trial) -> None:
     one, two = trial.clients(2)
     one.start_increment()
-    one.run_to("before-write")  # in real time a library may take its time to be granted the lock
+    one.run_to("before-write")  # in real time a library may take a while to be granted the lock
     with trial.fault("delay-write", one):
         one.go_on()
         if trial.control:
             trial.advance(trial.reply_limit_ms / 4)
         else:
-            one.finish()  # no answer: it gives up, and releases
+            one.finish()  # no answer: it gives up and releases
             two.increment()
     one.finish()
     if trial.control:
@@ -30,9 +30,9 @@ def test_packet_delay(trial: Trial) -> None:
 
 @scenario(
     "slow-network-replies",
-    summary="The answers to a client that asks for the lock take longer than the lease, and it still waits for them.",
+    summary="The answers to an acquiring client take longer than the lease, and the client still waits for them.",
     source="Kleppmann 2016, Making Redlock unsafe: long network delay instead of the pause",
-    control="the answers are late, but come well within the lease",
+    control="the answers are late, but arrive well within the lease",
     needs=("lock",),
     times=("virtual",),
     virtual_lease_ms=500,  # shorter than a client waits for an answer
@@ -50,7 +50,7 @@ def test_slow_network_replies(trial: Trial) -> None:
             trial.advance(trial.lease_ms * 1.1)
             two.start_increment()
             two.hold_at("before-write")
-            granted = one.run_for(trial.lease_ms * 2, "before-write")  # it takes the answers for a grant
+            granted = one.run_for(trial.lease_ms * 2, "before-write")  # it accepts the late answers as a grant
             two.run_for(WITHIN_MS, "before-write")
             if granted:
                 one.finish()

@@ -1,15 +1,15 @@
-"""A client that makes sure, and is stopped right after it has."""
+"""A client that is paused right after it has checked its lock."""
 
-from harness.driver import ANY_SERVICE, ANYWHERE, TABLE_STORES, USUAL_STORES, Client, Trial, scenario
+from lockstorm import ANY_SERVICE, ANYWHERE, TABLE_STORES, USUAL_STORES, Client, Trial, scenario
 
-NOTICE_MS = 300  # for whoever was woken up, to look at what it has
+NOTICE_MS = 300  # for a client that was resumed to read its answers
 
 
 @scenario(
     "pause-after-check",
-    summary="A holder asks whether the lock is still its own, and is paused past its lease before it writes.",
+    summary="A holder checks that the lock is still its own, and is paused past its lease before it writes.",
     source="Kleppmann 2016: a check of the expiry just before the write is no fix, since the pause comes after it",
-    control="the same pause, but over well within the lease",
+    control="the pause ends well within the lease",
     needs=("lock",),
     stores=(*USUAL_STORES, *TABLE_STORES),
     services=ANY_SERVICE,
@@ -31,10 +31,10 @@ def test_pause_after_check(trial: Trial) -> None:
 
 @scenario(
     "pause-after-validity-check",
-    summary="A client is granted the lock, makes sure, and is paused past its lease before it reads.",
+    summary="A client is granted the lock, checks its validity, and is paused past its lease before it reads.",
     source='Kleppmann 2016 against antirez 2016, "Is Redlock safe?": the check after the majority\'s answers comes too '
     "early for a pause after it",
-    control="the same pause, but over well within the lease",
+    control="the pause ends well within the lease",
     services=ANY_SERVICE,
 )
 def test_pause_after_validity_check(trial: Trial) -> None:
@@ -50,10 +50,10 @@ def test_pause_after_validity_check(trial: Trial) -> None:
 
 @scenario(
     "pause-replies-in-flight",
-    summary="A client asks for the lock and is paused past the lease with the answers in its hands; another enters.",
-    source="Kleppmann 2016, Making Redlock unsafe, the GC pause; antirez: a client that looks at the time that "
-    "has passed refuses the grant",
-    control="the same pause, but over well within the lease",
+    summary="A client acquires and is paused past the lease before it reads the answers; another enters.",
+    source="Kleppmann 2016, Making Redlock unsafe, the GC pause; antirez: a client that measures the elapsed "
+    "time refuses the grant",
+    control="the pause ends well within the lease",
     needs=("lock", "steps"),
 )
 def test_pause_replies_in_flight(trial: Trial) -> None:
@@ -64,19 +64,19 @@ def test_pause_replies_in_flight(trial: Trial) -> None:
         two.start_increment()
         trial.outlast_lease(two, "before-write")
         one.hold_at("before-write")
-    look_at_the_answers(trial, one)
+    read_answers(trial, one)
     trial.finish(one, two)
 
 
-def look_at_the_answers(trial: Trial, one: Client) -> None:
-    """Time for a client that was paused to take them for a grant, or not; if so, it works to its end."""
+def read_answers(trial: Trial, one: Client) -> None:
+    """A client that was paused accepts its answers as a grant, or not; if it does, it finishes its work."""
     if one.run_for(max(trial.lease_ms / 100, NOTICE_MS), "before-write"):
         one.finish()
 
 
-def decide_on_the_answers(trial: Trial, one: Client) -> None:
-    """Lets a client that was paused take them for a grant, and work to its end, or not: then it stands with the answers
-    of its next attempt in its hands. However long that took, it does nothing while the other is at its end."""
+def accept_or_retry(trial: Trial, one: Client) -> None:
+    """A client that was paused accepts its answers as a grant and finishes its work; or it refuses them and is held
+    with the answers of its next attempt, so that it does nothing while the other client finishes."""
     one.run_to(ANYWHERE)
     if one.held_at == "after-acquire":
         one.finish()
@@ -86,7 +86,7 @@ def decide_on_the_answers(trial: Trial, one: Client) -> None:
     "pause-replies-clock-back",
     summary="As pause-replies-in-flight, and the client's wall clock is stepped back by as much as the pause took.",
     source="Kleppmann 2016: Redlock needs a clock that does not jump; node-redlock 4 takes Date.now()",
-    control="the same pause and the same step, but well within the lease",
+    control="the pause and the step of the clock end well within the lease",
     needs=("majority", "steps"),
 )
 def test_pause_replies_clock_back(trial: Trial) -> None:
@@ -98,14 +98,14 @@ def test_pause_replies_clock_back(trial: Trial) -> None:
         trial.outlast_lease(two, "before-write")
         one.hold_at(ANYWHERE)
         trial.inject("clock-jump", one, offset_ms=-trial.lease_ms)
-    decide_on_the_answers(trial, one)
+    accept_or_retry(trial, one)
     two.finish()
     one.finish()
 
 
 @scenario(
     "delay-before-check",
-    summary="All messages of a client that asks for the lock are late; it is paused past the lease before its check.",
+    summary="All messages of an acquiring client are late; it is paused past the lease before its check.",
     source='antirez 2016, "Is Redlock safe?": a delay before the check after the majority\'s answers is harmless',
     control="every message is late, but there is no pause",
     needs=("majority",),
@@ -123,7 +123,7 @@ def test_delay_before_check(trial: Trial) -> None:
                 trial.outlast_lease(two, "before-write")
         one.hold_at("before-write")
         one.go_on()
-        look_at_the_answers(trial, one)
+        read_answers(trial, one)
     if trial.control:
         two.start_increment()
     trial.finish(one, two)

@@ -1,6 +1,6 @@
-"""Redlock's majority of five, when one node in the middle tells two stories."""
+"""Redlock's majority of five, when the node in the middle votes for two clients."""
 
-from harness.driver import Client, Trial, scenario
+from lockstorm import Client, Trial, scenario
 
 MAJORITY = ("majority",)
 FAST_PPM = 2_000_000  # three times as fast
@@ -9,7 +9,7 @@ LONG_LEASE_MS, LONG_LEASES = 9_000, 3
 
 @scenario(
     "clock-jump-node",
-    summary="The holder's majority are nodes 1 to 3; the clock of node 3 jumps, and 3 to 5 are another's majority.",
+    summary="The holder has a majority of nodes 1 to 3; the clock of node 3 jumps, and 3 to 5 are another's majority.",
     source="Kleppmann 2016, The dangers of timing assumptions: Redlock's first bad example",
     control="the clock of node 3 stays",
     needs=MAJORITY,
@@ -70,7 +70,7 @@ def test_restart_fsync_always(trial: Trial) -> None:
 
 
 def first_majority(trial: Trial) -> tuple[Client, Client]:
-    """Client 1 has the lock on nodes 1 to 3 and stands before its write."""
+    """Client 1 has the lock on nodes 1 to 3 and is held before its write."""
     one, two = trial.clients(2)
     one.start_increment()
     with trial.fault("partition", one, servers="redis-[45]"):
@@ -79,7 +79,7 @@ def first_majority(trial: Trial) -> tuple[Client, Client]:
 
 
 def second_majority(trial: Trial, one: Client, two: Client) -> None:
-    """Client 2 can get it on nodes 3 to 5 only, well within the lease; then both go on."""
+    """Client 2 reaches nodes 3 to 5 only and acquires well within the lease; then both go on."""
     two.start_increment()
     with trial.fault("partition", two, servers="redis-[12]"):
         two.run_for(trial.lease_ms / 10, "before-write")
@@ -106,7 +106,7 @@ def test_delayed_restart(trial: Trial) -> None:
 
 @scenario(
     "delayed-restart-defeated",
-    summary="As delayed-restart, but whoever waits for the lease to pass reads a clock, and that is stepped.",
+    summary="As delayed-restart, but the delay of a lease is measured by a wall clock, and that is stepped.",
     source="Kleppmann 2016: the delay, too, relies on a reasonably accurate measurement of time",
     control="that clock is right",
     needs=MAJORITY,
@@ -124,8 +124,8 @@ def test_delayed_restart_defeated(trial: Trial) -> None:
 
 
 def half_a_lease_of_work(trial: Trial) -> tuple[Client, Client, Client]:
-    """Client 1 has the lock on nodes 1 to 3 and works for half a lease. Of the third only the clock is needed: it keeps
-    node 3."""
+    """Client 1 has the lock on nodes 1 to 3 and works for half a lease. The third client only supplies the clock by
+    which node 3 is kept down."""
     one, two, keeper = trial.clients(3)
     one.start_increment(work_ms=trial.lease_ms // 2)
     with trial.fault("partition", one, servers="redis-[45]"):
@@ -135,7 +135,7 @@ def half_a_lease_of_work(trial: Trial) -> tuple[Client, Client, Client]:
 
 
 def works_on_the_others(trial: Trial, one: Client, two: Client) -> None:
-    """Client 2 can get the lock on nodes 3 to 5 only, and works as long."""
+    """Client 2 reaches nodes 3 to 5 only, and also works for half a lease."""
     two.start_increment(work_ms=trial.lease_ms // 2)
     with trial.fault("partition", two, servers="redis-[12]"):
         two.run_for(trial.lease_ms / 10, "before-read")
@@ -145,8 +145,8 @@ def works_on_the_others(trial: Trial, one: Client, two: Client) -> None:
 @scenario(
     "extensions-cut",
     summary="The work takes three leases; no extension arrives until another client has been in and out.",
-    source="RedLock.net#48: an extension that finds another's lock, and is tried again",
-    control="nobody is cut off",
+    source="RedLock.net#48: an extension that finds another client's lock, and is retried",
+    control="the holder is not cut off",
     virtual_lease_ms=LONG_LEASE_MS,
     needs=(*MAJORITY, "watchdog"),
     times=("virtual",),

@@ -1,6 +1,6 @@
-"""Holds that are longer than the lease, and what keeps them alive."""
+"""Holds that are longer than the lease, and their renewal."""
 
-from harness.driver import Trial, scenario
+from lockstorm import Trial, scenario
 
 LEASE_MS = 9_000
 BUSY_MS = 1_000
@@ -71,7 +71,7 @@ def test_renewal_cut(trial: Trial) -> None:
     summary="A holder is paused past its lease; another has been in and out when it extends the lock, and works on.",
     source="redlock-rb#36, redsync PR#149, RedLock.net#48: an extension that makes a lost lock again; matrix of the "
     "project, row 20",
-    control="the same pause, but over well within the lease; nobody was in",
+    control="the same time passes well within the lease, without another client",
     virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),

@@ -1,10 +1,10 @@
-"""The server is not what it was when it granted the lock."""
+"""Servers that forget a grant: they fail over, restart or are flushed; and a holder that is cut off."""
 
-from harness.driver import ANY_SERVICE, Client, Trial, scenario
+from lockstorm import ANY_SERVICE, Client, Trial, scenario
 
 SINGLE = ("lock", "one node")
 TURNS = 33
-ELECTION_LEASE_MS = 10_000  # longer than an election takes, on however busy a machine
+ELECTION_LEASE_MS = 10_000  # longer than an election, even on a busy machine
 
 
 @scenario(
@@ -22,7 +22,7 @@ def test_failover_unreplicated(trial: Trial) -> None:
 
 @scenario(
     "failover-half-replicated",
-    summary="Of two replicas one has the grant, and said so to WAIT; the other one takes over and grants it again.",
+    summary="One of two replicas has acknowledged the grant to WAIT; the other takes over and grants it again.",
     source="redisson#5256; Redis documentation of WAIT: no strong consistency; matrix of the project, row 10",
     control="the replica that takes over has the grant, too",
     needs=SINGLE,
@@ -90,8 +90,8 @@ def test_failover_cluster(trial: Trial) -> None:
 
 
 def fail_over(trial: Trial, turns: int = 0, fault: str = "failover", **how: str | int) -> None:
-    """Client 1 stands before its write, if it was granted the lock, while the first replica takes over; client 2 then
-    wants the lock. Before all that, it was client 1's so many times."""
+    """Client 1 increments `turns` times. It then acquires and is held before its write, if it was granted the lock,
+    while the first replica takes over; then client 2 acquires."""
     one, two = trial.clients(2)
     for _ in range(turns):
         one.increment()
@@ -102,13 +102,13 @@ def fail_over(trial: Trial, turns: int = 0, fault: str = "failover", **how: str 
     two.start_increment()
     two.run_for(trial.lease_ms / 10, "before-write")
     change.heal()
-    outside = let_in(trial, two)  # who waits for a replica has one again
+    outside = let_in(trial, two)  # locks that wait for a replica have one again
     trial.quiet(one, *outside)
 
 
 def let_in(trial: Trial, two: Client) -> list[Client]:
-    """Time for a second client to get in, if anything lets it, well within the lease. It then goes on to its end, so
-    the first one's write is the late one. Returns who is not in yet."""
+    """A second client gets in, if the lock lets it, well within the lease, and finishes, so that the first client's
+    write is the late one. Returns the second client if it did not get in."""
     if not two.run_for(trial.lease_ms / 10, "before-write"):
         return [two]
     two.finish()
@@ -116,7 +116,7 @@ def let_in(trial: Trial, two: Client) -> list[Client]:
 
 
 def enter(trial: Trial, turns: int = 0) -> tuple[Client, Client]:
-    """Two clients, of whom the first has the lock, after so many turns, and stands before its write."""
+    """Two clients. The first has incremented `turns` times, has the lock again and is held before its write."""
     one, two = trial.clients(2)
     for _ in range(turns):
         one.increment()
@@ -159,9 +159,9 @@ def test_token_counter_restart(trial: Trial) -> None:
 
 @scenario(
     "flush",
-    summary="Somebody flushes the server while a client holds the lock; another gets it.",
-    source="an operator's mistake; matrix of the project, row 18: keys that go before their time",
-    control="nobody flushes",
+    summary="An operator flushes the server while a client holds the lock; another client is granted it.",
+    source="an operator's mistake; matrix of the project, row 18: keys that vanish early",
+    control="the server is not flushed",
     needs=SINGLE,
     times=("virtual",),
 )

@@ -1,6 +1,6 @@
-"""What a resource can make of a token, and of a version."""
+"""Resources that compare random values instead of fencing tokens."""
 
-from harness.driver import Trial, scenario
+from lockstorm import Trial, scenario
 
 SMALL, LARGE = 0x1C0FFEE5, 0x7E57AB1E  # two draws of 31 bits; that one is larger means nothing
 
@@ -28,7 +28,7 @@ def test_random_token_order(trial: Trial) -> None:
 
 @scenario(
     "random-token-cas",
-    summary="As gc-pause-read, but only whoever read last may write: unique values are compared, not their order.",
+    summary="As gc-pause-read, but only the last reader may write: unique values are compared, not their order.",
     source='antirez 2016, "Is Redlock safe?": a random token and compare-and-set at the resource do as well',
     control="the pause is over well within the lease",
     needs=("majority",),

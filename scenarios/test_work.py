@@ -1,6 +1,6 @@
-"""What locks are taken for: work that must be done once, and many who want to do it."""
+"""Uses of locks: work that must be done once, and many clients that compete for it."""
 
-from harness.driver import ANY_SERVICE, Client, Object, Trial, scenario
+from lockstorm import ANY_SERVICE, Client, Object, Trial, scenario
 
 WORKERS = 4
 HERD = 10
@@ -10,7 +10,7 @@ LEASE_MS = 5_000
 
 @scenario(
     "double-processing",
-    summary=f"One item of a queue reaches {WORKERS} workers at once; who gets the lock does it unless it is done.",
+    summary=f"One item of a queue reaches {WORKERS} workers at once; the lock's holder processes it unless it is done.",
     source="the Redis articles the project starts from: several workers process one job",
     control="the item reaches them one after the other",
     virtual_lease_ms=LEASE_MS,
@@ -47,7 +47,7 @@ def test_outbox_crash(trial: Trial) -> None:
     doomed, *others = trial.clients(PUBLISHERS)
     dispatch(doomed)
     for other in others:
-        dispatch(other)  # of another message: this one is skipped
+        dispatch(other)  # claims another message: this one is skipped
     if trial.control:
         doomed.release()
     trial.kill(doomed)
@@ -58,7 +58,7 @@ def test_outbox_crash(trial: Trial) -> None:
 
 
 def dispatch(publisher: Client) -> bool:
-    """Claims a message, if there is one, and dispatches it: the receiver keeps a set of what has come."""
+    """Claims a message, if there is one, and dispatches it; the receiver keeps a set of the messages that arrived."""
     claimed = publisher.acquire(wait_ms=0)
     if claimed.ok:
         publisher.add(claimed.value, Object.SET)
@@ -67,9 +67,9 @@ def dispatch(publisher: Client) -> bool:
 
 @scenario(
     "thundering-herd",
-    summary=f"One of {HERD} clients (--clients for another number) holds the lock, all others wait; each must have it.",
+    summary=f"One of {HERD} clients (--clients for another number) holds the lock, all others wait; each must get it.",
     source="the Redis articles the project starts from: 100 waiters, and the commands that one release costs",
-    control="one waits",
+    control="one client waits",
     virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.driver.redis_server import RedisServer
-from tests.proxying import LINK, Proxy, Wire, proxy, redis_behind
+from lockstorm.servers.redis_server import RedisServer
+from tests.helpers.proxying import LINK, Proxy, Wire, proxy, redis_behind
 
 
 @pytest.fixture

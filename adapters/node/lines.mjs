@@ -1,36 +1,36 @@
-// What the adapters of Node's libraries share: questions and answers line by line, connections, the machine's clock.
+// Shared by the adapters of Node's libraries: the protocol (a line for each request and answer), connections, clock.
 import Redis from "ioredis";
 import readline from "node:readline";
 
-// No second try by the connection itself: what an answer that is lost means is the question here.
+// No retry by the connection: the trial tests what the lock does about a lost answer.
 const PATIENCE = { commandTimeout: 1000, maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false };
 
 export function connect(nodes) {
   return nodes.map((node) => {
     const link = new Redis({ ...(node.unix ? { path: node.unix } : node), ...PATIENCE, retryStrategy: () => 50 });
-    link.on("error", () => {}); // who asks is told; nobody else has to be
+    link.on("error", () => {}); // each command reports its own error
     return link;
   });
 }
 
-// An expiration by Date.now() as a stamp of the monotonic clock.
+// Converts an expiration by Date.now() to the monotonic clock, in ms.
 export function validUntil(expiration) {
   return Number(process.hrtime.bigint()) / 1e6 + (expiration - Date.now());
 }
 
-// `answers` has a function for each question; what it throws is an outcome that nobody knows.
+// `answers` has a function for each operation. An exception means an unknown outcome.
 export function serve(answers) {
   let before = Promise.resolve();
   readline.createInterface({ input: process.stdin }).on("line", (line) => {
-    const asked = JSON.parse(line);
+    const request = JSON.parse(line);
     before = before.then(async () => {
       let answer;
       try {
-        answer = await answers[asked.op](asked);
+        answer = await answers[request.op](request);
       } catch (error) {
         answer = { outcome: "unknown", error: String(error.message) };
       }
-      process.stdout.write(JSON.stringify({ id: asked.id, ...answer }) + "\n");
+      process.stdout.write(JSON.stringify({ id: request.id, ...answer }) + "\n");
     });
   }).on("close", () => process.exit(0));
 }

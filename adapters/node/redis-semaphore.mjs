@@ -8,30 +8,30 @@ const hello = {
   outcome: "ok", protocol: 1, name: "redis-semaphore Mutex", version: require("redis-semaphore/package.json").version,
   source: "redis-semaphore, src/RedisMutex.ts", lease: true, renews: true, waits: "polling", operations: ["status"],
 };
-let link, asked, mutex;
+let link, settings, mutex;
 
-function made(wait) {
-  const options = { lockTimeout: asked.lease_ms, onLockLost: () => {} }; // by itself it ends the process
-  if (asked.fixed_lease) options.refreshInterval = 0;
-  return new Mutex(link, asked.resource, { ...options, ...wait });
+function newMutex(wait) {
+  const options = { lockTimeout: settings.lease_ms, onLockLost: () => {} }; // the default ends the process
+  if (settings.fixed_lease) options.refreshInterval = 0;
+  return new Mutex(link, settings.resource, { ...options, ...wait });
 }
 
-// A refresh that gets no answer is rejected where nobody listens: by itself, that ends the process too.
+// A refresh without an answer rejects a promise that has no handler: by default that ends the process, too.
 process.on("unhandledRejection", (error) => console.error(`a refresh failed: ${error.message}`));
 
 serve({
   hello: () => hello,
   open: (opened) => {
-    asked = opened;
-    [link] = connect(asked.nodes);
+    settings = opened;
+    [link] = connect(settings.nodes);
     return { outcome: "ok" };
   },
   acquire: async ({ wait_ms }) => {
     const wait = wait_ms === null ? {} : wait_ms === 0 ? { acquireAttemptsLimit: 1 } : { acquireTimeout: wait_ms };
-    mutex = made(wait);
+    mutex = newMutex(wait);
     return outcome(await mutex.tryAcquire());
   },
-  // It does not say whether the key was still its own; only whether it knows of a loss.
+  // release() does not report whether it still owned the key; isAcquired is false only after a loss that it noticed.
   release: async () => {
     const held = mutex?.isAcquired ?? false;
     await mutex?.release();

@@ -17,7 +17,7 @@ function redlock(options) {
   return made;
 }
 
-// The library raises a LockError whatever the reason; only its client errors say that a node did not answer.
+// The library raises a LockError for any reason; only a client error means that a node did not answer.
 async function attempt(work) {
   errors = 0;
   try {
@@ -29,9 +29,9 @@ async function attempt(work) {
 
 serve({
   hello: () => hello,
-  open: (asked) => {
-    links = connect(asked.nodes);
-    [resource, lease] = [asked.resource, asked.lease_ms];
+  open: (request) => {
+    links = connect(request.nodes);
+    [resource, lease] = [request.resource, request.lease_ms];
     return { outcome: "ok" };
   },
   acquire: ({ wait_ms }) =>

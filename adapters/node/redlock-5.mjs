@@ -1,4 +1,4 @@
-// node-redlock 5: a majority of nodes, validity by Date.now() - counted from the first try, and looked at by nobody.
+// node-redlock 5: a majority of nodes, validity by Date.now() from the first try on; the library never checks it.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { connect, serve, validUntil } from "./lines.mjs";
@@ -13,7 +13,7 @@ const hello = {
 const RETRY_MS = 100;
 let redlock, resource, lease, held, errors;
 
-// The library raises an ExecutionError whatever the reason; its errors say whether a node did not answer.
+// The library raises an ExecutionError for any reason; its error events say whether a node did not answer.
 async function attempt(work) {
   errors = 0;
   try {
@@ -25,10 +25,10 @@ async function attempt(work) {
 
 serve({
   hello: () => hello,
-  open: (asked) => {
-    redlock = new Redlock(connect(asked.nodes));
+  open: (request) => {
+    redlock = new Redlock(connect(request.nodes));
     redlock.on("error", (error) => (errors += error instanceof ResourceLockedError ? 0 : 1));
-    [resource, lease] = [asked.resource, asked.lease_ms];
+    [resource, lease] = [request.resource, request.lease_ms];
     return { outcome: "ok" };
   },
   acquire: ({ wait_ms }) =>

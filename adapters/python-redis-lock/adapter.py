@@ -1,4 +1,4 @@
-"""python-redis-lock's Lock: SET NX EX, waiters asleep in BLPOP; with the word auto-renewal a thread that extends it."""
+"""python-redis-lock's Lock: SET NX EX, waiters sleep in BLPOP; with argument auto-renewal a thread extends it."""
 
 import json
 import math
@@ -30,50 +30,50 @@ HELLO = {
 
 
 class Adapter:
-    def open(self, asked: dict[str, Any]) -> dict[str, Any]:
-        lease_s = asked["lease_ms"] // 1000
-        # A waiter sleeps in BLPOP for a lease: its connection has to be more patient than that.
+    def open(self, request: dict[str, Any]) -> dict[str, Any]:
+        lease_s = request["lease_ms"] // 1000
+        # A waiter sleeps in BLPOP for a lease: the timeout of its connection must be longer.
         link = Redis(
-            unix_socket_path=asked["nodes"][0]["unix"], socket_timeout=lease_s + 1, retry=Retry(NoBackoff(), 0)
+            unix_socket_path=request["nodes"][0]["unix"], socket_timeout=lease_s + 1, retry=Retry(NoBackoff(), 0)
         )
-        renews = RENEWS and not asked["fixed_lease"]
-        self.lock = redis_lock.Lock(link, asked["resource"], expire=lease_s, auto_renewal=renews)
+        renews = RENEWS and not request["fixed_lease"]
+        self.lock = redis_lock.Lock(link, request["resource"], expire=lease_s, auto_renewal=renews)
         self.longest_wait_s = lease_s
         return {"outcome": "ok"}
 
-    def acquire(self, asked: dict[str, Any]) -> dict[str, Any]:
-        wait_ms = asked["wait_ms"]
+    def acquire(self, request: dict[str, Any]) -> dict[str, Any]:
+        wait_ms = request["wait_ms"]
         if wait_ms == 0:
             granted = self.lock.acquire(blocking=False)
-        else:  # whole seconds, and no more than the lease
+        else:  # the library takes whole seconds, at most the lease
             granted = self.lock.acquire(timeout=wait_ms and min(self.longest_wait_s, math.ceil(wait_ms / 1000)))
         return {"outcome": "ok" if granted else "refused"}
 
-    def release(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def release(self, request: dict[str, Any]) -> dict[str, Any]:
         self.lock.release()
         return {"outcome": "ok"}
 
-    def renew(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def renew(self, request: dict[str, Any]) -> dict[str, Any]:
         self.lock.extend()
         return {"outcome": "ok"}
 
-    def is_held(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def is_held(self, request: dict[str, Any]) -> dict[str, Any]:
         return {"outcome": "ok" if self.lock.get_owner_id() == self.lock.id else "refused"}
 
-    def status(self, asked: dict[str, Any]) -> dict[str, Any]:
-        return {"outcome": "ok", "held": None}  # the object does not know: it asks the server
+    def status(self, request: dict[str, Any]) -> dict[str, Any]:
+        return {"outcome": "ok", "held": None}  # null: the object asks the server
 
-    def hello(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def hello(self, request: dict[str, Any]) -> dict[str, Any]:
         return {"outcome": "ok", **HELLO}
 
 
 adapter = Adapter()
 for line in sys.stdin:
-    asked = json.loads(line)
+    request = json.loads(line)
     try:
-        answer = getattr(adapter, asked["op"])(asked)
+        answer = getattr(adapter, request["op"])(request)
     except (redis_lock.NotAcquired, redis_lock.AlreadyAcquired) as error:
         answer = {"outcome": "refused", "error": str(error)}
-    except (RedisError, redis_lock.AlreadyStarted) as error:  # nobody knows whether it was carried out
+    except (RedisError, redis_lock.AlreadyStarted) as error:  # the server may have executed the command
         answer = {"outcome": "unknown", "error": str(error)}
-    print(json.dumps({"id": asked["id"], **answer}), flush=True)
+    print(json.dumps({"id": request["id"], **answer}), flush=True)

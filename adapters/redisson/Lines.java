@@ -12,11 +12,11 @@ import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 import org.redisson.config.ConstantDelay;
 
-/** What the adapters of Redisson's locks and semaphores share: questions and answers line by line, and connections. */
+/** Shared by the adapters of Redisson: the protocol (a line for each request and answer), and connections. */
 final class Lines {
-    /** One answer to one question. An exception is an outcome that nobody knows, but for IllegalMonitorState: refused. */
+    /** The answer to a request. IllegalMonitorStateException: refused; any other exception: the outcome is unknown. */
     interface Answers {
-        JsonObject answer(String verb, JsonObject asked) throws Exception;
+        JsonObject answer(String verb, JsonObject request) throws Exception;
     }
 
     static JsonObject outcome(boolean done) {
@@ -42,7 +42,7 @@ final class Lines {
         return array;
     }
 
-    /** A JVM for each client: few threads and connections; and a server's silence is noticed while somebody still asks. */
+    /** Few threads and connections, for each client is a JVM; timeouts short enough to notice a silent server. */
     static RedissonClient connect(JsonElement node, long lease) {
         JsonObject at = node.getAsJsonObject();
         Config config = new Config().setThreads(2).setNettyThreads(2).setLockWatchdogTimeout(lease);
@@ -57,9 +57,9 @@ final class Lines {
     static void serve(Answers answers) throws Exception {
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line; (line = input.readLine()) != null;) {
-            JsonObject asked = JsonParser.parseString(line).getAsJsonObject(), answer;
+            JsonObject request = JsonParser.parseString(line).getAsJsonObject(), answer;
             try {
-                answer = answers.answer(asked.get("op").getAsString(), asked);
+                answer = answers.answer(request.get("op").getAsString(), request);
             } catch (IllegalMonitorStateException notOurs) {
                 answer = outcome(false);
             } catch (Exception error) {
@@ -67,9 +67,9 @@ final class Lines {
                 answer.addProperty("outcome", "unknown");
                 answer.addProperty("error", String.valueOf(error.getMessage()));
             }
-            answer.add("id", asked.get("id"));
+            answer.add("id", request.get("id"));
             System.out.println(answer);
         }
-        Runtime.getRuntime().halt(0); // its threads would go on
+        Runtime.getRuntime().halt(0); // ends the threads of the library, too
     }
 }

@@ -7,20 +7,20 @@ import org.redisson.api.RFencedLock;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 
-/** Redisson's locks, which have an owner and a watchdog. The argument says which. */
+/** Redisson's locks, which have an owner and a watchdog. The argument names the class. */
 public final class Locks {
     private static String kind;
     private static RLock lock;
-    private static List<RLock> parts = List.of(); // of a lock that is made of others
-    private static long lease = -1; // the watchdog's
+    private static List<RLock> parts = List.of(); // of a lock that consists of others
+    private static long lease = -1; // -1: the watchdog renews it
     private static boolean mayHold;
 
     public static void main(String[] arguments) throws Exception {
         kind = arguments[0];
-        Lines.serve((verb, asked) -> switch (verb) {
+        Lines.serve((verb, request) -> switch (verb) {
             case "hello" -> hello();
-            case "open" -> open(asked);
-            case "acquire" -> acquire(asked.get("wait_ms").isJsonNull() ? -1 : asked.get("wait_ms").getAsLong());
+            case "open" -> open(request);
+            case "acquire" -> acquire(request.get("wait_ms").isJsonNull() ? -1 : request.get("wait_ms").getAsLong());
             case "release" -> release();
             default -> Lines.outcome(lock.isHeldByCurrentThread());
         });
@@ -36,11 +36,11 @@ public final class Locks {
         return hello;
     }
 
-    private static JsonObject open(JsonObject asked) {
-        String name = asked.get("resource").getAsString();
-        long leaseMs = asked.get("lease_ms").getAsLong();
-        if (asked.get("fixed_lease").getAsBoolean()) lease = leaseMs;
-        List<RedissonClient> links = StreamSupport.stream(asked.get("nodes").getAsJsonArray().spliterator(), false)
+    private static JsonObject open(JsonObject request) {
+        String name = request.get("resource").getAsString();
+        long leaseMs = request.get("lease_ms").getAsLong();
+        if (request.get("fixed_lease").getAsBoolean()) lease = leaseMs;
+        List<RedissonClient> links = StreamSupport.stream(request.get("nodes").getAsJsonArray().spliterator(), false)
             .map(node -> Lines.connect(node, leaseMs)).toList();
         RedissonClient link = links.get(0);
         if (kind.equals("RedLock")) parts = links.stream().map(each -> each.getLock(name)).toList();
@@ -66,12 +66,12 @@ public final class Locks {
         else lock.lock(lease, TimeUnit.MILLISECONDS);
         JsonObject answer = Lines.outcome(mayHold &= token != null || !(lock instanceof RFencedLock));
         if (token != null) answer.addProperty("token", token);
-        if (!mayHold) parts.forEach(RLock::isLocked); // it says false of silence, too: here that is an exception
+        if (!mayHold) parts.forEach(RLock::isLocked); // tryLock is false for a silent server, too; isLocked throws
         return answer;
     }
 
     private static JsonObject release() {
-        if (kind.equals("RedLock") && !mayHold) throw new IllegalMonitorStateException(); // by itself it says nothing
+        if (kind.equals("RedLock") && !mayHold) throw new IllegalMonitorStateException(); // its unlock reports nothing
         lock.unlock();
         mayHold = false;
         return Lines.outcome(true);

@@ -6,19 +6,19 @@ import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
 
-/** Redisson's semaphores: Semaphore, a counter without owners, or PermitExpirableSemaphore. The argument says which. */
+/** Redisson's semaphores: Semaphore, a counter without owners, or PermitExpirableSemaphore. The argument names the class. */
 public final class Permits {
     private static RSemaphore counter;
     private static RPermitExpirableSemaphore named;
     private static long lease;
-    private static String permit; // what it has; of a counter, that it has one
+    private static String permit; // its id; for a counter any text: a permit is held
 
     public static void main(String[] arguments) throws Exception {
         boolean expires = arguments[0].equals("PermitExpirableSemaphore");
-        Lines.serve((verb, asked) -> switch (verb) {
+        Lines.serve((verb, request) -> switch (verb) {
             case "hello" -> hello(arguments[0], expires);
-            case "open" -> open(asked, expires);
-            case "acquire" -> acquire(asked.get("wait_ms").isJsonNull() ? -1 : asked.get("wait_ms").getAsLong());
+            case "open" -> open(request, expires);
+            case "acquire" -> acquire(request.get("wait_ms").isJsonNull() ? -1 : request.get("wait_ms").getAsLong());
             case "renew" -> Lines.outcome(permit != null && named.updateLeaseTime(permit, lease, TimeUnit.MILLISECONDS));
             default -> Lines.outcome(permit != null && release());
         });
@@ -32,11 +32,11 @@ public final class Permits {
         return hello;
     }
 
-    private static JsonObject open(JsonObject asked, boolean expires) {
-        String name = asked.get("resource").getAsString();
-        int permits = asked.get("permits").getAsInt();
-        lease = asked.get("lease_ms").getAsLong();
-        RedissonClient link = Lines.connect(asked.get("nodes").getAsJsonArray().get(0), lease);
+    private static JsonObject open(JsonObject request, boolean expires) {
+        String name = request.get("resource").getAsString();
+        int permits = request.get("permits").getAsInt();
+        lease = request.get("lease_ms").getAsLong();
+        RedissonClient link = Lines.connect(request.get("nodes").getAsJsonArray().get(0), lease);
         if (expires) (named = link.getPermitExpirableSemaphore(name)).trySetPermits(permits);
         else (counter = link.getSemaphore(name)).trySetPermits(permits);
         return Lines.outcome(true);
@@ -54,7 +54,7 @@ public final class Permits {
         return Lines.outcome(permit != null);
     }
 
-    /** A counter would take back what nobody has, so that is not asked of it. A permit that has expired is no more. */
+    /** A counter accepts a release without a permit, so the caller checks for one. An expired permit is gone. */
     private static boolean release() {
         if (named != null) return named.tryRelease(permit);
         counter.release();

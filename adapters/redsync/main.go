@@ -1,4 +1,4 @@
-// redsync: a majority of nodes, asked side by side, validity by Go's monotonic clock.
+// redsync: a majority of nodes, requests in parallel, validity by Go's monotonic clock.
 package main
 
 import (
@@ -20,11 +20,11 @@ const version, retry, clockMonotonic = "4.9.4", 100 * time.Millisecond, 1
 
 type message map[string]any
 
-var asked message // by open
+var settings message // the request "open"
 var pools []redis.Pool
 var mutex *redsync.Mutex
 
-// What it raises besides "taken" is about nodes that did not answer.
+// An error other than these means that nodes did not answer.
 func outcome(done bool, err error) message {
 	taken, extend := new(redsync.ErrTaken), errors.Is(err, redsync.ErrExtendFailed)
 	if errors.As(err, &taken) || errors.Is(err, redsync.ErrFailed) || extend || (err == nil && !done) {
@@ -35,31 +35,31 @@ func outcome(done bool, err error) message {
 	return message{"outcome": "ok"}
 }
 
-func reply(q message) message {
-	switch q["op"] {
+func reply(request message) message {
+	switch request["op"] {
 	case "hello":
 		return message{"outcome": "ok", "protocol": 1, "name": "redsync", "version": version, "lease": true, "nodes": 5,
 			"source": "redsync, mutex.go", "waits": "polling", "operations": []string{"renew"}}
 	case "open":
-		asked = q
-		for _, node := range q["nodes"].([]any) {
+		settings = request
+		for _, node := range request["nodes"].([]any) {
 			at := node.(map[string]any)["unix"].(string)
 			options := client.Options{Network: "unix", Addr: at, MaxRetries: -1, ReadTimeout: time.Second}
 			pools = append(pools, goredis.NewPool(client.NewClient(&options)))
 		}
 	case "acquire":
-		options := []redsync.Option{redsync.WithExpiry(time.Duration(asked["lease_ms"].(float64) * 1e6))}
-		if wait, limited := q["wait_ms"].(float64); limited {
+		options := []redsync.Option{redsync.WithExpiry(time.Duration(settings["lease_ms"].(float64) * 1e6))}
+		if wait, limited := request["wait_ms"].(float64); limited {
 			options = append(options, redsync.WithTries(int((wait+99)/100)+1), redsync.WithRetryDelay(retry))
 		}
-		mutex = redsync.New(pools...).NewMutex(asked["resource"].(string), options...)
-		said := outcome(true, mutex.LockContext(context.Background()))
-		if said["outcome"] == "ok" {
+		mutex = redsync.New(pools...).NewMutex(settings["resource"].(string), options...)
+		answer := outcome(true, mutex.LockContext(context.Background()))
+		if answer["outcome"] == "ok" {
 			var now syscall.Timespec
 			syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clockMonotonic, uintptr(unsafe.Pointer(&now)), 0)
-			said["valid_until_ms"] = float64(now.Nano()+int64(time.Until(mutex.Until()))) / 1e6
+			answer["valid_until_ms"] = float64(now.Nano()+int64(time.Until(mutex.Until()))) / 1e6
 		}
-		return said
+		return answer
 	case "release":
 		return outcome(mutex.Unlock())
 	case "renew":
@@ -70,9 +70,9 @@ func reply(q message) message {
 
 func main() {
 	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
-	for q := (message{}); in.Decode(&q) == nil; q = (message{}) {
-		said := reply(q)
-		said["id"] = q["id"]
-		out.Encode(said)
+	for request := (message{}); in.Decode(&request) == nil; request = (message{}) {
+		answer := reply(request)
+		answer["id"] = request["id"]
+		out.Encode(answer)
 	}
 }

@@ -13,12 +13,12 @@ import org.redisson.config.Config;
 public class LockAdapter {
     static RLock lock;
 
-    /** 2. What it is; docs/adapters.md has all keys. */
+    /** 2. Its description; docs/adapters.md has all keys. */
     static void describe(JsonObject answer) {
         answer.addProperty("protocol", 1);
         answer.addProperty("name", "my lock");
         answer.addProperty("version", Redisson.class.getPackage().getImplementationVersion());
-        answer.addProperty("tcp", true); // it cannot use unix sockets
+        answer.addProperty("tcp", true); // it cannot use UNIX sockets
         answer.addProperty("lease", true);
         answer.addProperty("renews", true);
         JsonArray operations = new JsonArray();
@@ -26,23 +26,23 @@ public class LockAdapter {
         answer.add("operations", operations);
     }
 
-    /** 3. A lock object. The nodes are where the trial's proxy listens: connect there and nowhere else. */
-    static void open(JsonObject asked) {
-        JsonObject node = asked.getAsJsonArray("nodes").get(0).getAsJsonObject();
-        Config config = new Config().setLockWatchdogTimeout(asked.get("lease_ms").getAsLong());
-        config.useSingleServer().setTimeout(1000) // by itself it waits 3 s for an answer, and opens 24 connections
+    /** 3. A lock object. The proxy of the trial listens at the nodes: connect to these addresses only. */
+    static void open(JsonObject request) {
+        JsonObject node = request.getAsJsonArray("nodes").get(0).getAsJsonObject();
+        Config config = new Config().setLockWatchdogTimeout(request.get("lease_ms").getAsLong());
+        config.useSingleServer().setTimeout(1000) // its defaults: 3 s for an answer, 24 connections
             .setConnectionMinimumIdleSize(1)
             .setAddress("redis://" + node.get("host").getAsString() + ":" + node.get("port").getAsInt());
-        lock = Redisson.create(config).getLock(asked.get("resource").getAsString());
+        lock = Redisson.create(config).getLock(request.get("resource").getAsString());
     }
 
-    /** 4. One question: true it is so, false it is not. An exception is for the loop below. */
-    static boolean answered(JsonObject asked) throws Exception {
-        switch (asked.get("op").getAsString()) {
+    /** 4. One request: true it succeeded, false it was refused. The loop below handles exceptions. */
+    static boolean answered(JsonObject request) throws Exception {
+        switch (request.get("op").getAsString()) {
             case "acquire":
-                if (!asked.get("wait_ms").isJsonNull())
-                    return lock.tryLock(asked.get("wait_ms").getAsLong(), TimeUnit.MILLISECONDS);
-                lock.lock(); // as long as the library waits by itself
+                if (!request.get("wait_ms").isJsonNull())
+                    return lock.tryLock(request.get("wait_ms").getAsLong(), TimeUnit.MILLISECONDS);
+                lock.lock(); // for as long as the library waits by default
                 return true;
             case "release":
                 lock.unlock();
@@ -54,22 +54,22 @@ public class LockAdapter {
 
     public static void main(String[] arguments) {
         for (Scanner input = new Scanner(System.in, "UTF-8"); input.hasNextLine();) {
-            JsonObject asked = JsonParser.parseString(input.nextLine()).getAsJsonObject(), answer = new JsonObject();
-            String verb = asked.get("op").getAsString(), outcome = "ok";
-            answer.add("id", asked.get("id"));
+            JsonObject request = JsonParser.parseString(input.nextLine()).getAsJsonObject(), answer = new JsonObject();
+            String verb = request.get("op").getAsString(), outcome = "ok";
+            answer.add("id", request.get("id"));
             try {
                 if (verb.equals("hello")) describe(answer);
-                else if (verb.equals("open")) open(asked);
-                else if (!answered(asked)) outcome = "refused";
-            } catch (IllegalMonitorStateException error) { // 5. what your library throws when the lock is not ours
+                else if (verb.equals("open")) open(request);
+                else if (!answered(request)) outcome = "refused";
+            } catch (IllegalMonitorStateException error) { // 5. what your library throws if another holds the lock
                 outcome = "refused";
-            } catch (Exception error) { // whatever else goes wrong: nobody knows whether it was carried out
+            } catch (Exception error) { // any other error: the server may have executed it
                 outcome = "unknown";
                 answer.addProperty("error", String.valueOf(error.getMessage()));
             }
             answer.addProperty("outcome", outcome);
             System.out.println(answer);
         }
-        System.exit(0); // the library's threads would go on
+        System.exit(0); // ends the threads of the library, too
     }
 }

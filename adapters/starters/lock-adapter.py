@@ -10,24 +10,24 @@ from redis.retry import Retry
 
 HELLO = {
     "protocol": 1,
-    "name": "my lock",  # 2. what it is; docs/adapters.md has all keys
+    "name": "my lock",  # 2. its description; docs/adapters.md has all keys
     "version": redis.__version__,
     "lease": True,
     "operations": ["renew", "is_held"],
 }
 
 
-def opened(asked):
-    """3. A lock object. The nodes are where the trial's proxy listens: connect there and nowhere else."""
-    once = Retry(NoBackoff(), 0)  # by itself redis-py sends a SET whose answer is lost again, and is then refused
-    link = redis.Redis(unix_socket_path=asked["nodes"][0]["unix"], socket_timeout=1, retry=once)
-    return link.lock(asked["resource"], timeout=asked["lease_ms"] / 1000, sleep=0.05)
+def opened(request):
+    """3. A lock object. The proxy of the trial listens at the nodes: connect to these addresses only."""
+    once = Retry(NoBackoff(), 0)  # by default redis-py resends a SET after a lost answer, and is refused
+    link = redis.Redis(unix_socket_path=request["nodes"][0]["unix"], socket_timeout=1, retry=once)
+    return link.lock(request["resource"], timeout=request["lease_ms"] / 1000, sleep=0.05)
 
 
-def answered(lock, verb, asked):
-    """4. One question: true it is so, false it is not. An exception is for the loop below."""
+def answered(lock, verb, request):
+    """4. One request: True it succeeded, False it was refused. The loop below handles exceptions."""
     if verb == "acquire":
-        wait_ms = asked["wait_ms"]  # None: as long as the library waits by itself
+        wait_ms = request["wait_ms"]  # None: the default of the library
         return lock.acquire(blocking_timeout=None if wait_ms is None else wait_ms / 1000)
     if verb == "release":
         return lock.release() is None
@@ -38,17 +38,17 @@ def answered(lock, verb, asked):
 
 lock = None
 for line in sys.stdin:
-    asked = json.loads(line)
-    answer = {"id": asked["id"], "outcome": "ok"}
+    request = json.loads(line)
+    answer = {"id": request["id"], "outcome": "ok"}
     try:
-        if asked["op"] == "hello":
+        if request["op"] == "hello":
             answer.update(HELLO)
-        elif asked["op"] == "open":
-            lock = opened(asked)
-        elif not answered(lock, asked["op"], asked):
+        elif request["op"] == "open":
+            lock = opened(request)
+        elif not answered(lock, request["op"], request):
             answer["outcome"] = "refused"
-    except redis.exceptions.LockError as error:  # 5. what your library raises when the lock is not ours (any more)
+    except redis.exceptions.LockError as error:  # 5. what your library raises if another holds the lock
         answer.update(outcome="refused", error=str(error))
-    except Exception as error:  # whatever else goes wrong: nobody knows whether it was carried out
+    except Exception as error:  # any other error: the server may have executed it
         answer.update(outcome="unknown", error=str(error))
     print(json.dumps(answer), flush=True)

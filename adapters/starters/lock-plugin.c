@@ -1,13 +1,13 @@
-/* A lock of your own in C: set-nx-px, with one difference - it tells its holder when its lease ends.
+/* A lock of your own in C: set-nx-px with one difference: the holder learns when its lease ends.
  *
  *   cc -std=c11 -O2 -fPIC -shared -I "$LOCKSTORM/build/include" -o lock-plugin.so lock-plugin.c
  *   lockstorm plugin check ./lock-plugin.so
  *
- * Time, sleep, randomness and messages come from `env` only: then all of it happens in the trial's own time, and the
- * same seed gives the same history. What a grant needs stands in lock->state, never in a static variable. */
+ * Get time, sleep, randomness and messages from `env` only: then the trial controls time, and the same seed gives the
+ * same history. Keep the state of a grant in lock->state, never in a static variable. */
 #include <stdio.h>
 
-#include "harness/lockstorm.h"
+#include "lockstorm.h"
 
 static const struct poll_pace PACE = {.first_ms = 50, .most_ms = 1000, .tries = 100};
 
@@ -15,7 +15,7 @@ static const char RELEASE[] =
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
 
 struct state {
-    char owner[33]; /* a new one for every attempt */
+    char owner[33]; /* random, new for every attempt */
     struct script release;
 };
 
@@ -30,13 +30,13 @@ static struct lock_grant attempt(struct lock *lock) {
     const struct lock_options *options = &lock->options;
     snprintf(self->owner, sizeof self->owner, "%016llx%016llx", (unsigned long long)env_random(lock->env),
              (unsigned long long)env_random(lock->env));
-    int64_t asked_ns = env_mono_ns(lock->env); /* before: the server's lease begins later, and ends later */
+    int64_t asked_ns = env_mono_ns(lock->env); /* before the request: the server's lease ends later */
     const struct env_reply *reply = env_command(lock->env, 0, "SET %b %s NX PX %lld", options->resource,
                                                 options->resource_length, self->owner, (long long)options->lease_ms);
-    env_checkpoint(lock->env, "after-acquire-reply"); /* here a fault can strike */
+    env_checkpoint(lock->env, "after-acquire-reply"); /* a fault can be injected here */
     if (reply->kind == ENV_REPLY_NIL) return (struct lock_grant){.outcome = OUTCOME_REFUSED};
     if (reply->kind != ENV_REPLY_STATUS) return (struct lock_grant){.outcome = OUTCOME_UNKNOWN};
-    /* The difference. Without this line the holder believes in its grant until it releases. */
+    /* The difference: without valid_until_ns the holder believes in its grant until it releases. */
     int64_t valid_until_ns = asked_ns + options->lease_ms * ENV_NS_PER_MS;
     return (struct lock_grant){.outcome = OUTCOME_OK, .valid_until_ns = valid_until_ns};
 }
@@ -55,7 +55,7 @@ static enum outcome release(struct lock *lock) {
 const unsigned lockstorm_lock_abi = LOCKSTORM_LOCK_ABI;
 const struct lock_type lockstorm_lock = {
     .name = "my-lock",
-    .summary = "set-nx-px whose holder is told when its lease ends",
+    .summary = "set-nx-px whose holder learns when its lease ends",
     .traits = LOCK_TRAIT_LEASE,
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,

@@ -77,7 +77,7 @@ static void write_port(struct address *address) {
     snprintf(address->text, sizeof address->text, is_v6 ? "[%s]:%s" : "%s:%s", host, port);
 }
 
-/* A unix socket gets its name when it already listens: whoever sees the file can connect. */
+/* A unix socket gets its name when it already listens: a client that sees the file can connect. */
 static bool listen_at_path(struct address *address, int fd) {
     struct sockaddr_un hidden = *(struct sockaddr_un *)&address->storage;
     strcat(hidden.sun_path, "~");
@@ -117,15 +117,16 @@ enum address_state address_connect(const struct address *address, int *fd) {
     if (*fd < 0) return ADDRESS_FAILED;
     if (connect(*fd, (const struct sockaddr *)&address->storage, address->length) == 0) return ADDRESS_CONNECTED;
     if (errno == EINPROGRESS) return ADDRESS_CONNECTING;
-    enum address_state state = errno == EAGAIN ? ADDRESS_BUSY : ADDRESS_FAILED; /* a unix socket's queue is full */
+    enum address_state state =
+        errno == EAGAIN ? ADDRESS_BUSY : ADDRESS_FAILED; /* a unix socket's queue is receiver_full */
     close(*fd);
     *fd = -1;
     return state;
 }
 
-void address_set_prompt(int fd) {
+void address_set_nodelay(int fd) {
     int on = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* a unix socket refuses, and needs no telling */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* fails on a unix socket, which needs no such option */
 }
 
 void address_remove(const struct address *address) {

@@ -20,19 +20,19 @@ struct address_error {
     char text[256];
 };
 
-/* False with a sentence in *error. Nothing is looked up by name. */
+/* False with a sentence in *error. Makes no DNS lookup. */
 bool address_parse(struct span text, struct address *address, struct address_error *error);
 
-/* A socket that does not block, -1 with a sentence in *error. Listening is for this machine only: a TCP address must be
- * a loopback one; port 0 becomes the port that was free. */
+/* Returns a non-blocking socket that listens, -1 with a sentence in *error. A TCP address must be a loopback one: only
+ * this machine may connect. Port 0 is replaced by the free port that was taken. */
 int address_listen(struct address *address, struct address_error *error);
 
 enum address_state { ADDRESS_CONNECTED, ADDRESS_CONNECTING, ADDRESS_BUSY /* try again later */, ADDRESS_FAILED };
-/* A socket that does not block and begins to connect. *fd is -1 unless it is connected or connecting. */
+/* Begins to connect a non-blocking socket. *fd is -1 unless it is connected or connecting. */
 enum address_state address_connect(const struct address *address, int *fd);
-/* What is written goes out at once. */
-void address_set_prompt(int fd);
-/* The socket's file, if there is one, is removed. */
+/* Sets TCP_NODELAY: what is written is sent at once. */
+void address_set_nodelay(int fd);
+/* Removes the socket's file, if the address has one. */
 void address_remove(const struct address *address);
 
 #endif

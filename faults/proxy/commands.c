@@ -1,42 +1,42 @@
-/* What the control port understands. faults/README.md describes it for users. */
+#include "faults/proxy/commands.h"
+
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "faults/proxy/control.h"
 #include "faults/proxy/link.h"
-#include "faults/proxy/rules.h"
+#include "faults/proxy/rule_set.h"
 
 enum { NAME_MAX_BYTES = 200 };
 
-struct words {
+struct command_arguments {
     const struct span *at;
     size_t count;
 };
 
 #define WORD(span) (int)((span).length < 60 ? (span).length : 60), (span).bytes
 
-/* Names and patterns go into C strings and into the history. */
-static bool check_name(struct span word, struct answer_text *out) {
+/* Names and patterns become C strings and texts of the history. */
+static bool check_name(struct span word, struct control_reply *reply) {
     if (word.length && word.length <= NAME_MAX_BYTES && !memchr(word.bytes, '\0', word.length)) return true;
-    say_error(out, "a name or pattern has 1 to %d bytes, none of them zero", NAME_MAX_BYTES);
+    reply_error(reply, "a name or pattern has 1 to %d bytes, none of them zero", NAME_MAX_BYTES);
     return false;
 }
 
-static struct link *find_link(const struct proxy *proxy, struct span name) {
-    for (struct link *link = proxy->links; link; link = link->next)
+static struct proxy_link *find_link(const struct proxy *proxy, struct span name) {
+    for (struct proxy_link *link = proxy->links; link; link = link->next)
         if (strlen(link->name) == name.length && memcmp(link->name, name.bytes, name.length) == 0) return link;
     return NULL;
 }
 
-/* Calls a function for the links that match a pattern; returns how many, and the sum of what it returned. */
-static size_t each_link(struct proxy *proxy, struct span pattern, size_t (*action)(struct link *), size_t *sum) {
+/* Calls a function for each link that matches the pattern; returns how many, and in *sum the sum of its results. */
+static size_t each_link(struct proxy *proxy, struct span pattern, size_t (*action)(struct proxy_link *), size_t *sum) {
     char text[NAME_MAX_BYTES + 1];
     size_t count = 0;
     *sum = 0;
     memcpy(text, pattern.bytes, pattern.length);
     text[pattern.length] = '\0';
-    for (struct link *link = proxy->links; link; link = link->next) {
+    for (struct proxy_link *link = proxy->links; link; link = link->next) {
         if (fnmatch(text, link->name, 0) != 0) continue;
         *sum += action(link);
         count++;
@@ -46,208 +46,220 @@ static size_t each_link(struct proxy *proxy, struct span pattern, size_t (*actio
 
 /* --- LINK --- */
 
-static enum verdict link_add_command(struct proxy *proxy, struct words words, struct answer_text *out) {
+static enum command_result link_add_command(struct proxy *proxy, struct command_arguments arguments,
+                                            struct control_reply *reply) {
     struct address listen, target;
     struct address_error error;
     char name[NAME_MAX_BYTES + 1];
-    bool plain = words.count == 4 && rule_word_is(words.at[3], "PLAIN");
-    bool stepped = words.count == 4 && rule_word_is(words.at[3], "STEPPED");
-    if (words.count == 4 && !plain && !stepped) {
-        say_error(out, "'%.*s' is no option of LINK ADD: there are PLAIN and STEPPED", WORD(words.at[3]));
+    bool plain = arguments.count == 4 && rule_word_is(arguments.at[3], "PLAIN");
+    bool stepped = arguments.count == 4 && rule_word_is(arguments.at[3], "STEPPED");
+    if (arguments.count == 4 && !plain && !stepped) {
+        reply_error(reply, "'%.*s' is no option of LINK ADD: the options are PLAIN and STEPPED", WORD(arguments.at[3]));
         return COMMAND_DONE;
     }
-    if (!check_name(words.at[0], out)) return COMMAND_DONE;
-    if (find_link(proxy, words.at[0])) {
-        say_error(out, "there is a link '%.*s' already: LINK REMOVE it first, or LINK TARGET it", WORD(words.at[0]));
+    if (!check_name(arguments.at[0], reply)) return COMMAND_DONE;
+    if (find_link(proxy, arguments.at[0])) {
+        reply_error(reply, "the link '%.*s' exists already: LINK REMOVE it first, or LINK TARGET it",
+                    WORD(arguments.at[0]));
         return COMMAND_DONE;
     }
-    memcpy(name, words.at[0].bytes, words.at[0].length);
-    name[words.at[0].length] = '\0';
-    struct link *link = NULL;
-    if (address_parse(words.at[1], &listen, &error) && address_parse(words.at[2], &target, &error))
+    memcpy(name, arguments.at[0].bytes, arguments.at[0].length);
+    name[arguments.at[0].length] = '\0';
+    struct proxy_link *link = NULL;
+    if (address_parse(arguments.at[1], &listen, &error) && address_parse(arguments.at[2], &target, &error))
         link = link_add(proxy, name, &listen, &target, plain, stepped, &error);
-    if (link) say_text(out, link->listen.text);
-    else say_error(out, "%s", error.text);
+    if (link) reply_bulk(reply, link->listen.text);
+    else reply_error(reply, "%s", error.text);
     return COMMAND_DONE;
 }
 
-static enum verdict link_target_command(struct proxy *proxy, struct words words, struct answer_text *out) {
+static enum command_result link_target_command(struct proxy *proxy, struct command_arguments arguments,
+                                               struct control_reply *reply) {
     struct address target;
     struct address_error error;
     size_t closed;
-    if (!check_name(words.at[0], out)) return COMMAND_DONE;
-    if (!address_parse(words.at[1], &target, &error)) {
-        say_error(out, "%s", error.text);
+    if (!check_name(arguments.at[0], reply)) return COMMAND_DONE;
+    if (!address_parse(arguments.at[1], &target, &error)) {
+        reply_error(reply, "%s", error.text);
         return COMMAND_DONE;
     }
     char pattern[NAME_MAX_BYTES + 1];
-    memcpy(pattern, words.at[0].bytes, words.at[0].length);
-    pattern[words.at[0].length] = '\0';
-    for (struct link *link = proxy->links; link; link = link->next)
+    memcpy(pattern, arguments.at[0].bytes, arguments.at[0].length);
+    pattern[arguments.at[0].length] = '\0';
+    for (struct proxy_link *link = proxy->links; link; link = link->next)
         if (fnmatch(pattern, link->name, 0) == 0) link->target = target;
-    say(out, ":%zu\r\n", each_link(proxy, words.at[0], link_close_connections, &closed));
+    reply_write(reply, ":%zu\r\n", each_link(proxy, arguments.at[0], link_close_connections, &closed));
     return COMMAND_DONE;
 }
 
-static enum verdict link_close_command(struct proxy *proxy, struct words words, struct answer_text *out) {
+static enum command_result link_close_command(struct proxy *proxy, struct command_arguments arguments,
+                                              struct control_reply *reply) {
     size_t closed;
-    if (!check_name(words.at[0], out)) return COMMAND_DONE;
-    each_link(proxy, words.at[0], link_close_connections, &closed);
-    say(out, ":%zu\r\n", closed);
+    if (!check_name(arguments.at[0], reply)) return COMMAND_DONE;
+    each_link(proxy, arguments.at[0], link_close_connections, &closed);
+    reply_write(reply, ":%zu\r\n", closed);
     return COMMAND_DONE;
 }
 
-static enum verdict link_remove_command(struct proxy *proxy, struct words words, struct answer_text *out) {
-    struct link *link = find_link(proxy, words.at[0]);
+static enum command_result link_remove_command(struct proxy *proxy, struct command_arguments arguments,
+                                               struct control_reply *reply) {
+    struct proxy_link *link = find_link(proxy, arguments.at[0]);
     if (link) link_remove(link);
-    say(out, ":%d\r\n", link != NULL);
+    reply_write(reply, ":%d\r\n", link != NULL);
     return COMMAND_DONE;
 }
 
-static void say_number(struct answer_text *out, const char *name, uint64_t number) {
-    say_text(out, name);
-    say(out, ":%llu\r\n", (unsigned long long)number);
-}
-
-static enum verdict link_list_command(struct proxy *proxy, struct words words, struct answer_text *out) {
+static enum command_result link_list_command(struct proxy *proxy, struct command_arguments arguments,
+                                             struct control_reply *reply) {
     size_t count = 0;
-    (void)words;
-    for (struct link *link = proxy->links; link; link = link->next) count++;
-    say(out, "*%zu\r\n", count);
-    for (struct link *link = proxy->links; link; link = link->next) {
-        say(out, "*18\r\n");
-        say_text(out, "name"), say_text(out, link->name);
-        say_text(out, "listen"), say_text(out, link->listen.text);
-        say_text(out, "target"), say_text(out, link->target.text);
-        say_number(out, "connections", link->connection_count);
-        say_number(out, "requests", link->requests);
-        say_number(out, "replies", link->replies);
-        say_number(out, "pushes", link->pushes);
-        say_number(out, "bytes-to-server", link->bytes[TO_SERVER]);
-        say_number(out, "bytes-to-client", link->bytes[TO_CLIENT]);
+    (void)arguments;
+    for (struct proxy_link *link = proxy->links; link; link = link->next) count++;
+    reply_write(reply, "*%zu\r\n", count);
+    for (struct proxy_link *link = proxy->links; link; link = link->next) {
+        reply_write(reply, "*18\r\n");
+        reply_bulk(reply, "name"), reply_bulk(reply, link->name);
+        reply_bulk(reply, "listen"), reply_bulk(reply, link->listen.text);
+        reply_bulk(reply, "target"), reply_bulk(reply, link->target.text);
+        reply_number(reply, "connections", link->connection_count);
+        reply_number(reply, "requests", link->requests);
+        reply_number(reply, "replies", link->replies);
+        reply_number(reply, "pushes", link->pushes);
+        reply_number(reply, "bytes-to-server", link->bytes[TO_SERVER]);
+        reply_number(reply, "bytes-to-client", link->bytes[TO_CLIENT]);
     }
     return COMMAND_DONE;
 }
 
 /* --- RULE --- */
 
-static enum verdict rule_add_command(struct proxy *proxy, struct words words, struct answer_text *out) {
+static enum command_result rule_add_command(struct proxy *proxy, struct command_arguments arguments,
+                                            struct control_reply *reply) {
     struct rule_error error;
-    if (!check_name(words.at[0], out) || !check_name(words.at[1], out)) return COMMAND_DONE;
-    struct rule *before = rules_find(proxy, words.at[0]);
+    if (!check_name(arguments.at[0], reply) || !check_name(arguments.at[1], reply)) return COMMAND_DONE;
+    struct rule *before = rule_set_find(proxy, arguments.at[0]);
     if (before && before->active) {
-        say_error(out, "there is a rule '%.*s' already: RULE REMOVE it first", WORD(words.at[0]));
+        reply_error(reply, "the rule '%.*s' exists already: RULE REMOVE it first", WORD(arguments.at[0]));
         return COMMAND_DONE;
     }
-    struct rule *rule = rule_parse(words.at, words.count, &error);
-    if (rule) rules_add(proxy, rule), say(out, "+OK\r\n");
-    else say_error(out, "%s", error.text);
+    struct rule *rule = rule_parse(arguments.at, arguments.count, &error);
+    if (rule) rule_set_add(proxy, rule), reply_write(reply, "+OK\r\n");
+    else reply_error(reply, "%s", error.text);
     return COMMAND_DONE;
 }
 
-static enum verdict rule_remove_command(struct proxy *proxy, struct words words, struct answer_text *out) {
-    struct rule *rule = rules_find(proxy, words.at[0]);
+static enum command_result rule_remove_command(struct proxy *proxy, struct command_arguments arguments,
+                                               struct control_reply *reply) {
+    struct rule *rule = rule_set_find(proxy, arguments.at[0]);
     bool active = rule && rule->active;
-    if (active) rules_remove(proxy, rule);
-    say(out, ":%d\r\n", active);
+    if (active) rule_set_remove(proxy, rule);
+    reply_write(reply, ":%d\r\n", active);
     return COMMAND_DONE;
 }
 
-static void say_rule(struct answer_text *out, const struct rule *rule) {
-    say(out, "*14\r\n");
-    say_text(out, "name"), say_text(out, rule->name);
-    say_number(out, "fired", rule->fired);
-    say_number(out, "matched", rule->matched);
-    say_number(out, "held", rule->held);
-    say_number(out, "released", rule->released);
-    say_number(out, "swallowed", rule->swallowed_bytes);
-    say_number(out, "active", rule->active);
+static void reply_rule(struct control_reply *reply, const struct rule *rule) {
+    reply_write(reply, "*14\r\n");
+    reply_bulk(reply, "name"), reply_bulk(reply, rule->name);
+    reply_number(reply, "fired", rule->fired);
+    reply_number(reply, "matched", rule->matched);
+    reply_number(reply, "held", rule->held);
+    reply_number(reply, "released", rule->released);
+    reply_number(reply, "swallowed", rule->swallowed_bytes);
+    reply_number(reply, "active", rule->active);
 }
 
-static enum verdict rule_list_command(struct proxy *proxy, struct words words, struct answer_text *out) {
+static enum command_result rule_list_command(struct proxy *proxy, struct command_arguments arguments,
+                                             struct control_reply *reply) {
     size_t count = 0;
-    (void)words;
+    (void)arguments;
     for (const struct rule *rule = proxy->rules; rule; rule = rule->next) count++;
-    say(out, "*%zu\r\n", count);
-    for (const struct rule *rule = proxy->rules; rule; rule = rule->next) say_rule(out, rule);
+    reply_write(reply, "*%zu\r\n", count);
+    for (const struct rule *rule = proxy->rules; rule; rule = rule->next) reply_rule(reply, rule);
     return COMMAND_DONE;
 }
 
-static struct rule *known_rule(const struct proxy *proxy, struct span name, struct answer_text *out) {
-    struct rule *rule = rules_find(proxy, name);
-    if (!rule) say_error(out, "there is no rule '%.*s': RULE LIST shows those that there are", WORD(name));
+static struct rule *known_rule(const struct proxy *proxy, struct span name, struct control_reply *reply) {
+    struct rule *rule = rule_set_find(proxy, name);
+    if (!rule) reply_error(reply, "there is no rule '%.*s': RULE LIST shows all rules", WORD(name));
     return rule;
 }
 
-static enum verdict rule_stat_command(struct proxy *proxy, struct words words, struct answer_text *out) {
-    const struct rule *rule = known_rule(proxy, words.at[0], out);
-    if (rule) say_rule(out, rule);
+static enum command_result rule_stat_command(struct proxy *proxy, struct command_arguments arguments,
+                                             struct control_reply *reply) {
+    const struct rule *rule = known_rule(proxy, arguments.at[0], reply);
+    if (rule) reply_rule(reply, rule);
     return COMMAND_DONE;
 }
 
-static enum verdict rule_release_command(struct proxy *proxy, struct words words, struct answer_text *out) {
+static enum command_result rule_release_command(struct proxy *proxy, struct command_arguments arguments,
+                                                struct control_reply *reply) {
     int64_t most = INT64_MAX;
-    if (words.count == 2 && !rule_number(words.at[1], 1, &most)) {
-        say_error(out, "'%.*s' is no number of messages: RULE RELEASE name [n]", WORD(words.at[1]));
+    if (arguments.count == 2 && !rule_number(arguments.at[1], 1, &most)) {
+        reply_error(reply, "'%.*s' is no number of messages: RULE RELEASE name [n]", WORD(arguments.at[1]));
         return COMMAND_DONE;
     }
-    struct rule *rule = known_rule(proxy, words.at[0], out);
+    struct rule *rule = known_rule(proxy, arguments.at[0], reply);
     if (!rule) return COMMAND_DONE;
-    if (rule->action != RULE_HOLD) say_error(out, "rule '%.*s' holds nothing: it is no hold", WORD(words.at[0]));
-    else say(out, ":%zu\r\n", rules_release(proxy, rule, (size_t)most));
+    if (rule->action != RULE_HOLD)
+        reply_error(reply, "rule '%.*s' holds nothing: its action is no hold", WORD(arguments.at[0]));
+    else reply_write(reply, ":%zu\r\n", rule_set_release(proxy, rule, (size_t)most));
     return COMMAND_DONE;
 }
 
 /* --- the rest --- */
 
-static enum verdict settle_command(struct proxy *proxy, struct words words, struct answer_text *out) {
+static enum command_result settle_command(struct proxy *proxy, struct command_arguments arguments,
+                                          struct control_reply *reply) {
     (void)proxy;
-    if (words.count == 0) return COMMAND_SETTLE;
-    if (rule_word_is(words.at[0], "TARGETS")) return COMMAND_TARGETS;
-    say_error(out, "'%.*s' is no option of SETTLE: there is TARGETS", WORD(words.at[0]));
+    if (arguments.count == 0) return COMMAND_SETTLE;
+    if (rule_word_is(arguments.at[0], "TARGETS")) return COMMAND_TARGETS;
+    reply_error(reply, "'%.*s' is no option of SETTLE: the only one is TARGETS", WORD(arguments.at[0]));
     return COMMAND_DONE;
 }
 
-static enum verdict stats_command(struct proxy *proxy, struct words words, struct answer_text *out) {
+static enum command_result stats_command(struct proxy *proxy, struct command_arguments arguments,
+                                         struct control_reply *reply) {
     size_t links = 0, rules = 0;
-    (void)words;
-    for (const struct link *link = proxy->links; link; link = link->next) links++;
+    (void)arguments;
+    for (const struct proxy_link *link = proxy->links; link; link = link->next) links++;
     for (const struct rule *rule = proxy->rules; rule; rule = rule->next) rules += rule->active;
-    say(out, "*10\r\n");
-    say_number(out, "connections", proxy->connections);
-    say_number(out, "links", links);
-    say_number(out, "rules", rules);
-    say_number(out, "memory", proxy->memory_bytes);
-    say_number(out, "opaque", proxy->opaque);
+    reply_write(reply, "*10\r\n");
+    reply_number(reply, "connections", proxy->connections);
+    reply_number(reply, "links", links);
+    reply_number(reply, "rules", rules);
+    reply_number(reply, "memory", proxy->memory_bytes);
+    reply_number(reply, "opaque", proxy->opaque);
     return COMMAND_DONE;
 }
 
-static enum verdict ping_command(struct proxy *proxy, struct words words, struct answer_text *out) {
+static enum command_result ping_command(struct proxy *proxy, struct command_arguments arguments,
+                                        struct control_reply *reply) {
     (void)proxy;
-    (void)words;
-    say(out, "+PONG\r\n");
+    (void)arguments;
+    reply_write(reply, "+PONG\r\n");
     return COMMAND_DONE;
 }
 
-static enum verdict quit_command(struct proxy *proxy, struct words words, struct answer_text *out) {
+static enum command_result quit_command(struct proxy *proxy, struct command_arguments arguments,
+                                        struct control_reply *reply) {
     (void)proxy;
-    (void)words;
-    say(out, "+OK\r\n");
+    (void)arguments;
+    reply_write(reply, "+OK\r\n");
     return COMMAND_QUIT;
 }
 
-static enum verdict shutdown_command(struct proxy *proxy, struct words words, struct answer_text *out) {
-    quit_command(proxy, words, out);
+static enum command_result shutdown_command(struct proxy *proxy, struct command_arguments arguments,
+                                            struct control_reply *reply) {
+    quit_command(proxy, arguments, reply);
     return COMMAND_SHUTDOWN;
 }
 
 static const struct command {
-    const char *word, *second; /* second: NULL for a command of one word */
-    size_t least, most;        /* words that follow */
-    enum verdict (*serve)(struct proxy *, struct words, struct answer_text *);
+    const char *name, *subcommand; /* subcommand: NULL: there is none */
+    size_t least, most;            /* number of arguments */
+    enum command_result (*run)(struct proxy *, struct command_arguments, struct control_reply *);
     const char *usage;
 } COMMANDS[] = {
-    {"LINK", "ADD", 3, 4, link_add_command, "LINK ADD name listen target [PLAIN]"},
+    {"LINK", "ADD", 3, 4, link_add_command, "LINK ADD name listen target [PLAIN|STEPPED]"},
     {"LINK", "CLOSE", 1, 1, link_close_command, "LINK CLOSE pattern"},
     {"LINK", "LIST", 0, 0, link_list_command, "LINK LIST"},
     {"LINK", "REMOVE", 1, 1, link_remove_command, "LINK REMOVE name"},
@@ -264,20 +276,21 @@ static const struct command {
     {"STATS", NULL, 0, 0, stats_command, "STATS"},
 };
 
-enum verdict command_serve(struct proxy *proxy, const struct span *words, size_t count, struct answer_text *out) {
+enum command_result command_run(struct proxy *proxy, const struct span *arguments, size_t count,
+                                struct control_reply *reply) {
     for (size_t each = 0; each < sizeof COMMANDS / sizeof COMMANDS[0]; each++) {
         const struct command *command = &COMMANDS[each];
-        size_t used = command->second ? 2 : 1;
-        if (!rule_word_is(words[0], command->word)) continue;
-        if (command->second && (count < 2 || !rule_word_is(words[1], command->second))) continue;
+        size_t used = command->subcommand ? 2 : 1;
+        if (!rule_word_is(arguments[0], command->name)) continue;
+        if (command->subcommand && (count < 2 || !rule_word_is(arguments[1], command->subcommand))) continue;
         if (count - used >= command->least && count - used <= command->most)
-            return command->serve(proxy, (struct words){words + used, count - used}, out);
-        say_error(out, "usage: %s", command->usage);
+            return command->run(proxy, (struct command_arguments){arguments + used, count - used}, reply);
+        reply_error(reply, "usage: %s", command->usage);
         return COMMAND_DONE;
     }
-    say_error(out,
-              "unknown command '%.*s': there are LINK ADD|TARGET|CLOSE|REMOVE|LIST, RULE ADD|REMOVE|RELEASE|LIST|STAT, "
-              "SETTLE, STATS, PING, QUIT and SHUTDOWN",
-              WORD(words[0]));
+    reply_error(reply,
+                "unknown command '%.*s': the commands are LINK ADD|TARGET|CLOSE|REMOVE|LIST, RULE "
+                "ADD|REMOVE|RELEASE|LIST|STAT, SETTLE, STATS, PING, QUIT and SHUTDOWN",
+                WORD(arguments[0]));
     return COMMAND_DONE;
 }

@@ -6,14 +6,11 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "faults/proxy/fate.h"
-#include "faults/proxy/link.h"
-
 enum { WRITE_CHUNKS = 64 };
 
 /* --- the queue --- */
 
-static struct chunk *chunk_add(struct flow *flow, struct queue *queue, struct span bytes) {
+static struct chunk *chunk_add(struct flow *flow, struct chunk_queue *queue, struct span bytes) {
     struct chunk *chunk = malloc(sizeof *chunk + bytes.length);
     if (!chunk) abort();
     *chunk = (struct chunk){.flow = flow, .length = bytes.length};
@@ -46,7 +43,7 @@ static void chunk_hold(struct chunk *chunk, struct rule *rule) {
     rule->held++;
 }
 
-static void chunk_remove_first(struct flow *flow, struct queue *queue) {
+static void chunk_remove_first(struct flow *flow, struct chunk_queue *queue) {
     struct chunk *chunk = queue->first;
     chunk_release(chunk);
     queue->first = chunk->next;
@@ -62,7 +59,7 @@ size_t flow_discard(struct flow *flow) {
     while (flow->aside.first) chunk_remove_first(flow, &flow->aside);
     flow->aside_is_waiting = false;
     flow->run_length = 0;
-    agenda_remove(&flow->connection->proxy->agenda, &flow->entry);
+    timer_heap_remove(&flow->connection->proxy->timers, &flow->timer);
     return bytes;
 }
 
@@ -72,37 +69,37 @@ static int receiver(const struct flow *flow) {
     return flow->connection->io[flow->direction == TO_SERVER ? SIDE_SERVER : SIDE_CLIENT].fd;
 }
 
-/* How much the receiver took. */
+/* Returns how many bytes the receiver took. */
 static size_t write_some(struct flow *flow, struct iovec *parts, size_t count) {
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
-    if (flow->direction == TO_SERVER) link_deal(flow->connection->link, DEALING_HEARD);
+    if (flow->direction == TO_SERVER) proxy_link_add_activity(flow->connection->link, TARGET_HAS_INPUT);
     ssize_t sent = count == 1 ? send(receiver(flow), parts->iov_base, parts->iov_len, MSG_NOSIGNAL)
                               : sendmsg(receiver(flow), &message, MSG_NOSIGNAL);
     if (sent >= 0) {
         flow->connection->link->bytes[flow->direction] += (uint64_t)sent;
         return (size_t)sent;
     }
-    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) flow->full = true;
-    else if (errno != EINTR) flow->deaf = true;
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) flow->receiver_full = true;
+    else if (errno != EINTR) flow->receiver_gone = true;
     return 0;
 }
 
-/* Writes the run of bytes that may pass; what the receiver does not take is queued. */
+/* Writes the run; what the receiver does not take is queued. */
 static void write_run(struct flow *flow) {
     struct span run = {flow->run, flow->run_length};
     flow->run_length = 0;
-    while (run.length && !flow->queue.first && !flow->full && !flow->deaf) {
+    while (run.length && !flow->queue.first && !flow->receiver_full && !flow->receiver_gone) {
         struct iovec part = {(void *)(uintptr_t)run.bytes, run.length};
         size_t sent = write_some(flow, &part, 1);
         run = (struct span){run.bytes + sent, run.length - sent};
     }
-    if (run.length && !flow->deaf) chunk_add(flow, &flow->queue, run);
+    if (run.length && !flow->receiver_gone) chunk_add(flow, &flow->queue, run);
 }
 
 static bool is_ready(const struct chunk *chunk, int64_t *now_ns) {
     if (chunk->holder) return false;
     if (chunk->due_ns == 0) return true;
-    if (*now_ns < 0) *now_ns = stage_mono_ns(chunk->flow->connection->proxy->actor.stage);
+    if (*now_ns < 0) *now_ns = shared_page_mono_ns(chunk->flow->connection->proxy->actor.page);
     return chunk->due_ns <= *now_ns;
 }
 
@@ -123,26 +120,26 @@ static void write_chunks(struct flow *flow, int64_t *now_ns) {
     flow->queue.bytes -= sent;
 }
 
-static void end_here(struct flow *flow, enum chunk_kind kind) {
-    if (kind == CHUNK_CLOSE) flow->connection->doom = DOOM_CLOSE;
-    if (kind == CHUNK_RESET) flow->connection->doom = DOOM_RESET;
+static void write_end(struct flow *flow, enum chunk_kind kind) {
+    if (kind == CHUNK_CLOSE) flow->connection->closing = CLOSING_CLOSE;
+    if (kind == CHUNK_RESET) flow->connection->closing = CLOSING_RESET;
     if (kind != CHUNK_END) return;
-    if (flow->direction == TO_SERVER) link_deal(flow->connection->link, DEALING_HEARD);
+    if (flow->direction == TO_SERVER) proxy_link_add_activity(flow->connection->link, TARGET_HAS_INPUT);
     shutdown(receiver(flow), SHUT_WR);
     flow->end_written = true;
 }
 
 void flow_flush(struct flow *flow) {
-    struct agenda *agenda = &flow->connection->proxy->agenda;
-    int64_t now_ns = -1; /* not looked at yet */
+    struct timer_heap *timers = &flow->connection->proxy->timers;
+    int64_t now_ns = -1; /* not read yet */
     write_run(flow);
-    while (flow->queue.first && flow->connection->connected && !flow->full && !flow->connection->doom) {
+    while (flow->queue.first && flow->connection->connected && !flow->receiver_full && !flow->connection->closing) {
         struct chunk *chunk = flow->queue.first;
         if (!is_ready(chunk, &now_ns)) break;
         if (chunk->kind != CHUNK_BYTES) {
-            end_here(flow, chunk->kind);
+            write_end(flow, chunk->kind);
             chunk_remove_first(flow, &flow->queue);
-        } else if (flow->deaf) {
+        } else if (flow->receiver_gone) {
             chunk_remove_first(flow, &flow->queue);
         } else {
             write_chunks(flow, &now_ns);
@@ -150,8 +147,8 @@ void flow_flush(struct flow *flow) {
     }
     const struct chunk *first = flow->queue.first;
     if (first && !first->holder && now_ns >= 0 && first->due_ns > now_ns)
-        agenda_set(agenda, &flow->entry, first->due_ns);
-    else agenda_remove(agenda, &flow->entry);
+        timer_heap_set(timers, &flow->timer, first->due_ns);
+    else timer_heap_remove(timers, &flow->timer);
 }
 
 /* --- what goes in --- */
@@ -161,7 +158,7 @@ void flow_put(struct flow *flow, struct span bytes, struct rule *holder, int64_t
     struct chunk *chunk = chunk_add(flow, &flow->queue, bytes);
     chunk->due_ns = due_ns;
     if (!holder) return;
-    chunk->message_bytes = flow->opaque ? bytes.length : resp_told_bytes(&flow->scanner);
+    chunk->message_bytes = flow->opaque ? bytes.length : resp_announced_bytes(&flow->scanner);
     chunk_hold(chunk, holder);
 }
 
@@ -187,62 +184,51 @@ void flow_join_aside(struct flow *flow) {
     else flow->queue.first = flow->aside.first;
     flow->queue.last = flow->aside.last;
     flow->queue.bytes += flow->aside.bytes;
-    flow->aside = (struct queue){0};
+    flow->aside = (struct chunk_queue){0};
     flow->aside_is_waiting = false;
 }
 
-/* --- reading --- */
+/* --- the head of an undecided message --- */
 
-void flow_end(struct flow *flow) {
-    if (flow->black_hole) {
-        flow->end_lost = true;
-        return;
+void flow_keep_head(struct flow *flow, struct span head) {
+    if (head.length > flow->head_capacity) {
+        size_t capacity = flow->head_capacity ? flow->head_capacity : 256;
+        while (capacity < head.length) capacity *= 2;
+        flow->head = realloc(flow->head, capacity);
+        if (!flow->head) abort();
+        flow->connection->proxy->memory_bytes += capacity - flow->head_capacity;
+        flow->head_capacity = capacity;
     }
-    fate_take_rest(flow);
-    flow_join_aside(flow);
-    if (!flow->shut) flow_put_end(flow, CHUNK_END);
+    memcpy(flow->head + flow->head_length, head.bytes + flow->head_length, head.length - flow->head_length);
+    flow->head_length = head.length;
 }
 
-bool flow_wants_to_read(const struct flow *flow) {
-    return !flow->source_ended && flow->connection->connected && flow->queue.bytes <= QUEUE_MAX;
-}
-
-void flow_read(struct flow *flow) {
-    char *buffer = flow->connection->proxy->buffer;
-    size_t before = flow->head_length;
-    if (before) memcpy(buffer, flow->head, before);
-    int source = flow->connection->io[flow->direction == TO_SERVER ? SIDE_CLIENT : SIDE_SERVER].fd;
-    ssize_t got = recv(source, buffer + before, READ_SIZE, 0);
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
-    if (got == READ_SIZE && flow->direction == TO_CLIENT) /* the server may have more than its socket took */
-        link_deal(flow->connection->link, DEALING_HEARD);
-    if (got <= 0) {
-        flow->source_ended = true;
-        flow_end(flow);
-    } else if (flow->black_hole) {
-        fate_lose(flow, (size_t)got);
-    } else {
-        fate_take(flow, (struct span){buffer, before + (size_t)got}, before);
-    }
-    flow_flush(flow);
+void flow_drop_head(struct flow *flow) {
+    if (!flow->head) return;
+    flow->connection->proxy->memory_bytes -= flow->head_capacity;
+    free(flow->head);
+    flow->head = NULL;
+    flow->head_length = flow->head_capacity = 0;
 }
 
 /* --- beginning and end --- */
 
-static void on_due(struct agenda_entry *entry) {
-    struct flow *flow = (struct flow *)((char *)entry - offsetof(struct flow, entry));
-    flow_flush(flow);
-    connection_review(flow->connection);
+bool flow_wants_to_read(const struct flow *flow) {
+    return !flow->source_ended && flow->connection->connected && flow->queue.bytes <= FLOW_QUEUE_MAX;
 }
 
-void flow_open(struct flow *flow, struct connection *connection, enum direction direction, bool opaque) {
+struct flow *flow_of_timer(struct timer *timer) {
+    return (struct flow *)((char *)timer - offsetof(struct flow, timer));
+}
+
+void flow_open(struct flow *flow, struct proxy_connection *connection, enum direction direction, bool opaque,
+               void (*on_due)(struct timer *timer)) {
     *flow = (struct flow){.connection = connection, .direction = direction, .opaque = opaque};
-    flow->entry.deliver = on_due;
+    flow->timer.deliver = on_due;
     resp_start(&flow->scanner, direction == TO_SERVER ? RESP_REQUESTS : RESP_REPLIES);
 }
 
 void flow_close(struct flow *flow) {
     flow_discard(flow);
-    flow->connection->proxy->memory_bytes -= flow->head_room;
-    free(flow->head);
+    flow_drop_head(flow);
 }

@@ -1,30 +1,20 @@
 #include "faults/proxy/link.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "faults/proxy/fate.h"
+#include "faults/proxy/disposition.h"
+#include "faults/proxy/message_reader.h"
 
 enum { ACCEPT_AT_ONCE = 256 };
 static const double RETRY_S = 0.002;
 
-uint32_t proxy_text(struct proxy *proxy, const char *text) {
-    const struct stage *stage = proxy->actor.stage;
-    int64_t wall_ns = stage_wall_ns(stage);
-    return history_text(proxy->actor.history, text, strlen(text), stage_mono_ns(stage), wall_ns);
-}
-
-void link_deal(struct link *link, enum dealing dealing) {
-    if (link->dealing < dealing) link->dealing = dealing;
-}
-
-size_t link_count_targets(const struct proxy *proxy) {
+size_t link_count_active_targets(const struct proxy *proxy) {
     size_t count = 0;
-    for (const struct link *link = proxy->links; link; link = link->next) count += link->dealing != DEALING_NONE;
+    for (const struct proxy_link *link = proxy->links; link; link = link->next) count += link->activity != TARGET_IDLE;
     return count;
 }
 
@@ -44,19 +34,21 @@ static void close_socket(struct ev_loop *loop, ev_io *io, bool abruptly) {
     close(io->fd);
 }
 
-/* The server hung up and knows, or no longer cares, that its client did: closing is no news to it. */
-static bool both_ended(const struct connection *connection) {
+/* The server has closed, and has seen the end of its client or is gone: closing the connection gives it nothing to
+ * read. */
+static bool both_ended(const struct proxy_connection *connection) {
     const struct flow *to_server = &connection->flows[TO_SERVER];
-    return connection->flows[TO_CLIENT].source_ended && (to_server->end_written || to_server->deaf);
+    return connection->flows[TO_CLIENT].source_ended && (to_server->end_written || to_server->receiver_gone);
 }
 
-static void connection_close(struct connection *connection) {
+static void connection_close(struct proxy_connection *connection) {
     struct proxy *proxy = connection->proxy;
     for (int each = 0; each < DIRECTIONS; each++) flow_close(&connection->flows[each]);
-    if (connection->io[SIDE_SERVER].fd >= 0 && !both_ended(connection)) link_deal(connection->link, DEALING_HEARD);
+    if (connection->io[SIDE_SERVER].fd >= 0 && !both_ended(connection))
+        proxy_link_add_activity(connection->link, TARGET_HAS_INPUT);
     for (int side = 0; side < SIDES; side++)
-        close_socket(proxy->loop, &connection->io[side], connection->doom == DOOM_RESET);
-    ledger_close(&connection->ledger);
+        close_socket(proxy->loop, &connection->io[side], connection->closing == CLOSING_RESET);
+    reply_matcher_close(&connection->matcher);
     *connection->place = connection->next;
     if (connection->next) connection->next->place = connection->place;
     connection->link->connection_count--;
@@ -65,15 +57,16 @@ static void connection_close(struct connection *connection) {
     free(connection);
 }
 
-/* The server's direction is over when the server knows, or is gone; the client's also when nobody listens any more and
- * the server has said all: until then it could not finish what it was asked. */
-static bool is_over(const struct connection *connection) {
+/* The direction to the server is over when its end was written or the server is gone. The direction to the client is
+ * also over when the client is gone and the server has sent everything: closed before that, the server could not finish
+ * what it was asked. */
+static bool is_over(const struct proxy_connection *connection) {
     const struct flow *to_server = &connection->flows[TO_SERVER], *to_client = &connection->flows[TO_CLIENT];
-    if (!to_server->end_written && !to_server->deaf) return false;
-    return to_client->end_written || (to_client->deaf && to_client->source_ended);
+    if (!to_server->end_written && !to_server->receiver_gone) return false;
+    return to_client->end_written || (to_client->receiver_gone && to_client->source_ended);
 }
 
-static void watch(struct connection *connection, int side, bool read, bool write) {
+static void watch(struct proxy_connection *connection, int side, bool read, bool write) {
     ev_io *io = &connection->io[side];
     int events = (read ? EV_READ : 0) | (write ? EV_WRITE : 0);
     int before = ev_is_active(io) ? io->events & (EV_READ | EV_WRITE) : 0;
@@ -84,64 +77,57 @@ static void watch(struct connection *connection, int side, bool read, bool write
     ev_io_start(connection->proxy->loop, io);
 }
 
-void connection_review(struct connection *connection) {
-    if (connection->doom || is_over(connection)) {
+void connection_review(struct proxy_connection *connection) {
+    if (connection->closing || is_over(connection)) {
         connection_close(connection);
         return;
     }
     struct flow *to_server = &connection->flows[TO_SERVER], *to_client = &connection->flows[TO_CLIENT];
     bool read = flow_wants_to_read(to_client);
-    if (read && connection->server_waits) link_deal(connection->link, DEALING_HEARD);
-    connection->server_waits = !read;
-    watch(connection, SIDE_CLIENT, flow_wants_to_read(to_server), to_client->full);
-    watch(connection, SIDE_SERVER, read, to_server->full || !connection->connected);
+    if (read && connection->server_blocked) proxy_link_add_activity(connection->link, TARGET_HAS_INPUT);
+    connection->server_blocked = !read;
+    watch(connection, SIDE_CLIENT, flow_wants_to_read(to_server), to_client->receiver_full);
+    watch(connection, SIDE_SERVER, read, to_server->receiver_full || !connection->connected);
 }
 
-void connection_note_opaque(struct connection *connection, const char *why) {
-    struct link *link = connection->link;
-    if (connection->opaque_counted) return;
-    connection->opaque_counted = true;
-    connection->proxy->opaque++;
-    if (!link->opaque_text) {
-        char text[512];
-        snprintf(text, sizeof text, "%.256s: a connection is passed on byte by byte from here on: %s", link->name, why);
-        link->opaque_text = proxy_text(connection->proxy, text);
-    }
-    actor_append(&connection->proxy->actor, (struct history_record){.kind = HISTORY_NOTE, .name = link->opaque_text});
-}
-
-static void connection_begin(struct connection *connection) {
+static void connection_begin(struct proxy_connection *connection) {
     connection->connected = true;
-    link_deal(connection->link, DEALING_JOINED);
-    for (int side = 0; side < SIDES; side++) address_set_prompt(connection->io[side].fd);
+    proxy_link_add_activity(connection->link, TARGET_HAS_CONNECTION);
+    for (int side = 0; side < SIDES; side++) address_set_nodelay(connection->io[side].fd);
     for (int each = 0; each < DIRECTIONS; each++) flow_flush(&connection->flows[each]);
 }
 
-static void connection_connect(struct connection *connection) {
+static void connection_connect(struct proxy_connection *connection) {
     int fd;
     enum address_state state = address_connect(&connection->link->target, &fd);
     ev_io_set(&connection->io[SIDE_SERVER], fd, 0);
-    if (fd >= 0) link_deal(connection->link, DEALING_JOINED);
-    if (state == ADDRESS_FAILED) connection->doom = DOOM_CLOSE;
+    if (fd >= 0) proxy_link_add_activity(connection->link, TARGET_HAS_CONNECTION);
+    if (state == ADDRESS_FAILED) connection->closing = CLOSING_CLOSE;
     if (state == ADDRESS_BUSY) retry_later(connection->proxy);
     if (state == ADDRESS_CONNECTED) connection_begin(connection);
     connection_review(connection);
 }
 
-static void connection_finish_connect(struct connection *connection) {
+static void connection_finish_connect(struct proxy_connection *connection) {
     int reason = 0;
     socklen_t length = sizeof reason;
     getsockopt(connection->io[SIDE_SERVER].fd, SOL_SOCKET, SO_ERROR, &reason, &length);
-    if (reason) connection->doom = DOOM_CLOSE;
+    if (reason) connection->closing = CLOSING_CLOSE;
     else connection_begin(connection);
 }
 
-static bool is_stepped(const struct link *link) {
-    const struct stage *stage = link->proxy->actor.stage;
-    return link->stepped && stage->time == HISTORY_TIME_VIRTUAL && atomic_load(&stage->unreliable);
+static bool is_stepped(const struct proxy_link *link) {
+    const struct shared_page *page = link->proxy->actor.page;
+    return link->stepped && page->time == HISTORY_TIME_VIRTUAL && atomic_load(&page->unreliable);
 }
 
-static void connection_work(struct connection *connection, int side, int events) {
+static void on_due(struct timer *timer) {
+    struct flow *flow = flow_of_timer(timer);
+    flow_flush(flow);
+    connection_review(flow->connection);
+}
+
+static void connection_work(struct proxy_connection *connection, int side, int events) {
     bool is_server = side == SIDE_SERVER;
     struct flow *from = &connection->flows[is_server ? TO_CLIENT : TO_SERVER];
     struct flow *to = &connection->flows[is_server ? TO_SERVER : TO_CLIENT];
@@ -149,30 +135,31 @@ static void connection_work(struct connection *connection, int side, int events)
         connection_finish_connect(connection);
     } else {
         if (events & EV_WRITE) {
-            to->full = false;
+            to->receiver_full = false;
             flow_flush(to);
         }
-        if ((events & EV_READ) && !connection->doom && flow_wants_to_read(from)) flow_read(from);
+        if ((events & EV_READ) && !connection->closing && flow_wants_to_read(from)) message_reader_read(from);
     }
     connection_review(connection);
 }
 
 static void on_event(struct ev_loop *loop, ev_io *io, int events) {
-    struct connection *connection = io->data;
+    struct proxy_connection *connection = io->data;
     int side = io == &connection->io[SIDE_SERVER] ? SIDE_SERVER : SIDE_CLIENT;
     if (is_stepped(connection->link)) {
-        connection->events_wait[side] = events;
+        connection->pending_events[side] = events;
         ev_io_stop(loop, io);
     } else {
         connection_work(connection, side, events);
     }
 }
 
-/* The server's side first: what it closed has no use for more. False: nothing had come. */
-static bool connection_step(struct connection *connection) {
+/* Deals with one event, the server's side first: a server that has closed needs no more input. False: there was none.
+ */
+static bool connection_step(struct proxy_connection *connection) {
     for (int side = SIDES - 1; side >= 0; side--) {
-        int events = connection->events_wait[side];
-        connection->events_wait[side] = 0;
+        int events = connection->pending_events[side];
+        connection->pending_events[side] = 0;
         if (!events) continue;
         connection_work(connection, side, events); /* the connection may be gone */
         return true;
@@ -180,31 +167,32 @@ static bool connection_step(struct connection *connection) {
     return false;
 }
 
-static void connection_open(struct link *link, int fd) {
-    struct connection *connection = calloc(1, sizeof *connection);
+static void connection_open(struct proxy_link *link, int fd) {
+    struct proxy_connection *connection = calloc(1, sizeof *connection);
     if (!connection) abort();
-    *connection = (struct connection){.link = link, .proxy = link->proxy, .next = link->connections};
+    *connection = (struct proxy_connection){.link = link, .proxy = link->proxy, .next = link->connections};
     connection->place = &link->connections;
     if (connection->next) connection->next->place = &connection->next;
     link->connections = connection;
     link->connection_count++;
     link->proxy->connections++;
-    connection->ledger.memory_bytes = &link->proxy->memory_bytes;
+    connection->matcher.memory_bytes = &link->proxy->memory_bytes;
     ev_io_init(&connection->io[SIDE_CLIENT], on_event, fd, 0);
     ev_io_init(&connection->io[SIDE_SERVER], on_event, -1, 0);
     for (int side = 0; side < SIDES; side++) connection->io[side].data = connection;
     for (int each = 0; each < DIRECTIONS; each++) {
         struct rule_list *list = &link->rules[each];
-        flow_open(&connection->flows[each], connection, (enum direction)each, link->plain);
+        flow_open(&connection->flows[each], connection, (enum direction)each, link->plain, on_due);
         for (size_t place = 0; place < list->count; place++)
-            if (list->rules[place]->is_blanket) fate_enter_black_hole(&connection->flows[each], list->rules[place]);
+            if (list->rules[place]->is_blanket)
+                disposition_enter_black_hole(&connection->flows[each], list->rules[place]);
     }
     connection_connect(connection);
 }
 
 /* --- links --- */
 
-static void link_accept(struct link *link) {
+static void link_accept(struct proxy_link *link) {
     struct ev_loop *loop = link->proxy->loop;
     ev_io *io = &link->io;
     for (int each = 0; each < ACCEPT_AT_ONCE; each++) {
@@ -224,23 +212,23 @@ static void link_accept(struct link *link) {
 }
 
 static void on_accept(struct ev_loop *loop, ev_io *io, int events) {
-    struct link *link = io->data;
+    struct proxy_link *link = io->data;
     (void)events;
-    link->accept_waits = is_stepped(link);
-    if (link->accept_waits) ev_io_stop(loop, io);
+    link->accept_pending = is_stepped(link);
+    if (link->accept_pending) ev_io_stop(loop, io);
     else link_accept(link);
 }
 
 size_t link_step_all(struct proxy *proxy) {
     size_t count = 0;
-    for (struct link *link = proxy->links; link; link = link->next) {
-        if (link->accept_waits) {
-            link->accept_waits = false;
+    for (struct proxy_link *link = proxy->links; link; link = link->next) {
+        if (link->accept_pending) {
+            link->accept_pending = false;
             ev_io_start(proxy->loop, &link->io);
             link_accept(link);
             count++;
         }
-        for (struct connection *next, *each = link->connections; each; each = next) {
+        for (struct proxy_connection *next, *each = link->connections; each; each = next) {
             next = each->next;
             count += connection_step(each);
         }
@@ -251,22 +239,23 @@ size_t link_step_all(struct proxy *proxy) {
 static void on_retry(struct ev_loop *loop, ev_timer *timer, int events) {
     struct proxy *proxy = timer->data;
     (void)events;
-    for (struct link *link = proxy->links; link; link = link->next) {
+    for (struct proxy_link *link = proxy->links; link; link = link->next) {
         if (link->paused) ev_io_start(loop, &link->io);
         link->paused = false;
-        for (struct connection *next, *each = link->connections; each; each = next) {
+        for (struct proxy_connection *next, *each = link->connections; each; each = next) {
             next = each->next;
             if (!each->connected && each->io[SIDE_SERVER].fd < 0) connection_connect(each);
         }
     }
 }
 
-struct link *link_add(struct proxy *proxy, const char *name, const struct address *listen, const struct address *target,
-                      bool plain, bool stepped, struct address_error *error) {
-    struct link **place = &proxy->links, *link = calloc(1, sizeof *link);
+struct proxy_link *link_add(struct proxy *proxy, const char *name, const struct address *listen,
+                            const struct address *target, bool plain, bool stepped, struct address_error *error) {
+    struct proxy_link **place = &proxy->links, *link = calloc(1, sizeof *link);
     if (!link) abort();
     while (*place) place = &(*place)->next;
-    *link = (struct link){.proxy = proxy, .listen = *listen, .target = *target, .plain = plain, .stepped = stepped};
+    *link =
+        (struct proxy_link){.proxy = proxy, .listen = *listen, .target = *target, .plain = plain, .stepped = stepped};
     int fd = address_listen(&link->listen, error);
     if (fd < 0) {
         free(link);
@@ -285,17 +274,17 @@ struct link *link_add(struct proxy *proxy, const char *name, const struct addres
     return link;
 }
 
-size_t link_close_connections(struct link *link) {
+size_t link_close_connections(struct proxy_link *link) {
     size_t count = 0;
     for (; link->connections; count++) {
-        link->connections->doom = DOOM_CLOSE;
+        link->connections->closing = CLOSING_CLOSE;
         connection_review(link->connections);
     }
     return count;
 }
 
-void link_remove(struct link *link) {
-    struct link **place = &link->proxy->links;
+void link_remove(struct proxy_link *link) {
+    struct proxy_link **place = &link->proxy->links;
     link_close_connections(link);
     close_socket(link->proxy->loop, &link->io, false);
     address_remove(&link->listen);
@@ -313,7 +302,7 @@ static void list_add(struct rule_list *list, struct rule *rule) {
     list->rules[list->count++] = rule;
 }
 
-void link_refresh(struct link *link) {
+void link_refresh(struct proxy_link *link) {
     link->rules[TO_SERVER].count = link->rules[TO_CLIENT].count = link->awaiting.count = 0;
     for (struct rule *rule = link->proxy->rules; rule; rule = rule->next) {
         for (int each = 0; each < DIRECTIONS; each++)

@@ -5,11 +5,11 @@
 
 enum { AT_START, AT_TYPE, AT_NUMBER, AT_NUMBER_END, AT_PAYLOAD, AT_PAYLOAD_END, AT_LINE_END, AT_LINE, AT_INLINE };
 
-/* A length or count has at most so many digits, so that no sum of them overflows before elements run out. */
+/* The limit on the digits of a length or count: no sum of them overflows before elements run out. */
 enum { DIGITS_MAX = 15 };
 static const int64_t PENDING_MAX = INT64_MAX / 4;
 
-enum step { STEP_ON, STEP_WHOLE, STEP_BROKEN };
+enum scan_result { SCAN_ON, SCAN_WHOLE, SCAN_BROKEN };
 
 void resp_start(struct resp_scanner *scanner, enum resp_side side) {
     memset(scanner, 0, sizeof *scanner);
@@ -20,14 +20,14 @@ bool resp_is_between(const struct resp_scanner *scanner) {
     return scanner->state == AT_START;
 }
 
-uint64_t resp_told_bytes(const struct resp_scanner *scanner) {
+uint64_t resp_announced_bytes(const struct resp_scanner *scanner) {
     bool inside = scanner->state == AT_PAYLOAD;
     return scanner->length + (inside ? (uint64_t)scanner->payload + 2 : 0);
 }
 
 bool resp_word_is(const struct resp_word *word, const char *text) {
     if (word->length == 0) return *text == '\0';
-    if ((word->bytes[0] ^ text[0]) & ~0x20) return false; /* quick to say of most */
+    if ((word->bytes[0] ^ text[0]) & ~0x20) return false; /* the quick answer for most words */
     size_t length = strlen(text);
     return word->length == length && strncasecmp(word->bytes, text, length) == 0;
 }
@@ -48,7 +48,7 @@ static void word_end(struct resp_scanner *scanner) {
     if (scanner->word < RESP_WORDS) scanner->word++;
 }
 
-/* What comes now is the message's own value: neither a part of it nor of its attributes. */
+/* Whether the next value is the message's own: neither a part of it nor of its attributes. */
 static bool is_outermost(const struct resp_scanner *scanner) {
     return scanner->type == '\0' && scanner->pending == 1;
 }
@@ -58,20 +58,20 @@ static void words_begin(struct resp_scanner *scanner) {
     for (int each = 0; each < RESP_WORDS; each++) scanner->words[each].length = 0;
 }
 
-static enum step element_end(struct resp_scanner *scanner) {
+static enum scan_result element_end(struct resp_scanner *scanner) {
     scanner->state = AT_TYPE;
     if (--scanner->pending == 0) {
         scanner->state = AT_START;
-        return STEP_WHOLE;
+        return SCAN_WHOLE;
     }
-    return STEP_ON;
+    return SCAN_ON;
 }
 
-static enum step aggregate_begin(struct resp_scanner *scanner, bool outermost) {
+static enum scan_result aggregate_begin(struct resp_scanner *scanner, bool outermost) {
     int64_t count = scanner->number < 0 ? 0 : scanner->number;
     bool pairs = scanner->element_type == '%' || scanner->element_type == '|';
     scanner->pending += pairs ? 2 * count : count;
-    if (scanner->pending > PENDING_MAX) return STEP_BROKEN;
+    if (scanner->pending > PENDING_MAX) return SCAN_BROKEN;
     if (outermost && scanner->element_type != '|') {
         scanner->elements = count;
         if (scanner->element_type == '*' || scanner->element_type == '>') words_begin(scanner);
@@ -80,25 +80,25 @@ static enum step aggregate_begin(struct resp_scanner *scanner, bool outermost) {
     }
     if (scanner->element_type != '|') return element_end(scanner);
     scanner->state = AT_TYPE; /* the value that it describes is still to come */
-    return STEP_ON;
+    return SCAN_ON;
 }
 
 /* A length or count is known. */
-static enum step number_end(struct resp_scanner *scanner) {
+static enum scan_result number_end(struct resp_scanner *scanner) {
     if (scanner->negative) scanner->number = -scanner->number;
     bool outermost = is_outermost(scanner);
     if (outermost && scanner->element_type != '|') scanner->type = scanner->element_type;
     bool bulk = scanner->element_type == '$' || scanner->element_type == '!' || scanner->element_type == '=';
-    if (scanner->number < -1 || (scanner->side == RESP_REQUESTS && bulk && scanner->number < 0)) return STEP_BROKEN;
+    if (scanner->number < -1 || (scanner->side == RESP_REQUESTS && bulk && scanner->number < 0)) return SCAN_BROKEN;
     if (!bulk) return aggregate_begin(scanner, outermost);
     if (scanner->number < 0) return word_end(scanner), element_end(scanner);
     scanner->payload = scanner->number;
     scanner->state = scanner->payload ? AT_PAYLOAD : AT_PAYLOAD_END;
     scanner->carriage = false;
-    return STEP_ON;
+    return SCAN_ON;
 }
 
-static enum step scan_number(struct resp_scanner *scanner, const char **at, const char *end) {
+static enum scan_result scan_number(struct resp_scanner *scanner, const char **at, const char *end) {
     while (*at < end) {
         char byte = *(*at)++;
         if (byte >= '0' && byte <= '9' && scanner->digits < DIGITS_MAX) {
@@ -106,40 +106,39 @@ static enum step scan_number(struct resp_scanner *scanner, const char **at, cons
             scanner->digits++;
         } else if (byte == '\r' && scanner->digits) {
             scanner->state = AT_NUMBER_END;
-            return STEP_ON;
+            return SCAN_ON;
         } else if (byte == '-' && !scanner->digits && !scanner->negative) {
             scanner->negative = true;
         } else {
-            return STEP_BROKEN;
+            return SCAN_BROKEN;
         }
     }
-    return STEP_ON;
+    return SCAN_ON;
 }
 
-static enum step scan_payload(struct resp_scanner *scanner, const char **at, const char *end) {
+static enum scan_result scan_payload(struct resp_scanner *scanner, const char **at, const char *end) {
     size_t there = (size_t)(end - *at);
     size_t length = (uint64_t)scanner->payload < there ? (size_t)scanner->payload : there;
     word_add(scanner, *at, length);
     *at += length;
     scanner->payload -= (int64_t)length;
     if (scanner->payload == 0) scanner->state = AT_PAYLOAD_END;
-    return STEP_ON;
+    return SCAN_ON;
 }
 
-static enum step scan_payload_end(struct resp_scanner *scanner, const char **at) {
+static enum scan_result scan_payload_end(struct resp_scanner *scanner, const char **at) {
     char byte = *(*at)++;
-    if (byte != (scanner->carriage ? '\n' : '\r')) return STEP_BROKEN;
+    if (byte != (scanner->carriage ? '\n' : '\r')) return SCAN_BROKEN;
     if (!scanner->carriage) {
         scanner->carriage = true;
-        return STEP_ON;
+        return SCAN_ON;
     }
     word_end(scanner);
     return element_end(scanner);
 }
 
-/* A single value ends with \r\n; a lone \r or \n is part of it, which is known of a \r only when the next byte is
- * there. */
-static enum step scan_line(struct resp_scanner *scanner, const char **at, const char *end) {
+/* A single value ends with \r\n; a lone \r or \n is part of it. Whether a \r is alone is known with the next byte. */
+static enum scan_result scan_line(struct resp_scanner *scanner, const char **at, const char *end) {
     const char *start = *at, *newline = memchr(start, '\n', (size_t)(end - start));
     const char *stop = newline ? newline : end;
     if (scanner->carriage && start != newline) word_add(scanner, "\r", 1);
@@ -147,14 +146,14 @@ static enum step scan_line(struct resp_scanner *scanner, const char **at, const 
     if (stop > start) word_add(scanner, start, (size_t)(stop - start) - carriage);
     *at = newline ? newline + 1 : end;
     scanner->carriage = carriage && !newline;
-    if (!newline) return STEP_ON;
-    if (!carriage) return word_add(scanner, "\n", 1), STEP_ON;
+    if (!newline) return SCAN_ON;
+    if (!carriage) return word_add(scanner, "\n", 1), SCAN_ON;
     word_end(scanner);
     return element_end(scanner);
 }
 
 /* An inline command ends with \n; blanks separate its words. */
-static enum step scan_inline(struct resp_scanner *scanner, const char **at, const char *end) {
+static enum scan_result scan_inline(struct resp_scanner *scanner, const char **at, const char *end) {
     while (*at < end) {
         char byte = *(*at)++;
         bool blank = byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
@@ -167,7 +166,7 @@ static enum step scan_inline(struct resp_scanner *scanner, const char **at, cons
         scanner->carriage = !blank; /* here: inside a word */
         if (byte == '\n') return element_end(scanner);
     }
-    return STEP_ON;
+    return SCAN_ON;
 }
 
 static void message_begin(struct resp_scanner *scanner) {
@@ -179,7 +178,7 @@ static void message_begin(struct resp_scanner *scanner) {
     scanner->words[0].length = scanner->words[1].length = scanner->words[2].length = 0;
 }
 
-static enum step scan_type(struct resp_scanner *scanner, const char **at) {
+static enum scan_result scan_type(struct resp_scanner *scanner, const char **at) {
     bool requests = scanner->side == RESP_REQUESTS, first = is_outermost(scanner);
     char type = **at;
     scanner->carriage = false;
@@ -187,28 +186,28 @@ static enum step scan_type(struct resp_scanner *scanner, const char **at) {
         scanner->type = 'i';
         scanner->state = AT_INLINE;
         words_begin(scanner);
-        return STEP_ON;
+        return SCAN_ON;
     }
     (*at)++;
-    if (requests && !first && type != '$') return STEP_BROKEN;
+    if (requests && !first && type != '$') return SCAN_BROKEN;
     scanner->element_type = type;
     if (type != '\0' && strchr("*$%~>|!=", type)) {
         scanner->number = scanner->digits = 0;
         scanner->negative = false;
         scanner->state = AT_NUMBER;
-        return STEP_ON;
+        return SCAN_ON;
     }
-    if (type == '\0' || !strchr("+-:,#(_", type)) return STEP_BROKEN;
+    if (type == '\0' || !strchr("+-:,#(_", type)) return SCAN_BROKEN;
     if (first) scanner->type = type;
     scanner->state = AT_LINE;
-    return STEP_ON;
+    return SCAN_ON;
 }
 
-static enum step scan_step(struct resp_scanner *scanner, const char **at, const char *end) {
+static enum scan_result scan_state(struct resp_scanner *scanner, const char **at, const char *end) {
     switch (scanner->state) {
     case AT_TYPE: return scan_type(scanner, at);
     case AT_NUMBER: return scan_number(scanner, at, end);
-    case AT_NUMBER_END: return *(*at)++ == '\n' ? number_end(scanner) : STEP_BROKEN;
+    case AT_NUMBER_END: return *(*at)++ == '\n' ? number_end(scanner) : SCAN_BROKEN;
     case AT_PAYLOAD: return scan_payload(scanner, at, end);
     case AT_PAYLOAD_END: return scan_payload_end(scanner, at);
     case AT_LINE: return scan_line(scanner, at, end);
@@ -216,7 +215,7 @@ static enum step scan_step(struct resp_scanner *scanner, const char **at, const 
     }
 }
 
-/* The number of a header that is there as a whole; returns what comes after it, NULL: look at it byte by byte. */
+/* Parses the number of a header that is completely there; returns what follows it, NULL: scan it byte by byte. */
 static inline const char *number_at_once(const char *at, const char *end, int64_t *number) {
     if (end - at >= 3 && at[0] >= '0' && at[0] <= '9' && at[1] == '\r' && at[2] == '\n') /* nearly always */
         return *number = at[0] - '0', at + 3;
@@ -229,15 +228,15 @@ static inline const char *number_at_once(const char *at, const char *end, int64_
     return end - at >= 2 && at[0] == '\r' && at[1] == '\n' ? at + 2 : NULL;
 }
 
-/* Where bytes follow, a copy of a fixed size is quicker than one of the right size. */
+/* Where enough bytes follow, a copy of fixed size is faster than one of the exact size. */
 static void word_set(struct resp_word *word, const char *bytes, size_t length, const char *end) {
     word->length = (uint8_t)(length <= RESP_WORD ? length : RESP_WORD + 1);
     if (end - bytes >= RESP_WORD) memcpy(word->bytes, bytes, RESP_WORD);
     else memcpy(word->bytes, bytes, length <= RESP_WORD ? length : 0);
 }
 
-/* Nearly all messages are a bulk string or an array of them and there as a whole: then nothing need be remembered
- * between their bytes. Returns where the message ends, NULL: it is another one, and nothing was used of it. */
+/* The fast path: nearly all messages are a bulk string or an array of them and completely there, so no state is kept
+ * between their bytes. Returns where the message ends; NULL: it is another kind of message, and none of it was used. */
 static const char *message_at_once(struct resp_scanner *scanner, const char *at, const char *end) {
     bool array = *at == '*';
     int64_t count = 1, number;
@@ -259,7 +258,7 @@ static const char *message_at_once(struct resp_scanner *scanner, const char *at,
 
 enum resp_result resp_scan(struct resp_scanner *scanner, const char *bytes, size_t length, size_t *used) {
     const char *at = bytes, *end = bytes + length;
-    enum step step = STEP_ON;
+    enum scan_result result = SCAN_ON;
     if (scanner->state == AT_START && length) {
         message_begin(scanner);
         at = message_at_once(scanner, bytes, end);
@@ -272,15 +271,15 @@ enum resp_result resp_scan(struct resp_scanner *scanner, const char *bytes, size
         at = bytes;
     }
     uint64_t before = scanner->length;
-    while (at < end && step == STEP_ON) {
+    while (at < end && result == SCAN_ON) {
         /* An attribute has been read to its end: now comes what it describes. */
         if (scanner->state == AT_TYPE && is_outermost(scanner)) scanner->lead = before + (uint64_t)(at - bytes);
-        step = scan_step(scanner, &at, end);
+        result = scan_state(scanner, &at, end);
     }
     *used = (size_t)(at - bytes);
     scanner->length = before + *used;
-    if (step == STEP_BROKEN) return RESP_BROKEN;
-    return step == STEP_WHOLE ? RESP_WHOLE : RESP_MORE;
+    if (result == SCAN_BROKEN) return RESP_BROKEN;
+    return result == SCAN_WHOLE ? RESP_WHOLE : RESP_MORE;
 }
 
 struct resp_cursor resp_elements(const struct resp_scanner *scanner, struct span head) {
@@ -303,7 +302,7 @@ static bool next_inline(struct resp_cursor *cursor, struct span *element) {
     return cursor->at < cursor->end; /* a word ends with a blank */
 }
 
-/* What is parsed here has been through the scanner, as far as it is there. */
+/* The scanner has accepted these digits before. */
 static int64_t bulk_length(const char *digits, const char *newline) {
     int64_t length = 0;
     if (*digits == '-') return -1;

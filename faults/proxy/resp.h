@@ -1,6 +1,6 @@
-/* Where messages begin and end in a stream of RESP2 or RESP3, found as the bytes come: a scanner keeps a few words of
- * state, allocates nothing and does not care how the stream was cut. It knows no depth: a count of the elements that
- * are still to come is enough to find an end, so nesting costs nothing and cannot overflow anything.
+/* Where messages begin and end in a stream of RESP2 or RESP3, found as the bytes come. A scanner is a small struct that
+ * allocates nothing, and its result does not depend on how the stream was cut. It tracks no depth: a count of the
+ * elements still to come is enough to find an end, so nesting costs nothing and cannot overflow.
  *
  * A request is an array of bulk strings, or a line (an inline command). A reply is any value; attributes (|) in front
  * of it belong to it. What is neither, and the aggregates of unknown length (*?, $?), is RESP_BROKEN.
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes that somebody else owns. */
+/* Bytes that another object owns. */
 struct span {
     const char *bytes;
     size_t length;
@@ -22,7 +22,7 @@ struct span {
 
 enum resp_side { RESP_REQUESTS, RESP_REPLIES };
 enum resp_result {
-    RESP_MORE,   /* all was used, the message goes on */
+    RESP_MORE,   /* all bytes were used, the message goes on */
     RESP_WHOLE,  /* a message ends here; the next call begins another */
     RESP_BROKEN, /* this is not RESP; the scanner must not be used again */
 };
@@ -55,26 +55,27 @@ struct resp_scanner {
 
 void resp_start(struct resp_scanner *scanner, enum resp_side side);
 
-/* Looks at `length` bytes, up to the end of one message; *used says how many belong to it. */
+/* Scans at most `length` bytes, up to the end of one message; *used is how many belong to it. */
 enum resp_result resp_scan(struct resp_scanner *scanner, const char *bytes, size_t length, size_t *used);
 
-/* No message has begun. */
+/* Whether no message has begun. */
 bool resp_is_between(const struct resp_scanner *scanner);
 
-/* The bytes of the message in all, as far as its headers have told: exact when nothing but the payload of its last
- * element is missing. */
-uint64_t resp_told_bytes(const struct resp_scanner *scanner);
+/* The length of the message as far as its headers announce it: exact when only the payload of its last element is
+ * missing. */
+uint64_t resp_announced_bytes(const struct resp_scanner *scanner);
 
-bool resp_word_is(const struct resp_word *word, const char *text); /* in any case */
+/* Compares without regard to case. */
+bool resp_word_is(const struct resp_word *word, const char *text);
 
-/* The elements of a message one by one; `head` is its beginning, or all of it. */
+/* Walks the elements of a message; `head` is its beginning, or all of it. */
 struct resp_cursor {
     const char *at, *end;
     int64_t left;
     bool is_inline;
 };
 struct resp_cursor resp_elements(const struct resp_scanner *scanner, struct span head);
-/* False: there are no more, or the next one is an aggregate or not wholly in the head. A null has no bytes. */
+/* False: there are no more, or the next one is an aggregate or not completely in the head. A null has no bytes. */
 bool resp_next(struct resp_cursor *cursor, struct span *element);
 
 #endif

@@ -8,7 +8,7 @@
 #include <strings.h>
 
 static const struct action {
-    const char *name, *amount; /* amount: what the number behind it is, NULL: there is none */
+    const char *name, *amount; /* amount: what the number after the name is, NULL: there is none */
 } ACTIONS[RULE_ACTIONS] = {
     [RULE_DELAY] = {"delay", "milliseconds"},
     [RULE_RATE] = {"rate", "bytes per second, at least 1"},
@@ -22,9 +22,9 @@ static const struct action {
     [RULE_BLACK_HOLE] = {"black-hole", NULL},
 };
 
-/* Words that are still to be read. */
-struct reading {
-    const struct span *words;
+/* The arguments of RULE ADD, and the next one to be parsed. */
+struct rule_parser {
+    const struct span *arguments;
     size_t count, at;
     struct rule_error *error;
 };
@@ -65,40 +65,39 @@ void rule_free(struct rule *rule) {
     if (!rule) return;
     free(rule->name);
     free(rule->pattern);
-    free(rule->command); /* the subcommand is a part of it */
+    free(rule->command); /* the subcommand is part of it */
     free((void *)(uintptr_t)rule->key.bytes);
     free((void *)(uintptr_t)rule->argument.bytes);
     free(rule);
 }
 
-static bool parse_direction(struct rule *rule, struct reading *reading) {
-    struct span word = reading->words[reading->at++];
+static bool parse_direction(struct rule *rule, struct rule_parser *parser) {
+    struct span word = parser->arguments[parser->at++];
     bool both = rule_word_is(word, "both");
     rule->directions[TO_SERVER] = both || rule_word_is(word, "to-server");
     rule->directions[TO_CLIENT] = both || rule_word_is(word, "to-client");
     if (rule->directions[TO_SERVER] || rule->directions[TO_CLIENT]) return true;
-    snprintf(reading->error->text, sizeof reading->error->text,
-             "'%.*s' is no direction: say to-server, to-client or both", WORD(word));
+    snprintf(parser->error->text, sizeof parser->error->text,
+             "'%.*s' is no direction: use to-server, to-client or both", WORD(word));
     return false;
 }
 
-static bool parse_action(struct rule *rule, struct reading *reading) {
-    struct span word = reading->words[reading->at++];
+static bool parse_action(struct rule *rule, struct rule_parser *parser) {
+    struct span word = parser->arguments[parser->at++];
     int action = 0;
     while (action < RULE_ACTIONS && !rule_word_is(word, ACTIONS[action].name)) action++;
     rule->action = (enum rule_action)action;
     if (action == RULE_ACTIONS) {
-        snprintf(
-            reading->error->text, sizeof reading->error->text,
-            "'%.*s' is no action: there are delay, rate, hold, drop, duplicate, reorder, truncate, reset, half-close "
-            "and black-hole",
-            WORD(word));
+        snprintf(parser->error->text, sizeof parser->error->text,
+                 "'%.*s' is no action: the actions are delay, rate, hold, drop, duplicate, reorder, truncate, reset, "
+                 "half-close and black-hole",
+                 WORD(word));
         return false;
     }
     if (!ACTIONS[action].amount) return true;
-    if (reading->at < reading->count && rule_number(reading->words[reading->at++], action == RULE_RATE, &rule->amount))
+    if (parser->at < parser->count && rule_number(parser->arguments[parser->at++], action == RULE_RATE, &rule->amount))
         return true;
-    snprintf(reading->error->text, sizeof reading->error->text, "%s needs a number: %s", ACTIONS[action].name,
+    snprintf(parser->error->text, sizeof parser->error->text, "%s needs a number: %s", ACTIONS[action].name,
              ACTIONS[action].amount);
     return false;
 }
@@ -116,7 +115,7 @@ static void set_bytes(struct span *span, bool *has, struct span word) {
     *has = true;
 }
 
-/* An option with a value. False: the value does not fit. */
+/* Sets an option that has a value. False: there is no such option, or the value does not fit. */
 static bool set_option(struct rule *rule, struct span option, struct span value) {
     int64_t seed;
     if (rule_word_is(option, "COMMAND")) return set_command(rule, value), value.length > 0;
@@ -131,35 +130,35 @@ static bool set_option(struct rule *rule, struct span option, struct span value)
     return true;
 }
 
-static bool parse_options(struct rule *rule, struct reading *reading) {
-    while (reading->at < reading->count) {
-        struct span option = reading->words[reading->at++];
+static bool parse_options(struct rule *rule, struct rule_parser *parser) {
+    while (parser->at < parser->count) {
+        struct span option = parser->arguments[parser->at++];
         bool is_push = rule_word_is(option, "PUSH"), is_reply = rule_word_is(option, "REPLY");
         rule->push |= is_push;
         rule->reply |= is_reply;
         if (is_push || is_reply) continue;
-        if (reading->at < reading->count && set_option(rule, option, reading->words[reading->at++])) continue;
+        if (parser->at < parser->count && set_option(rule, option, parser->arguments[parser->at++])) continue;
         snprintf(
-            reading->error->text, sizeof reading->error->text,
-            "'%.*s' is no option, or what follows it does not fit: there are COMMAND name, KEY bytes, ARG bytes, PUSH, "
+            parser->error->text, sizeof parser->error->text,
+            "'%.*s' is no option, or its value does not fit: the options are COMMAND name, KEY bytes, ARG bytes, PUSH, "
             "REPLY, NTH n, COUNT n, SEED n and (of delay) JITTER ms",
             WORD(option));
         return false;
     }
     if ((rule->push || rule->reply) && rule->directions[TO_SERVER]) {
-        snprintf(reading->error->text, sizeof reading->error->text,
+        snprintf(parser->error->text, sizeof parser->error->text,
                  "pushes and replies go to the client: with PUSH or REPLY the direction is to-client");
         return false;
     }
     if (rule->push && rule->reply) {
-        snprintf(reading->error->text, sizeof reading->error->text, "no message is a PUSH and a REPLY: add two rules");
+        snprintf(parser->error->text, sizeof parser->error->text, "no message is a PUSH and a REPLY: add two rules");
         return false;
     }
     return true;
 }
 
-struct rule *rule_parse(const struct span *words, size_t count, struct rule_error *error) {
-    if (count < 4 || words[0].length == 0) {
+struct rule *rule_parse(const struct span *arguments, size_t count, struct rule_error *error) {
+    if (count < 4 || arguments[0].length == 0) {
         snprintf(error->text, sizeof error->text,
                  "usage: RULE ADD name pattern to-server|to-client|both action [options]");
         return NULL;
@@ -168,10 +167,10 @@ struct rule *rule_parse(const struct span *words, size_t count, struct rule_erro
     if (!rule) abort();
     rule->nth = 1;
     rule->active = true;
-    rule->name = copy(words[0]);
-    rule->pattern = copy(words[1]);
-    struct reading reading = {.words = words, .count = count, .at = 2, .error = error};
-    if (!parse_direction(rule, &reading) || !parse_action(rule, &reading) || !parse_options(rule, &reading)) {
+    rule->name = copy(arguments[0]);
+    rule->pattern = copy(arguments[1]);
+    struct rule_parser parser = {.arguments = arguments, .count = count, .at = 2, .error = error};
+    if (!parse_direction(rule, &parser) || !parse_action(rule, &parser) || !parse_options(rule, &parser)) {
         rule_free(rule);
         return NULL;
     }
@@ -196,11 +195,12 @@ static bool is_script(struct span command) {
     return false;
 }
 
-/* Which element is the key: of a script the first of its keys (if it has any), of a push the channel. */
+/* The index of the element that is the key: of a script the first of its keys (-1: it has none), of a push the channel.
+ */
 static int64_t key_place(const struct message *message, struct span first, struct resp_cursor after) {
     struct span script, keys;
     int64_t count;
-    if (message->answer) return rule_word_is(first, "pmessage") ? 2 : 1;
+    if (message->matched) return rule_word_is(first, "pmessage") ? 2 : 1;
     if (!is_script(first)) return 1;
     bool has_key = resp_next(&after, &script) && resp_next(&after, &keys) && rule_number(keys, 1, &count);
     return has_key ? 3 : -1;
@@ -222,17 +222,17 @@ static bool matches_words(const struct rule *rule, const struct message *message
     return command && subcommand && key && argument;
 }
 
-static bool has_mark(const struct answer *answer, uint32_t id) {
-    for (size_t each = 0; each < answer->count; each++)
-        if (answer->marks[each].kind == MARK_RULE && answer->marks[each].number == (int64_t)id) return true;
+static bool has_mark(const struct matched_reply *matched, uint32_t id) {
+    for (size_t each = 0; each < matched->count; each++)
+        if (matched->marks[each].kind == MARK_RULE && matched->marks[each].number == (int64_t)id) return true;
     return false;
 }
 
 bool rule_matches(const struct rule *rule, const struct message *message) {
     if (!rule->has_match) return true;
-    if (message->answer && !rule->push) return has_mark(message->answer, rule->id);
-    if (message->answer && !message->answer->push) return false;
-    /* Quick to say of nearly every message: it is another command. */
+    if (message->matched && !rule->push) return has_mark(message->matched, rule->id);
+    if (message->matched && !message->matched->push) return false;
+    /* The quick answer for nearly every message: it is another command. */
     const struct resp_word *first = &message->scanner->words[0];
     if (rule->command && first->length <= RESP_WORD && !resp_word_is(first, rule->command)) return false;
     return matches_words(rule, message);

@@ -1,17 +1,18 @@
-/* A rule: what happens to which messages on which links. This file knows what a rule says and counts; what its actions
- * do stands in fate.c.
+/* A rule: what happens to which messages on which links. This file parses a rule, matches it and counts; disposition.c
+ * carries its action out.
  *
  * Match options look at the first MESSAGE_HEAD bytes of a message: an argument that does not end within them cannot
  * match.
  *
  *   NAME PATTERN to-server|to-client|both ACTION [options]
- *   actions   delay MS [JITTER MS], rate BYTES_PER_S, hold, drop, duplicate, reorder, truncate BYTES, reset,
- * half-close, black-hole options   COMMAND name, KEY bytes, ARG bytes, PUSH, REPLY, NTH n, COUNT n, SEED n */
+ *
+ * Actions: delay MS [JITTER MS], rate BYTES_PER_S, hold, drop, duplicate, reorder, truncate BYTES, reset, half-close,
+ * black-hole. Options: COMMAND name, KEY bytes, ARG bytes, PUSH, REPLY, NTH n, COUNT n, SEED n. */
 #ifndef LOCKSTORM_RULE_H
 #define LOCKSTORM_RULE_H
 
-#include "faults/proxy/ledger.h"
-#include "harness/random.h"
+#include "faults/proxy/reply_matcher.h"
+#include "harness/scheduler/random.h"
 
 enum { MESSAGE_HEAD = 64 << 10 };
 
@@ -23,11 +24,11 @@ enum rule_action {
     RULE_HOLD,  /* until RULE RELEASE or RULE REMOVE */
     RULE_DROP,
     RULE_DUPLICATE,
-    RULE_REORDER,    /* goes after the next message */
-    RULE_TRUNCATE,   /* amount: bytes of it that are delivered before both sides are closed */
-    RULE_RESET,      /* both sides are closed instead of delivering it */
-    RULE_HALF_CLOSE, /* nothing comes after it */
-    RULE_BLACK_HOLE, /* it and all that comes after it is swallowed */
+    RULE_REORDER,    /* the message goes after the next one */
+    RULE_TRUNCATE,   /* amount: bytes of the message that are delivered before both sides are closed */
+    RULE_RESET,      /* both sides are closed instead of delivering the message */
+    RULE_HALF_CLOSE, /* the stream ends after the message */
+    RULE_BLACK_HOLE, /* the message and all that comes after it is swallowed */
     RULE_ACTIONS
 };
 
@@ -51,40 +52,42 @@ struct rule {
     bool has_seed;
     uint64_t seed;
 
-    bool has_match;  /* it looks at what a message says */
-    bool is_blanket; /* it swallows a direction as a whole, without looking at messages */
+    bool has_match;  /* it looks at the content of messages */
+    bool is_blanket; /* it swallows a whole direction, without looking at messages */
 
-    bool chosen; /* for the message that is being looked at */
+    bool chosen; /* slows the message that is being decided on */
     uint64_t fired, matched, released, swallowed_bytes;
     size_t held;
     struct chunk *held_first, *held_last; /* in the order in which they were held */
 };
 
-/* What a rule looks at. */
+/* What a rule is matched with. */
 struct message {
     const struct resp_scanner *scanner;
     struct span head;
-    const struct answer *answer; /* NULL: it is a request */
+    const struct matched_reply *matched; /* NULL: it is a request */
 };
 
 struct rule_error {
     char text[256];
 };
 
-/* Makes a rule of the words after RULE ADD; NULL with a sentence in *error. Freed by rule_free. */
-struct rule *rule_parse(const struct span *words, size_t count, struct rule_error *error);
+/* Makes a rule of the arguments of RULE ADD; NULL with a sentence in *error. The caller frees it with rule_free. */
+struct rule *rule_parse(const struct span *arguments, size_t count, struct rule_error *error);
 void rule_free(struct rule *rule);
-/* A number of at least `least` that fills all of the word. */
+/* Parses a decimal number of at least `least`; false when the word is anything else. */
 bool rule_number(struct span word, int64_t least, int64_t *number);
-bool rule_word_is(struct span word, const char *text); /* in any case */
+/* Compares without regard to case. */
+bool rule_word_is(struct span word, const char *text);
 
+/* Whether the rule is active on this link and direction. */
 bool rule_concerns(const struct rule *rule, const char *link, enum direction direction);
-/* A request: whether it is concerned, or (of a rule that waits for replies) whether its reply is.
- * From the server: a reply is concerned by a mark in the ledger. */
+/* Whether the rule concerns a message. For a request and a rule that waits for replies: whether it concerns the reply.
+ * A reply is concerned by the mark that its request has in the reply matcher. */
 bool rule_matches(const struct rule *rule, const struct message *message);
-/* Bytes that are no message: only what concerns everything concerns them. */
+/* Whether the rule concerns bytes that are no message: only a rule without match options does. */
 bool rule_matches_raw(const struct rule *rule);
-/* Counts a match; returns whether the rule is to fire at it. */
+/* Counts a match; returns whether the rule fires at it (NTH, COUNT). */
 bool rule_count_match(struct rule *rule);
 
 #endif

@@ -4,26 +4,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STREAMS = 2, NAME = 40, AMOUNT_MOST_MS = 1000000000 };
+#include "harness/simulation/world_state.h"
+
+enum { NAME = 40, AMOUNT_MOST_MS = 1000000000 };
 
 static const char WATCHDOG[] = "-watchdog", REPLICA[] = "-replica-", QUIET[] = "quiet";
 
-static const char *const FAULT_WORDS[CHOICE_KINDS] = {
+static const char *const FAULT_NAMES[CHOICE_KINDS] = {
     [CHOICE_PAUSE] = "pause",
     [CHOICE_CRASH] = "crash",
-    [CHOICE_PROMOTE] = "failover",
-    [CHOICE_STALL] = "stall-replica",
-    [CHOICE_JUMP] = "clock-jump",
-    [CHOICE_LOSE] = "lose-reply",
-    [CHOICE_MUTE] = "lose-message",
-    [CHOICE_DROP] = "drop-request",
-    [CHOICE_HOLD] = "hold-request",
+    [CHOICE_FAILOVER] = "failover",
+    [CHOICE_STALL_REPLICA] = "stall-replica",
+    [CHOICE_CLOCK_JUMP] = "clock-jump",
+    [CHOICE_LOSE_REPLY] = "lose-reply",
+    [CHOICE_LOSE_MESSAGE] = "lose-message",
+    [CHOICE_DROP_REQUEST] = "drop-request",
+    [CHOICE_HOLD_REQUEST] = "hold-request",
     [CHOICE_RESTART] = "restart",
-    [CHOICE_FORGET] = "restart-empty",
-    [CHOICE_TWICE] = "duplicate-request",
-    [CHOICE_STEP] = "client-clock-jump",
-    [CHOICE_HALT] = "pause-before-send",
-    [CHOICE_REFUSE] = "error-reply",
+    [CHOICE_RESTART_EMPTY] = "restart-empty",
+    [CHOICE_DUPLICATE_REQUEST] = "duplicate-request",
+    [CHOICE_CLIENT_CLOCK_JUMP] = "client-clock-jump",
+    [CHOICE_PAUSE_BEFORE_SEND] = "pause-before-send",
+    [CHOICE_ERROR_REPLY] = "error-reply",
 };
 
 /* --- a value --- */
@@ -49,11 +51,11 @@ void schedule_free(struct schedule *schedule) {
 
 /* --- as text --- */
 
-const char *schedule_fault_word(enum choice_kind kind) {
-    return FAULT_WORDS[kind];
+const char *schedule_fault_name(enum choice_kind kind) {
+    return FAULT_NAMES[kind];
 }
 
-/* A node's first replica goes by the node's name. */
+/* A node's first replica has the node's name. */
 static void replica_write(const char *what, int who, char name[NAME]) {
     int server = replica_server(who);
     snprintf(name, NAME, "%s-%d", what, replica_node(who) + 1);
@@ -67,14 +69,14 @@ static const char *name_write(enum choice_kind kind, int who, char name[NAME]) {
     else if (choice_strikes_replica(kind)) replica_write("redis", who, name);
     else if (choice_strikes_node(kind)) snprintf(name, NAME, "redis-%d", who + 1);
     else if (choice_strikes_client(kind)) snprintf(name, NAME, "client-%d", who + 1);
-    else snprintf(name, NAME, "client-%d%s", who / STREAMS + 1, who % STREAMS ? WATCHDOG : "");
+    else snprintf(name, NAME, "client-%d%s", who / TASKS_PER_CLIENT + 1, who % TASKS_PER_CLIENT ? WATCHDOG : "");
     return name;
 }
 
 const char *deviation_write(const struct deviation *deviation, char line[SCHEDULE_LINE]) {
     char usual[NAME], name[NAME], amount[24] = "";
     const struct choice *instead = &deviation->instead;
-    const char *fault = FAULT_WORDS[instead->kind];
+    const char *fault = FAULT_NAMES[instead->kind];
     name_write(deviation->usual.kind, deviation->usual.who, usual);
     if (instead->kind == CHOICE_QUIET) snprintf(name, sizeof name, "%s", QUIET);
     else name_write(instead->kind, instead->who, name);
@@ -84,7 +86,7 @@ const char *deviation_write(const struct deviation *deviation, char line[SCHEDUL
     return line;
 }
 
-/* The number behind a prefix, from 1 on; -1: it is something else. */
+/* The number after a prefix, which counts from 1, as an index from 0; -1: the name is another. */
 static int numbered(const char *name, const char *prefix, const char **rest) {
     size_t length = strlen(prefix);
     char *end = NULL;
@@ -94,7 +96,7 @@ static int numbered(const char *name, const char *prefix, const char **rest) {
     return (int)number - 1;
 }
 
-/* Behind the number of a node. */
+/* Reads what follows a node's number: nothing, or the number of a replica. */
 static bool replica_read(int node, const char *rest, int *who) {
     const char *end = rest;
     int second = strcmp(rest, "") == 0 ? 0 : numbered(rest, REPLICA, &end);
@@ -113,7 +115,7 @@ static bool name_read(const char *name, enum choice_kind fault, struct choice *c
     if (choice_strikes_node(fault)) return choice->who = node, node >= 0 && whole;
     if (choice_strikes_replica(fault)) return replica_read(node, rest, &choice->who);
     if (choice_strikes_client(fault)) return choice->who = client, client >= 0 && whole;
-    choice->who = client * STREAMS + watchdog;
+    choice->who = client * TASKS_PER_CLIENT + watchdog;
     if (fault) return client >= 0 && (whole || watchdog);
     if (client >= 0) return choice->kind = CHOICE_TASK, whole || watchdog;
     if (late >= 0) return choice->kind = CHOICE_LATE, choice->who = late, whole;
@@ -125,7 +127,7 @@ static bool name_read(const char *name, enum choice_kind fault, struct choice *c
 
 static enum choice_kind fault_named(const char *word) {
     for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
-        if (strcmp(word, FAULT_WORDS[kind]) == 0) return (enum choice_kind)kind;
+        if (strcmp(word, FAULT_NAMES[kind]) == 0) return (enum choice_kind)kind;
     return CHOICE_NONE;
 }
 
@@ -136,21 +138,23 @@ bool deviation_read(const char *line, struct deviation *deviation, const char **
     *deviation = (struct deviation){0};
     int words =
         sscanf(line, "before %39s %llu%1[:] %39s %39s %lld %1s", usual, &step, colon, first, second, &amount, more);
-    *reason = "it is not: before WHO STEP: WHO, or: before WHO STEP: FAULT TARGET [MILLISECONDS]";
+    *reason = "a line is: before WHO STEP: WHO, or: before WHO STEP: FAULT TARGET [MILLISECONDS]";
     if (words < 4 || words > 6 || step == 0) return false;
-    *reason = "nobody takes steps who is called so: client-1, client-1-watchdog, late-1, stream-1 or clock";
+    *reason = "only client-N, client-N-watchdog, late-N, stream-N, stream-N-replica-2 and clock take steps";
     if (!name_read(usual, CHOICE_NONE, &deviation->usual)) return false;
     deviation->step = step;
     if (words == 4 && strcmp(first, QUIET) == 0) return deviation->instead.kind = CHOICE_QUIET, true;
     if (words == 4) return name_read(first, CHOICE_NONE, &deviation->instead);
     enum choice_kind fault = fault_named(first);
-    *reason =
-        "there is no such fault: pause, pause-before-send, crash, failover, stall-replica, clock-jump, client-clock-jump, restart, restart-empty, lose-message, lose-reply, error-reply, drop-request, hold-request or duplicate-request";
+    *reason = "there is no such fault: pause, pause-before-send, crash, failover, stall-replica, clock-jump, "
+              "client-clock-jump, restart, restart-empty, lose-message, lose-reply, error-reply, drop-request, "
+              "hold-request or duplicate-request";
     if (!fault) return false;
-    *reason =
-        "this fault does not strike that: pause, pause-before-send, crash and client-clock-jump strike client-N, clock-jump, restart and restart-empty redis-N, failover and stall-replica redis-N or redis-N-replica-2, others client-N or its watchdog";
+    *reason = "this fault has another target: client-N for pause, pause-before-send, crash and client-clock-jump; "
+              "redis-N for clock-jump, restart and restart-empty; redis-N or redis-N-replica-2 for failover and "
+              "stall-replica; client-N or client-N-watchdog for all others";
     if (!name_read(second, fault, &deviation->instead)) return false;
-    *reason = choice_has_amount(fault) ? "milliseconds are missing, or too many" : "this fault has no duration";
+    *reason = choice_has_amount(fault) ? "milliseconds are missing or out of range" : "this fault has no duration";
     if (choice_has_amount(fault) != (words == 6)) return false;
     deviation->instead.amount = amount;
     bool backwards = choice_sets_clock(fault) && amount < 0 && amount >= -AMOUNT_MOST_MS;

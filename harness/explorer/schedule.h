@@ -1,29 +1,29 @@
-/* A schedule: in what it differs from the usual course (world_usual), one line each. The rest follows, so a schedule
- * with one line in it is a story with one surprise.
+/* A schedule: its deviations from the usual course (world_usual_choice), one line each. Everything else follows the
+ * usual course, so a schedule of one line has one deviation.
  *
- *   before client-1 6: pause client-1 1500     when client-1 would take its 6th step, it is paused for 1500 ms
- *   before client-1 4: client-2                client-2 takes a step first
+ *   before client-1 6: pause client-1 1500     before client-1 takes its 6th step, it is paused for 1500 ms
+ *   before client-1 4: client-2                before client-1 takes its 4th step, client-2 takes one
  *
- * Who takes steps: client-N, client-N-watchdog, late-N, stream-N or stream-N-replica-2, clock. Faults: pause,
- * pause-before-send, crash and client-clock-jump strike client-N; clock-jump, restart and restart-empty redis-N;
- * failover and stall-replica its replica redis-N, or redis-N-replica-2; lose-message what client-N, or its watchdog, is
- * told by a channel; lose-reply, error-reply, drop-request, hold-request and duplicate-request what it has sent. And
- * "before client-1 4: quiet": nothing goes wrong from there on. */
+ * Steps are taken by client-N, client-N-watchdog, late-N (a late command), stream-N or stream-N-replica-2 (replication)
+ * and clock. Targets of faults: client-N for pause, pause-before-send, crash and client-clock-jump; redis-N for
+ * clock-jump, restart and restart-empty; the replica of redis-N, or redis-N-replica-2, for failover and stall-replica;
+ * client-N or its watchdog for lose-message (a message on a channel), lose-reply, error-reply, drop-request,
+ * hold-request and duplicate-request. "before client-1 4: quiet": no fault strikes from there on. */
 #ifndef LOCKSTORM_EXPLORER_SCHEDULE_H
 #define LOCKSTORM_EXPLORER_SCHEDULE_H
 
 #include <stddef.h>
 
-#include "harness/explorer/world.h"
+#include "harness/simulation/choice.h"
 
 struct deviation {
-    struct choice usual; /* what would happen */
-    uint64_t step;       /* and the how manieth step of whoever takes it that is */
+    struct choice usual; /* the choice of the usual course */
+    uint64_t step;       /* the number of that step among those of the same task, stream, late command or clock */
     struct choice instead;
 };
 
 struct schedule {
-    struct deviation *deviations;
+    struct deviation *deviations; /* owned */
     size_t count, room;
 };
 
@@ -33,8 +33,8 @@ void schedule_free(struct schedule *schedule);
 
 enum { SCHEDULE_LINE = 160 };
 
-/* How the faults are called, by enum choice_kind; NULL: a step. */
-const char *schedule_fault_word(enum choice_kind kind);
+/* The name of a fault in schedules and on the command line; NULL: the choice is a step. */
+const char *schedule_fault_name(enum choice_kind kind);
 /* Writes one deviation as a line without its end. Returns the buffer. */
 const char *deviation_write(const struct deviation *deviation, char line[SCHEDULE_LINE]);
 /* Reads it back. False: *reason says what is wrong with the line. */

@@ -1,106 +1,98 @@
-/* Schedules one after the other: run, judged by the checkers, until one violates what is required or enough were
- * tried; then made smaller. */
+/* A search: runs schedules one after the other and has each history judged by the checkers, until a schedule violates a
+ * required property or the limit is reached. shrink.h makes the violating schedule smaller. */
 #ifndef LOCKSTORM_EXPLORER_SEARCH_H
 #define LOCKSTORM_EXPLORER_SEARCH_H
 
-#include "checkers/judge.h"
+#include "checkers/engine/judge.h"
 #include "harness/explorer/strategy.h"
 
 struct search_settings {
     struct fault_budget budget;
-    enum strategy_kind strategy; /* STRATEGIES: by turns uniform and PCT */
+    enum strategy_kind strategy; /* STRATEGIES: a portfolio, uniform and PCT in turn */
     bool required[CHECKERS_MOST];
     uint64_t seed;
-    uint64_t first, stride, most; /* the schedules first, first + stride, ... below most */
-    int64_t seconds;              /* 0: no limit */
-    bool goes_on;                 /* after a violation */
-    int bound;                    /* of the exhaustive strategy */
-    int64_t shrink_runs;          /* schedules spent on making a violation smaller */
-    void (*before_each)(void);    /* schedule; may be NULL */
+    uint64_t first, stride, most; /* schedules first, first + stride, ... below most */
+    int64_t seconds;              /* time limit; 0: none */
+    bool keep_going;              /* search on after a violation */
+    int bound;                    /* deviations in a schedule of the exhaustive strategy, at most */
+    int64_t shrink_runs;          /* schedules that shrinking may run */
+    void (*before_each)(void);    /* called before each schedule; may be NULL */
 };
 
-/* HyperLogLog (Flajolet and others 2007) of the states that were seen: of each register, the most leading zeros and
- * one.
- */
+/* The number of distinct states is estimated by HyperLogLog (Flajolet and others 2007). Each register holds the highest
+ * rank - leading zeros plus one - of its states. */
 enum { SEARCH_REGISTER_BITS = 12, SEARCH_REGISTERS = 1 << SEARCH_REGISTER_BITS };
 
-/* What all processes of one search share: a mapped file. */
+/* Shared by all processes of one search in a mapped file. */
 struct search_shared {
-    _Atomic uint64_t violated; /* the first schedule known to violate something; UINT64_MAX: none */
-    _Atomic uint64_t taken;    /* how many schedules somebody has begun with, from the first on */
+    _Atomic uint64_t violated; /* the lowest schedule known to violate a required property; UINT64_MAX: none */
+    _Atomic uint64_t taken;    /* number of schedules that a process has begun */
     _Atomic uint8_t states[SEARCH_REGISTERS];
 };
 
-/* What came of one schedule. */
+/* What one schedule came to. */
 struct search_outcome {
     uint64_t steps;
-    uint32_t faults; /* that struck in it, a bit each */
-    uint64_t digest; /* of its records */
+    uint32_t faults; /* that struck: bit n for enum choice_kind n */
+    uint64_t digest; /* of the history's records */
     uint64_t grants;
     bool opened, cut_short;
-    bool violates; /* something required */
+    bool violates; /* a required property */
     enum verdict_status status[CHECKERS_MOST];
     bool applies[CHECKERS_MOST];
-    char unfit[200];
+    char inapplicable_reason[200]; /* why no property can be said to hold; empty: nothing is in the way */
 };
 
 /* Schedules that violate the same properties after the same faults. */
 struct search_group {
-    uint32_t properties; /* a bit each, by the checker's place */
-    uint32_t faults;     /* a bit each, by enum choice_kind */
+    uint32_t properties; /* bit n for checker n of CHECKER_TABLE */
+    uint32_t faults;     /* bit n for enum choice_kind n */
     uint64_t schedules, first;
 };
 enum { SEARCH_GROUPS = 128 };
 
 struct search_tally {
-    uint64_t schedules, steps, commands, grants, cut_short, unfit; /* commands: that servers executed */
-    uint64_t count[CHECKERS_MOST][3];                              /* by enum verdict_status, where it applies */
+    uint64_t schedules, steps, grants, cut_short, inapplicable;
+    uint64_t commands;                /* that servers executed */
+    uint64_t count[CHECKERS_MOST][3]; /* verdicts by enum verdict_status, where the checker applies */
     uint64_t faults[CHOICE_KINDS];
-    uint64_t struck[WORLD_CHECKPOINTS][CHOICE_KINDS]; /* faults by where who was struck was */
+    uint64_t struck[WORLD_CHECKPOINTS][CHOICE_KINDS]; /* faults by the checkpoint of what they struck */
     struct search_group groups[SEARCH_GROUPS];
     int group_count;
-    char unfit_reason[200];
+    char inapplicable_reason[200]; /* of the first such schedule */
 };
 
-struct search {
+struct schedule_search {
     struct world *world;
     const struct search_settings *settings;
     struct history_reader *reader;
     struct search_shared *shared; /* may be NULL */
     uint64_t *digests;            /* of every schedule in the order of their numbers; may be NULL */
-    uint64_t taken;               /* if nothing is shared */
+    uint64_t taken;               /* number of schedules begun, if nothing is shared */
     uint64_t horizon;             /* steps of the usual course */
     struct search_tally tally;
-    struct schedule schedule; /* the last one run, as deviations */
-    uint32_t faults;          /* that struck in it, a bit each */
+    struct schedule schedule; /* the last one that was run, as deviations */
+    uint32_t faults;          /* that struck in it */
     struct exhaustive exhaustive;
-    bool exhausted; /* there are no more */
-    /* The first that violates something: */
+    bool exhausted; /* no schedule within the bound is left */
+    /* The first that violates a required property: */
     struct schedule found;
     struct search_outcome found_outcome;
 };
 
 /* The seed of one schedule's random numbers. */
 uint64_t search_seed(uint64_t seed, uint64_t number);
+/* The number that search_seed gets for a schedule: its own; 0 for all schedules of an exhaustive search. */
+uint64_t search_seed_number(const struct schedule_search *search, uint64_t number);
 
-/* Runs a schedule by a strategy; search->schedule then says how to repeat it. */
-struct search_outcome search_draw(struct search *search, uint64_t number);
-/* Runs one that is given, as far as it can be followed; used[n]: whether its n-th deviation came up (may be NULL). */
-struct search_outcome search_follow(struct search *search, const struct schedule *schedule, int clients, uint64_t seed,
-                                    uint64_t number, bool *used);
-
-/* The number from which a schedule's random numbers come: its own, but they are the same in an exhaustive search. */
-uint64_t search_origin(const struct search *search, uint64_t number);
-
-/* Measures the horizon. False: a lock could not be opened. */
-bool search_begin(struct search *search);
-/* Until something required is violated, by whichever process, or all are tried. `tell` is called about twice a second.
- * True: something is, by the schedule *number first; search->found repeats it. */
-bool search_all(struct search *search, uint64_t *number, void (*tell)(const struct search *));
-
-/* Makes search->found smaller while it still violates one of the properties that it did: fewer clients (*clients),
- * fewer deviations, shorter durations. The result is search->schedule. */
-void search_shrink(struct search *search, uint64_t number, int *clients);
-void search_free(struct search *search);
+/* Runs the usual course to measure the horizon. False: a lock could not be opened. */
+bool search_begin(struct schedule_search *search);
+/* Runs schedules until one violates a required property, in any process, or all were run. Calls `report` about twice a
+ * second. True: schedule *number violates one, and search->found repeats it. */
+bool search_run(struct schedule_search *search, uint64_t *number, void (*report)(const struct schedule_search *));
+/* Runs a given schedule. used[n]: whether its n-th deviation took effect; `used` may be NULL. */
+struct search_outcome search_replay(struct schedule_search *search, const struct schedule *schedule, int clients,
+                                    uint64_t seed, uint64_t number, bool *used);
+void search_free(struct schedule_search *search);
 
 #endif

@@ -3,16 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STREAM = 1000, STREAMS = 2, CLIENT_TRIES = 4, BACKWARDS_OF = 4 };
+#include "harness/simulation/world_choices.h"
 
-/* --- the plan of one schedule --- */
+enum { RANDOM_STREAM = 1000, BACKWARDS_OF = 4 };
+
+/* --- drawn in advance --- */
 
 static void faults_plan(struct strategy *strategy, const struct fault_budget *budget, uint64_t horizon) {
     strategy->fault_count = 0;
     for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++) {
-        if (budget->most[kind] == 0) continue; /* what nobody asks for draws nothing, or a new fault would change all */
+        if (budget->most[kind] == 0)
+            continue; /* draws nothing, so that a new kind of fault leaves old seeds as they are */
         uint64_t wanted = random_below(&strategy->random, (uint64_t)budget->most[kind] + 1);
-        if (budget->most[kind] == 1) wanted = random_below(&strategy->random, 8) > 0; /* mostly */
+        if (budget->most[kind] == 1) wanted = random_below(&strategy->random, 8) > 0; /* 7 times in 8 */
         for (; wanted > 0 && strategy->fault_count < STRATEGY_FAULTS; wanted--)
             strategy->faults[strategy->fault_count++] =
                 (struct planned_fault){(enum choice_kind)kind, random_below(&strategy->random, horizon), false};
@@ -21,7 +24,7 @@ static void faults_plan(struct strategy *strategy, const struct fault_budget *bu
 
 void strategy_begin(struct strategy *strategy, enum strategy_kind kind, uint64_t seed,
                     const struct fault_budget *budget, int64_t lease_ms, uint64_t horizon) {
-    *strategy = (struct strategy){.kind = kind, .random = random_split(seed, STREAM), .lease_ms = lease_ms};
+    *strategy = (struct strategy){.kind = kind, .random = random_split(seed, RANDOM_STREAM), .lease_ms = lease_ms};
     faults_plan(strategy, budget, horizon);
     if (kind != STRATEGY_PCT) return;
     for (int task = 0; task < WORLD_TASKS; task++)
@@ -33,7 +36,7 @@ void strategy_begin(struct strategy *strategy, enum strategy_kind kind, uint64_t
 
 /* --- faults --- */
 
-/* Half a lease is harmless, half a lease more than one is what leases are afraid of, three last for all. */
+/* Half a lease is harmless, one and a half outlast a lease, three outlast everything. */
 static int64_t duration_ms(struct strategy *strategy) {
     int64_t halves[] = {1, 3, 3, 6};
     int64_t half_ms = strategy->lease_ms > 1 ? strategy->lease_ms / 2 : 1;
@@ -43,7 +46,7 @@ static int64_t duration_ms(struct strategy *strategy) {
 static int target_count(const struct world *world, enum choice_kind kind) {
     if (choice_strikes_node(kind)) return world->settings.nodes;
     if (choice_strikes_replica(kind)) return world->settings.nodes * world->settings.replicas;
-    return choice_strikes_client(kind) ? world->client_count : STREAMS * world->client_count;
+    return choice_strikes_client(kind) ? world->client_count : TASKS_PER_CLIENT * world->client_count;
 }
 
 static int target_at(const struct world *world, enum choice_kind kind, int place) {
@@ -51,13 +54,13 @@ static int target_at(const struct world *world, enum choice_kind kind, int place
     return choice_strikes_replica(kind) ? replica_number(place % nodes, place / nodes + 1) : place;
 }
 
-/* A fault of a kind, at a target drawn from all; it may be that it cannot be made now. */
+/* Draws a fault's target and duration. The world may not allow the fault now. */
 static struct choice fault_draw(struct strategy *strategy, const struct world *world, enum choice_kind kind) {
     struct choice fault = {.kind = kind};
-    bool of_task = kind >= CHOICE_MUTE;
+    bool of_task = kind >= CHOICE_LOSE_MESSAGE;
     int targets = of_task ? world->client_count : target_count(world, kind);
     int place = targets > 0 ? (int)random_below(&strategy->random, (uint64_t)targets) : 0;
-    if (of_task) place = place * STREAMS + (random_below(&strategy->random, 4) == 0);
+    if (of_task) place = place * TASKS_PER_CLIENT + (random_below(&strategy->random, 4) == 0);
     fault.who = target_at(world, kind, place);
     if (choice_has_amount(kind)) fault.amount = duration_ms(strategy);
     if (choice_sets_clock(kind) && random_below(&strategy->random, BACKWARDS_OF) == 0) fault.amount = -fault.amount;
@@ -69,7 +72,7 @@ static bool fault_due(struct strategy *strategy, const struct world *world, stru
         struct planned_fault *planned = &strategy->faults[each];
         if (planned->done || planned->step > world->steps) continue;
         *fault = fault_draw(strategy, world, planned->kind);
-        if (!world_allows(world, *fault)) continue; /* another one is drawn before the next step */
+        if (!world_allows(world, *fault)) continue; /* another target is drawn before the next step */
         planned->done = true;
         return true;
     }
@@ -110,11 +113,11 @@ struct choice strategy_choose(struct strategy *strategy, const struct world *wor
     if (strategy->ends_quiet && faults_over(strategy) && world_allows(world, QUIET)) return QUIET;
     if (strategy->fault_count > 0 && fault_due(strategy, world, &fault)) return fault;
     if (strategy->kind == STRATEGY_PCT) return by_priority(strategy, world, choices, count);
-    if (strategy->kind == STRATEGY_USUAL) return world_usual(world, choices, count);
+    if (strategy->kind == STRATEGY_USUAL) return world_usual_choice(world, choices, count);
     return choices[random_below(&strategy->random, (uint64_t)count)];
 }
 
-/* --- all of them --- */
+/* --- exhaustive --- */
 
 enum { OPTIONS_MOST = 256 };
 
@@ -138,7 +141,7 @@ static int fault_options(const struct exhaustive *exhaustive, const struct world
 static int options_of(const struct exhaustive *exhaustive, const struct world *world, const struct choice *choices,
                       int count, struct choice *options) {
     int found = 1;
-    options[0] = world_usual(world, choices, count);
+    options[0] = world_usual_choice(world, choices, count);
     if (exhaustive->deviations >= exhaustive->bound) return found;
     for (int each = 0; each < count; each++)
         if (!choice_same(choices[each], options[0])) options[found++] = choices[each];
@@ -181,7 +184,7 @@ void exhaustive_free(struct exhaustive *exhaustive) {
     exhaustive->points = NULL;
 }
 
-/* --- a schedule --- */
+/* --- replay --- */
 
 void replay_begin(struct replay *replay, const struct schedule *schedule) {
     replay->schedule = schedule;

@@ -1,14 +1,14 @@
-/* history_writers [--kill] PATH PROCESSES RECORDS: many processes append to one new history at once; all of it is then
- * read back and compared with what they did.
+/* history_writers [--kill] PATH PROCESSES RECORDS: many processes append to one new history at once; the history is
+ * then read back and compared with what they did.
  *
- * Each of PROCESSES writers appends RECORDS numbered records. Beside them two more hand a token to and fro through
- * pipes, each appending after it received and before it sends: the order of the history must be the order of the token.
+ * Each of PROCESSES writers appends RECORDS numbered records. Two more processes pass a token to and fro through pipes;
+ * each appends after it has received the token and before it sends it: the history must have the order of the token.
  *
  * With --kill every writer also acknowledges each record through a pipe once it is appended, and is killed (SIGKILL)
- * after it has acknowledged RECORDS of them, in the middle of its work. What was acknowledged must be there; each may
- * leave one torn slot.
+ * after it has acknowledged RECORDS of them, in the middle of its work. What was acknowledged must be in the history;
+ * each writer may leave one torn slot.
  *
- * Prints one JSON line. Exit status: 0 as promised, 1 not, 2 bad usage or the machine did not let us. */
+ * Prints one JSON line. Exit status: 0 passed, 1 failed, 2 bad usage or a system call failed. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -19,9 +19,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/actor.h"
+#include "harness/scheduler/actor.h"
 
-enum { PROCESSES_MOST = 256, PAIR = 2, ROUNDS_MOST = 20000, PIPE_BYTES = 65536 };
+enum { PROCESSES_MAX = 256, PAIR = 2, ROUNDS_MAX = 20000, PIPE_BYTES = 65536 };
 
 struct plan {
     const char *path;
@@ -31,22 +31,22 @@ struct plan {
     bool kill;
 };
 
-/* What was read back of one writer. */
+/* The records of one writer that were read back. */
 struct seen {
     uint64_t count;
     uint32_t last_op;
 };
 
 struct findings {
-    struct seen writers[PROCESSES_MOST];
-    uint32_t acknowledged[PROCESSES_MOST];
+    struct seen writers[PROCESSES_MAX];
+    uint32_t acknowledged[PROCESSES_MAX];
     uint64_t torn, damaged, dropped, stamps_out_of_order;
     uint64_t out_of_order;  /* a writer's record at or before an earlier one of the same writer */
     uint64_t early_effects; /* a record of the token that does not stand right after its cause */
     uint64_t token_records, lost, survivors;
 };
 
-static struct stage real_stage = {.time = HISTORY_TIME_REAL};
+static struct shared_page real_page = {.time = HISTORY_TIME_REAL};
 
 static void die(const char *what) {
     fprintf(stderr, "history_writers: %s: %s\n", what, strerror(errno));
@@ -65,7 +65,7 @@ static struct history *open_or_die(const struct plan *plan) {
 
 /* Appends its numbered records; acknowledges through `ack_fd` unless that is -1. */
 static void write_records(const struct plan *plan, uint32_t number, int ack_fd) {
-    struct actor actor = {.history = open_or_die(plan), .stage = &real_stage, .id = number + 1};
+    struct actor actor = {.history = open_or_die(plan), .page = &real_page, .id = number + 1};
     for (uint32_t op = 1; plan->kill || op <= plan->records; op++) {
         struct history_record record = {
             .kind = HISTORY_NOTE, .op = op, .value = (int64_t)op * 3, .extra = ~(int64_t)op};
@@ -75,9 +75,9 @@ static void write_records(const struct plan *plan, uint32_t number, int ack_fd) 
     history_close(actor.history);
 }
 
-/* One end of the token's way: `count` times it takes the token, adds one, appends, and passes it on. */
+/* One of the two: takes the token, adds one, appends, and passes it on, `count` times. */
 static void pass_token(const struct plan *plan, uint32_t id, int in_fd, int out_fd, uint32_t count) {
-    struct actor actor = {.history = open_or_die(plan), .stage = &real_stage, .id = id};
+    struct actor actor = {.history = open_or_die(plan), .page = &real_page, .id = id};
     for (uint32_t round = 0; round < count; round++) {
         int64_t token;
         if (read(in_fd, &token, sizeof token) != sizeof token) die("taking the token");
@@ -147,7 +147,7 @@ static void kill_writers(const struct plan *plan, const pid_t *children, const i
     }
 }
 
-/* Waits for all; a writer that was to be killed must have died of that and of nothing else. */
+/* Waits for all. A writer that was to be killed must have ended by SIGKILL, every other process with status 0. */
 static void await_children(const struct plan *plan, const pid_t *children, struct findings *findings) {
     for (uint32_t each = 0; each < plan->processes + PAIR; each++) {
         int status = 0;
@@ -159,8 +159,8 @@ static void await_children(const struct plan *plan, const pid_t *children, struc
 }
 
 static void play(const struct plan *plan, struct findings *findings) {
-    pid_t children[PROCESSES_MOST + PAIR];
-    int acks[PROCESSES_MOST];
+    pid_t children[PROCESSES_MAX + PAIR];
+    int acks[PROCESSES_MAX];
     for (uint32_t each = 0; each < plan->processes; each++) acks[each] = start_writer(plan, each, &children[each]);
     start_pair(plan, children + plan->processes);
     if (plan->kill) {
@@ -207,7 +207,7 @@ static void read_back(const struct plan *plan, struct findings *findings) {
     history_reader_close(reader);
 }
 
-static bool say(const struct plan *plan, const struct findings *findings) {
+static bool report(const struct plan *plan, const struct findings *findings) {
     uint64_t acknowledged = 0, written = 0, torn_allowed = plan->kill ? plan->processes : 0;
     for (uint32_t each = 0; each < plan->processes; each++) {
         acknowledged += findings->acknowledged[each];
@@ -238,12 +238,12 @@ static bool number(const char *text, uint32_t most, uint32_t *value) {
 int main(int argc, char **argv) {
     struct plan plan = {.kill = argc > 1 && strcmp(argv[1], "--kill") == 0};
     char **words = argv + (plan.kill ? 2 : 1);
-    bool understood = argc - (plan.kill ? 2 : 1) == 3 && number(words[1], PROCESSES_MOST, &plan.processes) &&
+    bool understood = argc - (plan.kill ? 2 : 1) == 3 && number(words[1], PROCESSES_MAX, &plan.processes) &&
                       number(words[2], 100000000, &plan.records);
     if (!understood) return fprintf(stderr, "usage: history_writers [--kill] PATH PROCESSES RECORDS\n"), 2;
     plan.path = words[0];
-    plan.rounds = plan.records < ROUNDS_MOST ? plan.records : ROUNDS_MOST;
-    /* A killed writer is ahead of what was read of it by what a pipe holds and one read takes. */
+    plan.rounds = plan.records < ROUNDS_MAX ? plan.records : ROUNDS_MAX;
+    /* A killed writer may be ahead of its acknowledgements by what a pipe holds and by what one read takes. */
     uint64_t ahead = plan.kill ? 2 * PIPE_BYTES / sizeof(uint32_t) : 0;
     struct history_settings settings = {.time = HISTORY_TIME_REAL,
                                         .capacity = plan.processes * (plan.records + ahead) + PAIR * plan.rounds};
@@ -252,5 +252,5 @@ int main(int argc, char **argv) {
     static struct findings findings;
     play(&plan, &findings);
     read_back(&plan, &findings);
-    return say(&plan, &findings) ? 0 : 1;
+    return report(&plan, &findings) ? 0 : 1;
 }

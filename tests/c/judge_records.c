@@ -2,13 +2,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkers/say.h"
+#include "checkers/commands/render.h"
 
 char *judge_records(const struct history_record *records, uint64_t count, uint64_t dropped, struct policy policy,
                     unsigned required);
 
-/* Judges records as they stand; a check word of 0 is put right, a record of kind 0 is torn, and `dropped` more had
- * found no room. Required are the checkers whose bits are set; none: as when nothing is asked for. Returns what `check
+/* Judges records as they are, except that a checksum of 0 is computed. A record of kind 0 is torn; `dropped` more found
+ * no room. The checkers whose bits are set are required; no bit: as without --require. Returns what `check
  * --all-policies` would print, NULL if a record is damaged. The caller frees it with free. */
 char *judge_records(const struct history_record *records, uint64_t count, uint64_t dropped, struct policy policy,
                     unsigned required) {
@@ -22,16 +22,16 @@ char *judge_records(const struct history_record *records, uint64_t count, uint64
     struct history_record *slots = (struct history_record *)(image + HISTORY_HEADER_SIZE);
     memcpy(slots, records, count * HISTORY_RECORD_SIZE);
     for (uint64_t index = 0; index < count; index++)
-        if (slots[index].kind && !slots[index].check) slots[index].check = history_check(&slots[index], index);
+        if (slots[index].kind && !slots[index].checksum) slots[index].checksum = history_checksum(&slots[index], index);
     struct history_reader *reader = history_reader_memory(image, bytes, &error);
     struct demand demand = {.chosen = required != 0};
     for (int each = 0; each < CHECKERS_MOST; each++) demand.required[each] = required >> each & 1;
     int status;
     if (reader &&
         readings_judge(&readings, reader, policy_readings((struct policy){RELEASE_UNKNOWN, ACQUIRE_UNKNOWN}))) {
-        json_t *said = say(&readings, &demand, policy, true, &status);
-        text = json_dumps(said, JSON_COMPACT | JSON_ENSURE_ASCII);
-        json_decref(said);
+        json_t *verdict = render_verdict(&readings, &demand, policy, true, &status);
+        text = json_dumps(verdict, JSON_COMPACT | JSON_ENSURE_ASCII);
+        json_decref(verdict);
     }
     if (reader) readings_close(&readings);
     history_reader_close(reader);

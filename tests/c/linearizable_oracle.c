@@ -2,12 +2,12 @@
  * histories.
  *
  * The oracle tries all orders: an operation may come next when no firm one that is still to come returned before it was
- * called, and when the model allows it; all firm ones must come, free ones may. It says so for every prefix, so that
- * the shortest one that is not linearizable is compared too. Half of the histories are what a correct object did, some
- * of them with one thing changed; half are anything.
+ * called, and when the model allows it; all firm ones must come, free ones may. It judges every prefix, so that the
+ * shortest one that is not linearizable is compared too. Half of the histories are what a correct object did, some of
+ * them with one thing changed; half are arbitrary.
  *
  * long: histories too long for all orders, of the locks that have an owner. There the checker is compared with itself
- * when it drops no configuration for another.
+ * without dropping configurations.
  *
  * Prints one line: how many were linearizable. Exit status: 0; 1 they disagree, and the history is printed; 2 bad
  * usage. */
@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkers/linearizable.h"
-#include "harness/random.h"
+#include "checkers/linearizability/models.h"
+#include "harness/scheduler/random.h"
 
 enum {
     OPERATIONS = 11,
@@ -29,7 +29,7 @@ enum {
     STATES = 1 << 12
 };
 
-struct state {
+struct model_state {
     int owner, depth; /* of a count: how many are taken */
     int64_t token;    /* or the register's value */
 };
@@ -40,13 +40,13 @@ struct trial {
     uint32_t count, clock, processes, permits;
     enum model model;
     struct random random;
-    int open[PROCESSES]; /* the operation under way, -1 */
-    struct state state;  /* of the object that is simulated */
+    int open[PROCESSES];      /* the operation under way, -1 */
+    struct model_state state; /* of the object that is simulated */
     bool happened[LONG];
-    uint32_t ended[LONG];                   /* when an answer came, whatever it was; 0: none did */
-    unsigned doubt;                         /* in eighths: how often an answer is lost */
+    uint32_t ended[LONG];                   /* position of the answer, whatever it was; 0: none came */
+    unsigned doubt;                         /* how often an answer is lost, in eighths */
     bool holds[PROCESSES];                  /* as the process sees it */
-    uint32_t seen[1 << OPERATIONS][STATES]; /* by the oracle, in which of its searches */
+    uint32_t seen[1 << OPERATIONS][STATES]; /* by the oracle: the search that saw it last */
     uint32_t searches;
 };
 
@@ -56,13 +56,13 @@ static uint32_t below(struct trial *trial, uint32_t limit) {
 
 /* --- the models, as they are defined --- */
 
-static bool count_step(const struct trial *trial, struct state *state, const struct operation *operation) {
+static bool count_step(const struct trial *trial, struct model_state *state, const struct operation *operation) {
     int permits = trial->model == MODEL_MUTEX ? 1 : (int)trial->permits;
     if (operation->kind == OPERATION_ACQUIRE) return state->depth < permits && ++state->depth;
     return state->depth > 0 && state->depth-- > 0;
 }
 
-static bool owner_step(const struct trial *trial, struct state *state, const struct operation *operation,
+static bool owner_step(const struct trial *trial, struct model_state *state, const struct operation *operation,
                        int64_t token) {
     int process = (int)operation->process;
     if (operation->kind == OPERATION_RELEASE) {
@@ -79,14 +79,15 @@ static bool owner_step(const struct trial *trial, struct state *state, const str
     return true;
 }
 
-static bool register_step(struct state *state, const struct operation *operation) {
+static bool register_step(struct model_state *state, const struct operation *operation) {
     if (operation->kind == OPERATION_READ) return operation->value == state->token;
     if (operation->kind == OPERATION_CAS && operation->from != state->token) return false;
     state->token = operation->value;
     return true;
 }
 
-static bool step(const struct trial *trial, struct state *state, const struct operation *operation, int64_t token) {
+static bool step(const struct trial *trial, struct model_state *state, const struct operation *operation,
+                 int64_t token) {
     if (trial->model == MODEL_REGISTER) return register_step(state, operation);
     if (trial->model == MODEL_MUTEX || trial->model == MODEL_SEMAPHORE) return count_step(trial, state, operation);
     return owner_step(trial, state, operation, token);
@@ -107,12 +108,12 @@ static bool may_be_next(const struct trial *trial, unsigned placed, uint32_t nex
     return true;
 }
 
-static unsigned state_number(const struct state *state) {
+static unsigned state_number(const struct model_state *state) {
     return (unsigned)((state->owner + 1) * 512 + state->depth * 32 +
                       (int)(state->token == OPERATION_NIL ? 31 : state->token));
 }
 
-static bool explain(struct trial *trial, unsigned placed, struct state state, uint32_t prefix) {
+static bool explain(struct trial *trial, unsigned placed, struct model_state state, uint32_t prefix) {
     unsigned number = state_number(&state);
     if (trial->seen[placed][number] == trial->searches) return false;
     trial->seen[placed][number] = trial->searches;
@@ -127,7 +128,7 @@ static bool explain(struct trial *trial, unsigned placed, struct state state, ui
         bool any_token = !firm && trial->model == MODEL_FENCED_MUTEX && operation->kind == OPERATION_ACQUIRE;
         const int64_t last = TOKENS + OPERATIONS; /* unknown: any whole number, and more are not needed */
         for (int64_t token = any_token ? 0 : last; token <= last; token++) {
-            struct state then = state;
+            struct model_state then = state;
             if (step(trial, &then, operation, any_token ? token : operation->value) &&
                 explain(trial, placed | 1u << each, then, prefix))
                 return true;
@@ -143,7 +144,7 @@ static uint32_t first_fault(struct trial *trial) {
         for (uint32_t each = 0; each < trial->count; each++) returns |= trial->list[each].end == prefix;
         if (!returns) continue;
         trial->searches++;
-        struct state state = {.owner = -1, .token = trial->model == MODEL_REGISTER ? OPERATION_NIL : 0};
+        struct model_state state = {.owner = -1, .token = trial->model == MODEL_REGISTER ? OPERATION_NIL : 0};
         if (!explain(trial, 0, state, prefix)) return prefix;
     }
     return 0;
@@ -175,7 +176,7 @@ static void call(struct trial *trial, uint32_t process) {
     trial->open[process] = (int)trial->count++;
 }
 
-/* Something that was called takes effect on the object that is simulated, if it can. */
+/* An operation that was called takes effect on the simulated object, if it can. */
 static void happen(struct trial *trial, uint32_t index) {
     struct operation *operation = &trial->list[index];
     if (operation->kind == OPERATION_READ && operation->end == OPERATION_OPEN) operation->value = trial->state.token;
@@ -216,16 +217,16 @@ static void change_one_thing(struct trial *trial) {
 }
 
 static void make(struct trial *trial) {
-    bool honest = trial->most == LONG || below(trial, 2); /* anything goes wrong early */
+    bool honest = trial->most == LONG || below(trial, 2); /* arbitrary histories go wrong early */
     uint32_t wanted = trial->most - below(trial, below(trial, 2) ? trial->most : 3);
     trial->count = trial->clock = 0;
     trial->processes = trial->most == LONG ? 2 + below(trial, 2) : 1 + below(trial, PROCESSES);
     trial->permits = 1 + below(trial, 3);
     trial->doubt = below(trial, 7);
     memset(trial->holds, 0, sizeof trial->holds);
-    trial->state = (struct state){.owner = -1, .token = trial->model == MODEL_REGISTER ? OPERATION_NIL : 0};
+    trial->state = (struct model_state){.owner = -1, .token = trial->model == MODEL_REGISTER ? OPERATION_NIL : 0};
     memset(trial->open, 0xff, sizeof trial->open);
-    /* Often some that may happen at any later time stand at the beginning: they are what makes others ambiguous. */
+    /* Often the history begins with operations that may happen at any later time: they make others ambiguous. */
     for (uint32_t strays = below(trial, 2) ? below(trial, trial->most / 2) : 0; strays > 0 && trial->count + 3 < wanted;
          strays--) {
         uint32_t process = below(trial, trial->processes);
@@ -238,7 +239,7 @@ static void make(struct trial *trial) {
     for (uint32_t steps = 0; steps < 6 * trial->most; steps++) {
         uint32_t process = below(trial, trial->processes);
         if (honest && trial->count && below(trial, 3) == 0) {
-            uint32_t index = below(trial, trial->count); /* late, maybe: of those whose outcome nobody knows */
+            uint32_t index = below(trial, trial->count); /* perhaps late: one of unknown outcome */
             if (trial->list[index].end == OPERATION_OPEN && trial->list[index].outcome == OUTCOME_UNKNOWN)
                 happen(trial, index);
         } else if (trial->open[process] >= 0) {
@@ -266,7 +267,7 @@ static void print(const struct trial *trial) {
 }
 
 static void decide(struct trial *trial, bool keep_all, struct limits *limits, struct linearizable_result *result) {
-    struct object object = {.list = trial->list, .count = trial->count, .clock = trial->clock};
+    struct concurrent_object object = {.list = trial->list, .count = trial->count, .clock = trial->clock};
     struct linearizable_settings settings = {
         .model = trial->model, .permits = trial->permits, .initial = OPERATION_NIL, .keep_all = keep_all};
     limits_begin(limits, trial->most == LONG ? LONG_MEMORY : 0, 0);
@@ -307,7 +308,7 @@ int main(int argc, char **argv) {
     uint64_t seed = strtoull(argv[3], NULL, 10);
     trial.most = is_long ? LONG : OPERATIONS;
     for (uint64_t each = 0; each < histories; each++) {
-        trial.random.state = (seed + each) * 0x9e3779b97f4a7c15u; /* so that one history can be made again */
+        trial.random.state = (seed + each) * 0x9e3779b97f4a7c15u; /* each history has a seed of its own */
         make(&trial);
         if (trial.count && !agree(&trial, seed + each, &violated)) return 1;
     }

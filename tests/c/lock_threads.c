@@ -1,17 +1,17 @@
-/* lock_threads LOCK THREADS TURNS WAIT_MS STAGE NODE...: one lock among the threads of one process, in real time and
- * against real servers: NODE is the unix socket of a redis-server, or a connection string for PostgreSQL. STAGE is a
- * path at which nothing is yet.
+/* lock_threads LOCK THREADS TURNS WAIT_MS PAGE NODE...: one lock among the threads of one process, in real time and
+ * against real servers. NODE is the unix socket of a redis-server, or a connection string for PostgreSQL. PAGE is a
+ * path where no file exists yet.
  *
- * Every thread has a live environment, a place for a watchdog and an opened lock of its own, all on one resource with a
- * lease of LEASE_MS. They begin together, and each takes TURNS turns: acquire, stay inside for SECTION_MS, release. Who
- * is refused within WAIT_MS gives that turn up; with WAIT_MS -1 it asks again until it is granted.
+ * Every thread has its own live environment, slot for a watchdog and opened lock, all on one resource with a lease of
+ * LEASE_MS. They begin together, and each takes TURNS turns: acquire, stay inside for SECTION_MS, release. A thread
+ * that is refused within WAIT_MS gives that turn up; with WAIT_MS -1 it asks again until it is granted.
  *
- * Inside, a thread counts itself in - a violation unless it is alone - and raises a sum in two steps, read and write:
- * two at once lose one of them. Both are relaxed atomics. What orders the threads goes through the servers, where
- * ThreadSanitizer cannot see it, and an order of our own would hide from it what the lock's code shares by mistake.
+ * Inside, a thread counts itself in, which is a violation unless it is alone, and increments a sum in two steps, read
+ * and write: two threads at once lose an increment. Both are relaxed atomics. The servers order the threads, where
+ * ThreadSanitizer cannot see it; any order of the test's own would hide from it what the lock's code shares by mistake.
  *
- * Prints one JSON line. Exit status: 0 never two inside, nothing lost, every question answered and every grant given
- * back; 1 not; 2 bad usage, or a lock was not opened. */
+ * Prints one JSON line. Exit status: 0 no violation, no lost increment, every request answered and every grant
+ * released; 1 otherwise; 2 bad usage, or a lock was not opened. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,18 +20,18 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "harness/env_live.h"
-#include "harness/locks/lock.h"
+#include "harness/environment/env_live.h"
+#include "harness/locks/common/lock.h"
 
-enum { THREADS_MOST = STAGE_STRANDS / 2, LEASE_MS = 10000, REPLY_LIMIT_MS = 1000, SECTION_MS = 1 };
-enum { ARGUMENT_LOCK = 1, ARGUMENT_THREADS, ARGUMENT_TURNS, ARGUMENT_WAIT_MS, ARGUMENT_STAGE, ARGUMENT_NODES };
+enum { THREADS_MAX = SHARED_PAGE_TASKS / 2, LEASE_MS = 10000, REPLY_LIMIT_MS = 1000, SECTION_MS = 1 };
+enum { ARGUMENT_LOCK = 1, ARGUMENT_THREADS, ARGUMENT_TURNS, ARGUMENT_WAIT_MS, ARGUMENT_PAGE, ARGUMENT_NODES };
 
 static const struct lock_options OPTIONS = {"threads", sizeof "threads" - 1, LEASE_MS, .permits = 1};
 
-struct counts {
+struct thread_counts {
     int64_t grants;
     int64_t refusals;   /* turns given up */
-    int64_t violations; /* went in where somebody was */
+    int64_t violations; /* entered while another thread was inside */
     int64_t unknown;    /* acquires without an answer */
     int64_t unreleased; /* releases that were not OK */
 };
@@ -43,7 +43,7 @@ struct contender {
     struct env *env;
     struct lock lock;
     enum outcome opened;
-    struct counts counts;
+    struct thread_counts counts;
 };
 
 struct arena {
@@ -52,7 +52,7 @@ struct arena {
     pthread_barrier_t all_opened;
     _Atomic int64_t inside;
     _Atomic int64_t sum;
-    struct contender contenders[THREADS_MOST];
+    struct contender contenders[THREADS_MAX];
 };
 
 /* --- a thread --- */
@@ -75,7 +75,7 @@ static enum outcome ask(struct contender *contender) {
 }
 
 static void take_turn(struct contender *contender) {
-    struct counts *counts = &contender->counts;
+    struct thread_counts *counts = &contender->counts;
     enum outcome outcome = ask(contender);
     if (outcome == OUTCOME_OK) {
         counts->grants++;
@@ -106,14 +106,14 @@ static int event(void) {
     return fd;
 }
 
-/* Nobody conducts: in real time strands ring for a watchdog, and for a driver that is not there. */
-static void start(struct arena *arena, struct stage *stage, int yield_fd, char **nodes, int node_count) {
+/* There is no scheduler: in real time tasks wake only their watchdog, and a driver that does not exist here. */
+static void start(struct arena *arena, struct shared_page *page, int yield_fd, char **nodes, int node_count) {
     for (int each = 0; each < arena->threads; each++) {
         struct contender *contender = &arena->contenders[each];
-        struct strand_place *places = &stage->strands[2 * each];
+        struct task_slot *slots = &page->tasks[2 * each];
         contender->arena = arena;
-        contender->environment = (struct env_live_options){.worker = {stage, &places[0], event(), yield_fd},
-                                                           .watchdog = {stage, &places[1], event(), yield_fd},
+        contender->environment = (struct env_live_options){.worker = {page, &slots[0], event(), yield_fd},
+                                                           .watchdog = {page, &slots[1], event(), yield_fd},
                                                            .node_count = node_count,
                                                            .reply_limit_ms = REPLY_LIMIT_MS,
                                                            .stream = (uint64_t)each};
@@ -123,11 +123,11 @@ static void start(struct arena *arena, struct stage *stage, int yield_fd, char *
 }
 
 /* False: a lock was not opened. */
-static bool finish(struct arena *arena, struct counts *all) {
+static bool finish(struct arena *arena, struct thread_counts *all) {
     bool opened = true;
     for (int each = 0; each < arena->threads; each++) {
         struct contender *contender = &arena->contenders[each];
-        const struct counts *counts = &contender->counts;
+        const struct thread_counts *counts = &contender->counts;
         pthread_join(contender->thread, NULL);
         close(contender->environment.worker.turn_fd);
         close(contender->environment.watchdog.turn_fd);
@@ -141,7 +141,7 @@ static bool finish(struct arena *arena, struct counts *all) {
     return opened;
 }
 
-static bool report(struct arena *arena, const struct counts *all) {
+static bool report(struct arena *arena, const struct thread_counts *all) {
     int64_t sum = atomic_load_explicit(&arena->sum, memory_order_relaxed);
     printf("{\"lock\": \"%s\", \"grants\": %" PRId64 ", \"sum\": %" PRId64 ", \"violations\": %" PRId64
            ", \"refusals\": %" PRId64 ", \"unknown\": %" PRId64 ", \"unreleased\": %" PRId64 "}\n",
@@ -155,27 +155,28 @@ static bool parse(struct arena *arena, int argc, char **argv) {
     arena->threads = strtoll(argv[ARGUMENT_THREADS], NULL, 10);
     arena->turns = strtoll(argv[ARGUMENT_TURNS], NULL, 10);
     arena->wait_ms = strtoll(argv[ARGUMENT_WAIT_MS], NULL, 10);
-    return arena->type && arena->threads >= 1 && arena->threads <= THREADS_MOST && arena->turns >= 1 &&
+    return arena->type && arena->threads >= 1 && arena->threads <= THREADS_MAX && arena->turns >= 1 &&
            arena->wait_ms >= -1;
 }
 
 int main(int argc, char **argv) {
     static struct arena arena;
     if (!parse(&arena, argc, argv))
-        return fprintf(stderr, "usage: lock_threads LOCK THREADS TURNS WAIT_MS STAGE NODE...\n"), 2;
-    const char *path = argv[ARGUMENT_STAGE];
+        return fprintf(stderr, "usage: lock_threads LOCK THREADS TURNS WAIT_MS PAGE NODE...\n"), 2;
+    const char *path = argv[ARGUMENT_PAGE];
     struct history_error error;
-    struct stage *stage = stage_create(path, HISTORY_TIME_REAL, 1, &error) ? stage_open(path, &error) : NULL;
-    if (!stage) return fprintf(stderr, "lock_threads: %s\n", error.text), 2;
+    struct shared_page *page =
+        shared_page_create(path, HISTORY_TIME_REAL, 1, &error) ? shared_page_open(path, &error) : NULL;
+    if (!page) return fprintf(stderr, "lock_threads: %s\n", error.text), 2;
     unlink(path); /* it is mapped */
     pthread_barrier_init(&arena.all_opened, NULL, (unsigned)arena.threads);
     int yield_fd = event();
-    start(&arena, stage, yield_fd, &argv[ARGUMENT_NODES], argc - ARGUMENT_NODES);
-    struct counts all = {0};
+    start(&arena, page, yield_fd, &argv[ARGUMENT_NODES], argc - ARGUMENT_NODES);
+    struct thread_counts all = {0};
     bool opened = finish(&arena, &all);
     pthread_barrier_destroy(&arena.all_opened);
     close(yield_fd);
-    stage_close(stage);
+    shared_page_close(page);
     if (!opened) return fprintf(stderr, "lock_threads: a node did not answer while a lock was opened\n"), 2;
     return report(&arena, &all) ? 0 : 1;
 }

@@ -1,10 +1,10 @@
-/* resp_guard SEED MESSAGES: random requests and replies whose ends are known, scanned in every way of cutting them in
- * two, each piece directly in front of a page that must not be touched.
+/* resp_guard SEED MESSAGES: scans random requests and replies whose ends are known, cut in two at every byte, each
+ * piece directly in front of a page that must not be accessed.
  *
  * The generator is the reference: it knows where a message ends, what its first words are and how many elements it has.
- * A table of broken ones must be seen to be broken.
+ * The scanner must find every message of a table of broken ones broken.
  *
- * Prints one JSON line. Exit status: 0 as promised, 1 not, 2 bad usage or the machine did not let us. */
+ * Prints one JSON line. Exit status: 0 passed, 1 failed, 2 bad usage or a system call failed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "faults/proxy/resp.h"
-#include "harness/random.h"
+#include "harness/scheduler/random.h"
 
-enum { ROOM = 1 << 16, DEPTH_MOST = 6 };
+enum { ROOM = 1 << 16, DEPTH_MAX = 6 };
 
 struct made {
     char bytes[ROOM];
@@ -25,8 +25,8 @@ struct made {
     bool words_over;
 };
 
-static struct random dice;
-static char *guard; /* the first byte that must not be touched */
+static struct random rng;
+static char *guard; /* the first byte that must not be accessed */
 
 static void fail(const char *what, const struct made *made, size_t cut) {
     printf("{\"wrong\": \"%s\", \"cut\": %zu, \"length\": %zu}\n", what, cut, made->length);
@@ -52,8 +52,8 @@ static void note_word(struct made *made, size_t start, size_t length, bool count
 
 static void make_bulk(struct made *made, char type, bool counts) {
     char payload[80];
-    size_t length = random_below(&dice, sizeof payload);
-    for (size_t each = 0; each < length; each++) payload[each] = (char)random_below(&dice, 256);
+    size_t length = random_below(&rng, sizeof payload);
+    for (size_t each = 0; each < length; each++) payload[each] = (char)random_below(&rng, 256);
     add_line(made, type, (int64_t)length);
     note_word(made, made->length, length, counts);
     add(made, payload, length);
@@ -63,7 +63,7 @@ static void make_bulk(struct made *made, char type, bool counts) {
 static void make_value(struct made *made, int depth, bool counts);
 
 static void make_aggregate(struct made *made, char type, int depth, bool outermost) {
-    int64_t count = (int64_t)random_below(&dice, 5);
+    int64_t count = (int64_t)random_below(&rng, 5);
     bool pairs = type == '%' || type == '|';
     add_line(made, type, count);
     if (outermost) made->elements = count;
@@ -73,7 +73,7 @@ static void make_aggregate(struct made *made, char type, int depth, bool outermo
 
 static void make_single(struct made *made, char type, bool counts) {
     static const char *const CONTENTS[] = {"", "OK", "1234567", "a\rb", "a\nb", "-1.5e3", "a rather long line of text"};
-    const char *content = CONTENTS[random_below(&dice, sizeof CONTENTS / sizeof CONTENTS[0])];
+    const char *content = CONTENTS[random_below(&rng, sizeof CONTENTS / sizeof CONTENTS[0])];
     add(made, &type, 1);
     note_word(made, made->length, strlen(content), counts);
     add(made, content, strlen(content));
@@ -82,7 +82,7 @@ static void make_single(struct made *made, char type, bool counts) {
 
 static void make_value(struct made *made, int depth, bool counts) {
     static const char TYPES[] = "$!=+-:,#(_*~>%|";
-    char type = TYPES[random_below(&dice, depth < DEPTH_MOST ? 15 : 10)];
+    char type = TYPES[random_below(&rng, depth < DEPTH_MAX ? 15 : 10)];
     if (type == '|') {
         make_aggregate(made, '|', depth, false);
         if (depth) made->words_over = true;
@@ -90,7 +90,7 @@ static void make_value(struct made *made, int depth, bool counts) {
     } else if (strchr("*~>%", type)) {
         if (depth) made->words_over = true;
         make_aggregate(made, type, depth, depth == 0);
-    } else if (strchr("$!=", type) && random_below(&dice, 4) == 0) {
+    } else if (strchr("$!=", type) && random_below(&rng, 4) == 0) {
         note_word(made, made->length, 0, counts);
         add_line(made, type, -1);
     } else if (strchr("$!=", type)) {
@@ -108,7 +108,7 @@ static void make_message(struct made *made, enum resp_side side) {
         make_value(made, 0, false);
         return;
     }
-    made->elements = 1 + (int64_t)random_below(&dice, 6);
+    made->elements = 1 + (int64_t)random_below(&rng, 6);
     add_line(made, '*', made->elements);
     for (int64_t each = 0; each < made->elements; each++) make_bulk(made, '$', true);
 }
@@ -200,7 +200,7 @@ int main(int argc, char **argv) {
     char *map = mmap(NULL, ROOM + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (map == MAP_FAILED || mprotect(map + ROOM, page, PROT_NONE) != 0) return perror("mmap"), 2;
     guard = map + ROOM;
-    dice.state = strtoull(argv[1], NULL, 10);
+    rng.state = strtoull(argv[1], NULL, 10);
     static struct made made;
     unsigned long messages = strtoul(argv[2], NULL, 10);
     for (unsigned long each = 0; each < messages; each++) {

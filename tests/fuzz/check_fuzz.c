@@ -1,11 +1,11 @@
-/* The checkers under any records: whatever stands in the fields, every policy gets a verdict, and nothing is touched
- * that is not theirs. Eight bytes make a record, with small numbers that meet again: whom it is about, what came of it,
- * and one field that may also be as large as can be. */
+/* The checkers under any records: whatever the fields hold, every policy gets a verdict, and no other memory is
+ * touched. Eight bytes make a record, of small numbers, so that records refer to each other: who it is about, its
+ * outcome, and fields that may also hold the largest and smallest numbers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkers/say.h"
+#include "checkers/commands/render.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,7 +31,7 @@ static struct history_record make_record(const uint8_t *bytes) {
                                    .mono_ns = number(bytes[7])};
 }
 
-/* The names that mean something to a checker: 1 is "quiet", 3 is "bound_ms". */
+/* The names that checkers look for: 1 is "quiet", 3 is "bound_ms". */
 static void put_names(struct history_record *records) {
     static const char *const names[] = {"quiet", "bound_ms"};
     records[0].kind = HISTORY_NOTE;
@@ -50,11 +50,11 @@ static void look(struct history_reader *reader) {
     const struct demand demand = {.chosen = false};
     int status = EXIT_BAD;
     if (!readings_judge(&readings, reader, policy_readings(policy))) abort();
-    json_t *said = say(&readings, &demand, policy, true, &status);
-    char *text = json_dumps(said, JSON_COMPACT);
+    json_t *verdict = render_verdict(&readings, &demand, policy, true, &status);
+    char *text = json_dumps(verdict, JSON_COMPACT);
     if (!text || status == EXIT_BAD) abort();
     free(text);
-    json_decref(said);
+    json_decref(verdict);
     readings_close(&readings);
 }
 
@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     put_names(records);
     for (uint64_t index = 0; index < count; index++) {
         if (index >= FIRST) records[index] = make_record(data + (index - FIRST) * BYTES);
-        records[index].check = records[index].kind ? history_check(&records[index], index) : 0;
+        records[index].checksum = records[index].kind ? history_checksum(&records[index], index) : 0;
     }
     struct history_reader *reader =
         history_reader_memory(bytes, HISTORY_HEADER_SIZE + count * HISTORY_RECORD_SIZE, &error);

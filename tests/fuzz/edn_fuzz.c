@@ -1,5 +1,5 @@
 /* Jepsen EDN under any bytes. */
-#include "checkers/edn.h"
+#include "checkers/formats/edn.h"
 #include "tests/fuzz/outside.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,8 +1,8 @@
-/* The reader of binary histories under any bytes: it must neither touch what is not its own nor go on for ever.
+/* The reader of binary histories under any bytes: it must touch no other memory, and it must end.
  *
- * A fuzzer does not guess check words, so every second input is made plausible first: the header is put right and each
- * record's check word is computed. Then the fields themselves are what is hostile. A history that reads to its end must
- * also survive the way to JSON Lines and back. */
+ * A fuzzer does not guess checksums, so every second input is made plausible first: the header is corrected and each
+ * record's checksum is computed. Then only the fields are hostile. A history that reads to its end must also survive
+ * the way to JSON Lines and back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static void make_plausible(char *bytes, size_t size) {
     history_header_fill(bytes, &settings, count);
     struct history_record *records = (struct history_record *)(bytes + HISTORY_HEADER_SIZE);
     for (uint64_t index = 0; index < count; index++) {
-        if (records[index].check != 0) records[index].check = history_check(&records[index], index);
+        if (records[index].checksum != 0) records[index].checksum = history_checksum(&records[index], index);
         else memset(&records[index], 0, sizeof records[index]); /* what a torn slot holds is not kept in JSON Lines */
     }
 }
@@ -44,7 +44,7 @@ static bool read_all(struct history_reader *reader) {
 static void convert(struct history_reader *reader, const char *bytes) {
     struct history_error error = {.text = ""};
     char *lines;
-    struct image image;
+    struct history_image image;
     size_t length;
     FILE *out = open_memstream(&lines, &length);
     history_reader_rewind(reader);

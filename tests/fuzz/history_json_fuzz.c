@@ -1,5 +1,5 @@
-/* JSON Lines under any bytes: what is refused is refused with a reason; what is read is written again and read again,
- * and must be the same history and the same bytes. */
+/* JSON Lines under any bytes: a refusal has a reason; what is read is written and read again, and must be the same
+ * history and the same bytes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static bool read_lines(const void *lines, size_t length, struct image *image) {
+static bool read_lines(const void *lines, size_t length, struct history_image *image) {
     struct history_error error = {.text = ""};
     bool good = image_read(lines, length, image, &error);
     if (!good && !error.text[0]) abort();
@@ -17,7 +17,7 @@ static bool read_lines(const void *lines, size_t length, struct image *image) {
 }
 
 /* The caller frees *lines. */
-static void write_lines(const struct image *image, char **lines, size_t *length) {
+static void write_lines(const struct history_image *image, char **lines, size_t *length) {
     struct history_error error = {.text = ""};
     struct history_reader *reader = history_reader_memory(image->bytes, image->length, &error);
     FILE *out = open_memstream(lines, length);
@@ -27,7 +27,7 @@ static void write_lines(const struct image *image, char **lines, size_t *length)
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct image first, second;
+    struct history_image first, second;
     char *once, *twice;
     size_t once_length, twice_length;
     if (size == 0 || !read_lines(data, size, &first)) return 0;

@@ -4,15 +4,16 @@
 
 #include <stdlib.h>
 
-#include "harness/history_json.h"
+#include "harness/history/history_json.h"
 
-struct image {
+struct history_image {
     char *bytes;
     size_t length;
 };
 
 /* The caller frees image->bytes, whatever is returned. */
-static inline bool image_read(const void *lines, size_t length, struct image *image, struct history_error *error) {
+static inline bool image_read(const void *lines, size_t length, struct history_image *image,
+                              struct history_error *error) {
     FILE *in = fmemopen((void *)(uintptr_t)lines, length, "r");
     FILE *out = open_memstream(&image->bytes, &image->length);
     if (!in || !out) abort();

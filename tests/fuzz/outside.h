@@ -1,13 +1,13 @@
-/* Histories of other tools under any bytes: what is refused is refused with the byte; what is read is judged by every
- * model within small limits, and leaves no memory behind. */
+/* Histories of other tools under any bytes: a refusal names the byte; what is read is judged by every model within
+ * small limits, and all memory is given back. */
 #ifndef LOCKSTORM_TESTS_FUZZ_OUTSIDE_H
 #define LOCKSTORM_TESTS_FUZZ_OUTSIDE_H
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkers/linearizable.h"
-#include "checkers/text.h"
+#include "checkers/formats/text.h"
+#include "checkers/linearizability/models.h"
 
 enum { FUZZ_MEMORY = 4 << 20, FUZZ_TIME_NS = 200000000 };
 
@@ -21,14 +21,14 @@ static inline void fuzz_judge(const struct operations *operations, struct limits
             struct linearizable_result result;
             linearizable_decide(&operations->objects[each], (uint32_t)operations->process_count, &settings, limits,
                                 &result);
-            const struct object *object = &operations->objects[each];
+            const struct concurrent_object *object = &operations->objects[each];
             if (result.status == VERDICT_VIOLATED && object->list[result.operation].end == OPERATION_OPEN) abort();
         }
     }
 }
 
 static inline void fuzz_outside(const uint8_t *data, size_t size,
-                                enum outside_result (*read)(struct text *, struct operations *)) {
+                                enum parse_result (*read)(struct text *, struct operations *)) {
     struct text text;
     struct limits limits;
     struct operations operations;
@@ -38,10 +38,10 @@ static inline void fuzz_outside(const uint8_t *data, size_t size,
     limits_begin(&limits, FUZZ_MEMORY, FUZZ_TIME_NS);
     operations_begin(&operations, &limits, &policies);
     text_open(&text, in);
-    enum outside_result result = read(&text, &operations);
-    if (result == OUTSIDE_BAD && strncmp(text.error, "byte ", 5) != 0) abort();
-    if (result == OUTSIDE_FULL && !limits.exceeded[0]) abort();
-    if (result == OUTSIDE_READ) fuzz_judge(&operations, &limits);
+    enum parse_result result = read(&text, &operations);
+    if (result == PARSE_BAD && strncmp(text.error, "byte ", 5) != 0) abort();
+    if (result == PARSE_FULL && !limits.exceeded[0]) abort();
+    if (result == PARSE_DONE) fuzz_judge(&operations, &limits);
     operations_end(&operations);
     if (limits.used != 0) abort();
     fclose(in);

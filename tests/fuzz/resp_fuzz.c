@@ -1,8 +1,8 @@
 /* The proxy's view of hostile bytes: however they are cut, the scanner finds the same messages in them, a cursor stays
- * inside them, and the ledger's books balance.
+ * inside them, and the reply matcher answers no more requests than it was given.
  *
  * The first byte chooses: bit 0 a stream of replies instead of requests, the others how it is cut. Every piece is a
- * copy of exactly its size, so that one byte too far is seen. */
+ * copy of exactly its size, so that a sanitizer sees one byte too far. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,7 +88,7 @@ static void match(const struct found *found, const char *bytes, enum resp_side s
     struct rule *rules[] = {rule("a * to-server drop COMMAND SET KEY k"), rule("b * to-server drop ARG x"),
                             rule("c * to-client drop PUSH KEY c ARG x")};
     size_t memory_bytes = 0;
-    struct ledger ledger = {.memory_bytes = &memory_bytes};
+    struct reply_matcher matcher = {.memory_bytes = &memory_bytes};
     for (size_t each = 0; each < found->count; each++) {
         const struct resp_scanner *scanner = &found->scanners[each];
         const char *start = bytes + found->ends[each] - scanner->length;
@@ -96,22 +96,23 @@ static void match(const struct found *found, const char *bytes, enum resp_side s
         walk(scanner, start, (size_t)scanner->length);
         walk(scanner, start, (size_t)scanner->length / 2);
         if (side == RESP_REQUESTS) {
-            bool asked = ledger_ask(&ledger, scanner);
+            bool requested = reply_matcher_add_request(&matcher, scanner);
             for (int which = 0; which < 2; which++)
-                if (rule_matches(rules[which], &message) && asked)
-                    ledger_mark(&ledger, ledger.asked - 1, MARK_RULE, which);
-            if (ledger.asked > 1 && each % 3 == 0) ledger_swap(&ledger);
+                if (rule_matches(rules[which], &message) && requested)
+                    reply_matcher_mark(&matcher, matcher.requested - 1, MARK_RULE, which);
+            if (matcher.requested > 1 && each % 3 == 0) reply_matcher_swap(&matcher);
         } else if (each % 3 == 0) {
-            ledger_ask(&ledger, scanner); /* a reply like a request: whatever may stand in the ledger */
+            reply_matcher_add_request(&matcher,
+                                      scanner); /* a reply like a request: whatever may stand in the matcher */
         } else {
-            struct answer answer = ledger_answer(&ledger, scanner);
-            message.answer = &answer;
+            struct matched_reply matched = reply_matcher_match_reply(&matcher, scanner);
+            message.matched = &matched;
             rule_matches(rules[2], &message);
-            ledger_settle(&ledger, &answer);
+            reply_matcher_finish_reply(&matcher, &matched);
         }
-        if (ledger.answered > ledger.asked) abort();
+        if (matcher.answered > matcher.requested) abort();
     }
-    ledger_close(&ledger);
+    reply_matcher_close(&matcher);
     if (memory_bytes) abort();
     for (int which = 0; which < 3; which++) rule_free(rules[which]);
 }

@@ -1,4 +1,5 @@
-/* Lines of a schedule file: what is understood is written and read again as the same, everything else has a reason. */
+/* Fuzzes the reader of deviations: a line that it accepts is written and read back unchanged, and a line that it
+ * refuses has a reason. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct deviation deviation, again;
     const char *reason = NULL;
     char written[SCHEDULE_LINE], twice[SCHEDULE_LINE];
-    char *line = malloc(size + 1); /* exactly as long, so that one byte too far is seen */
+    char *line = malloc(size + 1); /* of exactly this size, so that the sanitizer sees a read beyond it */
     if (!line) abort();
     if (size) memcpy(line, data, size);
     line[size] = '\0';

@@ -1,4 +1,4 @@
-/* The renewal of set-nx-px as several libraries had it: for its owner, and where nobody is. */
+/* The renewal of set-nx-px as several libraries had it: for its owner, and when the key is gone. */
 #ifndef LOCKSTORM_LOCKS_ZOO_REVIVE_H
 #define LOCKSTORM_LOCKS_ZOO_REVIVE_H
 

@@ -1,0 +1,21 @@
+/* The verdict as one JSON object. */
+#ifndef LOCKSTORM_CHECKERS_RENDER_H
+#define LOCKSTORM_CHECKERS_RENDER_H
+
+#include <jansson.h>
+
+#include "checkers/commands/exit_status.h"
+#include "checkers/engine/policy.h"
+
+/* Which properties decide the exit status; if none is chosen, those that apply and are not advisory. */
+struct demand {
+    bool chosen;
+    bool required[CHECKERS_MOST];
+};
+
+/* The verdict under a policy; with `all`, also in short under every policy. The caller releases it. *status: the exit
+ * status under `policy`. */
+json_t *render_verdict(const struct readings *readings, const struct demand *demand, struct policy policy, bool all,
+                       int *status);
+
+#endif

@@ -1,0 +1,91 @@
+#include "checkers/engine/checker.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct evidence *verdict_violate(struct verdict *verdict, const struct violation *violation) {
+    verdict->count += violation->times;
+    verdict->sorts[violation->sort] += violation->times;
+    for (int each = 0; each < verdict->evidence_count; each++) {
+        struct evidence *cause = &verdict->evidence[each];
+        if (cause->sort != violation->sort || cause->who != violation->who || cause->whom != violation->whom) continue;
+        cause->count += violation->times;
+        return NULL;
+    }
+    if (verdict->evidence_count == EVIDENCE_KEPT) return NULL;
+    struct evidence *evidence = &verdict->evidence[verdict->evidence_count++];
+    *evidence = (struct evidence){.sort = violation->sort,
+                                  .who = violation->who,
+                                  .whom = violation->whom,
+                                  .count = violation->times,
+                                  .record_count = violation->record_count};
+    memcpy(evidence->records, violation->records, sizeof evidence->records);
+    return evidence;
+}
+
+void verdict_decide(struct verdict *verdict, bool seen, const char *reason) {
+    verdict->status = verdict->count ? VERDICT_VIOLATED : seen ? VERDICT_HOLDS : VERDICT_INCONCLUSIVE;
+    if (verdict->status == VERDICT_INCONCLUSIVE) snprintf(verdict->reason, sizeof verdict->reason, "%s", reason);
+}
+
+struct history_record check_record_at(const struct check *check, uint64_t index) {
+    struct history_record record = {0};
+    if (index && !history_reader_at(check->reader, index, &record)) record = (struct history_record){0};
+    return record;
+}
+
+const char *check_name(const struct check *check, uint32_t index, char *buffer, size_t size) {
+    size_t length, used = 0;
+    const char *text = index ? history_reader_text(check->reader, index, &length) : NULL;
+    if (!text) {
+        snprintf(buffer, size, "#%u", index);
+        return buffer;
+    }
+    for (size_t each = 0; each < length && used + 5 < size; each++) {
+        unsigned char byte = (unsigned char)text[each];
+        used += (size_t)snprintf(buffer + used, size - used, byte < 128 && isprint(byte) ? "%c" : "\\x%02x", byte);
+    }
+    buffer[used] = '\0';
+    return buffer;
+}
+
+const char *check_duration(int64_t duration_ns, char *buffer, size_t size) {
+    if (duration_ns == 0) snprintf(buffer, size, "0 s");
+    else if (duration_ns >= 1000000000) snprintf(buffer, size, "%.3f s", (double)duration_ns / 1e9);
+    else if (duration_ns >= 1000000) snprintf(buffer, size, "%.3f ms", (double)duration_ns / 1e6);
+    else snprintf(buffer, size, "%.3f us", (double)duration_ns / 1e3);
+    return buffer;
+}
+
+const char *check_when(const struct check *check, int64_t mono_ns, char *buffer, size_t size) {
+    char duration[32];
+    snprintf(buffer, size, "at %s", check_duration(elapsed_ns(check->began_ns, mono_ns), duration, sizeof duration));
+    return buffer;
+}
+
+const char *check_grant(const struct check *check, uint64_t index, char *buffer, size_t size) {
+    char name[64], when[40], token[40] = "";
+    struct history_record grant = check_record_at(check, index);
+    if (grant.token) snprintf(token, sizeof token, "token %lld, ", (long long)grant.token);
+    snprintf(buffer, size, "%s (%sgranted %s)", check_name(check, grant.actor, name, sizeof name), token,
+             check_when(check, grant.mono_ns, when, sizeof when));
+    return buffer;
+}
+
+void *check_table_add(struct check_table *table, uint32_t key) {
+    if (table->count == table->room) {
+        table->room = table->room ? table->room * 2 : 8;
+        table->entries = realloc(table->entries, table->room * table->size);
+        if (!table->entries) abort();
+    }
+    char *entry = (char *)table->entries + table->count++ * table->size;
+    memset(entry, 0, table->size);
+    memcpy(entry, &key, sizeof key);
+    return entry;
+}
+
+void check_table_free(struct check_table *table) {
+    free(table->entries);
+}

@@ -1,0 +1,37 @@
+/* A policy says how to read operations of which the history does not say whether they happened. If it leaves that open,
+ * the history is judged under every reading that it allows, and a verdict that differs between them is inconclusive. */
+#ifndef LOCKSTORM_CHECKERS_POLICY_H
+#define LOCKSTORM_CHECKERS_POLICY_H
+
+#include "checkers/engine/judge.h"
+
+enum release_policy { RELEASE_RELEASED, RELEASE_NOT_HAPPENED, RELEASE_UNKNOWN, RELEASE_POLICIES };
+enum acquire_policy { ACQUIRE_NOT_HAPPENED, ACQUIRE_UNKNOWN, ACQUIRE_POLICIES };
+
+struct policy {
+    enum release_policy release;
+    enum acquire_policy acquire;
+};
+
+/* As on the command line. */
+extern const char *const RELEASE_POLICY[RELEASE_POLICIES];
+extern const char *const ACQUIRE_POLICY[ACQUIRE_POLICIES];
+
+enum { READINGS = 4 };
+
+/* The verdicts by reading, and the first judgement for what is the same in all. */
+struct readings {
+    struct judgement first;
+    struct verdict verdict[READINGS][CHECKERS_MOST];
+};
+
+/* The readings that a policy needs, one bit each. */
+unsigned policy_readings(struct policy policy);
+/* Judges under these readings, at least one. False: a record is damaged (first.damaged). */
+bool readings_judge(struct readings *readings, struct history_reader *reader, unsigned wanted);
+void readings_close(struct readings *readings);
+
+/* The verdict on a checker's property under a policy that was judged. */
+void policy_verdict(const struct readings *readings, struct policy policy, int checker, struct verdict *verdict);
+
+#endif

@@ -1,0 +1,216 @@
+#include "checkers/formats/atlas.h"
+
+#include <string.h>
+
+enum value_kind { VALUE_NONE, VALUE_NULL, VALUE_TRUE, VALUE_FALSE, VALUE_NUMBER, VALUE_STRING, VALUE_NESTED };
+
+enum { CLOSED = 1 };
+
+struct value {
+    enum value_kind kind;
+    bool whole; /* a number in 64 bits without fraction or exponent */
+    int64_t number;
+    uint64_t offset;
+    char word[TEXT_WORD]; /* of a string; escapes are kept as written; cut */
+};
+
+struct object_read {
+    struct value type, f, process, value;
+    uint64_t offset;
+};
+
+static bool blanks(struct text *text) {
+    for (int byte; byte = text_peek(text), byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r';) text->at++;
+    return text->error[0] == '\0';
+}
+
+static bool unexpected(struct text *text, const char *where) {
+    int byte = text_peek(text);
+    if (byte == TEXT_END) return text_fail(text, text_offset(text), "the file ends %s", where);
+    if (byte > ' ' && byte < 127) return text_fail(text, text_offset(text), "unexpected '%c' %s", byte, where);
+    return text_fail(text, text_offset(text), "unexpected byte 0x%02x %s", (unsigned)byte, where);
+}
+
+/* After the opening quote; `word` may be NULL. */
+static bool string_read(struct text *text, char *word) {
+    uint64_t begin = text_offset(text) - 1;
+    size_t used = 0;
+    for (int byte; (byte = text_next(text)) != '"';) {
+        if (byte == TEXT_END) return text_fail(text, begin, "a string that does not end");
+        if (byte < ' ') return text_fail(text, text_offset(text) - 1, "byte 0x%02x in a string", (unsigned)byte);
+        if (word && used < TEXT_WORD - 2) word[used++] = (char)byte;
+        if (byte != '\\') continue;
+        byte = text_next(text);
+        if (byte == TEXT_END || byte == 0 || !strchr("\"\\/bfnrtu", byte))
+            return text_fail(text, text_offset(text) - 1, "an escape that JSON does not have");
+        if (word && used < TEXT_WORD - 2) word[used++] = (char)byte;
+    }
+    if (word) word[used] = '\0';
+    return true;
+}
+
+/* A number or one of three words. */
+static bool word_read(struct text *text, struct value *value) {
+    size_t used = 0;
+    for (int byte; byte = text_peek(text), (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
+                                               byte == '-' || byte == '+' || byte == '.' || byte == 'E';
+         text->at++)
+        if (used < TEXT_WORD - 1) value->word[used++] = (char)byte;
+    value->word[used] = '\0';
+    bool digits = used > 0 && strspn(value->word, "0123456789+-.eE") == used;
+    if (strcmp(value->word, "null") == 0) value->kind = VALUE_NULL;
+    else if (strcmp(value->word, "true") == 0) value->kind = VALUE_TRUE;
+    else if (strcmp(value->word, "false") == 0) value->kind = VALUE_FALSE;
+    else if (digits && value->word[0] != '+' && value->word[0] != '.') value->kind = VALUE_NUMBER;
+    else if (used == 0) return unexpected(text, "where a value should be");
+    else return text_fail(text, value->offset, "not a value of JSON: %.40s", value->word);
+    value->whole = value->kind == VALUE_NUMBER && text_number(value->word, &value->number);
+    return true;
+}
+
+static bool value_read(struct text *text, struct value *value, int depth);
+
+/* "key" and the colon behind it. */
+static bool key_read(struct text *text, char *key) {
+    if (!blanks(text)) return false;
+    if (text_peek(text) != '"') return unexpected(text, "where a key should be");
+    text->at++;
+    if (!string_read(text, key) || !blanks(text)) return false;
+    if (text_peek(text) != ':') return unexpected(text, "where a ':' should be");
+    return text->at++, true;
+}
+
+/* After a value: a comma (*more) or the closing byte. */
+static bool more_follows(struct text *text, int closing, bool *more) {
+    if (!blanks(text)) return false;
+    int byte = text_peek(text);
+    if (byte != ',' && byte != closing) return unexpected(text, "where a ',' or the end should be");
+    text->at++;
+    *more = byte == ',';
+    return true;
+}
+
+/* After the opening byte, past the closing one. */
+static bool nested_skip(struct text *text, int closing, int depth) {
+    struct value value;
+    if (depth > TEXT_DEPTH) return text_fail(text, text_offset(text), "nested deeper than %d", TEXT_DEPTH);
+    if (!blanks(text)) return false;
+    if (text_peek(text) == closing) return text->at++, true;
+    for (bool more = true; more;) {
+        if (closing == '}' && !key_read(text, NULL)) return false;
+        if (!value_read(text, &value, depth) || !more_follows(text, closing, &more)) return false;
+    }
+    return true;
+}
+
+static bool value_read(struct text *text, struct value *value, int depth) {
+    if (!blanks(text)) return false;
+    value->offset = text_offset(text);
+    value->whole = false;
+    int byte = text_peek(text);
+    if (byte == '"') return text->at++, value->kind = VALUE_STRING, string_read(text, value->word);
+    if (byte != '{' && byte != '[') return word_read(text, value);
+    text->at++;
+    value->kind = VALUE_NESTED;
+    return nested_skip(text, byte == '{' ? '}' : ']', depth + 1);
+}
+
+static struct value *object_place(struct object_read *object, const char *key) {
+    if (strcmp(key, "type") == 0) return &object->type;
+    if (strcmp(key, "f") == 0) return &object->f;
+    if (strcmp(key, "process") == 0) return &object->process;
+    return strcmp(key, "value") == 0 ? &object->value : NULL;
+}
+
+/* After the opening brace. */
+static bool object_read(struct text *text, struct object_read *object) {
+    char key[TEXT_WORD];
+    struct value other;
+    object->offset = text_offset(text) - 1;
+    object->type.kind = object->f.kind = object->process.kind = object->value.kind = VALUE_NONE;
+    if (!blanks(text)) return false;
+    if (text_peek(text) == '}') return text->at++, true;
+    for (bool more = true; more;) {
+        if (!blanks(text)) return false;
+        uint64_t offset = text_offset(text);
+        if (!key_read(text, key)) return false;
+        struct value *place = object_place(object, key);
+        if (place && place->kind != VALUE_NONE) return text_fail(text, offset, "\"%s\" stands twice", key);
+        if (!value_read(text, place ? place : &other, 1) || !more_follows(text, '}', &more)) return false;
+    }
+    return true;
+}
+
+/* --- events --- */
+
+static bool word_among(const struct value *value, const char *const *words, int count, int *which) {
+    for (int each = 0; each < count && value->kind == VALUE_STRING; each++)
+        if (strcmp(value->word, words[each]) == 0) return *which = each, true;
+    return false;
+}
+
+/* The server's answer: an empty string or "false" means no. */
+static bool says_yes(const struct value *value) {
+    if (value->kind == VALUE_STRING) return value->word[0] && strcmp(value->word, "false") != 0;
+    return value->kind == VALUE_TRUE || value->kind == VALUE_NUMBER || value->kind == VALUE_NESTED;
+}
+
+static enum parse_result object_take(struct text *text, struct operations *operations, const struct object_read *object,
+                                     uint32_t number) {
+    static const char *const types[] = {"invoke", "ok", "fail", "info"}, *const kinds[] = {"lock", "unlock", "refresh"};
+    struct operation_event event = {.at = number, .value = OPERATION_NIL, .from = OPERATION_NIL};
+    int type, kind;
+    if (!word_among(&object->type, types, 4, &type))
+        return text_fail(text, object->offset, "\"type\" must be invoke, ok, fail or info"), PARSE_BAD;
+    if (object->process.kind == VALUE_NONE)
+        return text_fail(text, object->offset, "an object without \"process\" is no operation"), PARSE_BAD;
+    if (object->process.kind != VALUE_NUMBER) return PARSE_DONE; /* the nemesis */
+    if (!object->process.whole)
+        return text_fail(text, object->process.offset, "\"process\" must be a whole number"), PARSE_BAD;
+    if (!word_among(&object->f, kinds, 3, &kind))
+        return text_fail(text, object->offset, "\"f\" must be lock, refresh or unlock"), PARSE_BAD;
+    event.process = object->process.number;
+    event.kind = kind == 0 ? OPERATION_ACQUIRE : kind == 1 ? OPERATION_RELEASE : OPERATION_RENEW;
+    event.type = (enum event_type)type;
+    if (event.type == EVENT_INVOKE) {
+        if (object->value.kind != VALUE_STRING || !object->value.word[0])
+            return text_fail(text, object->offset, "the \"value\" of an invocation must name a lock"), PARSE_BAD;
+        event.object = object->value.word;
+    }
+    if (event.type == EVENT_OK && !says_yes(&object->value)) event.type = EVENT_FAIL;
+    else if (event.type == EVENT_FAIL) event.type = EVENT_UNKNOWN; /* AtlasDB logs any exception so, a timeout too */
+    return text_event(text, operations, &event, object->offset);
+}
+
+/* Goes to the next object. `closing` ends the array around it; 0: there is none, CLOSED: it has ended. */
+static bool next_object(struct text *text, uint32_t number, int *closing, bool *found) {
+    *found = false;
+    if (!blanks(text)) return false;
+    if (number == 0 && text_peek(text) == '[') {
+        text->at++, *closing = ']';
+        if (!blanks(text)) return false;
+        if (text_peek(text) == ']') text->at++, *closing = CLOSED;
+    } else if (*closing) {
+        bool more;
+        if (!more_follows(text, ']', &more)) return false;
+        if (!more) *closing = CLOSED;
+    }
+    if (!blanks(text)) return false;
+    if (text_peek(text) == TEXT_END && *closing != ']') return true;
+    if (text_peek(text) != '{' || *closing == CLOSED)
+        return unexpected(text, "where the object of an operation should be");
+    return text->at++, *found = true;
+}
+
+enum parse_result atlas_read(struct text *text, struct operations *operations) {
+    int closing = 0;
+    bool found;
+    for (uint32_t number = 0;; number++) {
+        struct object_read object;
+        if (!next_object(text, number, &closing, &found)) return PARSE_BAD;
+        if (!found) return PARSE_DONE;
+        if (!object_read(text, &object)) return PARSE_BAD;
+        enum parse_result result = object_take(text, operations, &object, number);
+        if (result != PARSE_DONE) return result;
+    }
+}

@@ -1,0 +1,152 @@
+#include "checkers/formats/operations_read.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "checkers/formats/atlas.h"
+#include "checkers/formats/edn.h"
+#include "harness/history/history_json.h"
+
+enum { SNIFFED = 4096 };
+
+static bool fail(struct history_error *error, const char *path, const char *what) {
+    snprintf(error->text, sizeof error->text, "%.100s: %.150s", path, what);
+    return false;
+}
+
+/* --- which format --- */
+
+static size_t past_blanks(const char *bytes, size_t length, size_t at) {
+    while (at < length && (bytes[at] == ' ' || bytes[at] == '\n' || bytes[at] == '\t' || bytes[at] == '\r')) at++;
+    return at;
+}
+
+/* EDN and JSON both begin with a bracket or brace; in JSON a quote comes after the brace. */
+static enum file_format format_of(const char *bytes, size_t length) {
+    size_t at = past_blanks(bytes, length, 0);
+    if (length >= 8 && memcmp(bytes, "lckstorm", 8) == 0) return FORMAT_RECORDED;
+    bool array = at < length && bytes[at] == '[';
+    if (array) at = past_blanks(bytes, length, at + 1);
+    if (at >= length || bytes[at] != '{') return FORMAT_EDN;
+    at = past_blanks(bytes, length, at + 1);
+    if (at >= length || bytes[at] != '"') return FORMAT_EDN;
+    bool own = length - at >= 10 && memcmp(bytes + at, "\"history\":", 10) == 0;
+    return own && !array ? FORMAT_JSON_LINES : FORMAT_ATLAS;
+}
+
+/* Detecting the format reads the beginning twice: a pipe is copied to a temporary file first. */
+static FILE *seekable(FILE *file) {
+    char bytes[1 << 14];
+    struct stat stat;
+    if (fstat(fileno(file), &stat) == 0 && S_ISREG(stat.st_mode)) return file;
+    FILE *copy = tmpfile();
+    for (size_t length; copy && (length = fread(bytes, 1, sizeof bytes, file)) > 0;)
+        if (fwrite(bytes, 1, length, copy) != length) fclose(copy), copy = NULL;
+    fclose(file);
+    if (copy) rewind(copy);
+    return copy;
+}
+
+/* --- reading --- */
+
+static bool take_record(void *context, const struct history_record *record, uint64_t index) {
+    return recorded_take(context, record, index);
+}
+
+static bool read_records(struct operations_file *operations, const char *path, struct history_error *error) {
+    struct history_record record;
+    struct history_reader *reader = history_reader_open(path, error);
+    if (!reader) return false;
+    operations->source.dropped = history_reader_dropped(reader);
+    enum history_state state;
+    while ((state = history_reader_next(reader, false, &record)) != HISTORY_END && state != HISTORY_DAMAGED) {
+        if (state == HISTORY_TORN) record = (struct history_record){0};
+        if (!recorded_take(&operations->recorded, &record, history_reader_index(reader))) break;
+    }
+    uint64_t index = history_reader_index(reader);
+    if (state == HISTORY_DAMAGED)
+        snprintf(error->text, sizeof error->text,
+                 "%.100s: damaged record %llu at byte %llu: its content does not match its checksum", path,
+                 (unsigned long long)index, (unsigned long long)(HISTORY_HEADER_SIZE + index * HISTORY_RECORD_SIZE));
+    history_reader_close(reader);
+    return state != HISTORY_DAMAGED;
+}
+
+static bool read_lines(struct operations_file *operations, const char *path, FILE *file, struct history_error *error) {
+    struct history_error why = {.text = ""};
+    if (history_json_each(file, take_record, &operations->recorded, &operations->source.dropped, &why)) return true;
+    return operations->source.limits.exceeded[0] || fail(error, path, why.text);
+}
+
+static bool read_text(struct operations_file *operations, const char *path, FILE *file, struct history_error *error) {
+    struct text *text = malloc(sizeof *text);
+    if (!text) abort();
+    text_open(text, file);
+    enum parse_result result = operations->format == FORMAT_EDN ? edn_read(text, &operations->source.operations)
+                                                                : atlas_read(text, &operations->source.operations);
+    if (result == PARSE_BAD) fail(error, path, text->error);
+    free(text);
+    return result != PARSE_BAD;
+}
+
+/* --- names --- */
+
+static const char *recorded_process_name(const struct operation_source *source, uint32_t process, char *buffer,
+                                         size_t size) {
+    /* The source is the first member of its file. */
+    const struct operations_file *operations = (const struct operations_file *)source;
+    return recorded_name(&operations->recorded, operations_process(&source->operations, process), buffer, size);
+}
+
+static const char *numbered_process_name(const struct operation_source *source, uint32_t process, char *buffer,
+                                         size_t size) {
+    snprintf(buffer, size, "process %lld", (long long)operations_process(&source->operations, process));
+    return buffer;
+}
+
+/* --- the whole --- */
+
+static void begin(struct operations_file *operations, const struct read_settings *settings) {
+    struct operation_source *source = &operations->source;
+    memset(operations, 0, sizeof *operations);
+    limits_begin(&source->limits, settings->memory_bytes, settings->time_ns);
+    operations_begin(&source->operations, &source->limits, &settings->policies);
+    recorded_begin(&operations->recorded, source, settings->model);
+}
+
+static void set_format(struct operations_file *operations, enum file_format format) {
+    struct operation_source *source = &operations->source;
+    bool own = format == FORMAT_RECORDED || format == FORMAT_JSON_LINES;
+    operations->format = format;
+    source->operations.policies.leases |= format == FORMAT_ATLAS;
+    source->initial = own ? 0 : OPERATION_NIL;
+    source->event_noun = own ? "record" : "event";
+    source->process_name = own ? recorded_process_name : numbered_process_name;
+}
+
+bool operations_read(struct operations_file *operations, const char *path, const struct read_settings *settings,
+                     struct history_error *error) {
+    char first[SNIFFED];
+    struct stat stat;
+    begin(operations, settings);
+    FILE *file = fopen(path, "re");
+    if (file && fstat(fileno(file), &stat) == 0 && S_ISDIR(stat.st_mode)) errno = EISDIR, fclose(file), file = NULL;
+    if (file) file = seekable(file);
+    if (!file) return fail(error, path, strerror(errno));
+    size_t length = fread(first, 1, sizeof first, file);
+    rewind(file);
+    set_format(operations, settings->format == FORMAT_ANY ? format_of(first, length) : settings->format);
+    bool good;
+    if (operations->format == FORMAT_RECORDED) good = read_records(operations, path, error);
+    else if (operations->format == FORMAT_JSON_LINES) good = read_lines(operations, path, file, error);
+    else good = read_text(operations, path, file, error);
+    fclose(file);
+    return good;
+}
+
+void operations_file_end(struct operations_file *operations) {
+    recorded_end(&operations->recorded);
+    operations_end(&operations->source.operations);
+}

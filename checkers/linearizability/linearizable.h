@@ -1,0 +1,76 @@
+/* Linearizable: is there a moment within each operation, from its call to its return, such that the operations, done
+ * one after the other at these moments, are ones that the model allows (Herlihy and Wing, "Linearizability", 1990)? An
+ * operation of unknown outcome happens at any moment after its call, or never.
+ *
+ * This is what the algorithms share: the question, its answer, and the events of an object by position. models.h has
+ * which algorithm decides which model. */
+#ifndef LOCKSTORM_CHECKERS_LINEARIZABLE_H
+#define LOCKSTORM_CHECKERS_LINEARIZABLE_H
+
+#include "checkers/engine/checker.h"
+#include "checkers/linearizability/operations.h"
+
+/* What the state is, and which operations a state allows (docs/linearizable.md has it as formulas). */
+enum model {
+    MODEL_MUTEX,           /* held or not; anyone may release */
+    MODEL_OWNER_MUTEX,     /* held by a process, and only that one may release */
+    MODEL_REENTRANT_MUTEX, /* ... which may acquire again, and releases as often */
+    MODEL_FENCED_MUTEX,    /* owner-mutex whose grants carry tokens, each larger than the one before */
+    MODEL_SEMAPHORE,       /* several permits; anyone may give one back */
+    MODEL_REGISTER,        /* read, write, cas */
+    MODEL_COUNT
+};
+
+struct linearizable_settings {
+    enum model model;
+    int64_t permits; /* of a semaphore */
+    int64_t initial; /* of a register; OPERATION_NIL: never written */
+    bool keep_all;   /* for tests: owned locks are judged without dropping any configuration; exponential */
+};
+
+enum { BLOCKERS_KEPT = 4 };
+
+struct linearizable_result {
+    enum verdict_status status; /* inconclusive: a limit was reached, or `fault` says what is missing */
+    uint32_t operation;         /* violated: what cannot be placed, an index of the object's list */
+    uint32_t prefix;            /* violated: the position up to which it is not linearizable, while it is before */
+    uint32_t blockers[BLOCKERS_KEPT]; /* operations in its way */
+    int blocker_count;
+    char why[240];           /* violated: in words, without names */
+    char fault[160];         /* inconclusive: why the list cannot be judged by this model */
+    bool inapplicable;       /* ... whatever the limits: it holds what the model does not know */
+    uint64_t configurations; /* the most that stood side by side */
+};
+
+/* The events of an object by position: which operation begins or ends there. */
+struct timeline {
+    const struct concurrent_object *object;
+    uint32_t processes; /* operations name numbers below it */
+    uint32_t *events;   /* operation * 2 + (it ends here); TIMELINE_NOTHING */
+    uint32_t length;    /* positions 0 .. length - 1 */
+    uint32_t prefix;    /* operations that end after this position are open, those that begin after it are not there */
+};
+#define TIMELINE_NOTHING UINT32_MAX
+
+/* False: the limit forbids it. The caller ends it in any case, with the same limits. */
+bool timeline_begin(struct timeline *timeline, const struct concurrent_object *object, uint32_t processes,
+                    struct limits *limits);
+void timeline_end(struct timeline *timeline, struct limits *limits);
+
+/* How an operation counts in the prefix. */
+enum standing { STANDS_NOT, STANDS_FREE, STANDS_FIRM };
+static inline enum standing timeline_standing(const struct timeline *timeline, const struct operation *operation) {
+    if (operation->outcome == OUTCOME_REFUSED || operation->call > timeline->prefix) return STANDS_NOT;
+    return operation->outcome == OUTCOME_OK && operation->end <= timeline->prefix ? STANDS_FIRM : STANDS_FREE;
+}
+
+/* A violation at a position; adds blockers with linearizable_block. */
+void linearizable_violate(struct linearizable_result *result, uint32_t operation, uint32_t position, const char *why);
+void linearizable_block(struct linearizable_result *result, uint32_t operation);
+
+/* Decides for one object. `result` holds, and stays so unless the algorithm finds a violation or cannot decide; it
+ * returns early, and may leave anything in `result`, when a limit is reached. */
+typedef void linearizable_algorithm(struct timeline *timeline, const struct linearizable_settings *settings,
+                                    struct limits *limits, struct linearizable_result *result);
+
+#endif

@@ -1,0 +1,315 @@
+/* Locks that have an owner: owner-mutex, reentrant-mutex, fenced-mutex. A small set of configurations is enough.
+ *
+ * Firm operations did happen between call and return; free ones (unknown outcome) happen at any moment after the call,
+ * or never. Every linearization can be brought into a normal form, step by step, and only that form is looked for:
+ *
+ *  1. A hold may be shortened: its firm acquire moves to just before its return, its firm release to just after its
+ *     call. What was allowed around it still is, since the lock is free more often. So a hold that begins and ends
+ *     with firm operations lasts exactly from the return of the one to the call of the other. (A second acquire of a
+ *     re-entrant lock within the hold moves to just before its return, a release to just after its call.)
+ *  2. A free acquire is of use only directly before a firm release of the same process that finds nothing to release:
+ *     without such a release it only keeps others out, and together with a free release it changes nothing. The two
+ *     take up one free moment between the release's call and return; no other operation notices.
+ *  3. A free release is of use only where it ends a hold of its process so that the lock is free when another
+ *     operation needs it to be. It moves to the last moment before that; or, where it ends the very hold that an
+ *     acquire begins, the two take up one free moment while that acquire is under way. A process does one operation
+ *     after the other, so the free operation that goes with a firm one was called before it.
+ *  4. Moments are alike: an operation that needs a free moment after s has one if the last free moment so far is after
+ *     s. While p holds, the last free moment was just before p's acquire returned (by 1). While nobody holds, it is
+ *     now.
+ *
+ * So the sweep walks through the events and keeps configurations: who holds, since when, how deep; for each process how
+ * many of its free operations are used; and which processes *owe*: a release was called while its process did not hold,
+ * and needs a free acquire and a moment (2) until it returns. At an event, a configuration has at most two successors:
+ *
+ *   firm release of p called     p holds: it ends here, or is one less deep (1). Else p owes.
+ *   firm release of p returns    If p owes: (2), at the last free moment if that is after its call; else now, if the
+ *                                holder's hold can be ended by free releases (3).
+ *   firm acquire of p returns    Nobody holds: p holds. Else (a) the holder's hold ends now (3) and p holds; (b) p's
+ *                                acquire and a free release of p took up the last free moment (3), or p holds and may
+ *                                acquire again.
+ *   free operation called        One more to use.
+ *
+ * A configuration is dropped when another one owes no more and has used no more of anything: whatever the first can go
+ * on with, the other can, since it may use now what it has used less, and is where the first is (its holder follows
+ * from what was used). One thing may be lost by that: a free moment in the past that only the first has had, which
+ * matters while something is under way that was called before that moment and after the other's hold began. With
+ * nothing ambiguous there is one configuration; each fork needs stray free operations of a process. When none is left,
+ * the events up to here are the shortest prefix that is not linearizable: nothing above looks further ahead than to
+ * what is under way, and that is free in the prefix and does no harm.
+ *
+ * Fenced-mutex: tokens say in which order the firm acquires happened. So an acquire also has to come before the return
+ * of every acquire with a larger token; if it was called only after that, there is no linearization. Acquires are taken
+ * at that earliest return, in the order of tokens, and (b) is out of the question: the last free moment is before a
+ * grant with a smaller token. A free acquire took a token too, a whole number, so it needs one between those of the
+ * grants around it: while a process owes, a free time is kept as a *gap* with the number of tokens that fit into it. A
+ * process that owes pays, when its release returns, in the oldest gap since its call (those that return later can use a
+ * later one). If there is none it pays now, and the holder's hold ends if need be. When there is no token below the
+ * next one, the acquires that come next and are under way are done first, each with a free release, as few as it takes.
+ * Taking the first possible choice loses nothing each time: an operation that would have needed the gap can take the
+ * place that was not taken now, at its own return or when the hold ends. So there is one configuration. The bounds use
+ * tokens that are seen only later; so the shortest prefix is found by bisection, which is allowed because a prefix of
+ * what is linearizable is linearizable. */
+#include "checkers/linearizability/linearizable_owner.h"
+
+#include "checkers/linearizability/owner_configurations.h"
+
+/* --- events --- */
+
+static void release_called(struct owner_sweep *sweep, const struct operation *operation) {
+    for (size_t each = 0; each < sweep->count; each++) {
+        struct owner_configuration *it = &sweep->list[each];
+        if (it->holder != operation->process) owner_difference_get(sweep, it, operation->process)->owes = true;
+        else if (--it->depth == 0) it->holder = NOBODY;
+    }
+}
+
+static void pay(struct owner_sweep *sweep, struct owner_configuration *it, uint32_t process) {
+    struct owner_difference *difference = owner_difference_get(sweep, it, process);
+    difference->owes = false;
+    difference->acquires++;
+    if (!owner_owes_any(it)) sweep->order.gap_count = 0;
+}
+
+/* Nobody holds. Takes a token for a free acquire now, larger than the newest and smaller than the next one. If there is
+ * none, the acquire with the next one happens first, if it is under way and a free release ends its hold. */
+static bool take_token(struct owner_sweep *sweep, struct owner_configuration *it) {
+    struct token_order *order = &sweep->order;
+    if (sweep->model != MODEL_FENCED_MUTEX) return true;
+    for (; order->next < order->count; order->next++) {
+        const struct operation *next = &sweep->timeline->object->list[order->grants[order->next]];
+        if (order->newest < next->value - 1) break;
+        if (order->newest >= next->value || next->call > sweep->position) return false;
+        if (owner_releases_used(sweep, it, next->process) >= sweep->releases.called[next->process]) return false;
+        owner_difference_get(sweep, it, next->process)->releases++;
+        order->newest = next->value;
+    }
+    if (order->newest == INT64_MAX) return false;
+    order->newest++;
+    return true;
+}
+
+/* Pays the debt at a free moment that has been since the call: the last one, or one in a gap. False: there is none. */
+static bool pay_back_then(struct owner_sweep *sweep, struct owner_configuration *it,
+                          const struct operation *operation) {
+    bool moment = it->holder != NOBODY && it->since > operation->call;
+    if (sweep->model == MODEL_FENCED_MUTEX ? !token_order_take_gap(&sweep->order, operation->call) : !moment)
+        return false;
+    pay(sweep, it, operation->process);
+    return true;
+}
+
+static void release_returned(struct owner_sweep *sweep, const struct operation *operation) {
+    uint32_t process = operation->process;
+    for (size_t each = 0; each < sweep->count; each++) {
+        struct owner_configuration *it = &sweep->list[each];
+        if (!owner_owes(it, process)) continue;
+        if (owner_acquires_used(sweep, it, process) >= sweep->acquires.called[process]) {
+            it->dead = true;
+            continue;
+        }
+        if (pay_back_then(sweep, it, operation)) continue;
+        it->dead = it->holder != NOBODY && !owner_can_let_go(sweep, it);
+        if (it->dead) continue;
+        if (it->holder != NOBODY) owner_let_go(sweep, it);
+        it->dead = !take_token(sweep, it);
+        if (!it->dead) pay(sweep, it, process);
+    }
+}
+
+/* The next acquire in the order of tokens happens. The free time before it is kept as a gap while a process owes. */
+static bool grant_next(struct owner_sweep *sweep, const struct owner_configuration *it, int64_t token) {
+    struct token_order *order = &sweep->order;
+    uint64_t room = (uint64_t)token - (uint64_t)order->newest - 1;
+    order->next++;
+    if (order->newest >= token) return false;
+    order->newest = token;
+    if (room == 0 || !owner_owes_any(it)) return true;
+    if (limits_grow(sweep->limits, (void **)&order->gaps, sizeof *order->gaps, order->gap_count, &order->gap_room))
+        order->gaps[order->gap_count++] = (struct token_gap){.end = sweep->position, .room = room};
+    return true;
+}
+
+/* The hold of an acquire begins now, when nobody holds. */
+static void hold(struct owner_sweep *sweep, struct owner_configuration *it, uint32_t index) {
+    const struct operation *operation = &sweep->timeline->object->list[index];
+    it->holder = operation->process;
+    it->since = sweep->position;
+    it->depth = 1;
+    it->grant = index;
+    if (sweep->model == MODEL_FENCED_MUTEX) it->dead = !grant_next(sweep, it, operation->value);
+}
+
+/* Could the acquire and a free release of its process have taken up the last free moment? */
+static bool fits_back_then(const struct owner_sweep *sweep, const struct owner_configuration *it,
+                           const struct operation *operation) {
+    uint32_t process = operation->process;
+    if (sweep->model == MODEL_FENCED_MUTEX || it->holder == process) return false;
+    return it->since > operation->call && owner_releases_used(sweep, it, process) < sweep->releases.called[process];
+}
+
+static void acquire_returned(struct owner_sweep *sweep, uint32_t index) {
+    const struct operation *operation = &sweep->timeline->object->list[index];
+    uint32_t process = operation->process;
+    for (size_t each = 0, count = sweep->count; each < count; each++) {
+        struct owner_configuration *it = &sweep->list[each];
+        if (it->holder == NOBODY) {
+            hold(sweep, it, index);
+        } else if (it->holder == process && sweep->model == MODEL_REENTRANT_MUTEX) {
+            bool moment =
+                owner_can_let_go(sweep, it) && owner_called_between(sweep, process, it->since, sweep->position);
+            struct owner_configuration *other = moment ? owner_fork(sweep, each) : NULL;
+            if (other) owner_let_go(sweep, other), hold(sweep, other, index);
+            sweep->list[each].depth++;
+        } else if (fits_back_then(sweep, it, operation)) {
+            struct owner_configuration *other = owner_can_let_go(sweep, it) ? owner_fork(sweep, each) : NULL;
+            if (other) owner_let_go(sweep, other), hold(sweep, other, index);
+            owner_difference_get(sweep, &sweep->list[each], process)->releases++;
+        } else if (owner_can_let_go(sweep, it)) {
+            owner_let_go(sweep, it);
+            hold(sweep, it, index);
+        } else {
+            it->dead = true;
+        }
+    }
+}
+
+/* Does the acquires whose deadline is now. */
+static void order_returned(struct owner_sweep *sweep) {
+    struct token_order *order = &sweep->order;
+    while (order->due < order->count && order->deadlines[order->due] == sweep->position && !sweep->list[0].dead) {
+        if (order->next == order->due) acquire_returned(sweep, order->grants[order->due]); /* not done before */
+        order->due++;
+    }
+}
+
+/* --- the sweep --- */
+
+static bool supply_make(struct owner_sweep *sweep, struct owner_supply *supply) {
+    supply->called = limits_numbers(sweep->limits, sweep->processes);
+    supply->used = limits_numbers(sweep->limits, sweep->processes);
+    return supply->called && supply->used;
+}
+
+static void supply_free(struct owner_sweep *sweep, struct owner_supply *supply) {
+    limits_numbers_free(sweep->limits, supply->called, sweep->processes);
+    limits_numbers_free(sweep->limits, supply->used, sweep->processes);
+    *supply = (struct owner_supply){0};
+}
+
+static void violated(struct owner_sweep *sweep, uint32_t index) {
+    const struct operation *operation = &sweep->timeline->object->list[index];
+    const char *why = operation->kind == OPERATION_RELEASE
+                          ? "its process does not hold the lock, and no acquire of unknown outcome makes up for it"
+                      : sweep->model == MODEL_FENCED_MUTEX
+                          ? "with tokens rising, the lock is held by another when it would have to be granted, and no "
+                            "release of unknown outcome makes up for it"
+                          : "the lock is held until it returns, and no release of unknown outcome makes up for it";
+    linearizable_violate(sweep->result, index, sweep->position, why);
+    for (size_t each = 0; each < sweep->count; each++)
+        if (sweep->list[each].grant != NOBODY) linearizable_block(sweep->result, sweep->list[each].grant);
+}
+
+static void called(struct owner_sweep *sweep, uint32_t index, enum standing standing) {
+    const struct operation *operation = &sweep->timeline->object->list[index];
+    bool acquires = operation->kind == OPERATION_ACQUIRE;
+    if (standing == STANDS_FREE) {
+        (acquires ? &sweep->acquires : &sweep->releases)->called[operation->process]++;
+        return;
+    }
+    if (!limits_grow(sweep->limits, (void **)&sweep->under_way, sizeof *sweep->under_way, sweep->under_way_count,
+                     &sweep->under_way_room))
+        return;
+    sweep->under_way[sweep->under_way_count++] = index;
+    if (!acquires) release_called(sweep, operation);
+}
+
+/* Takes one event. False: no configuration is left. */
+static bool take(struct owner_sweep *sweep, uint32_t event) {
+    uint32_t index = event / 2;
+    const struct operation *operation = &sweep->timeline->object->list[index];
+    enum standing standing = timeline_standing(sweep->timeline, operation);
+    bool acquires = operation->kind == OPERATION_ACQUIRE;
+    if (standing == STANDS_NOT || (event % 2 && standing != STANDS_FIRM)) return true;
+    if (event % 2 == 0) return called(sweep, index, standing), true;
+    for (size_t each = 0; each < sweep->under_way_count; each++)
+        if (sweep->under_way[each] == index) sweep->under_way[each] = sweep->under_way[--sweep->under_way_count];
+    if (!acquires) release_returned(sweep, operation);
+    else if (sweep->model == MODEL_FENCED_MUTEX) order_returned(sweep);
+    else acquire_returned(sweep, index);
+    bool alive = false;
+    for (size_t each = 0; each < sweep->count; each++) alive |= !sweep->list[each].dead;
+    if (!alive && !sweep->limits->exceeded[0]) violated(sweep, index);
+    else if (alive) owner_prune(sweep);
+    return alive;
+}
+
+/* Sweeps over one prefix. The result says violated, or stays as it was. */
+static void run(struct owner_sweep *sweep) {
+    const struct concurrent_object *object = sweep->timeline->object;
+    sweep->last_firm = limits_numbers(sweep->limits, sweep->processes);
+    bool made = sweep->last_firm && supply_make(sweep, &sweep->releases) && supply_make(sweep, &sweep->acquires) &&
+                limits_grow(sweep->limits, (void **)&sweep->list, sizeof *sweep->list, 0, &sweep->room);
+    if (made) {
+        for (uint32_t each = 0; each < object->count; each++) {
+            const struct operation *operation = &object->list[each];
+            if (timeline_standing(sweep->timeline, operation) == STANDS_FIRM &&
+                operation->end > sweep->last_firm[operation->process])
+                sweep->last_firm[operation->process] = operation->end;
+        }
+        sweep->list[0] = (struct owner_configuration){.holder = NOBODY, .grant = NOBODY};
+        sweep->count = 1;
+        if (sweep->model == MODEL_FENCED_MUTEX) made = token_order_begin(&sweep->order, sweep->timeline, sweep->result);
+    }
+    for (uint32_t position = 0; made && position < sweep->timeline->length; position++) {
+        sweep->position = position;
+        uint32_t event = sweep->timeline->events[position];
+        if (event == TIMELINE_NOTHING) continue;
+        if (!take(sweep, event) || limits_late(sweep->limits)) break;
+    }
+    for (size_t each = 0; each < sweep->count; each++) owner_configuration_free(sweep, &sweep->list[each]);
+    sweep->count = sweep->under_way_count = 0;
+    supply_free(sweep, &sweep->releases);
+    supply_free(sweep, &sweep->acquires);
+    limits_numbers_free(sweep->limits, sweep->last_firm, sweep->processes);
+}
+
+/* The shortest prefix that is not linearizable, between one that is and the whole. */
+static void bisect(struct owner_sweep *sweep) {
+    uint32_t good = 0, bad = sweep->timeline->length - 1, guess = sweep->result->prefix;
+    struct linearizable_result *result = sweep->result, found = *result, tried;
+    while (bad - good > 1 && !limits_late(sweep->limits)) {
+        uint32_t middle = guess > good && guess < bad ? guess : good + (bad - good) / 2;
+        tried = (struct linearizable_result){.status = VERDICT_HOLDS, .configurations = found.configurations};
+        sweep->timeline->prefix = middle;
+        sweep->result = &tried;
+        run(sweep);
+        bool violated_here = tried.status == VERDICT_VIOLATED;
+        guess = violated_here && middle == guess ? guess - 1 : 0; /* a right guess needs one more step */
+        if (violated_here) found = tried, bad = middle;
+        else good = middle;
+    }
+    *result = found;
+    result->prefix = bad;
+    uint32_t last = sweep->timeline->events[bad];
+    if (last != TIMELINE_NOTHING && last / 2 != result->operation) {
+        linearizable_block(result, result->operation);
+        result->operation = last / 2;
+    }
+}
+
+void linearizable_owner(struct timeline *timeline, const struct linearizable_settings *settings, struct limits *limits,
+                        struct linearizable_result *result) {
+    struct owner_sweep sweep = {.timeline = timeline,
+                                .limits = limits,
+                                .result = result,
+                                .model = settings->model,
+                                .keep_all = settings->keep_all,
+                                .processes = timeline->processes};
+    bool fenced = settings->model == MODEL_FENCED_MUTEX;
+    if (!fenced || token_order_make(&sweep.order, timeline, limits)) run(&sweep);
+    if (fenced && result->status == VERDICT_VIOLATED) bisect(&sweep);
+    token_order_free(&sweep.order, limits);
+    limits_free(limits, sweep.list, sweep.room * sizeof *sweep.list);
+    limits_free(limits, sweep.under_way, sweep.under_way_room * sizeof *sweep.under_way);
+}

@@ -1,0 +1,103 @@
+/* The operations of a lock or register, whatever recorded them: the input of a linearizability check.
+ *
+ * A reader hands over one event after the other in the order of the input; the k-th event of an object is at position
+ * 2k + 1 of its time. An operation spans from the position of its call to that of its return, OPERATION_OPEN if it
+ * never came back: then it may happen at any later time, or never, as one may that came back with an unknown outcome.
+ * Policies resolve ambiguous outcomes while the list is made, so that judging knows only three outcomes. Objects are
+ * kept apart: a history is linearizable if and only if it is for each object (Herlihy and Wing 1990, theorem 1). */
+#ifndef LOCKSTORM_CHECKERS_OPERATIONS_H
+#define LOCKSTORM_CHECKERS_OPERATIONS_H
+
+#include "checkers/linearizability/limits.h"
+#include "harness/history/outcome.h"
+
+enum operation_kind {
+    OPERATION_ACQUIRE,
+    OPERATION_RELEASE,
+    OPERATION_RENEW, /* read only with the policy `leases`; never in the list */
+    OPERATION_READ,
+    OPERATION_WRITE,
+    OPERATION_CAS,
+    OPERATION_KIND_COUNT
+};
+
+#define OPERATION_OPEN UINT32_MAX
+#define OPERATION_NIL INT64_MIN /* no value: a register that was never written, a grant without a token */
+
+/* An operation whose outcome is OUTCOME_REFUSED never happened; judging passes it over. */
+struct operation {
+    int64_t value;                   /* token of a grant; what was read or written; what a cas sets */
+    int64_t from;                    /* what a cas expects */
+    uint32_t call, end;              /* positions */
+    uint32_t called_at, returned_at; /* the input's own number of the event: index of a record, n-th map of a file */
+    uint32_t process;
+    uint8_t kind, outcome;
+    uint8_t answer; /* of enum event_type: how it came back, before any policy; EVENT_INVOKE: it did not */
+    bool lease;     /* stands for the end of a hold's lease: a release that no process called */
+};
+
+enum event_type { EVENT_INVOKE, EVENT_OK, EVENT_FAIL, EVENT_UNKNOWN };
+
+/* What a reader hands over. */
+struct operation_event {
+    enum event_type type;
+    enum operation_kind kind;
+    int64_t process;     /* any number; the same process, the same number */
+    const char *object;  /* its name; NULL: that of the open operation, or the only one */
+    int64_t value, from; /* OPERATION_NIL: none */
+    bool has_value;      /* of a completion: it states the value itself; else that of the invocation stays */
+    uint32_t at;         /* the number that evidence names */
+};
+
+enum release_reading { RELEASE_READ_UNKNOWN = 0, RELEASE_READ_NOT_HAPPENED, RELEASE_READ_RELEASED };
+
+/* How ambiguous outcomes are read. */
+struct policies {
+    enum release_reading failed_release; /* of a lock that the releaser had been granted */
+    bool timeout_not_happened;           /* an acquire that came back with an unknown outcome never happened */
+    bool leases; /* a hold may end by itself at any time after it was last confirmed by a grant or renewal */
+    bool nests;  /* several holds of one process count: re-entrant locks and semaphores */
+};
+
+/* A lock or register, and what was done to it. */
+struct concurrent_object {
+    char *name; /* NULL: the input names none */
+    uint64_t key;
+    struct operation *list;
+    size_t count, room;
+    uint32_t clock; /* position of the last event */
+    uint64_t ok, unknown;
+};
+
+struct operations {
+    struct limits *limits;
+    struct policies policies;
+    struct concurrent_object *objects;
+    size_t object_count, object_room;
+    struct operation_process *processes;
+    size_t process_count, process_room;
+    uint32_t *table; /* of processes, by number */
+    size_t table_room;
+    uint64_t events;
+    char fault[160]; /* why an event was not taken */
+};
+
+enum take_result {
+    TAKEN,
+    TAKE_REFUSED, /* it contradicts the events before it: `fault` says how */
+    TAKE_FULL     /* a limit was reached: limits->exceeded says which */
+};
+
+void operations_begin(struct operations *operations, struct limits *limits, const struct policies *policies);
+enum take_result operations_take(struct operations *operations, const struct operation_event *event);
+/* A process is gone: its operation under way stays open, and a new process may use its number again. */
+void operations_end_process(struct operations *operations, int64_t process);
+/* Has that process an operation under way, and of which kind? */
+bool operations_under_way(const struct operations *operations, int64_t process, enum operation_kind *kind);
+/* The input's number of a process, by the index that an operation has of it. */
+int64_t operations_process(const struct operations *operations, uint32_t process);
+void operations_end(struct operations *operations);
+
+const char *operation_kind_name(enum operation_kind kind);
+
+#endif

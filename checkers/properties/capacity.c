@@ -1,0 +1,190 @@
+/* Capacity: were never more permits of a lock out than it has? Judges locks with two or more permits.
+ *
+ * Every grant takes a permit, also a grant to a client that has some already (of a re-entrant lock only the first grant
+ * does); every release-invoke gives one back. All permits of a client end at the earliest validity that its grants came
+ * with, which a later `validity` replaces, and when its process ends. Two things are violations:
+ *
+ * Surplus grant: a grant that came back when as many permits were out as the lock has.
+ *
+ * Unowned release: a release that came back ok to a client that had no permit when it asked, so the lock has one permit
+ * too many from here on. It does not count where the client may have had one: after an acquire of unknown outcome, a
+ * release that failed, or permits whose validity was over. */
+#include <stdio.h>
+
+#include "checkers/engine/checker.h"
+
+extern const struct checker CHECKER_CAPACITY;
+
+enum { SURPLUS, UNOWNED };
+
+struct permits {
+    uint32_t out;          /* grants that it has not released */
+    uint32_t taken;        /* permits for them */
+    uint32_t perhaps;      /* permits that it may have besides */
+    bool had;              /* a permit, or perhaps one, when it invoked its release */
+    uint64_t grant, asked; /* latest grant; latest release-invoke */
+    int64_t until_ns;
+    struct permits *earlier, *later; /* the other clients that have permits */
+};
+
+struct permit_pool {
+    struct permits *first, *last;
+    int64_t out;
+    bool stamped;
+};
+
+struct capacity {
+    bool applies, granted; /* there is a lock with several permits, and one of them was granted */
+};
+
+static void join(struct permit_pool *pool, struct permits *permits) {
+    permits->earlier = pool->last;
+    permits->later = NULL;
+    *(pool->last ? &pool->last->later : &pool->first) = permits;
+    pool->last = permits;
+}
+
+static void leave(struct permit_pool *pool, struct permits *permits) {
+    *(permits->earlier ? &permits->earlier->later : &pool->first) = permits->later;
+    *(permits->later ? &permits->later->earlier : &pool->last) = permits->earlier;
+    pool->out -= permits->taken;
+    permits->out = permits->taken = 0;
+}
+
+static SELDOM void lapse(struct permit_pool *pool, int64_t mono_ns) {
+    for (struct permits *permits = pool->first, *later; permits; permits = later) {
+        later = permits->later;
+        if (permits->until_ns == 0 || permits->until_ns > mono_ns) continue;
+        permits->perhaps += permits->taken;
+        leave(pool, permits);
+    }
+}
+
+static SELDOM void surplus(struct checking *my, const struct event *event, const struct permit_pool *pool) {
+    char name[64], early[160], when[40];
+    struct violation violation = {.sort = SURPLUS, .times = 1, .who = event->actor->name};
+    int64_t shown = 0;
+    for (struct permits *each = pool->first;
+         shown < event->lock->capacity && violation.record_count < EVIDENCE_RECORDS - 1; each = each->later) {
+        violation.records[violation.record_count++] = each->grant;
+        shown += each->taken;
+    }
+    violation.whom = check_record_at(my->check, violation.records[0]).actor;
+    violation.records[violation.record_count++] = event->index;
+    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
+    if (!evidence) return;
+    snprintf(evidence->text, sizeof evidence->text,
+             "%s was granted a permit %s while all %lld were out, the longest with %s",
+             check_name(my->check, event->actor->name, name, sizeof name),
+             check_when(my->check, event->record->mono_ns, when, sizeof when), (long long)event->lock->capacity,
+             check_grant(my->check, violation.records[0], early, sizeof early));
+}
+
+static void answered(struct checking *my, const struct event *event) {
+    struct capacity *self = my->state;
+    struct permit_pool *pool = my_lock(my, event->lock);
+    struct permits *permits = my_member(my, event->member);
+    if (event->lock->capacity < 2) return;
+    if (event->record->outcome != OUTCOME_OK) {
+        permits->perhaps += event->record->outcome != OUTCOME_REFUSED;
+        return;
+    }
+    self->granted = true;
+    if (pool->stamped) lapse(pool, event->record->mono_ns);
+    bool nested = permits->out && event->lock->traits & CHECK_TRAIT_REENTRANT;
+    if (!nested && pool->out >= event->lock->capacity) surplus(my, event, pool);
+    if (permits->out == 0) join(pool, permits);
+    int64_t until_ns = event->record->value, before_ns = permits->out ? permits->until_ns : 0;
+    permits->until_ns = before_ns && until_ns ? smaller(before_ns, until_ns) : before_ns + until_ns;
+    if (until_ns) pool->stamped = true;
+    permits->grant = event->index;
+    permits->out++;
+    permits->taken += !nested;
+    pool->out += !nested;
+}
+
+static void asked(struct checking *my, const struct event *event) {
+    struct permit_pool *pool = my_lock(my, event->lock);
+    struct permits *permits = my_member(my, event->member);
+    if (event->lock->capacity < 2) return;
+    permits->asked = event->index;
+    permits->had = permits->out || permits->perhaps;
+    if (permits->out == 0) {
+        permits->perhaps -= permits->perhaps > 0;
+    } else if (event->failed) {
+        return;
+    } else if (permits->out == 1) {
+        leave(pool, permits);
+    } else {
+        bool taken = permits->taken == permits->out; /* not so where the lock is re-entrant */
+        permits->out--;
+        permits->taken -= taken;
+        pool->out -= taken;
+    }
+}
+
+static SELDOM void unowned(struct checking *my, const struct event *event) {
+    char name[64], when[40];
+    struct violation violation = {.sort = UNOWNED,
+                                  .times = 1,
+                                  .who = event->actor->name,
+                                  .records = {event->asked, event->index},
+                                  .record_count = 2};
+    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
+    if (!evidence) return;
+    snprintf(evidence->text, sizeof evidence->text,
+             "%s had no permit when it released one, and was told %s that it had: there is one permit too many now",
+             check_name(my->check, event->actor->name, name, sizeof name),
+             check_when(my->check, event->record->mono_ns, when, sizeof when));
+}
+
+static void released(struct checking *my, const struct event *event) {
+    struct permits *permits = my_member(my, event->member);
+    if (event->lock->capacity < 2 || !event->asked || permits->asked != event->asked) return;
+    if (event->record->outcome != OUTCOME_OK) permits->perhaps += permits->had;
+    else if (!permits->had) unowned(my, event);
+}
+
+static void announced(struct checking *my, const struct event *event) {
+    struct permits *permits = my_member(my, event->member);
+    struct permit_pool *pool = my_lock(my, event->lock);
+    if (permits->out) permits->until_ns = event->record->value;
+    pool->stamped = true;
+}
+
+static SELDOM void ended(struct checking *my, const struct event *event) {
+    for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
+        struct permits *permits = my_member(my, member);
+        if (permits->out) leave(my_lock(my, member->lock), permits);
+        permits->perhaps = 0;
+    }
+}
+
+static void opened(struct checking *my, const struct event *event) {
+    struct capacity *self = my->state;
+    self->applies |= event->lock->capacity > 1;
+}
+
+static void finish(struct checking *my) {
+    const struct capacity *self = my->state;
+    verdict_decide(&my->verdict, self->granted,
+                   self->applies ? "nobody was granted a permit" : "no lock has more than one permit");
+}
+
+const struct checker CHECKER_CAPACITY = {
+    .property = "capacity",
+    .title = "capacity",
+    .question = "were never more permits out than there are?",
+    .sorts = {"surplus grant", "unowned release"},
+    .advisory = true,
+    .state_size = sizeof(struct capacity),
+    .lock_size = sizeof(struct permit_pool),
+    .member_size = sizeof(struct permits),
+    .on = {[HISTORY_LOCK_OPEN] = opened,
+           [HISTORY_ACQUIRE_RETURN] = answered,
+           [HISTORY_RELEASE_INVOKE] = asked,
+           [HISTORY_RELEASE_RETURN] = released,
+           [HISTORY_VALIDITY] = announced,
+           [HISTORY_ACTOR_EXIT] = ended},
+    .finish = finish,
+};

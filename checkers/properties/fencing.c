@@ -1,0 +1,195 @@
+/* Fencing: are tokens unique per grant, do they rise in grant order, was every stale access rejected?
+ *
+ * Rising: the token of a grant is larger than that of every grant that had returned before this acquire was invoked.
+ * Two acquires that were in flight together may come back in either order: the history records when a client learned of
+ * its grant, not when the server gave it.
+ *
+ * Unique: no two grants carry the same token, whenever they were in flight. A grant to a client that has not released a
+ * re-entrant lock may repeat its token, unless a newer one had come back.
+ *
+ * Stale access: the store accepted a read or write with a token older than that of an access it had accepted before. */
+#include <stdio.h>
+
+#include "checkers/engine/checker.h"
+
+extern const struct checker CHECKER_FENCING;
+
+enum { MISSING, REPEATED, FALLING, STALE };
+
+struct issued {
+    int64_t token;
+    uint64_t index; /* of the grant */
+};
+
+struct fencing_side {
+    uint64_t invoked;    /* acquire in flight, 0: none */
+    struct issued floor; /* the newest token that had come back by then */
+    uint32_t depth;      /* of a re-entrant lock */
+    int64_t token;       /* of its latest grant */
+};
+
+struct fencing {
+    bool applies;
+    bool granted;       /* a token */
+    uint64_t changed;   /* re-entries with another token than the hold had */
+    struct issued seen; /* newest token of an accepted access, and that index */
+    uint64_t looked;    /* records that were read a second time */
+};
+
+enum { LOOKED_MOST = 1 << 26 };
+
+/* An earlier grant of the same token since this acquire was invoked; 0: none. It is looked for only when the token is
+ * not the newest one, which takes a lock whose grants overlap: so the history is read again instead of kept in memory.
+ */
+static SELDOM uint64_t repeated(const struct checking *my, const struct event *event, uint64_t since) {
+    struct fencing *self = my->state;
+    for (uint64_t index = event->index; index-- > since && self->looked < LOOKED_MOST; self->looked++) {
+        struct history_record record = check_record_at(my->check, index);
+        if (record.kind == HISTORY_ACQUIRE_RETURN && record.outcome == OUTCOME_OK &&
+            record.token == event->record->token && record.name == event->record->name)
+            return index;
+    }
+    return 0;
+}
+
+static SELDOM void violate(struct checking *my, const struct event *event, unsigned sort, uint64_t earlier) {
+    static const char *const why[] = {[MISSING] = "no token, though the lock gives them",
+                                      [REPEATED] = "a token that had been given out before",
+                                      [FALLING] =
+                                          "a token that is older than one which had come back before it was asked for"};
+    char name[64], when[40], other[180] = "", text[160];
+    struct violation violation = {
+        .sort = sort, .times = 1, .who = event->lock->name, .records = {event->index}, .record_count = 1};
+    if (earlier) {
+        violation.records[violation.record_count++] = event->index;
+        violation.records[0] = earlier;
+    }
+    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
+    if (!evidence) return;
+    if (earlier) snprintf(other, sizeof other, ": that of %s", check_grant(my->check, earlier, text, sizeof text));
+    snprintf(evidence->text, sizeof evidence->text, "%s was granted token %lld %s, %s%s",
+             check_name(my->check, event->actor->name, name, sizeof name), (long long)event->record->token,
+             check_when(my->check, event->record->mono_ns, when, sizeof when), why[sort], other);
+}
+
+static void invoked(struct checking *my, const struct event *event) {
+    const struct issued *newest = my_lock(my, event->lock);
+    struct fencing_side *side = my_member(my, event->member);
+    side->invoked = event->index;
+    side->floor = *newest;
+}
+
+static void given(struct checking *my, const struct event *event, const struct fencing_side *side, struct issued floor,
+                  uint64_t since, bool again) {
+    struct fencing *self = my->state;
+    struct issued *newest = my_lock(my, event->lock);
+    int64_t token = event->record->token;
+    if (token == 0 && !(event->lock->traits & CHECK_TRAIT_TOKEN)) return;
+    self->granted = true;
+    if (again && token && side->token == token && token >= floor.token)
+        return; /* the same token again: nothing new was given out */
+    self->changed += again && side->token != token;
+    if (token == 0) {
+        violate(my, event, MISSING, 0);
+    } else if (token <= floor.token) {
+        violate(my, event, token < floor.token ? FALLING : REPEATED, floor.index);
+    } else if (token <= newest->token) {
+        uint64_t same = repeated(my, event, since);
+        if (same) violate(my, event, REPEATED, same);
+    }
+    if (token > newest->token) *newest = (struct issued){token, event->index};
+}
+
+static void answered(struct checking *my, const struct event *event) {
+    struct fencing *self = my->state;
+    struct fencing_side *side = my_member(my, event->member);
+    const struct issued *newest = my_lock(my, event->lock);
+    struct issued floor = side->invoked ? side->floor : *newest;
+    uint64_t since = side->invoked ? side->invoked : event->index;
+    side->invoked = 0;
+    self->applies |= event->record->token != 0;
+    if (event->record->outcome != OUTCOME_OK) return;
+    bool again = side->depth && event->lock->traits & CHECK_TRAIT_REENTRANT;
+    given(my, event, side, floor, since, again);
+    side->depth = again ? side->depth + 1 : 1;
+    side->token = event->record->token;
+}
+
+static void released(struct checking *my, const struct event *event) {
+    struct fencing_side *side = my_member(my, event->member);
+    if (side->depth && !event->failed) side->depth--;
+}
+
+static SELDOM void ended(struct checking *my, const struct event *event) {
+    for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
+        struct fencing_side *side = my_member(my, member);
+        side->depth = 0;
+        side->invoked = 0;
+    }
+}
+
+static SELDOM void violate_stale(struct checking *my, const struct event *event) {
+    const struct fencing *self = my->state;
+    const struct history_record *record = event->record;
+    char late[64], early[64], when[40];
+    struct history_record other = check_record_at(my->check, self->seen.index);
+    struct evidence *evidence =
+        verdict_violate(&my->verdict, &(struct violation){.sort = STALE,
+                                                          .times = 1,
+                                                          .who = record->name,
+                                                          .whom = other.name,
+                                                          .records = {self->seen.index, event->index},
+                                                          .record_count = 2});
+    if (!evidence) return;
+    snprintf(evidence->text, sizeof evidence->text,
+             "the store accepted a stale %s %s: %s came with token %lld after %s with token %lld",
+             record->kind == HISTORY_STORE_WRITE ? "write" : "read",
+             check_when(my->check, record->mono_ns, when, sizeof when),
+             check_name(my->check, record->name, late, sizeof late), (long long)record->token,
+             check_name(my->check, other.name, early, sizeof early), (long long)other.token);
+}
+
+static void accessed(struct checking *my, const struct event *event) {
+    struct fencing *self = my->state;
+    const struct history_record *record = event->record;
+    my->verdict.stopped += record->outcome == OUTCOME_REFUSED;
+    if (record->token == 0) return;
+    self->applies = true;
+    if (record->outcome != OUTCOME_OK) return;
+    if (record->token < self->seen.token) violate_stale(my, event);
+    else self->seen = (struct issued){record->token, event->index};
+}
+
+static void opened(struct checking *my, const struct event *event) {
+    struct fencing *self = my->state;
+    self->applies |= event->lock->traits & CHECK_TRAIT_TOKEN;
+}
+
+static void finish(struct checking *my) {
+    const struct fencing *self = my->state;
+    my->verdict.applies = self->applies;
+    my->verdict.measures[0] = (struct verdict_measure){"tokens_changed_on_reentry", (double)self->changed};
+    bool seen_all = self->looked < LOOKED_MOST;
+    verdict_decide(&my->verdict, self->granted && seen_all,
+                   !seen_all       ? "too many grants came back out of order to tell whether tokens repeat"
+                   : self->applies ? "nobody was granted a token"
+                                   : "the lock gives no fencing token");
+}
+
+const struct checker CHECKER_FENCING = {
+    .property = "fencing",
+    .title = "fencing",
+    .question = "are tokens unique and rising, and was every stale access rejected?",
+    .sorts = {"missing token", "repeated token", "falling token", "stale access"},
+    .state_size = sizeof(struct fencing),
+    .lock_size = sizeof(struct issued),
+    .member_size = sizeof(struct fencing_side),
+    .on = {[HISTORY_LOCK_OPEN] = opened,
+           [HISTORY_ACQUIRE_INVOKE] = invoked,
+           [HISTORY_ACQUIRE_RETURN] = answered,
+           [HISTORY_RELEASE_INVOKE] = released,
+           [HISTORY_STORE_READ] = accessed,
+           [HISTORY_STORE_WRITE] = accessed,
+           [HISTORY_ACTOR_EXIT] = ended},
+    .finish = finish,
+};

@@ -1,0 +1,391 @@
+/* Integrity: did the store accept a write older than one it had accepted, lose an acknowledged update, or do the work
+ * of one operation twice?
+ *
+ * Stale write: an accepted write whose grant is older than that of an accepted write before it, in the store's order.
+ * Grants are ordered by token, where both have one and they differ, else by their index in the history; a write without
+ * a grant is not compared.
+ *
+ * Lost update: an accepted write that was computed from version b overwrites the accepted writes b+1 .. v before it,
+ * none of which its writer had seen. Each of these counts once, and only if it was acknowledged to its own writer
+ * before that began anything else (an update of unknown outcome may as well not have happened). Writes that the store
+ * itself computes (ADD) and blind ones lose nothing. A write that is delivered again is no further update, and does not
+ * lose itself.
+ *
+ * Duplicated operation: the store carried out an ADD to a counter again for the same operation of the same client; the
+ * last 64 operations of that client are compared. Or an ADD to the set of what another operation had added; the last 64
+ * additions are compared. The set says which work was done, and that piece was done again.
+ *
+ * Memory: the state of every version would grow with the history. Instead, runs (struct runs) say which versions cannot
+ * be lost any more; a history in which nothing is lost and every write is acknowledged has none. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checkers/engine/checker.h"
+
+extern const struct checker CHECKER_INTEGRITY;
+
+enum { STALE_WRITE, LOST_UPDATE, DUPLICATED };
+enum { RUNS_MOST = 1 << 16, WINDOW = 64 };
+
+/* The versions after `from` up to `to`. */
+struct run {
+    int64_t from, to;
+};
+
+/* Rising and disjoint. When there are too many, the lower half is dropped: nothing below is counted any more. */
+struct runs {
+    struct run *run;
+    size_t count, room;
+    int64_t floor;
+};
+
+/* What one client did to one object. */
+struct store_writer {
+    uint32_t op;                          /* newest accepted; 0: none */
+    uint64_t window;                      /* bit n: operation op - n was accepted */
+    int64_t version;                      /* the first one that the newest operation made */
+    bool pending;                         /* not acknowledged to its writer yet */
+    uint64_t index;                       /* of the record that accepted it */
+    uint64_t lost_to;                     /* index of the write that overwrote it meanwhile, 0: none */
+    struct store_writer *earlier, *later; /* the other writers whose newest is pending */
+};
+
+struct writers {
+    struct store_writer of[HISTORY_OBJECT_COUNT];
+};
+
+struct acknowledged {
+    int64_t version;
+    uint64_t index;
+};
+
+struct stored_object {
+    int64_t version;                    /* accepted writes so far */
+    struct acknowledged newest, second; /* versions that were acknowledged */
+    struct runs
+        settled; /* versions that cannot be lost (any more): lost already, never acknowledged, or delivered again */
+    struct store_writer *pending;
+};
+
+/* What orders accepted writes. */
+struct rank {
+    uint32_t grant; /* 0: none */
+    int64_t token;
+    uint64_t index;
+};
+
+/* An accepted addition to the set. */
+struct addition {
+    int64_t value;
+    uint32_t name, op;
+    uint64_t index; /* 0: none yet */
+};
+
+/* There is more than one newest: grants with a token and grants without are not in one total order. */
+enum newest { BY_TOKEN, WITH_TOKEN, WITHOUT_TOKEN, NEWEST_COUNT };
+
+struct integrity {
+    struct stored_object objects[HISTORY_OBJECT_COUNT];
+    struct rank newest[NEWEST_COUNT];
+    struct addition additions[WINDOW];
+    uint64_t added;    /* how many */
+    bool used;         /* the store */
+    uint64_t outdated; /* writes computed from a version that was no longer the newest */
+};
+
+/* --- runs --- */
+
+static void runs_forget(struct runs *runs) {
+    size_t gone = runs->count / 2;
+    runs->floor = runs->run[gone - 1].to;
+    runs->count -= gone;
+    memmove(runs->run, runs->run + gone, runs->count * sizeof *runs->run);
+}
+
+/* Replaces `replaced` runs from a place on by one. */
+static void runs_put(struct runs *runs, size_t place, size_t replaced, struct run run) {
+    if (runs->count == runs->room) {
+        runs->room = runs->room ? runs->room * 2 : 16;
+        runs->run = realloc(runs->run, runs->room * sizeof *runs->run);
+        if (!runs->run) abort();
+    }
+    memmove(runs->run + place + 1, runs->run + place + replaced, (runs->count - place - replaced) * sizeof *runs->run);
+    runs->run[place] = run;
+    runs->count += 1 - replaced;
+    if (runs->count >= RUNS_MOST) runs_forget(runs);
+}
+
+/* Adds the versions after `from` up to `to`; returns how many of them are new. */
+static SELDOM int64_t runs_add(struct runs *runs, int64_t from, int64_t to) {
+    from = larger(from, runs->floor);
+    if (from >= to) return 0;
+    int64_t fresh = to - from;
+    size_t end = runs->count; /* runs from here on lie above */
+    while (end > 0 && runs->run[end - 1].from > to) end--;
+    size_t place = end; /* runs from here up to there touch */
+    for (; place > 0 && runs->run[place - 1].to >= from; place--) {
+        struct run *run = &runs->run[place - 1];
+        fresh -= larger(0, smaller(run->to, to) - larger(run->from, from));
+    }
+    struct run whole = {from, to};
+    if (place < end) whole = (struct run){smaller(from, runs->run[place].from), larger(to, runs->run[end - 1].to)};
+    runs_put(runs, place, end - place, whole);
+    return fresh;
+}
+
+/* --- stale writes --- */
+
+static bool is_older(const struct rank *write, const struct rank *other) {
+    if (write->token && other->token && write->token != other->token) return write->token < other->token;
+    return write->grant < other->grant;
+}
+
+static SELDOM void violate_stale(struct checking *my, const struct event *event, const struct rank *early) {
+    const struct history_record *late = event->record;
+    char late_name[64], early_name[64], when[40], early_when[40], late_token[40] = "", early_token[40] = "";
+    struct history_record other = check_record_at(my->check, early->index);
+    struct evidence *evidence = verdict_violate(
+        &my->verdict, &(struct violation){.sort = STALE_WRITE,
+                                          .times = 1,
+                                          .who = late->name,
+                                          .whom = other.name,
+                                          .records = {late->grant, early->grant, early->index, event->index},
+                                          .record_count = 4});
+    if (!evidence) return;
+    if (late->token) snprintf(late_token, sizeof late_token, " (token %lld)", (long long)late->token);
+    if (other.token) snprintf(early_token, sizeof early_token, " (token %lld)", (long long)other.token);
+    snprintf(evidence->text, sizeof evidence->text,
+             "the store accepted a stale write: %s wrote %s = %lld %s under an older grant%s, after %s had written %s "
+             "under a newer one%s",
+             check_name(my->check, late->name, late_name, sizeof late_name), history_object_name(late->object),
+             (long long)late->value, check_when(my->check, late->mono_ns, when, sizeof when), late_token,
+             check_name(my->check, other.name, early_name, sizeof early_name),
+             check_when(my->check, other.mono_ns, early_when, sizeof early_when), early_token);
+}
+
+static void check_order(struct checking *my, const struct event *event) {
+    struct rank *newest = ((struct integrity *)my->state)->newest;
+    const struct rank write = {event->record->grant, event->record->token, event->index};
+    if (write.grant == 0) return;
+    if (is_older(&write, &newest[BY_TOKEN])) violate_stale(my, event, &newest[BY_TOKEN]);
+    else if (is_older(&write, &newest[WITH_TOKEN])) violate_stale(my, event, &newest[WITH_TOKEN]);
+    else if (is_older(&write, &newest[WITHOUT_TOKEN])) violate_stale(my, event, &newest[WITHOUT_TOKEN]);
+    enum newest by_grant = write.token ? WITH_TOKEN : WITHOUT_TOKEN;
+    if (write.grant >= newest[by_grant].grant) newest[by_grant] = write;
+    if (write.token && !is_older(&write, &newest[BY_TOKEN])) newest[BY_TOKEN] = write;
+}
+
+/* --- lost updates --- */
+
+static SELDOM void violate_lost(struct checking *my, const struct history_record *by, uint64_t by_index,
+                                uint64_t lost_index, int64_t times) {
+    char by_name[64], name[64], when[40], lost_when[40];
+    struct history_record lost = check_record_at(my->check, lost_index);
+    struct evidence *evidence = verdict_violate(&my->verdict, &(struct violation){.sort = LOST_UPDATE,
+                                                                                  .times = (uint64_t)times,
+                                                                                  .who = by->name,
+                                                                                  .whom = lost.name,
+                                                                                  .records = {lost_index, by_index},
+                                                                                  .record_count = 2});
+    if (!evidence) return;
+    snprintf(
+        evidence->text, sizeof evidence->text,
+        "lost update: %s wrote %s = %lld %s from version %lld, over what %s had written %s and been told of, which "
+        "it had not seen (%lld acknowledged update%s gone)",
+        check_name(my->check, by->name, by_name, sizeof by_name), history_object_name(by->object), (long long)by->value,
+        check_when(my->check, by->mono_ns, when, sizeof when), (long long)by->extra,
+        check_name(my->check, lost.name, name, sizeof name),
+        check_when(my->check, lost.mono_ns, lost_when, sizeof lost_when), (long long)times, times == 1 ? "" : "s");
+}
+
+/* own: the version that this operation has made already, which it does not lose; 0: none. */
+static void check_loss(struct checking *my, const struct event *event, struct stored_object *object, int64_t own) {
+    struct integrity *self = my->state;
+    const struct history_record *record = event->record;
+    int64_t base = record->extra, to = object->version;
+    if (record->flags & HISTORY_FLAG_ATOMIC || base < 0 || base >= to) return;
+    self->outdated += own == 0;
+    int64_t lost = own > base ? runs_add(&object->settled, base, own - 1) + runs_add(&object->settled, own, to)
+                              : runs_add(&object->settled, base, to);
+    for (struct store_writer *pending = object->pending; pending; pending = pending->later) {
+        if (pending->lost_to || pending->version <= base || pending->version == own) continue;
+        pending->lost_to = event->index;
+        lost--;
+    }
+    if (lost > 0)
+        violate_lost(my, record, event->index,
+                     object->newest.version == own ? object->second.index : object->newest.index, lost);
+}
+
+static void acknowledged_add(struct stored_object *object, int64_t version, uint64_t index) {
+    const struct acknowledged update = {version, index};
+    if (version > object->newest.version) {
+        object->second = object->newest;
+        object->newest = update;
+    } else if (version > object->second.version) {
+        object->second = update;
+    }
+}
+
+static void pending_add(struct stored_object *object, struct store_writer *writer) {
+    writer->pending = true;
+    writer->earlier = NULL;
+    writer->later = object->pending;
+    if (object->pending) object->pending->earlier = writer;
+    object->pending = writer;
+}
+
+static void pending_remove(struct stored_object *object, struct store_writer *writer) {
+    writer->pending = false;
+    *(writer->earlier ? &writer->earlier->later : &object->pending) = writer->later;
+    if (writer->later) writer->later->earlier = writer->earlier;
+}
+
+/* It was never acknowledged to its writer, so it cannot be lost. */
+static SELDOM void never_acknowledged(struct stored_object *object, struct store_writer *writer) {
+    pending_remove(object, writer);
+    runs_add(&object->settled, writer->version - 1, writer->version);
+}
+
+/* --- records --- */
+
+/* Notes an operation of a writer. True: it had been accepted before. */
+static bool delivered_before(struct store_writer *writer, uint32_t op) {
+    if (op > writer->op) {
+        uint32_t ahead = op - writer->op;
+        writer->window = (ahead < WINDOW ? writer->window << ahead : 0) | 1;
+        return false;
+    }
+    uint32_t behind = writer->op - op;
+    if (op == 0 || behind >= WINDOW) return false;
+    bool before = writer->window >> behind & 1;
+    writer->window |= (uint64_t)1 << behind;
+    return before;
+}
+
+static SELDOM void duplicate(struct checking *my, const struct event *event, uint64_t first, const char *once_more) {
+    char name[64], when[40];
+    struct violation violation = {.sort = DUPLICATED, .times = 1, .who = event->record->name};
+    if (first) violation.records[violation.record_count++] = first;
+    violation.records[violation.record_count++] = event->index;
+    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
+    if (evidence)
+        snprintf(evidence->text, sizeof evidence->text,
+                 "the store carried out operation %u of %s%s %s, and added %lld again", event->record->op,
+                 check_name(my->check, event->record->name, name, sizeof name), once_more,
+                 check_when(my->check, event->record->mono_ns, when, sizeof when), (long long)event->record->value);
+}
+
+/* Looks for the latest kept addition of the same value by another operation, of any client. */
+static void check_addition(struct checking *my, const struct event *event) {
+    struct integrity *self = my->state;
+    const struct history_record *record = event->record;
+    const struct addition *same = NULL;
+    for (uint64_t back = 1; back <= WINDOW && back <= self->added && !same; back++) {
+        const struct addition *before = &self->additions[(self->added - back) % WINDOW];
+        bool itself = record->op && before->name == record->name && before->op == record->op;
+        if (before->value == record->value && !itself) same = before;
+    }
+    if (same) duplicate(my, event, same->index, "");
+    self->additions[self->added++ % WINDOW] = (struct addition){record->value, record->name, record->op, event->index};
+}
+
+/* The writer has ended, begun something else, or been answered: this write will not be acknowledged to it. */
+static bool comes_late(const struct event *event) {
+    const struct check_actor *actor = event->actor;
+    uint32_t op = event->record->op;
+    return actor->gone || actor->op > op || (actor->op == op && !actor->outstanding);
+}
+
+static void accepted(struct checking *my, const struct event *event) {
+    const struct history_record *record = event->record;
+    struct stored_object *object = &((struct integrity *)my->state)->objects[record->object];
+    struct store_writer *writer = &((struct writers *)my_actor(my, event->actor))->of[record->object];
+    bool newest = record->op && record->op == writer->op, again = delivered_before(writer, record->op);
+    check_order(my, event);
+    check_loss(my, event, object, newest ? writer->version : 0);
+    if (again && record->flags & HISTORY_FLAG_ATOMIC && record->object == HISTORY_OBJECT_COUNTER)
+        duplicate(my, event, newest ? writer->index : 0, " once more");
+    if (record->flags & HISTORY_FLAG_ATOMIC && record->object == HISTORY_OBJECT_SET) check_addition(my, event);
+    object->version++;
+    if (record->op == 0) { /* its writer records nothing: taken for acknowledged */
+        acknowledged_add(object, object->version, event->index);
+    } else if (again || record->op < writer->op) {
+        runs_add(&object->settled, object->version - 1, object->version);
+    } else {
+        if (writer->pending) never_acknowledged(object, writer);
+        writer->op = record->op;
+        writer->version = object->version;
+        writer->index = event->index;
+        writer->lost_to = 0;
+        if (comes_late(event)) runs_add(&object->settled, object->version - 1, object->version);
+        else pending_add(object, writer);
+    }
+}
+
+static bool is_object(unsigned object) {
+    return object != HISTORY_OBJECT_NONE && object < HISTORY_OBJECT_COUNT;
+}
+
+static void written(struct checking *my, const struct event *event) {
+    struct integrity *self = my->state;
+    const struct history_record *record = event->record;
+    if (!is_object(record->object)) return;
+    self->used = true;
+    if (record->outcome == OUTCOME_OK) accepted(my, event);
+    my->verdict.stopped += record->outcome == OUTCOME_REFUSED;
+}
+
+static void read(struct checking *my, const struct event *event) {
+    ((struct integrity *)my->state)->used |= is_object(event->record->object);
+}
+
+static void answered(struct checking *my, const struct event *event) {
+    const struct history_record *record = event->record;
+    if (!is_object(record->object)) return;
+    struct stored_object *object = &((struct integrity *)my->state)->objects[record->object];
+    struct store_writer *writer = &((struct writers *)my_actor(my, event->actor))->of[record->object];
+    if (!writer->pending || writer->op != record->op) return;
+    bool moved_on = event->actor->begun > writer->index;
+    if (record->outcome != OUTCOME_OK || moved_on) {
+        never_acknowledged(object, writer);
+        return;
+    }
+    pending_remove(object, writer);
+    acknowledged_add(object, writer->version, writer->index);
+    if (writer->lost_to == 0) return;
+    struct history_record by = check_record_at(my->check, writer->lost_to);
+    violate_lost(my, &by, writer->lost_to, writer->index, 1);
+}
+
+static SELDOM void ended(struct checking *my, const struct event *event) {
+    struct writers *writers = my_actor(my, event->actor);
+    for (int each = 1; each < HISTORY_OBJECT_COUNT; each++) {
+        if (writers->of[each].pending)
+            never_acknowledged(&((struct integrity *)my->state)->objects[each], &writers->of[each]);
+        writers->of[each] = (struct store_writer){0}; /* a new process of this name numbers its operations anew */
+    }
+}
+
+static void finish(struct checking *my) {
+    struct integrity *self = my->state;
+    my->verdict.applies = true;
+    my->verdict.measures[0] = (struct verdict_measure){"stale_read_modify_writes", (double)self->outdated};
+    verdict_decide(&my->verdict, self->used, "nobody used the store");
+    for (int each = 0; each < HISTORY_OBJECT_COUNT; each++) free(self->objects[each].settled.run);
+}
+
+const struct checker CHECKER_INTEGRITY = {
+    .property = "integrity",
+    .title = "integrity",
+    .question = "did the store accept a write older than one it had accepted, or lose an acknowledged update?",
+    .sorts = {"stale write", "lost update", "duplicated operation"},
+    .state_size = sizeof(struct integrity),
+    .actor_size = sizeof(struct writers),
+    .on = {[HISTORY_STORE_READ] = read,
+           [HISTORY_STORE_WRITE] = written,
+           [HISTORY_WRITE_RETURN] = answered,
+           [HISTORY_ACTOR_EXIT] = ended},
+    .finish = finish,
+};

@@ -1,0 +1,176 @@
+/* Lease: does the lock keep to the validity that it states, and do its clients?
+ *
+ * Spent grant: an acquire that came back ok with a validity (`value`) that was not after the stamp of its return.
+ *
+ * Late write: the store accepted a write under its client's latest grant, at or after the end of the validity that the
+ * lock had announced to that client. The stamps are that of the store's record and the latest validity
+ * (`acquire-return` or `validity`) before it.
+ *
+ * Late renewal: a renewal came back ok to a client that had nothing to renew when it invoked it, because its latest
+ * release had come back ok; or the second `validity` (ok) after such a release (the first may have been on its way).
+ * One per hold. */
+#include <stdio.h>
+
+#include "checkers/engine/checker.h"
+
+extern const struct checker CHECKER_LEASE;
+
+enum { SPENT_GRANT, LATE_WRITE, LATE_RENEWAL };
+
+struct lease_side {
+    uint32_t depth;     /* grants not released; of a lock that is not re-entrant: 0 or 1 */
+    uint32_t announced; /* validities since the release came back */
+    uint64_t invoked;   /* index of the release that left nothing to release; 0: none */
+    bool done;          /* that release came back ok */
+    uint64_t renewing;  /* index of a renewal that was invoked after that, 0: none */
+    bool counted;       /* this hold has been counted */
+};
+
+/* A client's latest grant, of any lock. */
+struct latest {
+    uint32_t grant;
+    struct check_member *member;
+    int64_t until_ns;
+    uint64_t announced_at; /* index of the record of `until_ns` */
+};
+
+struct lease_state {
+    bool stated, renewed; /* a grant came with a validity; a renewal came back ok */
+    int64_t least_ns;     /* validity left when an acquire came back */
+};
+
+static SELDOM struct evidence *violate(struct checking *my, const struct event *event, unsigned sort,
+                                       uint64_t earlier) {
+    struct violation violation = {.sort = sort, .times = 1, .who = event->actor->name};
+    if (earlier) violation.records[violation.record_count++] = earlier;
+    violation.records[violation.record_count++] = event->index;
+    return verdict_violate(&my->verdict, &violation);
+}
+
+static SELDOM void state(struct checking *my, const struct event *event) {
+    struct lease_state *self = my->state;
+    const struct history_record *record = event->record;
+    int64_t left_ns = larger(0, elapsed_ns(record->mono_ns, record->value));
+    char name[64], when[40], until[40];
+    self->least_ns = self->stated ? smaller(self->least_ns, left_ns) : left_ns;
+    self->stated = true;
+    if (left_ns > 0) return;
+    struct evidence *evidence = violate(my, event, SPENT_GRANT, 0);
+    if (evidence)
+        snprintf(evidence->text, sizeof evidence->text,
+                 "%s was granted the lock %s, when the validity that it came with had ended, %s",
+                 check_name(my->check, event->actor->name, name, sizeof name),
+                 check_when(my->check, record->mono_ns, when, sizeof when),
+                 check_when(my->check, record->value, until, sizeof until));
+}
+
+static void granted(struct checking *my, const struct event *event) {
+    struct lease_side *side = my_member(my, event->member);
+    struct latest *latest = my_actor(my, event->actor);
+    const struct history_record *record = event->record;
+    if (record->outcome != OUTCOME_OK) return;
+    bool again = side->depth && event->lock->traits & CHECK_TRAIT_REENTRANT;
+    *side = (struct lease_side){.depth = again ? side->depth + 1 : 1};
+    *latest = (struct latest){(uint32_t)event->index, event->member, record->value, event->index};
+    if (record->value) state(my, event);
+}
+
+static void invoked(struct checking *my, const struct event *event) {
+    struct lease_side *side = my_member(my, event->member);
+    if (side->depth == 0 || --side->depth > 0) return;
+    side->invoked = event->index;
+}
+
+static void released(struct checking *my, const struct event *event) {
+    struct lease_side *side = my_member(my, event->member);
+    bool last = event->asked && side->invoked == event->asked;
+    side->done |= last && event->record->outcome == OUTCOME_OK;
+}
+
+static SELDOM void late_renewal(struct checking *my, const struct event *event, struct lease_side *side) {
+    char name[64], when[40], released_when[40];
+    struct history_record release = check_record_at(my->check, side->invoked);
+    if (side->counted) return;
+    side->counted = true;
+    struct evidence *evidence = violate(my, event, LATE_RENEWAL, side->invoked);
+    if (evidence)
+        snprintf(evidence->text, sizeof evidence->text, "the lock of %s was renewed %s, though it had been released %s",
+                 check_name(my->check, event->actor->name, name, sizeof name),
+                 check_when(my->check, event->record->mono_ns, when, sizeof when),
+                 check_when(my->check, release.mono_ns, released_when, sizeof released_when));
+}
+
+static void renews(struct checking *my, const struct event *event) {
+    struct lease_side *side = my_member(my, event->member);
+    if (side->done) side->renewing = event->index;
+}
+
+static void renewed(struct checking *my, const struct event *event) {
+    struct lease_state *self = my->state;
+    struct lease_side *side = my_member(my, event->member);
+    bool late = event->asked && side->renewing == event->asked;
+    if (event->record->outcome != OUTCOME_OK) return;
+    self->renewed = true;
+    if (late) late_renewal(my, event, side);
+}
+
+static void announced(struct checking *my, const struct event *event) {
+    struct lease_side *side = my_member(my, event->member);
+    struct latest *latest = my_actor(my, event->actor);
+    if (latest->member == event->member) {
+        latest->until_ns = event->record->value;
+        latest->announced_at = event->index;
+    }
+    if (event->record->outcome == OUTCOME_OK && side->done && ++side->announced == 2) late_renewal(my, event, side);
+}
+
+static SELDOM void late_write(struct checking *my, const struct event *event, const struct latest *latest) {
+    char name[64], when[40], until[40];
+    struct evidence *evidence = violate(my, event, LATE_WRITE, latest->announced_at);
+    if (evidence)
+        snprintf(evidence->text, sizeof evidence->text,
+                 "the store accepted a write of %s %s, after the end of the validity that its lock had stated, %s",
+                 check_name(my->check, event->actor->name, name, sizeof name),
+                 check_when(my->check, event->record->mono_ns, when, sizeof when),
+                 check_when(my->check, latest->until_ns, until, sizeof until));
+}
+
+static void written(struct checking *my, const struct event *event) {
+    const struct latest *latest = my_actor(my, event->actor);
+    const struct history_record *record = event->record;
+    if (latest->until_ns == 0 || record->outcome != OUTCOME_OK || record->grant != latest->grant) return;
+    if (record->mono_ns >= latest->until_ns) late_write(my, event, latest);
+}
+
+static SELDOM void ended(struct checking *my, const struct event *event) {
+    *(struct latest *)my_actor(my, event->actor) = (struct latest){0};
+    for (struct check_member *member = event->actor->members; member; member = member->next_of_actor)
+        *(struct lease_side *)my_member(my, member) = (struct lease_side){0};
+}
+
+static void finish(struct checking *my) {
+    const struct lease_state *self = my->state;
+    if (self->stated)
+        my->verdict.measures[0] = (struct verdict_measure){"least_validity_left_ms", (double)self->least_ns / 1e6};
+    verdict_decide(&my->verdict, self->stated || self->renewed, "the lock states no validity, and nothing was renewed");
+}
+
+const struct checker CHECKER_LEASE = {
+    .property = "lease",
+    .title = "lease",
+    .question = "does the lock keep to the validity that it states, and do its clients?",
+    .sorts = {"spent grant", "late write", "late renewal"},
+    .advisory = true,
+    .state_size = sizeof(struct lease_state),
+    .actor_size = sizeof(struct latest),
+    .member_size = sizeof(struct lease_side),
+    .on = {[HISTORY_ACQUIRE_RETURN] = granted,
+           [HISTORY_RELEASE_INVOKE] = invoked,
+           [HISTORY_RELEASE_RETURN] = released,
+           [HISTORY_RENEW_INVOKE] = renews,
+           [HISTORY_RENEW_RETURN] = renewed,
+           [HISTORY_VALIDITY] = announced,
+           [HISTORY_STORE_WRITE] = written,
+           [HISTORY_ACTOR_EXIT] = ended},
+    .finish = finish,
+};

@@ -1,0 +1,310 @@
+/* Liveness: was every client served once nothing stood in the way any more, and was nothing left behind?
+ *
+ * Judged from the beginning of the last phase "quiet", in which everything has been healed.
+ *
+ * A hold stands from its `acquire-return` (ok) to the stamp of its `release-return`; where the lock has a lease and no
+ * watchdog, no longer than a lease after its grant or latest renewal. A hold whose client ended, or whose release never
+ * happened by the reading, stands for one more lease from there: for bound_ms if the lock has no lease, and for ever if
+ * bound_ms is not given. An acquire of unknown outcome that is read as having happened stands like a hold whose client
+ * has ended. A lock is free while fewer holds stand than it has permits, since the last hold ended.
+ *
+ * The time at a record is the latest stamp up to it, which may be another record's: stamps of two processes may be in
+ * the opposite order of their records.
+ *
+ * Stuck waiter: an acquire in flight when the history ended, of a client that had not ended, whose own patience
+ * (`value`) was over if it had any, on a lock that was free at the latest stamp of the history. If the parameter
+ * bound_ms says how long a free lock may go unnoticed, it must have been free for longer than that.
+ *
+ * Lost wake-up: a grant, or the answer to a waiter that goes away without one, before which the lock had been free and
+ * an acquire in flight for longer than bound_ms, or than a lease of the lock if bound_ms is not given. One per grant or
+ * answer, of the waiter that had waited longest.
+ *
+ * Residue: what the driver found left behind. */
+#include <stdio.h>
+
+#include "checkers/engine/checker.h"
+
+extern const struct checker CHECKER_LIVENESS;
+
+enum { STUCK_WAITER, LOST_WAKE_UP, RESIDUE };
+
+static const int64_t FOR_EVER = INT64_MAX;
+
+struct liveness_side {
+    uint32_t depth;                       /* grants that it has not released */
+    bool stands;                          /* its hold */
+    uint64_t releasing;                   /* index of its last release-invoke */
+    int64_t until_ns;                     /* of the hold */
+    struct liveness_side *before, *after; /* the other clients whose holds stand */
+    /* its acquire in flight */
+    uint64_t asked; /* index, 0: none */
+    int64_t asked_ns, wait_ms;
+    struct check_actor *actor;
+    struct liveness_side *earlier, *later; /* the other waiters */
+};
+
+struct liveness_queue {
+    struct liveness_side *first, *last; /* the waiters, in the order in which they asked */
+    struct liveness_side *holds;
+    bool has_ended;   /* some hold has */
+    int64_t ended_ns; /* the latest stamp at which one did */
+    uint64_t ended;   /* index of the record that ended it; 0: its time was up */
+};
+
+struct liveness {
+    bool served, undecided; /* a client was answered in the quiet phase; a waiter cannot be judged */
+};
+
+/* --- holds --- */
+
+static int64_t later_by(int64_t stamp_ns, int64_t lease_ns) {
+    int64_t until_ns;
+    return lease_ns == 0 || __builtin_add_overflow(stamp_ns, lease_ns, &until_ns) ? FOR_EVER : until_ns;
+}
+
+static void hold_end(struct liveness_queue *queue, struct liveness_side *side, int64_t stamp_ns, uint64_t index) {
+    if (!side->stands) return;
+    side->until_ns = smaller(side->until_ns, stamp_ns);
+    if (!queue->has_ended || side->until_ns >= queue->ended_ns) {
+        queue->has_ended = true;
+        queue->ended_ns = side->until_ns;
+        queue->ended = index;
+    }
+    side->stands = false;
+    *(side->before ? &side->before->after : &queue->holds) = side->after;
+    if (side->after) side->after->before = side->before;
+}
+
+/* Ends it if its time is up. */
+static void hold_lapse(struct liveness_queue *queue, struct liveness_side *side, int64_t now_ns) {
+    if (side->until_ns <= now_ns) hold_end(queue, side, side->until_ns, 0);
+}
+
+static void hold_begin(struct liveness_queue *queue, struct liveness_side *side, int64_t now_ns, int64_t until_ns) {
+    hold_lapse(queue, side, now_ns);
+    side->until_ns = until_ns;
+    if (side->stands) return;
+    side->stands = true;
+    side->before = NULL;
+    side->after = queue->holds;
+    if (queue->holds) queue->holds->before = side;
+    queue->holds = side;
+}
+
+/* It ends when a lease is over, at the latest; if the lock has no lease, when the bound is. */
+static SELDOM void hold_abandon(const struct checking *my, const struct check_lock *lock, struct liveness_side *side,
+                                int64_t stamp_ns) {
+    int64_t bound_ns = my->check->bound_ns, until_ns = later_by(stamp_ns, lock->lease_ns);
+    if (lock->lease_ns == 0 && bound_ns >= 0) until_ns = bound_ns ? later_by(stamp_ns, bound_ns) : stamp_ns;
+    side->until_ns = smaller(side->until_ns, until_ns);
+}
+
+/* Ends what is over by its stamp. True: the lock is free. */
+static bool is_free(const struct check_lock *lock, struct liveness_queue *queue, int64_t stamp_ns) {
+    int64_t standing = 0;
+    for (struct liveness_side *side = queue->holds, *after; side; side = after) {
+        after = side->after;
+        hold_lapse(queue, side, stamp_ns);
+        standing += side->stands;
+    }
+    return standing < lock->capacity;
+}
+
+/* --- waiters --- */
+
+static void wait_begin(struct liveness_queue *queue, struct liveness_side *side) {
+    side->earlier = queue->last;
+    side->later = NULL;
+    *(queue->last ? &queue->last->later : &queue->first) = side;
+    queue->last = side;
+}
+
+static void wait_end(struct liveness_queue *queue, struct liveness_side *side) {
+    *(side->earlier ? &side->earlier->later : &queue->first) = side->later;
+    *(side->later ? &side->later->earlier : &queue->last) = side->earlier;
+    side->asked = 0;
+}
+
+/* For how long the waiter could have had the lock up to a stamp; 0: it could not. */
+static int64_t idle_ns(const struct checking *my, const struct check_lock *lock, struct liveness_queue *queue,
+                       const struct liveness_side *side, int64_t stamp_ns) {
+    int64_t since_ns = larger(side->asked_ns, my->check->quiet_ns);
+    if (!is_free(lock, queue, stamp_ns)) return 0;
+    if (queue->has_ended) since_ns = larger(since_ns, queue->ended_ns);
+    return larger(0, elapsed_ns(since_ns, stamp_ns));
+}
+
+static SELDOM void look_for_lost(struct checking *my, const struct event *event, const struct liveness_side *side) {
+    struct liveness_queue *queue = my_lock(my, event->lock);
+    const struct check *check = my->check;
+    int64_t bound_ns = check->bound_ns >= 0 ? check->bound_ns : event->lock->lease_ns;
+    if (check->bound_ns < 0 && bound_ns == 0) return;
+    int64_t stamp_ns = check->now_ns;
+    int64_t free_ns = idle_ns(my, event->lock, queue, side, stamp_ns);
+    if (free_ns <= bound_ns) return;
+    char name[64], when[40], asked[40], duration[40];
+    struct violation violation = {
+        .sort = LOST_WAKE_UP, .times = 1, .who = side->actor->name, .records = {side->asked}, .record_count = 1};
+    if (queue->ended > side->asked) violation.records[violation.record_count++] = queue->ended;
+    violation.records[violation.record_count++] = event->index;
+    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
+    if (!evidence) return;
+    snprintf(evidence->text, sizeof evidence->text,
+             "lost wake-up: the lock had been free for %s when it was given or given up %s, while %s had been waiting "
+             "since it asked %s",
+             check_duration(free_ns, duration, sizeof duration), check_when(check, stamp_ns, when, sizeof when),
+             check_name(check, side->actor->name, name, sizeof name),
+             check_when(check, side->asked_ns, asked, sizeof asked));
+}
+
+/* --- records --- */
+
+static void invoked(struct checking *my, const struct event *event) {
+    struct liveness_side *side = my_member(my, event->member);
+    struct liveness_queue *queue = my_lock(my, event->lock);
+    if (side->asked) wait_end(queue, side);
+    side->asked = event->index;
+    side->asked_ns = event->record->mono_ns;
+    side->wait_ms = event->record->value;
+    side->actor = event->actor;
+    wait_begin(queue, side);
+}
+
+static int64_t hold_until(const struct check_lock *lock, int64_t stamp_ns) {
+    return lock->traits & CHECK_TRAIT_RENEWS ? FOR_EVER : later_by(stamp_ns, lock->lease_ns);
+}
+
+static void answered(struct checking *my, const struct event *event) {
+    struct liveness *self = my->state;
+    struct liveness_side *side = my_member(my, event->member);
+    struct liveness_queue *queue = my_lock(my, event->lock);
+    bool granted = event->record->outcome == OUTCOME_OK;
+    if (my->check->quiet) self->served = true;
+    if (side->asked) {
+        if (my->check->quiet) look_for_lost(my, event, granted ? queue->first : side);
+        wait_end(queue, side);
+    }
+    int64_t stamp_ns = event->record->mono_ns;
+    if (granted) {
+        bool again = side->depth && event->lock->traits & CHECK_TRAIT_REENTRANT;
+        side->depth = again ? side->depth + 1 : 1;
+        hold_begin(queue, side, my->check->now_ns, hold_until(event->lock, stamp_ns));
+    } else if (event->record->outcome != OUTCOME_REFUSED && my->check->reading.acquires_happen) {
+        int64_t until_ns = later_by(stamp_ns, event->lock->lease_ns);
+        if (side->stands) until_ns = larger(until_ns, side->until_ns);
+        hold_begin(queue, side, my->check->now_ns, until_ns);
+    }
+}
+
+static void renewed(struct checking *my, const struct event *event) {
+    struct liveness_side *side = my_member(my, event->member);
+    int64_t stamp_ns = event->record->mono_ns;
+    if (event->record->outcome == OUTCOME_OK && side->depth)
+        hold_begin(my_lock(my, event->lock), side, my->check->now_ns, hold_until(event->lock, stamp_ns));
+}
+
+static void releases(struct checking *my, const struct event *event) {
+    struct liveness_side *side = my_member(my, event->member);
+    if (side->depth > 1) side->depth--;
+    else side->releasing = event->index;
+}
+
+static void released(struct checking *my, const struct event *event) {
+    struct liveness_side *side = my_member(my, event->member);
+    struct liveness_queue *queue = my_lock(my, event->lock);
+    if (!event->asked || side->releasing != event->asked) return;
+    side->depth = 0;
+    hold_lapse(queue, side, my->check->now_ns);
+    if (event->failed) hold_abandon(my, event->lock, side, event->record->mono_ns);
+    else hold_end(queue, side, event->record->mono_ns, event->index);
+}
+
+static SELDOM void ended(struct checking *my, const struct event *event) {
+    for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
+        struct liveness_side *side = my_member(my, member);
+        struct liveness_queue *queue = my_lock(my, member->lock);
+        if (side->asked) wait_end(queue, side);
+        hold_abandon(my, member->lock, side, event->record->mono_ns);
+        side->depth = 0;
+    }
+}
+
+static void phase(struct checking *my, const struct event *event) {
+    ((struct liveness *)my->state)->served = false;
+    (void)event;
+}
+
+static SELDOM void residue(struct checking *my, const struct event *event) {
+    char name[64];
+    if (event->record->value <= 0) return;
+    struct evidence *evidence = verdict_violate(
+        &my->verdict,
+        &(struct violation){
+            .sort = RESIDUE, .times = 1, .who = event->record->name, .records = {event->index}, .record_count = 1});
+    if (evidence)
+        snprintf(evidence->text, sizeof evidence->text, "residue: %lld of %s left behind at the end",
+                 (long long)event->record->value, check_name(my->check, event->record->name, name, sizeof name));
+}
+
+/* --- the end --- */
+
+static SELDOM void look_for_stuck(struct checking *my, const struct check_lock *lock, struct liveness_queue *queue,
+                                  const struct liveness_side *side) {
+    struct liveness *self = my->state;
+    const struct check *check = my->check;
+    int64_t waited_ns = larger(0, elapsed_ns(side->asked_ns, check->now_ns));
+    bool patient = side->wait_ms >= 0 && waited_ns / 1000000 <= side->wait_ms;
+    bool free = is_free(lock, queue, check->now_ns);
+    if (patient || !free ||
+        (check->bound_ns >= 0 && idle_ns(my, lock, queue, side, check->now_ns) <= check->bound_ns)) {
+        self->undecided = true;
+        return;
+    }
+    char name[64], asked[40], now[40], duration[40];
+    struct evidence *evidence =
+        verdict_violate(&my->verdict, &(struct violation){.sort = STUCK_WAITER,
+                                                          .times = 1,
+                                                          .who = side->actor->name,
+                                                          .records = {side->asked, check->quiet},
+                                                          .record_count = 2});
+    if (!evidence) return;
+    snprintf(
+        evidence->text, sizeof evidence->text,
+        "stuck waiter: %s asked for the lock %s and was not answered in the %s up to the end, %s, when nobody held it any "
+        "more",
+        check_name(check, side->actor->name, name, sizeof name), check_when(check, side->asked_ns, asked, sizeof asked),
+        check_duration(waited_ns, duration, sizeof duration), check_when(check, check->now_ns, now, sizeof now));
+}
+
+static void finish(struct checking *my) {
+    const struct liveness *self = my->state;
+    for (struct check_lock *lock = my->check->quiet ? my->check->locks : NULL; lock; lock = lock->next) {
+        struct liveness_queue *queue = my_lock(my, lock);
+        for (const struct liveness_side *side = queue->first; side; side = side->later)
+            look_for_stuck(my, lock, queue, side);
+    }
+    my->verdict.applies = my->check->quiet != 0;
+    verdict_decide(&my->verdict, my->check->quiet && self->served && !self->undecided,
+                   !my->check->quiet ? "there was no quiet phase in which everybody should have been served"
+                   : self->undecided ? "the history ended too early for those who were still waiting"
+                                     : "nobody wanted the lock in the quiet phase");
+}
+
+const struct checker CHECKER_LIVENESS = {
+    .property = "liveness",
+    .title = "liveness",
+    .question = "was everybody served, and was nothing left behind?",
+    .sorts = {"stuck waiter", "lost wake-up", "residue"},
+    .state_size = sizeof(struct liveness),
+    .lock_size = sizeof(struct liveness_queue),
+    .member_size = sizeof(struct liveness_side),
+    .on = {[HISTORY_ACQUIRE_INVOKE] = invoked,
+           [HISTORY_ACQUIRE_RETURN] = answered,
+           [HISTORY_RENEW_RETURN] = renewed,
+           [HISTORY_RELEASE_INVOKE] = releases,
+           [HISTORY_RELEASE_RETURN] = released,
+           [HISTORY_ACTOR_EXIT] = ended,
+           [HISTORY_PHASE] = phase,
+           [HISTORY_RESIDUE] = residue},
+    .finish = finish,
+};

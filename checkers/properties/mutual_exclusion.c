@@ -1,0 +1,127 @@
+/* Mutual exclusion: did more clients believe that they held the lock at once than it has permits?
+ *
+ * A client believes from its ACQUIRE_RETURN (ok) up to its RELEASE_INVOKE, both in index order, or until the end of the
+ * validity that the lock announced to it last, or until its process has ended. Two beliefs overlap when one begins
+ * while another has not ended. The release is recorded before it is sent and the grant after it came back, so a correct
+ * lock can never look wrong. One violation per grant that found all permits taken.
+ *
+ * A grant to a client that believes already begins no other belief; the latest validity counts. Ending the belief takes
+ * as many releases as grants of a re-entrant lock, and one of any other. A release that never happened by the reading
+ * ends nothing. */
+#include <stdio.h>
+
+#include "checkers/engine/checker.h"
+
+extern const struct checker CHECKER_MUTUAL_EXCLUSION;
+
+struct hold {
+    uint32_t depth; /* of a re-entrant lock; 0: it does not believe */
+    uint64_t grant; /* index of the one with which it began */
+    int64_t until_ns;
+    struct hold *earlier, *later; /* the other believers, in the order in which they began */
+};
+
+struct believers {
+    struct hold *first, *last;
+    int64_t count;
+    bool stamped; /* some belief has an end by time */
+};
+
+static void begin(struct believers *believers, struct hold *hold) {
+    hold->earlier = believers->last;
+    hold->later = NULL;
+    *(believers->last ? &believers->last->later : &believers->first) = hold;
+    believers->last = hold;
+    believers->count++;
+}
+
+static void end(struct believers *believers, struct hold *hold) {
+    *(hold->earlier ? &hold->earlier->later : &believers->first) = hold->later;
+    *(hold->later ? &hold->later->earlier : &believers->last) = hold->earlier;
+    hold->depth = 0;
+    believers->count--;
+}
+
+/* Ends the beliefs whose validity is over. */
+static SELDOM void lapse(struct believers *believers, int64_t mono_ns) {
+    for (struct hold *hold = believers->first, *later; hold; hold = later) {
+        later = hold->later;
+        if (hold->until_ns && hold->until_ns <= mono_ns) end(believers, hold);
+    }
+}
+
+/* The evidence is the grants of the holders, as many as fit, and the one that was too much. */
+static SELDOM void violate(struct checking *my, const struct event *event, const struct believers *believers) {
+    char late[64], early[160], token[40] = "", when[40];
+    struct violation violation = {.times = 1, .who = event->actor->name};
+    int room = event->lock->capacity < EVIDENCE_RECORDS - 1 ? (int)event->lock->capacity : EVIDENCE_RECORDS - 1;
+    for (struct hold *hold = believers->first; hold && violation.record_count < room; hold = hold->later)
+        violation.records[violation.record_count++] = hold->grant;
+    violation.records[violation.record_count++] = event->index;
+    violation.whom = check_record_at(my->check, violation.records[0]).actor;
+    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
+    if (!evidence) return;
+    if (event->record->token) snprintf(token, sizeof token, "token %lld, ", (long long)event->record->token);
+    snprintf(evidence->text, sizeof evidence->text,
+             "%s was granted the lock (%s%s) while %s had not released it and still believed in it",
+             check_name(my->check, event->actor->name, late, sizeof late), token,
+             check_when(my->check, event->record->mono_ns, when, sizeof when),
+             check_grant(my->check, violation.records[0], early, sizeof early));
+}
+
+static void granted(struct checking *my, const struct event *event) {
+    struct believers *believers = my_lock(my, event->lock);
+    struct hold *hold = my_member(my, event->member);
+    if (event->record->outcome != OUTCOME_OK) return;
+    if (believers->stamped) lapse(believers, event->record->mono_ns);
+    if (event->record->value) believers->stamped = true;
+    if (hold->depth && event->lock->traits & CHECK_TRAIT_REENTRANT) {
+        hold->depth++;
+    } else {
+        if (hold->depth) end(believers, hold);
+        else if (believers->count >= event->lock->capacity) violate(my, event, believers);
+        hold->depth = 1;
+        hold->grant = event->index;
+        begin(believers, hold);
+    }
+    hold->until_ns = event->record->value;
+}
+
+static void released(struct checking *my, const struct event *event) {
+    struct hold *hold = my_member(my, event->member);
+    if (event->failed || hold->depth == 0) return;
+    if (hold->depth > 1) hold->depth--;
+    else end(my_lock(my, event->lock), hold);
+}
+
+static void announced(struct checking *my, const struct event *event) {
+    struct believers *believers = my_lock(my, event->lock);
+    struct hold *hold = my_member(my, event->member);
+    hold->until_ns = event->record->value;
+    believers->stamped = true;
+}
+
+static SELDOM void ended(struct checking *my, const struct event *event) {
+    for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
+        struct hold *hold = my_member(my, member);
+        if (hold->depth) end(my_lock(my, member->lock), hold);
+    }
+}
+
+static void finish(struct checking *my) {
+    my->verdict.applies = true;
+    verdict_decide(&my->verdict, my->check->granted > 0, "nobody was granted the lock");
+}
+
+const struct checker CHECKER_MUTUAL_EXCLUSION = {
+    .property = "mutual_exclusion",
+    .title = "mutual exclusion",
+    .question = "did two clients believe that they held the lock at once?",
+    .lock_size = sizeof(struct believers),
+    .member_size = sizeof(struct hold),
+    .on = {[HISTORY_ACQUIRE_RETURN] = granted,
+           [HISTORY_RELEASE_INVOKE] = released,
+           [HISTORY_VALIDITY] = announced,
+           [HISTORY_ACTOR_EXIT] = ended},
+    .finish = finish,
+};

@@ -1,0 +1,156 @@
+/* Ownership: did a client release or extend what another held, did a hold lapse and come back with another's grant
+ * inside it?
+ *
+ * A grant of a lock with one permit is *superseded* by a grant to another client whose acquire was invoked after it had
+ * returned: the server gave that one later, so the first was over by then. The question is what the lock then answers:
+ *
+ * Foreign release, foreign renewal: it came back ok to a client whose latest grant had been superseded before it was
+ * invoked, while the superseding grant still stood: its client had neither invoked a release nor ended. A client that
+ * was never granted the lock has no grant to be superseded: there, any grant that stood from the invocation to the
+ * answer is enough.
+ *
+ * Broken hold: a release, a renewal or the re-entry into a hold came back ok although the latest grant had been
+ * superseded, by a grant that was over again. The answer says that the hold had lasted, and it had not.
+ *
+ * The policy says whether an acquire of unknown outcome happened; if it did, it counts as its client's latest grant. */
+#include <stdio.h>
+
+#include "checkers/engine/checker.h"
+
+extern const struct checker CHECKER_OWNERSHIP;
+
+enum { FOREIGN_RELEASE, FOREIGN_RENEWAL, BROKEN_HOLD };
+
+/* A grant, and when it was asked for. */
+struct asked {
+    struct check_member *member; /* NULL: none */
+    uint64_t invoked, granted;
+};
+
+struct ownership_side {
+    uint64_t invoked;   /* acquire in flight, 0: none */
+    uint64_t grant;     /* its latest; 0: none */
+    uint64_t since;     /* the grant with which its hold began: of a re-entrant lock an earlier one */
+    uint32_t depth;     /* releases that are still to come; of a lock that is not re-entrant: 0 or 1 */
+    struct asked loss;  /* the grant that superseded it, when its release or renewal was invoked */
+    uint64_t operation; /* index of that invocation */
+    uint64_t under;     /* its latest grant at that time, 0: none */
+};
+
+struct ownership {
+    bool answered; /* a release or a renewal came back ok */
+};
+
+/* The grant that was asked for last, if it was asked for after `since`, the client's own latest grant: then it is
+ * another client's. */
+static struct asked superseding(const struct asked *latest, uint64_t since) {
+    return latest->invoked > since ? *latest : (struct asked){0};
+}
+
+static bool stands(const struct checking *my, struct asked grant) {
+    const struct ownership_side *side = my_member(my, grant.member);
+    return side->depth > 0 && side->since <= grant.granted;
+}
+
+static SELDOM void violate(struct checking *my, const struct event *event, unsigned sort, uint64_t grant,
+                           struct asked loss) {
+    char name[64], when[40], mine[160], theirs[160];
+    static const char *const said[] = {[HISTORY_ACQUIRE_RETURN] = "entered its hold again",
+                                       [HISTORY_RENEW_RETURN] = "renewed",
+                                       [HISTORY_RELEASE_RETURN] = "released"};
+    struct violation violation = {
+        .sort = sort, .times = 1, .who = event->actor->name, .whom = loss.member->actor->name};
+    if (grant) violation.records[violation.record_count++] = grant;
+    violation.records[violation.record_count++] = loss.granted;
+    violation.records[violation.record_count++] = event->index;
+    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
+    if (!evidence) return;
+    check_name(my->check, event->actor->name, name, sizeof name);
+    if (grant) check_grant(my->check, grant, mine, sizeof mine);
+    else snprintf(mine, sizeof mine, "%s (never granted)", name);
+    snprintf(evidence->text, sizeof evidence->text, "%s %s %s and was told ok, though the lock had gone to %s since%s",
+             mine, said[event->record->kind], check_when(my->check, event->record->mono_ns, when, sizeof when),
+             check_grant(my->check, loss.granted, theirs, sizeof theirs),
+             sort == BROKEN_HOLD ? ", which has left it again" : ", which holds it still");
+}
+
+static void invoked(struct checking *my, const struct event *event) {
+    ((struct ownership_side *)my_member(my, event->member))->invoked = event->index;
+}
+
+static void answered(struct checking *my, const struct event *event) {
+    struct asked *latest = my_lock(my, event->lock);
+    struct ownership_side *side = my_member(my, event->member);
+    uint64_t asked_at = side->invoked ? side->invoked : event->index;
+    side->invoked = 0;
+    if (event->lock->capacity > 1 || event->record->outcome == OUTCOME_REFUSED) return;
+    if (event->record->outcome != OUTCOME_OK) {
+        if (my->check->reading.acquires_happen) side->grant = event->index;
+        return;
+    }
+    bool again = side->depth && event->lock->traits & CHECK_TRAIT_REENTRANT;
+    if (again) {
+        struct asked loss = superseding(latest, side->grant);
+        if (loss.member && loss.granted < asked_at && !stands(my, loss))
+            violate(my, event, BROKEN_HOLD, side->grant, loss);
+    }
+    side->grant = event->index;
+    if (!again) side->since = event->index;
+    side->depth = again ? side->depth + 1 : 1;
+    if (asked_at > latest->invoked) *latest = (struct asked){event->member, asked_at, event->index};
+}
+
+static void begun(struct checking *my, const struct event *event) {
+    struct ownership_side *side = my_member(my, event->member);
+    side->loss = superseding(my_lock(my, event->lock), side->grant);
+    side->operation = event->index;
+    side->under = side->grant;
+    if (event->record->kind == HISTORY_RELEASE_INVOKE && side->depth && !event->failed) side->depth--;
+}
+
+static void ended_ok(struct checking *my, const struct event *event) {
+    struct ownership *self = my->state;
+    struct ownership_side *side = my_member(my, event->member);
+    bool pending = event->asked && side->operation == event->asked;
+    if (!pending || event->record->outcome != OUTCOME_OK || event->lock->capacity > 1) return;
+    self->answered = true;
+    if (!side->loss.member) return;
+    if (!stands(my, side->loss)) {
+        if (side->under) violate(my, event, BROKEN_HOLD, side->under, side->loss);
+        return;
+    }
+    bool release = event->record->kind == HISTORY_RELEASE_RETURN;
+    violate(my, event, release ? FOREIGN_RELEASE : FOREIGN_RENEWAL, side->under, side->loss);
+}
+
+static SELDOM void ended(struct checking *my, const struct event *event) {
+    for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
+        struct ownership_side *side = my_member(my, member);
+        side->depth = 0;
+        side->invoked = 0;
+    }
+}
+
+static void finish(struct checking *my) {
+    const struct ownership *self = my->state;
+    verdict_decide(&my->verdict, self->answered, "no release and no renewal of a lock with one permit came back ok");
+}
+
+const struct checker CHECKER_OWNERSHIP = {
+    .property = "ownership",
+    .title = "ownership",
+    .question = "did anyone release or extend what another held?",
+    .sorts = {"foreign release", "foreign renewal", "broken hold"},
+    .advisory = true,
+    .state_size = sizeof(struct ownership),
+    .lock_size = sizeof(struct asked),
+    .member_size = sizeof(struct ownership_side),
+    .on = {[HISTORY_ACQUIRE_INVOKE] = invoked,
+           [HISTORY_ACQUIRE_RETURN] = answered,
+           [HISTORY_RENEW_INVOKE] = begun,
+           [HISTORY_RENEW_RETURN] = ended_ok,
+           [HISTORY_RELEASE_INVOKE] = begun,
+           [HISTORY_RELEASE_RETURN] = ended_ok,
+           [HISTORY_ACTOR_EXIT] = ended},
+    .finish = finish,
+};

@@ -1,0 +1,79 @@
+/* kill-client: SIGKILL. What the client knew is lost; what it had sent is still delivered. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "faults/common/process.h"
+#include "faults/common/real_time.h"
+
+enum { END_LIMIT_MS = 5000, POLL_US = 50 };
+
+/* Reads how the process ended; info->si_pid is 0 while it runs. Leaves the exit status in place: prove and the driver
+ * read it too. */
+static bool read_exit(int pid, siginfo_t *info, struct fault_report *report) {
+    memset(info, 0, sizeof *info);
+    if (pid <= 0) return fault_fail(report, "the target has no process");
+    if (waitid(P_PID, (id_t)pid, info, WEXITED | WNOHANG | WNOWAIT) == 0) return true;
+    return fault_fail(report, "the exit status of process %d cannot be read: %s", pid, strerror(errno));
+}
+
+static bool inject(struct fault_target *target, struct fault_report *report) {
+    const struct fault_means *means = target->means;
+    siginfo_t info;
+    if (!read_exit(target->pid, &info, report)) return false;
+    if (info.si_pid != 0) return fault_fail(report, "process %d had ended before", target->pid);
+    /* In virtual time it stands still already. Half a record would make the history useless, and says nothing about a
+     * lock. */
+    if (!means->virtual_time) means->stop_between_records(means->scheduler, target->task);
+    if (process_signal(target->pid, SIGKILL) < 0)
+        return fault_fail(report, "kill(%d): %s", target->pid, strerror(errno));
+    for (long waited_us = 0; waited_us < END_LIMIT_MS * 1000L; waited_us += POLL_US) {
+        if (!read_exit(target->pid, &info, report)) return false;
+        if (info.si_pid != 0) return means->process_ended(means->scheduler, target->pid), true;
+        real_time_sleep_us(POLL_US);
+    }
+    return fault_fail(report, "process %d did not end", target->pid);
+}
+
+static bool prove(struct fault_target *target, struct fault_report *report) {
+    siginfo_t info;
+    if (!read_exit(target->pid, &info, report)) return false;
+    if (info.si_pid == 0) return fault_fail(report, "process %d has not ended", target->pid);
+    const char *how = info.si_code == CLD_KILLED ? "killed by signal" : "ended with status";
+    snprintf(report->text, sizeof report->text, "process %d was %s %d", target->pid, how, info.si_status);
+    return info.si_code == CLD_KILLED && info.si_status == SIGKILL;
+}
+
+static bool heal(struct fault_target *target, struct fault_report *report) {
+    bool *restarted = (bool *)target->state;
+    if (*restarted || strcmp(fault_option_text(target, "restart"), "yes") != 0) return true;
+    *restarted = true;
+    if (target->means->client_restart(target->task)) return true;
+    return fault_fail(report, "%s was not started again", target->name);
+}
+
+static const struct fault_option_type OPTIONS[] = {
+    {"restart", "no", "yes: healing starts the client again, without its memory"},
+    {0},
+};
+
+const struct fault FAULT_KILL_CLIENT = {
+    .name = "kill-client",
+    .summary = "kill a client's process; it may be started again without its memory",
+    .proof = "its exit status: killed by signal 9",
+    .explanation =
+        "SIGKILL at a named checkpoint of the client or between two steps: no release, no goodbye; the kernel closes\n"
+        "its connections. Commands that it had sent still run; others are never sent. Its belief to hold the lock\n"
+        "ends with it. The lock stays until its lease expires, or for ever when it has none.\n"
+        "A restarted client is another one (client-1.2) on the same host: the same clocks, another random value. Not\n"
+        "modelled: a host that dies silently, which leaves its connections open (partition it first).",
+    .source = "redisson#2045, ShedLock#65, horizon#1738: a crash between acquire and release",
+    .target = "client",
+    .options = OPTIONS,
+    .times = FAULT_VIRTUAL | FAULT_REAL,
+    .inject = inject,
+    .prove = prove,
+    .heal = heal,
+};

@@ -1,0 +1,83 @@
+/* suspend-host: clients stop and their monotonic clocks stop with them, while time passes for everything else. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "faults/common/process.h"
+
+struct suspend_host_state {
+    bool stopped, suspended;
+    int64_t since_ns, woken_ns; /* by the trial's clock */
+    int64_t host_ns;            /* what the host's clock showed when it was suspended */
+};
+_Static_assert(sizeof(struct suspend_host_state) <= FAULT_STATE, "fits the target's state");
+
+static struct suspend_host_state *state_of(struct fault_target *target) {
+    return (struct suspend_host_state *)(void *)target->state;
+}
+
+static bool inject(struct fault_target *target, struct fault_report *report) {
+    for (struct fault_target *each = target; each; each = each->next) {
+        const struct fault_means *means = each->means;
+        struct suspend_host_state *state = state_of(each);
+        if (!process_stop(each, &state->stopped, report)) return false;
+        state->suspended = true;
+        means->host_suspended(means->scheduler, each->task, true);
+        state->since_ns = means->mono_ns(means->scheduler);
+        state->host_ns = means->host_mono_ns(means->scheduler, each->task);
+    }
+    return true;
+}
+
+/* Proved after healing. In virtual time both clocks are exact; in real time a process continues a little later. */
+static bool prove(struct fault_target *target, struct fault_report *report) {
+    int hosts = 0;
+    int64_t lag_ns = 0;
+    for (struct fault_target *each = target; each; each = each->next, hosts++) {
+        const struct fault_means *means = each->means;
+        const struct suspend_host_state *state = state_of(each);
+        int64_t passed_ns = means->mono_ns(means->scheduler) - state->since_ns;
+        lag_ns = passed_ns - (means->host_mono_ns(means->scheduler, each->task) - state->host_ns);
+        int64_t meant_ns = state->woken_ns - state->since_ns;
+        if (meant_ns <= 0) return fault_fail(report, "no time has passed while %s was suspended", each->name);
+        if (lag_ns < meant_ns)
+            return fault_fail(report, "the clock of %s lags by %.3f ms, it was suspended for %.3f ms", each->name,
+                              (double)lag_ns / 1e6, (double)meant_ns / 1e6);
+    }
+    snprintf(report->text, sizeof report->text, "%d monotonic clock%s behind the trial's by %.3f s", hosts,
+             hosts == 1 ? "" : "s", (double)lag_ns / 1e9);
+    return true;
+}
+
+static bool heal(struct fault_target *target, struct fault_report *report) {
+    bool continues = true;
+    for (struct fault_target *each = target; each; each = each->next) {
+        const struct fault_means *means = each->means;
+        struct suspend_host_state *state = state_of(each);
+        if (state->suspended) {
+            state->woken_ns = means->mono_ns(means->scheduler);
+            means->host_suspended(means->scheduler, each->task, false);
+        }
+        state->suspended = false;
+        continues &= process_continue(each, &state->stopped, report);
+    }
+    return continues;
+}
+
+const struct fault FAULT_SUSPEND_HOST = {
+    .name = "suspend-host",
+    .summary = "the hosts of clients sleep, and their monotonic clocks with them, while servers and the store run on",
+    .proof = "the clients' monotonic clocks lag the trial's by the time for which they were suspended",
+    .explanation =
+        "All threads of the clients stop (SIGSTOP, confirmed), and the monotonic clock that they read does not count\n"
+        "that time: so does CLOCK_MONOTONIC on a laptop that sleeps, and on a virtual machine that is suspended or\n"
+        "migrated. A client that checks its lease by that clock finds it as fresh as before, although the server has\n"
+        "long granted the lock to another; the wall clock is right again at once. Concerns all clients, or those\n"
+        "that are named. Not modelled: connections that the other side has given up meanwhile.",
+    .source = "swarthy/redis-semaphore#24; clock_gettime(2): CLOCK_MONOTONIC does not count suspended time",
+    .target = "clients",
+    .moment = FAULT_AFTER_HEAL,
+    .times = FAULT_VIRTUAL | FAULT_REAL,
+    .inject = inject,
+    .prove = prove,
+    .heal = heal,
+};

@@ -1,0 +1,43 @@
+/* clock-drift: a wall clock runs too fast or too slow. */
+#include <string.h>
+
+#include "faults/clock/wall_clock.h"
+
+enum { SLOWEST_PPM = -900000, FASTEST_PPM = 9000000 };
+
+static const struct fault_option_type OPTIONS[] = {
+    {"ppm", NULL, "the rate error, in us per s (1000000: twice as fast); below 0: too slow"},
+    {"keep", "no", "yes: healing restores the rate and leaves the clock's error"},
+    {0},
+};
+
+static bool inject(struct fault_target *target, struct fault_report *report) {
+    int64_t ppm;
+    if (!fault_option_number(target, "ppm", SLOWEST_PPM, FASTEST_PPM, &ppm, report)) return false;
+    return clock_inject(target, 0, ppm, report);
+}
+
+static bool heal(struct fault_target *target, struct fault_report *report) {
+    bool keep = strcmp(fault_option_text(target, "keep"), "yes") == 0;
+    return clock_heal(target, keep, report);
+}
+
+const struct fault FAULT_CLOCK_DRIFT = {
+    .name = "clock-drift",
+    .summary = "make the wall clock of one server or of one client's host run too fast or too slow",
+    .proof = "what it has gained: a server's TIME, and the remaining life of a key; a client's time stamp",
+    .explanation =
+        "The clock is right when the fault is injected and gains or loses from then on at the given rate. A lease of\n"
+        "30 s on a server that is 10 % fast ends after 27.3 s: the drift that redlock allows for (1 % + 2 ms) is\n"
+        "used up. Healing restores the rate and steps the clock to the right time. In virtual time a server notices\n"
+        "the end of a blocking pop only when the trial's clock next moves. Monotonic clocks are not changed: the\n"
+        "fault is exactly that a holder and its server count the seconds differently.",
+    .source = "Kleppmann 2016, \"The unreliable time of Redlock\"; redis.io, \"Is the algorithm asynchronous?\"",
+    .target = "client or server",
+    .options = OPTIONS,
+    .moment = FAULT_BEFORE_HEAL,
+    .times = FAULT_VIRTUAL | FAULT_REAL,
+    .inject = inject,
+    .prove = clock_prove,
+    .heal = heal,
+};

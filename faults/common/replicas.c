@@ -1,0 +1,41 @@
+#include "faults/common/replicas.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "faults/common/admin_command.h"
+#include "faults/common/real_time.h"
+
+enum { RETURN_LIMIT_MS = 10000, POLL_US = 2000 };
+
+int replicas_connected(const char *socket, struct fault_report *report) {
+    struct admin_reply reply;
+    char count[16];
+    if (!admin_command_ok(socket, &reply, report, "INFO replication")) return 0;
+    return admin_reply_field(&reply, "connected_slaves", count, sizeof count) ? atoi(count) : 0;
+}
+
+/* How many have the data: a replica that is still receiving a snapshot is connected, too. */
+static int replicas_online(const char *socket, struct fault_report *report) {
+    struct admin_reply reply;
+    int online = 0;
+    if (!admin_command_ok(socket, &reply, report, "INFO replication")) return 0;
+    for (const char *at = reply.text; (at = strstr(at, "state=online")); at++) online++;
+    return online;
+}
+
+void replicas_leave(const struct fault_target *target) {
+    target->means->server_replicas(target->means->scheduler, target->server, 0);
+}
+
+bool replicas_return(const struct fault_target *target, int replicas, struct fault_report *report) {
+    for (long waited_us = 0; waited_us < RETURN_LIMIT_MS * 1000L; waited_us += POLL_US) {
+        if (replicas_online(target->socket, report) >= replicas) {
+            target->means->server_replicas(target->means->scheduler, target->server, replicas);
+            return true;
+        }
+        real_time_sleep_us(POLL_US);
+    }
+    return fault_fail(report, "%d replicas of %s did not come back", replicas, target->name);
+}

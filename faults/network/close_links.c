@@ -1,0 +1,62 @@
+/* close-links: the proxy closes the connections of a client, as an idle limit in the network does.
+ *
+ * Unlike kill-connections it sends no command to a server, so it works with any kind. Nothing is lost: what is in
+ * flight arrives first. */
+#include <stdio.h>
+
+#include "faults/common/admin_command.h"
+#include "faults/common/proxy_rule.h"
+
+enum { LINKS_NAME = 96 };
+
+static const struct fault_option_type OPTIONS[] = {
+    {"servers", "redis-*", "of a client: the servers to which its connections are closed"},
+    {0},
+};
+
+/* How many connections were closed. */
+static long long *closed_of(struct fault_target *target) {
+    return (long long *)(void *)target->state;
+}
+
+static bool inject(struct fault_target *target, struct fault_report *report) {
+    char links[LINKS_NAME];
+    struct admin_reply reply;
+    const struct fault_means *means = target->means;
+    if (!target->proxy) return fault_fail(report, "the links of this trial do not lead through the proxy");
+    proxy_rule_links(target, fault_option_text(target, "servers"), links, sizeof links);
+    means->unreliable(means->scheduler);
+    if (!means->settle(means->scheduler)) return fault_fail(report, "not every server answers");
+    if (!admin_command_ok(target->proxy, &reply, report, "LINK CLOSE %s", links)) return false;
+    *closed_of(target) = reply.number;
+    return means->settle(means->scheduler) || fault_fail(report, "not every server answers");
+}
+
+static bool prove(struct fault_target *target, struct fault_report *report) {
+    long long closed = *closed_of(target);
+    if (closed == 0) return fault_fail(report, "there was no such connection to close");
+    return snprintf(report->text, sizeof report->text, "%lld connections were closed", closed) > 0;
+}
+
+static bool heal(struct fault_target *target, struct fault_report *report) {
+    (void)target, (void)report;
+    return true; /* a client that needs a connection opens one */
+}
+
+const struct fault FAULT_CLOSE_LINKS = {
+    .name = "close-links",
+    .summary = "the proxy closes the connections of a client to its servers; both sides see it",
+    .proof = "the number of connections that the proxy closed",
+    .explanation =
+        "As an idle limit of a load balancer, a NAT that loses its state or a restarted pooler does: the server sees\n"
+        "the end of the connection at once, the client when it next uses it. What is in flight arrives first. New\n"
+        "connections are accepted at once, so healing does nothing. For a server that closes connections itself see\n"
+        "kill-connections.",
+    .source = "PostgreSQL documentation, 13.3.5 (session locks end with the session); PgBouncer, server_idle_timeout",
+    .target = "client",
+    .options = OPTIONS,
+    .times = FAULT_VIRTUAL | FAULT_REAL,
+    .inject = inject,
+    .prove = prove,
+    .heal = heal,
+};

@@ -1,0 +1,24 @@
+/* The text of a reply on the control port, in RESP. */
+#ifndef LOCKSTORM_CONTROL_REPLY_H
+#define LOCKSTORM_CONTROL_REPLY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Text that grows; zero before use, freed by reply_free. */
+struct control_reply {
+    char *bytes;
+    size_t length, capacity;
+};
+
+/* Appends text as it is. */
+void reply_write(struct control_reply *reply, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Appends an error of one line: bytes that would end the line become '?'. */
+void reply_error(struct control_reply *reply, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Appends a bulk string. */
+void reply_bulk(struct control_reply *reply, const char *text);
+/* Appends a name as a bulk string and its value as an integer. */
+void reply_number(struct control_reply *reply, const char *name, uint64_t number);
+void reply_free(struct control_reply *reply);
+
+#endif

@@ -1,0 +1,132 @@
+#include "faults/replication/election.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+#include "faults/common/process.h"
+#include "faults/common/process_end.h"
+#include "faults/common/real_time.h"
+
+enum { PATIENCE_LEAST_MS = 100, PATIENCE_MOST_MS = 60000 };
+_Static_assert(sizeof(struct election) <= FAULT_STATE, "fits the target's state");
+
+struct election *election_of(struct fault_target *target) {
+    return (void *)target->state;
+}
+
+bool election_patience(const struct fault_target *target, const char *option, int64_t *patience_ms,
+                       struct fault_report *report) {
+    return fault_option_number(target, option, PATIENCE_LEAST_MS, PATIENCE_MOST_MS, patience_ms, report);
+}
+
+/* --- the master is lost --- */
+
+/* Whether the option "how" says kill. */
+static bool how_option(const struct fault_target *target, bool *kills, struct fault_report *report) {
+    static const char *const HOW[] = {"kill", "pause", NULL};
+    int how;
+    if (!fault_option_choice(target, "how", HOW, &how, report)) return false;
+    *kills = how == 0;
+    return true;
+}
+
+bool election_prepare(struct fault_target *target, struct fault_report *report) {
+    struct election *election = election_of(target);
+    bool replicated;
+    if (!replicated_option(target, &replicated, report)) return false;
+    if (!replication_find(&election->replication, target, false, report)) return false;
+    election->ready = replicated || replication_cut(&election->replication, target, false, report);
+    return election->ready;
+}
+
+bool election_begin(struct fault_target *target, struct fault_report *report) {
+    struct election *election = election_of(target);
+    bool kills, replicated;
+    if (!how_option(target, &kills, report)) return false;
+    if (!replicated_option(target, &replicated, report)) return false;
+    if (!election->ready && !election_prepare(target, report)) return false;
+    if (replicated && !replication_drain(&election->replication, target, report)) return false;
+    election->lost = kills ? process_end(target->pid, report) : process_signal_and_wait(target->pid, SIGSTOP, report);
+    if (election->lost) target->means->server_silent(target->means->scheduler, target->server, true);
+    return election->lost;
+}
+
+/* --- another is elected --- */
+
+static const struct fault_target *find_elected(struct fault_target *target) {
+    struct election *election = election_of(target);
+    for (int each = 0; each < election->replication.count; each++) {
+        const struct fault_target *replica = find_server(target, election->replication.replicas[each]);
+        struct fault_report ignored;
+        if (replica && role_is(replica->socket, "master", &ignored)) return replica;
+    }
+    return NULL;
+}
+
+bool election_follow(struct fault_target *target, struct fault_report *report) {
+    struct election *election = election_of(target);
+    const struct fault_target *elected = NULL;
+    for (int64_t until_ms = real_time_ms() + ELECTION_LIMIT_MS; !elected && real_time_ms() < until_ms;) {
+        elected = find_elected(target);
+        if (!elected) real_time_sleep_us(5 * 1000);
+    }
+    if (!elected) return fault_fail(report, "no replica of %s became a master", target->name);
+    election->elected = elected->server;
+    target->means->replica_lost(elected->server);
+    election->led = target->means->clients_lead(target->server, elected->server);
+    return election->led || fault_fail(report, "no client is led to %s", target->name);
+}
+
+bool election_shows(struct fault_target *target, struct fault_report *report) {
+    struct election *election = election_of(target);
+    const struct fault_target *elected = election->led ? find_server(target, election->elected) : NULL;
+    struct fault_report seen;
+    if (!elected) return fault_fail(report, "no replica was elected");
+    if (!role_is(elected->socket, "master", report)) return false;
+    if (!replication_shows(&election->replication, target, elected->socket, &seen)) return *report = seen, false;
+    snprintf(report->text, sizeof report->text, "%s was elected; %.160s", elected->name, seen.text);
+    return true;
+}
+
+/* --- the old master comes back --- */
+
+static bool bring_back(struct fault_target *target, struct fault_report *report) {
+    bool kills;
+    if (!how_option(target, &kills, report)) return false;
+    if (!kills) return process_signal_and_wait(target->pid, SIGCONT, report);
+    return target->means->server_restart(target->server) || fault_fail(report, "%s did not start again", target->name);
+}
+
+/* Waits until the old master is a replica. Clients that are still connected to it must look for the new one, as after
+ * MOVED. */
+static bool demote(struct fault_target *target, struct fault_report *report) {
+    if (!role_await(target->socket, "slave", ELECTION_LIMIT_MS, report)) return false;
+    disconnect_clients(target->socket);
+    return target->means->server_follow(target->server, election_of(target)->elected) ||
+           fault_fail(report, "%s does not follow", target->name);
+}
+
+static bool restore(struct fault_target *target, struct fault_report *report) {
+    struct election *election = election_of(target);
+    bool was_cut = election->replication.cut, well = true;
+    if (election->lost) {
+        well = bring_back(target, report);
+        if (well) target->means->server_silent(target->means->scheduler, target->server, false);
+    }
+    replication_mend(&election->replication, target);
+    if (well && election->led) well = demote(target, report);
+    else if (well && was_cut)
+        for (int each = 0; each < election->replication.count; each++)
+            well &= target->means->server_follow(election->replication.replicas[each], target->server);
+    *election = (struct election){0};
+    return well;
+}
+
+bool election_heal(struct fault_target *target,
+                   void (*set_patience)(const struct fault_target *target, long long patience_ms),
+                   struct fault_report *report) {
+    long long patience_ms = election_of(target)->patience_ms;
+    bool well = restore(target, report);
+    if (patience_ms > 0) set_patience(target, patience_ms);
+    return well;
+}

@@ -1,0 +1,144 @@
+/* failover: a replica becomes the master and clients are led to it, while the old master runs on unaware of it.
+ *
+ * The replica is brought into the wanted state first: it receives nothing more (from `prepare` on, so that a client can
+ * take the lock in between), or it has everything and the master accepts no further writes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "faults/common/admin_command.h"
+#include "faults/replication/replication.h"
+
+enum { NS_PER_MS = 1000000, US_PER_MS = 1000, CLOCK_TOLERANCE_US = 1000000 };
+
+struct failover_state {
+    struct replication replication;
+    bool ready; /* the replica is in the wanted state */
+    bool promoted, led, ahead;
+};
+_Static_assert(sizeof(struct failover_state) <= FAULT_STATE, "fits the target's state");
+
+static struct failover_state *state_of(struct fault_target *target) {
+    return (void *)target->state;
+}
+
+static bool clock_option(const struct fault_target *target, int64_t *ahead_ms, struct fault_report *report) {
+    const int64_t day_ms = 86400000;
+    return fault_option_number(target, "clock-ms", -365 * day_ms, 365 * day_ms, ahead_ms, report);
+}
+
+static bool prepare(struct fault_target *target, struct fault_report *report) {
+    struct failover_state *state = state_of(target);
+    bool replicated;
+    if (!replicated_option(target, &replicated, report)) return false;
+    if (!target->other) return fault_fail(report, "%s has no replica to promote", target->name);
+    for (const struct fault_target *each = target->other; each; each = each->other)
+        if (role_is(each->socket, "sentinel", report))
+            return fault_fail(report, "sentinels watch %s: use failover-sentinel", target->name);
+    if (!replication_find(&state->replication, target, true, report)) return false;
+    state->ready = replicated || replication_cut(&state->replication, target, true, report);
+    return state->ready;
+}
+
+static bool set_clock(const struct fault_target *server, int64_t ahead_ms, struct fault_report *report) {
+    const struct fault_means *means = server->means;
+    if (means->server_clock(means->scheduler, server->server, ahead_ms * NS_PER_MS, 0)) return true;
+    return fault_fail(report, "%s runs by the machine's clock: virtual time or settable clocks are needed",
+                      server->name);
+}
+
+static bool promote(struct fault_target *target, struct fault_report *report) {
+    struct failover_state *state = state_of(target);
+    struct admin_reply reply;
+    state->promoted = admin_command_ok(target->other->socket, &reply, report, "REPLICAOF NO ONE");
+    if (!state->promoted) return false;
+    target->means->replica_lost(target->other->server);
+    state->led = target->means->clients_lead(target->server, target->other->server);
+    if (!state->led) return fault_fail(report, "no client is led to %s", target->name);
+    if (!target->proxy) disconnect_clients(target->socket); /* the proxy has closed its connections itself */
+    replication_resume(&state->replication, target);
+    return true;
+}
+
+static bool inject(struct fault_target *target, struct fault_report *report) {
+    struct failover_state *state = state_of(target);
+    int64_t ahead_ms;
+    bool replicated;
+    if (!target->means || !target->means->clients_lead)
+        return fault_fail(report, "this trial cannot lead its clients to another server");
+    if (!replicated_option(target, &replicated, report)) return false;
+    if (!clock_option(target, &ahead_ms, report)) return false;
+    if (!state->ready && !prepare(target, report)) return false;
+    target->means->unreliable(target->means->scheduler); /* connections are cut, some while a reply is due */
+    if (ahead_ms != 0) state->ahead = set_clock(target->other, ahead_ms, report);
+    if (ahead_ms != 0 && !state->ahead) return false;
+    if (replicated && !replication_drain(&state->replication, target, report)) return false;
+    return promote(target, report);
+}
+
+/* By the new master's own TIME. */
+static bool clock_shows(const struct fault_target *server, int64_t ahead_ms, struct fault_report *report) {
+    struct admin_reply reply;
+    if (!admin_command_ok(server->socket, &reply, report, "TIME")) return false;
+    char *micros;
+    int64_t shown_us = strtoll(reply.text, &micros, 10) * 1000 * US_PER_MS + strtoll(micros, NULL, 10);
+    int64_t meant_us = server->means->server_wall_us(server->means->scheduler, server->server);
+    int64_t off_us = llabs(shown_us - meant_us), tolerance_us = llabs(ahead_ms) * US_PER_MS / 2;
+    if (off_us <= (tolerance_us < CLOCK_TOLERANCE_US ? tolerance_us : CLOCK_TOLERANCE_US)) return true;
+    return fault_fail(report, "the clock of %s is %lld us off what it was set to", server->name, (long long)off_us);
+}
+
+static bool prove(struct fault_target *target, struct fault_report *report) {
+    struct failover_state *state = state_of(target);
+    const struct fault_target *new = target->other;
+    int64_t ahead_ms;
+    if (!new) return fault_fail(report, "%s has no replica", target->name);
+    if (!role_is(new->socket, "master", report) || !role_is(target->socket, "master", report)) return false;
+    if (!clock_option(target, &ahead_ms, report)) return false;
+    if (ahead_ms != 0 && !clock_shows(new, ahead_ms, report)) return false;
+    struct fault_report seen;
+    if (!replication_shows(&state->replication, target, new->socket, &seen)) return *report = seen, false;
+    snprintf(report->text, sizeof report->text, "%s is a master beside %s; %.120s", new->name, target->name, seen.text);
+    return true;
+}
+
+static bool heal(struct fault_target *target, struct fault_report *report) {
+    struct failover_state *state = state_of(target);
+    const struct fault_target *new = target->other;
+    bool follows = true, lost = state->replication.cut;
+    replication_mend(&state->replication, target);
+    if (state->ahead) set_clock(new, 0, report);
+    if (state->promoted) follows = target->means->server_follow(target->server, new->server);
+    else if (lost) follows = target->means->server_follow(new->server, target->server);
+    *state = (struct failover_state){0};
+    return follows || fault_fail(report, "the old master did not become a replica");
+}
+
+static const struct fault_option_type OPTIONS[] = {
+    {"clock-ms", "0", "how far the replica's clock is ahead, in ms (virtual time, or settable clocks)"},
+    {"replicated", "no", "whether the replica has the last writes: yes, or no (then its link is cut first)"},
+    {NULL, NULL, NULL},
+};
+
+const struct fault FAULT_FAILOVER = {
+    .name = "failover",
+    .summary = "promote a replica, with or without the last writes, and lead the clients to it",
+    .proof = "ROLE of both; a key written last exists (replicated=yes) or is missing (no) on the new master; TIME",
+    .explanation =
+        "The replica becomes a master (REPLICAOF NO ONE) and clients are led to it, as by a virtual address or a\n"
+        "client that listens to sentinels; their connections are closed. The old master continues until heal demotes\n"
+        "it: it then follows the new one, and writes that only it had are lost. replicated=no cuts the replication\n"
+        "link before (at `prepare`, or at once): a black hole at the proxy, without one the master disconnects its\n"
+        "replica and refuses it - not SIGSTOP, for what waits in a stopped replica's buffer arrives afterwards.\n"
+        "replicated=yes stops writes and waits until the replica has everything. clock-ms sets its clock ahead:\n"
+        "leases are replicated as absolute times, so it may find them expired. Not modelled: detection, election, a\n"
+        "client that stays with the old master.",
+    .source = "redis.io, Distributed Locks, \"Why failover-based implementations are not enough\"; redisson issue 5256",
+    .target = "server",
+    .options = OPTIONS,
+    .times = FAULT_VIRTUAL | FAULT_REAL,
+    .prepare = prepare,
+    .inject = inject,
+    .prove = prove,
+    .heal = heal,
+};

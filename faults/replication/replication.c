@@ -1,0 +1,236 @@
+#include "faults/replication/replication.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "faults/common/admin_command.h"
+#include "faults/common/proxy_rule.h"
+#include "faults/common/real_time.h"
+
+enum { CATCH_UP_LIMIT_MS = 2000, PAUSE_WRITES_MS = 60000 };
+
+static const char *name_of(const struct fault_target *target) {
+    return target && target->name ? target->name : "the server";
+}
+
+const struct fault_target *find_server(const struct fault_target *target, int server) {
+    for (const struct fault_target *each = target->other; each; each = each->other)
+        if (each->server == server) return each;
+    return NULL;
+}
+
+bool replicated_option(const struct fault_target *target, bool *replicated, struct fault_report *report) {
+    static const char *const CHOICES[] = {"no", "yes", NULL};
+    int choice;
+    if (!fault_option_choice(target, "replicated", CHOICES, &choice, report)) return false;
+    *replicated = choice == 1;
+    return true;
+}
+
+void disconnect_clients(const char *socket) {
+    struct fault_report ignored;
+    struct admin_reply reply;
+    admin_command(socket, &reply, &ignored, "CLIENT KILL TYPE normal");
+    admin_command(socket, &reply, &ignored, "CLIENT KILL TYPE pubsub");
+}
+
+/* --- roles --- */
+
+bool role_is(const char *socket, const char *role, struct fault_report *report) {
+    struct admin_reply reply;
+    size_t length = strlen(role);
+    if (!admin_command_ok(socket, &reply, report, "ROLE")) return false;
+    if (strncmp(reply.text, role, length) == 0 && reply.text[length] == '\n') return true;
+    return fault_fail(report, "ROLE says %.*s, not %s", (int)strcspn(reply.text, "\n"), reply.text, role);
+}
+
+static bool is_connected(const char *socket) {
+    struct admin_reply reply;
+    struct fault_report ignored;
+    return admin_command_ok(socket, &reply, &ignored, "ROLE") && strstr(reply.text, "\nconnected\n");
+}
+
+bool role_await(const char *socket, const char *role, int limit_ms, struct fault_report *report) {
+    for (int64_t until_ms = real_time_ms() + limit_ms; real_time_ms() < until_ms;) {
+        if (role_is(socket, role, report) && (strcmp(role, "slave") != 0 || is_connected(socket)))
+            return report->text[0] = '\0', true;
+        real_time_sleep_us(5 * 1000);
+    }
+    return false;
+}
+
+/* --- replicas --- */
+
+/* The replication id: a replica has its master's. */
+static bool replication_id(const char *socket, char *id, size_t size, struct fault_report *report) {
+    struct admin_reply reply;
+    if (!admin_command_ok(socket, &reply, report, "INFO replication")) return false;
+    return admin_reply_field(&reply, "master_replid", id, size) || fault_fail(report, "INFO names no master_replid");
+}
+
+bool replication_find(struct replication *replication, const struct fault_target *target, bool first_only,
+                      struct fault_report *report) {
+    char id[64], other[64];
+    if (!role_is(target->socket, "master", report)) return false;
+    if (!replication_id(target->socket, id, sizeof id, report)) return false;
+    replication->count = 0;
+    for (const struct fault_target *each = target->other; each; each = first_only ? NULL : each->other) {
+        struct fault_report ignored;
+        if (replication->count == REPLICATION_REPLICAS || !role_is(each->socket, "slave", &ignored)) continue;
+        if (!replication_id(each->socket, other, sizeof other, &ignored) || strcmp(id, other) != 0) continue;
+        replication->replicas[replication->count++] = each->server;
+    }
+    return replication->count > 0 || fault_fail(report, "no replica follows %s", name_of(target));
+}
+
+/* --- the last write --- */
+
+static bool offset_of(const char *socket, const char *which, long long *offset, struct fault_report *report) {
+    struct admin_reply reply;
+    char value[32];
+    if (!admin_command_ok(socket, &reply, report, "INFO replication")) return false;
+    if (!admin_reply_field(&reply, which, value, sizeof value)) return fault_fail(report, "INFO names no %s", which);
+    *offset = strtoll(value, NULL, 10);
+    return true;
+}
+
+/* Waits until every replica has applied what the target has written up to now. */
+static bool catch_up(const struct replication *replication, const struct fault_target *target,
+                     struct fault_report *report) {
+    long long written, applied = 0;
+    if (!offset_of(target->socket, "master_repl_offset", &written, report)) return false;
+    for (int each = 0; each < replication->count; each++) {
+        const struct fault_target *replica = find_server(target, replication->replicas[each]);
+        for (int64_t until_ms = real_time_ms() + CATCH_UP_LIMIT_MS; real_time_ms() < until_ms;) {
+            if (!offset_of(replica->socket, "slave_repl_offset", &applied, report)) return false;
+            if (applied >= written) break;
+            real_time_sleep_us(1 * 1000);
+        }
+        if (applied < written)
+            return fault_fail(report, "%s stays %lld bytes behind %s", name_of(replica), written - applied,
+                              name_of(target));
+    }
+    return true;
+}
+
+bool replication_drain(struct replication *replication, const struct fault_target *target,
+                       struct fault_report *report) {
+    struct admin_reply reply;
+    char key[PROBE_KEY];
+    fault_probe_key(target, key);
+    if (!admin_command_ok(target->socket, &reply, report, "SET %s %s", key, name_of(target))) return false;
+    if (!admin_command_ok(target->socket, &reply, report, "CLIENT PAUSE %d WRITE", PAUSE_WRITES_MS)) return false;
+    replication->paused = true;
+    return catch_up(replication, target, report);
+}
+
+bool replication_shows(const struct replication *replication, const struct fault_target *target, const char *socket,
+                       struct fault_report *report) {
+    struct admin_reply reply;
+    char key[PROBE_KEY];
+    fault_probe_key(target, key);
+    if (!admin_command_ok(socket, &reply, report, "EXISTS %s", key)) return false;
+    bool there = reply.number == 1;
+    snprintf(report->text, sizeof report->text, "what was written to %s last is %s", name_of(target),
+             there ? "there" : "missing");
+    return there != replication->cut;
+}
+
+/* --- the cut --- */
+
+/* A replica's end of the connection to its master, "address:port". */
+static bool replica_address(const char *socket, char *end, size_t size, struct fault_report *report) {
+    struct admin_reply reply;
+    if (!admin_command_ok(socket, &reply, report, "CLIENT LIST TYPE master")) return false;
+    const char *found = strstr(reply.text, " laddr=");
+    if (!found) return fault_fail(report, "the replica has no connection to its master");
+    found += strlen(" laddr=");
+    snprintf(end, size, "%.*s", (int)strcspn(found, " \n"), found);
+    return true;
+}
+
+/* The master refuses new replicas, and then disconnects those that it has. */
+static bool disconnect_replicas(const struct replication *replication, const struct fault_target *target,
+                                struct fault_report *report) {
+    struct admin_reply reply;
+    char end[64];
+    if (!admin_command_ok(target->socket, &reply, report, "ACL SETUSER default -psync -sync")) return false;
+    if (target->proxy || replication->count > 1)
+        return admin_command_ok(target->socket, &reply, report, "CLIENT KILL TYPE replica");
+    const struct fault_target *replica = find_server(target, replication->replicas[0]);
+    return replica_address(replica->socket, end, sizeof end, report) &&
+           admin_command_ok(target->socket, &reply, report, "CLIENT KILL ADDR %s", end);
+}
+
+/* The link of the only replica as a target of its own, with the rule that it may have in its state. */
+static struct fault_target link_of(const struct replication *replication, const struct fault_target *target,
+                                   char name[REPLICATION_NAME]) {
+    struct fault_target link = {
+        .fault = target->fault, .task = -1, .server = -1, .links = name, .proxy = target->proxy};
+    link.means = target->means;
+    snprintf(name, REPLICATION_NAME, "%s>%s", name_of(find_server(target, replication->replicas[0])), name_of(target));
+    memcpy(link.state, replication->rule, sizeof replication->rule);
+    return link;
+}
+
+static bool swallow(struct replication *replication, const struct fault_target *target, struct fault_report *report) {
+    char name[REPLICATION_NAME];
+    struct proxy_rule_words words = {0};
+    struct fault_target link = link_of(replication, target, name);
+    proxy_rule_add_word(&words, "black-hole");
+    bool added = proxy_rule_inject(&link, NULL, "to-client", &words, report);
+    memcpy(replication->rule, link.state, sizeof replication->rule);
+    return added;
+}
+
+/* The first message that is swallowed appends a record to the history: it must not come later, when others append. */
+static bool await_swallowed(const struct replication *replication, const struct fault_target *target,
+                            struct fault_report *report) {
+    char name[REPLICATION_NAME];
+    struct fault_target link = link_of(replication, target, name);
+    for (int64_t until_ms = real_time_ms() + CATCH_UP_LIMIT_MS; real_time_ms() < until_ms;) {
+        if (proxy_rule_prove(&link, "swallowed", report)) return true;
+        real_time_sleep_us(1 * 1000);
+    }
+    return false;
+}
+
+bool replication_cut(struct replication *replication, const struct fault_target *target, bool by_proxy,
+                     struct fault_report *report) {
+    struct admin_reply reply;
+    char key[PROBE_KEY];
+    bool swallows = by_proxy && target->proxy;
+    fault_probe_key(target, key);
+    if (!admin_command_ok(target->socket, &reply, report, "DEL %s", key)) return false;
+    if (!catch_up(replication, target, report)) return false;
+    replication->cut = true;
+    if (swallows ? !swallow(replication, target, report) : !disconnect_replicas(replication, target, report))
+        return false;
+    for (int each = 0; each < replication->count && target->means && target->means->replica_lost; each++)
+        target->means->replica_lost(replication->replicas[each]);
+    if (!admin_command_ok(target->socket, &reply, report, "SET %s %s", key, name_of(target))) return false;
+    return !swallows || await_swallowed(replication, target, report);
+}
+
+void replication_resume(struct replication *replication, const struct fault_target *target) {
+    struct fault_report ignored;
+    struct admin_reply reply;
+    if (replication->paused) admin_command(target->socket, &reply, &ignored, "CLIENT UNPAUSE");
+    replication->paused = false;
+}
+
+void replication_mend(struct replication *replication, const struct fault_target *target) {
+    struct fault_report ignored;
+    struct admin_reply reply;
+    char name[REPLICATION_NAME];
+    if (replication->rule[0]) {
+        struct fault_target link = link_of(replication, target, name);
+        proxy_rule_heal(&link, &ignored);
+    } else if (replication->cut) {
+        admin_command(target->socket, &reply, &ignored, "ACL SETUSER default +psync +sync");
+    }
+    replication->cut = false;
+    replication->rule[0] = '\0';
+    replication_resume(replication, target);
+}

@@ -1,0 +1,147 @@
+#include "faults/server/append_only.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 512 };
+
+struct file_bytes {
+    char *at;
+    size_t length;
+};
+
+/* One command of the file, or a transaction. */
+struct write_unit {
+    size_t begin, end;
+    bool is_write; /* no SELECT, no annotation */
+};
+
+static bool bytes_read(const char *path, struct file_bytes *bytes) {
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    if (fstat(fd, &status) < 0) {
+        close(fd);
+        return false;
+    }
+    *bytes = (struct file_bytes){.at = malloc((size_t)status.st_size + 1)};
+    if (!bytes->at) abort();
+    for (ssize_t got; (got = read(fd, bytes->at + bytes->length, (size_t)status.st_size - bytes->length)) > 0;)
+        bytes->length += (size_t)got;
+    bytes->at[bytes->length] = '\0';
+    close(fd);
+    return true;
+}
+
+/* The manifest names the files in order; the last one with "type i" is written to. */
+static bool path_find(const char *directory, char path[PATH_SIZE], struct fault_report *report) {
+    struct file_bytes manifest;
+    char name[128], type;
+    snprintf(path, PATH_SIZE, "%s/appendonlydir/appendonly.aof.manifest", directory);
+    if (!bytes_read(path, &manifest)) return fault_fail(report, "%.150s: %.60s", path, strerror(errno));
+    bool found = false;
+    for (char *rest = NULL, *line = strtok_r(manifest.at, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        if (sscanf(line, "file %127s seq %*d type %c", name, &type) != 2 || type != 'i') continue;
+        snprintf(path, PATH_SIZE, "%s/appendonlydir/%s", directory, name);
+        found = true;
+    }
+    free(manifest.at);
+    return found || fault_fail(report, "the append-only file's manifest names no file that is written to");
+}
+
+/* The number between `at` and the end of its line, -1: there is none. *end: the next line. */
+static long line_number(const struct file_bytes *bytes, size_t at, size_t *end) {
+    const char *newline = at < bytes->length ? memchr(bytes->at + at, '\n', bytes->length - at) : NULL;
+    if (!newline) return -1;
+    *end = (size_t)(newline - bytes->at) + 1;
+    return strtol(bytes->at + at, NULL, 10);
+}
+
+/* The end of the command at `at`, 0: it is incomplete. *name: its first word. */
+static size_t command_end(const struct file_bytes *bytes, size_t at, struct file_bytes *name) {
+    size_t next;
+    long words = bytes->at[at] == '*' ? line_number(bytes, at + 1, &next) : -1;
+    for (long each = 0; each < words; each++) {
+        long length = next < bytes->length && bytes->at[next] == '$' ? line_number(bytes, next + 1, &next) : -1;
+        if (length < 0 || (size_t)length + 2 > bytes->length - next) return 0;
+        if (each == 0) *name = (struct file_bytes){.at = bytes->at + next, .length = (size_t)length};
+        next += (size_t)length + 2;
+    }
+    return words > 0 ? next : 0;
+}
+
+static bool is_named(const struct file_bytes *name, const char *word) {
+    return name->length == strlen(word) && strncasecmp(name->at, word, name->length) == 0;
+}
+
+/* The unit that begins at `at`; false: there is no complete one. */
+static bool unit_next(const struct file_bytes *bytes, size_t at, struct write_unit *unit) {
+    struct file_bytes name;
+    *unit = (struct write_unit){.begin = at};
+    if (at >= bytes->length) return false;
+    if (bytes->at[at] == '#') return line_number(bytes, at, &unit->end) >= 0;
+    unit->end = command_end(bytes, at, &name);
+    if (unit->end == 0) return false;
+    unit->is_write = !is_named(&name, "SELECT");
+    bool inside = is_named(&name, "MULTI");
+    while (inside && unit->end < bytes->length) {
+        size_t end = command_end(bytes, unit->end, &name);
+        if (end == 0) return false;
+        unit->end = end;
+        inside = !is_named(&name, "EXEC");
+    }
+    return true;
+}
+
+/* Counts the writes before the last one that has this value; -1: none has. */
+static long writes_before(const struct file_bytes *bytes, const char *value) {
+    struct write_unit unit;
+    long writes = 0, found = -1;
+    for (size_t at = 0; unit_next(bytes, at, &unit); at = unit.end) {
+        if (memmem(bytes->at + unit.begin, unit.end - unit.begin, value, strlen(value))) found = writes;
+        writes += unit.is_write;
+    }
+    return found;
+}
+
+static size_t write_begin(const struct file_bytes *bytes, long number) {
+    struct write_unit unit;
+    long writes = 0;
+    size_t at = 0;
+    for (; unit_next(bytes, at, &unit); at = unit.end)
+        if (unit.is_write && writes++ == number) break;
+    return at;
+}
+
+/* Truncates the file at `end` and appends the write of `left`, in database 0. */
+static bool file_end(const char *path, size_t end, const struct append_only_cut *cut) {
+    char entry[512];
+    int length = snprintf(entry, sizeof entry,
+                          "*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n*3\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n",
+                          strlen(cut->key), cut->key, strlen(cut->left), cut->left);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    bool ended = ftruncate(fd, (off_t)end) == 0 && pwrite(fd, entry, (size_t)length, (off_t)end) == length;
+    close(fd);
+    return ended;
+}
+
+bool append_only_cut(const char *directory, const struct append_only_cut *cut, struct fault_report *report) {
+    char path[PATH_SIZE];
+    struct file_bytes bytes;
+    if (!path_find(directory, path, report)) return false;
+    if (!bytes_read(path, &bytes)) return fault_fail(report, "%.150s: %.60s", path, strerror(errno));
+    long writes = writes_before(&bytes, cut->last);
+    size_t end = writes >= cut->lost ? write_begin(&bytes, writes - cut->lost) : 0;
+    free(bytes.at);
+    if (writes < 0) return fault_fail(report, "the append-only file does not have the last write");
+    if (writes < cut->lost)
+        return fault_fail(report, "the append-only file has %ld writes, %ld were to be lost", writes, cut->lost);
+    return file_end(path, end, cut) || fault_fail(report, "%.150s: %.60s", path, strerror(errno));
+}

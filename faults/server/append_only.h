@@ -1,0 +1,20 @@
+/* The append-only file of a redis-server that is not running: cutting off the last writes, as a crash does before they
+ * are on the disk. */
+#ifndef LOCKSTORM_FAULTS_APPEND_ONLY_H
+#define LOCKSTORM_FAULTS_APPEND_ONLY_H
+
+#include "faults/common/fault.h"
+
+struct append_only_cut {
+    const char *key;  /* no client uses it */
+    const char *last; /* the value that was written to it last */
+    const char *left; /* the value that it is to hold instead */
+    long lost;        /* how many writes before that one are lost */
+};
+
+/* Cuts off the write of `last` to the key, all after it and `lost` writes before it (a transaction counts as one), and
+ * puts a write of `left` in their place: a server in which the key holds that has loaded everything before. `directory`
+ * is the server's. False with a sentence, and the file unchanged: there is no file, or it has too few writes. */
+bool append_only_cut(const char *directory, const struct append_only_cut *cut, struct fault_report *report);
+
+#endif

@@ -1,0 +1,129 @@
+/* client-pause: the server makes its clients wait, all of them or those that write.
+ *
+ * The pause itself would last longer than any schedule; healing ends it, so that it lasts exactly as long as the trial
+ * says. A pause of all commands makes CLIENT UNPAUSE wait too - but not on a connection that has sent MONITOR, so such
+ * a connection is opened before. While all clients are paused it receives nothing, so nothing piles up for it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "faults/common/admin_command.h"
+#include "faults/common/admin_connection.h"
+#include "faults/common/replicas.h"
+
+enum { UNANSWERED_MS = 100 };
+static const long long PAUSE_MS = 1000LL * 1000 * 1000 * 1000;
+
+static const struct fault_option_type OPTIONS[] = {
+    {"mode", "write", "which commands wait: write (those that would change data) or all"},
+    {0},
+};
+
+struct client_pause_state {
+    bool all, paused;
+    int replicas;          /* in mode write their acknowledgements wait, too */
+    redisContext *monitor; /* of a pause of all */
+};
+
+static struct client_pause_state *state_of(struct fault_target *target) {
+    return (struct client_pause_state *)(void *)target->state;
+}
+
+static bool pause_all(struct fault_target *target, struct fault_report *report) {
+    struct client_pause_state *state = state_of(target);
+    struct admin_reply reply;
+    redisContext *monitor = admin_connection_open(target->socket, ADMIN_LIMIT_MS, report);
+    state->paused = monitor && admin_connection_command(monitor, report, "MONITOR") &&
+                    admin_command_ok(target->socket, &reply, report, "CLIENT PAUSE %lld ALL", PAUSE_MS);
+    if (state->paused) {
+        state->monitor = monitor;
+        target->means->server_silent(target->means->scheduler, target->server, true);
+    } else if (monitor) {
+        redisFree(monitor);
+    }
+    return state->paused;
+}
+
+static bool inject(struct fault_target *target, struct fault_report *report) {
+    struct client_pause_state *state = state_of(target);
+    struct admin_reply reply;
+    static const char *const MODES[] = {"write", "all", NULL};
+    int mode;
+    if (!fault_option_choice(target, "mode", MODES, &mode, report)) return false;
+    state->all = mode == 1;
+    target->means->unreliable(target->means->scheduler);
+    if (state->all) return pause_all(target, report);
+    state->replicas = replicas_connected(target->socket, report);
+    if (state->replicas > 0) replicas_leave(target);
+    state->paused = admin_command_ok(target->socket, &reply, report, "CLIENT PAUSE %lld WRITE", PAUSE_MS);
+    return state->paused;
+}
+
+/* The write has no effect if it runs after all. */
+static bool prove(struct fault_target *target, struct fault_report *report) {
+    struct admin_reply reply;
+    char key[PROBE_KEY];
+    fault_probe_key(target, key);
+    if (admin_command_within(target->socket, UNANSWERED_MS, &reply, report, "DEL %s", key))
+        return fault_fail(report, "a write is answered: %.200s", reply.text);
+    snprintf(report->text, sizeof report->text, "a write is not answered within %d ms", UNANSWERED_MS);
+    return true;
+}
+
+/* Sends a command and skips what MONITOR reports before its reply. */
+static bool monitor_command(redisContext *monitor, const char *command, const char *expected) {
+    void *read = NULL;
+    bool answered = false;
+    redisAppendCommand(monitor, command);
+    while (!answered && redisGetReply(monitor, &read) == REDIS_OK && read) {
+        const redisReply *reply = read;
+        answered = reply->type == REDIS_REPLY_STATUS && strcmp(reply->str, expected) == 0;
+        freeReplyObject(read);
+    }
+    return answered;
+}
+
+/* A client that closed its connection meanwhile takes its command back once the server has noticed: that comes first.
+ */
+static bool unpause(struct fault_target *target, struct fault_report *report) {
+    struct client_pause_state *state = state_of(target);
+    struct admin_reply reply;
+    target->means->settle(target->means->scheduler);
+    if (!state->all) return admin_command_ok(target->socket, &reply, report, "CLIENT UNPAUSE");
+    if (!state->monitor) return true;
+    if (monitor_command(state->monitor, "PING", "PONG")) monitor_command(state->monitor, "CLIENT UNPAUSE", "OK");
+    redisFree(state->monitor);
+    state->monitor = NULL;
+    return true;
+}
+
+/* The DEL at the end runs after all commands that had to wait. A server that was restarted meanwhile is not paused. */
+static bool heal(struct fault_target *target, struct fault_report *report) {
+    struct client_pause_state *state = state_of(target);
+    struct admin_reply reply;
+    char key[PROBE_KEY];
+    fault_probe_key(target, key);
+    if (!state->paused) return true;
+    if (!unpause(target, report) || !admin_command_ok(target->socket, &reply, report, "DEL %s", key)) return false;
+    if (state->all) target->means->server_silent(target->means->scheduler, target->server, false);
+    state->paused = false;
+    return state->replicas == 0 || replicas_return(target, state->replicas, report);
+}
+
+const struct fault FAULT_CLIENT_PAUSE = {
+    .name = "client-pause",
+    .summary = "CLIENT PAUSE: the server makes its clients wait, all of them or those that write",
+    .proof = "a write by the fault itself is not answered",
+    .explanation =
+        "An operator pauses the clients for a manual failover and forgets to end the pause: the server accepts\n"
+        "commands and runs none until the fault is healed. Its time passes meanwhile, so leases expire, and a\n"
+        "renewal that waits comes too late. In mode write reads are answered, but WAIT is not. A client that gives\n"
+        "up and closes its connection takes its command with it. Replication continues. Not modelled: a pause that\n"
+        "ends by its own timeout.",
+    .source = "Redis, CLIENT PAUSE (mode WRITE since 6.2); redisson#1966: CLIENT PAUSE 5000, renewed for ever after",
+    .target = "server",
+    .options = OPTIONS,
+    .times = FAULT_VIRTUAL | FAULT_REAL,
+    .inject = inject,
+    .prove = prove,
+    .heal = heal,
+};

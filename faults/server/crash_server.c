@@ -1,0 +1,183 @@
+/* crash-server: the server's process is killed, and started again when the fault is healed.
+ *
+ * In between its append-only file is left alone, shortened, or removed with everything else in its directory: that
+ * decides what the server remembers. */
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "faults/common/admin_command.h"
+#include "faults/common/process_end.h"
+#include "faults/common/real_time.h"
+#include "faults/common/replicas.h"
+#include "faults/server/append_only.h"
+#include "faults/server/postgres.h"
+#include "faults/server/postgres_crash.h"
+
+enum { LOST_MOST = 1000000, WRITE_LIMIT_MS = 1000, CLUSTER_LIMIT_MS = 10000, POLL_US = 2000, DIRECTORIES_OPEN = 8 };
+static const char LAST[] = "lockstorm:last-write", LEFT[] = "lockstorm:end-of-what-is-left";
+
+static const struct fault_option_type OPTIONS[] = {
+    {"data", "none", "what the server remembers: kept (its append-only file), tail (all but the last writes) or none"},
+    {"lost", "1", "for data=tail: how many of the last writes are lost; a transaction or a script counts as one"},
+    {0},
+};
+
+enum kept_data { DATA_KEPT, DATA_TAIL, DATA_NONE };
+
+struct crash_server_state {
+    bool killed;
+    int replicas;
+    char run_id[48];
+};
+
+static struct crash_server_state *state_of(struct fault_target *target) {
+    return (struct crash_server_state *)(void *)target->state;
+}
+
+static bool data_option(const struct fault_target *target, enum kept_data *data, struct fault_report *report) {
+    static const char *const NAMES[] = {[DATA_KEPT] = "kept", [DATA_TAIL] = "tail", [DATA_NONE] = "none", NULL};
+    int choice;
+    if (!fault_option_choice(target, "data", NAMES, &choice, report)) return false;
+    *data = (enum kept_data)choice;
+    return true;
+}
+
+static bool run_id_read(const struct fault_target *target, char *run_id, size_t size, struct fault_report *report) {
+    struct admin_reply reply;
+    if (!admin_command_ok(target->socket, &reply, report, "INFO server")) return false;
+    return admin_reply_field(&reply, "run_id", run_id, size) || fault_fail(report, "%s says no run_id", target->name);
+}
+
+/* A replica would come back as a master: only its memory knew whom it follows. A sentinel has another role. */
+static bool is_master(const struct fault_target *target, struct fault_report *report) {
+    struct admin_reply reply;
+    char role[16] = "";
+    if (!admin_command_ok(target->socket, &reply, report, "INFO replication")) return false;
+    if (admin_reply_field(&reply, "role", role, sizeof role) && strcmp(role, "master") == 0) return true;
+    return fault_fail(report, "%s is no master, and this fault is for masters", target->name);
+}
+
+static bool writes_to_disk(const struct fault_target *target, struct fault_report *report) {
+    char appends[8];
+    if (!admin_setting_read(target->socket, "appendonly", appends, sizeof appends, report)) return false;
+    return strcmp(appends, "yes") == 0 ||
+           fault_fail(report, "%s has no append-only file: the trial's persistence is none", target->name);
+}
+
+/* --- its end --- */
+
+/* Removes all files but nodes.conf: what a node knows of its cluster is no data. */
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
+    (void)status, (void)kind;
+    return place->level == 0 || strcmp(path + place->base, "nodes.conf") == 0 ? 0 : remove(path);
+}
+
+static bool forget(const struct fault_target *target, enum kept_data data, int64_t lost, struct fault_report *report) {
+    char key[PROBE_KEY];
+    fault_probe_key(target, key);
+    if (data == DATA_KEPT) return true;
+    if (data == DATA_TAIL)
+        return append_only_cut(target->directory, &(struct append_only_cut){key, LAST, LEFT, (long)lost}, report);
+    return nftw(target->directory, remove_entry, DIRECTORIES_OPEN, FTW_DEPTH | FTW_PHYS) == 0 ||
+           fault_fail(report, "%.150s: %.60s", target->directory, strerror(errno));
+}
+
+static bool write_last(const struct fault_target *target, struct fault_report *report) {
+    struct admin_reply reply;
+    char key[PROBE_KEY];
+    fault_probe_key(target, key);
+    if (!admin_command_within(target->socket, WRITE_LIMIT_MS, &reply, report, "SET %s %s", key, LAST)) return false;
+    return !reply.error || fault_fail(report, "%s refuses writes: %.150s", target->name, reply.text);
+}
+
+static bool inject(struct fault_target *target, struct fault_report *report) {
+    struct crash_server_state *state = state_of(target);
+    enum kept_data data;
+    int64_t lost;
+    if (!data_option(target, &data, report) || !fault_option_number(target, "lost", 1, LOST_MOST, &lost, report))
+        return false;
+    if (is_postgres(target) && data != DATA_KEPT)
+        return fault_fail(report, "%s keeps what was committed: data=kept", target->name);
+    if (is_postgres(target)) return postgres_crash_inject(target, report);
+    if (!target->means->server_restart) return fault_fail(report, "this trial cannot start %s again", target->name);
+    if (!is_master(target, report) || (data != DATA_NONE && !writes_to_disk(target, report))) return false;
+    if (!run_id_read(target, state->run_id, sizeof state->run_id, report)) return false;
+    state->replicas = replicas_connected(target->socket, report);
+    if (!write_last(target, report)) return false;
+    if (state->replicas > 0) replicas_leave(target);
+    target->means->server_silent(target->means->scheduler, target->server, true);
+    state->killed = true;
+    if (!process_end(target->pid, report) || !forget(target, data, lost, report)) return false;
+    return target->means->settle(target->means->scheduler) || fault_fail(report, "not every server answers");
+}
+
+/* --- and its return --- */
+
+/* A node of a cluster serves no commands before it has heard of the others. */
+static bool cluster_await(const struct fault_target *target, struct fault_report *report) {
+    struct admin_reply reply;
+    char state[16];
+    for (long waited_us = 0; waited_us < CLUSTER_LIMIT_MS * 1000L; waited_us += POLL_US) {
+        if (!admin_command(target->socket, &reply, report, "CLUSTER INFO")) return false;
+        if (!admin_reply_field(&reply, "cluster_state", state, sizeof state) || strcmp(state, "ok") == 0) return true;
+        real_time_sleep_us(POLL_US);
+    }
+    return fault_fail(report, "%s does not rejoin its cluster", target->name);
+}
+
+static bool heal(struct fault_target *target, struct fault_report *report) {
+    struct crash_server_state *state = state_of(target);
+    if (is_postgres(target)) return postgres_crash_heal(target, report);
+    if (!state->killed) return true;
+    if (!target->means->server_restart(target->server))
+        return fault_fail(report, "%s did not start again", target->name);
+    state->killed = false;
+    target->means->server_silent(target->means->scheduler, target->server, false);
+    if (!cluster_await(target, report)) return false;
+    return state->replicas == 0 || replicas_return(target, state->replicas, report);
+}
+
+/* The run_id has changed, and the key is what it should be; then the key is removed. */
+static bool prove(struct fault_target *target, struct fault_report *report) {
+    char run_id[48];
+    struct admin_reply found, removed;
+    enum kept_data data;
+    char key[PROBE_KEY];
+    if (is_postgres(target)) return postgres_crash_prove(target, report);
+    fault_probe_key(target, key);
+    if (!data_option(target, &data, report) || !run_id_read(target, run_id, sizeof run_id, report)) return false;
+    if (!admin_command_ok(target->socket, &found, report, "GET %s", key) ||
+        !admin_command_ok(target->socket, &removed, report, "DEL %s", key))
+        return false;
+    bool another = strcmp(run_id, state_of(target)->run_id) != 0;
+    snprintf(report->text, sizeof report->text, "run_id %.8s, before %.8s; what was written last is %.60s", run_id,
+             state_of(target)->run_id, found.missing ? "lost" : found.text);
+    if (data == DATA_NONE) return another && found.missing;
+    return another && strcmp(found.text, data == DATA_KEPT ? LAST : LEFT) == 0;
+}
+
+const struct fault FAULT_CRASH_SERVER = {
+    .name = "crash-server",
+    .summary = "kill a server (SIGKILL) and start it again, with its data, without the last writes or without any data",
+    .proof = "after the restart INFO's run_id has changed, and a key written right before the crash is there, or lost",
+    .explanation =
+        "The process is killed; healing starts it again at the same address, so the time between the two is the\n"
+        "delay of the restart. data=kept: it reads its append-only file (the trial's persistence must be aof).\n"
+        "data=tail: the last writes of that file are cut off, as if they had not reached the disk. data=none: it\n"
+        "starts empty, and so will its replicas. Connections, scripts and subscriptions are lost. kill -9 is no\n"
+        "power failure: what was handed to the kernel survives it, so with any append-only file the lock would; that\n"
+        "is why the fault removes data itself. PostgreSQL can only keep its data and recovers from its log; every\n"
+        "session has ended, and with it the locks of sessions and transactions. Not modelled: a replica's crash, a\n"
+        "torn file.",
+    .source =
+        "redis.io, Distributed Locks, \"Performance, crash recovery and fsync\"; Kleppmann 2016 (delayed restarts)",
+    .target = "server",
+    .options = OPTIONS,
+    .moment = FAULT_AFTER_HEAL,
+    .times = FAULT_VIRTUAL | FAULT_REAL,
+    .inject = inject,
+    .prove = prove,
+    .heal = heal,
+};

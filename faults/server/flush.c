@@ -1,0 +1,50 @@
+/* flush: FLUSHALL on the wrong server. */
+#include <stdio.h>
+
+#include "faults/common/admin_command.h"
+
+static bool inject(struct fault_target *target, struct fault_report *report) {
+    struct admin_reply reply;
+    char key[PROBE_KEY];
+    fault_probe_key(target, key);
+    return admin_command_ok(target->socket, &reply, report, "SET %s here", key) &&
+           admin_command_ok(target->socket, &reply, report, "FLUSHALL SYNC");
+}
+
+/* By the fault's own key: clients may have written again since. */
+static bool prove(struct fault_target *target, struct fault_report *report) {
+    struct admin_reply mark, size;
+    char key[PROBE_KEY];
+    fault_probe_key(target, key);
+    if (!admin_command_ok(target->socket, &size, report, "DBSIZE")) return false;
+    if (!admin_command_ok(target->socket, &mark, report, "EXISTS %s", key)) return false;
+    snprintf(report->text, sizeof report->text, "the key %s is %s, %lld keys are there", key,
+             mark.number ? "still there" : "gone", size.number);
+    return mark.number == 0;
+}
+
+static bool heal(struct fault_target *target, struct fault_report *report) {
+    struct admin_reply reply;
+    char key[PROBE_KEY];
+    fault_probe_key(target, key);
+    return admin_command_ok(target->socket, &reply, report, "DEL %s", key);
+}
+
+const struct fault FAULT_FLUSH = {
+    .name = "flush",
+    .summary = "FLUSHALL: every key of the server is gone, the locks among them",
+    .proof = "a key that the fault wrote right before is gone; DBSIZE is read, too",
+    .explanation =
+        "An operator's mistake: the cache was to be emptied, and the locks were in it. The keys of all databases are\n"
+        "removed at once, on the server and on its replicas; the holder of a lock is not notified, and the next\n"
+        "client that asks is granted it. Counters are removed too: fencing tokens start again at 1. Connections,\n"
+        "subscriptions and scripts stay. Healing restores nothing. A lock on several servers survives as long as a\n"
+        "majority of them keeps its keys.",
+    .source =
+        "Redis, FLUSHALL; redis.io, Distributed Locks (a node that forgets); what a shared cache does to its locks",
+    .target = "server",
+    .times = FAULT_VIRTUAL | FAULT_REAL,
+    .inject = inject,
+    .prove = prove,
+    .heal = heal,
+};

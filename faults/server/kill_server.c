@@ -1,0 +1,61 @@
+/* kill-server: a server's process is killed, and started again with its data when the fault is healed.
+ *
+ * Unlike crash-server it sends the server no command, so it works with any kind that the trial can start again. */
+#include <signal.h>
+#include <stdio.h>
+
+#include "faults/common/fault.h"
+#include "faults/common/process_end.h"
+
+struct kill_server_state {
+    bool killed, restarted;
+};
+
+static struct kill_server_state *state_of(struct fault_target *target) {
+    return (struct kill_server_state *)(void *)target->state;
+}
+
+static bool inject(struct fault_target *target, struct fault_report *report) {
+    const struct fault_means *means = target->means;
+    if (!means->server_restart) return fault_fail(report, "this trial cannot start %s again", target->name);
+    means->unreliable(means->scheduler);
+    means->server_silent(means->scheduler, target->server, true);
+    state_of(target)->killed = true;
+    if (!process_end(target->pid, report)) return false;
+    return means->settle(means->scheduler) || fault_fail(report, "not every server answers");
+}
+
+static bool heal(struct fault_target *target, struct fault_report *report) {
+    const struct fault_means *means = target->means;
+    if (!state_of(target)->killed) return true;
+    if (!means->server_restart(target->server)) return fault_fail(report, "%s did not start again", target->name);
+    state_of(target)->killed = false;
+    state_of(target)->restarted = true;
+    means->server_silent(means->scheduler, target->server, false);
+    return true;
+}
+
+/* process_end has seen its end; server_restart has seen that it answers again. */
+static bool prove(struct fault_target *target, struct fault_report *report) {
+    if (!state_of(target)->restarted) return fault_fail(report, "%s does not run again", target->name);
+    if (kill(target->pid, 0) == 0) return fault_fail(report, "process %d still exists", target->pid);
+    return snprintf(report->text, sizeof report->text, "process %d has ended, another answers", target->pid) > 0;
+}
+
+const struct fault FAULT_KILL_SERVER = {
+    .name = "kill-server",
+    .summary = "kill a server (SIGKILL) and start it again with its data",
+    .proof = "its process is gone, and another one answers in its place",
+    .explanation =
+        "The process is killed; healing starts it again at the same address, so the time between the two is the\n"
+        "delay of the restart. What it had written to its files is there again, synced or not: kill -9 is no power\n"
+        "failure. For a redis-server, whose persistence is configurable, and for losing some of its data, see\n"
+        "crash-server. ZooKeeper's sessions survive: their timeouts are counted anew from the restart.",
+    .source = "Jepsen: etcd 3.4.3 (kill); etcd documentation, Failure modes",
+    .target = "server",
+    .moment = FAULT_AFTER_HEAL,
+    .times = FAULT_VIRTUAL | FAULT_REAL,
+    .inject = inject,
+    .prove = prove,
+    .heal = heal,
+};

@@ -1,0 +1,119 @@
+#include "faults/server/postgres.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "faults/common/process.h"
+#include "faults/common/process_end.h"
+#include "faults/common/real_time.h"
+
+enum { PROCESSES_MOST = 256, TEXT_ROOM = 4096, STOP_LIMIT_US = 5000000, POLL_US = 100 };
+
+/* The SSLRequest with which a client may begin: the server replies with one letter. */
+static const unsigned char SSL_REQUEST[] = {0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f};
+
+/* The postmaster first, then its children: once the postmaster is stopped there are no new ones. */
+struct server_processes {
+    int pid[PROCESSES_MOST];
+    int count;
+};
+
+bool is_postgres(const struct fault_target *target) {
+    return target->service && strcmp(target->service, "postgres") == 0;
+}
+
+bool postgres_query(const struct fault_target *target, const char *statement, int64_t *number,
+                    struct fault_report *report) {
+    if (!target->means->server_query) return fault_fail(report, "this trial cannot query %s", target->name);
+    *number = target->means->server_query(target->server, statement);
+    return *number != INT64_MIN || fault_fail(report, "%s does not answer", target->name);
+}
+
+bool postgres_answers(const struct fault_target *target, int limit_ms) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char letter;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || strlen(target->socket) >= sizeof address.sun_path) abort();
+    strcpy(address.sun_path, target->socket);
+    bool answers = connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+                   send(fd, SSL_REQUEST, sizeof SSL_REQUEST, MSG_NOSIGNAL) == sizeof SSL_REQUEST &&
+                   poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, limit_ms) > 0 && recv(fd, &letter, 1, 0) == 1;
+    close(fd);
+    return answers;
+}
+
+static void processes_read(int pid, struct server_processes *processes) {
+    char path[64], children[TEXT_ROOM] = "";
+    *processes = (struct server_processes){.pid = {pid}, .count = 1};
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, pid);
+    FILE *file = fopen(path, "re");
+    if (!file) return;
+    if (!fgets(children, sizeof children, file)) children[0] = '\0';
+    fclose(file);
+    for (char *rest = children, *word; processes->count < PROCESSES_MOST && (word = strtok_r(rest, " ", &rest));)
+        processes->pid[processes->count++] = atoi(word);
+}
+
+/* A process that has ended meanwhile counts as stopped. */
+static bool stop_one(int pid, struct fault_report *report) {
+    int threads, stopped;
+    if (kill(pid, SIGSTOP) < 0) return true;
+    for (long waited_us = 0; waited_us < STOP_LIMIT_US; waited_us += POLL_US) {
+        if (!process_count_threads(pid, &threads, &stopped) || stopped == threads) return true;
+        real_time_sleep_us(POLL_US);
+    }
+    return fault_fail(report, "process %d did not stop", pid);
+}
+
+bool postgres_stop(const struct fault_target *target, bool *sent, struct fault_report *report) {
+    struct server_processes processes;
+    *sent = true;
+    target->means->process_stopped(target->means->scheduler, target->pid, true);
+    if (!stop_one(target->pid, report)) return false;
+    processes_read(target->pid, &processes);
+    for (int each = 1; each < processes.count; each++)
+        if (!stop_one(processes.pid[each], report)) return false;
+    return true;
+}
+
+/* One after the other: each may have received a statement meanwhile, and their order must not be a race. */
+bool postgres_continue(const struct fault_target *target, bool *sent, struct fault_report *report) {
+    struct server_processes processes;
+    (void)report;
+    if (!*sent) return true;
+    *sent = false;
+    if (target->means->process_stopped(target->means->scheduler, target->pid, false) > 0) return true;
+    processes_read(target->pid, &processes);
+    for (int each = processes.count - 1; each >= 0; each--) {
+        kill(processes.pid[each], SIGCONT);
+        target->means->process_catch_up(target->means->scheduler, processes.pid[each]);
+    }
+    return true;
+}
+
+bool postgres_prove_stopped(const struct fault_target *target, struct fault_report *report) {
+    struct server_processes processes;
+    int threads, stopped, still = 0;
+    processes_read(target->pid, &processes);
+    for (int each = 0; each < processes.count; each++)
+        still += process_count_threads(processes.pid[each], &threads, &stopped) && stopped == threads;
+    snprintf(report->text, sizeof report->text, "%d of %d processes in state T", still, processes.count);
+    return still == processes.count;
+}
+
+/* Children notice the postmaster's end by themselves, each after a while, and may report it to their clients before
+ * they end: so they are killed while the postmaster is stopped. */
+bool postgres_end(int pid, struct fault_report *report) {
+    struct server_processes processes;
+    struct fault_report unused;
+    if (!stop_one(pid, report)) return false;
+    processes_read(pid, &processes);
+    for (int each = 1; each < processes.count; each++) process_end(processes.pid[each], &unused);
+    return process_end(pid, report);
+}

@@ -1,0 +1,103 @@
+/* read-only: the server refuses writes with an error. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "faults/common/admin_command.h"
+#include "faults/common/replicas.h"
+
+static const char SETTING[] = "min-replicas-to-write";
+
+static const struct fault_option_type OPTIONS[] = {
+    {"how", "min-replicas",
+     "min-replicas: require more replicas than are connected; replica: make it a replica without a master"},
+    {0},
+};
+
+struct read_only_state {
+    bool requires_more; /* min-replicas-to-write was raised */
+    bool demoted;
+    int replicas; /* that were connected before */
+    char before[16];
+};
+
+static struct read_only_state *state_of(struct fault_target *target) {
+    return (struct read_only_state *)(void *)target->state;
+}
+
+static bool require_more(struct fault_target *target, struct fault_report *report) {
+    struct read_only_state *state = state_of(target);
+    struct admin_reply reply;
+    if (!admin_setting_read(target->socket, SETTING, state->before, sizeof state->before, report)) return false;
+    state->requires_more =
+        admin_command_ok(target->socket, &reply, report, "CONFIG SET %s %d", SETTING, state->replicas + 1);
+    return state->requires_more;
+}
+
+/* Nothing listens at port 1 of the loopback interface, so the server never finds a master whose data would replace its
+ * own. */
+static bool demote(struct fault_target *target, struct fault_report *report) {
+    struct read_only_state *state = state_of(target);
+    struct admin_reply reply;
+    char role[16] = "";
+    if (!admin_command_ok(target->socket, &reply, report, "INFO replication")) return false;
+    if (!admin_reply_field(&reply, "role", role, sizeof role) || strcmp(role, "master") != 0)
+        return fault_fail(report, "%s is a replica already", target->name);
+    if (state->replicas > 0) replicas_leave(target);
+    state->demoted = admin_command_ok(target->socket, &reply, report, "REPLICAOF 127.0.0.1 1");
+    return state->demoted;
+}
+
+static bool inject(struct fault_target *target, struct fault_report *report) {
+    static const char *const HOW[] = {"min-replicas", "replica", NULL};
+    int how;
+    if (!fault_option_choice(target, "how", HOW, &how, report)) return false;
+    state_of(target)->replicas = replicas_connected(target->socket, report);
+    return how == 0 ? require_more(target, report) : demote(target, report);
+}
+
+static bool prove(struct fault_target *target, struct fault_report *report) {
+    struct admin_reply reply, removed;
+    char key[PROBE_KEY];
+    fault_probe_key(target, key);
+    if (!admin_command(target->socket, &reply, report, "SET %s written", key)) return false;
+    snprintf(report->text, sizeof report->text, "a write is answered: %.200s", reply.text);
+    if (strncmp(reply.text, "READONLY", 8) == 0 || strncmp(reply.text, "NOREPLICAS", 10) == 0) return true;
+    struct fault_report ignored;
+    admin_command(target->socket, &removed, &ignored, "DEL %s", key);
+    return false;
+}
+
+static bool heal(struct fault_target *target, struct fault_report *report) {
+    struct read_only_state *state = state_of(target);
+    struct admin_reply reply;
+    if (state->requires_more &&
+        !admin_command_ok(target->socket, &reply, report, "CONFIG SET %s %s", SETTING, state->before))
+        return false;
+    state->requires_more = false;
+    if (!state->demoted) return true;
+    if (!admin_command_ok(target->socket, &reply, report, "REPLICAOF NO ONE")) return false;
+    if (state->replicas > 0 && !replicas_return(target, state->replicas, report)) return false;
+    state->demoted = false;
+    return true;
+}
+
+const struct fault FAULT_READ_ONLY = {
+    .name = "read-only",
+    .summary = "the server refuses writes: -NOREPLICAS or -READONLY",
+    .proof = "a write by the fault itself is answered -NOREPLICAS or -READONLY",
+    .explanation =
+        "An operator's mistake, or the state that a failover leaves: min-replicas-to-write requires one more replica\n"
+        "than is connected (how=min-replicas), or the server was made the replica of an address where nothing\n"
+        "listens (how=replica, which also disconnects its own replicas until it is healed). Reads are answered, and\n"
+        "keys expire meanwhile: no client can acquire, and no holder can renew or release. Not modelled: a replica\n"
+        "that gets another master's data.",
+    .source =
+        "Redis, Replication (min-replicas-to-write; read-only replicas); aspnet-redis-providers#130: after a failover",
+    .target = "server",
+    .options = OPTIONS,
+    .times = FAULT_VIRTUAL | FAULT_REAL,
+    .inject = inject,
+    .prove = prove,
+    .heal = heal,
+};

@@ -1,0 +1,47 @@
+/* script-flush: the server forgets the scripts that clients call by their hash. */
+#include <stdio.h>
+#include <string.h>
+
+#include "faults/common/admin_command.h"
+
+enum { HASH = 40 };
+
+/* The state is the hash of the fault's own script, which the server had. */
+static bool inject(struct fault_target *target, struct fault_report *report) {
+    struct admin_reply reply;
+    if (!admin_command_ok(target->socket, &reply, report, "SCRIPT LOAD %s", "return 'lockstorm'")) return false;
+    if (strlen(reply.text) != HASH) return fault_fail(report, "SCRIPT LOAD answered %.60s", reply.text);
+    memcpy(target->state, reply.text, HASH + 1);
+    return admin_command_ok(target->socket, &reply, report, "SCRIPT FLUSH SYNC");
+}
+
+static bool prove(struct fault_target *target, struct fault_report *report) {
+    struct admin_reply reply;
+    if (!admin_command_ok(target->socket, &reply, report, "SCRIPT EXISTS %s", target->state)) return false;
+    bool gone = strcmp(reply.text, "0") == 0;
+    snprintf(report->text, sizeof report->text, "the script %.40s is %s", target->state,
+             gone ? "unknown" : "still known");
+    return gone;
+}
+
+static bool heal(struct fault_target *target, struct fault_report *report) {
+    (void)target, (void)report;
+    return true; /* a client that needs a script sends it again */
+}
+
+const struct fault FAULT_SCRIPT_FLUSH = {
+    .name = "script-flush",
+    .summary = "SCRIPT FLUSH: the server forgets every script",
+    .proof = "SCRIPT EXISTS replies 0 for a script that the fault loaded right before",
+    .explanation =
+        "An operator's mistake, and the effect of every restart and failover: EVALSHA is answered NOSCRIPT. A lock\n"
+        "that then sends the script recovers; one that does not can neither release nor renew what it holds, and the\n"
+        "lease expires. Keys stay. Healing does nothing: clients load what they need.",
+    .source = "redlock-rb#27, #29: a hosted Redis ran SCRIPT FLUSH, no lock could be released; "
+              "Redis, EVALSHA: the cache is volatile",
+    .target = "server",
+    .times = FAULT_VIRTUAL | FAULT_REAL,
+    .inject = inject,
+    .prove = prove,
+    .heal = heal,
+};

@@ -1,0 +1,259 @@
+#include "harness/client/client.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "harness/client/validity.h"
+
+/* --- lock --- */
+
+static void client_forget_reads(struct client *client) {
+    for (int object = 0; object < HISTORY_OBJECT_COUNT; object++) client->version[object] = -1;
+}
+
+static void client_acquire(struct client *client, const struct step *step, struct step_result *result) {
+    uint32_t op = ++client->op;
+    actor_append(&client->actor,
+                 (struct history_record){
+                     .kind = HISTORY_ACQUIRE_INVOKE, .name = client->lock_name, .op = op, .value = step->wait_ms});
+    env_checkpoint(client->env, "before-acquire");
+    struct lock_grant grant = lock_acquire(&client->lock, step->wait_ms);
+    if (grant.outcome == OUTCOME_OK && step->token) grant.token = step->token;
+    if (grant.outcome == OUTCOME_OK) validity_publish(&client->actor, grant.valid_until_ns);
+    uint64_t index = actor_append(
+        &client->actor, (struct history_record){.kind = HISTORY_ACQUIRE_RETURN,
+                                                .outcome = (uint8_t)grant.outcome,
+                                                .name = client->lock_name,
+                                                .op = op,
+                                                .token = grant.token,
+                                                .value = validity_trial_ns(&client->actor, grant.valid_until_ns)});
+    result->outcome = (uint32_t)grant.outcome;
+    result->token = grant.token;
+    result->value = grant.item;
+    if (grant.outcome != OUTCOME_OK) return;
+    client->grant = index == HISTORY_FULL ? 0 : (uint32_t)index;
+    client->token = grant.token;
+    bool again = client->depth > 0 && client->lock.traits & LOCK_TRAIT_REENTRANT;
+    client->depth = again ? client->depth + 1 : 1;
+    if (!again) client_forget_reads(client);
+    env_checkpoint(client->env, "after-acquire");
+}
+
+static void client_release(struct client *client, struct step_result *result) {
+    uint32_t op = ++client->op, grant = client->grant;
+    if (client->depth <= 1) validity_publish(&client->actor, 0);
+    actor_append(&client->actor, (struct history_record){.kind = HISTORY_RELEASE_INVOKE,
+                                                         .name = client->lock_name,
+                                                         .op = op,
+                                                         .grant = grant,
+                                                         .token = client->token});
+    enum outcome outcome = lock_release(&client->lock);
+    actor_append(&client->actor, (struct history_record){.kind = HISTORY_RELEASE_RETURN,
+                                                         .outcome = (uint8_t)outcome,
+                                                         .name = client->lock_name,
+                                                         .op = op,
+                                                         .grant = grant,
+                                                         .token = client->token});
+    result->outcome = (uint32_t)outcome;
+    if (client->depth > 1) {
+        client->depth--;
+        return;
+    }
+    client->depth = 0;
+    client->grant = 0;
+    client->token = 0;
+    client_forget_reads(client);
+}
+
+static void client_renew(struct client *client, struct step_result *result) {
+    uint32_t op = ++client->op;
+    actor_append(&client->actor,
+                 (struct history_record){
+                     .kind = HISTORY_RENEW_INVOKE, .name = client->lock_name, .op = op, .grant = client->grant});
+    enum outcome outcome = lock_renew(&client->lock);
+    actor_append(&client->actor, (struct history_record){.kind = HISTORY_RENEW_RETURN,
+                                                         .outcome = (uint8_t)outcome,
+                                                         .name = client->lock_name,
+                                                         .op = op,
+                                                         .grant = client->grant});
+    result->outcome = (uint32_t)outcome;
+}
+
+/* May run in the watchdog's thread, beside the worker: reads only fields of the client that never change. */
+void client_announce_validity(void *holder, int64_t valid_until_ns) {
+    const struct client *client = holder;
+    validity_announce(&client->actor, client->lock_name, valid_until_ns);
+}
+
+/* --- the resource --- */
+
+/* The resource answers [value, version], or an error that begins with FENCED when the token was too old. */
+static void take_answer(const struct env_reply *reply, struct step_result *result) {
+    result->error[0] = '\0';
+    if (reply->kind == ENV_REPLY_ARRAY && reply->count == 2) {
+        result->outcome = OUTCOME_OK;
+        result->value = reply->items[0].integer;
+        result->version = reply->items[1].integer;
+    } else if (reply->kind == ENV_REPLY_ERROR) {
+        result->outcome = OUTCOME_REFUSED; /* the resource decides before it acts */
+        snprintf(result->error, sizeof result->error, "%s", reply->text);
+    } else {
+        result->outcome = OUTCOME_UNKNOWN;
+    }
+}
+
+static void client_read(struct client *client, unsigned object, struct step_result *result) {
+    uint32_t op = ++client->op;
+    actor_append(&client->actor, (struct history_record){.kind = HISTORY_READ_INVOKE,
+                                                         .object = (uint8_t)object,
+                                                         .op = op,
+                                                         .grant = client->grant,
+                                                         .token = client->token});
+    env_checkpoint(client->env, "before-read");
+    take_answer(resource_exchange(&client->resource, "GET %s TOKEN %lld ACTOR %u OP %u GRANT %u",
+                                  history_object_name(object), (long long)client->token, client->actor.id, op,
+                                  client->grant),
+                result);
+    client->version[object] = result->outcome == OUTCOME_OK ? result->version : -1;
+    actor_append(&client->actor, (struct history_record){.kind = HISTORY_READ_RETURN,
+                                                         .outcome = (uint8_t)result->outcome,
+                                                         .object = (uint8_t)object,
+                                                         .op = op,
+                                                         .grant = client->grant,
+                                                         .token = client->token,
+                                                         .value = result->value,
+                                                         .extra = result->version});
+}
+
+/* verb SET writes a value that was computed from the version last read; ADD lets the resource compute. */
+static void client_write(struct client *client, const char *verb, unsigned object, int64_t value,
+                         struct step_result *result) {
+    uint32_t op = ++client->op;
+    int64_t based_on = client->version[object];
+    actor_append(&client->actor, (struct history_record){.kind = HISTORY_WRITE_INVOKE,
+                                                         .object = (uint8_t)object,
+                                                         .op = op,
+                                                         .grant = client->grant,
+                                                         .token = client->token,
+                                                         .value = value,
+                                                         .extra = based_on});
+    env_checkpoint(client->env, "before-write");
+    take_answer(resource_exchange(&client->resource, "%s %s %lld TOKEN %lld ACTOR %u OP %u GRANT %u VERSION %lld", verb,
+                                  history_object_name(object), (long long)value, (long long)client->token,
+                                  client->actor.id, op, client->grant, (long long)based_on),
+                result);
+    if (result->outcome == OUTCOME_OK) client->version[object] = result->version;
+    actor_append(&client->actor, (struct history_record){.kind = HISTORY_WRITE_RETURN,
+                                                         .outcome = (uint8_t)result->outcome,
+                                                         .object = (uint8_t)object,
+                                                         .op = op,
+                                                         .grant = client->grant,
+                                                         .token = client->token,
+                                                         .value = value,
+                                                         .extra = result->version});
+    env_checkpoint(client->env, "after-write");
+}
+
+/* --- workload --- */
+
+/* Between read and write. False: an extension was refused, so the lock is lost. */
+static bool workload_work(struct client *client, int64_t work_ms) {
+    struct step_result renewed = {.outcome = OUTCOME_UNKNOWN};
+    if (!client->extends) return env_sleep(client->env, work_ms), true;
+    env_sleep(client->env, work_ms / 2);
+    client_renew(client, &renewed);
+    if (renewed.outcome == OUTCOME_REFUSED) return false;
+    env_sleep(client->env, work_ms - work_ms / 2);
+    return true;
+}
+
+/* One read-modify-write under the lock. A refused write ends the turn like an accepted one: a lock promises only a
+ * place in the critical section. False: the lock was not granted. */
+static bool workload_turn(struct client *client, const struct step *step, struct step_result *result) {
+    client_acquire(client, step, result);
+    if (result->outcome != OUTCOME_OK) return false;
+    client_read(client, step->object, result);
+    if (result->outcome == OUTCOME_OK) {
+        int64_t value = result->value;
+        if (workload_work(client, step->work_ms))
+            client_write(client, "SET", step->object, value + step->value, result);
+    }
+    struct step_result written = *result;
+    client_release(client, result);
+    *result = written;
+    return true;
+}
+
+static void client_workload(struct client *client, const struct step *step, struct step_result *result) {
+    int64_t until_ns = step->duration_ms ? env_mono_ns(client->env) + step->duration_ms * ENV_NS_PER_MS : INT64_MAX;
+    uint32_t turns = 0;
+    bool done = false;
+    for (int64_t turn = 0; !done && (step->turns == 0 || turn < step->turns); turn++) {
+        if (env_mono_ns(client->env) >= until_ns) break;
+        bool last = atomic_load_explicit(&client->place->last_turn, memory_order_acquire);
+        bool granted = workload_turn(client, step, result);
+        turns += granted;
+        done = last && granted;
+        /* At least a millisecond, or a workload without work would never let virtual time pass. */
+        if (step->turns == 0 && !done)
+            env_sleep(client->env, 1 + (int64_t)env_random_below(client->env, 2 * (uint64_t)step->think_ms + 1));
+    }
+    result->turns = turns;
+}
+
+/* Acquires and releases, without the resource, until `turns` attempts are made or the history is full. Sleeps are whole
+ * milliseconds, so at a fast pace the attempts that fell due meanwhile come in bursts. */
+static void client_hold(struct client *client, const struct step *step, struct step_result *result) {
+    int64_t began_ns = env_mono_ns(client->env);
+    uint32_t granted = 0;
+    bool recorded = true;
+    for (int64_t turn = 0; recorded && (step->turns == 0 || turn < step->turns); turn++) {
+        int64_t early_ns = step->pace_us ? began_ns + turn * step->pace_us * 1000 - env_mono_ns(client->env) : 0;
+        if (early_ns > 0) env_sleep(client->env, (early_ns + ENV_NS_PER_MS - 1) / ENV_NS_PER_MS);
+        client_acquire(client, step, result);
+        if (result->outcome != OUTCOME_OK) continue;
+        granted++;
+        recorded = client->grant != 0;
+        env_sleep(client->env, step->work_ms);
+        client_release(client, result);
+    }
+    result->turns = granted;
+}
+
+/* --- steps --- */
+
+void client_step(struct client *client, const struct step *step, struct step_result *result) {
+    switch (step->kind) {
+    case STEP_ACQUIRE: client_acquire(client, step, result); break;
+    case STEP_RELEASE: client_release(client, result); break;
+    case STEP_RENEW: client_renew(client, result); break;
+    case STEP_READ: client_read(client, step->object, result); break;
+    case STEP_WRITE: client_write(client, "SET", step->object, step->value, result); break;
+    case STEP_ADD: client_write(client, "ADD", step->object, step->value, result); break;
+    case STEP_SLEEP:
+        env_sleep(client->env, step->work_ms);
+        result->outcome = OUTCOME_OK;
+        break;
+    case STEP_WORKLOAD: client_workload(client, step, result); break;
+    case STEP_IS_HELD: result->outcome = (uint32_t)lock_is_held(&client->lock); break;
+    case STEP_HOLD: client_hold(client, step, result); break;
+    default: break;
+    }
+}
+
+enum outcome client_open(struct client *client, const struct lock_type *type, const struct lock_options *options) {
+    client_forget_reads(client);
+    enum outcome opened = lock_open(&client->lock, type, client->env, options);
+    if (opened != OUTCOME_OK) return opened;
+    unsigned traits = client->lock.traits;
+    int capacity = client->lock.capacity;
+    if (options->fixed_lease) traits &= ~(unsigned)LOCK_TRAIT_RENEWS;
+    actor_append(&client->actor,
+                 (struct history_record){.kind = HISTORY_LOCK_OPEN,
+                                         .outcome = OUTCOME_OK,
+                                         .name = client->lock_name,
+                                         .value = traits & LOCK_TRAIT_LEASE ? options->lease_ms : 0,
+                                         .extra = (int64_t)traits,
+                                         .token = capacity == LOCK_CAPACITY_ASKED ? options->permits : capacity});
+    return opened;
+}

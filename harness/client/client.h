@@ -1,0 +1,37 @@
+/* What a client does with its lock and the resource, one step at a time, each recorded in the history. The same in a
+ * process of its own (harness/client/client_main.c) and in the explorer.
+ *
+ * Stamps are conservative: a grant is recorded after the lock has returned it, a release before it is requested. So no
+ * correct lock can look wrong. */
+#ifndef LOCKSTORM_CLIENT_CLIENT_H
+#define LOCKSTORM_CLIENT_CLIENT_H
+
+#include "harness/client/resource_connection.h"
+#include "harness/locks/common/lock.h"
+#include "harness/scheduler/actor.h"
+
+struct client {
+    struct actor actor;
+    struct env *env;
+    struct lock lock;
+    struct task_slot *place;
+    bool extends; /* extends its lease in the middle of a workload's work, and does not write when that is refused */
+    struct resource_connection resource;
+    uint32_t lock_name; /* index of the lock's name */
+    uint32_t op;        /* the last operation's number */
+    uint32_t grant;     /* index of the grant that it acts under, 0: none */
+    uint32_t depth;     /* how many grants it has not released: more than 1 only of a re-entrant lock */
+    int64_t token;
+    int64_t version[HISTORY_OBJECT_COUNT]; /* last read under this grant, -1: none */
+};
+
+/* Opens the lock and records what it is. UNKNOWN: a node did not answer. lock_close follows in either case. */
+enum outcome client_open(struct client *client, const struct lock_type *type, const struct lock_options *options);
+
+/* Does one step; *result starts as UNKNOWN. */
+void client_step(struct client *client, const struct step *step, struct step_result *result);
+
+/* The lock has called env_tell_validity. `client` is a struct client. */
+void client_announce_validity(void *client, int64_t valid_until_ns);
+
+#endif

@@ -1,0 +1,31 @@
+/* Until when a client may believe in its grant: the only writer of that, on the shared page (valid_until_ns) and in the
+ * history (HISTORY_VALIDITY). Stamps are of the monotonic clock of the client's host (ns); 0: the lock has stated no
+ * validity, INT64_MAX: it is valid until the lock says otherwise.
+ *
+ * Two processes call it. The client does while it runs. The driver does when it suspends the client's host and when the
+ * host goes on: the client's process is stopped at that moment, and the record belongs exactly there. */
+#ifndef LOCKSTORM_VALIDITY_H
+#define LOCKSTORM_VALIDITY_H
+
+#include "harness/scheduler/actor.h"
+
+/* What a record says in `extra` when no lock has announced it: the host's clock was suspended, or goes on. */
+enum { VALIDITY_HOST_CLOCK = 1 };
+
+/* Shows the validity on the shared page. Before it is recorded: the history never states one that the page does not. */
+void validity_publish(const struct actor *client, int64_t valid_until_ns);
+
+/* The stamp as the history has it, by the trial's clock; 0 and INT64_MAX stay. */
+int64_t validity_trial_ns(const struct actor *client, int64_t valid_until_ns);
+
+/* The lock has announced a validity from now on; a stamp that has passed says that the grant is lost. Publishes and
+ * records it. Callable from a client's worker and its watchdog at the same time. */
+void validity_announce(const struct actor *client, uint32_t lock_name, int64_t valid_until_ns);
+
+/* For the driver: the clock of the host of the client with this task (its worker) shows host_ns; it has just been
+ * suspended (`stands`), or goes on. Records what that means for a grant that is still valid, as a record of `client`
+ * by the trial's clocks. False: no grant is, and nothing is recorded. */
+bool validity_record_host_clock(struct history *history, struct shared_page *page, int task, uint32_t client,
+                                uint32_t lock_name, int64_t host_ns, bool stands);
+
+#endif

@@ -1,0 +1,131 @@
+#include "harness/environment/adapter_session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CLOSE_ON_EXEC = 1 << 2, END_LIMIT_MS = 1000, POLL_MS = 5, REASON_ROOM = 96 };
+
+struct adapter_session {
+    pid_t pid;
+    int to, from;                         /* the client's ends of the program's input and output */
+    char received[ADAPTER_LINE_MOST + 1]; /* not returned yet: from `consumed` on */
+    size_t length, consumed;
+    char reason[REASON_ROOM]; /* why no line comes any more */
+};
+
+/* In the child. It stays in the client's process group: a fault that stops or kills a client means its lock, too. */
+static void become(const char *path, int input, int output, pid_t parent) {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(127);
+    if (dup2(input, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0) _exit(127);
+    syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_ON_EXEC);
+    signal(SIGPIPE, SIG_DFL);
+    execl(path, path, (char *)NULL);
+    fprintf(stderr, "%s: %s\n", path, strerror(errno));
+    _exit(127);
+}
+
+struct adapter_session *adapter_session_open(const char *path) {
+    int input[2], output[2];
+    pid_t parent = getpid();
+    if (pipe2(input, O_CLOEXEC) != 0) return NULL;
+    if (pipe2(output, O_CLOEXEC) != 0) return close(input[0]), close(input[1]), NULL;
+    signal(SIGPIPE, SIG_IGN); /* a program that reads no more causes EPIPE instead */
+    pid_t pid = fork();
+    if (pid == 0) become(path, input[0], output[1], parent);
+    close(input[0]);
+    close(output[1]);
+    struct adapter_session *session = pid > 0 ? calloc(1, sizeof *session) : NULL;
+    if (!session) return close(input[1]), close(output[0]), NULL;
+    fcntl(input[1], F_SETFL, O_NONBLOCK);
+    fcntl(output[0], F_SETFL, O_NONBLOCK);
+    session->pid = pid;
+    session->to = input[1];
+    session->from = output[0];
+    return session;
+}
+
+/* Whether the program has ended, or ends within the limit; `reason` then says how. */
+static bool await_end(struct adapter_session *session, int limit_ms) {
+    int status;
+    for (int waited_ms = 0; session->pid > 0 && waitpid(session->pid, &status, WNOHANG) == 0; waited_ms += POLL_MS) {
+        if (waited_ms >= limit_ms) return false;
+        poll(NULL, 0, POLL_MS);
+    }
+    if (session->pid == 0) return true;
+    session->pid = 0;
+    bool killed = WIFSIGNALED(status);
+    snprintf(session->reason, sizeof session->reason, "it %s %d", killed ? "was ended by signal" : "ended with status",
+             killed ? WTERMSIG(status) : WEXITSTATUS(status));
+    return true;
+}
+
+void adapter_session_close(struct adapter_session *session) {
+    if (!session) return;
+    close(session->to);
+    close(session->from);
+    if (session->pid > 0) {
+        kill(session->pid, SIGKILL);
+        waitpid(session->pid, NULL, 0);
+    }
+    free(session);
+}
+
+bool adapter_session_send(struct adapter_session *session, const char *line) {
+    size_t length = strlen(line);
+    char *whole = malloc(length + 1);
+    if (!whole) abort();
+    memcpy(whole, line, length);
+    whole[length] = '\n';
+    /* A pipe takes a short line as a whole, or nothing of it when it is full because the program does not read. */
+    bool taken = write(session->to, whole, length + 1) == (ssize_t)(length + 1);
+    free(whole);
+    return taken;
+}
+
+static struct env_reply failed(const char *why) {
+    return (struct env_reply){.kind = ENV_REPLY_ERROR, .text = why, .length = strlen(why)};
+}
+
+static struct env_reply closed(struct adapter_session *session) {
+    return failed(await_end(session, END_LIMIT_MS) ? session->reason : "it closed its standard output");
+}
+
+/* No end of its output is seen while a process that it has started still has that open: so the process is asked for. */
+static struct env_reply silent(struct adapter_session *session) {
+    return await_end(session, 0) ? failed(session->reason) : (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
+}
+
+/* Drops the line that was returned last and moves up the rest. */
+static char *line_end(struct adapter_session *session) {
+    session->length -= session->consumed;
+    memmove(session->received, session->received + session->consumed, session->length);
+    session->received[session->length] = '\0';
+    session->consumed = 0;
+    return memchr(session->received, '\n', session->length);
+}
+
+struct env_reply adapter_session_receive(struct adapter_session *session, const struct session_wait *wait) {
+    char *end;
+    while (!(end = line_end(session))) {
+        size_t room = ADAPTER_LINE_MOST - session->length;
+        if (room == 0) return failed("it said more than 64 KiB without a line end");
+        ssize_t got = read(session->from, session->received + session->length, room);
+        if (got > 0) session->length += (size_t)got;
+        else if (got == 0) return closed(session);
+        else if (errno != EAGAIN && errno != EINTR) return failed(strerror(errno));
+        else if (!wait->readable(wait->holder, session->from)) return silent(session);
+    }
+    *end = '\0';
+    session->consumed = (size_t)(end + 1 - session->received);
+    return (struct env_reply){
+        .kind = ENV_REPLY_STRING, .text = session->received, .length = (size_t)(end - session->received)};
+}

@@ -1,0 +1,26 @@
+/* A program with a lock library that a client hosts (docs/adapters.md): lines to its standard input, lines from its
+ * standard output. It belongs to the client's process group and ends with the client, however that ends. The content of
+ * the lines is the business of harness/locks/adapter. */
+#ifndef LOCKSTORM_ADAPTER_SESSION_H
+#define LOCKSTORM_ADAPTER_SESSION_H
+
+#include "harness/environment/env.h"
+#include "harness/environment/session_wait.h"
+
+struct adapter_session;
+
+/* Starts the program at this path, without arguments; its standard error is the client's. NULL with errno. The caller
+ * frees with adapter_session_close, which kills the program. */
+struct adapter_session *adapter_session_open(const char *path);
+void adapter_session_close(struct adapter_session *session);
+
+/* Sends a line, to which this adds the line's end. False: the program reads no more. */
+bool adapter_session_send(struct adapter_session *session, const char *line);
+
+/* The next line, without its end, as a STRING that is the session's until the next call; an ERROR, whose text says so,
+ * when the program has ended or writes more than ADAPTER_LINE_MOST bytes in one line; UNKNOWN when the wait is over. */
+struct env_reply adapter_session_receive(struct adapter_session *session, const struct session_wait *wait);
+
+enum { ADAPTER_LINE_MOST = 64 * 1024 };
+
+#endif

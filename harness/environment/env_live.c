@@ -1,0 +1,249 @@
+#include "harness/environment/env_live.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "harness/environment/env_reply.h"
+#include "harness/environment/live_ensemble.h"
+#include "harness/environment/live_env.h"
+#include "harness/environment/live_watchdog.h"
+
+/* How long a session waits for its socket, and whether others run meanwhile. */
+struct wait_limit {
+    struct live_task *task;
+    int64_t deadline_ns;
+    bool may_block;
+};
+
+/* A session may send before every wait: one statement takes several messages when its session has to begin first. */
+static bool await_readable(void *holder, int fd) {
+    const struct wait_limit *limit = holder;
+    (limit->may_block ? live_task_count_unawaited : live_task_count_sent)(limit->task);
+    return live_task_await_readable(limit->task, fd, limit->deadline_ns, limit->may_block);
+}
+
+static struct wait_limit wait_limit_of(struct live_env *live, int64_t limit_ns, bool may_block) {
+    return (struct wait_limit){&live->task, live_task_deadline_ns(&live->task, limit_ns), may_block};
+}
+
+/* A lock that addresses a node that it does not have is wrong. */
+static void check_node(const struct live_env *live, int node) {
+    if (node < 0 || node >= live->options.node_count) abort();
+}
+
+/* --- nodes that speak RESP --- */
+
+static const struct env_reply *live_command(struct env *env, int node, const char *command, size_t length,
+                                            int64_t limit_ns, bool may_block) {
+    struct live_env *live = live_env_of(env);
+    check_node(live, node);
+    live_env_drop_reply(live);
+    live->raw = redis_session_ask(&live->redis[node], command, length, limit_ns, may_block);
+    if (live->raw) env_reply_fill(&live->reply, live->raw);
+    return &live->reply;
+}
+
+static enum outcome live_subscribe(struct env *env, int node, const char *channel, size_t length) {
+    struct live_env *live = live_env_of(env);
+    check_node(live, node);
+    return redis_subscription_begin(&live->subscriptions[node], channel, length);
+}
+
+static void live_unsubscribe(struct env *env, int node, const char *channel, size_t length) {
+    struct live_env *live = live_env_of(env);
+    check_node(live, node);
+    redis_subscription_end(&live->subscriptions[node], channel, length);
+}
+
+static const struct env_reply *live_message(struct env *env, int node, int64_t limit_ns) {
+    struct live_env *live = live_env_of(env);
+    int64_t deadline_ns = live_task_deadline_ns(&live->task, limit_ns);
+    check_node(live, node);
+    live_env_drop_reply(live);
+    live->raw = redis_subscription_message(&live->subscriptions[node], deadline_ns);
+    if (live->raw) env_reply_fill(&live->reply, live->raw->element[2]);
+    return &live->reply;
+}
+
+/* --- nodes that speak SQL --- */
+
+/* A session holds locks and transactions: one that was lost is never replaced behind the lock's back. */
+static const struct env_reply *live_query(struct env *env, int node, const char *statement,
+                                          const char *const *parameters, size_t count, int64_t limit_ns,
+                                          bool may_block) {
+    struct live_env *live = live_env_of(env);
+    check_node(live, node);
+    live_env_drop_reply(live);
+    struct wait_limit to_connect = wait_limit_of(live, live->task.reply_limit_ns, false);
+    struct wait_limit to_run = wait_limit_of(live, limit_ns, may_block);
+    struct postgres_session **session = &live->postgres[node];
+    if (!*session)
+        *session =
+            postgres_session_open(live->options.nodes[node], &(struct session_wait){await_readable, &to_connect});
+    struct session_wait wait = {await_readable, &to_run};
+    if (*session && postgres_session_run(*session, statement, parameters, count, &wait, &live->answer))
+        return &live->answer;
+    live_env_close_postgres(live, node);
+    return &live->reply;
+}
+
+/* --- nodes that speak HTTP --- */
+
+/* A session that is ready for another request; false: it cannot be had. */
+static bool http_begin(struct live_env *live, struct http_session **session, int node, const char *path,
+                       const char *body) {
+    if (!*session) *session = http_session_open(live->options.nodes[node]);
+    return *session && http_session_begin(*session, path, body);
+}
+
+static const struct env_reply *live_post(struct env *env, int node, const char *path, const char *body,
+                                         int64_t limit_ns) {
+    struct live_env *live = live_env_of(env);
+    check_node(live, node);
+    struct wait_limit limit = wait_limit_of(live, limit_ns, false);
+    struct http_session **session = &live->posts[node];
+    live_env_drop_reply(live);
+    if (http_begin(live, session, node, path, body) &&
+        http_session_answer(*session, &(struct session_wait){await_readable, &limit}, &live->answer))
+        return &live->answer;
+    live_env_close_http(live, session);
+    return &live->reply;
+}
+
+static enum outcome live_stream(struct env *env, int node, const char *path, const char *body) {
+    struct live_env *live = live_env_of(env);
+    check_node(live, node);
+    if (http_begin(live, &live->streams[node], node, path, body)) return OUTCOME_OK;
+    live_env_close_http(live, &live->streams[node]);
+    return OUTCOME_UNKNOWN;
+}
+
+static const struct env_reply *live_stream_line(struct env *env, int node, int64_t limit_ns) {
+    struct live_env *live = live_env_of(env);
+    check_node(live, node);
+    struct wait_limit limit = wait_limit_of(live, limit_ns, true);
+    struct http_session *session = live->streams[node];
+    live_env_drop_reply(live);
+    if (session && http_session_line(session, &(struct session_wait){await_readable, &limit}, &live->answer))
+        return &live->answer;
+    return &live->reply;
+}
+
+static void live_stream_end(struct env *env, int node) {
+    struct live_env *live = live_env_of(env);
+    check_node(live, node);
+    live_env_close_http(live, &live->streams[node]);
+}
+
+/* --- the adapter --- */
+
+static bool live_adapter_send(struct env *env, const char *line) {
+    struct live_env *live = live_env_of(env);
+    if (!live->adapter && live->options.adapter) live->adapter = adapter_session_open(live->options.adapter);
+    return live->adapter && adapter_session_send(live->adapter, line);
+}
+
+static const struct env_reply *live_adapter_receive(struct env *env, int64_t limit_ns) {
+    struct live_env *live = live_env_of(env);
+    struct wait_limit limit = wait_limit_of(live, limit_ns, true);
+    live_env_drop_reply(live);
+    if (!live->adapter) return &live->reply;
+    live->answer = adapter_session_receive(live->adapter, &(struct session_wait){await_readable, &limit});
+    return &live->answer;
+}
+
+static const char *live_node_address(const struct env *env, int node) {
+    const struct live_env *live = live_env_of_const(env);
+    check_node(live, node);
+    return live->options.nodes[node];
+}
+
+static void live_give_up(struct env *env, const char *sentence) {
+    (void)env;
+    fprintf(stderr, "client: %s\n", sentence);
+    exit(ENV_LIVE_GAVE_UP);
+}
+
+/* --- the host and the trial --- */
+
+static int live_nodes(const struct env *env) {
+    return live_env_of_const(env)->options.node_count;
+}
+
+static int64_t live_reply_limit_ms(const struct env *env) {
+    return live_env_of_const(env)->options.reply_limit_ms;
+}
+
+static int64_t live_mono_ns(const struct env *env) {
+    return live_task_mono_ns(&live_env_of_const(env)->task);
+}
+
+static int64_t live_wall_ns(const struct env *env) {
+    const struct live_task *task = &live_env_of_const(env)->task;
+    return shared_page_host_wall_ns(task->task.page, task->host);
+}
+
+static void live_sleep_until(struct env *env, int64_t mono_ns) {
+    while (!live_watchdog_stopping(env) && live_mono_ns(env) < mono_ns)
+        live_task_sleep_until(&live_env_of(env)->task, mono_ns);
+}
+
+static uint64_t live_random(struct env *env) {
+    return random_next(&live_env_of(env)->random);
+}
+
+static void live_checkpoint(struct env *env, const char *name) {
+    task_checkpoint(&live_env_of(env)->task.task, name);
+}
+
+static void live_tell_validity(struct env *env, int64_t valid_until_ns) {
+    const struct env_live_options *options = &live_env_of(env)->options;
+    if (options->announce_validity) options->announce_validity(options->holder, valid_until_ns);
+}
+
+static const struct env_ops LIVE_OPS = {
+    .nodes = live_nodes,
+    .command = live_command,
+    .query = live_query,
+    .post = live_post,
+    .stream = live_stream,
+    .stream_line = live_stream_line,
+    .stream_end = live_stream_end,
+    .session_open = live_ensemble_open,
+    .session_state = live_ensemble_state,
+    .session_end = live_ensemble_end,
+    .tree = live_ensemble_request,
+    .tree_news = live_ensemble_await_news,
+    .adapter_send = live_adapter_send,
+    .adapter_receive = live_adapter_receive,
+    .node_address = live_node_address,
+    .give_up = live_give_up,
+    .subscribe = live_subscribe,
+    .unsubscribe = live_unsubscribe,
+    .message = live_message,
+    .reply_limit_ms = live_reply_limit_ms,
+    .mono_ns = live_mono_ns,
+    .wall_ns = live_wall_ns,
+    .sleep_until = live_sleep_until,
+    .random = live_random,
+    .checkpoint = live_checkpoint,
+    .tell_validity = live_tell_validity,
+    .watchdog_start = live_watchdog_start,
+    .watchdog_stop = live_watchdog_stop,
+    .watchdog_stopping = live_watchdog_stopping,
+};
+
+struct env *env_live_open(const struct env_live_options *options) {
+    struct random random = random_split(options->worker.page->seed, options->stream * 2 + 1);
+    return &live_env_new(&LIVE_OPS, options, &options->worker, random)->env;
+}
+
+void env_live_close(struct env *env) {
+    struct live_env *live = live_env_of(env);
+    live_ensemble_end(env);
+    live_watchdog_stop(env);
+    adapter_session_close(live->adapter);
+    live_env_drop_reply(live);
+    live_env_close_sessions(live);
+    free(live);
+}

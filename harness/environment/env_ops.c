@@ -1,0 +1,209 @@
+#include "harness/environment/env.h"
+
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/environment/env_ops.h"
+
+enum { HEADER_ROOM = 32 /* "*", "$", a number, two line ends */, SENTENCE_ROOM = 512 };
+
+static char *put_header(char *to, char kind, size_t number) {
+    return to + sprintf(to, "%c%zu\r\n", kind, number);
+}
+
+static char *put_bytes(char *to, const char *bytes, size_t length) {
+    memcpy(to, bytes, length);
+    return to + length;
+}
+
+/* The formatted command with `words` in front of it, counted in its array header. The caller frees. */
+static char *prepend(const char *const *words, size_t count, const char *command, size_t *length) {
+    const char *body = strchr(command, '\n') + 1;
+    size_t body_length = *length - (size_t)(body - command), room = HEADER_ROOM + body_length;
+    for (size_t each = 0; each < count; each++) room += HEADER_ROOM + strlen(words[each]);
+    char *whole = malloc(room);
+    if (!whole) abort();
+    char *end = put_header(whole, '*', strtoul(command + 1, NULL, 10) + count);
+    for (size_t each = 0; each < count; each++) {
+        end = put_header(end, '$', strlen(words[each]));
+        end = put_bytes(end, words[each], strlen(words[each]));
+        end = put_bytes(end, "\r\n", 2);
+    }
+    *length = (size_t)(put_bytes(end, body, body_length) - whole);
+    return whole;
+}
+
+/* Formats one command, puts `words` in front of it, and sends it. */
+static const struct env_reply *send(struct env *env, int node, int64_t limit_ms, bool may_block,
+                                    const char *const *words, size_t count, const char *format, va_list arguments) {
+    char *command = NULL;
+    int formatted = redisvFormatCommand(&command, format, arguments);
+    if (formatted < 0) abort(); /* a format that a programmer got wrong, or no memory */
+    size_t length = (size_t)formatted;
+    char *whole = count > 0 ? prepend(words, count, command, &length) : NULL;
+    int64_t limit_ns = limit_ms < 0 ? INT64_MAX : limit_ms * ENV_NS_PER_MS;
+    const struct env_reply *reply = env->ops->command(env, node, whole ? whole : command, length, limit_ns, may_block);
+    free(whole);
+    redisFreeCommand(command);
+    return reply;
+}
+
+const struct env_reply *env_command(struct env *env, int node, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const struct env_reply *reply = send(env, node, env_reply_limit_ms(env), false, NULL, 0, format, arguments);
+    va_end(arguments);
+    return reply;
+}
+
+const struct env_reply *env_command_within(struct env *env, int node, int64_t limit_ms, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const struct env_reply *reply = send(env, node, limit_ms, false, NULL, 0, format, arguments);
+    va_end(arguments);
+    return reply;
+}
+
+const struct env_reply *env_command_after(struct env *env, int node, int64_t limit_ms, const char *const *words,
+                                          size_t count, const char *format, va_list arguments) {
+    return send(env, node, limit_ms, false, words, count, format, arguments);
+}
+
+const struct env_reply *env_command_blocking(struct env *env, int node, int64_t limit_ms, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const struct env_reply *reply = send(env, node, limit_ms, true, NULL, 0, format, arguments);
+    va_end(arguments);
+    return reply;
+}
+
+const struct env_reply *env_query(struct env *env, int node, const char *statement, const char *const *parameters,
+                                  size_t count) {
+    return env->ops->query(env, node, statement, parameters, count, env_reply_limit_ms(env) * ENV_NS_PER_MS, false);
+}
+
+const struct env_reply *env_query_blocking(struct env *env, int node, const char *statement,
+                                           const char *const *parameters, size_t count) {
+    return env->ops->query(env, node, statement, parameters, count, INT64_MAX, true);
+}
+
+const struct env_reply *env_post(struct env *env, int node, int64_t limit_ms, const char *path, const char *body) {
+    return env->ops->post(env, node, path, body, limit_ms * ENV_NS_PER_MS);
+}
+
+enum outcome env_stream(struct env *env, int node, const char *path, const char *body) {
+    return env->ops->stream(env, node, path, body);
+}
+
+const struct env_reply *env_stream_line(struct env *env, int node, int64_t limit_ms) {
+    return env->ops->stream_line(env, node, limit_ms < 0 ? INT64_MAX : limit_ms * ENV_NS_PER_MS);
+}
+
+void env_stream_end(struct env *env, int node) {
+    env->ops->stream_end(env, node);
+}
+
+enum outcome env_session_open(struct env *env, int64_t timeout_ms,
+                              void (*changed)(struct env *, enum env_session_state, void *), void *argument) {
+    return env->ops->session_open(env, timeout_ms, changed, argument);
+}
+
+enum env_session_state env_session_state(struct env *env) {
+    return env->ops->session_state(env);
+}
+
+void env_session_end(struct env *env) {
+    env->ops->session_end(env);
+}
+
+const struct env_reply *env_tree(struct env *env, enum env_tree_verb verb, const char *path) {
+    return env->ops->tree(env, verb, path);
+}
+
+bool env_tree_news(struct env *env, int64_t limit_ms) {
+    return env->ops->tree_news(env, limit_ms < 0 ? INT64_MAX : limit_ms * ENV_NS_PER_MS);
+}
+
+bool env_adapter_send(struct env *env, const char *line) {
+    return env->ops->adapter_send(env, line);
+}
+
+const struct env_reply *env_adapter_receive(struct env *env, int64_t limit_ms) {
+    return env->ops->adapter_receive(env, limit_ms < 0 ? INT64_MAX : limit_ms * ENV_NS_PER_MS);
+}
+
+const char *env_node_address(const struct env *env, int node) {
+    return env->ops->node_address(env, node);
+}
+
+void env_give_up(struct env *env, const char *format, ...) {
+    char sentence[SENTENCE_ROOM];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    env->ops->give_up(env, sentence);
+    abort();
+}
+
+enum outcome env_subscribe(struct env *env, int node, const char *channel, size_t length) {
+    return env->ops->subscribe(env, node, channel, length);
+}
+
+void env_unsubscribe(struct env *env, int node, const char *channel, size_t length) {
+    env->ops->unsubscribe(env, node, channel, length);
+}
+
+const struct env_reply *env_message(struct env *env, int node, int64_t limit_ms) {
+    return env->ops->message(env, node, limit_ms < 0 ? INT64_MAX : limit_ms * ENV_NS_PER_MS);
+}
+
+int env_nodes(const struct env *env) {
+    return env->ops->nodes(env);
+}
+
+int64_t env_reply_limit_ms(const struct env *env) {
+    return env->ops->reply_limit_ms(env);
+}
+
+int64_t env_mono_ns(const struct env *env) {
+    return env->ops->mono_ns(env);
+}
+
+int64_t env_wall_ns(const struct env *env) {
+    return env->ops->wall_ns(env);
+}
+
+void env_sleep(struct env *env, int64_t duration_ms) {
+    if (duration_ms > 0) env->ops->sleep_until(env, env_mono_ns(env) + duration_ms * ENV_NS_PER_MS);
+}
+
+uint64_t env_random(struct env *env) {
+    return env->ops->random(env);
+}
+
+uint64_t env_random_below(struct env *env, uint64_t bound) {
+    return (uint64_t)(((__uint128_t)env_random(env) * bound) >> 64);
+}
+
+void env_checkpoint(struct env *env, const char *name) {
+    env->ops->checkpoint(env, name);
+}
+
+void env_tell_validity(struct env *env, int64_t valid_until_ns) {
+    env->ops->tell_validity(env, valid_until_ns);
+}
+
+bool env_watchdog_start(struct env *env, void (*run)(struct env *, void *), void *argument) {
+    return env->ops->watchdog_start(env, run, argument);
+}
+
+void env_watchdog_stop(struct env *env) {
+    env->ops->watchdog_stop(env);
+}
+
+bool env_watchdog_stopping(const struct env *env) {
+    return env->ops->watchdog_stopping(env);
+}

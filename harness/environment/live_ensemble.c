@@ -1,0 +1,108 @@
+#include "harness/environment/live_ensemble.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/environment/live_env.h"
+#include "harness/environment/live_watchdog.h"
+
+static int64_t caller_mono_ns(void *holder) {
+    return live_task_mono_ns(holder);
+}
+
+/* The other task may have to act before this one can go on: so the turn is always given back. */
+static bool caller_readable(void *holder, int fd, int64_t deadline_ns) {
+    return live_task_await_readable(holder, fd, deadline_ns, true);
+}
+
+/* A server of an ensemble may reorder the clients that it finds talking at the same time. */
+static void caller_sent(void *holder) {
+    live_task_count_unawaited(holder);
+}
+
+static struct zookeeper_caller caller_of(struct live_env *live) {
+    return (struct zookeeper_caller){caller_mono_ns, caller_readable, caller_sent, &live->task};
+}
+
+static void state_changed(void *holder, enum env_session_state state) {
+    const struct live_tending *tending = holder;
+    tending->changed(&tending->live->env, state, tending->argument);
+}
+
+static void tend(struct env *env, void *argument) {
+    struct live_tending *tending = argument;
+    tending->live = live_env_of(env);
+    struct zookeeper_caller caller = caller_of(tending->live);
+    zookeeper_session_tend(tending->session, &caller, &(struct zookeeper_listener){state_changed, tending});
+}
+
+void live_ensemble_end(struct env *env) {
+    struct live_env *live = live_env_of(env);
+    struct zookeeper_caller caller = caller_of(live);
+    if (!live->ensemble) return;
+    zookeeper_session_dismiss(live->ensemble);
+    live_watchdog_stop(env);
+    zookeeper_session_close(live->ensemble, &caller);
+    live->ensemble = NULL;
+}
+
+/* The nodes as one list, "host:port,host:port"; the caller frees. */
+static char *addresses_of(const struct live_env *live) {
+    size_t room = 1;
+    int nodes = live->options.node_count;
+    for (int node = 0; node < nodes; node++) room += strlen(live->options.nodes[node]) + 1;
+    char *where = calloc(room, 1);
+    if (!where) abort();
+    for (int node = 0; node < nodes; node++) {
+        if (node > 0) strcat(where, ",");
+        strcat(where, live->options.nodes[node]);
+    }
+    return where;
+}
+
+static bool begin(struct live_env *live, int64_t timeout_ms) {
+    struct zookeeper_caller caller = caller_of(live);
+    char *where = addresses_of(live);
+    live->ensemble = zookeeper_session_open(where, timeout_ms, &caller);
+    free(where);
+    live->tending.session = live->ensemble;
+    return live->ensemble && live_watchdog_start(&live->env, tend, &live->tending);
+}
+
+enum env_session_state live_ensemble_state(struct env *env) {
+    const struct live_env *live = live_env_of(env);
+    return live->ensemble ? zookeeper_session_state(live->ensemble) : ENV_SESSION_LOST;
+}
+
+enum outcome live_ensemble_open(struct env *env, int64_t timeout_ms,
+                                void (*changed)(struct env *, enum env_session_state, void *), void *argument) {
+    struct live_env *live = live_env_of(env);
+    struct zookeeper_caller caller = caller_of(live);
+    int64_t deadline_ns = live_task_deadline_ns(&live->task, live->task.reply_limit_ns);
+    if (live_ensemble_state(env) == ENV_SESSION_LOST) {
+        live_ensemble_end(env);
+        live->tending.changed = changed;
+        live->tending.argument = argument;
+        if (!begin(live, timeout_ms)) return OUTCOME_UNKNOWN;
+    }
+    while (live_ensemble_state(env) == ENV_SESSION_SUSPENDED)
+        if (!zookeeper_session_await_news(live->ensemble, &caller, deadline_ns)) break;
+    return zookeeper_session_timeout_ms(live->ensemble) == timeout_ms ? OUTCOME_OK : OUTCOME_UNKNOWN;
+}
+
+const struct env_reply *live_ensemble_request(struct env *env, enum env_tree_verb verb, const char *path) {
+    struct live_env *live = live_env_of(env);
+    struct zookeeper_caller caller = caller_of(live);
+    int64_t deadline_ns = live_task_deadline_ns(&live->task, live->task.reply_limit_ns);
+    live_env_drop_reply(live);
+    live->answer = (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
+    if (live->ensemble) live->answer = zookeeper_session_ask(live->ensemble, verb, path, &caller, deadline_ns);
+    return &live->answer;
+}
+
+bool live_ensemble_await_news(struct env *env, int64_t limit_ns) {
+    struct live_env *live = live_env_of(env);
+    struct zookeeper_caller caller = caller_of(live);
+    int64_t deadline_ns = live_task_deadline_ns(&live->task, limit_ns);
+    return live->ensemble && zookeeper_session_await_news(live->ensemble, &caller, deadline_ns);
+}

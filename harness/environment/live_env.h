@@ -1,0 +1,76 @@
+/* The state of a live environment, one for each task: what env_live.c, live_watchdog.c and live_ensemble.c share. */
+#ifndef LOCKSTORM_LIVE_ENV_H
+#define LOCKSTORM_LIVE_ENV_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "harness/environment/adapter_session.h"
+#include "harness/environment/env_ops.h"
+#include "harness/environment/http_session.h"
+#include "harness/environment/live_options.h"
+#include "harness/environment/live_task.h"
+#include "harness/environment/postgres_session.h"
+#include "harness/environment/redis_subscription.h"
+#include "harness/environment/zookeeper_session.h"
+#include "harness/scheduler/random.h"
+
+struct live_env;
+
+/* What the lock has asked to hear of its session with the ensemble, for the task that tends the session. */
+struct live_tending {
+    struct zookeeper_session *session;
+    struct live_env *live; /* of the task that tends it */
+    void (*changed)(struct env *, enum env_session_state, void *);
+    void *argument;
+};
+
+struct live_env {
+    struct env env; /* first: a struct env * is a struct live_env * */
+    struct env_live_options options;
+    struct live_task task;
+    struct random random;
+    /* By node: */
+    struct redis_session redis[ENV_LIVE_NODES];
+    struct redis_subscription subscriptions[ENV_LIVE_NODES];
+    struct postgres_session *postgres[ENV_LIVE_NODES];
+    struct http_session *posts[ENV_LIVE_NODES], *streams[ENV_LIVE_NODES];
+    struct adapter_session *adapter;
+    /* The last reply: */
+    redisReply *raw;
+    struct env_reply reply;
+    struct env_reply answer; /* a session's, which owns what it points to */
+    /* Of a worker: */
+    struct zookeeper_session *ensemble; /* its watchdog tends it */
+    struct live_tending tending;
+    struct live_env *watchdog; /* NULL: none runs */
+    pthread_t thread;
+    /* Of a watchdog: */
+    struct live_env *worker;
+    void (*run)(struct env *, void *);
+    void *argument;
+    _Atomic bool stopping;
+};
+
+static inline struct live_env *live_env_of(struct env *env) {
+    return (struct live_env *)env;
+}
+
+static inline const struct live_env *live_env_of_const(const struct env *env) {
+    return (const struct live_env *)env;
+}
+
+/* A new environment for this task, with these random numbers and no connection yet. The caller frees it, after
+ * live_env_close_sessions. */
+struct live_env *live_env_new(const struct env_ops *ops, const struct env_live_options *options,
+                              const struct task *task, struct random random);
+
+/* Frees the last reply; reply is UNKNOWN then. */
+void live_env_drop_reply(struct live_env *live);
+
+/* Ends all connections to nodes. */
+void live_env_close_sessions(struct live_env *live);
+void live_env_close_postgres(struct live_env *live, int node);
+void live_env_close_http(struct live_env *live, struct http_session **session);
+
+#endif

@@ -1,0 +1,25 @@
+/* What a live environment is made of. */
+#ifndef LOCKSTORM_LIVE_OPTIONS_H
+#define LOCKSTORM_LIVE_OPTIONS_H
+
+#include "harness/scheduler/task.h"
+
+enum { ENV_LIVE_NODES = 16 };
+
+struct env_live_options {
+    struct task worker;
+    struct task watchdog; /* place NULL: env_watchdog_start returns false */
+    /* Where the lock's nodes are: paths of unix sockets, or "host:port" (ZooKeeper), or libpq's connection strings
+     * (PostgreSQL). They stay the caller's. */
+    const char *nodes[ENV_LIVE_NODES];
+    int node_count;
+    struct task_slot *host; /* where this host's clocks stand; NULL: they are right */
+    int64_t reply_limit_ms;
+    uint64_t stream; /* which stream of the trial's random numbers */
+    /* Called by env_tell_validity, in the watchdog's thread too. May be NULL. */
+    void (*announce_validity)(void *holder, int64_t valid_until_ns);
+    void *holder;
+    const char *adapter; /* the program that the client hosts; NULL: none */
+};
+
+#endif

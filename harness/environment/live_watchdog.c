@@ -1,0 +1,49 @@
+#include "harness/environment/live_watchdog.h"
+
+#include <stdlib.h>
+
+#include "harness/environment/live_env.h"
+
+bool live_watchdog_stopping(const struct env *env) {
+    return atomic_load_explicit(&live_env_of_const(env)->stopping, memory_order_acquire);
+}
+
+static void *watchdog_main(void *argument) {
+    struct live_env *live = argument;
+    task_begin(&live->task.task);
+    live->run(&live->env, live->argument);
+    live_env_drop_reply(live);
+    live_env_close_sessions(live);
+    task_end(&live->task.task, &live->worker->task.task);
+    return NULL;
+}
+
+void live_watchdog_stop(struct env *env) {
+    struct live_env *worker = live_env_of(env), *live = worker->watchdog;
+    if (!live) return;
+    atomic_store_explicit(&live->stopping, true, memory_order_release);
+    task_await_end(&worker->task.task, &live->task.task);
+    pthread_join(worker->thread, NULL);
+    free(live);
+    worker->watchdog = NULL;
+}
+
+bool live_watchdog_start(struct env *env, void (*run)(struct env *, void *), void *argument) {
+    struct live_env *worker = live_env_of(env);
+    const struct env_live_options *options = &worker->options;
+    if (worker->watchdog && task_has_ended(&worker->watchdog->task.task)) live_watchdog_stop(env);
+    if (worker->watchdog || worker->worker || !options->watchdog.place) return false;
+    struct random random = random_split(options->worker.page->seed, options->stream * 2 + 2);
+    struct live_env *live = live_env_new(env->ops, options, &options->watchdog, random);
+    live->run = run;
+    live->argument = argument;
+    live->worker = worker;
+    task_announce(&live->task.task);
+    if (pthread_create(&worker->thread, NULL, watchdog_main, live) != 0) {
+        atomic_store_explicit(&live->task.task.place->state, TASK_ABSENT, memory_order_release);
+        free(live);
+        return false;
+    }
+    worker->watchdog = live;
+    return true;
+}

@@ -1,0 +1,194 @@
+#include "harness/explorer/explore_options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/client/plugin.h"
+
+enum { PLUGIN_LIMIT_S = 30 }; /* for one schedule, which takes milliseconds */
+
+static const char *const STRATEGY_NAMES[] = {"uniform", "pct", "usual", "exhaustive", "portfolio"};
+
+/* --- a plug-in --- */
+
+static struct plugin plugin;
+static const char PLUGIN_LATE[] = "it did not come back within 30 s in one schedule\n";
+
+static void plugin_late(int signal) {
+    (void)signal;
+    if (write(STDERR_FILENO, PLUGIN_LATE, sizeof PLUGIN_LATE - 1) < 0) _exit(STATUS_GAVE_UP);
+    _exit(STATUS_INCONCLUSIVE);
+}
+
+_Noreturn static void plugin_refuse(const char *reason) {
+    fprintf(stderr, "%s\n", reason);
+    exit(STATUS_GAVE_UP);
+}
+
+/* All clients of all schedules are coroutines of this process. A static variable that one client writes would be seen
+ * by the others and by later schedules, and the order of schedules would matter. */
+void explore_plugin_check(void) {
+    size_t offset;
+    char reason[PLUGIN_REASON];
+    if (!plugin.lock) return;
+    alarm(PLUGIN_LIMIT_S);
+    if (plugin_statics_same(&plugin, &offset)) return;
+    snprintf(
+        reason, sizeof reason,
+        "it has written to a static variable (at %#zx by `nm -n`), which all clients of the explorer share: what a "
+        "client keeps belongs into lock->state",
+        offset);
+    plugin_refuse(reason);
+}
+
+static bool plugin_option(const char *path, struct explore_arguments *arguments) {
+    char reason[PLUGIN_REASON];
+    if (!plugin_load(path, &plugin, reason)) plugin_refuse(reason);
+    arguments->world.lock = plugin.lock;
+    arguments->search.before_each = explore_plugin_check;
+    signal(SIGALRM, plugin_late);
+    return plugin.lock->service == LOCK_SERVICE_REDIS;
+}
+
+/* --- values --- */
+
+static bool number(const char *text, int64_t least, int64_t *value) {
+    char *end;
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    return errno == 0 && end != text && *end == '\0' && *value >= least;
+}
+
+static bool small(const char *text, int most, int *value) {
+    int64_t wide;
+    if (!number(text, 1, &wide) || wide > most) return false;
+    *value = (int)wide;
+    return true;
+}
+
+static bool unsigned_number(const char *text, uint64_t *value) {
+    char *end;
+    errno = 0;
+    *value = strtoull(text, &end, 10);
+    return errno == 0 && end != text && *end == '\0';
+}
+
+static bool fault_option(const char *text, struct fault_budget *budget) {
+    for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++) {
+        const char *word = schedule_fault_name((enum choice_kind)kind);
+        size_t length = strlen(word);
+        if (strncmp(text, word, length) == 0 && text[length] == '=')
+            return small(text + length + 1, STRATEGY_FAULTS, &budget->most[kind]);
+    }
+    return false;
+}
+
+static bool strategy_option(const char *text, enum strategy_kind *strategy) {
+    for (unsigned each = 0; each < sizeof STRATEGY_NAMES / sizeof STRATEGY_NAMES[0]; each++)
+        if (strcmp(text, STRATEGY_NAMES[each]) == 0) return *strategy = (enum strategy_kind)each, true;
+    return false;
+}
+
+static bool require_option(char *list, bool *required) {
+    for (char *word = strtok(list, ","); word; word = strtok(NULL, ",")) {
+        bool found = false;
+        for (int each = 0; CHECKER_TABLE[each]; each++)
+            if (strcmp(word, CHECKER_TABLE[each]->property) == 0) required[each] = found = true;
+        if (!found) return false;
+    }
+    return true;
+}
+
+/* Only locks on redis-servers can be explored. */
+static bool lock_option(const char *name, const struct lock_type **lock) {
+    *lock = lock_find(name);
+    return *lock && (*lock)->service == LOCK_SERVICE_REDIS;
+}
+
+static bool node_option(const char *text, const char **paths, int *count) {
+    if (*count == WORLD_SERVERS * WORLD_NODES) return false;
+    paths[(*count)++] = text;
+    return true;
+}
+
+static const struct option OPTIONS[] = {
+    {"lock", required_argument, NULL, 'l'},      {"clients", required_argument, NULL, 'c'},
+    {"store", required_argument, NULL, 'S'},     {"lease-ms", required_argument, NULL, 'L'},
+    {"wait-ms", required_argument, NULL, 'W'},   {"work-ms", required_argument, NULL, 'w'},
+    {"turns", required_argument, NULL, 't'},     {"permits", required_argument, NULL, 'p'},
+    {"fixed-lease", no_argument, NULL, 'f'},     {"extends", no_argument, NULL, 'e'},
+    {"node", required_argument, NULL, 'n'},      {"clock", required_argument, NULL, 'C'},
+    {"directory", required_argument, NULL, 'D'}, {"seed", required_argument, NULL, 's'},
+    {"require", required_argument, NULL, 'r'},   {"fault", required_argument, NULL, 'F'},
+    {"strategy", required_argument, NULL, 'T'},  {"first", required_argument, NULL, '1'},
+    {"stride", required_argument, NULL, '2'},    {"most", required_argument, NULL, '3'},
+    {"seconds", required_argument, NULL, '4'},   {"shrink", required_argument, NULL, '5'},
+    {"shared", required_argument, NULL, '6'},    {"digests", required_argument, NULL, '7'},
+    {"replay", required_argument, NULL, '8'},    {"replicas", required_argument, NULL, 'R'},
+    {"bound-ms", required_argument, NULL, 'B'},  {"bound", required_argument, NULL, 'b'},
+    {"number", required_argument, NULL, '9'},    {"keep-going", no_argument, NULL, 'g'},
+    {"plugin", required_argument, NULL, 'P'},    {0}};
+
+static bool option_take(struct explore_arguments *arguments, int option, char *text) {
+    struct world_settings *world = &arguments->world;
+    struct search_settings *search = &arguments->search;
+    switch (option) {
+    case 'l': return lock_option(text, &world->lock);
+    case 'P': return plugin_option(text, arguments);
+    case 'c': return small(text, WORLD_CLIENTS, &world->clients);
+    case 'S': return resource_mode_find(text, &world->store);
+    case 'L': return number(text, 1, &world->lease_ms);
+    case 'W': return number(text, -1, &world->wait_ms);
+    case 'w': return number(text, 0, &world->work_ms);
+    case 't': return number(text, 1, &world->turns);
+    case 'p': return number(text, 1, &world->permits);
+    case 'f': return world->fixed_lease = true;
+    case 'e': return world->extends = true;
+    case 'n': return node_option(text, world->sockets, &world->nodes);
+    case 'C': return node_option(text, world->clocks, &arguments->clocks);
+    case 'D': return (arguments->directory = text) != NULL;
+    case 's': return unsigned_number(text, &search->seed);
+    case 'r': return require_option(text, search->required);
+    case 'F': return fault_option(text, &search->budget);
+    case 'T': return strategy_option(text, &search->strategy);
+    case 'R': return small(text, WORLD_REPLICAS, &world->replicas);
+    case 'B': return number(text, 1, &world->bound_ms);
+    case 'b': return small(text, STRATEGY_FAULTS, &search->bound);
+    case 'g': return search->keep_going = true;
+    case '1': return unsigned_number(text, &search->first);
+    case '2': return unsigned_number(text, &search->stride) && search->stride > 0;
+    case '3': return unsigned_number(text, &search->most);
+    case '4': return number(text, 0, &search->seconds);
+    case '5': return number(text, 0, &search->shrink_runs);
+    case '6': return (arguments->shared = text) != NULL;
+    case '7': return (arguments->digests = text) != NULL;
+    case '8': return (arguments->replay = text) != NULL;
+    case '9': return number(text, 0, &arguments->number);
+    default: return false;
+    }
+}
+
+bool explore_options_parse(int argc, char **argv, struct explore_arguments *arguments) {
+    for (int option; (option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1;)
+        if (!option_take(arguments, option, optarg))
+            return fprintf(stderr, "explore: bad value or option: %s\n", optarg ? optarg : argv[optind - 1]), false;
+    struct world_settings *world = &arguments->world;
+    int each = 1 + world->replicas; /* servers a node */
+    bool whole = world->lock && world->clients && world->nodes && world->nodes == arguments->clocks &&
+                 world->nodes % each == 0 && world->nodes / each <= WORLD_NODES && arguments->directory &&
+                 optind == argc;
+    if (!whole)
+        return fprintf(stderr, "explore: lock, clients, directory and a clock for each node are required\n"), false;
+    world->nodes /= each;
+    snprintf(arguments->history, sizeof arguments->history, "%s/history", arguments->directory);
+    snprintf(arguments->sink, sizeof arguments->sink, "%s/sink", arguments->directory);
+    arguments->world.history = arguments->history;
+    arguments->world.sink = arguments->sink;
+    arguments->world.seed = arguments->search.seed;
+    return true;
+}

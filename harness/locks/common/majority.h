@@ -1,0 +1,19 @@
+/* Sends the same request to independent nodes, one after another, and counts their answers. */
+#ifndef LOCKSTORM_LOCKS_MAJORITY_H
+#define LOCKSTORM_LOCKS_MAJORITY_H
+
+#include "harness/locks/common/lock.h"
+
+struct tally {
+    int nodes;
+    int done, refused, silent; /* by their outcomes: OK, REFUSED, UNKNOWN */
+};
+
+/* Asks every node of env, also after a majority has answered; each may take limit_ms. */
+struct tally majority_ask(struct lock *lock, struct env *env, int64_t limit_ms,
+                          enum outcome (*question)(struct lock *lock, struct env *env, int node, int64_t limit_ms));
+
+/* OK: a majority did it. UNKNOWN: with the nodes that did not answer a majority may have. REFUSED: no majority did. */
+enum outcome majority_outcome(const struct tally *tally);
+
+#endif

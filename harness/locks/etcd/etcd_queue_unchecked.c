@@ -1,0 +1,35 @@
+/* etcd-queue as it was: a client holds the lock when no place is before its own, without a check that its own place
+ * still exists. */
+#include "harness/locks/etcd/etcd_queue.h"
+
+extern const struct lock_type LOCK_ETCD_QUEUE_UNCHECKED;
+
+static enum outcome open(struct lock *lock) {
+    struct etcd_queue *self = lock->state;
+    self->is_unchecked = true;
+    return etcd_queue_open(lock);
+}
+
+const struct lock_type LOCK_ETCD_QUEUE_UNCHECKED = {
+    .name = "etcd-queue-unchecked",
+    .summary = "etcd-queue as it was: a client whose turn comes does not check that its own place still exists",
+    .explanation =
+        "As etcd-queue, but a waiter takes the end of the one before it for its own turn. If its lease has ended\n"
+        "while it waited, because it was paused or cut off, its place is gone, and those behind it have moved up.\n"
+        "Promises: as etcd-queue as long as no lease ends while its client waits.\n"
+        "Costs: one request less than etcd-queue when it has waited.\n"
+        "Breaks: a waiter that outlasts its lease is granted the lock beside its holder, with the token of the\n"
+        "place that it had: lower than the holder's, so a resource that checks tokens refuses it.",
+    .source = "etcd-io/etcd#11456: clientv3/concurrency, Mutex.Lock, before the fix; Jepsen: etcd 3.4.3, Locks",
+    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_TOKEN | LOCK_TRAIT_FAIR | LOCK_TRAIT_RENEWS,
+    .capacity = 1,
+    .waits = LOCK_WAITS_PUSH,
+    .service = LOCK_SERVICE_ETCD,
+    .state_size = sizeof(struct etcd_queue),
+    .open = open,
+    .acquire = etcd_queue_acquire,
+    .renew = etcd_queue_renew,
+    .release = etcd_queue_release,
+    .is_held = etcd_queue_is_held,
+    .close = etcd_queue_close,
+};

@@ -1,0 +1,127 @@
+/* Redisson's multi lock: several locks as one, all of them or none. */
+#include "harness/locks/redisson/multi.h"
+
+extern const struct lock_type LOCK_MULTI;
+
+/* How long one round may take when the caller sets no limit. */
+enum { ROUND_MS = 1500 * MULTI_PARTS };
+
+const struct multi_rule MULTI_RULE = {.attempt = redisson_hash_attempt, .gives_back_unknown = true};
+
+enum outcome multi_open(struct lock *lock) {
+    static const char *const suffixes[MULTI_PARTS] = {":1", ":2", ":3"};
+    struct multi *self = lock->state;
+    enum outcome opened = OUTCOME_OK;
+    for (int part = 0; part < MULTI_PARTS && opened == OUTCOME_OK; part++) {
+        struct key *name = &self->names[part];
+        *name = key_make("", lock->options.resource, lock->options.resource_length, suffixes[part]);
+        opened = redisson_hash_open(&self->parts[part], lock->env, name->bytes, name->length, true);
+    }
+    return opened;
+}
+
+/* Counts by outcome how many parts were renewed. */
+static void renew_parts(struct lock *lock, struct env *env, int counts[3]) {
+    struct multi *self = lock->state;
+    for (int part = 0; part < MULTI_PARTS; part++)
+        counts[redisson_hash_renew(&self->parts[part], env, lock->options.lease_ms)]++;
+}
+
+/* The watchdog goes on as long as any part is renewed. */
+static enum outcome renew_any(struct lock *lock, struct env *env) {
+    int counts[3] = {0};
+    renew_parts(lock, env, counts);
+    if (counts[OUTCOME_OK]) return OUTCOME_OK;
+    return counts[OUTCOME_UNKNOWN] ? OUTCOME_UNKNOWN : OUTCOME_REFUSED;
+}
+
+enum outcome multi_renew(struct lock *lock) {
+    int counts[3] = {0};
+    renew_parts(lock, lock->env, counts);
+    if (counts[OUTCOME_OK] == MULTI_PARTS) return OUTCOME_OK;
+    return counts[OUTCOME_REFUSED] ? OUTCOME_REFUSED : OUTCOME_UNKNOWN;
+}
+
+/* Releases the first `count` parts. OK: all were ours. */
+static enum outcome release_parts(struct lock *lock, int count) {
+    struct multi *self = lock->state;
+    int counts[3] = {0};
+    bool all_freed = true;
+    for (int part = 0; part < count; part++) {
+        bool freed;
+        counts[redisson_hash_release(&self->parts[part], lock, redisson_hash_unlock, &freed)]++;
+        all_freed &= freed;
+    }
+    redisson_released(&self->parts[0], all_freed);
+    if (counts[OUTCOME_UNKNOWN]) return OUTCOME_UNKNOWN;
+    return counts[OUTCOME_REFUSED] ? OUTCOME_REFUSED : OUTCOME_OK;
+}
+
+/* Takes one part after the other. If one is not granted within wait_ms, those before it are given back, and also that
+ * one if its outcome is unknown. */
+static struct lock_grant round_of_all(struct lock *lock, int64_t wait_ms, const struct multi_rule *rule) {
+    struct multi *self = lock->state;
+    int64_t until_ns = env_mono_ns(lock->env) + wait_ms * ENV_NS_PER_MS;
+    struct lock_grant grant = {.outcome = OUTCOME_UNKNOWN};
+    for (int part = 0; part < MULTI_PARTS; part++) {
+        const struct push_waiter waiter = {rule->attempt, &self->parts[part], &self->parts[part].channel};
+        int64_t left_ms = (until_ns - env_mono_ns(lock->env) + ENV_NS_PER_MS - 1) / ENV_NS_PER_MS;
+        grant = push_until_granted(lock, left_ms > 0 ? left_ms : 0, &waiter);
+        if (part == 0) redisson_granted(&self->parts[0], lock, grant, renew_any);
+        if (grant.outcome == OUTCOME_OK) continue;
+        if (grant.outcome == OUTCOME_UNKNOWN && !rule->gives_back_unknown) break;
+        int taken = grant.outcome == OUTCOME_UNKNOWN ? part + 1 : part;
+        if (taken > 0) release_parts(lock, taken);
+        break;
+    }
+    return grant;
+}
+
+struct lock_grant multi_acquire_by(struct lock *lock, int64_t wait_ms, const struct multi_rule *rule) {
+    if (wait_ms >= 0) return round_of_all(lock, wait_ms, rule);
+    for (;;) {
+        struct lock_grant grant = round_of_all(lock, ROUND_MS, rule);
+        if (grant.outcome != OUTCOME_REFUSED) return grant;
+    }
+}
+
+static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+    return multi_acquire_by(lock, wait_ms, &MULTI_RULE);
+}
+
+enum outcome multi_release(struct lock *lock) {
+    env_checkpoint(lock->env, "before-release");
+    return release_parts(lock, MULTI_PARTS);
+}
+
+void multi_close(struct lock *lock) {
+    struct multi *self = lock->state;
+    watchdog_stop(&self->parts[0].watchdog);
+    for (int part = 0; part < MULTI_PARTS; part++) {
+        redisson_hash_close(&self->parts[part]);
+        key_free(&self->names[part]);
+    }
+}
+
+const struct lock_type LOCK_MULTI = {
+    .name = "multi",
+    .summary = "Redisson's multi lock: three locks as one, all or nothing",
+    .explanation =
+        "Three locks as in pubsub are acquired one after the other, in the same order by every client. If one is\n"
+        "not granted in time (the caller's limit, or rounds of 4.5 s) those before it are released again.\n"
+        "Promises: as pubsub, for all three at once; a client that gives up keeps none.\n"
+        "Costs: three times pubsub; a lock that is taken and rolled back is unavailable to others meanwhile.\n"
+        "Breaks: where any of the three does. Its parts are on one server here: more of them do not make it safer,\n"
+        "as a majority of independent servers is meant to. A client that dies in the middle leaves parts held for\n"
+        "one lease.",
+    .source = "Redisson, RedissonMultiLock",
+    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_RENEWS,
+    .capacity = 1,
+    .waits = LOCK_WAITS_PUSH,
+    .state_size = sizeof(struct multi),
+    .open = multi_open,
+    .acquire = acquire,
+    .renew = multi_renew,
+    .release = multi_release,
+    .close = multi_close,
+};

@@ -1,0 +1,37 @@
+/* A release without an answer, which skips the end of the renewal. */
+#include "harness/locks/redisson/redisson.h"
+
+extern const struct lock_type LOCK_REDISSON_1626;
+
+static enum outcome release(struct lock *lock) {
+    struct redisson *self = lock->state;
+    char request[REDISSON_ID + 1];
+    redisson_id_fill(lock->env, request);
+    env_checkpoint(lock->env, "before-release");
+    const struct env_reply *reply = redisson_hash_unlock(self, lock, request);
+    bool ours = reply->kind == ENV_REPLY_INTEGER;
+    if (!ours && reply->kind != ENV_REPLY_NIL) return OUTCOME_UNKNOWN; /* the bug: neither repeated nor noted */
+    redisson_released(self, !ours || reply->integer == 1);
+    return ours ? OUTCOME_OK : OUTCOME_REFUSED;
+}
+
+const struct lock_type LOCK_REDISSON_1626 = {
+    .name = "redisson-1626",
+    .summary = "pubsub whose watchdog goes on after a release that got no answer",
+    .explanation =
+        "As pubsub, but a release that gets no answer ends there: it is not sent again, and the watchdog goes on.\n"
+        "Breaks: if the request did not arrive, its client goes on renewing a lock that it has given up, and all\n"
+        "other clients wait as long as that process lives.",
+    .source = "Redisson issue 1626",
+    .fixed = "pubsub",
+    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_RENEWS,
+    .capacity = 1,
+    .waits = LOCK_WAITS_PUSH,
+    .state_size = sizeof(struct redisson),
+    .open = redisson_open,
+    .acquire = redisson_acquire,
+    .renew = redisson_renew,
+    .is_held = redisson_is_held,
+    .release = release,
+    .close = redisson_close,
+};

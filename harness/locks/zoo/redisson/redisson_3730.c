@@ -1,0 +1,37 @@
+/* A waiter in the queue that waits only for the message of its turn. */
+#include "harness/locks/redisson/fair.h"
+
+extern const struct lock_type LOCK_REDISSON_3730;
+
+static struct push_try attempt(struct lock *lock, void *queues) {
+    struct push_try try = fair_attempt(lock, queues);
+    try.again_ms = -1; /* the bug: that the holder's lease ends is no reason to look */
+    return try;
+}
+
+static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+    static const struct fair_rule rule = {.attempt = attempt, .leaves = true};
+    return fair_acquire_by(lock, wait_ms, &rule);
+}
+
+const struct lock_type LOCK_REDISSON_3730 = {
+    .name = "redisson-3730",
+    .summary = "fair whose waiters check the lock only after the message of a release",
+    .explanation =
+        "As fair, but a client that is refused waits for the message of its turn, however long the holder's lease\n"
+        "lasts.\n"
+        "Breaks: a lease that runs out publishes nothing. Behind a holder that died all clients wait beside a free\n"
+        "lock until their own wait is over.",
+    .source = "Redisson issue 3730",
+    .fixed = "fair",
+    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_FAIR | LOCK_TRAIT_RENEWS,
+    .capacity = 1,
+    .waits = LOCK_WAITS_PUSH,
+    .state_size = sizeof(struct fair),
+    .open = fair_open,
+    .acquire = acquire,
+    .renew = redisson_renew,
+    .is_held = redisson_is_held,
+    .release = fair_release,
+    .close = fair_close,
+};

@@ -1,0 +1,37 @@
+/* A release that is sent again, and counts again. */
+#include "harness/locks/redisson/redisson.h"
+
+extern const struct lock_type LOCK_REDISSON_4871;
+
+static const struct env_reply *unlock(struct redisson *self, struct lock *lock, const char *request) {
+    (void)request;
+    char another[REDISSON_ID + 1];
+    redisson_id_fill(lock->env, another); /* the bug: a repetition cannot be told from another release */
+    return redisson_hash_unlock(self, lock, another);
+}
+
+static enum outcome release(struct lock *lock) {
+    return redisson_release_by(lock, unlock);
+}
+
+const struct lock_type LOCK_REDISSON_4871 = {
+    .name = "redisson-4871",
+    .summary = "pubsub whose release, sent again after its answer was lost, is done again",
+    .explanation =
+        "As pubsub, but a release has no name under which its answer is stored, so the script that is sent again\n"
+        "lowers the count again.\n"
+        "Breaks: a client that held the lock twice no longer holds it after one release, and does not know; one\n"
+        "that held it once is answered that it did not hold it.",
+    .source = "Redisson issues 4871 and 5000 (fixed in 3.24.1)",
+    .fixed = "pubsub",
+    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_RENEWS,
+    .capacity = 1,
+    .waits = LOCK_WAITS_PUSH,
+    .state_size = sizeof(struct redisson),
+    .open = redisson_open,
+    .acquire = redisson_acquire,
+    .renew = redisson_renew,
+    .is_held = redisson_is_held,
+    .release = release,
+    .close = redisson_close,
+};

@@ -1,0 +1,5 @@
+"""`python -m lockstorm` is the `lockstorm` command."""
+
+from lockstorm.cli.main import main
+
+main()

@@ -1,0 +1,29 @@
+"""The errors of a command, by the exit status that they lead to."""
+
+
+class LockstormError(Exception):
+    """An error that ends a command with a message instead of a traceback."""
+
+    exit_status = 2
+
+
+class UsageError(LockstormError):
+    """The user asked for something that does not exist, or for options that contradict each other."""
+
+
+class Inconclusive(LockstormError):
+    """The trial did not reach its end, so nothing was learned: a server did not start, a fault did not take effect, a
+    client died or did not answer."""
+
+    exit_status = 3
+
+
+class NotInstalled(Inconclusive):
+    """The server or library that a lock needs is not installed."""
+
+
+class Unanswered(Inconclusive):
+    """A server or the proxy does not answer, so messages may still be in flight."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message or "a server, or the proxy, does not answer")

@@ -1,0 +1,148 @@
+"""Paths: the checkout, the programs built from it, and the servers and libraries of the machine."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from lockstorm.base.errors import Inconclusive, NotInstalled
+
+ROOT = Path(__file__).resolve().parents[3]
+JARS = Path("/usr/share/java")
+
+
+def python_path() -> str:
+    """PYTHONPATH for a Python process of the project: the package, and the scenarios and tests of the checkout."""
+    return os.pathsep.join([str(ROOT / "harness"), str(ROOT)])
+
+
+def build() -> Path:
+    """The build directory; LOCKSTORM_BUILD chooses another one (a build with sanitizers)."""
+    return Path(os.environ.get("LOCKSTORM_BUILD") or ROOT / "build")
+
+
+def program(name: str) -> str:
+    """A program of the project. LOCKSTORM_PROGRAMS names a build directory for programs, if not that of the library."""
+    path = Path(os.environ.get("LOCKSTORM_PROGRAMS") or build()) / "bin" / name
+    if not path.exists():
+        raise Inconclusive(f"{path} is not built: run ./lockstorm (or make build) in {ROOT}")
+    return str(path)
+
+
+def redis_server() -> str:
+    """The redis-server to start; LOCKSTORM_REDIS_SERVER names one that is not on the PATH."""
+    found = shutil.which(os.environ.get("LOCKSTORM_REDIS_SERVER") or "redis-server", path=search_path())
+    if not found:
+        raise Inconclusive("redis-server is not installed: on Debian and Ubuntu it is in the package redis-server")
+    return found
+
+
+def postgres(program: str = "postgres") -> str:
+    """A program of the newest PostgreSQL server installed; LOCKSTORM_POSTGRES names its directory."""
+    chosen = os.environ.get("LOCKSTORM_POSTGRES")
+    for directory in [Path(chosen)] if chosen else _postgres_places():
+        if (directory / "postgres").is_file() and (directory / program).is_file():
+            return str(directory / program)
+    where = f"{chosen} has none" if chosen else "on Debian and Ubuntu it is in the package postgresql"
+    raise NotInstalled(f"PostgreSQL is not installed: {where}")
+
+
+def pgbouncer() -> str:
+    """The pooler PgBouncer; LOCKSTORM_PGBOUNCER names another program."""
+    chosen = os.environ.get("LOCKSTORM_PGBOUNCER")
+    found = shutil.which(chosen or "pgbouncer", path=None if chosen else f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if found:
+        return found
+    where = f"{chosen} does not exist" if chosen else "on Debian and Ubuntu it is in the package pgbouncer"
+    raise NotInstalled(f"PgBouncer is not installed: {where}")
+
+
+def etcd() -> str:
+    """The etcd to start; LOCKSTORM_ETCD names one that is not on the PATH."""
+    chosen = os.environ.get("LOCKSTORM_ETCD")
+    found = shutil.which(chosen or "etcd", path=search_path())
+    if not found:
+        where = f"{chosen} is not a program" if chosen else "on Debian and Ubuntu it is in the package etcd-server"
+        raise NotInstalled(f"etcd is not installed: {where}")
+    return os.path.abspath(found)
+
+
+def java() -> str:
+    """The Java virtual machine that runs ZooKeeper; LOCKSTORM_JAVA names another one."""
+    found = shutil.which(os.environ.get("LOCKSTORM_JAVA") or "java", path=search_path())
+    if not found:
+        raise NotInstalled("Java is not installed, and ZooKeeper needs it: it comes with the package zookeeper")
+    return found
+
+
+def zookeeper_classes() -> str:
+    """The class path of the ZooKeeper server: the jar of the distribution, which names the others except the log's.
+    LOCKSTORM_ZOOKEEPER names a directory of jars, such as that of a release."""
+    chosen = os.environ.get("LOCKSTORM_ZOOKEEPER")
+    if chosen:
+        if not any(Path(chosen).glob("zookeeper*.jar")):
+            raise NotInstalled(f"ZooKeeper is not installed: {chosen} has no zookeeper*.jar")
+        return f"{chosen}/*"
+    jar = JARS / "zookeeper.jar"
+    if not jar.is_file():
+        raise NotInstalled("ZooKeeper is not installed: on Debian and Ubuntu it is in the package zookeeper")
+    return f"{jar}:{JARS / 'slf4j-simple.jar'}"
+
+
+def zookeeper_version() -> str:
+    """The version in the name of the ZooKeeper jar; "unknown" if there is none."""
+    directory = Path(os.environ.get("LOCKSTORM_ZOOKEEPER") or JARS)
+    names = [path.stem for path in sorted(directory.glob("zookeeper-[0-9]*.jar"))]
+    return names[-1].partition("-")[2] if names else "unknown"
+
+
+def libfaketime() -> str:
+    """The library that gives a server a clock that can be set: PostgreSQL in virtual time, redis-server in real time.
+    Otherwise virtual time uses preload(). LOCKSTORM_LIBFAKETIME names another library."""
+    return _libfaketime_at(os.environ.get("LOCKSTORM_LIBFAKETIME"))
+
+
+@cache
+def _libfaketime_at(chosen: str | None) -> str:
+    for path in [Path(chosen)] if chosen else _libfaketime_places():
+        if path.is_file():
+            return str(path)
+    where = f"{chosen} does not exist" if chosen else "it is in the package libfaketime"
+    raise Inconclusive(f"libfaketime is not installed, so the clock of this server cannot be set: {where}")
+
+
+def preload() -> str:
+    """The library of the project that makes a server read its clock from a shared page."""
+    path = build() / "lib" / "liblockstorm-preload.so"
+    if not path.exists():
+        raise Inconclusive(f"{path} is not built: run ./lockstorm (or make build) in {ROOT}")
+    return str(path)
+
+
+@cache
+def libc() -> str:
+    """The path of the C library of this process, for LD_PRELOAD."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        if "/libc.so.6" in line or "/libc-2." in line:
+            return line.split(maxsplit=5)[5]
+    raise Inconclusive("this system's C library is not glibc, which the virtual clock of redis-server needs")
+
+
+def search_path() -> str:
+    """The PATH and the directories in which distributions install servers."""
+    return os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin"])
+
+
+def _postgres_places() -> Iterator[Path]:
+    versions = [path for path in Path("/usr/lib/postgresql").glob("*/bin") if path.parent.name.isdigit()]
+    yield from sorted(versions, key=lambda path: int(path.parent.name), reverse=True)
+    on_path = shutil.which("postgres", path=search_path())
+    if on_path:
+        yield Path(on_path).resolve().parent
+
+
+def _libfaketime_places() -> Iterator[Path]:
+    for base in (Path("/usr/lib"), Path("/usr/local/lib"), Path("/usr/lib64")):
+        yield from sorted(base.glob("*/faketime/libfaketimeMT.so.1"))
+        yield base / "faketime" / "libfaketimeMT.so.1"

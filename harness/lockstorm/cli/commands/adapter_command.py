@@ -1,0 +1,77 @@
+"""`lockstorm adapter`: lists the shipped adapters, writes a first one, and checks one against the protocol."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.text import Text
+
+from lockstorm.base.errors import NotInstalled
+from lockstorm.base.option_fields import choose
+from lockstorm.cli.options import json_option
+from lockstorm.cli.terminal import NearestName, console, print_checks, print_json, write_starter_program
+from lockstorm.conformance.adapter_check import check_adapter
+from lockstorm.locks.adapter import PREFIX, SHIPPED, adapter_entry, adapter_path, shipped_adapters
+
+STARTERS = {"java": SHIPPED / "starters" / "LockAdapter.java", "python": SHIPPED / "starters" / "lock-adapter.py"}
+
+
+@click.group("adapter", cls=NearestName)
+def adapter_command() -> None:
+    """Lock libraries in other languages (docs/adapters.md).
+
+    \b
+    Example: lockstorm adapter init python; lockstorm adapter check ./lock-adapter
+    """
+
+
+@adapter_command.command("list")
+@json_option
+def list_shipped(as_json: bool) -> int:
+    """List the adapters that come with lockstorm, and whether their libraries are installed."""
+    adapters = [_described(name) for name in shipped_adapters()]
+    if as_json:
+        print_json({"adapters": adapters})
+        return 0
+    width = max(len(each["name"]) for each in adapters)
+    for each in adapters:
+        console().print(Text.assemble((f"{each['name']:{width}}  ", "bold"), each["library"] or each["missing"]))
+    return 0
+
+
+def _described(name: str) -> dict[str, Any]:
+    try:
+        return {"name": name, "library": adapter_entry(PREFIX + name).summary, "missing": ""}
+    except NotInstalled as reason:
+        return {"name": name, "library": "", "missing": str(reason)}
+
+
+@adapter_command.command("check")
+@click.argument("program")
+@json_option
+def adapter_check_command(program: str, as_json: bool) -> int:
+    """Check whether PROGRAM keeps to the protocol and to its own hello. Explains each failure.
+
+    \b
+    Example: lockstorm adapter check ./mine
+    Exit status: 0 it does, 1 a check failed, 2 there is no such program, or its hello is not valid
+    """
+    entry = adapter_entry(PREFIX + program)
+    return print_checks(f"{entry.summary} ({adapter_path(program)})", partial(check_adapter, entry), as_json)
+
+
+@adapter_command.command("init")
+@click.argument("language")
+@click.option("-o", "output", type=click.Path(path_type=Path), default="lock-adapter", show_default=True)
+def adapter_init_command(language: str, output: Path) -> int:
+    """Write a first adapter for you to change: LANGUAGE is java or python.
+
+    \b
+    Example: lockstorm adapter init python
+    """
+    starter = STARTERS[choose("starter in", language, list(STARTERS))]
+    path = write_starter_program(output, starter)
+    output.chmod(0o755)
+    console().print(Text(f"{path} is written. Next: lockstorm adapter check {path}"))
+    return 0

@@ -1,0 +1,96 @@
+"""`lockstorm advise`."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lockstorm.base.errors import UsageError
+from lockstorm.base.option_fields import check_range, choose
+from lockstorm.cli.options import Duration, json_option
+from lockstorm.cli.terminal import console, print_json
+from lockstorm.matrix import advice as advise_
+from lockstorm.matrix import advice_table as advise_table
+from lockstorm.trial.settings import DURATION_LIMIT_MS
+
+
+@click.command("advise")
+@click.option("--for", "purpose", metavar="PURPOSE", help="What the lock is for: efficiency or correctness.")
+@click.option("--resource", metavar="KIND", help="What the protected resource does: plain (default) or checks-tokens.")
+@click.option(
+    "--servers",
+    metavar="KIND",
+    help="Servers at hand: single, replicas, five or etcd. Default: those that the lock needs.",
+)
+@click.option("--hold", type=Duration(), help="Longest time for which the lock is held: 200ms, 5m.")
+@click.option("--contention", metavar="low|high", help="Whether many clients wait for the same lock.")
+@click.option(
+    "--from",
+    "from_",
+    type=click.Path(path_type=Path),
+    help="Output of matrix --json to read. Default: the table of expected verdicts.",
+)
+@json_option
+def advise_command(
+    purpose: str | None,
+    resource: str | None,
+    servers: str | None,
+    hold: int | None,
+    contention: str | None,
+    from_: Path | None,
+    as_json: bool,
+) -> int:
+    """Recommend locks for your needs, from what the matrix has measured. Without options it asks.
+
+    \b
+    Example: lockstorm advise --for correctness --resource checks-tokens --servers single
+    Exit status: 0 there is an answer, 3 nothing was measured for these needs
+    """
+    given = (purpose, resource, servers, hold, contention)
+    asking = not any(value is not None for value in given) and not as_json
+    if asking and sys.stdin.isatty() and sys.stdout.isatty():
+        needs = ask()
+    else:
+        needs = needs_of(purpose, resource, servers, hold, contention)
+    cells, source = advise_.read_cells(from_)
+    advice = advise_.advise_locks(needs, cells, source)
+    if as_json:
+        print_json(advice)
+    else:
+        advise_table.show_advice(console(), advice)
+    has_answer = any(option["survives"] or option["damaged"] or option["stuck"] for option in advice["options"])
+    return 0 if has_answer else 3
+
+
+def needs_of(
+    purpose: str | None, resource: str | None, servers: str | None, hold_ms: int | None, contention: str | None
+) -> advise_.Needs:
+    if purpose is None:
+        raise UsageError("--for efficiency or --for correctness? Without options, lockstorm advise asks on a terminal")
+    choose("purpose", purpose, list(advise_.PURPOSES))
+    choose("resource", resource or "plain", list(advise_.RESOURCES))
+    if servers is not None:
+        choose("kind of servers", servers, list(advise_.SERVERS))
+    if contention is not None:
+        choose("contention", contention, list(advise_.CONTENTION))
+    check_range("--hold", hold_ms, 1, DURATION_LIMIT_MS)
+    return advise_.Needs(purpose, resource or "plain", servers, hold_ms, contention)
+
+
+def ask() -> advise_.Needs:
+    """Asks for the needs on the terminal."""
+    purpose = ask_one("What does a lock that fails cost?", advise_.PURPOSES)
+    resource = ask_one("What does the protected resource do?", advise_.RESOURCES)
+    servers = ask_one("What is there to keep the lock?", advise_.SERVERS)
+    hold_ms = click.prompt("How long is it held at the longest? (200ms, 5m)", type=Duration(), default="1s")
+    contention = click.prompt("Do many clients wait for it?", type=click.Choice(advise_.CONTENTION), default="low")
+    click.echo()
+    return needs_of(purpose, resource, servers, hold_ms, contention)
+
+
+def ask_one(question: str, answers: dict[str, str]) -> Any:
+    click.echo(question)
+    for answer, meaning in answers.items():
+        click.echo(f"  {answer}: {meaning}")
+    return click.prompt("", prompt_suffix="> ", type=click.Choice(list(answers)), default=next(iter(answers)))

@@ -1,0 +1,91 @@
+"""`lockstorm compare`."""
+
+import json
+from pathlib import Path
+
+import click
+
+from lockstorm.base.errors import UsageError
+from lockstorm.cli.options import Duration, Numbers, check_new_file, json_option, names_option
+from lockstorm.cli.terminal import console, print_json, progress
+from lockstorm.compare import compare as compare_
+from lockstorm.compare import compare_table
+from lockstorm.locks.lock_names import check_on_redis, lock_named
+from lockstorm.locks.plugin import PREFIX as PLUGIN
+from lockstorm.native.library import locks_on
+from lockstorm.trial.settings import CLIENT_LIMIT
+
+RATE_LIMIT = 1_000_000
+
+
+DURATION_LEAST_MS, DURATION_MOST_MS = 10, 60_000  # of a measurement
+
+
+@click.command("compare")
+@names_option("--lock", "LOCK", "Locks to measure. Default: all that live on Redis.")
+@click.option(
+    "--plugin", "plugins", metavar="FILE", multiple=True, help="Measure a lock of your own in C, too; may be repeated."
+)
+@click.option(
+    "--waiters",
+    type=Numbers(CLIENT_LIMIT),
+    default="1,8,64",
+    show_default=True,
+    help="Numbers of clients that contend for one lock, or none.",
+)
+@click.option(
+    "--rate",
+    type=Numbers(RATE_LIMIT),
+    default="100,1000,10000",
+    show_default=True,
+    help="Grants a second to sustain, in total over clients that do not contend; or none.",
+)
+@click.option("--duration", type=Duration(), default="1s", show_default=True, help="Length of each measurement.")
+@click.option(
+    "--work",
+    type=Duration(),
+    default="0ms",
+    show_default=True,
+    help="How long each of the --waiters holds the lock.",
+)
+@click.option("-o", "output", type=click.Path(path_type=Path), help="Write the JSON object into this file, too.")
+@json_option
+def compare_command(
+    lock: str | None,
+    plugins: tuple[str, ...],
+    waiters: tuple[int, ...],
+    rate: tuple[int, ...],
+    duration: int,
+    work: int,
+    output: Path | None,
+    as_json: bool,
+) -> int:
+    """Measure what each lock costs in real time: requests, bytes and CPU per grant, hand-over, throughput, overtaking.
+
+    \b
+    Example: lockstorm compare --lock set-nx-px,setnx --waiters 1,8 --rate none
+             lockstorm compare --lock set-nx-px --plugin ./my.so
+    docs/compare.md explains the columns, and what not to conclude from them.
+    """
+    default = locks_on("redis") if not plugins else []
+    chosen = [lock_named(name) for name in lock.split(",")] if lock is not None else default
+    chosen = [*chosen, *(lock_named(PLUGIN + file) for file in plugins)]
+    for each in chosen:
+        check_on_redis(each, "what a lock costs is measured on")
+    loads = compare_.loads(waiters, rate, work)
+    if not loads:
+        raise UsageError("--waiters none --rate none leaves nothing to measure")
+    if not DURATION_LEAST_MS <= duration <= DURATION_MOST_MS:
+        raise UsageError(f"--duration {duration}ms: from {DURATION_LEAST_MS}ms to {DURATION_MOST_MS}ms")
+    if not 0 <= work < duration:
+        raise UsageError(f"--work {work}ms: from 0ms to less than --duration")
+    check_new_file("-o", output)
+    with progress(len(chosen) * len(loads)) as report:
+        result = compare_.compare_locks(chosen, loads, duration, report)
+    if output:
+        output.write_text(json.dumps(result, indent=2) + "\n")
+    if as_json:
+        print_json(result)
+    else:
+        compare_table.show_comparison(console(), result)
+    return 0 if any(cell["measured"] for cell in result["cells"]) else 3

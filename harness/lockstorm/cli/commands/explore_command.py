@@ -1,0 +1,133 @@
+"""`lockstorm explore`."""
+
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from lockstorm.base.errors import UsageError
+from lockstorm.base.option_fields import options_of
+from lockstorm.cli.options import (
+    check_new_file,
+    chosen_lock,
+    field_options,
+    given_options,
+    json_option,
+    lock_option,
+    plugin_option,
+)
+from lockstorm.cli.search_table import progress_line, show_search
+from lockstorm.cli.terminal import console, print_json, status_line
+from lockstorm.explore.campaign import Campaign, read_campaign, write_result
+from lockstorm.explore.explore import resumed, search_schedules
+from lockstorm.explore.schedule_file import save_schedule
+from lockstorm.explore.search_plan import SearchPlan, SearchRequest, plan_search
+from lockstorm.results.event import Event
+
+LIMITS = ("schedules", "seconds", "jobs")
+
+
+@click.command("explore")
+@lock_option
+@plugin_option
+@field_options(SearchRequest)
+@click.option("-o", "output", type=click.Path(path_type=Path), help="Write the violating schedule to this file.")
+@click.option(
+    "--result", "kept", type=click.Path(path_type=Path), help="Write the campaign to this JSON file every 20 s."
+)
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    help="Resume the campaign in this file, which sets all options but --schedules, --seconds and --jobs.",
+)
+@click.option("--save", is_flag=True, help="Save the violating schedule in scenarios/found, which the tests replay.")
+@click.option("--quiet", "-q", is_flag=True, help="Print the verdict without the story.")
+@json_option
+@click.pass_context
+def explore_command(
+    context: click.Context,
+    /,
+    output: Path | None,
+    kept: Path | None,
+    resume: Path | None,
+    save: bool,
+    quiet: bool,
+    as_json: bool,
+    lock: str | None,
+    plugin: str | None,
+    **chosen: Any,
+) -> int:
+    """Search schedules - the order of all steps, and the faults between them - for one that violates a property of the
+    lock, and shrink it.
+
+    \b
+    Example: lockstorm explore --lock set-nx-px --clients 3 --faults pause -o found.schedule
+             lockstorm replay found.schedule
+             lockstorm explore --lock redlock --faults clock-jump --save
+             lockstorm explore --lock fair --seconds 600 --shard 2/4 --result two.json
+    Exit status: 0 no violation, 1 a violation, 3 nothing could be judged
+    docs/explore.md describes schedules, and what a search without a violation is worth.
+    """
+    if plugin is not None:
+        _check_alone(lock, resume, save)
+        lock = chosen_lock(None, None, plugin)
+    check_new_file("-o", output)
+    check_new_file("--result", kept if kept != resume else None)
+    campaign = read_campaign(resume) if resume else None
+    plan = _plan(context, {"lock": lock, **chosen}, campaign, resume)
+    events: list[Event] | None = None if as_json or quiet else []
+    result = _search(plan, events, campaign, kept or resume)
+    if output and result.get("found"):
+        output.write_text(result["found"]["file"])
+    if save and result.get("found"):
+        result["saved"] = str(save_schedule(result))
+    if as_json:
+        print_json(result)
+    else:
+        show_search(console(), result, events)
+    return int(result["exit"])
+
+
+def _plan(context: click.Context, chosen: dict[str, Any], campaign: Campaign | None, resume: Path | None) -> SearchPlan:
+    if campaign:
+        return resumed(str(resume), campaign, **_limits(context, chosen))
+    if chosen["lock"] is None:
+        raise UsageError("--lock is missing: lockstorm locks lists them")
+    return plan_search(SearchRequest(chosen["lock"], **given_options(SearchRequest, chosen)))
+
+
+def _search(
+    plan: SearchPlan, events: list[Event] | None, campaign: Campaign | None, kept: Path | None
+) -> dict[str, Any]:
+    before = campaign.tally["schedules"] if campaign else 0
+    keep = partial(write_result, kept) if kept else None
+    with status_line() as show_status:
+        began = time.monotonic()
+
+        def show(progress: dict[str, Any]) -> None:
+            show_status(progress_line(progress, plan, time.monotonic() - began, before))
+
+        return search_schedules(plan, show, events, campaign, keep)
+
+
+def _check_alone(lock: str | None, resume: Path | None, save: bool) -> None:
+    """Refuses options that --plugin excludes."""
+    if lock is not None:
+        raise UsageError("--plugin and --lock each name a lock: one of them")
+    if resume:
+        raise UsageError("--plugin with --resume: the file names the plug-in")
+    if save:
+        raise UsageError("--save keeps what the tests replay, and they do not have your plug-in: -o FILE saves it")
+
+
+def _limits(context: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
+    """The options that may change when a campaign is resumed. UsageError for any other."""
+    known = options_of(SearchRequest)
+    for name in chosen:
+        if name not in LIMITS and context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            flag = known[name].flag if name in known else f"--{name}"
+            raise UsageError(f"{flag} with --resume: the file sets it; only --{', --'.join(LIMITS)} may change")
+    return {name: chosen[name] for name in LIMITS}

@@ -1,0 +1,63 @@
+"""`lockstorm gate`."""
+
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from lockstorm.base.errors import UsageError
+from lockstorm.base.version import VERSION
+from lockstorm.cli.options import json_option, policy_option
+from lockstorm.cli.terminal import console, print_json, progress_of_done
+from lockstorm.gate.gate import run_gate, write_outputs
+from lockstorm.gate.gate_plan import plan_gate
+from lockstorm.gate.gate_policy import read_policy
+from lockstorm.gate.gate_text import show_verdict
+from lockstorm.gate.runs import remove_old_runs
+
+INTERRUPTED = 130
+
+
+@click.command("gate")
+@policy_option
+@click.option("-o", "output", type=click.Path(path_type=Path), help="Also write the results into this directory.")
+@click.option(
+    "--keep",
+    type=click.IntRange(1),
+    help="Number of runs to keep; older runs are removed. Default: [runs] keep of the policy, or all.",
+)
+@click.option("--workers", type=click.IntRange(1, 64), help="Number of trials played side by side. Default: cores + 1.")
+@json_option
+def gate_command(file: Path, output: Path | None, keep: int | None, workers: int | None, as_json: bool) -> int:
+    """Judge the lock choice of a project: play the trials of its policy, and keep the run.
+
+    \b
+    Example: lockstorm init; lockstorm gate
+    Exit status: 0 every required property holds, 1 a violation is not accepted, 2 the policy is wrong,
+                 3 no violation, but a required property could not be judged
+    docs/gate.md explains the policy and the results: verdict.json, junit.xml, lockstorm.sarif, summary.md.
+    """
+    policy = read_policy(file)
+    plan = plan_gate(policy)
+    if output:
+        make_output(output)
+    with progress_of_done(len(plan.jobs)) as report:
+        verdict, directory = run_gate(policy, plan, VERSION, report, workers=workers)
+    if output:
+        write_outputs(verdict, output)
+    if keep or policy.keep:
+        remove_old_runs(policy.runs, keep or policy.keep or 1)
+    if as_json:
+        print_json(verdict)
+    else:
+        show_verdict(console(), verdict)
+        console().print(Text(f"kept: {directory}; judge it again: ./lockstorm check {directory}", "dim"))
+    return INTERRUPTED if verdict["interrupted"] else int(verdict["exit"])
+
+
+def make_output(output: Path) -> None:
+    """Makes the directory of -o. Raises UsageError before any trial is played if it cannot."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"-o {output}: {error.strerror}") from None

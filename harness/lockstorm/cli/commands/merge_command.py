@@ -1,0 +1,37 @@
+"""`lockstorm merge`."""
+
+from pathlib import Path
+
+import click
+
+from lockstorm.cli.options import check_new_file, json_option
+from lockstorm.cli.search_table import show_search
+from lockstorm.cli.terminal import console, print_json
+from lockstorm.explore.campaign import read_campaign, write_result
+from lockstorm.explore.search_result import merged
+
+
+@click.command("merge")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-o", "output", type=click.Path(path_type=Path), help="Write the joint campaign to this file.")
+@json_option
+def merge_command(files: tuple[Path, ...], output: Path | None, as_json: bool) -> int:
+    """Join the shards of a campaign: the result is that of one search that has tried all their schedules.
+
+    \b
+    Example: lockstorm merge one.json two.json
+             after lockstorm explore --lock fair --schedules 100000 --shard 1/2 --result one.json, and 2/2
+    """
+    check_new_file("-o", output)
+    result = merged([(str(path), read_campaign(path)) for path in files])
+    if output:
+        write_result(output, result)
+    campaign = result.pop("campaign")
+    missing = campaign["shards"] - len(campaign["parts"])
+    if missing:
+        click.echo(f"merge: {missing} of {campaign['shards']} shards are missing", err=True)
+    if as_json:
+        print_json(result)
+    else:
+        show_search(console(), result, None)
+    return int(result["exit"])

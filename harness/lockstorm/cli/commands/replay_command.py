@@ -1,0 +1,47 @@
+"""`lockstorm replay`."""
+
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from lockstorm.base.errors import UsageError
+from lockstorm.cli.options import json_option
+from lockstorm.cli.terminal import console, print_json, waiting
+from lockstorm.explore.explore import replay_schedule
+from lockstorm.explore.replay_real import replay_real
+from lockstorm.explore.schedule_file import read_schedule_file
+from lockstorm.report.story import show_result
+from lockstorm.results.event import Event
+
+
+@click.command("replay")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("-o", "output", type=click.Path(path_type=Path), help="Write the history to this file.")
+@click.option(
+    "--real",
+    is_flag=True,
+    help="Use real processes in real time; only for schedules with one pause or crash of client 1.",
+)
+@click.option("--quiet", "-q", is_flag=True, help="Print the verdict without the story.")
+@json_option
+def replay_command(file: Path, output: Path | None, real: bool, quiet: bool, as_json: bool) -> int:
+    """Replay a schedule that explore has found, or that was written by hand.
+
+    \b
+    Example: lockstorm replay found.schedule
+             lockstorm replay --real found.schedule
+    """
+    if output and output.exists():
+        raise UsageError(f"-o {output}: exists already")
+    events: list[Event] | None = None if as_json or quiet else []
+    schedule = read_schedule_file(file)
+    with waiting(f"a schedule of {schedule.lock} ..."):
+        result = (replay_real if real else replay_schedule)(schedule, str(file), events, output)
+    if as_json:
+        print_json(result)
+    else:
+        show_result(console(), result, events)
+        if real:
+            console().print(Text(f"the fault struck client 1 at the checkpoint {result.struck_at}", "dim"))
+    return result.exit

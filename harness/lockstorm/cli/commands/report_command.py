@@ -1,0 +1,78 @@
+"""`lockstorm report`."""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from lockstorm.base.version import VERSION
+from lockstorm.cli.options import (
+    around_option,
+    check_new_file,
+    json_option,
+    rows_option,
+)
+from lockstorm.cli.terminal import console, print_json
+from lockstorm.explore.explore import replay_schedule
+from lockstorm.explore.schedule_file import is_schedule, read_schedule_file
+from lockstorm.report import report as write_
+
+
+@contextlib.contextmanager
+def history_of(source: Path) -> Iterator[Path]:
+    """The file to read: the history of a schedule, which is run for it, or the source itself."""
+    if not is_schedule(source):
+        yield source
+        return
+    with tempfile.TemporaryDirectory(prefix="lockstorm-") as directory:
+        history = Path(directory) / source.name
+        replay_schedule(read_schedule_file(source), str(source), save=history)
+        yield history
+
+
+@click.command("report")
+@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("against", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "-o", "output", type=click.Path(path_type=Path), help="Page to write. Default: SOURCE.html in this directory."
+)
+@click.option("--svg", type=click.Path(path_type=Path), help="Write only the diagram, into this SVG file.")
+@rows_option
+@around_option
+@json_option
+def report_command(
+    source: Path,
+    against: Path | None,
+    output: Path | None,
+    svg: Path | None,
+    rows: int,
+    around: int | None,
+    as_json: bool,
+) -> int:
+    """Write a self-contained HTML page: who believed what, and what broke it. SOURCE is a history (run -o FILE), a
+    schedule that the explorer found, the output of `lockstorm matrix --json`, or a run that the gate kept. AGAINST puts
+    a second history or schedule beside the first.
+
+    \b
+    Example: lockstorm run gc-pause --lock set-nx-px -o gc.history; lockstorm report gc.history -o gc.html
+    docs/report.md describes the page, and what its bars are computed from.
+    """
+    if output is None and svg is None:
+        output = Path(f"{source.name}.html")
+    for option, path in {"-o": output, "--svg": svg}.items():
+        check_new_file(option, path)
+    with contextlib.ExitStack() as stack:
+        history, other = (path and stack.enter_context(history_of(path)) for path in (source, against))
+        assert history
+        written = write_.write(history, other, output, svg, rows, around, VERSION)
+    if as_json:
+        print_json(written)
+    else:
+        console().print(Text(written["sentence"], "bold"))
+        console().print(
+            Text("\n".join(f"written: {each['path']} ({each['bytes']:,} bytes)" for each in written["files"]))
+        )
+    return 0

@@ -1,0 +1,169 @@
+"""Examines which features this machine can run, and why others cannot."""
+
+import os
+import platform
+import subprocess
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+from lockstorm.base import paths
+from lockstorm.base.errors import Inconclusive, LockstormError
+from lockstorm.native.library import library
+from lockstorm.servers.pgbouncer import pgbouncer_version
+from lockstorm.servers.postgres_server import server_user
+from lockstorm.servers.redis_server import free_port
+from lockstorm.servers.services import LEASE_UNIT_MS, REAL_TIME_ONLY, missing, missing_pooler
+from lockstorm.servers.zookeeper_server import java_version
+from lockstorm.trial.settings import Time, TrialSettings
+from lockstorm.trial.trial import Trial
+
+WITHOUT_FAKETIME = "there is virtual time for the locks on Redis and ZooKeeper only, and no clock fault in real time"
+
+
+def examine() -> list[dict[str, Any]]:
+    """The findings: a name, `ok`, what was found, and for a failure what helps."""
+    return [
+        _look("programs", _programs, "run ./lockstorm in the checkout: it builds them"),
+        _look("redis-server", _redis, "install the package redis-server"),
+        _look("libfaketime", paths.libfaketime, f"install the package libfaketime; without it {WITHOUT_FAKETIME}"),
+        _look("private directory", _directory, "set TMPDIR to a directory with a short path that you may write to"),
+        _look("virtual time", _virtual, "without it --time real still works"),
+        _look("pause a client", _pause, "it needs signals to your own processes, and /proc"),
+        _look("crash a server", _crash, "it needs redis-server 7.0 or newer, and space for its append-only file"),
+        _look("failovers", _failovers, "they need redis-server 7.0 or newer and ports on the loopback interface"),
+        _look("PostgreSQL", _postgres, "make deps-all; without it everything works but the locks on PostgreSQL"),
+        _look("PgBouncer", _pgbouncer, "make deps-all; without it only the scenario pooled-sessions is left out"),
+        _look("etcd", _etcd, "make deps-all; without it everything works but the locks on etcd"),
+        _look("ZooKeeper", _zookeeper, "make deps-all; without it everything works but the locks on ZooKeeper"),
+        _look("clock faults in real time", _clocks, "without them, clock faults work in virtual time"),
+    ]
+
+
+def _look(what: str, find: Callable[[], str], help_: str) -> dict[str, Any]:
+    try:
+        return {"name": what, "ok": True, "found": find(), "help": ""}
+    except (LockstormError, OSError, subprocess.SubprocessError) as reason:
+        return {"name": what, "ok": False, "found": str(reason), "help": help_}
+
+
+def _programs() -> str:
+    for name in ("client", "client-services", "store", "check", "history", "spawn", "reaper"):
+        paths.program(name)
+    library()
+    return f"built in {paths.build()}, on {platform.machine()}"
+
+
+def _redis_version() -> str:
+    output = subprocess.run([paths.redis_server(), "--version"], capture_output=True, text=True, check=True).stdout
+    return next((word[2:] for word in output.split() if word.startswith("v=")), "?")
+
+
+def _redis() -> str:
+    return f"{_redis_version()} ({paths.redis_server()})"
+
+
+def _directory() -> str:
+    base = tempfile.gettempdir()
+    with tempfile.NamedTemporaryFile(dir=base):
+        pass
+    if len(base) > 60:
+        raise OSError(f"{base} is too long: the path of a UNIX socket in it would exceed 108 bytes")
+    return base
+
+
+def _virtual() -> str:
+    with Trial(TrialSettings("none")) as trial:
+        trial.advance(86_400_000)
+        return "a day passed on a real redis-server at once, read back from its TIME"
+
+
+def _pause() -> str:
+    with Trial(TrialSettings("none")) as trial:
+        (client,) = trial.clients(1)
+        with trial.fault("pause-client", client):
+            pass
+    return f"stopped, seen in state T and continued, as {'root' if os.geteuid() == 0 else 'an ordinary user'}"
+
+
+def _crash() -> str:
+    with Trial(TrialSettings("none", persistence="aof")) as trial:
+        trial.server.link.set("key", "value")
+        with trial.fault("crash-server", trial.server, data="tail"):
+            pass
+        if trial.server.link.exists("key"):
+            raise Inconclusive("the server still has the key that it should have lost")
+    return "killed, and started again without the last write of its append-only file"
+
+
+def _failovers() -> str:
+    version = _redis_version()
+    major = version.partition(".")[0]
+    if not major.isdigit() or int(major) < 7:
+        raise Inconclusive(f"redis-server {version} has neither SENTINEL DEBUG nor CLUSTER ADDSLOTSRANGE")
+    free_port()
+    return "by hand, by sentinels and in a cluster"
+
+
+def _clocks() -> str:
+    with Trial(TrialSettings("none", time="real", settable_clocks=True, direct=True)) as trial:
+        with trial.fault("clock-jump", trial.server, offset_ms=86_400_000):
+            pass
+        with trial.fault("clock-drift", trial.server, ppm=1_000_000):
+            trial.advance(20)
+    return "a redis-server under libfaketime was set a day ahead and made to run twice as fast, read back from its TIME"
+
+
+def _postgres() -> str:
+    if reason := missing("postgres"):
+        return f"not installed, and only its own locks need it: {reason}"
+    time: Time = "virtual" if _has_faketime() else "real"
+    with Trial(TrialSettings("pg-lease", time=time)) as trial:
+        (client,) = trial.clients(1)
+        token = client.acquire().token
+        trial.advance(trial.lease_ms if time == "virtual" else 0)
+        user = server_user()
+        whom = f"user {user.uid}" if user else "the same user"
+        return f"{trial.database.version()} ({paths.postgres()}), as {whom}; it gave the token {token}"
+
+
+def _etcd() -> str:
+    if reason := missing("etcd"):
+        return f"not installed, and only its own locks need it: {reason}"
+    with Trial(TrialSettings("etcd", time="real", lease_ms=LEASE_UNIT_MS["etcd"])) as trial:
+        (client,) = trial.clients(1)
+        token = client.acquire().token
+        version = trial.etcd.members[0].version()
+    return f"{version} ({paths.etcd()}); it gave the token {token}. In real time only: {REAL_TIME_ONLY['etcd']}"
+
+
+def _zookeeper() -> str:
+    if reason := missing("zookeeper"):
+        return f"not installed, and only its own locks need it: {reason}"
+    with Trial(TrialSettings("zookeeper")) as trial:
+        (client,) = trial.clients(1)
+        token = client.acquire().token
+        trial.advance(trial.lease_ms)
+        version = f"{trial.zookeeper.members[0].version()} (Java {java_version()}, {paths.java()})"
+        with trial.fault("clock-drift", trial.nodes.known[0], ppm=1_000_000, keep="yes"):
+            trial.advance(trial.lease_ms)
+        clock = "it uses the monotonic clock, which is virtual, may run fast or slow, and is never set"
+        return f"{version}; it gave the token {token}; {clock}"
+
+
+def _has_faketime() -> bool:
+    try:
+        return bool(paths.libfaketime())
+    except LockstormError:
+        return False
+
+
+def _pgbouncer() -> str:
+    if reason := missing("postgres") or missing_pooler():
+        return f"not installed, and only the scenario pooled-sessions needs it: {reason}"
+    time: Time = "virtual" if _has_faketime() else "real"
+    with Trial(TrialSettings("pg-advisory-xact", time=time, pooled=True)) as trial:
+        (client,) = trial.clients(1)
+        if not client.acquire().ok:
+            raise Inconclusive("a transaction through it did not get a free lock")
+        return f"{pgbouncer_version()} ({paths.pgbouncer()}); a transaction through it got a lock"

@@ -1,0 +1,105 @@
+"""The `lockstorm` command."""
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from lockstorm.base.errors import LockstormError
+from lockstorm.base.version import VERSION
+from lockstorm.cli.terminal import NearestName
+
+INTERRUPTED = 130
+
+
+COMMANDS = (  # in the order of the README; each is NAME_command in commands/NAME_command.py
+    "demo",
+    "run",
+    "storm",
+    "explore",
+    "replay",
+    "merge",
+    "compare",
+    "matrix",
+    "advise",
+    "zoo",
+    "adapter",
+    "plugin",
+    "init",
+    "gate",
+    "runs",
+    "check",
+    "history",
+    "report",
+    "show",
+    "locks",
+    "faults",
+    "scenarios",
+    "doctor",
+    "test",
+)
+
+
+class Commands(NearestName):
+    """The commands, each imported when it is called: a trial does without what the report or the gate needs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"lockstorm.cli.commands.{cmd_name}_command")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(VERSION, prog_name="lockstorm")
+def cli() -> None:
+    """Find out whether a distributed lock is safe: run real lock code against real servers, inject faults, and judge
+    the history.
+
+    \b
+    Start with:  lockstorm demo
+    Exit status: 0 every property as required, 1 one violated, 2 bad usage or input, 3 inconclusive
+    """
+
+
+def interrupt(signal_number: int, frame: object) -> NoReturn:
+    """Handles SIGTERM and SIGHUP: ends a trial as Ctrl-C does, with all its clean-up."""
+    raise SystemExit(128 + signal_number)
+
+
+@contextlib.contextmanager
+def tidy_end() -> Iterator[None]:
+    """Turns an error into one message and an exit status, without a traceback."""
+    try:
+        yield
+    except LockstormError as error:
+        click.echo(f"lockstorm: {error}", err=True)
+        sys.exit(error.exit_status)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        click.echo("lockstorm: interrupted", err=True)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
+
+
+def main() -> NoReturn:
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)
+    with tidy_end():
+        try:
+            status = cli.main(prog_name="lockstorm", standalone_mode=False)
+        except click.exceptions.ClickException as error:
+            error.show()
+            sys.exit(error.exit_code)
+        sys.stdout.flush()
+        sys.exit(int(status or 0))

@@ -1,0 +1,146 @@
+"""Options that several commands share, the options of dataclasses, and their types."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from lockstorm.base.durations import parse_duration_ms
+from lockstorm.base.errors import UsageError
+from lockstorm.base.option_fields import Kind, Option, options_of
+from lockstorm.gate.gate_policy import USUAL_FILE
+from lockstorm.locks import adapter as adapters
+from lockstorm.locks import plugin as plugins
+from lockstorm.report.window import ROWS_USUAL
+from lockstorm.trial.settings import TrialSettings
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+class Duration(click.ParamType[int]):
+    """A duration in ms: "500ms", "2s", "1.5m"."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        value_ms = parse_duration_ms(str(value))
+        if value_ms is None:
+            self.fail(f"{value!r} is not a duration such as 500ms, 2s or 1.5m", param, ctx)
+        return value_ms
+
+
+class Numbers(click.ParamType[tuple[int, ...]]):
+    """Numbers from 1 to a limit, such as "1,8,64"; or "none"."""
+
+    name = "numbers"
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        if value == "none":
+            return ()
+        words = str(value).split(",")
+        if not all(word.isdecimal() and 1 <= int(word) <= self.most for word in words):
+            self.fail(f"{value!r}: numbers from 1 to {self.most:,}, such as 1,8, or none", param, ctx)
+        return tuple(dict.fromkeys(int(word) for word in words))
+
+
+def names_option(flag: str, what: str, help_: str, parameter: str | None = None) -> Callable[[Decorated], Decorated]:
+    """An option of comma-separated names. It may be given several times; the command receives all names."""
+    return click.option(
+        flag,
+        *([parameter] if parameter else []),
+        metavar=f"{what},…",
+        multiple=True,
+        callback=lambda _context, _option, given: ",".join(given) if given else None,
+        help=help_,
+    )
+
+
+def option_from(name: str, each: Option, **changed: Any) -> Callable[[Decorated], Decorated]:
+    """The click option of a dataclass field (base/option_fields.py). `changed`: another help, or no default."""
+    help_ = changed.pop("help", each.help)
+    if each.kind == "names":
+        return names_option(each.flag, each.metavar or "NAME", help_, name)
+    kinds: dict[Kind, dict[str, Any]] = {
+        "number": {"type": int},
+        "duration": {"type": Duration()},
+        "path": {"type": click.Path(path_type=Path)},
+        "flag": {"is_flag": True},
+    }
+    attributes = {"metavar": each.metavar, **kinds.get(each.kind, {}), **changed}
+    return click.option(each.flag, name, help=help_, **attributes)
+
+
+def field_options(owner: type, *names: str, **helps: str) -> Callable[[Decorated], Decorated]:
+    """The options of a dataclass: those of the fields named, or all. A command receives each under the name of its
+    field, None where it was not given. `helps`: another help for a field."""
+
+    def decorate(command: Decorated) -> Decorated:
+        known = options_of(owner)
+        for name in reversed(names or tuple(known)):
+            changed = {"help": helps[name]} if name in helps else {}
+            command = option_from(name, known[name], **changed)(command)
+        return command
+
+    return decorate
+
+
+def trial_options(*names: str, **helps: str) -> Callable[[Decorated], Decorated]:
+    """The options of a trial: those named, or all."""
+    return field_options(TrialSettings, *names, **helps)
+
+
+def given_options(owner: type, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a dataclass that were given; the others keep the default of their field."""
+    known = options_of(owner)
+    return {name: value for name, value in chosen.items() if name in known and value is not None}
+
+
+def chosen_lock(lock: str | None, adapter: str | None, plugin: str | None) -> str:
+    """The name of the chosen lock. Raises UsageError unless exactly one option names one."""
+    chosen = [] if lock is None else [lock]
+    chosen += [] if adapter is None else [adapters.PREFIX + adapter]
+    chosen += [] if plugin is None else [plugins.PREFIX + plugin]
+    if len(chosen) != 1:
+        raise UsageError(
+            "name one lock: --lock (`lockstorm locks` lists them), or --adapter for a library of your own, or --plugin "
+            "for a lock of your own in C"
+        )
+    return chosen[0]
+
+
+lock_option = click.option("--lock", help="Lock to try; `lockstorm locks` lists them.")
+adapter_option = click.option(
+    "--adapter",
+    metavar="PROGRAM",
+    help="Lock library to try, through this adapter: ./mine, or a shipped one such as python-redis-lock.",
+)
+plugin_option = click.option(
+    "--plugin", metavar="FILE", help="Lock to try, as a shared object built from your own C code: ./mine.so."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+policy_option = click.option(
+    "-f", "--file", type=click.Path(path_type=Path), default=USUAL_FILE, show_default=True, help="Policy file to read."
+)
+rows_option = click.option(
+    "--rows",
+    type=click.IntRange(20, 20_000),
+    default=ROWS_USUAL,
+    show_default=True,
+    help="Most rows to show of a history.",
+)
+around_option = click.option(
+    "--around",
+    type=click.IntRange(0),
+    metavar="RECORD",
+    help="Show the rows around this record. Default: around the evidence.",
+)
+
+
+def check_new_file(flag: str, path: Path | None) -> None:
+    """Raises UsageError, before the work begins, if a file to write exists already or its directory does not exist."""
+    if path and (path.exists() or not path.parent.is_dir()):
+        raise UsageError(f"{flag} {path}: {'exists already' if path.exists() else 'its directory does not exist'}")

@@ -1,0 +1,131 @@
+"""Output of commands: colour and progress on a terminal, JSON, and the checks of a conformance run."""
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from lockstorm.base.errors import UsageError
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+SENTENCE_MOST = 300  # characters
+
+
+class NearestName(click.Group):
+    """A group that suggests the nearest command for an unknown name."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            near = get_close_matches(name, self.list_commands(ctx), n=1, cutoff=0.4)
+            hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(self.list_commands(ctx))}."
+            ctx.fail(f"There is no command {name!r}. {hint}")
+        return super().resolve_command(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)  # in the order of the README, not of the alphabet
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the commands, each with the whole first sentence of its help: click would cut it off."""
+        commands = [self.get_command(ctx, name) for name in self.list_commands(ctx)]
+        rows = [(each.name or "", each.get_short_help_str(SENTENCE_MOST)) for each in commands if each]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+class Terminal(Console):
+    """A console that raises BrokenPipeError when its reader has gone: rich would exit with 1, a violation."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def console() -> Console:
+    """Standard output: with the colours and width of a terminal, or plain and unwrapped if it is none."""
+    return Terminal(highlight=False) if sys.stdout.isatty() else Terminal(highlight=False, width=160, soft_wrap=True)
+
+
+def waiting(what: str) -> contextlib.AbstractContextManager[object]:
+    """Shows `what` on standard error while the work lasts, if that is a terminal."""
+    return Console(stderr=True).status(what) if sys.stderr.isatty() else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def status_line() -> Iterator[Callable[[str], object]]:
+    """A line on standard error, if that is a terminal. Yields the function that replaces its text."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    with Console(stderr=True).status("...") as status:
+        yield status.update
+
+
+@contextlib.contextmanager
+def progress(total: int) -> Iterator[Callable[[str], object]]:
+    """A bar on standard error, if that is a terminal. Yields a function to be called before each of `total` pieces of
+    work, with its name."""
+    with progress_bar() as bar:
+        task = bar.add_task("", total=total)
+        begun = iter([0] + [1] * total)  # the start of a piece is the end of the one before
+        yield lambda what: bar.update(task, advance=next(begun), description=what)
+
+
+@contextlib.contextmanager
+def progress_of_done(total: int) -> Iterator[Callable[[str], object]]:
+    """The same for parallel work: the function is to be called after each piece."""
+    with progress_bar() as bar:
+        task = bar.add_task("", total=total)
+        yield lambda what: bar.update(task, advance=1, description=what)
+
+
+def progress_bar() -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+
+
+def print_json(value: dict[str, Any] | msgspec.Struct) -> None:
+    click.echo(json.dumps(msgspec.to_builtins(value), indent=2))
+
+
+def print_checks(
+    title: str, check: Callable[[Callable[[dict[str, Any]], object]], dict[str, Any]], as_json: bool
+) -> int:
+    """Does a conformance run, prints each check when it is done, and returns the exit status: 1 if a check failed.
+    `check` calls its argument with the result of each check."""
+    if as_json:
+        result = check(lambda _done: None)
+        print_json(result)
+        return 0 if result["ok"] else 1
+    out = console()
+    out.print(Text(title, "bold"))
+
+    def print_check(done: dict[str, Any]) -> None:
+        out.print(Text.assemble(("  ok     ", "green") if done["ok"] else ("  WRONG  ", "red"), done["name"]))
+        if not done["ok"]:
+            out.print(Text(f"         {done['wrong']}"))
+
+    result = check(print_check)
+    wrong = sum(not each["ok"] for each in result["checks"])
+    out.print(Text(f"{len(result['checks'])} checks, {wrong} wrong", "bold"))
+    return 0 if result["ok"] else 1
+
+
+def write_starter_program(output: Path, starter: Path) -> str:
+    """Copies a starter program to a new file, and returns the path as a shell needs it."""
+    if output.exists() or not output.parent.is_dir():
+        reason = "exists already" if output.exists() else "its directory does not exist"
+        raise UsageError(f"-o {output}: {reason}")
+    output.write_text(starter.read_text())
+    return str(output) if output.is_absolute() else f"./{output}"

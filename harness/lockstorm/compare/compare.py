@@ -1,0 +1,285 @@
+"""Measures the cost of each lock on real servers in real time, one trial per cell. docs/compare.md explains the numbers
+and what not to conclude from them."""
+
+import os
+import signal
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from lockstorm.base.errors import Inconclusive
+from lockstorm.compare.benchmark import KEY, Pair, measure_pair
+from lockstorm.compare.measure import (
+    LockEvent,
+    gaps_ns,
+    grant_times,
+    hand_overs,
+    last_grant_ns,
+    most_holders,
+    overtakings,
+    percentile,
+    read_events,
+    waiting_at_the_end,
+    waits_ns,
+)
+from lockstorm.process.machine import machine
+from lockstorm.results.lock_entry import LockEntry
+from lockstorm.servers.redis_server import RedisServer
+from lockstorm.trial.client import Client
+from lockstorm.trial.settings import RESOURCE, TrialSettings
+from lockstorm.trial.trial import Trial
+
+LEASE_MS = 30_000  # longer than any measurement: nothing expires
+PACED_CLIENTS = 4  # clients that share a rate, each with a resource of its own
+SUSTAINED = 0.95  # of the requested rate
+REFERENCE_REQUESTS, REFERENCE_RUNS = 1000, 3
+RECORDS_PER_S, RECORDS_MOST = 400_000, 2_000_000
+STALLED = 0.5  # of the window, without a grant although a client waits
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Load:
+    """The load of a cell. Without a rate, the clients contend for one lock without a pause, and hold it for `work_ms`.
+    With a rate, each client has a lock of its own, and together they request `rate` grants per second."""
+
+    clients: int
+    rate: int | None = None
+    work_ms: int = 0
+
+
+@dataclass
+class CostCell:
+    """One lock under one load. Fields that were not measured are None. `reason`: why, or a remark on the numbers."""
+
+    lock: str
+    clients: int
+    rate: int | None
+    work_ms: int
+    measured: bool = False
+    window_s: float | None = None
+    grants: int | None = None
+    grants_per_s: float | None = None
+    sustained: bool | None = None
+    requests_per_grant: float | None = None
+    commands_per_grant: float | None = None
+    bytes_per_grant: float | None = None
+    commands: dict[str, float] = field(default_factory=dict)
+    client_cpu_us_per_grant: float | None = None
+    server_cpu_us_per_grant: float | None = None
+    wait_us: Json | None = None
+    hand_over_us: Json | None = None
+    next_grant_us: Json | None = None
+    overtakings_per_grant: float | None = None
+    overtaken_most: int | None = None
+    holders_most: int | None = None
+    reference_us: float | None = None
+    cost_ratio: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Counters:
+    """The servers' own counters since their start, summed over all nodes."""
+
+    requests: int
+    bytes: int
+    commands: dict[str, int]
+
+    def minus(self, other: "Counters") -> "Counters":
+        names = {*self.commands, *other.commands}
+        left = {name: self.commands.get(name, 0) - other.commands.get(name, 0) for name in names}
+        return Counters(self.requests - other.requests, self.bytes - other.bytes, {n: c for n, c in left.items() if c})
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A window of a trial, as observed by the history, the servers and the kernel."""
+
+    events: list[LockEvent]
+    window_ns: int
+    end_ns: int
+    counters: Counters
+    client_cpu_ns: int
+    server_cpu_ns: int
+    full: bool
+
+
+def loads(clients: tuple[int, ...], rates: tuple[int, ...], work_ms: int = 0) -> list[Load]:
+    return [Load(each, work_ms=work_ms) for each in clients] + [Load(PACED_CLIENTS, rate) for rate in rates]
+
+
+def compare_locks(locks: list[LockEntry], loads: list[Load], duration_ms: int, report: Callable[[str], object]) -> Json:
+    """Measures every lock under every load. Calls `report` before each cell with its description."""
+    cells, pairs = [], []
+    for lock in locks:
+        for load in loads:
+            report(f"{lock.name}, {f'{load.rate:,} grants/s' if load.rate else f'clients: {load.clients}'}")
+            cell, pair = measure_cell(lock, load, duration_ms)
+            cells.append(asdict(cell))
+            pairs += [pair] if pair else []
+    return {"cells": cells, "machine": machine(), "reference": _reference(pairs), "duration_ms": duration_ms}
+
+
+def measure_cell(lock: LockEntry, load: Load, duration_ms: int) -> tuple[CostCell, Pair | None]:
+    """One cell, and the time that redis-benchmark needed on the same server right before (None: not measured)."""
+    cell, pair = CostCell(lock.name, load.clients, load.rate, load.work_ms), None
+    records = min(RECORDS_MOST, max(1 << 16, RECORDS_PER_S * duration_ms // 1000))
+    settings = TrialSettings(
+        lock.name,
+        "compare",
+        time="real",
+        lease_ms=LEASE_MS,
+        nodes=lock.nodes,
+        history_records=records,
+        direct=True,
+    )
+    try:
+        with Trial(settings) as trial:
+            pair = _reference_pair(trial) if load.rate is None else None
+            clients = _clients(trial, load)
+            observed = observe(trial, clients, duration_ms)
+    except Inconclusive as reason:
+        cell.reason = str(reason)
+        return cell, pair
+    _fill(cell, load, observed)
+    if cell.grants_per_s and pair:
+        cell.reference_us = round(pair.us, 1)
+        cell.cost_ratio = round(1e6 / cell.grants_per_s / pair.us, 3)
+    return cell, pair
+
+
+def observe(trial: Trial, clients: list[Client], duration_ms: int) -> Observed:
+    """Runs the clients' pending steps for `duration_ms`, stops the clients with SIGSTOP, and reads the counters.
+    Subtracts what reading the counters itself costs the servers."""
+    counters_of(trial.servers)  # the first reply is shorter than the next one
+    idle = counters_of(trial.servers)
+    before = counters_of(trial.servers)
+    client_ns, server_ns = _cpu_ns(clients), _cpu_ns(trial.servers)
+    begun_ns = trial.mono_ns
+    trial.run(clients, until_ns=begun_ns + duration_ms * 1_000_000)
+    for client in clients:
+        os.kill(client.pid, signal.SIGSTOP)
+    end_ns = trial.mono_ns
+    client_ns, server_ns = _cpu_ns(clients) - client_ns, _cpu_ns(trial.servers) - server_ns
+    counters = counters_of(trial.servers).minus(before).minus(before.minus(idle))
+    events, full = read_events(trial.history_path)
+    if full and events:
+        end_ns = events[-1].mono_ns
+    return Observed(events, end_ns - begun_ns, end_ns, counters, client_ns, server_ns, full)
+
+
+def counters_of(servers: list[RedisServer]) -> Counters:
+    """Requests are the servers' reads from connections: commands that a client sends together count as one. Commands
+    include those that a script calls."""
+    requests = volume = 0
+    commands: dict[str, int] = {}
+    for server in servers:
+        info = server.link.info("all")
+        requests += info["total_reads_processed"]
+        volume += info["total_net_input_bytes"] + info["total_net_output_bytes"]
+        for key, counted in info.items():
+            if key.startswith("cmdstat_"):
+                name = key.removeprefix("cmdstat_")
+                commands[name] = commands.get(name, 0) + counted["calls"]
+    return Counters(requests, volume, commands)
+
+
+def _clients(trial: Trial, load: Load) -> list[Client]:
+    """Started clients, each with a pending step that begins when the trial runs."""
+    if load.rate is None:
+        clients = trial.clients(load.clients)
+        for client in clients:
+            client.start_hold(work_ms=load.work_ms)
+        return clients
+    clients = [trial.clients(1, b"%s-%d" % (RESOURCE, each + 1))[0] for each in range(load.clients)]
+    for client in clients:
+        client.start_hold(pace_us=load.clients * 1_000_000 // load.rate)
+    return clients
+
+
+def _cpu_ns(owners: list[Client] | list[RedisServer]) -> int:
+    """User and system time of processes, including threads that have ended (the clock of clock_getcpuclockid)."""
+    pids = (owner.pid if isinstance(owner, Client) else owner.process.pid for owner in owners)
+    return sum(time.clock_gettime_ns((~pid << 3) | 2) for pid in pids)
+
+
+def _reference_pair(trial: Trial) -> Pair | None:
+    """The median of REFERENCE_RUNS runs; None if redis-benchmark is not installed or fails."""
+    try:
+        pairs = [measure_pair(trial.server, REFERENCE_REQUESTS) for _ in range(REFERENCE_RUNS)]
+    except Inconclusive:
+        return None
+    return Pair(statistics.median(p.set_us for p in pairs), statistics.median(p.evalsha_us for p in pairs))
+
+
+def _fill(cell: CostCell, load: Load, observed: Observed) -> None:
+    granted = grant_times(observed.events)
+    cell.grants = granted
+    cell.window_s = round(observed.window_ns / 1e9, 4)
+    if granted == 0 or observed.window_ns <= 0:
+        cell.reason = f"nothing was granted in {observed.window_ns / 1e9:.1f} s"
+        return
+    cell.measured = True
+    cell.grants_per_s = round(granted * 1e9 / observed.window_ns, 1)
+    cell.requests_per_grant = round(observed.counters.requests / granted, 3)
+    cell.commands_per_grant = round(sum(observed.counters.commands.values()) / granted, 3)
+    cell.bytes_per_grant = round(max(0, observed.counters.bytes) / granted, 1)
+    cell.commands = {name: round(calls / granted, 3) for name, calls in sorted(observed.counters.commands.items())}
+    cell.client_cpu_us_per_grant = round(observed.client_cpu_ns / granted / 1000, 2)
+    cell.server_cpu_us_per_grant = round(observed.server_cpu_ns / granted / 1000, 2)
+    cell.wait_us = _spread(waits_ns(observed.events))
+    if load.rate is not None:
+        cell.sustained = cell.grants_per_s >= SUSTAINED * load.rate
+    elif load.clients > 1:
+        _fill_contended(cell, observed, granted)
+    cell.reason = "; ".join(_remarks(cell, observed))
+
+
+def _fill_contended(cell: CostCell, observed: Observed, granted: int) -> None:
+    cell.holders_most = most_holders(observed.events)
+    passed = overtakings(observed.events)
+    cell.overtakings_per_grant = round(sum(passed) / granted, 3)
+    cell.overtaken_most = max(passed)
+    if cell.holders_most > 1:
+        return  # clients did not have to wait for a release
+    took = hand_overs(observed.events)
+    cell.hand_over_us = {**_spread(took.took_ns), "unserved": took.unserved}
+    cell.next_grant_us = _spread(gaps_ns(observed.events))
+
+
+def _remarks(cell: CostCell, observed: Observed) -> Iterator[str]:
+    """Remarks that a reader needs to interpret the numbers of a cell."""
+    if cell.holders_most and cell.holders_most > 1:
+        yield f"up to {cell.holders_most} held it at once: no hand-over to measure"
+    waiting, last_ns = waiting_at_the_end(observed.events), last_grant_ns(observed.events) or observed.end_ns
+    if waiting and observed.end_ns - last_ns > STALLED * observed.window_ns:
+        yield f"no grant in the last {(observed.end_ns - last_ns) / 1e9:.2f} s although {waiting} waited"
+    if observed.full:
+        yield f"the history was full after {observed.window_ns / 1e9:.2f} s"
+
+
+def _spread(took_ns: list[int]) -> Json:
+    p50, p99 = (percentile(took_ns, percent) for percent in (50, 99))
+    return {
+        "p50": None if p50 is None else round(p50 / 1000, 1),
+        "p99": None if p99 is None else round(p99 / 1000, 1),
+        "count": len(took_ns),
+    }
+
+
+def _reference(pairs: list[Pair]) -> Json:
+    """The median of all reference measurements."""
+    reference: Json = {
+        "commands": [f"SET {KEY} … NX PX …", f"EVALSHA … 1 {KEY} …"],
+        "connections": 1,
+        "runs": len(pairs),
+    }
+    for name in ("set_us", "evalsha_us", "us"):
+        reference[name] = round(statistics.median(getattr(pair, name) for pair in pairs), 2) if pairs else None
+    if not pairs:
+        reference["reason"] = "redis-benchmark is not installed (package redis-tools) or failed"
+    return reference

@@ -1,0 +1,153 @@
+"""Searching schedules of one lock, resuming a search, and replaying a schedule."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.explore.campaign import Campaign
+from lockstorm.explore.explorer import (
+    NONE_VIOLATED,
+    Explorer,
+    OnProgress,
+    SearchOutcome,
+    bad_line,
+    count_states,
+    states_joined,
+    sum_up,
+)
+from lockstorm.explore.schedule_file import ScheduleContext, ScheduleFile
+from lockstorm.explore.search_plan import (
+    EXHAUSTIVE,
+    LIVENESS,
+    SearchPlan,
+    context_arguments,
+    required_properties,
+    search_arguments,
+)
+from lockstorm.explore.search_result import context_json, plan_again, plan_json, search_result, smallest_schedule
+from lockstorm.locks.lock_names import lock_named
+from lockstorm.native.judgement import judge_history, read_history
+from lockstorm.native.library import Message, library
+from lockstorm.results.event import Event
+from lockstorm.results.verdict import Verdict
+
+SLICE_S = 20  # the time between two writes of a campaign to its file
+
+Keep = Callable[[dict[str, Any]], object]
+
+
+def explorer_for(context: ScheduleContext, jobs: int) -> Explorer:
+    return Explorer(lock_named(context.lock).nodes or 1, jobs, replicas=context.replicas)
+
+
+# --- many schedules ---
+
+
+def search_schedules(
+    plan: SearchPlan,
+    on_progress: OnProgress,
+    story_to: list[Event] | None = None,
+    campaign: Campaign | None = None,
+    keep: Keep | None = None,
+) -> dict[str, Any]:
+    """Searches, and returns the result as `explore --json` prints it. `story_to` receives the history of the smallest
+    schedule that violates something. `campaign`: what was tried before. `keep` gets the result with the campaign in it,
+    every SLICE_S and at the end. A search that could not be run is inconclusive, with the reason."""
+    campaign = campaign or Campaign(plan.key, plan.shard.of)
+    try:
+        with explorer_for(plan.context, plan.jobs) as explorer:
+            for outcome in _slices(plan, explorer, campaign, on_progress, in_slices=keep is not None):
+                campaign.add(plan.shard.number, outcome)
+                if campaign.found and not campaign.shown:
+                    smallest = smallest_schedule(plan.context, campaign.found)
+                    shown = _replay(explorer, smallest, plan.required, story_to)
+                    said = msgspec.to_builtins(shown)
+                    campaign.shown = {name: said[name] for name in ("steps", "sentence", "verdict")}
+                if keep:
+                    keep({**search_result(plan, campaign), "campaign": campaign.json})
+    except Inconclusive as reason:
+        return {**plan_json(plan), "sentence": f"Inconclusive: {reason}", "exit": Inconclusive.exit_status}
+    return search_result(plan, campaign)
+
+
+def _slices(
+    plan: SearchPlan, explorer: Explorer, campaign: Campaign, on_progress: OnProgress, *, in_slices: bool
+) -> Iterator[SearchOutcome]:
+    """Searches on from where the campaign is, in one go or in slices of SLICE_S."""
+    words, shard, left_s = search_arguments(plan), plan.shard, plan.seconds
+    while not campaign.is_over:
+        first = shard.first + campaign.done(shard.number) * shard.of
+        if first >= plan.schedules:
+            return
+        seconds = min(left_s or SLICE_S, SLICE_S) if in_slices else left_s
+        yield explorer.search(
+            words,
+            plan.schedules,
+            lambda progress: on_progress(_campaign_progress(campaign, progress)),
+            first=first,
+            stride=shard.of,
+            seconds=seconds,
+            known=campaign.found["number"] if campaign.found else NONE_VIOLATED,
+        )
+        left_s = max(0, left_s - seconds)
+        if not in_slices or (plan.seconds and not left_s):
+            return
+
+
+def _campaign_progress(campaign: Campaign, progress: dict[str, Any]) -> dict[str, Any]:
+    """The tally of the campaign so far, and the number of states."""
+    states = states_joined(campaign.states, progress.pop("states"))
+    return {**sum_up([campaign.tally, progress]), "states": count_states(states)}
+
+
+def resumed(name: str, campaign: Campaign, **limits: Any) -> SearchPlan:
+    """The plan of what is left of a campaign that was read from a file."""
+    if len(campaign.digests) != 1:
+        raise UsageError(f"{name}: it has {len(campaign.digests)} shards in it; resume each by itself, and merge then")
+    if campaign.key["strategy"] == EXHAUSTIVE:
+        raise UsageError(f"{name}: --strategy exhaustive goes from one schedule to the next, and begins anew")
+    (shard,) = campaign.digests
+    whole = campaign.shards > 1
+    plan = plan_again(name, campaign, shard=f"{shard}/{campaign.shards}" if whole else None, **limits)
+    first = shard - 1 + campaign.done(shard) * campaign.shards
+    if campaign.is_over or first >= plan.schedules:
+        raise UsageError(f"{name}: nothing is left to try: {search_result(plan, campaign)['sentence']}")
+    return plan
+
+
+# --- one schedule ---
+
+
+def replay_schedule(
+    schedule: ScheduleFile, name: str, story_to: list[Event] | None = None, save: Path | None = None
+) -> Verdict:
+    """Runs a schedule again and judges its history: what `check` says, and the schedule's context. `story_to` receives
+    the history's records; `save`: where to write the history."""
+    required = (*required_properties(None, lock_named(schedule.lock)), *([LIVENESS] if schedule.bound_ms else []))
+    with explorer_for(schedule, 1) as explorer:
+        verdict = _replay(explorer, schedule, required, story_to, name)
+        if save:
+            message = Message()
+            if not library().history_save(bytes(explorer.history), bytes(save), message):
+                raise UsageError(f"the history was not saved: {message}")
+    return structs.replace(verdict, file=name, parameters=None, **context_json(schedule))
+
+
+def _replay(
+    explorer: Explorer,
+    schedule: ScheduleFile,
+    required: Sequence[str],
+    story_to: list[Event] | None,
+    name: str = "the schedule",
+) -> Verdict:
+    done = explorer.replay(context_arguments(schedule, required), schedule.lines, schedule.number)
+    wrong = bad_line(done, schedule.line_numbers or range(1, len(schedule.lines) + 1), name)
+    if wrong:
+        raise wrong
+    if story_to is not None:
+        story_to += read_history(explorer.history)
+    return structs.replace(judge_history(explorer.history, ",".join(required)), steps=done["steps"])

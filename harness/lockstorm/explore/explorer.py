@@ -1,0 +1,267 @@
+"""The explorer's processes. Each job has redis-servers, whose clocks stand still, and one process of the program
+`explore`, all on one core: a command then wakes no other core."""
+
+import contextlib
+import json
+import math
+import os
+import socket
+import struct
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from lockstorm.base import paths
+from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.locks.plugin import how_ended
+from lockstorm.process.process import Sandbox, on_core
+from lockstorm.servers.redis_server import OPTIONS, REPLICATION, START_LIMIT_S, mapped_clock
+
+CLOCK_PAGE = struct.Struct("=64sq")  # preload/clock_page.h; the text is not used
+EPOCH_NS = 1_767_225_600 * 10**9  # where every schedule's clock begins (world.c)
+POLL_S = 0.05
+STATE_REGISTERS = 4096  # SEARCH_REGISTERS
+STATES_AT = 16  # in struct search_shared
+NONE_VIOLATED = 2**64 - 1
+DIGEST_BYTES = 8
+HOLDS, VIOLATED, BAD = 0, 1, 2
+GAVE_UP = 4  # the plug-in cannot be explored
+# One database is faster to flush than sixteen, and a timer at 1 Hz disturbs less than at 10.
+SERVER_OPTIONS = (*OPTIONS, *REPLICATION, "--enable-debug-command", "local", "--databases", "1", "--hz", "1")
+
+OnProgress = Callable[[dict[str, Any]], object]
+
+
+@dataclass
+class SearchJob:
+    """The processes on one core."""
+
+    directory: Path
+    core: int
+    nodes: list[str] = field(default_factory=list)  # arguments of `explore`
+    bytes_read: int = 0  # of its output
+    progress: dict[str, Any] = field(default_factory=dict)  # its latest tally
+    done: dict[str, Any] = field(default_factory=dict)  # its result
+    complaint: str = ""  # its last line that is no JSON
+
+
+class Explorer:
+    """A context manager: the servers run while it is open."""
+
+    def __init__(self, nodes: int, jobs: int, replicas: int = 0) -> None:
+        """`replicas`: of each node."""
+        self._servers = [f"redis-{each + 1}" for each in range(nodes)]
+        self._servers += [f"{name}-replica-{each + 1}" for each in range(replicas) for name in self._servers[:nodes]]
+        self._job_count = jobs
+        self._exit = contextlib.ExitStack()
+        self.jobs: list[SearchJob] = []
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as undo:
+            self._sandbox = Sandbox()
+            undo.callback(self._sandbox.close)
+            cores = sorted(os.sched_getaffinity(0))
+            self.jobs = [self._job_start(each, cores[each % len(cores)]) for each in range(self._job_count)]
+            for job in self.jobs:
+                self._await_servers(job)
+            self._exit = undo.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._exit.close()
+
+    # --- servers ---
+
+    def _job_start(self, number: int, core: int) -> SearchJob:
+        job = SearchJob(self._sandbox.directory / f"job-{number + 1}", core)
+        job.directory.mkdir(mode=0o700)
+        for name in self._servers:
+            own = job.directory / name  # each server writes its snapshot into a directory of its own
+            own.mkdir(mode=0o700)
+            listening, clock = job.directory / f"{name}.sock", job.directory / f"{name}.clock"
+            clock.write_bytes(CLOCK_PAGE.pack(b"", EPOCH_NS))
+            environment = mapped_clock(clock)
+            command = [paths.redis_server(), *SERVER_OPTIONS, "--unixsocket", str(listening), "--dir", str(own)]
+            with on_core(core):
+                self._sandbox.start(f"{job.directory.name}-{name}", command, environment=environment, near=True)
+            job.nodes += ["--node", str(listening), "--clock", str(clock)]
+        return job
+
+    def _await_servers(self, job: SearchJob) -> None:
+        deadline = time.monotonic() + START_LIMIT_S
+        for name in self._servers:
+            while not _listens(job.directory / f"{name}.sock"):
+                if time.monotonic() > deadline:
+                    complaint = self._sandbox.log_tail(f"{job.directory.name}-{name}")
+                    raise Inconclusive(f"redis-server did not start: {complaint or 'it gave no reason'}")
+                time.sleep(0.002)
+
+    # --- one schedule ---
+
+    def replay(self, words: Sequence[str], lines: Sequence[str], number: int) -> dict[str, Any]:
+        """Runs one schedule on the first job's servers. Returns what `explore --replay` prints; the history is at
+        `history`."""
+        job = self.jobs[0]
+        course = job.directory / "course"
+        course.write_text("".join(f"{line}\n" for line in lines))
+        self._run([job], [[*words, "--replay", str(course), "--number", str(number)]], lambda _: None)
+        return job.done
+
+    @property
+    def history(self) -> Path:
+        return self.jobs[0].directory / "history"
+
+    # --- many ---
+
+    def search(
+        self,
+        words: Sequence[str],
+        most: int,
+        on_progress: OnProgress,
+        *,
+        first: int = 0,
+        stride: int = 1,
+        seconds: int = 0,
+        known: int = NONE_VIOLATED,
+    ) -> "SearchOutcome":
+        """Runs the schedules first, first + stride, ... below `most`; each job that is free takes the next one.
+        `on_progress` gets the sum of their tallies. `known`: a schedule that is known to violate something; later ones
+        are not shrunk."""
+        shared, digests = self._sandbox.directory / "shared", self._sandbox.directory / "digests"
+        shared.write_bytes(struct.pack("<QQ", known, 0) + bytes(STATE_REGISTERS))
+        with digests.open("wb") as file:
+            file.truncate(max(1, -(-(most - first) // stride)) * DIGEST_BYTES)  # a sparse file
+        words = [*words, "--first", str(first), "--stride", str(stride), "--most", str(most)]
+        words += ["--seconds", str(seconds), "--shared", str(shared), "--digests", str(digests)]
+        self._run(
+            self.jobs,
+            [words] * len(self.jobs),
+            lambda progress: on_progress({**progress, "states": shared.read_bytes()[STATES_AT:]}),
+        )
+        elapsed_s = max(job.done["took_ns"] for job in self.jobs) / 1e9  # without the time for shrinking
+        violated = struct.unpack("<Q", shared.read_bytes()[:DIGEST_BYTES])[0]
+        tally = sum_up([job.done["done"] for job in self.jobs])
+        found = next((job.done for job in self.jobs if job.done.get("number") == violated), None)
+        stopped = found is not None and "--keep-going" not in words
+        done = (violated - first) // stride + 1 if stopped else tally["schedules"]
+        with digests.open("rb") as file:
+            histories = file.read(done * DIGEST_BYTES)
+        groups = [group for job in self.jobs for group in job.done["groups"]]
+        exhausted = any(job.done["exhausted"] for job in self.jobs)
+        states = shared.read_bytes()[STATES_AT:]
+        return SearchOutcome(
+            tally=tally,
+            digests=histories,
+            elapsed_s=elapsed_s,
+            found=found,
+            horizon=self.jobs[0].done["horizon"],
+            groups=groups,
+            exhausted=exhausted,
+            states=states,
+        )
+
+    # --- the program ---
+
+    def _run(self, jobs: Sequence[SearchJob], commands: Sequence[Sequence[str]], on_progress: OnProgress) -> None:
+        processes = []
+        for job, words in zip(jobs, commands, strict=True):
+            job.progress, job.done, job.complaint = {}, {}, ""
+            for name in ("history", "sink"):
+                (job.directory / name).unlink(missing_ok=True)
+            command = [paths.program("explore"), "--directory", str(job.directory), *job.nodes, *words]
+            with on_core(job.core):
+                processes.append(self._sandbox.start(job.directory.name, command, near=True))
+        while any([process.poll() is None for process in processes]):
+            time.sleep(POLL_S)
+            for job in jobs:
+                self._read(job)
+            on_progress(sum_up([job.progress for job in jobs if job.progress]))
+        for job, process, words in zip(jobs, processes, commands, strict=True):
+            self._read(job)
+            if process.returncode not in (HOLDS, VIOLATED, BAD) or not job.done:
+                raise why_ended(words, process.returncode, job.complaint)
+
+    def _read(self, job: SearchJob) -> None:
+        """Reads what its program has printed since: JSON objects, or a complaint."""
+        with (self._sandbox.directory / f"{job.directory.name}.log").open("rb") as log:
+            log.seek(job.bytes_read)
+            whole = log.read().rpartition(b"\n")[0]
+        job.bytes_read += len(whole) + 1 if whole else 0
+        for line in whole.decode(errors="replace").splitlines():
+            if not line.startswith("{"):
+                job.complaint = line
+            elif "progress" in (printed := json.loads(line)):
+                job.progress = printed["progress"]
+            else:
+                job.done = printed
+                job.progress = printed.get("done", {})
+
+
+@dataclass(frozen=True)
+class SearchOutcome:
+    """What a search, or a slice of one, came to."""
+
+    tally: dict[str, Any]  # of all schedules that were run, including those after the first violation
+    digests: bytes  # of the histories in order, without a gap, up to the first violation if the search stops there
+    elapsed_s: float
+    found: dict[str, Any] | None
+    horizon: int  # steps of the usual course
+    groups: list[dict[str, Any]]  # of violating schedules, for each job
+    exhausted: bool  # no schedule within the bound is left
+    states: bytes  # that occurred: registers for count_states
+
+
+def _listens(path: Path) -> bool:
+    """Whether a server accepts connections: its socket exists a moment earlier."""
+    with socket.socket(socket.AF_UNIX) as link:
+        return link.connect_ex(str(path)) == 0
+
+
+def states_joined(one: bytes, other: bytes) -> bytes:
+    return bytes(map(max, one, other)) if one else other
+
+
+def count_states(registers: bytes) -> int:
+    """The estimated number of distinct states that these registers have seen (HyperLogLog; within about 2 %)."""
+    size = len(registers)
+    empty = registers.count(0)
+    if not size or empty == size:
+        return 0
+    estimate = 0.7213 / (1 + 1.079 / size) * size**2 / sum(2.0**-rank for rank in registers)
+    if estimate <= 2.5 * size and empty:
+        estimate = size * math.log(size / empty)
+    return round(estimate)
+
+
+def sum_up(tallies: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Adds numbers, and objects field by field; of texts the first that is not empty counts."""
+    total: dict[str, Any] = {}
+    for tally in tallies:
+        for key, value in tally.items():
+            if isinstance(value, dict):
+                total[key] = sum_up([total.get(key, {}), value])
+            elif isinstance(value, str):
+                total[key] = total.get(key) or value
+            else:
+                total[key] = total.get(key, 0) + value
+    return total
+
+
+def why_ended(words: Sequence[str], status: int | None, complaint: str) -> UsageError | Inconclusive:
+    """The error for a program that ended without a result."""
+    plugin = words[words.index("--plugin") + 1] if "--plugin" in words else ""
+    if plugin and status == GAVE_UP:
+        return UsageError(f"plugin:{plugin}: {complaint}")
+    who = f"plugin:{plugin}: the explorer, which hosts it," if plugin else "the explorer"
+    if status and status < 0 and not complaint:
+        return Inconclusive(f"{who} ended {how_ended(status)}")
+    return Inconclusive(f"{who} ended early: {complaint or 'it gave no reason'}")
+
+
+def bad_line(done: dict[str, Any], line_numbers: Sequence[int], name: str) -> UsageError | None:
+    """The error of a schedule that could not be replayed, with its line in the file; None: it was replayed."""
+    if "line" not in done:
+        return None
+    return UsageError(f"{name}: line {line_numbers[done['line'] - 1]}: {done['reason']}")

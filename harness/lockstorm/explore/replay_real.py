@@ -1,0 +1,105 @@
+"""Replays a schedule with real processes in real time, if its deviations allow. The order of steps of real processes
+cannot be prescribed, but one process can be stopped or killed at a checkpoint of its lock's code."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from msgspec import structs
+
+from lockstorm.base.errors import UsageError
+from lockstorm.explore.explore import explorer_for
+from lockstorm.explore.explorer import bad_line
+from lockstorm.explore.schedule_file import ScheduleFile
+from lockstorm.explore.search_plan import context_arguments, required_properties
+from lockstorm.locks.lock_names import lock_named
+from lockstorm.results.event import Event
+from lockstorm.results.verdict import Verdict
+from lockstorm.trial.settings import Store, TrialSettings
+from lockstorm.trial.trial import Trial
+
+LINE = re.compile(r"before client-1 [0-9]+: (pause|pause-before-send|crash) client-1( [0-9]+)?")
+START = "start"  # before the first checkpoint
+
+
+@dataclass(frozen=True)
+class Strike:
+    """What strikes client 1, which begins alone, when it passes a checkpoint for the first time."""
+
+    fault: str
+    checkpoint: str
+    amount_ms: int
+
+
+def replay_real(
+    schedule: ScheduleFile, name: str, story_to: list[Event] | None = None, save: Path | None = None
+) -> Verdict:
+    """Plays a schedule, and returns what replay_schedule does, with the checkpoint at which client 1 was struck.
+    UsageError when real processes cannot play it, with the reason; Inconclusive when they failed to."""
+    strike = strike_of(schedule, name)
+    settings = TrialSettings(
+        lock=schedule.lock,
+        scenario="explore",
+        store=cast(Store, schedule.store),
+        time="real",
+        seed=schedule.seed,
+        lease_ms=schedule.lease_ms,
+        nodes=lock_named(schedule.lock).nodes,
+        replicas=schedule.replicas,
+        permits=schedule.permits,
+        fixed_lease=bool(schedule.fixed_lease),
+    )
+    with Trial(settings) as trial:
+        _play(trial, schedule, strike)
+        verdict = trial.judge(",".join(required_properties(None, lock_named(schedule.lock))))
+        if story_to is not None:
+            story_to += trial.story()
+        if save:
+            trial.save(save)
+    return structs.replace(
+        verdict, file=name, lock=schedule.lock, time="real", struck_at=strike.checkpoint, parameters=None
+    )
+
+
+def _play(trial: Trial, schedule: ScheduleFile, strike: Strike) -> None:
+    first, *others = trial.clients(schedule.clients)
+    first.start_increment(work_ms=schedule.work_ms)
+    if strike.fault == "crash":
+        trial.kill(first, at=strike.checkpoint)
+        for client in others:
+            client.start_increment(work_ms=schedule.work_ms)
+        trial.finish(*others)
+        return
+    with trial.pause(first, at=strike.checkpoint):
+        for client in others:
+            client.start_increment(work_ms=schedule.work_ms)
+        trial.run(others, trial.mono_ns + strike.amount_ms * 1_000_000)
+    trial.finish(first, *others)
+
+
+def strike_of(schedule: ScheduleFile, name: str) -> Strike:
+    """What strikes client 1, and at which checkpoint: a replay in the explorer tells."""
+    number = len(schedule.lines)
+    line = f"{name}: line {schedule.line_numbers[0]}" if number and schedule.line_numbers else name
+    if number != 1:
+        raise UsageError(
+            f"{name}: --real: it has {number} deviations, and real processes can make only one: nothing prescribes the "
+            "order of their steps"
+        )
+    match = LINE.fullmatch(schedule.lines[0])
+    if not match or schedule.turns > 1 or schedule.bound_ms or schedule.extends:
+        raise UsageError(
+            f"{line}: --real: with real processes client 1, who begins, can be paused or killed in its only turn, "
+            "and nothing else"
+        )
+    with explorer_for(schedule, 1) as explorer:
+        arguments = context_arguments(schedule, required_properties(None, lock_named(schedule.lock)))
+        done = explorer.replay(arguments, schedule.lines, schedule.number)
+    if wrong := bad_line(done, schedule.line_numbers or (1,), name):
+        raise wrong
+    fault = match.group(1)
+    checkpoint = next(place for place, struck in done["checkpoints"].items() if struck)
+    if checkpoint == START:
+        raise UsageError(f"{line}: --real: client 1 is struck before it has passed any checkpoint of its lock's code")
+    return Strike(fault, checkpoint, int(match.group(2) or 0))

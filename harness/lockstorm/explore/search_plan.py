@@ -1,0 +1,341 @@
+"""What to search: a user's request, checked and completed to a plan before anything is started."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lockstorm.base.errors import UsageError
+from lockstorm.base.option_fields import check_range, check_ranges, choose, option
+from lockstorm.explore.campaign import Shard, parse_shard
+from lockstorm.explore.schedule_file import (
+    CLIENTS_MOST,
+    REPLICAS_MOST,
+    WAIT_FOR_EVER,
+    ScheduleContext,
+    check_explorable,
+)
+from lockstorm.locks.lock_names import lock_named
+from lockstorm.results.lock_entry import LockEntry
+from lockstorm.results.properties import PROPERTIES
+from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, TrialSettings
+
+FAULTS = {
+    "pause": "a client is paused",
+    "pause-before-send": "a client is paused before its next command leaves",
+    "crash": "a client is killed",
+    "failover": "a master is gone, and its replica is promoted with what has arrived there",
+    "stall-replica": "replication to a replica is delayed",
+    "clock-jump": "a server's clock jumps",
+    "client-clock-jump": "a client's wall clock jumps",
+    "restart": "a server restarts with its data; connections and scripts are lost",
+    "restart-empty": "a server restarts without its data",
+    "lose-message": "a message on a channel does not reach a client",
+    "lose-reply": "a command is executed, its reply is lost",
+    "error-reply": "a busy server answers a command with an error and does not execute it",
+    "drop-request": "a command is lost",
+    "hold-request": "a command is delayed",
+    "duplicate-request": "a command arrives a second time, later",
+}
+OF_REPLICAS = ("failover", "stall-replica")
+LOSE_CONNECTIONS = ("failover", "restart", "restart-empty")
+EXHAUSTIVE = "exhaustive"
+STRATEGIES = ("portfolio", "uniform", "pct", "usual", EXHAUSTIVE)
+USUALLY = ("mutual_exclusion", "integrity", "fencing")  # what is required unless the user says otherwise
+LIVENESS = "liveness"  # judged only if it is required: schedules then end with a phase without faults
+JUDGED = (*USUALLY, "ownership", "lease", LIVENESS)
+BOUND_LEASES, BOUND_NAP_MS = 4, 2000  # how long a free lock may stay unclaimed, as in storms
+FAULTS_MOST = 16  # STRATEGY_FAULTS
+SCHEDULES_MOST = 1 << 24
+SECONDS_USUAL = 10
+SECONDS_MOST = 24 * 3600
+TURNS_MOST = 1000
+JOBS_MOST = 64
+CLIENTS_USUAL = 3
+LEASE_USUAL_MS = 1000
+BOUND_USUAL = 2
+TURNS_OF_LOSS = 2  # the first command of a client after its connection was lost fails
+WORK_PARTS = 50  # a client works for this part of a lease between its read and its write
+WAIT_LEASES = 20  # how long a client waits for the lock, so that a schedule ends although nobody releases it
+SHRINK_RUNS = 5000
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """What the user asked for; None: the default. The command that repeats a search has the options in this order."""
+
+    lock: str
+    seed: int = option(
+        "--seed",
+        "Seed; the same seed tries the same schedules. Default: 1.",
+        "number",
+        default=1,
+        low=0,
+        high=SEED_LIMIT,
+        is_repeated=True,
+    )
+    store: str | None = option(
+        "--store",
+        "What the resource checks: open (nothing), fence-writes, fence-reads-and-writes, compare-owner or "
+        "compare-and-set. Default: open.",
+        metavar="MODE",
+    )
+    clients: int | None = option("--clients", "Number of clients. Default: 3.", "number", low=1, high=CLIENTS_MOST)
+    replicas: int | None = option(
+        "--replicas",
+        "Replicas of each node, at most 2. Default: as the lock or a fault needs.",
+        "number",
+        low=0,
+        high=REPLICAS_MOST,
+    )
+    faults: str | None = option(
+        "--faults",
+        f"Faults that may strike, each at most N times (default 1) in a schedule: {', '.join(FAULTS)}; or none. "
+        "Default: pause.",
+        metavar="FAULT[=N],…",
+    )
+    schedules: int | None = option("--schedules", "Number of schedules to try.", "number", low=1, high=SCHEDULES_MOST)
+    seconds: int | None = option(
+        "--seconds", "Time limit, in seconds. Default without --schedules: 10.", "number", low=1, high=SECONDS_MOST
+    )
+    shard: str | None = option(
+        "--shard", "Try every N-th schedule, from the K-th on; `lockstorm merge` joins shards.", metavar="K/N"
+    )
+    strategy: str = option(
+        "--strategy",
+        "How steps are chosen: docs/explore.md describes each. Default: portfolio.",
+        default="portfolio",
+        metavar="|".join(STRATEGIES),
+    )
+    bound: int | None = option(
+        "--bound",
+        "Most deviations in a schedule of --strategy exhaustive. Default: 2.",
+        "number",
+        low=1,
+        high=FAULTS_MOST,
+    )
+    lease_ms: int | None = option(
+        "--lease-ms", "Lease of the lock, in ms. Default: 1000.", "number", low=1, high=LEASE_LIMIT_MS
+    )
+    turns: int | None = option(
+        "--turns",
+        "Times that each client acquires the lock. Default: 1; 2 if a fault loses connections.",
+        "number",
+        low=1,
+        high=TURNS_MOST,
+    )
+    work_ms: int | None = option(
+        "--work-ms",
+        "Work between a client's read and its write, in ms. Default: lease / 50.",
+        "number",
+        low=0,
+        high=LEASE_LIMIT_MS,
+    )
+    wait_ms: int | None = option(
+        "--wait-ms",
+        "Time that a client waits for the lock, in ms; -1: as long as the lock itself waits. Default: 20 leases.",
+        "number",
+        low=WAIT_FOR_EVER,
+        high=LEASE_LIMIT_MS,
+    )
+    permits: int | None = option("--permits", "Permits of a semaphore. Default: 1.", "number", low=1, high=PERMIT_LIMIT)
+    require: str | None = option(
+        "--require",
+        "Properties that a schedule must not violate, of mutual_exclusion, integrity, fencing, ownership, lease and "
+        "liveness. Default: mutual_exclusion, integrity, and fencing if the lock gives tokens.",
+        metavar="PROPERTY,…",
+    )
+    jobs: int | None = option(
+        "--jobs", "Processes that search in parallel. Default: one per core.", "number", low=1, high=JOBS_MOST
+    )
+    fixed_lease: bool = option("--fixed-lease", "Disable the lock's watchdog.", "flag")
+    extends: bool = option("--extends", "Let clients extend their lease in the middle of their work.", "flag")
+    keep_going: bool = option(
+        "--all", "Search on after a violation, and group violations by what they violate.", "flag"
+    )
+    build: str | None = None  # the build of a plug-in that a resumed campaign has tried
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """A search that can begin."""
+
+    request: SearchRequest
+    lock: LockEntry
+    context: ScheduleContext
+    budget: dict[str, int]  # the most faults of each kind in a schedule
+    required: tuple[str, ...]
+    schedules: int
+    seconds: int  # 0: no time limit
+    jobs: int
+    shard: Shard
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """What identifies a campaign: the request, completed, without how much of it is tried where."""
+        context, request = self.context, self.request
+        bound = (request.bound or BOUND_USUAL) if request.strategy == EXHAUSTIVE else None
+        faults = ",".join(f"{name}={most}" for name, most in self.budget.items())
+        return {
+            **{name: getattr(context, name) for name in ("lock", "store", "clients", "replicas", "seed", "lease_ms")},
+            "faults": faults or "none",
+            "strategy": request.strategy,
+            "bound": bound,
+            "turns": context.turns,
+            "work_ms": request.work_ms,
+            "wait_ms": request.wait_ms,
+            "permits": request.permits,
+            "fixed_lease": request.fixed_lease,
+            "extends": request.extends,
+            "require": ",".join(self.required),
+            "keep_going": request.keep_going,
+            **({"build": self.lock.plugin.version} if self.lock.plugin else {}),
+        }
+
+
+def plan_search(request: SearchRequest) -> SearchPlan:
+    """Checks everything that can be checked before anything is started."""
+    lock, store = check_explorable(
+        TrialSettings(
+            request.lock,
+            "explore",
+            store=request.store,
+            seed=request.seed,
+            lease_ms=request.lease_ms,
+            permits=request.permits,
+            fixed_lease=request.fixed_lease,
+        )
+    )
+    _check_build(request, lock)
+    check_ranges(request)
+    _check_strategy(request)
+    budget = fault_budget(request.faults)
+    required = required_properties(request.require, lock)
+    if request.extends and not lock.renewable:
+        raise UsageError(f"--extends is for locks that their holders can extend; {lock.name} is none")
+    if LIVENESS in required and request.wait_ms == WAIT_FOR_EVER:
+        raise UsageError("--wait-ms -1 with --require liveness: where a waiter is forgotten, a schedule would not end")
+    context = _context(request, lock, store, budget, required)
+    shard = parse_shard(request.shard) if request.shard else Shard()
+    exhaustive = request.strategy == EXHAUSTIVE
+    if exhaustive and request.shard:
+        raise UsageError("--strategy exhaustive goes from one schedule to the next: it has no shards")
+    if request.schedules and shard.first >= request.schedules:
+        raise UsageError(f"--schedules {request.schedules} leaves nothing to --shard {request.shard}")
+    unlimited = request.schedules is None and request.seconds is None and not exhaustive
+    return SearchPlan(
+        request=request,
+        lock=lock,
+        context=context,
+        budget=budget,
+        required=required,
+        schedules=request.schedules or SCHEDULES_MOST,
+        seconds=SECONDS_USUAL if unlimited else request.seconds or 0,
+        jobs=1 if exhaustive else request.jobs or len(os.sched_getaffinity(0)),
+        shard=shard,
+    )
+
+
+def _check_build(request: SearchRequest, lock: LockEntry) -> None:
+    now = lock.plugin.version if lock.plugin else None
+    if request.build not in (None, now):
+        raise UsageError(f"{lock.name} is another build now: {request.build} was tried, and here is {now}")
+
+
+def _check_strategy(request: SearchRequest) -> None:
+    choose("strategy", request.strategy, list(STRATEGIES))
+    exhaustive = request.strategy == EXHAUSTIVE
+    if request.bound and not exhaustive:
+        raise UsageError("--bound is for --strategy exhaustive")
+    if exhaustive and request.jobs and request.jobs > 1:
+        raise UsageError("--strategy exhaustive goes from one schedule to the next: --jobs 1")
+
+
+def _context(
+    request: SearchRequest, lock: LockEntry, store: str, budget: dict[str, int], required: Sequence[str]
+) -> ScheduleContext:
+    """What all schedules of the search have in common."""
+    lease_ms = request.lease_ms or LEASE_USUAL_MS
+    return ScheduleContext(
+        lock=lock.name,
+        store=store,
+        clients=request.clients or CLIENTS_USUAL,
+        replicas=_replicas(request, lock, budget),
+        turns=request.turns or (TURNS_OF_LOSS if {*budget} & {*LOSE_CONNECTIONS} else 1),
+        permits=request.permits or 1,
+        fixed_lease=int(request.fixed_lease),
+        extends=int(request.extends),
+        lease_ms=lease_ms,
+        wait_ms=WAIT_LEASES * lease_ms if request.wait_ms is None else request.wait_ms,
+        bound_ms=BOUND_LEASES * lease_ms + BOUND_NAP_MS if LIVENESS in required else 0,
+        work_ms=max(1, lease_ms // WORK_PARTS) if request.work_ms is None else request.work_ms,
+        seed=request.seed,
+    )
+
+
+def _replicas(request: SearchRequest, lock: LockEntry, budget: dict[str, int]) -> int:
+    """Replicas of each node: as many as the user asked for, else as the lock or a fault needs."""
+    of_replicas = [fault for fault in budget if fault in OF_REPLICAS]
+    if request.replicas == 0 and of_replicas:
+        raise UsageError(f"--faults {of_replicas[0]} needs a replica")
+    if request.replicas is not None and request.replicas < lock.replicas:
+        raise UsageError(f"--replicas {request.replicas}: {lock.name} needs {lock.replicas}")
+    return max(lock.replicas, int(bool(of_replicas))) if request.replicas is None else request.replicas
+
+
+def fault_budget(faults: str | None) -> dict[str, int]:
+    """ "pause,crash=2": at most one pause and two crashes in a schedule. None: one pause; "none": no faults."""
+    budget: dict[str, int] = {}
+    for word in ("pause" if faults is None else faults).split(","):
+        name, _, most = word.strip().partition("=")
+        if name == "none" and faults == "none":
+            continue
+        choose("fault", name, [*FAULTS])
+        if most and not most.isdecimal():
+            raise UsageError(f"--faults {word}: {most!r} is not a number")
+        budget[name] = int(most or 1)
+        check_range(f"--faults {name}", budget[name], 1, FAULTS_MOST)
+    if sum(budget.values()) > FAULTS_MOST:
+        raise UsageError(f"--faults: {sum(budget.values())} in one schedule are too many, {FAULTS_MOST} at most")
+    return budget
+
+
+def required_properties(require: str | None, lock: LockEntry) -> tuple[str, ...]:
+    """The properties that a schedule must not violate."""
+    if not require:
+        return tuple(name for name in USUALLY if name != "fencing" or lock.token)
+    names = tuple(choose("property", name.strip().replace("-", "_"), [*PROPERTIES]) for name in require.split(","))
+    for name in names:
+        if name not in JUDGED:
+            raise UsageError(f"explore judges {', '.join(JUDGED)}; {name} is judged by lockstorm run and storm")
+    return names
+
+
+# --- the command line of the program `explore` ---
+
+
+def context_arguments(context: ScheduleContext, required: Sequence[str]) -> list[str]:
+    """What the program needs to run one schedule."""
+    plugin = lock_named(context.lock).plugin
+    words = ["--plugin", plugin.path] if plugin else ["--lock", context.lock]
+    words += ["--store", context.store, "--clients", str(context.clients)]
+    words += ["--turns", str(context.turns), "--permits", str(context.permits), "--lease-ms", str(context.lease_ms)]
+    words += ["--wait-ms", str(context.wait_ms), "--work-ms", str(context.work_ms), "--seed", str(context.seed)]
+    words += ["--require", ",".join(required)]
+    words += ["--bound-ms", str(context.bound_ms)] if context.bound_ms else []
+    words += ["--replicas", str(context.replicas)] if context.replicas else []
+    flags = {"--fixed-lease": context.fixed_lease, "--extends": context.extends}
+    return words + [flag for flag, wanted in flags.items() if wanted]
+
+
+def search_arguments(plan: SearchPlan) -> list[str]:
+    """What the program needs to search."""
+    words = context_arguments(plan.context, plan.required)
+    words += ["--strategy", plan.request.strategy, "--shrink", str(SHRINK_RUNS)]
+    if plan.request.strategy == EXHAUSTIVE:
+        words += ["--bound", str(plan.request.bound or BOUND_USUAL)]
+    if plan.request.keep_going:
+        words.append("--keep-going")
+    for name, most in plan.budget.items():
+        words += ["--fault", f"{name}={most}"]
+    return words

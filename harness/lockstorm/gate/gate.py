@@ -1,0 +1,126 @@
+"""Plays the trials of a policy, keeps the run and judges it; judges a kept run again."""
+
+import datetime
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from lockstorm.base.atomic_file import write_json, write_text
+from lockstorm.base.errors import UsageError
+from lockstorm.gate import junit, markdown, sarif
+from lockstorm.gate.gate_plan import GatePlan, plan_gate
+from lockstorm.gate.gate_policy import Policy, read_policy
+from lockstorm.gate.gate_verdict import Played, judge_gate
+from lockstorm.gate.runs import Run, read_kept_run, read_results
+from lockstorm.gate.worker import GateWorkerPool, KeptJob
+from lockstorm.results.verdict import PropertyVerdict, TrialResult
+from lockstorm.scenario.play import judge_file
+
+OUT_OF_TIME = "the budget of time was used up"
+INTERRUPTED = "the run was interrupted"
+
+
+def run_gate(
+    policy: Policy,
+    plan: GatePlan,
+    version: str,
+    report: Callable[[str], object],
+    *,
+    workers: int | None = None,
+    today: datetime.date | None = None,
+) -> tuple[dict[str, Any], Path]:
+    """The verdict, and the directory that keeps the run. `report` is called after each trial with a line of text. After
+    an interrupt (SIGINT) the verdict covers the trials that were played, and says that it was interrupted."""
+    run = Run(policy, plan, version)
+    played: Played = {}
+    missing = ""
+    try:
+        missing = play_plan(policy, plan, run, played, report, workers)
+    except KeyboardInterrupt:
+        missing = INTERRUPTED
+    except BaseException:
+        run.end("interrupted")
+        raise
+    verdict = judge_gate(policy, plan, played, today or datetime.date.today(), why_missing=missing)
+    interrupted = missing == INTERRUPTED
+    verdict = {"run": run.document["id"], "interrupted": interrupted, "policy": run.document["policy"], **verdict}
+    verdict["versions"] = run.document["versions"]
+    write_outputs(verdict, run.directory)
+    run.end("interrupted" if interrupted else "complete")
+    return verdict, run.directory
+
+
+def play_plan(
+    policy: Policy, plan: GatePlan, run: Run, played: Played, report: Callable[[str], object], workers: int | None
+) -> str:
+    """Plays trials until all are played or the budget is used up. Returns why trials are missing; empty: none is."""
+    jobs = sorted(plan.jobs, key=lambda job: (job.request.time != "virtual", job.faults is None))
+    deadline_s = time.monotonic() + policy.budget_ms / 1000 if policy.budget_ms else None
+    kept_jobs = [KeptJob(job, str(run.trials.resolve())) for job in jobs]
+    with GateWorkerPool(workers) as pool:
+        for number, result in pool.play_all(kept_jobs):
+            played[jobs[number].name] = result
+            run.note_played(jobs[number].name, result)
+            report(f"{jobs[number].request.lock} {jobs[number].request.scenario}")
+            if deadline_s is not None and time.monotonic() > deadline_s and len(played) < len(jobs):
+                return OUT_OF_TIME
+    return ""
+
+
+def write_outputs(verdict: dict[str, Any], directory: Path) -> None:
+    """Writes the verdict in the formats that people and pipelines read. Replaces existing files."""
+    write_json(directory / "verdict.json", verdict)
+    write_text(directory / "junit.xml", junit.as_junit(verdict))
+    write_json(directory / "lockstorm.sarif", sarif.as_sarif(verdict))
+    write_text(directory / "summary.md", markdown.as_markdown(verdict))
+
+
+# --- judging a kept run again ---
+
+
+def judge_again(directory: Path, today: datetime.date | None = None) -> tuple[dict[str, Any], list[str]]:
+    """The verdict of today's checkers on the kept histories, by the policy of that run; and a line for each property of
+    a trial that was judged differently when the run was made."""
+    document = read_kept_run(directory)
+    policy = read_policy(directory / "policy.toml", Path(document["policy"]["file"]).parent)
+    plan = plan_gate(policy)
+    names = {job.name for job in plan.jobs}
+    played, differences = {}, []
+    for name, then in read_results(directory, document):
+        if name not in names:
+            raise UsageError(
+                f"{directory}: the policy of this run no longer has the trial {name}: a scenario was renamed since"
+            )
+        played[name] = now = judge_trial(directory / "trials" / f"{name}.history", then)
+        differences += [f"{name}: {each}" for each in judgement_differences(then.properties, now.properties)]
+    missing = INTERRUPTED if document["state"] != "complete" else OUT_OF_TIME
+    verdict = judge_gate(policy, plan, played, today or datetime.date.today(), why_missing=missing)
+    interrupted = document["state"] != "complete"
+    head = {"run": document["id"], "interrupted": interrupted, "policy": document["policy"]}
+    return {**head, **verdict, "versions": document["versions"]}, differences
+
+
+def judge_trial(history: Path, then: TrialResult) -> TrialResult:
+    """The trial's result with today's judgement. A trial that did not end left no history: its result stays."""
+    if not history.exists():
+        return then
+    now = judge_file(str(history), None)
+    return structs.replace(
+        then,
+        properties=now.properties,
+        sentence=now.sentence,
+        required=now.required,
+        faults=now.faults,
+        exit=now.exit,
+    )
+
+
+def judgement_differences(then: Mapping[str, PropertyVerdict], now: Mapping[str, PropertyVerdict]) -> list[str]:
+    return [
+        f"{name.replace('_', ' ')} {now[name].status}, then {then[name].status}"
+        for name in now
+        if name in then and now[name].status != then[name].status
+    ]

@@ -1,0 +1,117 @@
+"""Advice after a failure: the lock and store mode that survive most of the policy by the expected verdicts."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import Any
+
+from lockstorm.gate.gate_policy import USUAL_REQUIRE, LockChoice, Policy
+from lockstorm.locks.lock_names import is_user_supplied, lock_named
+from lockstorm.native.library import locks_on
+from lockstorm.scenario.expected import expected
+from lockstorm.scenario.scenario import USUAL_STORES, scenarios
+
+FENCE_TEXT = (
+    "With every grant this lock hands out a number that only grows, a fencing token. Send it along with every "
+    "{accesses}, and have the resource refuse a number smaller than the largest it has seen: a worker that comes late "
+    "is turned away instead of overwriting newer work."
+)
+ACCESSES = {"fence-writes": "write", "fence-reads-and-writes": "read and write"}
+NO_FENCE_TEXT = (
+    "If the resource cannot refuse anything, no lease can keep it safe: `lockstorm advise --for correctness --resource "
+    "plain` lists what each lock survives."
+)
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A lock with a store mode, and how much of this policy it survives by the table."""
+
+    lock: str
+    store: str
+    broken: tuple[str, ...]  # scenarios of the policy that break it, or of which the table has no verdict
+    harms: int  # number of all scenarios that break a property that counts for this user (alternative_of)
+    damage: int  # number of all scenarios that break a property required by the policy or by default
+
+    def rank(self, now: LockChoice) -> tuple[Any, ...]:
+        """A sort key, the best first. If the policy is about data: the least harm, the fewest broken scenarios, then
+        the smallest change from `now`. Otherwise: the fewest broken scenarios, then the fewest servers."""
+        lock = lock_named(self.lock)
+        count = lock.nodes * (1 + lock.replicas)
+        change = (self.lock != now.name, -shared_prefix_length(self.lock, now.name))
+        if protects_data(now):
+            return self.harms, len(self.broken), *change, count, self.lock
+        return len(self.broken), count, self.harms, *change, self.damage, self.lock
+
+
+def shared_prefix_length(one: str, other: str) -> int:
+    """The length of the common prefix of two names. Variants of a lock share a prefix."""
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return len(list(same))
+
+
+def advise_instead(policy: Policy, lock: LockChoice, failed: Sequence[str]) -> dict[str, Any] | None:
+    """The alternative that survives more of this policy than `lock` does; None: the table has none. The table does not
+    cover storms: if only a storm broke the lock, the alternative has less harm over all scenarios. Nor does it cover
+    user-supplied locks: for those, `failed` has the scenarios and storms that broke it in this run."""
+    now = alternative_of(policy, lock, lock.name, lock.store)
+    if is_user_supplied(lock.name):
+        now = replace(now, broken=tuple(name for name in failed if name in scenarios()))
+    options = list(find_alternatives(policy, lock))
+    better = [option for option in options if len(option.broken) < len(now.broken)]
+    if not now.broken:
+        better = [option for option in options if not option.broken and option.harms < now.harms]
+    if not better:
+        return None
+    best = min(better, key=lambda option: option.rank(lock))
+    return {
+        "lock": best.lock,
+        "store": best.store,
+        "broken": list(best.broken),
+        "text": alternative_text(best, "a lock that works as " if is_user_supplied(lock.name) else ""),
+        "change": f'[[lock]]\nname = "{best.lock}"\nstore = "{best.store}"\n',
+    }
+
+
+def protects_data(lock: LockChoice) -> bool:
+    return bool({"integrity", "mutual_exclusion", "fencing"} & set(lock.require))
+
+
+def find_alternatives(policy: Policy, lock: LockChoice) -> Iterable[Alternative]:
+    """Locks on the same kind of server: other servers have other scenarios, and replacing a server is not a small
+    change. If the policy requires nothing about data, the store mode stays: a fence would not help."""
+    stores = USUAL_STORES if protects_data(lock) else (lock.store,)
+    for other in locks_on(lock_named(lock.name).service):
+        for store in stores:
+            if other.name != "none" and (store == "open" or other.token):
+                yield alternative_of(policy, lock, other.name, store)
+
+
+def alternative_of(policy: Policy, lock: LockChoice, name: str, store: str) -> Alternative:
+    """A lock without expiry damages no data, but a crash of its holder blocks all waiters for ever. So if the policy is
+    about data, `harms` counts the default requirements too, which include liveness."""
+    require = lock.require if store == lock.store else policy.require[store]
+    traits = lock_named(name)
+    general = {each: scenario for each, scenario in scenarios().items() if not scenario.locks}
+    applicable = [each for each, scenario in general.items() if not scenario.inapplicable_reason(traits, store)]
+    broken = [each for each in applicable if each in policy.play and not survives(each, name, store, require)]
+    required = sum(not survives(each, name, store, require) for each in applicable)
+    damage = sum(not survives(each, name, store, {*require, *USUAL_REQUIRE[store]}) for each in applicable)
+    return Alternative(name, store, tuple(broken), damage if protects_data(lock) else required, damage)
+
+
+def survives(scenario: str, name: str, store: str, require: Iterable[str]) -> bool:
+    cell = expected().get((scenario, name, store))
+    return cell is not None and all(
+        statuses.get(each, "holds") == "holds" for statuses in (cell.fault, cell.control) for each in require
+    )
+
+
+def alternative_text(option: Alternative, prefix: str) -> str:
+    left = f" It is still broken by: {', '.join(option.broken)}." if option.broken else ""
+    if option.store == "open":
+        return f"Use {prefix}{option.lock}.{left}"
+    accesses = ACCESSES[option.store]
+    late = accesses.replace("and", "or")
+    words = f"Use {prefix}{option.lock}, and a resource that refuses a late {late}.{left}"
+    return f"{words} {FENCE_TEXT.format(accesses=accesses)} {NO_FENCE_TEXT}"

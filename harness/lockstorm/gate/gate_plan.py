@@ -1,0 +1,150 @@
+"""The trials that a policy asks for."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lockstorm.base.errors import UsageError
+from lockstorm.gate.gate_policy import LockChoice, Policy, StormChoice
+from lockstorm.locks.lock_names import is_user_supplied, lock_named
+from lockstorm.matrix.matrix import time_of
+from lockstorm.scenario.play import prepare_trial, trial_command
+from lockstorm.scenario.scenario import scenarios
+from lockstorm.storm.storm_plan import StormRequest, plan_storm, storm_replay_command
+from lockstorm.trial.settings import TrialSettings
+
+
+@dataclass(frozen=True)
+class GateJob:
+    """One trial, of a scenario or of a storm. A storm has `faults`, and its request names the storm as its scenario."""
+
+    name: str  # of the trial's files, without their extensions
+    request: TrialSettings
+    faults: str | None = None
+
+    @property
+    def storm(self) -> StormRequest:
+        assert self.faults is not None
+        return StormRequest(self.request, self.faults)
+
+    @property
+    def replay(self) -> str:
+        if self.faults is None:
+            return trial_command(self.request)
+        return storm_replay_command(self.storm, self.request.seed)
+
+    def as_json(self) -> dict[str, Any]:
+        request = self.request
+        storm = {"faults": self.faults, "duration_ms": request.duration_ms, "clients": request.clients}
+        return {
+            "name": self.name,
+            "lock": request.lock,
+            "store": request.store,
+            "scenario": request.scenario,
+            "control": request.control,
+            "seed": request.seed,
+            "time": request.time,
+            "storm": None if self.faults is None else storm,
+            "replay": self.replay,
+        }
+
+
+@dataclass(frozen=True)
+class Case:
+    """A lock under one scenario or storm: a cell of the verdict."""
+
+    lock: LockChoice
+    scenario: str
+    time: str
+    jobs: tuple[GateJob, ...]
+
+
+@dataclass(frozen=True)
+class GatePlan:
+    cases: tuple[Case, ...]
+    inapplicable: tuple[dict[str, str], ...]  # scenarios that do not apply to a lock: lock, scenario, reason
+
+    @property
+    def jobs(self) -> list[GateJob]:
+        return [job for case in self.cases for job in case.jobs]
+
+
+def plan_gate(policy: Policy) -> GatePlan:
+    """Raises UsageError for a lock that no scenario applies to, for settings that cannot be played, and for more trials
+    than the budget allows."""
+    cases: list[Case] = []
+    inapplicable: list[dict[str, str]] = []
+    for lock in policy.locks:
+        before = len(cases)
+        for scenario in policy.play:
+            reason = gate_inapplicable_reason(lock, scenario, policy.time)
+            if reason:
+                inapplicable.append({"lock": lock.name, "scenario": scenario, "reason": reason})
+            else:
+                cases.append(case_of(policy, lock, scenario))
+        cases += [storm_case(policy, lock, storm) for storm in policy.storms]
+        if len(cases) == before:
+            why = "; ".join(dict.fromkeys(each["reason"] for each in inapplicable if each["lock"] == lock.name))
+            raise UsageError(f"{policy.file}:{lock.line}: nothing can be played for {lock.title}: {why}")
+    planned = GatePlan(tuple(cases), tuple(inapplicable))
+    if policy.budget_trials is not None and len(planned.jobs) > policy.budget_trials:
+        raise UsageError(
+            f"{policy.file}: this policy asks for {len(planned.jobs)} trials, and its budget allows "
+            f"{policy.budget_trials}: choose fewer scenarios, storms or repetitions, or raise [budget] trials"
+        )
+    return planned
+
+
+def gate_inapplicable_reason(lock: LockChoice, scenario: str, time: str | None) -> str:
+    reason = scenarios()[scenario].inapplicable_reason(lock_named(lock.name), lock.store)
+    return reason or ("" if time_of(scenario, lock.name, time) else f"{scenario} cannot be played in {time} time")
+
+
+def gate_request(lock: LockChoice, scenario: str, time: str, seed: int) -> TrialSettings:
+    options = {"lease_ms": lock.lease_ms, "permits": lock.permits, "fixed_lease": lock.fixed_lease}
+    return TrialSettings(lock.name, scenario, store=lock.store, time=time, seed=seed, **options)  # type: ignore[arg-type]
+
+
+def case_of(policy: Policy, lock: LockChoice, scenario: str) -> Case:
+    time = time_of(scenario, lock.name, policy.time) or "virtual"
+    jobs = tuple(scenario_jobs(policy, lock, scenario, time))
+    check_jobs(policy, lock, lambda: prepare_trial(jobs[0].request))
+    return Case(lock, scenario, time, jobs)
+
+
+def scenario_jobs(policy: Policy, lock: LockChoice, scenario: str, time: str) -> Iterator[GateJob]:
+    for seed in range(policy.seed, policy.seed + policy.repeat):
+        request = gate_request(lock, scenario, time, seed)
+        yield GateJob(job_name(request), request)
+        if policy.controls:
+            control = replace(request, control=True)
+            yield GateJob(job_name(control), control)
+
+
+def storm_case(policy: Policy, lock: LockChoice, storm: StormChoice) -> Case:
+    reads_clocks = is_user_supplied(lock.name) and lock_named(lock.name).real_time_only  # clocks of the machine
+    time = "real" if reads_clocks else storm.time
+    request = gate_request(lock, storm.scenario, time, storm.seed)
+    request = replace(
+        request, clients=storm.clients, duration_ms=storm.duration_ms, lease_ms=storm.lease_ms or lock.lease_ms
+    )
+    seeds = range(storm.seed, storm.seed + storm.trials)
+    requests = [replace(request, seed=seed) for seed in seeds]
+    jobs = tuple(GateJob(job_name(each), each, storm.faults) for each in requests)
+    check_jobs(policy, lock, lambda: plan_storm(jobs[0].storm))
+    return Case(lock, storm.scenario, time, jobs)
+
+
+def check_jobs(policy: Policy, lock: LockChoice, check: Callable[[], object]) -> None:
+    """Runs a check of the lock's settings; its UsageError gets the line of the lock in the policy."""
+    try:
+        check()
+    except UsageError as error:
+        raise UsageError(f"{policy.file}:{lock.line}: {error}") from None
+
+
+def job_name(request: TrialSettings) -> str:
+    lock = re.sub(r"[^a-zA-Z0-9]+", "-", request.lock)
+    words = [lock, request.store or "open", request.scenario, str(request.seed)]
+    return ".".join(words + (["control"] if request.control else []))

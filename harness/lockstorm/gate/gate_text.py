@@ -1,0 +1,91 @@
+"""The verdict for a terminal: what happened, why it matters, what to do."""
+
+from collections.abc import Iterator
+from textwrap import fill, indent
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lockstorm.gate.gate_verdict import ACCEPTED, FAILED, INCONCLUSIVE, NOT_JUDGED, PASSED
+from lockstorm.gate.messages import what_to_do, why_it_matters
+
+MARK = {PASSED: "✓", ACCEPTED: "~", FAILED: "✗", INCONCLUSIVE: "?", NOT_JUDGED: "·"}
+STYLE = {PASSED: "green", ACCEPTED: "cyan", FAILED: "bold red", INCONCLUSIVE: "yellow", NOT_JUDGED: "dim"}
+STORES = {
+    "open": "a resource that takes every write",
+    "fence-writes": "a resource that refuses late writes",
+    "fence-reads-and-writes": "a resource that refuses late reads and writes",
+}
+TEXT_WIDTH = 100
+STORIES_MOST = 3  # scenarios explained for each lock; the list above has them all
+
+
+def show_verdict(console: Console, verdict: dict[str, Any]) -> None:
+    for lock in verdict["locks"]:
+        cells = [cell for cell in verdict["cells"] if (cell["lock"], cell["store"]) == (lock["name"], lock["store"])]
+        console.print(Text.assemble((lock["name"], "bold"), f", with {STORES[lock['store']]}"))
+        console.print(cells_table(cells))
+        console.print()
+        failed = [cell for cell in cells if cell["outcome"] == FAILED]
+        if failed:
+            show_failed(console, failed, lock)
+    for remark in remarks_of(verdict):
+        console.print(Text(remark, "yellow"))
+    style = {0: "bold green", 1: "bold red"}.get(verdict["exit"], "bold yellow")
+    sentence = f"interrupted: {verdict['sentence']}" if verdict["interrupted"] else verdict["sentence"]
+    console.print(Text(sentence, style))
+
+
+def cells_table(cells: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, padding=(0, 1), show_header=False)
+    for cell in cells:
+        line = Text(cell["in_short"])
+        for each in cell["accepted"]:
+            line.append(f"\naccepted until {each['until']}: {each['why']}", "dim")
+        table.add_row(Text(MARK[cell["outcome"]], STYLE[cell["outcome"]]), Text(cell["scenario"], "bold"), line)
+    return table
+
+
+def show_failed(console: Console, failed: list[dict[str, Any]], lock: dict[str, Any]) -> None:
+    """The scenarios that break this lock, what they harm, and what to do about it."""
+    stories = [f"{cell['scenario']}: {cell['happened']}" for cell in failed[:STORIES_MOST]]
+    if len(failed) > STORIES_MOST:
+        stories.append(f"And {len(failed) - STORIES_MOST} more, in the list above.")
+    harms = dict.fromkeys(name for cell in failed for name in cell["violated"])
+    show_part(console, "What happened", *stories)
+    show_part(console, "Why it matters", why_it_matters(harms))
+    show_part(console, "What to do", *what_to_do(lock))
+    if lock["advice"]:
+        where = f"The lock is chosen in {lock['used']}. " if lock["used"] else ""
+        show_part(console, "", f"{where}In the policy, replace the lock from line {lock['line']} on by:")
+        console.print(Text(indent(lock["advice"]["change"], " " * 6), "cyan"))
+    console.print(Text("See it happen", "bold"))
+    console.print(Text(f"  ./{failed[0]['replay']}"))
+    console.print()
+
+
+def show_part(console: Console, title: str, *paragraphs: str) -> None:
+    """Prints paragraphs under a title, wrapped at a readable width also without a terminal."""
+    if title:
+        console.print(Text(title, "bold"))
+    for paragraph in paragraphs:
+        width = min(console.width, TEXT_WIDTH)
+        text = fill(paragraph, width, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+        console.print(Text(text))
+
+
+def remarks_of(verdict: dict[str, Any]) -> Iterator[str]:
+    file = verdict["policy"]["file"]
+    for each in verdict["unjudged"]:
+        yield (
+            f"{each['lock']}/{each['store']}: {each['property'].replace('_', ' ')} is required, but no trial judges "
+            "it: add a scenario or a storm that does (crash-holder for liveness), or do not require it"
+        )
+    for each in verdict["acceptances"]:
+        where = f"{file}:{each['line']}: the acceptance of {each['scenario']} for {each['lock']}"
+        if each["state"] == "gone":
+            yield f"{where}: this no longer happens, remove the acceptance"
+        elif each["state"] == "expired":
+            yield f"{where} was valid until {each['until']}: it has expired"

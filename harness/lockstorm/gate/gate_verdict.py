@@ -1,0 +1,284 @@
+"""The verdict of a gate as one JSON object: every output is rendered from it. Pure functions: nothing is played here.
+
+docs/verdict.schema.json is its schema, docs/gate.md explains it.
+"""
+
+import datetime
+from collections.abc import Iterable
+from typing import Any
+
+from lockstorm.gate.gate_advice import advise_instead
+from lockstorm.gate.gate_plan import Case, GateJob, GatePlan
+from lockstorm.gate.gate_policy import Acceptance, LockChoice, Policy
+from lockstorm.gate.messages import short_message, sort_properties, what_happened, why_it_matters
+from lockstorm.results.properties import REQUIRED
+from lockstorm.results.statistics import percent, upper_bound
+from lockstorm.results.verdict import TrialResult
+from lockstorm.scenario.cells import cell_result
+from lockstorm.scenario.expected import expected
+from lockstorm.scenario.scenario import scenarios
+
+FORMAT = 1
+PASSED, ACCEPTED, FAILED, INCONCLUSIVE, NOT_JUDGED = "passed", "accepted", "failed", "inconclusive", "not-judged"
+WORST_STATUS = ("violated", "inconclusive", "holds")
+
+Played = dict[str, TrialResult]  # the name of a job -> the result of its trial
+
+
+def judge_gate(
+    policy: Policy, plan: GatePlan, played: Played, today: datetime.date, *, why_missing: str
+) -> dict[str, Any]:
+    """The verdict. `why_missing`: the reason why `played` lacks trials of the plan, if it does."""
+    cells = [judge_case(policy, case, played, today, why_missing) for case in plan.cases]
+    unjudged = [each for lock in policy.locks for each in find_unjudged(lock, cells)]
+    outcomes = {cell["outcome"] for cell in cells}
+    exit_status = 1 if FAILED in outcomes else 3 if INCONCLUSIVE in outcomes or unjudged else 0
+    failed = {lock.title: [cell["scenario"] for cell in failed_cells(cells, lock)] for lock in policy.locks}
+    advice = {
+        lock.title: advise_instead(policy, lock, failed[lock.title]) for lock in policy.locks if failed[lock.title]
+    }
+    return {
+        "format": FORMAT,
+        "exit": exit_status,
+        "sentence": gate_sentence(cells, unjudged),
+        "locks": [lock_as_json(lock, advice.get(lock.title), cells) for lock in policy.locks],
+        "cells": cells,
+        "unjudged": unjudged,
+        "inapplicable": list(plan.inapplicable),
+        "unfit": list(plan.inapplicable),  # the old name, until the next version
+        "acceptances": [judge_acceptance(each, cells, today) for each in policy.accepted],
+    }
+
+
+def lock_as_json(lock: LockChoice, advice: dict[str, Any] | None, cells: list[dict[str, Any]]) -> dict[str, Any]:
+    failed = [cell["scenario"] for cell in failed_cells(cells, lock)]
+    left = [name for name in failed if name in scenarios() and (advice is None or name in advice["broken"])]
+    return {
+        "name": lock.name,
+        "store": lock.store,
+        "require": list(lock.require),
+        "line": lock.line,
+        "used": lock.used,
+        "advice": advice,
+        "prevention": [{"scenario": name, "text": scenarios()[name].control} for name in left],
+    }
+
+
+def failed_cells(cells: list[dict[str, Any]], lock: LockChoice) -> list[dict[str, Any]]:
+    mine = [cell for cell in cells if (cell["lock"], cell["store"]) == (lock.name, lock.store)]
+    return [cell for cell in mine if cell["outcome"] == FAILED]
+
+
+# --- a case ---
+
+
+def judge_case(policy: Policy, case: Case, played: Played, today: datetime.date, why_missing: str) -> dict[str, Any]:
+    done = [(job, played[job.name]) for job in case.jobs if job.name in played]
+    missing = len(case.jobs) - len(done)
+    statuses = worst_statuses(case.lock.require, [result for _, result in done])
+    violated = sort_properties(name for name, status in statuses.items() if status == "violated")
+    matching = [each for each in policy.accepted if each.covers(case.lock.name, case.lock.store, case.scenario)]
+    valid = [each for each in matching if each.until >= today]
+    uncovered = [name for name in violated if not any(name in each.properties for each in valid)]
+    unclear = bool(missing) or "inconclusive" in statuses.values()
+    outcome = gate_outcome(statuses, violated, uncovered, unclear)
+    shown_job, shown = worst_status(case.lock.require, done) if done else (None, None)
+    faults = [statuses_of(case.lock.require, result) for job, result in done if not job.request.control]
+    controls = [statuses_of(case.lock.require, result) for job, result in done if job.request.control]
+    return {
+        "lock": case.lock.name,
+        "store": case.lock.store,
+        "scenario": case.scenario,
+        "time": case.time,
+        "outcome": outcome,
+        "ok": outcome in (PASSED, ACCEPTED, NOT_JUDGED),
+        "statuses": statuses,
+        "violated": violated,
+        "result": status_word(faults),
+        "expected": None,
+        "control": status_word(controls),
+        "control_expected": None,
+        "sentence": shown.sentence if shown else why_missing,
+        "in_short": cell_in_short(outcome, violated, shown, done, case, missing, why_missing),
+        "happened": what_happened(case.scenario, shown_job.request.control, shown, violated)
+        if shown_job and shown and violated
+        else "",
+        "matters": why_it_matters(violated),
+        "reason": known_reason(case),
+        "accepted": [acceptance_as_json(each) for each in matching if set(each.properties) & set(violated)],
+        "replay": cell_replay_command(case, done, control=False),
+        "control_replay": cell_replay_command(case, done, control=True),
+        "shown": shown_job.name if shown_job else None,
+        "trials": [trial_as_json(job, result, case.lock.require) for job, result in done],
+        "planned": len(case.jobs),
+        "took_s": round(sum(result.took_s or 0.0 for _, result in done), 3),
+    }
+
+
+def property_status(name: str, result: TrialResult) -> str | None:
+    """The status of a property in a trial; None: the trial does not judge it."""
+    status = str(result.properties[name].status)
+    if name in result.required or status != "inconclusive":
+        return status
+    nothing_judged = any(result.properties[each].status == "inconclusive" for each in result.required)
+    return status if nothing_judged and name not in REQUIRED else None
+
+
+def statuses_of(require: Iterable[str], result: TrialResult) -> dict[str, str]:
+    statuses = {name: property_status(name, result) for name in require}
+    return {name: status for name, status in statuses.items() if status is not None}
+
+
+def worst_statuses(require: Iterable[str], results: list[TrialResult]) -> dict[str, str]:
+    """The worst status of each required property over all trials; without the properties that no trial judges."""
+    trials = [statuses_of(require, result) for result in results]
+    return {
+        name: min((statuses[name] for statuses in trials if name in statuses), key=WORST_STATUS.index)
+        for name in require
+        if any(name in statuses for statuses in trials)
+    }
+
+
+def worst_status(require: tuple[str, ...], done: list[tuple[GateJob, TrialResult]]) -> tuple[GateJob, TrialResult]:
+    """The trial to show: the most violated properties, then the most inconclusive ones, then with a fault rather than
+    a control."""
+
+    def badness(each: tuple[GateJob, TrialResult]) -> tuple[int, int, bool]:
+        statuses = list(statuses_of(require, each[1]).values())
+        return -statuses.count("violated"), -statuses.count("inconclusive"), each[0].request.control
+
+    return min(done, key=badness)
+
+
+def gate_outcome(statuses: dict[str, str], violated: list[str], uncovered: list[str], unclear: bool) -> str:
+    if uncovered:
+        return FAILED
+    if unclear:
+        return INCONCLUSIVE
+    if violated:
+        return ACCEPTED
+    return PASSED if statuses else NOT_JUDGED
+
+
+def status_word(trials: list[dict[str, str]]) -> str:
+    """The trials of a cell as one word of the matrix; "inconclusive" if there are none, or none judges a property."""
+    words = [cell_result(statuses) if statuses else "inconclusive" for statuses in trials]
+    order = ("violated", "stuck", "fenced", "inconclusive", "holds")
+    return min(words, key=order.index) if words else "inconclusive"
+
+
+def cell_in_short(
+    outcome: str,
+    violated: list[str],
+    shown: TrialResult | None,
+    done: list[tuple[GateJob, TrialResult]],
+    case: Case,
+    missing: int,
+    why_missing: str,
+) -> str:
+    """A cell in one line: what was violated, or why nothing is known, or that all held."""
+    if violated:
+        return short_message(violated) + occurrence_text(case.lock.require, set(violated), done)
+    if missing:
+        return f"{missing} of {len(case.jobs)} trials were not played: {why_missing}"
+    if outcome == INCONCLUSIVE and shown:
+        return str(shown.sentence)
+    if outcome == NOT_JUDGED:
+        return "none of the required properties can be judged here"
+    if case.jobs[0].faults is not None:
+        count = len(done)
+        return f"0 violations in {count} storms: under {percent(upper_bound(count))} at 95 %"
+    return "every required property held"
+
+
+def occurrence_text(require: Iterable[str], violated: set[str], done: list[tuple[GateJob, TrialResult]]) -> str:
+    """How many of several trials with a fault violate the properties, and whether a control without a fault does."""
+    faulted = [result for job, result in done if not job.request.control]
+    count = sum(bool(violated & violated_in(require, result)) for result in faulted)
+    share = f" (in {count} of {len(faulted)} trials)" if len(faulted) > 1 else ""
+    in_control = any(job.request.control and violated & violated_in(require, result) for job, result in done)
+    return share + (", even without a fault" if in_control else "")
+
+
+def violated_in(require: Iterable[str], result: TrialResult) -> set[str]:
+    return {name for name, status in statuses_of(require, result).items() if status == "violated"}
+
+
+def known_reason(case: Case) -> str:
+    """The reason for the violation in the table of expected verdicts; empty if it has none."""
+    cell = expected().get((case.scenario, case.lock.name, case.lock.store))
+    return cell.reason if cell else ""
+
+
+def cell_replay_command(case: Case, done: list[tuple[GateJob, TrialResult]], *, control: bool) -> str:
+    mine = [each for each in done if each[0].request.control is control]
+    if mine:
+        return worst_status(case.lock.require, mine)[0].replay
+    return next((job.replay for job in case.jobs if job.request.control is control), "")
+
+
+def trial_as_json(job: GateJob, result: TrialResult, require: tuple[str, ...]) -> dict[str, Any]:
+    return {
+        "name": job.name,
+        "control": job.request.control,
+        "seed": job.request.seed,
+        "statuses": statuses_of(require, result),
+        "sentence": result.sentence,
+        "replay": job.replay,
+    }
+
+
+# --- acceptances, and what was never judged ---
+
+
+def acceptance_as_json(each: Acceptance) -> dict[str, Any]:
+    return {
+        "lock": each.lock,
+        "store": each.store,
+        "scenario": each.scenario,
+        "properties": list(each.properties),
+        "why": each.why,
+        "until": each.until.isoformat(),
+        "line": each.line,
+    }
+
+
+def judge_acceptance(each: Acceptance, cells: list[dict[str, Any]], today: datetime.date) -> dict[str, Any]:
+    """The acceptance with its state. used: the violation was seen; expired: it was seen after the last day; gone: it
+    was not seen; unknown: it was not seen, but a trial is missing or inconclusive."""
+    mine = [cell for cell in cells if each.covers(cell["lock"], cell["store"], cell["scenario"])]
+    seen = any(set(each.properties) & set(cell["violated"]) for cell in mine)
+    if seen:
+        state = "used" if each.until >= today else "expired"
+    else:
+        state = "unknown" if any(cell["outcome"] == INCONCLUSIVE for cell in mine) else "gone"
+    return {**acceptance_as_json(each), "state": state}
+
+
+def find_unjudged(lock: LockChoice, cells: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """The required properties of a lock that no trial of the policy judges."""
+    mine = [cell for cell in cells if (cell["lock"], cell["store"]) == (lock.name, lock.store)]
+    return [
+        {"lock": lock.name, "store": lock.store, "property": name}
+        for name in lock.require
+        if not any(name in cell["statuses"] for cell in mine) and all(cell["trials"] for cell in mine)
+    ]
+
+
+def gate_sentence(cells: list[dict[str, Any]], unjudged: list[dict[str, str]]) -> str:
+    counts = {
+        outcome: sum(cell["outcome"] == outcome for cell in cells)
+        for outcome in (PASSED, ACCEPTED, FAILED, INCONCLUSIVE)
+    }
+    phrases = [f"{counts[FAILED]} failed"] if counts[FAILED] else []
+    phrases += [f"{counts[INCONCLUSIVE]} could not be judged"] if counts[INCONCLUSIVE] else []
+    phrases += [f"{counts[ACCEPTED]} known and accepted"] if counts[ACCEPTED] else []
+    phrases += [f"{counts[PASSED]} passed"] if counts[PASSED] else []
+    head = (
+        "Not safe"
+        if counts[FAILED]
+        else "Not known"
+        if counts[INCONCLUSIVE] or unjudged
+        else "Safe, as far as this policy asks"
+    )
+    return f"{head}: of {len(cells)} cases {', '.join(phrases) or 'none was judged'}"

@@ -1,0 +1,183 @@
+"""Kept runs: a directory each, complete or marked as interrupted (docs/gate.md)."""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import secrets
+import shutil
+import string
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lockstorm.base.atomic_file import write_json, write_text
+from lockstorm.base.errors import UsageError
+from lockstorm.gate.gate_plan import GatePlan
+from lockstorm.gate.gate_policy import Policy
+from lockstorm.process.machine import machine
+from lockstorm.results.verdict import TrialResult
+
+FORMAT = 1
+LETTERS = string.ascii_lowercase + string.digits
+LOCK_FILE = "run.lock"
+
+
+class Run:
+    """A run that is going on. The process holds a lock on its lock file: when the process ends, for whatever reason,
+    readers see that the run has ended."""
+
+    def __init__(self, policy: Policy, plan: GatePlan, version: str) -> None:
+        begun = datetime.now(UTC)
+        self.directory = make_directory(policy.runs, begun)
+        self._lock = os.open(self.directory / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self.trials = self.directory / "trials"
+        self.trials.mkdir()
+        write_text(self.directory / "policy.toml", policy.text)
+        self.document: dict[str, Any] = {  # run.json
+            "format": FORMAT,
+            "id": self.directory.name,
+            "state": "running",
+            "started": utc_text(begun),
+            "ended": None,
+            "policy": {"file": str(policy.file), "sha256": hashlib.sha256(policy.text.encode()).hexdigest()},
+            "seed": policy.seed,
+            "versions": versions(version),
+            "trials": [{**job.as_json(), "played": False} for job in plan.jobs],
+        }
+        self._write()
+
+    def note_played(self, name: str, result: TrialResult) -> None:
+        """Marks a trial as played. `end` writes run.json; until then trials/NAME.json shows that it was played."""
+        self.document["versions"] |= result.versions
+        next(trial for trial in self.document["trials"] if trial["name"] == name)["played"] = True
+
+    def end(self, state: str) -> None:
+        """Writes the final state, "complete" or "interrupted", and releases the lock file."""
+        self.document |= {"state": state, "ended": utc_text(datetime.now(UTC))}
+        self._write()
+        os.close(self._lock)
+        (self.directory / LOCK_FILE).unlink()
+
+    def _write(self) -> None:
+        write_json(self.directory / "run.json", self.document)
+
+
+def utc_text(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def make_directory(runs: Path, begun: datetime) -> Path:
+    """A new directory, named by time and random letters: two runs may begin in the same second."""
+    while True:
+        letters = "".join(secrets.choice(LETTERS) for _ in range(4))
+        directory = runs / f"{begun.strftime('%Y-%m-%dT%H-%M-%SZ')}-{letters}"
+        try:
+            directory.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise UsageError(f"{directory}: {error.strerror}") from None
+        return directory
+
+
+def versions(version: str) -> dict[str, str]:
+    """Versions of the tool, the machine and its redis-server. The results of trials replace them by those they used."""
+    found = machine()
+    return {
+        "lockstorm": version,
+        "commit": str(found["commit"]),
+        "redis-server": str(found["redis"]),
+        "compiler": str(found["compiler"]),
+        "python": platform.python_version(),
+        "kernel": str(found["kernel"]),
+    }
+
+
+# --- existing runs ---
+
+
+def list_runs(runs: Path) -> list[dict[str, Any]]:
+    """The runs in a directory, newest first. A directory without a readable run.json is no run."""
+    found = []
+    for directory in sorted(runs.iterdir() if runs.is_dir() else (), reverse=True):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            found.append(describe_run(directory))
+    return found
+
+
+def describe_run(directory: Path) -> dict[str, Any]:
+    document = json.loads((directory / "run.json").read_text())
+    verdict = {"sentence": "", "exit": None}
+    with contextlib.suppress(OSError, ValueError):
+        verdict = json.loads((directory / "verdict.json").read_text())
+    state = document["state"]
+    return {
+        "id": document["id"],
+        "directory": str(directory),
+        "state": "interrupted" if state == "running" and not is_going_on(directory) else state,
+        "started": document["started"],
+        "ended": document["ended"],
+        "trials": len(document["trials"]),
+        "sentence": verdict["sentence"],
+        "exit": verdict["exit"],
+    }
+
+
+def is_going_on(directory: Path) -> bool:
+    """Whether a process holds the lock file of the run: the kernel releases the lock when the process ends."""
+    try:
+        lock = os.open(directory / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def remove_old_runs(runs: Path, keep: int) -> list[str]:
+    """Removes all but the newest `keep` runs, except runs that are going on. Returns the ids of the removed runs."""
+    removed = []
+    for each in list_runs(runs)[keep:]:
+        if each["state"] != "running":
+            shutil.rmtree(each["directory"])
+            removed.append(str(each["id"]))
+    return removed
+
+
+def read_kept_run(directory: Path) -> dict[str, Any]:
+    """The content of run.json. Raises UsageError if the directory is not a kept run."""
+    try:
+        document = json.loads((directory / "run.json").read_text())
+    except OSError as error:
+        raise UsageError(f"{directory} is not a kept run: {error.strerror}: run.json") from None
+    except ValueError as error:
+        raise UsageError(f"{directory}/run.json is not JSON: {error}") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise UsageError(f"{directory}/run.json is not of format {FORMAT}")
+    if not isinstance(document.get("trials"), list):
+        raise UsageError(f"{directory}/run.json has no list of trials")
+    return document
+
+
+def read_results(directory: Path, document: dict[str, Any]) -> Iterator[tuple[str, TrialResult]]:
+    """The name and the result of each trial that was played."""
+    for trial in document["trials"]:
+        path = directory / "trials" / f"{trial['name']}.json"
+        if path.exists():
+            try:
+                yield trial["name"], msgspec.json.decode(path.read_bytes(), type=TrialResult)
+            except msgspec.ValidationError as error:
+                raise UsageError(f"{path} is not the result of a trial: {error}") from None
+            except ValueError as error:
+                raise UsageError(f"{path} is not JSON: {error}") from None

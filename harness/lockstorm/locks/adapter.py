@@ -1,0 +1,304 @@
+"""Adapters: programs that host a lock library in another language (docs/adapters.md). The entry of such a lock, like
+those of the table of locks, and a connection to a running adapter."""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+from lockstorm.base import paths
+from lockstorm.base.errors import NotInstalled, UsageError
+from lockstorm.results.lock_entry import HostedLibrary, LockEntry
+
+PROTOCOL = 1
+PREFIX = "adapter:"  # of the names of such locks
+SHIPPED = paths.ROOT / "adapters"
+NOT_INSTALLED = 69  # exit status of an adapter whose library is missing (EX_UNAVAILABLE)
+HELLO_LIMIT_S = 30.0
+END_LIMIT_S = 5.0
+LINE_MOST = 64 * 1024
+OUTCOMES = ("ok", "refused", "unknown")
+WAITS = ("not", "polling", "push", "blocking-pop", "in-server")
+ANSWER_KEYS = ("id", "outcome", "error", "token", "valid_until_ms", "held")
+OPERATIONS = ("renew", "is_held", "status")  # optional
+NODES_MOST = 7
+LEASE_UNIT_MOST_MS = 60_000
+SHOWN = 160
+
+
+class ProtocolError(UsageError):
+    """An adapter violates the protocol."""
+
+
+def adapter_path(word: str) -> Path:
+    """The program of --adapter: a path, or, without a slash, the name of a shipped adapter."""
+    if "/" in word:
+        path = Path(word).absolute()
+    elif (SHIPPED / word / "run").is_file():
+        path = SHIPPED / word / "run"
+    else:
+        hint = f"did you mean ./{word}?" if Path(word).is_file() else f"there are: {', '.join(shipped_adapters())}"
+        raise UsageError(f"there is no adapter called {word!r}: {hint}, or give a path with a slash in it")
+    if not path.is_file():
+        raise UsageError(f"{word}: there is no such program")
+    if not os.access(path, os.X_OK):
+        raise UsageError(f"{word} cannot be executed: chmod +x {word}")
+    return path
+
+
+def shipped_adapters() -> list[str]:
+    """The names of the adapters that come with the project."""
+    return sorted(path.parent.name for path in SHIPPED.glob("*/run"))
+
+
+def is_adapter(lock: str) -> bool:
+    return lock.startswith(PREFIX)
+
+
+def adapter_entry(lock: str) -> LockEntry:
+    """The entry of an adapter's lock, whose name begins with PREFIX. Callers must not change it."""
+    word = lock.removeprefix(PREFIX)
+    return described(word, str(adapter_path(word)))
+
+
+@cache
+def described(word: str, path: str) -> LockEntry:
+    """The entry of an adapter's lock, from the answer to hello."""
+    with AdapterProgram(path) as program:
+        hello = program.hello()
+    version = hello.get("version", "")
+    return LockEntry(
+        name=PREFIX + word,
+        summary=f"{hello['name']} {version}".strip(),
+        explanation="A lock library in another language, hosted through an adapter (docs/adapters.md).",
+        source=hello.get("source", path),
+        fixed=None,
+        **{trait: hello.get(trait, False) for trait in ("lease", "token", "reentrant", "fair", "renews")},
+        renewable="renew" in hello.get("operations", []),
+        once=False,
+        capacity=-1 if hello.get("semaphore") else 1,
+        waits=hello.get("waits", "polling"),
+        service="redis",
+        built=True,
+        real_time_only=True,
+        nodes=hello.get("nodes", 1),
+        replicas=0,
+        lease_unit_ms=hello.get("lease_unit_ms", 1),
+        adapter=HostedLibrary(
+            path=path,
+            name=hello["name"],
+            version=version,
+            tcp=hello.get("tcp", False),
+            operations=hello.get("operations", []),
+        ),
+    )
+
+
+# --- answers ---
+
+
+def check_answer(line: bytes, number: int) -> dict[str, Any]:
+    """The parsed answer to request `number`. Raises ProtocolError with a message for the author of the adapter."""
+    shown = line[:SHOWN].decode(errors="replace")
+    try:
+        answer = json.loads(line)
+    except ValueError:
+        raise ProtocolError(
+            f"it wrote {shown!r}, which is not JSON. Standard output is for answers, one object a line; "
+            "everything else that a library prints must go to standard error"
+        ) from None
+    if not isinstance(answer, dict):
+        raise ProtocolError(f"it answered {shown!r}: an answer must be a JSON object")
+    if type(answer.get("id")) is not int or answer["id"] != number:
+        raise ProtocolError(
+            f'it answered request {number} with "id": {answer.get("id")!r}: repeat the id of the request'
+        )
+    if answer.get("outcome") not in OUTCOMES:
+        raise ProtocolError(f'it answered {shown!r}: "outcome" must be one of {", ".join(OUTCOMES)}')
+    unknown = [key for key in answer if key not in ANSWER_KEYS and "protocol" not in answer]
+    if unknown:
+        raise ProtocolError(f"it answered {shown!r}: unknown key {unknown[0]!r}, there are {', '.join(ANSWER_KEYS)}")
+    return answer
+
+
+def _whole(low: int, high: int) -> tuple[Any, str]:
+    return (lambda value: type(value) is int and low <= value <= high), f"a whole number from {low} to {high}"
+
+
+_TEXT = (lambda value: isinstance(value, str) and value.strip() != ""), "a text that is not empty"
+_FLAG = (lambda value: isinstance(value, bool)), "true or false"
+HELLO_KEYS: dict[str, tuple[Any, str]] = {
+    "id": _whole(1, 2**53),
+    "outcome": ((lambda value: value == "ok"), "ok"),
+    "protocol": ((lambda value: value == PROTOCOL), f"{PROTOCOL}, the version that it speaks"),
+    "name": _TEXT,
+    "version": _TEXT,
+    "source": _TEXT,
+    **dict.fromkeys(("lease", "token", "reentrant", "fair", "renews", "semaphore", "tcp"), _FLAG),
+    "waits": ((lambda value: value in WAITS), f"one of {', '.join(WAITS)}"),
+    "nodes": _whole(1, NODES_MOST),
+    "lease_unit_ms": _whole(1, LEASE_UNIT_MOST_MS),
+    "operations": (
+        (lambda value: isinstance(value, list) and all(each in OPERATIONS for each in value)),
+        f"a list of optional operations, of {', '.join(OPERATIONS)}",
+    ),
+}
+HELLO_NEEDED = ("protocol", "name")
+
+
+def check_hello(answer: Mapping[str, Any]) -> None:
+    for key, value in answer.items():
+        if key not in HELLO_KEYS:
+            raise ProtocolError(f"its hello has the unknown key {key!r}: there are {', '.join(HELLO_KEYS)}")
+        good, words = HELLO_KEYS[key]
+        if not good(value):
+            raise ProtocolError(f"its hello has {json.dumps({key: value})}: {key} must be {words}")
+    for key in HELLO_NEEDED:
+        if key not in answer:
+            raise ProtocolError(f"its hello lacks {key!r}: {HELLO_KEYS[key][1]}")
+
+
+# --- a program ---
+
+
+class AdapterProgram:
+    """A running adapter, which ends with this process. Checks every answer; a ProtocolError names the program."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.number = 0
+        self._unread = b""
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close)
+        environment = {**os.environ, "LOCKSTORM_PARENT": str(os.getpid())}
+        self._process = subprocess.Popen(
+            [paths.program("spawn"), path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            bufsize=0,
+            env=environment,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kills the adapter's process group, which has the adapter's pid until that is waited for."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
+            if stream:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+    def hello(self) -> dict[str, Any]:
+        answer = self.ask("hello", HELLO_LIMIT_S, protocol=PROTOCOL)
+        assert answer is not None
+        with self._named():
+            check_hello(answer)
+        return answer
+
+    def ask(self, verb: str, limit_s: float, **more: object) -> dict[str, Any]:
+        """Sends a request and returns its answer; ProtocolError if none comes within the limit."""
+        self.send(verb, **more)
+        return self.receive(limit_s, verb)
+
+    def send(self, verb: str, **more: object) -> None:
+        self.number += 1
+        self.send_line(json.dumps({"id": self.number, "op": verb, **more}).encode() + b"\n")
+
+    def send_line(self, line: bytes) -> None:
+        assert self._process.stdin
+        with contextlib.suppress(BrokenPipeError):  # the next receive reports how it ended
+            self._process.stdin.write(line)
+
+    def end_input(self) -> int | None:
+        """Closes its input. Returns its exit status; None if it goes on."""
+        assert self._process.stdin
+        self._process.stdin.close()
+        return self._status()
+
+    def _status(self) -> int | None:
+        """Its exit status, or the negative signal; None if it goes on. Leaves it to be waited for."""
+        watch = os.pidfd_open(self._process.pid)
+        try:
+            if not select.select([watch], [], [], END_LIMIT_S)[0]:
+                return None
+        finally:
+            os.close(watch)
+        seen = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+        assert seen
+        return seen.si_status if seen.si_code == os.CLD_EXITED else -seen.si_status
+
+    def receive(self, limit_s: float, verb: str) -> dict[str, Any]:
+        """The answer to the last request, which was `verb`."""
+        with self._named():
+            line = self._line(limit_s)
+            if line is None:
+                raise ProtocolError(f"it did not answer {verb} within {limit_s:g} s")
+            return check_answer(line, self.number)
+
+    def is_silent(self, for_s: float) -> bool:
+        """Whether it writes no line for this time."""
+        with self._named():
+            return self._line(for_s) is None
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except ProtocolError as wrong:
+            raise ProtocolError(f"{self.path}: {wrong}") from None
+
+    def _line(self, limit_s: float) -> bytes | None:
+        assert self._process.stdout
+        until = time.monotonic() + limit_s
+        while b"\n" not in self._unread:
+            if len(self._unread) > LINE_MOST:
+                raise ProtocolError(f"it wrote more than {LINE_MOST} bytes without a line end")
+            if not self._readable(max(0.0, until - time.monotonic())):
+                return None
+            some = os.read(self._process.stdout.fileno(), 1 << 16)
+            if not some:
+                raise self._ended()
+            self._unread += some
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line
+
+    def _readable(self, limit_s: float) -> bool:
+        """Whether there is output to read within the limit. Raises at once if the adapter has ended: a child of it may
+        still hold its output open."""
+        assert self._process.stdout
+        watch = os.pidfd_open(self._process.pid)
+        try:
+            ready = select.select([self._process.stdout.fileno(), watch], [], [], limit_s)[0]
+        finally:
+            os.close(watch)
+        if ready == [watch]:
+            raise self._ended()
+        return bool(ready)
+
+    def _ended(self) -> Exception:
+        status = self._status()
+        if status is None:
+            return ProtocolError("it closed its standard output")
+        self._errors.seek(0)
+        errors = self._errors.read().decode(errors="replace").strip().splitlines()
+        causes = [line for line in errors if "error" in line.lower()]  # other lines may follow the cause
+        last = f": {(causes or errors)[-1].strip()}" if errors else ""
+        if status == NOT_INSTALLED:
+            return NotInstalled(f"not installed: {self.path}{last}")
+        how = f"by signal {-status}" if status < 0 else f"with status {status}"
+        return ProtocolError(f"it ended {how}{last}")

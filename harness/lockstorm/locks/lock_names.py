@@ -1,0 +1,47 @@
+"""The entry of a lock by its name: a lock of the table or of the bug zoo, an adapter (adapter:WORD), or a plug-in
+(plugin:WORD)."""
+
+from lockstorm.base.errors import UsageError
+from lockstorm.base.option_fields import choose
+from lockstorm.locks import adapter, plugin
+from lockstorm.native.library import locks, zoo_locks
+from lockstorm.results.lock_entry import LockEntry
+
+AS_ASKED = -1  # the capacity of a lock whose number of permits the user chooses
+
+
+def is_user_supplied(lock: str) -> bool:
+    """Whether the user supplies the lock, as an adapter or a plug-in: then no table has it."""
+    return adapter.is_adapter(lock) or plugin.is_plugin(lock)
+
+
+def lock_entry(lock: str) -> LockEntry:
+    """The entry of an existing lock. Callers must not change it."""
+    if plugin.is_plugin(lock):
+        return plugin.plugin_entry(lock.removeprefix(plugin.PREFIX))
+    if adapter.is_adapter(lock):
+        return adapter.adapter_entry(lock)
+    return next(known for known in (*locks(), *zoo_locks()) if known.name == lock)
+
+
+def lock_words(lock: str) -> list[str]:
+    """The words of a command line that name a lock."""
+    if plugin.is_plugin(lock):
+        return ["--plugin", lock.removeprefix(plugin.PREFIX)]
+    if adapter.is_adapter(lock):
+        return ["--adapter", lock.removeprefix(adapter.PREFIX)]
+    return ["--lock", lock]
+
+
+def lock_named(name: str) -> LockEntry:
+    """The entry of a lock. Raises UsageError, with the nearest name of the table, for an unknown one. Names of the zoo
+    must be exact. "adapter:WORD" stands for --adapter WORD, "plugin:WORD" for --plugin WORD."""
+    known = [lock.name for lock in locks()]
+    is_known = is_user_supplied(name) or name in (lock.name for lock in zoo_locks())
+    return lock_entry(name if is_known else choose("lock", name, known))
+
+
+def check_on_redis(lock: LockEntry, what: str) -> None:
+    """Raises UsageError for a lock on another service. `what`: subject and verb of the message."""
+    if lock.service != "redis":
+        raise UsageError(f"{what} redis-servers, and {lock.name} lives on {lock.service}")

@@ -1,0 +1,244 @@
+"""The matrix: every lock against every scenario, with its control, held against scenarios/expected.toml."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from lockstorm.locks.lock_names import lock_named
+from lockstorm.native.library import locks
+from lockstorm.scenario.cells import CellKey, cell_result, worst_cell
+from lockstorm.scenario.expected import ExpectedCell, expected, pairs
+from lockstorm.scenario.scenario import scenarios
+from lockstorm.scenario.worker_pool import WorkerPool, worker_count
+from lockstorm.servers.services import missing_for
+from lockstorm.trial.settings import TrialSettings
+
+
+@dataclass
+class CellTrials:
+    """The trials of one cell, either those with the fault or those of the control."""
+
+    statuses: list[dict[str, str]] = field(default_factory=list)  # one per trial, of the required properties
+    results: list[str] = field(default_factory=list)
+    worst: dict[str, Any] = field(default_factory=dict)  # the trial that gives the cell its result
+
+    def add(self, played: dict[str, Any]) -> None:
+        result = cell_result(played["statuses"])
+        if not self.results or worst_cell([result, self.result]) != self.result:
+            self.worst = played
+        self.statuses.append(played["statuses"])
+        self.results.append(result)
+
+    @property
+    def result(self) -> str:
+        """The worst result of all trials."""
+        return worst_cell(self.results)
+
+
+def time_of(scenario: str, lock: str, time: str | None) -> str | None:
+    """The kind of time in which the scenario is played with the lock. `time`: the requested kind; None: virtual time
+    where possible. Returns None if the requested kind is impossible."""
+    times = scenarios()[scenario].times_on(lock_named(lock))
+    if time is None:
+        return "virtual" if "virtual" in times else times[0]
+    return time if time in times else None
+
+
+def requests_of(cell_key: CellKey, time: str, repeat: int, seed: int) -> list[TrialSettings]:
+    scenario, lock, store = cell_key
+    return [
+        TrialSettings(lock, scenario, store=store, time=time, seed=seed + each, control=control)
+        for each in range(repeat)
+        for control in (False, True)
+    ]
+
+
+def playing_order(request: TrialSettings) -> tuple[bool, int, int, str]:
+    """Sort key. Virtual time comes before real time, in which workers only wait. Trials with many servers and those
+    that outlast long leases come early, so that the last worker does not play them alone."""
+    lock, scenario = lock_named(request.lock), scenarios()[request.scenario]
+    nodes, replicas = (int(scenario.settings.get(name, getattr(lock, name))) for name in ("nodes", "replicas"))
+    is_real = request.time != "virtual"
+    outlasted_ms = scenario.real_lease_ms if is_real and not request.control else 0
+    return is_real, -nodes * (1 + replicas), -outlasted_ms, request.scenario
+
+
+def play_matrix(
+    cell_keys: Iterable[CellKey],
+    time: str | None,
+    repeat: int,
+    seed: int,
+    report: Callable[[str], object],
+    workers: int | None = None,
+) -> dict[str, Any]:
+    """Runs every cell `repeat` times (seeds seed, seed + 1, ...) with fault and control, several trials in parallel.
+    Calls `report` after each trial. `ok`: all cells that were played are as expected. An interrupt ends it early; the
+    result then contains the cells that are complete."""
+    requested = list(cell_keys)
+    cell_keys = [cell_key for cell_key in requested if not cell_unavailable_reason(cell_key)]
+    requests = [
+        request
+        for cell_key in cell_keys
+        for request in requests_of(cell_key, time_of(*cell_key[:2], time) or "virtual", repeat, seed)
+        if time_of(*cell_key[:2], time)
+    ]
+    requests.sort(key=playing_order)
+    trials: dict[tuple[CellKey, bool], CellTrials] = {
+        (cell_key, control): CellTrials() for cell_key in cell_keys for control in (False, True)
+    }
+    interrupted = not play_trials(requests, trials, report, workers or worker_count(requests))
+    complete = [
+        cell_key for cell_key in cell_keys if trials[cell_key, False].results and trials[cell_key, True].results
+    ]
+    unplayed = [cell_key for cell_key in cell_keys if cell_key not in complete]
+    cells = [
+        cell_of(cell_key, time_of(*cell_key[:2], time), trials[cell_key, False], trials[cell_key, True])
+        for cell_key in complete
+    ]
+    inapplicable = inapplicable_pairs({key[0] for key in requested}, {key[1] for key in requested})
+    return {
+        "time": time or "virtual where it can be, else real",
+        "repeat": repeat,
+        "seed": seed,
+        "cells": cells,
+        "inapplicable": inapplicable,
+        "unfit": inapplicable,  # the old name, until the next version
+        "unplayed": [named_cells(cell_key) for cell_key in unplayed],
+        "not_installed": not_installed(requested),
+        "interrupted": interrupted,
+        "ok": not interrupted and all(cell["ok"] for cell in cells),
+    }
+
+
+def play_trials(
+    requests: list[TrialSettings],
+    trials: dict[tuple[CellKey, bool], CellTrials],
+    report: Callable[[str], object],
+    workers: int,
+) -> bool:
+    """Plays all requests and adds each result to its cell. False: interrupted."""
+    try:
+        with WorkerPool(workers) as pool:
+            for number, played in pool.play_all(requests):
+                request = requests[number]
+                trials[(request.scenario, request.lock, request.store or "open"), request.control].add(played)
+                report(f"{request.scenario} {request.lock}")
+    except KeyboardInterrupt:
+        return False
+    return True
+
+
+def expected_matrix() -> dict[str, Any]:
+    """The table of expected verdicts, in the form of the result of `play_matrix`. The fields that describe trials are
+    absent."""
+    cells = []
+    for cell_key in pairs():
+        cell = expected().get(cell_key)
+        if cell:
+            scenario, lock, store = cell_key
+            result, control = cell_result(cell.fault), cell_result(cell.control)
+            cells.append(
+                {
+                    "scenario": scenario,
+                    "lock": lock,
+                    "store": store,
+                    "time": time_of(scenario, lock, None),
+                    "result": result,
+                    "expected": result,
+                    "control": control,
+                    "control_expected": control,
+                    "ok": True,
+                    "verdict": cell.fault,
+                    "reason": cell.reason,
+                }
+            )
+    unplayed = [named_cells(cell_key) for cell_key in pairs() if cell_key not in expected()]
+    inapplicable = inapplicable_pairs(set(scenarios()), {lock.name for lock in locks()})
+    return {"cells": cells, "inapplicable": inapplicable, "unfit": inapplicable, "unplayed": unplayed}
+
+
+def not_installed(cell_keys: Iterable[CellKey]) -> list[dict[str, str]]:
+    """The cells whose servers are not installed, each with the reason."""
+    reasons = {cell_key: cell_unavailable_reason(cell_key) for cell_key in cell_keys}
+    return [{**named_cells(cell_key), "reason": reason} for cell_key, reason in reasons.items() if reason]
+
+
+def cell_unavailable_reason(cell_key: CellKey) -> str:
+    """Why this machine cannot play the cell; empty if it can."""
+    scenario, lock, store = cell_key
+    pooled = bool(scenarios()[scenario].settings.get("pooled"))
+    return missing_for(lock_named(lock), store, pooled=pooled)
+
+
+def named_cells(cell_key: CellKey) -> dict[str, str]:
+    return dict(zip(("scenario", "lock", "store"), cell_key, strict=True))
+
+
+def inapplicable_pairs(scenario_names: Collection[str], lock_names: Collection[str]) -> list[dict[str, str]]:
+    """The pairs of a scenario and a lock to which it does not apply, each with the reason."""
+    return [
+        {"scenario": name, "lock": lock.name, "reason": reason}
+        for name, scenario in scenarios().items()
+        for lock in locks()
+        if name in scenario_names and lock.name in lock_names and (reason := scenario.inapplicable_reason(lock))
+    ]
+
+
+def cell_of(cell_key: CellKey, time: str | None, fault: CellTrials, control: CellTrials) -> dict[str, Any]:
+    scenario, lock, store = cell_key
+    cell = expected().get(cell_key)
+    return {
+        "scenario": scenario,
+        "lock": lock,
+        "store": store,
+        "time": time,
+        "result": fault.result,
+        "expected": cell_result(cell.fault) if cell else None,
+        "control": control.result,
+        "control_expected": cell_result(cell.control) if cell else None,
+        "ok": as_expected(cell, fault, control),
+        "difference": difference(cell, fault, control),
+        "verdict": fault.worst["statuses"],
+        "sentence": fault.worst["sentence"],
+        "reason": cell.reason if cell else "",
+        "results": dict(Counter(fault.results)),
+        "control_results": dict(Counter(control.results)),
+        "replay": fault.worst["replay"],
+        "control_replay": control.worst["replay"],
+    }
+
+
+def as_expected(cell: ExpectedCell | None, fault: CellTrials, control: CellTrials) -> bool:
+    """Whether every trial has the expected status of every property."""
+    if cell is None:
+        return False
+    return all(each == cell.fault for each in fault.statuses) and all(each == cell.control for each in control.statuses)
+
+
+def difference(cell: ExpectedCell | None, fault: CellTrials, control: CellTrials) -> str:
+    """How the cell differs from the expected one, in words; empty if it does not."""
+    if cell is None:
+        return "scenarios/expected.toml says nothing about it yet"
+    found = [
+        f"{where}: {phrase}"
+        for where, trials, statuses in (("fault", fault, cell.fault), ("control", control, cell.control))
+        if (phrase := difference_of(trials.statuses, statuses))
+    ]
+    return "; ".join(found)
+
+
+def difference_of(statuses: list[dict[str, str]], expectation: dict[str, str]) -> str:
+    """How these trials differ from the expectation. If only some do, the cell is a flake."""
+    strange = [each for each in statuses if each != expectation]
+    if not strange:
+        return ""
+    names = sorted(
+        {name for each in strange for name in {*each, *expectation} if each.get(name) != expectation.get(name)}
+    )
+    phrases = []
+    for name in names:
+        found = "/".join(sorted({each.get(name, "not judged") for each in strange}))
+        phrases.append(f"{name.replace('_', ' ')} {found} instead of {expectation.get(name, 'not judged')}")
+    often = f" in {len(strange)} of {len(statuses)} trials: a flake" if len(strange) < len(statuses) else ""
+    return f"{', '.join(phrases)}{often}"

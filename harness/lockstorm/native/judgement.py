@@ -1,0 +1,34 @@
+"""Runs the C programs that judge a recorded history or convert it to JSON."""
+
+import subprocess
+from pathlib import Path
+
+import msgspec
+
+from lockstorm.base import paths
+from lockstorm.base.errors import UsageError
+from lockstorm.results.event import Event
+from lockstorm.results.verdict import Verdict
+
+_EVENTS = msgspec.json.Decoder(Event)
+
+
+def judge_history(path: Path, require: str | None = None, *words: str) -> Verdict:
+    """The verdict of `check` on a history; `words`: more options of `check`. Raises UsageError for a damaged file."""
+    command = [paths.program("check"), *([f"--require={require}"] if require else []), *words, "--", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode not in (0, 1, 3):
+        reason = done.stderr.strip() or f"check ended with status {done.returncode}"
+        raise UsageError(reason)
+    return msgspec.json.decode(done.stdout, type=Verdict)
+
+
+def read_history(path: Path) -> list[Event]:
+    """The records of a binary history."""
+    done = subprocess.run([paths.program("history"), "to-json", str(path)], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise UsageError(done.stderr.strip())
+    try:
+        return _EVENTS.decode_lines(done.stdout.partition("\n")[2])
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path}: a record that this version does not know: {error}") from None

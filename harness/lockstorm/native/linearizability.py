@@ -1,0 +1,60 @@
+"""Linearizability: judges a history of lockstorm or of another tool by a model of the lock's interface."""
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lockstorm.base import paths
+from lockstorm.base.errors import UsageError
+
+MODELS = ("mutex", "owner-mutex", "reentrant-mutex", "fenced-mutex", "semaphore", "register")
+OUTSIDE = (".edn",)  # suffixes of other tools' histories
+FORMS = {"to-edn": "edn", "to-porcupine": "porcupine"}
+
+
+@dataclass(frozen=True)
+class LinearizeSettings:
+    """The model, how to read ambiguous outcomes, and limits in MiB and s. None: the checker's default."""
+
+    model: str
+    permits: int | None = None
+    initial: str | None = None
+    release_policy: str | None = None
+    acquire_timeout: str | None = None
+    leases: bool = False
+    memory_limit: float | None = None
+    time_limit: float | None = None
+
+    def words(self) -> list[str]:
+        options = {
+            "--model": self.model,
+            "--permits": self.permits,
+            "--initial": self.initial,
+            "--release-policy": self.release_policy,
+            "--acquire-timeout": self.acquire_timeout,
+            "--memory-limit": self.memory_limit,
+            "--time-limit": self.time_limit,
+        }
+        given = [f"{option}={value}" for option, value in options.items() if value is not None]
+        return [*given, *(["--leases"] if self.leases else [])]
+
+
+def needs_model(path: str) -> bool:
+    """Whether a file is the history of another tool: only a model can judge it."""
+    return Path(path).suffix in OUTSIDE
+
+
+def linearize(path: str, settings: LinearizeSettings) -> dict[str, Any]:
+    """The verdict of `linearize` on a file. Raises UsageError if the file cannot be read."""
+    command = [paths.program("linearize"), *settings.words(), "--", path]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode not in (0, 1, 3):
+        raise UsageError(done.stderr.strip() or f"linearize ended with status {done.returncode}")
+    return {"file": path, **json.loads(done.stdout)}
+
+
+def operations_words(path: str, form: str, model: str) -> list[str]:
+    """The command that writes the operations of a history that a model knows to standard output."""
+    return [paths.program("linearize"), f"--model={model}", f"--write={FORMS[form]}", "--", path]

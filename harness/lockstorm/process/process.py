@@ -1,0 +1,305 @@
+"""Processes of a trial: bound to the driver, so that none outlives it, and known to the reaper, which removes what they
+leave behind."""
+
+import atexit
+import contextlib
+import ctypes
+import fcntl
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from lockstorm.base import paths
+from lockstorm.base.errors import Inconclusive
+from lockstorm.native.library import library
+
+PREFIX = "lockstorm-"
+COOKIE = "LOCKSTORM_TRIAL"  # in the environment of its processes: the directory (reaper_main.c)
+
+
+class Process:
+    """A child that ends when the driver does (harness/process/spawn.h). Starting one costs less than subprocess.Popen,
+    which would take as long as the small programs themselves run."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None  # the exit status, or the negative number of the signal that ended it
+
+    @classmethod
+    def start(
+        cls, command: Sequence[str], environment: Sequence[str], output: int, inherit: Sequence[int], near: bool
+    ) -> Self:
+        variables = {**os.environ, **dict(word.split("=", 1) for word in environment)}
+        words, kept = _texts(command), (ctypes.c_int * len(inherit))(*inherit)
+        values = _texts([f"{key}={value}" for key, value in variables.items()])
+        pid: int = library().spawn_process(words, values, output, kept, len(inherit), near)
+        if pid < 0:
+            raise Inconclusive(f"{command[0]}: {os.strerror(ctypes.get_errno())}")
+        return cls(pid)
+
+    def poll(self) -> int | None:
+        """Its returncode if it has ended, else None."""
+        return self._await_end(os.WNOHANG)
+
+    def wait(self) -> int:
+        """Waits for its end; its returncode."""
+        status = self._await_end(0)
+        assert status is not None
+        return status
+
+    def wait_at_most(self, limit_s: float) -> int | None:
+        """Waits for its end, at most limit_s; its returncode if it has ended, else None."""
+        if self.poll() is None:
+            watch = os.pidfd_open(self.pid)
+            try:
+                select.select([watch], [], [], limit_s)
+            finally:
+                os.close(watch)
+        return self.poll()
+
+    def send_signal(self, number: int) -> None:
+        """Its id cannot belong to another process before its end was waited for."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _await_end(self, options: int) -> int | None:
+        if self.returncode is None:
+            ended, status = os.waitpid(self.pid, options)
+            if ended:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+
+class Zygote:
+    """A program that is loaded but not started; it forks the processes that start (preload/zygote.c)."""
+
+    ARGUMENT_BYTES = 4096  # reserved for the arguments of its processes
+    WORD_LIMIT, REQUEST_LIMIT = 200, 60_000  # the latter in bytes
+    ANSWER_LIMIT_S = 10.0
+
+    def __init__(self, program: str, preload: str) -> None:
+        self.driver, self._thread = os.getpid(), threading.current_thread()
+        self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        environment = [preload, f"LOCKSTORM_ZYGOTE={theirs.fileno()}"]
+        self._line.settimeout(self.ANSWER_LIMIT_S)
+        with theirs, open(os.devnull, "w") as nowhere:
+            command = [program, "." * self.ARGUMENT_BYTES]
+            try:
+                self.process = Process.start(command, environment, nowhere.fileno(), [theirs.fileno()], near=True)
+            except Inconclusive:
+                self._line.close()
+                raise
+
+    @property
+    def lives(self) -> bool:
+        """False after the end of the thread that started it, with which it ends too."""
+        return self.driver == os.getpid() and self._thread.is_alive() and self.process.poll() is None
+
+    def start(self, words: Sequence[str], environment: Sequence[str], output: int) -> Process | None:
+        """Starts a process. None if the zygote cannot."""
+        request = b"".join(os.fsencode(word) + b"\0" for word in (str(len(words)), *words, *environment))
+        if len(words) > self.WORD_LIMIT or len(request) > self.REQUEST_LIMIT:
+            return None
+        try:
+            socket.send_fds(self._line, [request], [output])
+            answer = self._line.recv(4)
+        except OSError:
+            self.process.kill()  # it is not loaded properly, and a late answer would be taken for the next one's
+            return None
+        pid = int.from_bytes(answer, sys.byteorder, signed=True)
+        return Process(pid) if len(answer) == 4 and pid > 0 else None
+
+    def close(self) -> None:
+        self._line.close()
+        if self.driver == os.getpid():
+            self.process.kill()
+            self.process.wait()
+
+
+_zygotes: dict[tuple[str, str], Zygote] = {}
+
+
+def _process_from_zygote(command: Sequence[str], environment: Sequence[str], output: int) -> Process | None:
+    """Starts a process from the program's zygote, which is started if there is none. None if that is not possible."""
+    preload = next(word for word in environment if word.startswith("LD_PRELOAD="))
+    key = command[0], preload
+    zygote = _zygotes.get(key)
+    if not zygote or not zygote.lives:
+        if zygote:
+            zygote.close()
+        elif not _zygotes:
+            atexit.register(_end_zygotes)
+        zygote = _zygotes[key] = Zygote(*key)
+    return zygote.start(command[1:], environment, output)
+
+
+def zygotes() -> set[int]:
+    """The ids of the zygotes, which belong to no trial: they stay for the next one."""
+    return {zygote.process.pid for zygote in _zygotes.values()}
+
+
+def _end_zygotes() -> None:
+    while _zygotes:
+        _zygotes.popitem()[1].close()
+
+
+@dataclass(frozen=True)
+class User:
+    """Another user, for a server that refuses to run as root."""
+
+    uid: int
+    gid: int
+
+
+class Sandbox:
+    """A private directory (mode 0700), the processes that live in it, and the reaper that removes both.
+
+    The directory is made below $TMPDIR (/tmp). It is removed when the sandbox is closed and when the driver dies,
+    however it dies.
+    """
+
+    def __init__(self) -> None:
+        self.directory = Path(tempfile.mkdtemp(prefix=PREFIX))
+        self.processes: list[Process] = []
+        self._reaper = subprocess.Popen(
+            [paths.program("reaper"), str(self.directory)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+        )
+        assert self._reaper.stdin and self._reaper.stdout and self._reaper.stderr
+        if self._reaper.stdout.readline() != b"ready\n":
+            reason = self._reaper.communicate()[1].decode(errors="replace").strip()
+            self.directory.rmdir()
+            raise Inconclusive(f"no private directory: {reason}")
+
+    def start(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        environment: Sequence[str] = (),
+        inherit: Sequence[int] = (),
+        near: bool = False,
+        user: User | None = None,
+    ) -> Process:
+        """Starts a process whose output goes to NAME.log. `inherit`: descriptors that it inherits, by the same number;
+        `near`: in this session, as harness/process/spawn.h explains; `user`: the user as which it runs."""
+        environment = [*environment, f"{COOKIE}={self.directory}"]
+        if user:  # spawn must not run with this environment before it changes the user: libfaketime makes files
+            command = [paths.program("spawn"), f"--user={user.uid}:{user.gid}", "env", *environment, *command]
+            environment = [f"LOCKSTORM_PARENT={os.getpid()}"]
+        with self._log(name) as log:
+            return self._keep(Process.start(command, environment, log, inherit, near))
+
+    def start_from_zygote(self, name: str, command: Sequence[str], environment: Sequence[str]) -> Process:
+        """Starts a program from a zygote (preload/zygote.c): the second start with the same LD_PRELOAD, which must be
+        ours, is cheaper."""
+        with self._log(name) as log:
+            process = _process_from_zygote(command, [*environment, f"{COOKIE}={self.directory}"], log)
+            if process:
+                return self._keep(process)
+        return self.start(name, command, environment=environment)
+
+    @contextlib.contextmanager
+    def _log(self, name: str) -> Iterator[int]:
+        """A descriptor for appending to NAME.log."""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        log = os.open(self.directory / f"{name}.log", flags, 0o600)
+        try:
+            yield log
+        finally:
+            os.close(log)
+
+    def _keep(self, process: Process) -> Process:
+        self.processes.append(process)
+        self.register(process.pid)
+        return process
+
+    def reap_by_environment(self) -> None:
+        """At the end the reaper also kills every process with the environment of this sandbox's processes: what they
+        start may start others, whose process ids are not known."""
+        assert self._reaper.stdin
+        self._reaper.stdin.write(b"hunt\n")
+
+    def register(self, *pids: int) -> None:
+        """Gives the reaper the ids of processes that it has to kill, if they live then."""
+        assert self._reaper.stdin
+        self._reaper.stdin.write(b"".join(b"%d\n" % pid for pid in pids))
+
+    def grant_access(self, user: User) -> None:
+        """Lets the user's group reach files in the directory that it may use; it cannot list the directory."""
+        for above in self.directory.parents:
+            said = above.stat()
+            is_open = said.st_mode & 0o001 or (said.st_gid == user.gid and said.st_mode & 0o010)
+            if not is_open and said.st_uid != user.uid:
+                raise Inconclusive(f"user {user.uid} cannot pass through {above}: set TMPDIR to where it can")
+        os.chown(self.directory, -1, user.gid)
+        self.directory.chmod(0o710)
+
+    def log_tail(self, name: str, lines: int = 3) -> str:
+        """The last lines that a process wrote, for a message."""
+        with contextlib.suppress(OSError):
+            text = (self.directory / f"{name}.log").read_text(errors="replace")
+            return "; ".join(line.strip() for line in text.strip().splitlines()[-lines:])
+        return ""
+
+    def logs(self) -> dict[str, str]:
+        """Process -> what it has written, for those that have written anything."""
+        texts = {path.stem: path.read_text(errors="replace") for path in sorted(self.directory.glob("*.log"))}
+        return {name: text if text.endswith("\n") else f"{text}\n" for name, text in texts.items() if text}
+
+    def close(self) -> None:
+        """Kills the processes that are left; returns when they and the directory are gone."""
+        assert self._reaper.stdin
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+        for process in self.processes:
+            process.wait()
+        with contextlib.suppress(OSError):
+            self._reaper.stdin.close()
+        self._reaper.wait()
+        for stream in (self._reaper.stdout, self._reaper.stderr):
+            if stream:
+                stream.close()
+
+
+@contextlib.contextmanager
+def on_core(core: int) -> Iterator[None]:
+    """Processes that are started in the block stay on that core."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def own_core() -> int:
+    """The core on which this process runs."""
+    return int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[36])
+
+
+def inheritable(descriptor: int) -> int:
+    """A descriptor that the C library owns, checked to be open; it is passed on and never closed here."""
+    fcntl.fcntl(descriptor, fcntl.F_GETFD)
+    return descriptor
+
+
+def _texts(words: Sequence[str]) -> "ctypes.Array[ctypes.c_char_p]":
+    """The words as an array of C strings that ends with NULL."""
+    return (ctypes.c_char_p * (len(words) + 1))(*(os.fsencode(word) for word in words), None)

@@ -1,0 +1,158 @@
+"""The verdict on a history and the result of a trial. The JSON of `check`, `run` and `storm` is their serialised form,
+without the fields that are None. docs/verdicts.md explains each property and status."""
+
+from typing import Any, Literal
+
+import msgspec
+
+Status = Literal["holds", "violated", "inconclusive"]
+
+
+class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One cause of violations of a property."""
+
+    text: str
+    count: int  # violations that it explains
+    records: list[int]  # indices in the history
+
+
+class PropertyVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A property in a history. A checker counts each kind of violation that it distinguishes; the kinds of other
+    properties are None."""
+
+    status: Status
+    count: int  # of violations
+    evidence: list[Evidence]
+    stale_writes: int | None = None
+    lost_updates: int | None = None
+    duplicated_operations: int | None = None
+    missing_tokens: int | None = None
+    repeated_tokens: int | None = None
+    falling_tokens: int | None = None
+    stale_accesses: int | None = None
+    foreign_releases: int | None = None
+    foreign_renewals: int | None = None
+    broken_holds: int | None = None
+    stuck_waiters: int | None = None
+    lost_wake_ups: int | None = None
+    residues: int | None = None
+    surplus_grants: int | None = None
+    unowned_releases: int | None = None
+    spent_grants: int | None = None
+    late_writes: int | None = None
+    late_renewals: int | None = None
+    fenced: int | None = None  # stale accesses that the resource refused
+    measures: dict[str, int | float] | None = None
+    reason: str | None = None  # why it is inconclusive
+
+
+def property_verdict(parsed: dict[str, Any]) -> PropertyVerdict:
+    """A property from the JSON of `linearize` or `explore`, whose evidence has texts only."""
+    evidence = [Evidence(piece["text"], 1, []) for piece in parsed["evidence"]]
+    return PropertyVerdict(parsed["status"], parsed["count"], evidence, reason=parsed.get("reason"))
+
+
+class PropertyStatus(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A property under one of several policies."""
+
+    status: Status
+    count: int
+
+
+class VerdictPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the checkers interpreted a failed release and an acquire of unknown outcome."""
+
+    release: str
+    acquire_timeout: str
+
+
+class PolicyVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"properties": "verdict"}):
+    """The verdict under one policy, without evidence."""
+
+    policy: VerdictPolicy
+    properties: dict[str, PropertyStatus]
+    sentence: str
+    exit: int
+
+
+class FaultSeen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A fault that the history records."""
+
+    name: str
+    target: str
+    proved: bool
+
+
+class Verdict(
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    kw_only=True,
+    rename={"properties": "verdict", "inapplicable_reason": "unfit"},
+):
+    """The verdict of the program `check` on a history. The fields up to `steps` name what was judged; each command
+    fills those that it knows."""
+
+    file: str | None = None
+    lock: str | int | None = None
+    scenario: str | int | None = None
+    store: str | int | None = None
+    time: str | int | None = None
+    struck_at: str | None = (
+        None  # of a schedule with real processes: the checkpoint after which the fault struck client 1
+    )
+    clients: int | None = None
+    replicas: int | None = None
+    turns: int | None = None
+    lease_ms: int | None = None
+    work_ms: int | None = None
+    seed: str | int | None = None
+    steps: int | None = None  # number of steps of a schedule
+    properties: dict[str, PropertyVerdict]
+    sentence: str
+    required: list[str]
+    policy: VerdictPolicy
+    faults: list[FaultSeen]
+    records: int
+    torn: int  # incomplete records
+    dropped: int  # records for which there was no room
+    grants: int
+    failed_releases: int
+    unknown_acquires: int
+    parameters: dict[str, str | int] | None = None  # of the trial, from its history
+    exit: int
+    inapplicable_reason: str | None = None  # why the history cannot be judged; its key in JSON is `unfit`
+    policies: list[PolicyVerdict] | None = None  # of --all-policies
+
+
+class TrialResult(
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    kw_only=True,
+    rename={"properties": "verdict"},
+):
+    """The result of a trial: the JSON of `run` and of `storm`."""
+
+    lock: str
+    scenario: str
+    control: bool
+    store: str | None
+    time: str
+    seed: int
+    lease_ms: int | None = None
+    properties: dict[str, PropertyVerdict]
+    sentence: str
+    required: list[str]
+    policy: VerdictPolicy
+    faults: list[FaultSeen]
+    records: int
+    grants: int
+    replay: str  # the command that repeats it
+    versions: dict[str, str]
+    elapsed_ms: dict[str, float]
+    exit: int
+    storm: dict[str, Any] = {}  # the schedule and the course of a storm; empty for a scenario
+    took_s: float | None = None  # real time, in a kept run of the gate

@@ -1,0 +1,26 @@
+"""The result of a cell of the matrix as one word, from the verdicts of its trials."""
+
+from collections.abc import Iterable, Mapping
+
+# The results of a trial, or of all trials of a cell; the worst first.
+WORST_FIRST = ("inconclusive", "violated", "stuck", "fenced", "holds")
+
+CellKey = tuple[str, str, str]  # scenario, lock, store
+
+
+def cell_result(statuses: Mapping[str, str]) -> str:
+    """The result of a trial, from the statuses of the required properties."""
+    if "inconclusive" in statuses.values():
+        return "inconclusive"
+    if statuses.get("integrity") == "violated":
+        return "violated"
+    broken = {name for name, status in statuses.items() if status == "violated"}
+    if broken == {"liveness"}:
+        return "stuck"
+    if "mutual_exclusion" in broken:
+        return "fenced" if statuses.get("integrity") == "holds" else "violated"
+    return "violated" if broken else "holds"
+
+
+def worst_cell(results: Iterable[str]) -> str:
+    return min(results, key=WORST_FIRST.index)

@@ -1,0 +1,202 @@
+"""Plays one scenario with one lock: derives the trial's settings from the request, and returns its result."""
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from msgspec import structs
+
+from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.base.option_fields import check_ranges, choose, option_words
+from lockstorm.locks.lock_names import AS_ASKED, lock_named, lock_words
+from lockstorm.native.judgement import judge_history
+from lockstorm.native.library import locks
+from lockstorm.results.event import Event
+from lockstorm.results.lock_entry import LockEntry
+from lockstorm.results.properties import PROPERTIES, REQUIRED
+from lockstorm.results.verdict import PropertyVerdict, TrialResult, Verdict, VerdictPolicy
+from lockstorm.scenario.scenario import Scenario, scenarios
+from lockstorm.servers.services import check_lease, lease_at_least, real_time_reason
+from lockstorm.trial.settings import STORES, TIMES, TOKEN_STORES, Store, Time, TrialSettings
+from lockstorm.trial.trial import Trial
+
+RECORDS_PER_INCREMENT = 16
+
+
+def usual_time(lock: LockEntry) -> Time:
+    """The default kind of time: virtual, unless the lock's servers know only real time."""
+    return "real" if lock.real_time_only else "virtual"
+
+
+def scenario_named(name: str) -> Scenario:
+    return scenarios()[choose("scenario", name, list(scenarios()))]
+
+
+def check_settings(request: TrialSettings, *, gives_tokens: bool = False) -> tuple[LockEntry, Store, Time]:
+    """The lock, the store mode and the kind of time of a request. Raises UsageError if its settings are contradictory.
+    `gives_tokens`: the scenario supplies fencing tokens, even if the lock does not."""
+    lock = lock_named(request.lock)
+    store = cast(Store, choose("store mode", request.store or "open", list(STORES)))
+    time = cast(Time, choose("time", request.time, list(TIMES)))
+    check_ranges(request)
+    check_lease(lock, request.lease_ms)
+    if request.fixed_lease and not lock.renews:
+        raise UsageError(f"--fixed-lease is for locks that renew their lease; {lock.name} never does")
+    if request.fixed_lease and lock.service == "zookeeper":
+        raise UsageError(f"--fixed-lease: {lock.name} is held by a session, which its heartbeats keep")
+    if request.permits and lock.capacity != AS_ASKED:
+        several = ", ".join(known.name for known in locks() if known.capacity == AS_ASKED)
+        raise UsageError(f"--permits is for locks that have several ({several}); {lock.name} has one")
+    if request.require:
+        for name in request.require.split(","):
+            choose("property", name.strip().replace("-", "_"), list(PROPERTIES))
+    if store in TOKEN_STORES and not lock.token and not gives_tokens:
+        fenced = ", ".join(known.name for known in locks() if known.token)
+        raise UsageError(
+            f"{lock.name} gives no fencing token, so a {store} store would let none of its clients in: "
+            f"use --store open, compare-owner or compare-and-set, or a lock with tokens ({fenced})"
+        )
+    return lock, store, time
+
+
+def prepare_trial(request: TrialSettings) -> tuple[Scenario, TrialSettings]:
+    """The scenario and the complete settings of a request, checked. Starts no process."""
+    scenario = scenario_named(request.scenario)
+    lock, store, time = check_settings(request, gives_tokens=scenario.gives_tokens)
+    if reason := scenario.inapplicable_reason(lock):
+        raise UsageError(f"{scenario.name} does not apply to {lock.name}: {reason}")
+    for option, chosen in (("clients", request.clients), ("duration", request.duration_ms)):
+        if chosen and option not in scenario.options:
+            where = ", ".join(name for name, each in scenarios().items() if option in each.options)
+            raise UsageError(f"--{option} is for {where}; {scenario.name} has its own")
+    if time not in scenario.times_on(lock):
+        why = f": {real_time_reason(lock)}" if lock.real_time_only else ""
+        raise UsageError(
+            f"{scenario.name} can only be played in {scenario.times_on(lock)[0]} time with {lock.name}{why}"
+        )
+    settings = replace(
+        request,
+        lock=lock.name,
+        scenario=scenario.name,
+        store=store,
+        time=time,
+        lease_ms=request.lease_ms or lease_at_least(lock, _usual_lease_ms(scenario, time, request.control)),
+        counter=scenario.counter,
+        nodes=lock.nodes,
+        replicas=lock.replicas,
+        permits=request.permits or 1,
+        history_records=_history_records(request),
+    )
+    kept = {"permits"} if request.permits else set()
+    return scenario, replace(settings, **{name: value for name, value in scenario.settings.items() if name not in kept})
+
+
+def play(
+    request: TrialSettings,
+    *,
+    save: Path | None = None,
+    story_to: list[Event] | None = None,
+    save_logs: Path | None = None,
+) -> TrialResult:
+    """Runs a trial and returns its result as `run --json` prints it. `story_to` receives the history's records; the
+    directory `save_logs` receives the output of the trial's processes.
+
+    A trial that cannot be completed also has a result: inconclusive, with the reason.
+    """
+    scenario, settings = prepare_trial(request)
+    if save and save.exists():
+        raise UsageError(f"{save} exists already: choose another name for the history, or remove it")
+    try:
+        with Trial(settings) as trial, trial.logs_kept(save_logs):
+            scenario.play(trial)
+            verdict = trial.judge(request.require)
+            if story_to is not None:
+                story_to += trial.story()
+            if save:
+                trial.save(save)
+            versions = trial.versions()
+            elapsed = trial.elapsed_ms
+    except Inconclusive as reason:
+        return trial_result(settings, inconclusive(str(reason)), {}, {}, trial_command(request))
+    return trial_result(settings, verdict, versions, elapsed, trial_command(request))
+
+
+def trial_command(settings: TrialSettings) -> str:
+    """The command that repeats the trial, from its settings as the user requested them."""
+    return shlex.join(["lockstorm", "run", settings.scenario, *lock_words(settings.lock), *option_words(settings)])
+
+
+def trial_result(
+    settings: TrialSettings, verdict: Verdict, versions: dict[str, str], elapsed: dict[str, float], replay: str
+) -> TrialResult:
+    """A trial's result as one object."""
+    return TrialResult(
+        lock=settings.lock,
+        scenario=settings.scenario,
+        control=settings.control,
+        store=settings.store,
+        time=settings.time,
+        seed=settings.seed,
+        lease_ms=settings.lease_ms,
+        properties=verdict.properties,
+        sentence=verdict.sentence,
+        required=verdict.required,
+        policy=verdict.policy,
+        faults=verdict.faults,
+        records=verdict.records,
+        grants=verdict.grants,
+        replay=replay,
+        versions=versions,
+        elapsed_ms={phase: round(value, 1) for phase, value in elapsed.items()},
+        exit=verdict.exit,
+    )
+
+
+def inconclusive(reason: str) -> Verdict:
+    """The verdict of a trial that could not be completed."""
+    return Verdict(
+        properties={name: PropertyVerdict("inconclusive", 0, [], reason=reason) for name in PROPERTIES},
+        sentence=f"Inconclusive: {reason}",
+        required=list(REQUIRED[:3]),
+        policy=VerdictPolicy("released", "not-happened"),
+        faults=[],
+        records=0,
+        torn=0,
+        dropped=0,
+        grants=0,
+        failed_releases=0,
+        unknown_acquires=0,
+        exit=Inconclusive.exit_status,
+    )
+
+
+def judge_file(
+    path: str,
+    require: str | None,
+    release_policy: str = "released",
+    acquire_timeout: str = "not-happened",
+    all_policies: bool = False,
+) -> Verdict:
+    """The verdict on a recorded history."""
+    for name in (require or "").split(",") if require else []:
+        choose("property", name.strip().replace("-", "_"), list(PROPERTIES))
+    options = ["--all-policies"] if all_policies else []
+    options += [f"--release-policy={release_policy}", f"--acquire-timeout={acquire_timeout}"]
+    verdict = judge_history(Path(path), require, *options)
+    parameters = verdict.parameters or {}
+    recorded = {key: parameters[key] for key in ("lock", "scenario", "store", "time", "seed") if key in parameters}
+    return structs.replace(verdict, file=path, parameters=None, **recorded)
+
+
+def _usual_lease_ms(scenario: Scenario, time: Time, control: bool) -> int:
+    if time == "virtual":
+        return scenario.virtual_lease_ms
+    return scenario.real_control_lease_ms if control else scenario.real_lease_ms
+
+
+def _history_records(request: TrialSettings) -> int:
+    """Number of records to reserve: enough for a workload in which all clients increment all the time, without waiting
+    for each other."""
+    clients, duration_ms = request.clients or 4, request.duration_ms or 2000
+    return max(1 << 16, clients * duration_ms * RECORDS_PER_INCREMENT // 20)

@@ -1,0 +1,169 @@
+"""A real etcd of a trial, one node or several: each in a directory of its own, on unix sockets there.
+
+etcd takes the address unix://NAME:PORT for a socket called NAME:PORT in its working directory. So each node can reach
+each other one through a link of its own: the socket with the other's name in its directory.
+"""
+
+import base64
+import contextlib
+import http.client
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from lockstorm.base import paths
+from lockstorm.base.errors import Inconclusive
+from lockstorm.process.process import Process, Sandbox
+
+START_LIMIT_S = 20.0
+ANSWER_LIMIT_S = 5.0
+CLIENT_PORT, PEER_PORT = 1, 2  # not ports: they tell its two sockets apart
+ADDRESS_BYTES = 107  # longest path of a unix socket
+
+# The shortest lease of etcd is one and a half election timeouts, rounded up to a second: with these, a second. A single
+# node waits for no other; several need longer timeouts, or they elect anew on a busy machine.
+TIMING_ALONE = {"heartbeat-interval": 20, "election-timeout": 100}
+TIMING_TOGETHER = {"heartbeat-interval": 50, "election-timeout": 500}
+
+EVERY_KEY = base64.b64encode(b"\0").decode()  # as both ends of a range: all keys
+NO_LEADER = "0"
+MS_PER_S = 1000
+
+
+class UnixConnection(http.client.HTTPConnection):
+    """HTTP on a unix socket."""
+
+    def __init__(self, path: Path, limit_s: float) -> None:
+        super().__init__("localhost", timeout=limit_s)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
+class EtcdServer:
+    """One node. Started by `start`; `ready` waits until it knows a leader."""
+
+    def __init__(self, sandbox: Sandbox, name: str) -> None:
+        self.name = name
+        self.number = -1  # in the scheduler
+        self.directory = sandbox.directory / name
+        self.directory.mkdir(mode=0o700)
+        self.socket = self.directory / f"{name}:{CLIENT_PORT}"
+        self.peer_socket = self.directory / f"{name}:{PEER_PORT}"
+        self._sandbox = sandbox
+        self._command: list[str] = []
+        self.process: Process
+
+    def meet(self, peers: Sequence["EtcdServer"], way_to: Callable[[Path, Self, "EtcdServer"], object]) -> None:
+        """Sets the members of its cluster. `way_to` makes the socket on which it reaches another one."""
+        for peer in peers:
+            if peer is not self:
+                way_to(self.directory / peer.peer_socket.name, self, peer)
+        client, own = _url(self.socket), _url(self.peer_socket)
+        options = {
+            "name": self.name,
+            "data-dir": "data",
+            "listen-client-urls": client,
+            "advertise-client-urls": client,
+            "listen-peer-urls": own,
+            "initial-advertise-peer-urls": own,
+            "initial-cluster": ",".join(f"{peer.name}={_url(peer.peer_socket)}" for peer in peers),
+            "logger": "zap",
+            "log-level": "error",
+            **(TIMING_TOGETHER if len(peers) > 1 else TIMING_ALONE),
+        }
+        words = [f"--{key}={value}" for key, value in options.items()]
+        # Without an environment, from which etcd takes options. fsync protects against power failures; a killed
+        # process loses nothing that the kernel has.
+        self._command = ["env", "-i", "-C", str(self.directory), paths.etcd(), *words, "--unsafe-no-fsync"]
+
+    def start(self) -> None:
+        if len(os.fsencode(self.peer_socket)) > ADDRESS_BYTES:
+            raise Inconclusive(f"{self.peer_socket} is too long for a unix socket: set TMPDIR to a shorter path")
+        self.process = self._sandbox.start(self.name, self._command)
+
+    def ready(self) -> None:
+        """Returns when it knows a leader. Raises Inconclusive with its own log if it does not start."""
+        deadline = time.monotonic() + START_LIMIT_S
+        while True:
+            with contextlib.suppress(Inconclusive):
+                if self.socket.exists() and self.leader() != NO_LEADER:
+                    return
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise Inconclusive(f"etcd did not start: {self._sandbox.log_tail(self.name) or 'it gave no reason'}")
+            time.sleep(0.005)
+
+    def ask(self, path: str, question: dict[str, Any] | None = None, limit_s: float = ANSWER_LIMIT_S) -> dict[str, Any]:
+        """Sends one request of the driver, not through the proxy."""
+        with contextlib.closing(UnixConnection(self.socket, limit_s)) as connection:
+            try:
+                connection.request("POST", path, json.dumps(question or {}))
+                answer = connection.getresponse()
+                said: dict[str, Any] = json.loads(answer.read())
+            except (OSError, http.client.HTTPException, ValueError) as reason:
+                raise Inconclusive(f"{self.name} does not answer: {reason or type(reason).__name__}") from None
+        if answer.status != http.client.OK:
+            raise Inconclusive(f"{self.name}: {said.get('error', answer.status)}")
+        return said
+
+    def status(self) -> dict[str, Any]:
+        return self.ask("/v3/maintenance/status")
+
+    def member(self) -> str:
+        """Its member id in the cluster."""
+        return str(self.status()["header"]["member_id"])
+
+    def leader(self) -> str:
+        """The leader's member id, as far as this node knows."""
+        return str(self.status().get("leader", NO_LEADER))
+
+    def keys(self) -> dict[bytes, int]:
+        """All keys, each with the rest of its lease in ms; -1: it has no lease."""
+        found = self.ask("/v3/kv/range", {"key": EVERY_KEY, "range_end": EVERY_KEY, "keys_only": True})
+        return {base64.b64decode(each["key"]): self._rest_ms(each.get("lease")) for each in found.get("kvs", [])}
+
+    def _rest_ms(self, lease: str | None) -> int:
+        if not lease:
+            return -1
+        left_s = int(self.ask("/v3/lease/timetolive", {"ID": lease}).get("TTL", 0))
+        return max(0, left_s) * MS_PER_S  # below 0: it has expired, and its keys are about to be deleted
+
+    def version(self) -> str:
+        return str(self.status()["version"])
+
+    def restart(self) -> None:
+        """Starts it again after its process has ended, with its data."""
+        self.process.wait()
+        for path in (self.socket, self.peer_socket):
+            path.unlink(missing_ok=True)
+        self.start()
+        self.ready()
+
+
+def _url(path: Path) -> str:
+    return f"unix://{path.name}"
+
+
+def leader_of(servers: Sequence[EtcdServer], within_s: float = START_LIMIT_S) -> EtcdServer:
+    """The server that a majority of these has as its leader; waits until there is one."""
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        votes: dict[str, int] = {}
+        members: dict[str, EtcdServer] = {}
+        for server in servers:
+            with contextlib.suppress(Inconclusive):
+                status = server.ask("/v3/maintenance/status", limit_s=1)
+                members[status["header"]["member_id"]] = server
+                votes[status.get("leader", NO_LEADER)] = votes.get(status.get("leader", NO_LEADER), 0) + 1
+        for leader, count in votes.items():
+            if leader in members and count * 2 > len(servers):
+                return members[leader]
+        time.sleep(0.01)
+    raise Inconclusive(f"etcd has no leader within {within_s:g} s")

@@ -1,0 +1,275 @@
+"""A real redis-server of a trial: on a private unix socket, by default without persistence, by a virtual or the real
+clock."""
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from lockstorm.base import paths
+from lockstorm.base.errors import Inconclusive
+from lockstorm.process.line_client import LineClient, Refusal
+from lockstorm.process.process import Process, Sandbox
+
+START_LIMIT_S = 20.0
+PORT_TRIES = 20
+PROBE = "lockstorm:probe"
+OWN_NAME = "lockstorm"  # the name of the driver's own connections in the server's list
+OPTIONS = [
+    "--port",
+    "0",
+    "--bind",
+    "127.0.0.1",
+    "--save",
+    "",
+    "--appendonly",
+    "no",
+    "--daemonize",
+    "no",
+    "--unixsocketperm",
+    "700",
+    # The thread would wait until a time of the wall clock that never comes, or is long past: it would spin.
+    "--jemalloc-bg-thread",
+    "no",
+]
+
+
+# Synchronisation through a file: with a stream, the master often takes the replica for online only a second later. The
+# file is removed afterwards, or a restarted server would find data. No timeout ends a link: clocks may stand still.
+REPLICATION = [
+    *("--repl-diskless-sync", "no"),
+    *("--rdb-del-sync-files", "yes"),
+    *("--repl-timeout", "1000000000"),
+    *("--repl-ping-replica-period", "86400"),  # no traffic besides writes
+]
+CLUSTER = [
+    *("--cluster-enabled", "yes"),
+    *("--cluster-node-timeout", "1000"),
+    *("--cluster-replica-validity-factor", "0"),  # a replica that was cut off can be elected
+    *("--cluster-require-full-coverage", "no"),
+    *("--cluster-allow-replica-migration", "no"),
+]
+
+
+@dataclass(frozen=True)
+class Network:
+    """How the peers of a server (sentinels, replicas, nodes of its cluster) reach it."""
+
+    cluster: bool
+    announce: Callable[[str, int], int]  # name and port -> the port that peers use: a link's, if there is a proxy
+
+
+def free_port() -> int:
+    """A port of the loopback interface that the kernel has just named as free; another may take it first."""
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        return int(asked.getsockname()[1])
+
+
+class RedisServer:
+    """Started by the constructor; `ready` waits until it answers. In a network it listens on a port at once."""
+
+    clock_step_us = 1  # the resolution of time_us
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        name: str,
+        *,
+        clock: Path | None,
+        frozen: bool = True,
+        options: tuple[str, ...] = (),
+        network: Network | None = None,
+    ) -> None:
+        self.name = name
+        self.socket = sandbox.directory / f"{name}.sock"
+        self.clock = clock  # a file (preload/clock_page.h); None: the machine's clock
+        self.frozen = frozen and clock is not None  # the clock moves only when the trial moves it
+        self.number = -1  # in the scheduler
+        self.port = self.announced = self.announced_bus = 0
+        self.probe = PROBE  # a key that no lock uses
+        self.replicas: list[RedisServer] = []
+        self.gone = False  # ended on purpose
+        self._sandbox = sandbox
+        self.directory = sandbox.directory / name
+        self.directory.mkdir(mode=0o700)
+        self._command = [paths.redis_server(), *OPTIONS, "--unixsocket", str(self.socket), "--dir", str(self.directory)]
+        self._command += ["--enable-debug-command", "local", *REPLICATION, *options]
+        self._network = network
+        self._known = False  # it has answered, so peers may know its port
+        self._listening: list[str] = self._ports() if network else []
+        self.process = self._start()
+        self._client = LineClient(self.socket, ("CLIENT", "SETNAME", OWN_NAME))
+
+    @cached_property
+    def link(self) -> redis.Redis:
+        """A full Redis client, for what few trials need. It reconnects once after a lost connection."""
+        return redis.Redis(
+            unix_socket_path=str(self.socket),
+            socket_timeout=10,
+            driver_info=None,
+            client_name=OWN_NAME,
+            retry=Retry(NoBackoff(), 1),
+        )
+
+    def _ask(self, *words: str) -> Any:
+        """Sends one request; reconnects once after a lost connection."""
+        try:
+            return self._client.request(*words)
+        except OSError:
+            try:
+                return self._client.request(*words)
+            except OSError as error:
+                raise Inconclusive(f"{self.name} does not answer: {error}") from None
+
+    def _start(self) -> Process:
+        command = self._command + self._listening
+        if not self.clock:
+            return self._sandbox.start(self.name, command)
+        if not self.frozen:
+            return self._sandbox.start(self.name, command, environment=settable_clock(self.clock))
+        return self._sandbox.start_from_zygote(self.name, command, mapped_clock(self.clock))
+
+    def _ports(self) -> list[str]:
+        """Chooses its ports; returns them as options."""
+        assert self._network
+        self.port = free_port()
+        self.announced = self._network.announce(self.name, self.port)
+        options = {"port": self.port}
+        if not self._network.cluster:
+            options["replica-announce-port"] = self.announced
+        else:
+            options["cluster-port"] = free_port()
+            self.announced_bus = self._network.announce(f"{self.name}-bus", options["cluster-port"])
+            options |= {"cluster-announce-port": self.announced, "cluster-announce-bus-port": self.announced_bus}
+        words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
+        address = "--cluster-announce-ip" if self._network.cluster else "--replica-announce-ip"
+        return [*words, address, "127.0.0.1", *(CLUSTER if self._network.cluster else [])]
+
+    def _start_elsewhere(self) -> bool:
+        """Starts it with another port, if another process has taken its own."""
+        taken = self._network and "ddress already in use" in self._sandbox.log_tail(self.name, 20)
+        if not taken or self._known:
+            return False
+        self._listening = self._ports()
+        self.process = self._start()
+        return True
+
+    def restart(self) -> None:
+        """Starts it again after its process has ended: at the same place, with the data there, if any."""
+        self.process.wait()
+        self.socket.unlink(missing_ok=True)
+        self._client.close()
+        self.link.connection_pool.disconnect()
+        self.process = self._start()
+        self.ready()
+        if self.port:
+            self.link.config_set("port", self.port)
+
+    def ready(self) -> None:
+        """Returns when the server answers. Raises Inconclusive with its own log if it does not start."""
+        deadline = time.monotonic() + START_LIMIT_S
+        while True:
+            with contextlib.suppress(OSError, Refusal):
+                self._client.request("PING")
+                break
+            over = time.monotonic() > deadline
+            if over or (self.process.poll() is not None and not self._start_elsewhere()):
+                raise Inconclusive(f"redis-server did not start: {self._reason()}")
+            time.sleep(0.002)
+        self._known = True
+        if self.clock and not self.frozen:
+            # libfaketime's shared memory stays mapped; without a name, nothing of it is left when the server is killed.
+            for leftover in (f"faketime_shm_{self.process.pid}", f"sem.faketime_sem_{self.process.pid}"):
+                (Path("/dev/shm") / leftover).unlink(missing_ok=True)
+        if self.frozen:
+            # Keys expire on access only: a background cycle would depend on the machine's speed.
+            self._ask("DEBUG", "SET-ACTIVE-EXPIRE", "0")
+
+    def _reason(self) -> str:
+        """The last warning in the server's own log, without process number and date; else its last lines."""
+        warnings = [
+            line.partition(" # ")[2] for line in self._sandbox.log_tail(self.name, 20).split("; ") if " # " in line
+        ]
+        return warnings[-1] if warnings else self._sandbox.log_tail(self.name) or "it gave no reason"
+
+    def listen(self) -> None:
+        """Also listens on a loopback port, which replicas need. Tries another one if a process has taken the port that
+        the kernel named as free."""
+        for _ in range(PORT_TRIES):
+            port = free_port()
+            with contextlib.suppress(redis.exceptions.ResponseError):
+                self.link.config_set("port", port)
+                self.port = self.announced = port
+                return
+        raise Inconclusive(f"{self.name} found no free port on the loopback interface")
+
+    def follow(self, master: "RedisServer", port: int | None = None) -> None:
+        """Becomes a replica of the master, through a link's port if one is given; returns when it has acknowledged a
+        write."""
+        self.link.replicaof("NO", "ONE")  # or it would not reconnect at once to a master that it follows already
+        self.link.replicaof("127.0.0.1", str(port or master.announced))
+        self.await_link(master)
+
+    def await_link(self, master: "RedisServer") -> None:
+        """Returns when it follows the master and has acknowledged a write."""
+        deadline = time.monotonic() + START_LIMIT_S
+        while self.link.info("replication").get("master_link_status") != "up":
+            if time.monotonic() > deadline:
+                raise Inconclusive(f"{self.name} did not become a replica: {self._sandbox.log_tail(self.name)}")
+            time.sleep(0.005)
+        master.replicas.append(self)
+        master.prove_replicas()
+
+    def prove_replicas(self) -> None:
+        """Writes, and counts the acknowledgements on the same connection: WAIT is about the connection's own writes."""
+        with contextlib.closing(self.link.client()) as link:  # type: ignore[no-untyped-call]
+            link.set(self.probe, "")
+            acknowledged = link.wait(len(self.replicas), 0)
+            link.delete(self.probe)
+        if acknowledged < len(self.replicas):  # more is no error: sentinels may have added replicas
+            raise Inconclusive(f"{acknowledged} of {len(self.replicas)} replicas of {self.name} acknowledge its writes")
+
+    def time_us(self) -> int:
+        """The server's clock, in us since 1970."""
+        seconds, micros = self._ask("TIME")
+        return int(seconds) * 1_000_000 + int(micros)
+
+    def calls(self) -> dict[str, int]:
+        """How often each command was run since the server started; calls in a script count as well."""
+        counted = self.link.info("commandstats")
+        return {key.removeprefix("cmdstat_"): value["calls"] for key, value in counted.items()}
+
+    def version(self) -> str:
+        told = dict(line.split(":", 1) for line in self._ask("INFO", "server").decode().splitlines() if ":" in line)
+        return str(told["redis_version"])
+
+    def close(self) -> None:
+        self._client.close()
+        if "link" in self.__dict__:
+            self.link.close()
+
+
+def mapped_clock(clock: Path) -> list[str]:
+    """The environment of a server that reads its time from this file; the clock moves only when the file is written."""
+    return [f"LD_PRELOAD={paths.preload()}", f"LOCKSTORM_CLOCK_PAGE={clock}", "TZ=UTC"]
+
+
+def settable_clock(clock: Path) -> list[str]:
+    """The environment of a server under libfaketime, with this file's offset and rate. libfaketime comes first and the
+    C library second: then malloc is libc's, and jemalloc does not read the time while libfaketime starts."""
+    return [
+        f"LD_PRELOAD={paths.libfaketime()} {paths.libc()}",
+        f"FAKETIME_TIMESTAMP_FILE={clock}",
+        "FAKETIME_NO_CACHE=1",
+        "FAKETIME_DONT_FAKE_MONOTONIC=1",
+        "TZ=UTC",
+    ]

@@ -1,0 +1,181 @@
+"""The servers around a master: sentinels that watch it, or the other nodes of its cluster.
+
+Without a fault, a silent master counts as down only after PATIENCE_MS, so that a busy machine does not look like a lost
+master. The faults failover-sentinel and failover-cluster shorten that time while they last.
+"""
+
+import binascii
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import count, pairwise
+from typing import Any, Literal
+
+import redis
+
+from lockstorm.base import paths
+from lockstorm.base.errors import Inconclusive
+from lockstorm.process.process import Sandbox
+from lockstorm.servers.redis_server import PORT_TRIES, RedisServer, free_port
+
+Topology = Literal["single", "sentinel", "cluster"]
+TOPOLOGIES: tuple[Topology, ...] = ("single", "sentinel", "cluster")
+
+START_LIMIT_S = 5.0  # until sentinels or a cluster are ready, after their servers answer
+PATIENCE_MS = 5000
+SENTINELS = 3
+QUORUM = 2
+CLUSTER_MASTERS = 3
+SLOTS = 16384
+JOINING_TIMEOUT_MS = 1000  # nodes tell each other their roles within half of it
+
+# In ms; with the defaults it takes 10 s until the sentinels know the replicas. With a ping period below 400 ms, they
+# would find every replica's INFO too old in an election while the master is down (7.0: older than five ping periods).
+SENTINEL_PERIODS = {
+    "info-period": 100,
+    "ping-period": 400,
+    "ask-period": 100,
+    "publish-period": 100,
+    "min-link-reconnect-period": 100,
+    "election-timeout": 2000,
+    "tilt-period": 1000,
+}
+
+
+def _await(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + START_LIMIT_S
+    while not condition():
+        if time.monotonic() > deadline:
+            raise Inconclusive(f"{what}: not within {START_LIMIT_S:g} s")
+        time.sleep(0.01)
+
+
+# --- sentinels ---
+
+
+class Sentinel:
+    """A redis-server in sentinel mode. Started by the constructor; `ready` waits until it answers."""
+
+    def __init__(self, sandbox: Sandbox, name: str, master: RedisServer, announce: Callable[[str, int], int]) -> None:
+        self.name = name
+        self.number = -1  # the scheduler does not know it
+        self.probe = ""
+        self.socket = sandbox.directory / f"{name}.sock"
+        self.directory = sandbox.directory / name
+        self.directory.mkdir(mode=0o700)
+        self._sandbox, self._master, self._announce = sandbox, master, announce
+        self._start()
+        self.link = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=10, driver_info=None)
+
+    def _start(self) -> None:
+        port, master = free_port(), self._master
+        settings = {
+            "port": port,
+            "bind": "127.0.0.1",
+            "unixsocket": self.socket,
+            "unixsocketperm": 700,
+            "dir": self.directory,
+            "sentinel announce-ip": "127.0.0.1",
+            "sentinel announce-port": self._announce(self.name, port),
+            f"sentinel monitor {master.name}": f"127.0.0.1 {master.announced} {QUORUM}",
+            f"sentinel down-after-milliseconds {master.name}": PATIENCE_MS,
+            f"sentinel failover-timeout {master.name}": 2000,
+        }
+        file = self.directory / "sentinel.conf"  # the sentinel also writes its state there
+        file.write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
+        self.process = self._sandbox.start(self.name, [paths.redis_server(), str(file), "--sentinel"])
+
+    def ready(self) -> None:
+        """Returns when it answers; starts it again if another process has taken its port."""
+        for _ in range(PORT_TRIES):
+            deadline = time.monotonic() + START_LIMIT_S
+            while self.process.poll() is None and time.monotonic() < deadline:
+                with contextlib.suppress(redis.exceptions.RedisError):
+                    periods = (word for name, ms in SENTINEL_PERIODS.items() for word in (name, ms))
+                    self.link.execute_command("SENTINEL", "DEBUG", *periods)  # type: ignore[no-untyped-call]
+                    return
+                time.sleep(0.002)
+            if "ddress already in use" not in self._sandbox.log_tail(self.name, 5):
+                break
+            self._start()
+        raise Inconclusive(f"{self.name} did not start: {self._sandbox.log_tail(self.name)}")
+
+    def knows(self, replicas: int) -> bool:
+        """Whether it knows all replicas and sentinels."""
+        said: Any = self.link.sentinel_master(self._master.name)
+        return int(said["num-slaves"]) == replicas and int(said["num-other-sentinels"]) == SENTINELS - 1
+
+    def close(self) -> None:
+        self.link.close()
+
+
+def watch(sandbox: Sandbox, master: RedisServer, announce: Callable[[str, int], int]) -> list[Sentinel]:
+    """Starts three sentinels that watch a master; returns when all know it, its replicas and each other."""
+    sentinels = [Sentinel(sandbox, f"sentinel-{each + 1}", master, announce) for each in range(SENTINELS)]
+    for sentinel in sentinels:
+        sentinel.ready()
+    _await(lambda: all(each.knows(len(master.replicas)) for each in sentinels), "the sentinels know each other")
+    return sentinels
+
+
+# --- the cluster ---
+
+
+def slot_of(key: bytes) -> int:
+    """The slot of a key: that of the text in its first braces, unless there is none."""
+    _, opened, rest = key.partition(b"{")
+    tag, closed, _ = rest.partition(b"}")
+    return binascii.crc_hqx(tag if opened and closed and tag else key, 0) % SLOTS
+
+
+def tagged(name: bytes) -> bytes:
+    """The name in braces: keys that contain it all have the same slot."""
+    return name if b"{" in name else b"{" + name + b"}"
+
+
+def cluster_ranges() -> list[range]:
+    """The slots of each master."""
+    ends = [each * SLOTS // CLUSTER_MASTERS for each in range(CLUSTER_MASTERS + 1)]
+    return [range(first, after) for first, after in pairwise(ends)]
+
+
+def probe_in(slots: range) -> str:
+    """A key whose slot is one of these."""
+    return next(key for key in (f"lockstorm:probe:{{{n}}}" for n in count()) if slot_of(key.encode()) in slots)
+
+
+def _ask(server: RedisServer, *words: str | int) -> str:
+    reply = server.link.execute_command("CLUSTER", *words)  # type: ignore[no-untyped-call]
+    return reply.decode() if isinstance(reply, bytes) else str(reply)
+
+
+def _knows(server: RedisServer, identity: str) -> bool:
+    return identity in _ask(server, "NODES")
+
+
+def _is_settled(server: RedisServer, nodes: int, replicas: int) -> bool:
+    lines = _ask(server, "NODES").splitlines()
+    followers = [line for line in lines if "slave" in line.split()[2]]
+    known = len(lines) == nodes and not any("handshake" in line for line in lines) and len(followers) == replicas
+    return known and "cluster_state:ok" in _ask(server, "INFO")
+
+
+def join(masters: Sequence[RedisServer], replicas: Mapping[RedisServer, RedisServer]) -> None:
+    """Makes a cluster of nodes without a configuration; returns when every node reports it as ok."""
+    nodes = [*masters, *replicas]
+    for master, slots in zip(masters, cluster_ranges(), strict=True):
+        _ask(master, "ADDSLOTSRANGE", slots[0], slots[-1])
+        master.probe = probe_in(slots)
+    for epoch, node in enumerate(nodes, 1):
+        _ask(node, "SET-CONFIG-EPOCH", epoch)
+        for other in nodes[: epoch - 1]:
+            _ask(node, "MEET", "127.0.0.1", other.announced, other.announced_bus)
+    for replica, master in replicas.items():
+        identity = _ask(master, "MYID")
+        _await(partial(_knows, replica, identity), "the nodes of the cluster meet")
+        _ask(replica, "REPLICATE", identity)
+        replica.probe = master.probe
+    _await(lambda: all(_is_settled(node, len(nodes), len(replicas)) for node in nodes), "the cluster is ok")
+    for node in nodes:
+        node.link.config_set("cluster-node-timeout", PATIENCE_MS)

@@ -1,0 +1,251 @@
+"""A real ZooKeeper server of a trial: in its private directory, on a port of its own, by a virtual or the real clock.
+
+Its Java machine starts from an archive of loaded classes that was made once. Under a frozen clock everything that it
+does by itself waits for that clock, and one thread looks at it again and again: SessionTracker, once a tick.
+"""
+
+import contextlib
+import fcntl
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from lockstorm.base import paths
+from lockstorm.base.errors import Inconclusive
+from lockstorm.process.process import Process, Sandbox
+from lockstorm.servers.redis_server import free_port
+
+START_LIMIT_S = 20.0
+ASK_LIMIT_S = 5.0
+START_ASK_LIMIT_S = 0.1  # a request that comes too early may never be answered
+ENSEMBLE_TICK_MS = 50
+ENSEMBLE_PATIENCE_TICKS = 20  # silence after which a leader or follower is given up
+TICK_MS = 4  # how often the server ends expired sessions: the accuracy of their end
+LONGEST_SESSION_MS = 24 * 24 * 3600 * 1000
+TIMER_THREAD = "SessionTracker"
+
+JAVA_OPTIONS = (
+    "-Xmx64m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:CICompilerCount=1",
+    "-XX:CompileThresholdScaling=5",  # a trial is too short for compiled code to pay
+    *(
+        "-XX:+UnlockDiagnosticVMOptions",
+        "-XX:GuaranteedSafepointInterval=0",
+    ),  # it stops only to collect garbage
+    "-XX:-UsePerfData",  # or it leaves a file in /tmp
+    "-Dzookeeper.jmx.log4j.disable=true",
+    "-Dzookeeper.forceSync=no",  # a write is in the kernel before its answer; a killed process does not lose it
+    "-Dzookeeper.preAllocSize=64",
+    "-Dzookeeper.nio.numSelectorThreads=1",
+    "-Dzookeeper.nio.numWorkerThreads=2",
+    "-Dzookeeper.nio.sessionlessCnxnTimeout=3600000",  # connections without a session: the trial's own requests
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+)
+MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+
+
+@cache
+def java_version() -> str:
+    """The version of the Java machine that runs it."""
+    output = subprocess.run([paths.java(), "-version"], capture_output=True, text=True, check=True).stderr
+    found = re.search(r'"([^"]+)"', output)
+    return found[1] if found else "?"
+
+
+class ZooKeeperServer:
+    """Started by the constructor; `ready` waits until it answers."""
+
+    clock_step_us = 1000  # its uptime is in milliseconds
+
+    def __init__(self, sandbox: Sandbox, name: str, *, clock: Path | None, peers: Mapping[str, str]) -> None:
+        """`peers`: server -> the address at which this one reaches it, for all servers of the ensemble and
+        itself; empty: it is alone."""
+        self.name = name
+        self.number = -1  # in the scheduler
+        self.clock = clock  # a file (preload/clock_page.h); None: the machine's clock
+        self.port = free_port()
+        self.directory = sandbox.directory / name
+        self._sandbox = sandbox
+        self._began_us = 0
+        self._write_configuration(peers)
+        self.process = self._start()
+
+    def _write_configuration(self, peers: Mapping[str, str]) -> None:
+        data = self.directory / "data"
+        data.mkdir(mode=0o700, parents=True)
+        (data / "myid").write_text(f"{number_of(self.name)}\n")
+        lines: dict[str, object] = {
+            "tickTime": ENSEMBLE_TICK_MS if peers else TICK_MS,
+            "dataDir": data,
+            "clientPort": self.port,
+            "clientPortAddress": "127.0.0.1",
+            "maxSessionTimeout": LONGEST_SESSION_MS,
+            "maxClientCnxns": 0,
+            "admin.enableServer": "false",
+            "4lw.commands.whitelist": "srvr,mntr",
+        }
+        if peers:
+            lines |= {"initLimit": ENSEMBLE_PATIENCE_TICKS, "syncLimit": ENSEMBLE_PATIENCE_TICKS}
+            lines |= {f"server.{number_of(peer)}": address for peer, address in peers.items()}
+        self.configuration = self.directory / "zoo.cfg"
+        self.configuration.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+
+    def _start(self) -> Process:
+        environment = frozen_clock(self.clock) if self.clock else []
+        with _archive(self._sandbox) as archive:
+            command = java_command(self.configuration, f"-XX:SharedArchiveFile={archive}")
+            return self._sandbox.start(self.name, command, environment=environment)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def peer_links(self) -> str:
+        """A pattern of the links between it and the others of its ensemble, in both directions."""
+        return f"peer-*{self.name}*"
+
+    def ready(self) -> None:
+        """Returns when the server answers. Raises Inconclusive with its own log if it does not start."""
+        deadline = time.monotonic() + START_LIMIT_S
+        while not self._is_serving():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise Inconclusive(f"ZooKeeper did not start: {self._sandbox.log_tail(self.name)}")
+            time.sleep(0.01)
+
+    def _is_serving(self) -> bool:
+        with contextlib.suppress(OSError):
+            return "Mode: " in self.ask("srvr", START_ASK_LIMIT_S)
+        return False
+
+    def ask(self, word: str, limit_s: float = ASK_LIMIT_S) -> str:
+        """The server's answer to a four-letter word."""
+        with socket.create_connection(("127.0.0.1", self.port), limit_s) as connection:
+            connection.sendall(word.encode())
+            return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+
+    def value(self, name: str) -> str:
+        """A value of `mntr`."""
+        for line in self.ask("mntr").splitlines():
+            key, _, value = line.partition("\t")
+            if key == name:
+                return value
+        raise Inconclusive(f"{self.name} reports no {name}")
+
+    def ephemeral_nodes(self) -> int:
+        """The number of ephemeral nodes."""
+        return int(self.value("zk_ephemerals_count"))
+
+    def timer(self) -> int:
+        """The thread that ends sessions. It may get its name only after another thread has answered `ready`."""
+        deadline = time.monotonic() + START_LIMIT_S
+        while time.monotonic() < deadline:
+            for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+                with contextlib.suppress(OSError):  # it has just ended
+                    if (task / "comm").read_text().strip() == TIMER_THREAD:
+                        return int(task.name)
+            time.sleep(0.005)
+        raise Inconclusive(f"{self.name} has no thread called {TIMER_THREAD}")
+
+    def calibrate(self, now_us: int) -> None:
+        """The server tells its uptime and not its time. `now_us`: its clock now."""
+        self._began_us = now_us - now_us % self.clock_step_us - int(self.value("zk_uptime")) * 1000
+
+    def time_us(self) -> int:
+        """The server's clock in us since 1970, to the millisecond."""
+        return self._began_us + int(self.value("zk_uptime")) * 1000
+
+    def is_leader(self) -> bool:
+        """Whether it reports itself as the leader; outside a majority, or while it is stopped, it does not."""
+        with contextlib.suppress(OSError):
+            return "Mode: leader" in self.ask("srvr", START_ASK_LIMIT_S)
+        return False
+
+    def version(self) -> str:
+        found = re.search(r"version: ([0-9.]+)", self.ask("srvr"))
+        return found[1] if found else "?"
+
+    def crash(self) -> None:
+        """Kills it: connections end, sessions do not; the next process continues them."""
+        self.process.kill()
+        self.process.wait()
+
+    def restart(self) -> None:
+        """Starts it again after its process has ended, with its data: sessions continue."""
+        self.process.wait()
+        self.process = self._start()
+        self.ready()
+
+    def close(self) -> None:
+        """Kills it, for it has nothing to save."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+def number_of(name: str) -> int:
+    """The number of a server in its ensemble: the end of its name."""
+    return int(name.rpartition("-")[2])
+
+
+def frozen_clock(clock: Path) -> list[str]:
+    """The environment of a server whose every clock is this file: sessions go by the monotonic one."""
+    return [
+        f"LD_PRELOAD={paths.preload()}",
+        f"LOCKSTORM_CLOCK_PAGE={clock}",
+        "LOCKSTORM_CLOCK_ALL=1",
+        "TZ=UTC",
+    ]
+
+
+def java_command(configuration: Path, *options: str) -> list[str]:
+    return [paths.java(), *JAVA_OPTIONS, *options, "-cp", paths.zookeeper_classes(), MAIN, str(configuration)]
+
+
+@contextlib.contextmanager
+def _archive(sandbox: Sandbox) -> Iterator[Path]:
+    """The archive of the classes that a server loads. Makes it, under a lock, if there is none for this Java.
+    Without the archive a server takes twice as long to start."""
+    places = paths.build() / "templates"
+    places.mkdir(parents=True, exist_ok=True)
+    archive = places / f"zookeeper-{paths.zookeeper_version()}-java-{java_version()}.jsa"
+    with (places / "zookeeper-lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if not archive.exists() else fcntl.LOCK_SH)
+        if not archive.exists():
+            _record(sandbox, archive)
+        yield archive
+
+
+def _record(sandbox: Sandbox, archive: Path) -> None:
+    """Starts a server and shuts it down in order: then it writes the archive."""
+    beside, directory = archive.with_suffix(".new"), sandbox.directory / "zookeeper-archive"
+    directory.mkdir(mode=0o700)
+    port, configuration = free_port(), directory / "zoo.cfg"
+    configuration.write_text(
+        f"dataDir={directory}/data\nclientPort={port}\nclientPortAddress=127.0.0.1\n"
+        "admin.enableServer=false\n4lw.commands.whitelist=srvr,mntr\n"
+    )
+    command = java_command(configuration, f"-XX:ArchiveClassesAtExit={beside}")
+    process = sandbox.start("zookeeper-archive", command)
+    deadline = time.monotonic() + START_LIMIT_S
+    while time.monotonic() < deadline and process.poll() is None:
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection(("127.0.0.1", port), START_ASK_LIMIT_S) as connection,
+        ):
+            connection.sendall(b"mntr")
+            if b"zk_server_state" in b"".join(iter(lambda: connection.recv(65536), b"")):
+                break
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    process.wait_at_most(START_LIMIT_S)
+    if not beside.exists():
+        raise Inconclusive(f"ZooKeeper did not start: {sandbox.log_tail('zookeeper-archive')}")
+    beside.rename(archive)

@@ -1,0 +1,90 @@
+"""Searches many schedules of correct combinations of lock, store and faults: no property may be violated.
+
+make explore-soak SCHEDULES=1000000
+"""
+
+import json
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lockstorm.cli.terminal import status_line
+from lockstorm.explore.campaign import Campaign, read_campaign, write_result
+from lockstorm.explore.explore import search_schedules
+from lockstorm.explore.search_plan import SearchRequest, plan_search
+
+FENCED = "fence-reads-and-writes"
+
+
+@dataclass(frozen=True)
+class Combination:
+    """A request under which no property may be violated, and the reason."""
+
+    request: SearchRequest
+    reason: str
+
+
+# "pauses before the check": redlock's validity is checked by its clock after the last vote, and belief ends with it.
+COMBINATIONS = {
+    "fenced": Combination(
+        SearchRequest("set-nx-px-fenced", store=FENCED, faults="pause=2", require="integrity,fencing"),
+        "a token that the resource checks when it reads and when it writes",
+    ),
+    "redlock": Combination(
+        SearchRequest("redlock", faults="pause=2", require="mutual_exclusion"),
+        "a pause before the check of the validity is seen by it",
+    ),
+}
+
+
+def soak_explorer(name: str, schedules: int, seconds: int | None, kept: Path) -> dict[str, Any]:
+    """Searches a combination, resuming the campaign in the file `kept` if it exists."""
+    plan = plan_search(replace(COMBINATIONS[name].request, schedules=schedules, seconds=seconds))
+    campaign = read_campaign(kept) if kept.exists() else Campaign(plan.key, 1)
+    if campaign.key != plan.key:
+        raise click.ClickException(f"{kept} is of another campaign: remove it")
+    with status_line() as show_status:
+        began = time.monotonic()
+        return search_schedules(
+            plan,
+            lambda progress: show_status(
+                f"{name}: {progress.get('schedules', 0):,} schedules, {time.monotonic() - began:.0f} s"
+            ),
+            campaign=campaign,
+            keep=lambda result: write_result(kept, result),
+        )
+
+
+@click.command()
+@click.option(
+    "--schedules", type=click.IntRange(1), default=1_000_000, show_default=True, help="Schedules of each combination."
+)
+@click.option(
+    "--seconds",
+    type=click.IntRange(1),
+    help="Time limit for each combination, in seconds; the next run resumes. Default: none.",
+)
+@click.option(
+    "--only",
+    type=click.Choice([*COMBINATIONS]),
+    multiple=True,
+    help="A combination to search; may be repeated. Default: all.",
+)
+@click.option("-o", "directory", type=click.Path(path_type=Path), required=True, help="Directory for the campaigns.")
+def main(schedules: int, seconds: int | None, only: tuple[str, ...], directory: Path) -> None:
+    """Exit status: 1 a property was violated, 3 nothing could be judged."""
+    directory.mkdir(exist_ok=True)
+    worst = 0
+    for name in only or COMBINATIONS:
+        result = soak_explorer(name, schedules, seconds, directory / f"{name}.json")
+        worst = max(worst, result["exit"])
+        click.echo(f"{name} ({COMBINATIONS[name].reason}): {result['sentence']}")
+        click.echo(json.dumps({key: result.get(key) for key in ("schedules", "schedules_per_s", "injected")}))
+    raise SystemExit(worst)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,284 @@
+"""A storm's run: each fault begins at its time, or when its client comes to a checkpoint, and ends after its length.
+Rules keep faults apart that cannot overlap."""
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Any
+
+from lockstorm.native.library import Kind, TaskState
+from lockstorm.servers.services import lease_late_ms
+from lockstorm.storm.storm_faults import ALL_CLIENTS, BY_NAME, delays, forbids
+from lockstorm.storm.storm_plan import StormPlan
+from lockstorm.storm.storm_schedule import StormEvent
+from lockstorm.trial.client import ANYWHERE, Client
+from lockstorm.trial.fault import Fault, Target
+from lockstorm.trial.trial import Trial
+
+NS_PER_MS = 1_000_000
+RESIDUE_LEASES = 2
+
+
+@dataclass
+class Course:
+    """What became of an event of the schedule."""
+
+    event: StormEvent
+    state: str = "waits"  # active, proved, not proved, skipped
+    reason: str = ""
+    injected_ms: float | None = None
+    healed_ms: float | None = None
+    fault: Fault | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {"at_ms": self.event.at_ms, "fault": self.event.fault, "target": self.event.target}
+        fields |= {"state": self.state, "reason": self.reason}
+        fields |= {"injected_ms": self.injected_ms, "healed_ms": self.healed_ms}
+        return {key: value for key, value in fields.items() if value not in (None, "")}
+
+
+@dataclass(order=True)
+class _Timer:
+    at_ns: int
+    order: int
+    act: Callable[[], None] = field(compare=False)
+
+
+class StormRun:
+    """One storm in one trial: `warm_up`, `run`, `drain`."""
+
+    def __init__(self, trial: Trial, plan: StormPlan, watch: Callable[[Trial], None] | None = None) -> None:
+        self.trial, self.plan, self.watch = trial, plan, watch
+        self.course = [Course(event) for event in plan.schedule.events]
+        self.clients = trial.clients(plan.schedule.clients)
+        self._began_ns = trial.mono_ns
+        self._timers: list[_Timer] = []
+        self._armed: dict[str, Course] = {}  # target -> the fault that waits for its checkpoint
+        self._active: list[Course] = []
+        self._timer_count = 0
+        self._usual: set[bytes] = set()  # keys that this lock always leaves at its servers
+
+    def warm_up(self) -> None:
+        """Has each client served once. The keys that are then at the servers are those that this lock always leaves."""
+        for client in self.clients:
+            client.start_increment(work_ms=self.plan.work_ms)
+        self.trial.finish(*self.clients)
+        self._usual = set(self.trial.nodes.remains())
+
+    def run(self) -> None:
+        """Plays the schedule, from its first fault to the storm's end."""
+        self.trial.recorder.phase("storm")
+        self._began_ns = self.trial.mono_ns
+        for course in self.course:
+            self._at(course.event.at_ms, lambda course=course: self._reach(course))  # type: ignore[misc]
+        self._keep_busy()
+        end_ns = self._began_ns + self.plan.schedule.duration_ms * NS_PER_MS
+        while self.trial.mono_ns < end_ns:
+            next_ns = min(self._timers[0].at_ns, end_ns) if self._timers else end_ns
+            self.trial.run([self._client(name) for name in self._armed], next_ns, first=True)
+            self._begin_at_checkpoints()
+            while self._timers and self._timers[0].at_ns <= self.trial.mono_ns < end_ns:
+                heappop(self._timers).act()
+                if self.watch:
+                    self.watch(self.trial)
+
+    def drain(self) -> None:
+        """Heals every fault, the last one first; then each client ends the turn that it has begun and makes one more.
+        The last clock record says until when the trial waited: a client not served by then never will be."""
+        for course in list(self._armed.values()):
+            self._disarm(course, "the storm was over before its client came to the checkpoint")
+        while self._active:
+            self._end(next((last for last in reversed(self._active) if not self._is_delayed(last)), self._active[-1]))
+        for course in self.course:
+            if course.state == "waits":
+                course.state, course.reason = "skipped", "the storm was over before"
+        self.trial.faults.heal()
+        self._let_go()
+        self.trial.recorder.phase("quiet")
+        self._keep_busy()
+        for client in self._living():
+            client.wind_down()
+        until_ns, held = self.trial.mono_ns + self.plan.quiet_ms * NS_PER_MS, True
+        while held and self.trial.mono_ns < until_ns:
+            self.trial.run(self._living(), until_ns)
+            held = self._let_go()
+        self.trial.clock.note()
+        if all(client.state is TaskState.IDLE for client in self._living()):
+            self._record_residue()
+
+    def _let_go(self) -> bool:
+        """Lets the clients go on that came to a checkpoint just before it was disarmed. True if there was one."""
+        held = [client for client in self._living() if client.state is TaskState.HELD]
+        for client in held:
+            client.go_on()
+        return bool(held)
+
+    def _record_residue(self) -> None:
+        """Records the keys that stay at the servers although no client holds or wants the lock: those that are there
+        two leases later, do not expire in a third, and are not always left."""
+        lease_ms, recorder = self.plan.schedule.lease_ms, self.trial.recorder
+        self.trial.advance(RESIDUE_LEASES * lease_ms + lease_late_ms(self.trial.lock))
+        before = self.trial.nodes.remains()
+        self.trial.advance(lease_ms)
+        left, what = 0, self.trial.nodes.remains_of
+        for key, rest_ms in sorted(self.trial.nodes.remains().items()):
+            expires = 0 <= rest_ms <= before.get(key, rest_ms) - lease_ms // 2
+            if key not in self._usual and not expires:
+                left += 1
+                recorder.record(Kind.RESIDUE, name=recorder.text(f"{what} {os.fsdecode(key)}"), value=1)
+        if not left:
+            recorder.record(Kind.RESIDUE, name=recorder.text(f"{what}s"), value=0)
+
+    def _reach(self, course: Course) -> None:
+        """Its time has come: it begins, or waits for its client's checkpoint, or is skipped."""
+        event = course.event
+        if not event.passage:
+            self._begin(course)
+        elif event.target in self._armed:
+            course.state, course.reason = "skipped", "another fault waits for the same client's checkpoint"
+        else:
+            self._armed[event.target] = course
+            self._client(event.target).hold_at(ANYWHERE, event.passage)
+
+    def _begin_at_checkpoints(self) -> None:
+        """Begins the faults whose clients are held at their checkpoints."""
+        for name, course in list(self._armed.items()):
+            client = self._client(name)
+            if client.state is TaskState.GONE:
+                self._disarm(course, f"{name} had ended")
+            elif client.state is TaskState.HELD:
+                del self._armed[name]
+                client.record_checkpoint(client.held_at)
+                self._begin(course)
+                client.go_on()
+
+    def _disarm(self, course: Course, reason: str) -> None:
+        del self._armed[course.event.target]
+        self._client(course.event.target).hold_at("", 0)
+        course.state, course.reason = "skipped", reason
+
+    def _begin(self, course: Course) -> None:
+        event = course.event
+        course.reason = self._obstacle(course)
+        if course.reason:
+            course.state = "skipped"
+            return
+        options: dict[str, Any] = {name.replace("-", "_"): value for name, value in event.options.items()}
+        fault = course.fault = Fault(self.trial.faults.means, event.fault, self._target(event.target), **options)
+        if not fault.prepares:
+            self._inject(course)
+        elif fault.attempt(fault.prepare):
+            self._active.append(course)
+            self._at(self._now_ms() + event.length_ms / 2, lambda: self._inject(course))
+        else:
+            course.state, course.reason = "skipped", fault.doubt
+
+    def _inject(self, course: Course) -> None:
+        """Its effect begins. A fault that has to be prepared was being prepared for the first half of its length."""
+        assert course.fault
+        if course.fault.healed:
+            return
+        course.injected_ms = self._now_ms()
+        if course in self._active:
+            self._active.remove(course)
+        if not course.fault.attempt(course.fault.inject):
+            self._conclude(course, proved=False)
+            return
+        course.state = "active"
+        self._active.append(course)
+        left_ms = course.event.length_ms / 2 if course.fault.prepares else course.event.length_ms
+        if BY_NAME[course.event.fault].lasts:
+            self._at(self._now_ms() + left_ms, lambda: self._end_when_possible(course))
+        else:
+            self._end(course)
+
+    def _end_when_possible(self, course: Course) -> None:
+        """Its time is over; it lasts on while a server does not answer that must."""
+        if course.state != "active":
+            return
+        if self._is_delayed(course):
+            self._at(self._now_ms() + 1, lambda: self._end_when_possible(course))
+        else:
+            self._end(course)
+
+    def _end(self, course: Course) -> None:
+        assert course.fault
+        self._active.remove(course)
+        proved = course.fault.conclude()
+        if course.fault.injected:
+            self._conclude(course, proved=proved)
+        else:
+            course.state, course.reason = "skipped", "the storm was over before"
+
+    def _conclude(self, course: Course, *, proved: bool) -> None:
+        assert course.fault
+        course.state = "proved" if proved else "not proved"
+        course.reason = course.fault.report if proved else course.fault.doubt
+        course.healed_ms = self._now_ms()
+        self._keep_busy()
+
+    # --- which faults cannot overlap ---
+
+    def _obstacle(self, course: Course) -> str:
+        """Why a fault cannot begin now; "" if it can."""
+        event = course.event
+        for other in (active.event for active in self._active):
+            if forbids(BY_NAME[other.fault], other.target, BY_NAME[event.fault], event.target):
+                return f"{other.fault} was in effect on {other.target}"
+        if self._is_client(event.target) and self._client(event.target).state is TaskState.GONE:
+            return f"{event.target} had ended"
+        return ""
+
+    def _is_delayed(self, course: Course) -> bool:
+        event, others = course.event, (active.event for active in self._active if active is not course)
+        entry = BY_NAME[event.fault]
+        return any(delays(BY_NAME[other.fault], other.target, entry, event.target) for other in others)
+
+    # --- targets ---
+
+    def _is_client(self, target: str) -> bool:
+        return any(target == f"client-{each + 1}" for each in range(len(self.clients)))
+
+    def _client(self, target: str) -> Client:
+        """The client's latest life: a target has the name of its first."""
+        return self.trial.client_on(self.clients[int(target.removeprefix("client-")) - 1].task)
+
+    def _living(self) -> list[Client]:
+        return [self.trial.client_on(client.task) for client in self.clients]
+
+    def _target(self, target: str) -> Target:
+        if self._is_client(target):
+            return self._client(target)
+        if target == ALL_CLIENTS:
+            return None
+        nodes = self.trial.nodes
+        return target if ">" in target else nodes.master(nodes.named(target))
+
+    def _keep_busy(self) -> None:
+        """Gives each client without a step, such as a restarted one, a workload without end."""
+        for client in self._living():
+            if client.state is TaskState.IDLE:
+                client.start_workload(0, self.plan.work_ms, self.plan.work_ms)
+
+    # --- time ---
+
+    def _now_ms(self) -> float:
+        return (self.trial.mono_ns - self._began_ns) / NS_PER_MS
+
+    def _at(self, at_ms: float, act: Callable[[], None]) -> None:
+        self._timer_count += 1
+        heappush(self._timers, _Timer(self._began_ns + int(at_ms * NS_PER_MS), self._timer_count, act))
+
+
+def count_faults(course: Iterable[Course]) -> list[dict[str, Any]]:
+    """Per fault: how often it was meant, injected, proved and skipped."""
+    counts: dict[str, dict[str, Any]] = {}
+    for each in course:
+        empty = {"name": each.event.fault, "meant": 0, "injected": 0, "proved": 0, "skipped": 0}
+        count = counts.setdefault(each.event.fault, empty)
+        count["meant"] += 1
+        count["injected"] += each.injected_ms is not None
+        count["proved"] += each.state == "proved"
+        count["skipped"] += each.state == "skipped"
+    return [counts[name] for name in sorted(counts)]

@@ -1,0 +1,196 @@
+"""A client of a trial: its steps, and the results of these."""
+
+import ctypes
+from dataclasses import dataclass
+
+from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.native.library import Kind, Object, Outcome, Step, StepKind, StepResult, TaskState, library
+from lockstorm.process.process import Process
+from lockstorm.trial.trial_context import TrialContext
+
+ANYWHERE = "*"  # every checkpoint (SHARED_PAGE_ANYWHERE)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of a client's step."""
+
+    outcome: Outcome
+    token: int
+    value: int
+    version: int
+    turns: int
+    error: str
+
+    @property
+    def ok(self) -> bool:
+        return self.outcome is Outcome.OK
+
+
+class Client:
+    """A client process. A `start_` method gives it a step and returns at once; `finish` runs the trial until the step
+    is done. The other steps do both."""
+
+    def __init__(self, trial: TrialContext, host: str, resource: bytes, task: int, life: int = 1) -> None:
+        self.trial = trial
+        self.host = host  # its clocks, links and tasks are those of all lives of the client
+        self.life = life
+        self.name = host if life == 1 else f"{host}.{life}"
+        self.resource = resource  # the name of what the lock protects
+        self.identity = trial.recorder.text(self.name)
+        self.task = task  # of its worker; the watchdog has the next number
+        self.process: Process | None = None
+        self.ended = False  # on purpose
+        self.next_life: Client | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self.process
+        return self.process.pid
+
+    # --- steps ---
+
+    def acquire(self, wait_ms: int = -1) -> Result:
+        """Asks for the lock and waits for it for wait_ms; -1: as long as the pattern itself does."""
+        return self._do(StepKind.ACQUIRE, wait_ms=wait_ms)
+
+    def start_acquire(self, wait_ms: int = -1) -> None:
+        self._start(StepKind.ACQUIRE, wait_ms=wait_ms)
+
+    def release(self) -> Result:
+        return self._do(StepKind.RELEASE)
+
+    def start_release(self) -> None:
+        self._start(StepKind.RELEASE)
+
+    def renew(self) -> Result:
+        return self._do(StepKind.RENEW)
+
+    def is_held(self) -> Result:
+        """Asks the lock whether this client holds it: OK yes, REFUSED no, UNKNOWN where the pattern cannot say."""
+        return self._do(StepKind.IS_HELD)
+
+    def read(self, what: Object = Object.COUNTER) -> Result:
+        return self._do(StepKind.READ, object=what)
+
+    def write(self, value: int, what: Object = Object.COUNTER) -> Result:
+        """Writes a value that was computed from what this client read last under its grant."""
+        return self._do(StepKind.WRITE, object=what, value=value)
+
+    def start_write(self, value: int, what: Object = Object.COUNTER) -> None:
+        self._start(StepKind.WRITE, object=what, value=value)
+
+    def add(self, value: int, what: Object = Object.COUNTER) -> Result:
+        """Makes the store add the value, atomically."""
+        return self._do(StepKind.ADD, object=what, value=value)
+
+    def work(self, work_ms: int) -> Result:
+        return self._do(StepKind.SLEEP, work_ms=work_ms)
+
+    def start_increment(self, by: int = 1, work_ms: int = 0, token: int = 0) -> None:
+        """Starts: acquire, read the counter, work, write the sum, release. `token`: the application's own, which is
+        used instead of the lock's; 0: there is none."""
+        fields = {"object": Object.COUNTER, "wait_ms": -1, "value": by, "work_ms": work_ms, "turns": 1, "token": token}
+        self._start(StepKind.WORKLOAD, **fields)
+
+    def increment(self, by: int = 1, work_ms: int = 0) -> Result:
+        self.start_increment(by, work_ms)
+        return self.finish()
+
+    def start_workload(self, duration_ms: int, work_ms: int, think_ms: int) -> None:
+        """Starts to increment again and again, for duration_ms."""
+        self._start(
+            StepKind.WORKLOAD,
+            object=Object.COUNTER,
+            wait_ms=-1,
+            value=1,
+            work_ms=work_ms,
+            think_ms=think_ms,
+            duration_ms=duration_ms,
+        )
+
+    def start_hold(self, turns: int = 0, pace_us: int = 0, work_ms: int = 0) -> None:
+        """Starts to acquire and release without access to the store, until that was tried `turns` times (0: no limit)
+        or the history is full; the n-th time not before n * pace_us."""
+        self._start(StepKind.HOLD, wait_ms=-1, turns=turns, pace_us=pace_us, work_ms=work_ms)
+
+    # --- waiting ---
+
+    def finish(self) -> Result:
+        """Runs the trial until this client's step is done."""
+        self.go_on()
+        self.trial.scheduler.run([self])
+        return self.result()
+
+    def run_to(self, checkpoint: str, nth: int = 1) -> None:
+        """Runs the trial until this client comes to a checkpoint (ANYWHERE: to any) for the n-th time, and holds it
+        there."""
+        lib, scheduler = library(), self.trial.scheduler
+        lib.scheduler_arm(scheduler, self.task, checkpoint.encode(), nth)
+        self.trial.scheduler.run([self])
+        if lib.scheduler_state(scheduler, self.task) != TaskState.HELD:
+            lib.scheduler_arm(scheduler, self.task, b"", 0)
+            raise Inconclusive(f"{self.name} never came to the checkpoint {checkpoint}")
+        self.record_checkpoint(self.held_at)
+
+    def run_for(self, limit_ms: float, checkpoint: str) -> bool:
+        """Runs the trial until this client has done its step or is held at the checkpoint, at most limit_ms. True: it
+        is held there."""
+        return self.run_until(self.trial.scheduler.mono_ns + int(limit_ms * 1_000_000), checkpoint)
+
+    def run_until(self, until_ns: int, checkpoint: str | None) -> bool:
+        """The same, until the trial's clock reaches until_ns at most. None: what is armed already holds the client."""
+        lib, scheduler = library(), self.trial.scheduler
+        if checkpoint is not None:
+            lib.scheduler_arm(scheduler, self.task, checkpoint.encode(), 1)
+        scheduler.run([self], until_ns)
+        lib.scheduler_arm(scheduler, self.task, b"", 0)
+        held = bool(lib.scheduler_state(scheduler, self.task) == TaskState.HELD)
+        if held:
+            self.record_checkpoint(checkpoint or "")
+        return held
+
+    def record_checkpoint(self, checkpoint: str) -> None:
+        """Records that this client is held at a checkpoint."""
+        recorder = self.trial.recorder
+        recorder.record(Kind.CHECKPOINT, name=recorder.text(checkpoint), value=self.identity)
+
+    def go_on(self) -> None:
+        """Lets the client go on if it is held at a checkpoint."""
+        if library().scheduler_state(self.trial.scheduler, self.task) == TaskState.HELD:
+            library().scheduler_continue(self.trial.scheduler, self.task)
+
+    @property
+    def state(self) -> TaskState:
+        return TaskState(library().scheduler_state(self.trial.scheduler, self.task))
+
+    def hold_at(self, checkpoint: str, nth: int = 1) -> None:
+        """Arms a checkpoint (ANYWHERE: each): it holds the client when that passes it for the n-th time from now on;
+        0 disarms."""
+        library().scheduler_arm(self.trial.scheduler, self.task, checkpoint.encode(), nth)
+
+    @property
+    def held_at(self) -> str:
+        name: bytes = library().scheduler_held_at(self.trial.scheduler, self.task)
+        return name.decode()
+
+    def wind_down(self) -> None:
+        """Ends its workload after one more grant."""
+        library().scheduler_wind_down(self.trial.scheduler, self.task)
+
+    def result(self) -> Result:
+        raw: StepResult = library().scheduler_result_of(self.trial.scheduler, self.task)
+        error = bytes(raw.error).decode(errors="replace")
+        return Result(Outcome(raw.outcome), raw.token, raw.value, raw.version, raw.turns, error)
+
+    # --- inside ---
+
+    def _start(self, kind: StepKind, **fields: int) -> None:
+        state = self.state
+        if state is not TaskState.IDLE:
+            raise UsageError(f"{self.name} is {state.name.lower()}, it cannot take another step now")
+        library().scheduler_step(self.trial.scheduler, self.task, ctypes.byref(Step(kind=kind, **fields)))
+
+    def _do(self, kind: StepKind, **fields: int) -> Result:
+        self._start(kind, **fields)
+        return self.finish()

@@ -1,0 +1,132 @@
+"""The servers that a lock lives on: the interface that they have for a trial, whatever their kind.
+
+Each service has a subclass (redis_nodes, postgres_nodes, etcd_nodes, zookeeper_nodes) with the methods that only this
+kind has.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.process.process import Process
+from lockstorm.trial.client import Client
+from lockstorm.trial.trial_context import TrialContext
+
+
+class Server(Protocol):
+    """One of them. `number`: its number in the scheduler."""
+
+    name: str
+    number: int
+    process: Process
+
+    def restart(self) -> None:
+        """Starts it again after its process has ended; returns when it answers."""
+
+
+class ClockedServer(Server, Protocol):
+    """A server whose clock can be read, in steps of clock_step_us."""
+
+    clock_step_us: int
+
+    def time_us(self) -> int: ...
+
+
+Node = TypeVar("Node", bound=Server)
+OneKind = TypeVar("OneKind", bound="Nodes[Any]")
+
+
+class Nodes(ABC, Generic[Node]):
+    """`start`, then `ready`; the trial starts other processes in between, so that they start side by side."""
+
+    title: str  # the service's name in messages
+    touch: bytes  # a message that a node answers without a login
+    remains_of: str = "key"  # what `remains` names
+
+    def __init__(self, trial: TrialContext) -> None:
+        self.trial = trial
+
+    @abstractmethod
+    def start(self) -> None:
+        """Starts the servers. Raises Inconclusive if they cannot be what the trial's settings ask for."""
+
+    @abstractmethod
+    def ready(self) -> None:
+        """Returns when all servers answer and know each other."""
+
+    @property
+    @abstractmethod
+    def known(self) -> Sequence[Node]:
+        """The nodes: the servers whose names clients know, in order."""
+
+    @property
+    def every(self) -> Sequence[Node]:
+        """All servers, including replicas."""
+        return self.known
+
+    @property
+    def clocked(self) -> Sequence[ClockedServer]:
+        """The servers whose clocks the trial sets, and can read."""
+        return []
+
+    @abstractmethod
+    def address(self, client: Client, node: Node) -> str:
+        """The address of a node for a client, as its option --node."""
+
+    def addresses(self, client: Client) -> list[str]:
+        """The addresses in the order in which the client tries them."""
+        return [self.address(client, node) for node in self.known]
+
+    @abstractmethod
+    def versions(self) -> dict[str, str]:
+        """Program -> version of the running servers."""
+
+    def restart(self, server: Node) -> bool:
+        """For a fault: restarts a server whose process has ended."""
+        server.restart()
+        return True
+
+    def commands(self) -> int:
+        """The number of commands that the servers have run for clients; 0 if they do not count them."""
+        return 0
+
+    def remains(self) -> dict[bytes, int]:
+        """What locks have left at the nodes: name -> time until it expires in ms; below 0: never."""
+        return {}
+
+    def master(self, node: Node) -> Node:
+        """The server that the links to this node reach: the node, or its successor."""
+        return node
+
+    def check(self) -> None:
+        """Called after each run. Raises Inconclusive if the servers have reported that the lock cannot work on them."""
+
+    def as_kind(self, kind: type[OneKind]) -> OneKind:
+        """These nodes, if they are of this kind; raises UsageError if not."""
+        if not isinstance(self, kind):
+            raise UsageError(f"{self.trial.settings.lock} lives on {self.title}, not on {kind.title}")
+        return self
+
+    def named(self, name: str) -> Node:
+        for server in self.every:
+            if server.name == name:
+                return server
+        raise UsageError(f"this trial has no server called {name}: {', '.join(server.name for server in self.every)}")
+
+    def numbered(self, number: int) -> Node:
+        return next(server for server in self.every if server.number == number)
+
+    def refuse_redis_settings(self) -> None:
+        """Raises Inconclusive if the settings need a redis-server."""
+        settings = self.trial.settings
+        if (
+            settings.topology != "single"
+            or settings.replicas
+            or settings.persistence != "none"
+            or settings.server_options
+        ):
+            raise Inconclusive(f"{settings.lock} lives on {self.title}, and this story needs a redis-server")
+
+
+AnyNodes: TypeAlias = "Nodes[Any]"

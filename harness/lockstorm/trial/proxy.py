@@ -1,0 +1,84 @@
+"""The proxy of a trial: every link leads through it, and its rules drop, delay or change messages."""
+
+import contextlib
+import time
+from pathlib import Path
+from typing import Any
+
+from lockstorm.base import paths
+from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.process.line_client import LineClient, Refusal
+from lockstorm.process.process import Process, Sandbox
+from lockstorm.trial.direct_links import LINKS, place_in
+
+START_LIMIT_S = 10.0
+
+
+class Proxy:
+    """Started by the constructor, which returns when it answers."""
+
+    def __init__(self, sandbox: Sandbox, history: Path, page: Path, actor: int, seed: int) -> None:
+        self.control = sandbox.directory / "proxy.sock"
+        self._directory = sandbox.directory / LINKS
+        self._directory.mkdir(mode=0o700)
+        self._names: list[str] = []
+        self._rules: list[str] = []
+        words = {"history": history, "page": page, "actor": actor, "seed": seed, "control": self.control}
+        command = [paths.program("proxy"), *(word for key, value in words.items() for word in (f"--{key}", str(value)))]
+        self.process: Process = sandbox.start("proxy", command)
+        self._client = LineClient(self.control)
+        deadline = time.monotonic() + START_LIMIT_S
+        while True:
+            with contextlib.suppress(OSError):
+                self._client.request("PING")
+                return
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise Inconclusive(f"the proxy did not start: {sandbox.log_tail('proxy')}")
+            time.sleep(0.001)
+
+    def ask(self, *words: str | int | bytes) -> Any:
+        """Sends one command to its control socket; faults/proxy/README.md lists them."""
+        try:
+            return self._client.request(*words)
+        except Refusal as error:
+            raise UsageError(f"the proxy: {error}") from None
+
+    def link(
+        self, name: str, target: Path | str, *, listen: str | None = None, option: str = "", file: str = ""
+    ) -> str:
+        """Makes a link and returns the address on which it listens: `listen`, or a socket of its own, which is called
+        `file` and has a directory of its own if a file is given. `option`: PLAIN for a protocol other than RESP,
+        STEPPED for clients that take turns in virtual time."""
+        self._names.append(name)
+        at = listen or str(place_in(self._directory, len(self._names), file))
+        reply = self.ask("LINK", "ADD", name, at, str(target), *([option] if option else []))
+        return reply.decode() if isinstance(reply, bytes) else str(reply)
+
+    def lead(self, pattern: str, target: Path | str) -> int:
+        """Makes the links that match lead to another target, and closes their connections. The number of links."""
+        return int(self.ask("LINK", "TARGET", pattern, str(target)))
+
+    def rule(self, name: str, pattern: str, direction: str, *words: str | int | bytes) -> None:
+        """Adds a rule: direction to-server, to-client or both, then the action and what it matches."""
+        self.ask("RULE", "ADD", name, pattern, direction, *words)
+        self._rules.append(name)
+
+    def release(self, name: str, first: int | None = None) -> int:
+        """Releases the messages that a rule holds: the first ones, or all."""
+        return int(self.ask("RULE", "RELEASE", name, *([first] if first else [])))
+
+    def remove(self, name: str) -> None:
+        self.ask("RULE", "REMOVE", name)
+
+    def fired(self, name: str) -> int:
+        """How often a rule has fired, also after it was removed."""
+        reply = self.ask("RULE", "STAT", name)
+        statistics = dict(zip(reply[::2], reply[1::2], strict=True))
+        return int(statistics[b"fired"])
+
+    def idle_rules(self) -> list[str]:
+        """The rules that never matched anything."""
+        return [name for name in self._rules if self.fired(name) == 0]
+
+    def close(self) -> None:
+        self._client.close()

@@ -1,0 +1,220 @@
+"""The nodes of a lock on Redis: alone, with replicas or sentinels, or a cluster; and the successors of masters."""
+
+import contextlib
+import os
+from collections.abc import Sequence
+
+import redis
+
+from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.native.library import library
+from lockstorm.servers.redis_server import Network, RedisServer
+from lockstorm.servers.topology import CLUSTER_MASTERS, Sentinel, cluster_ranges, join, slot_of, watch
+from lockstorm.trial.client import Client
+from lockstorm.trial.nodes import Nodes
+from lockstorm.trial.trial_context import TrialContext
+
+# Options of redis-server; with "aof" it acknowledges a write only when that is in the append-only file and on the disk.
+PERSISTENCE = {
+    "none": (),
+    "aof": ("--appendonly", "yes", "--appendfsync", "always"),
+}
+FAULTS_KEYS = b"lockstorm:"
+# Commands of the trial itself and of replicas, whose number depends on the machine. A lock's own WAIT is not counted
+# either, therefore.
+UNCOUNTED_COMMANDS = ("ping", "time", "info", "hello", "wait", "replconf", "psync", "config|get", "config|set")
+
+
+class RedisNodes(Nodes[RedisServer]):
+    title = "Redis"
+    touch = b"*1\r\n$4\r\nPING\r\n"
+
+    def __init__(self, trial: TrialContext) -> None:
+        super().__init__(trial)
+        self.masters: list[RedisServer] = []  # the nodes that clients know; links are named after them
+        self.replicas: list[RedisServer] = []
+        self.cluster: list[RedisServer] = []  # all other masters and replicas of a cluster
+        self.sentinels: list[Sentinel] = []
+        self._successors: dict[str, RedisServer] = {}  # node -> its successor as master, if it has one
+
+    @property
+    def known(self) -> Sequence[RedisServer]:
+        return self.masters
+
+    @property
+    def every(self) -> Sequence[RedisServer]:
+        return [*self.masters, *self.replicas, *self.cluster]
+
+    @property
+    def clocked(self) -> Sequence[RedisServer]:
+        return [*self.masters, *self.replicas]
+
+    # --- life ---
+
+    def start(self) -> None:
+        self._check_topology()
+        settings = self.trial.settings
+        count = CLUSTER_MASTERS if settings.topology == "cluster" else settings.nodes
+        replicas_each = settings.replicas if settings.topology == "single" else max(1, settings.replicas)
+        self.masters = [self._start_one(f"redis-{each + 1}") for each in range(count)]
+        self._nodes_of_replicas = {
+            self._start_one(f"{node.name}-replica-{each + 1}"): node
+            for node in self.masters
+            for each in range(replicas_each)
+        }
+        self.replicas = list(self._nodes_of_replicas)
+
+    def _check_topology(self) -> None:
+        settings = self.trial.settings
+        if settings.topology == "single":
+            return
+        if settings.time == "virtual":
+            raise UsageError(f"the topology {settings.topology} is for real time: elections are made of timeouts")
+        if settings.nodes != 1:
+            one = "one master" if settings.topology == "sentinel" else "one cluster"
+            raise Inconclusive(
+                f"{settings.lock} needs {settings.nodes} servers that know nothing of each other, not {one}"
+            )
+
+    def _start_one(self, name: str) -> RedisServer:
+        trial, settings = self.trial, self.trial.settings
+        frozen, directory = settings.time == "virtual", self.trial.sandbox.directory
+        clock = directory / f"{name}.clock" if frozen or settings.settable_clocks else None
+        number = self.trial.scheduler.add_server(clock, directory / f"{name}.sock")
+        network = (
+            Network(settings.topology == "cluster", trial.links.peer_port) if settings.topology != "single" else None
+        )
+        options = (*PERSISTENCE[settings.persistence], *settings.server_options)
+        server = RedisServer(trial.sandbox, name, clock=clock, frozen=frozen, options=options, network=network)
+        server.number = number
+        trial.at_exit(server.close)
+        return server
+
+    def ready(self) -> None:
+        settings, pairs = self.trial.settings, self._nodes_of_replicas
+        for server in (*self.masters, *self.replicas):
+            server.ready()
+            self._calibrate(server)
+        if settings.topology == "cluster":
+            self._join_cluster()
+        else:
+            for replica, node in pairs.items():
+                self._follow_by_hand(replica, node)
+                library().scheduler_set_server_replicas(self.trial.scheduler, node.number, len(node.replicas))
+        if settings.topology == "sentinel":
+            self.sentinels = watch(self.trial.sandbox, self.masters[0], self.trial.links.peer_port)
+            for sentinel in self.sentinels:
+                self.trial.at_exit(sentinel.close)
+
+    def _calibrate(self, server: RedisServer) -> None:
+        if not library().scheduler_calibrate_server(self.trial.scheduler, server.number):
+            raise Inconclusive(f"the clock of {server.name} could not be read")
+
+    def _join_cluster(self) -> None:
+        """Joins the nodes to a cluster. Clients know only the one that has the slot of the resource."""
+        masters, replicas = self.masters, self._nodes_of_replicas
+        join(masters, replicas)
+        slot = slot_of(self.trial.resource)
+        self.masters = [masters[each] for each, slots in enumerate(cluster_ranges()) if slot in slots]
+        self.replicas = [replica for replica, node in replicas.items() if node is self.masters[0]]
+        own = (*self.masters, *self.replicas)
+        self.cluster = [server for server in (*masters, *replicas) if server not in own]
+        for replica in self.replicas:
+            replica.await_link(self.masters[0])
+
+    # --- the interface of Nodes ---
+
+    def address(self, client: Client, node: RedisServer) -> str:
+        hosted = self.trial.lock.adapter
+        listen = "127.0.0.1:0" if hosted and hosted.tcp else None
+        return self.trial.links.link(f"{client.host}>{node.name}", self.master(node).socket, listen=listen)
+
+    def versions(self) -> dict[str, str]:
+        return {"redis-server": self.masters[0].version()}
+
+    def commands(self) -> int:
+        return sum(
+            count for node in self.masters for name, count in node.calls().items() if name not in UNCOUNTED_COMMANDS
+        )
+
+    def check(self) -> None:
+        """A lock whose keys do not share a slot of the cluster gets CROSSSLOT or MOVED from every server, and cannot
+        work. The master of the slot answers MOVED only for keys of other slots."""
+        for node in self.masters if self.cluster else []:
+            with contextlib.suppress(redis.exceptions.ConnectionError):
+                errors = self.master(node).link.info("errorstats")
+                for name in ("CROSSSLOT", "MOVED"):
+                    if f"errorstat_{name}" in errors:
+                        lock = self.trial.settings.lock
+                        raise Inconclusive(f"{lock} cannot work in a cluster: {name}, its keys do not share a slot")
+
+    def restart(self, server: RedisServer) -> bool:
+        super().restart(server)
+        self._calibrate(server)
+        return True
+
+    def kill(self, server: RedisServer) -> None:
+        """Ends a node or a replica. Its data is lost, for there is no persistence."""
+        server.process.kill()
+        server.process.wait()
+        server.gone = True
+        library().scheduler_set_server_silent(self.trial.scheduler, server.number, True)
+        self.lose_replica(server)
+
+    def remains(self) -> dict[bytes, int]:
+        """The keys, without those of faults."""
+        links = [self.master(node).link for node in self.masters]
+        keys = {os.fsencode(key): int(link.pttl(key)) for link in links for key in link.keys("*")}
+        return {key: rest_ms for key, rest_ms in keys.items() if not key.startswith(FAULTS_KEYS)}
+
+    # --- replication ---
+
+    def master(self, node: RedisServer) -> RedisServer:
+        """The server that the links to this node reach: the node, or its successor."""
+        return self._successors.get(node.name, node)
+
+    def follow(self, server: RedisServer, master: RedisServer) -> bool:
+        """Makes the server and its replicas replicas of that master; returns when they acknowledge its writes. With
+        sentinels or in a cluster, only waits until they have done it themselves."""
+        moving = [*(replica for replica in server.replicas if replica is not master), server]
+        for replica in moving:
+            self.lose_replica(replica)
+            if self.trial.settings.topology == "single":
+                self._follow_by_hand(replica, master)
+            else:
+                replica.await_link(master)
+        library().scheduler_set_server_replicas(self.trial.scheduler, master.number, len(master.replicas))
+        return True
+
+    def _follow_by_hand(self, replica: RedisServer, master: RedisServer) -> None:
+        if not master.port:
+            master.listen()
+        # Sentinels expect every server at the address that they know.
+        alone = self.trial.settings.topology == "single"
+        link = self.trial.links.peer_port(master.name, master.port, replica.name) if alone else master.announced
+        replica.follow(master, link)
+
+    def lose_replica(self, replica: RedisServer) -> bool:
+        """Notes that the replica no longer receives its master's writes."""
+        for node in self.every:
+            if replica in node.replicas:
+                node.replicas.remove(replica)
+                library().scheduler_set_server_replicas(self.trial.scheduler, node.number, len(node.replicas))
+        return True
+
+    def lead_clients(self, old: RedisServer, new: RedisServer) -> bool:
+        """Makes the clients' links to a server lead to another one. False: no link leads to the first."""
+        nodes = [node for node in self.masters if self.master(node) is old]
+        for node in nodes:
+            self._successors[node.name] = new
+            self.trial.links.lead(f"client-*>{node.name}", new.socket)
+        if self.cluster:
+            new.link.config_resetstat()  # its errors as a replica say nothing about keys (check)
+        return bool(nodes)
+
+    def around(self, server: RedisServer) -> list[RedisServer | Sentinel]:
+        """The servers around a server: its replicas first, then the other nodes of its cluster, or the sentinels."""
+        if self.trial.settings.topology == "single":
+            return [*server.replicas]
+        known: list[RedisServer | Sentinel] = [*server.replicas, *self.every, *self.sentinels]
+        return [each for each in dict.fromkeys(known) if each is not server]

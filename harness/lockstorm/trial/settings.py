@@ -1,0 +1,123 @@
+"""What makes two trials the same trial: the one value that the command line, a policy, a storm and a test fill in."""
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from lockstorm.base.option_fields import option
+from lockstorm.results.properties import PROPERTIES, REQUIRED
+from lockstorm.servers.topology import Topology
+
+Time = Literal["virtual", "real"]
+Store = Literal[
+    "open",
+    "fence-writes",
+    "fence-reads-and-writes",
+    "compare-owner",
+    "compare-and-set",
+    "table-open",
+    "table-fence-writes",
+    "table-fence-reads-and-writes",
+    "table-compare-owner",
+    "table-compare-and-set",
+]
+Persistence = Literal["none", "aof"]
+TIMES: tuple[Time, ...] = ("virtual", "real")
+STORES: tuple[Store, ...] = get_args(Store)
+TOKEN_STORES: tuple[Store, ...] = (  # refuse a client without a token
+    "fence-writes",
+    "fence-reads-and-writes",
+    "table-fence-writes",
+    "table-fence-reads-and-writes",
+)
+
+RESOURCE = b"account"  # the name of what the lock protects
+VIRTUAL_LEASE_MS = 30_000
+BY_HAND = "by-hand"  # the scenario of a trial that a test or a program plays step by step
+LEASE_LIMIT_MS = 24 * 24 * 3600 * 1000  # 24 days: beyond that a TTL in ms overflows 31 bits in some servers
+SEED_LIMIT = 2**63 - 1
+CLIENT_LIMIT = 128
+PERMIT_LIMIT = 64
+DURATION_LIMIT_MS = 3_600_000
+
+
+@dataclass(frozen=True)
+class TrialSettings:
+    """The fields with an option are what a user chooses, where None is the usual value; `prepare_trial`
+    (scenario/play.py) fills it in, and with it what the lock and the scenario need. A test sets any field itself."""
+
+    lock: str
+    scenario: str = BY_HAND
+    seed: int = option(
+        "--seed",
+        "Seed of all random choices; the same seed gives the same history. Default: 1.",
+        "number",
+        default=1,
+        low=0,
+        high=SEED_LIMIT,
+        is_repeated=True,
+    )
+    time: str = option(
+        "--time",
+        "Kind of time. Default: virtual; real for locks whose servers' clocks cannot be moved.",
+        default="virtual",
+        metavar="virtual|real",
+        is_repeated=True,
+    )
+    store: str | None = option(
+        "--store",
+        "What the resource refuses. open (default): nothing; fence-writes, fence-reads-and-writes: stale fencing "
+        "tokens; compare-owner: writes by a client that was not the last reader; compare-and-set: writes based on an "
+        "old version. table-open and so on: the same in a PostgreSQL table.",
+        metavar="MODE",
+    )
+    lease_ms: int | None = option(
+        "--lease-ms",
+        "Lease of the lock in ms. Default: 30000 in virtual time, shorter in real time.",
+        "number",
+        low=1,
+        high=LEASE_LIMIT_MS,
+    )
+    clients: int | None = option(
+        "--clients",
+        "Number of clients, in scenarios that let you choose (contention).",
+        "number",
+        low=1,
+        high=CLIENT_LIMIT,
+    )
+    duration_ms: int | None = option(
+        "--duration",
+        "Length of the workload (2s, 500ms), in scenarios that let you choose (contention).",
+        "duration",
+        low=1,
+        high=DURATION_LIMIT_MS,
+    )
+    require: str | None = option(
+        "--require",
+        f"Properties that decide the exit status, of {', '.join(PROPERTIES)}. Default: {', '.join(REQUIRED)}, as far "
+        "as they apply.",
+        "names",
+        metavar="PROPERTY",
+    )
+    permits: int | None = option(
+        "--permits",
+        "Number of clients that may hold a semaphore at once, or of messages in an outbox. Default: 1.",
+        "number",
+        low=1,
+        high=PERMIT_LIMIT,
+    )
+    control: bool = option(
+        "--control", "Play the schedule without its fault, or with the fault inside the lease.", "flag"
+    )
+    fixed_lease: bool = option("--fixed-lease", "Disable the lock's watchdog: nothing renews the lease.", "flag")
+    counter: int = 0
+    nodes: int = 1
+    replicas: int = 0  # of each node
+    topology: Topology = "single"  # or a master under three sentinels, or a cluster of three masters: in real time
+    direct: bool = False  # links lead straight to the servers: no fault can change messages
+    settable_clocks: bool = False  # in real time: servers run under libfaketime, or clock faults have no effect
+    persistence: Persistence = "none"  # of every redis-server
+    server_options: tuple[str, ...] = ()  # of every redis-server: ("--maxmemory", "100mb")
+    pooled: bool = False  # clients reach PostgreSQL through PgBouncer, in transaction mode; in a control, session mode
+    resource: bytes = RESOURCE
+    history_records: int = 1 << 18
+    parameters: dict[str, int] = field(default_factory=dict)

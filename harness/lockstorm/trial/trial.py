@@ -1,0 +1,396 @@
+"""A trial: one lock, one scenario, one history.
+
+with Trial(TrialSettings("set-nx-px", seed=7)) as trial:
+    a, b = trial.clients(2)
+    a.start_increment()
+    with trial.pause(a, at="before-write"):
+        b.increment()
+    a.finish()
+    print(trial.judge().sentence)
+"""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Self
+
+from lockstorm.locks.lock_names import lock_entry
+from lockstorm.native.library import FOREVER, TaskState
+from lockstorm.process.process import Sandbox, on_core, own_core
+from lockstorm.results.event import Event
+from lockstorm.results.lock_entry import LockEntry
+from lockstorm.results.verdict import Verdict
+from lockstorm.servers.postgres_server import PostgresServer
+from lockstorm.servers.redis_server import RedisServer
+from lockstorm.servers.services import check_installed, lease_late_ms
+from lockstorm.servers.topology import tagged
+from lockstorm.trial.client import Client
+from lockstorm.trial.etcd_nodes import EtcdNodes
+from lockstorm.trial.fault import Fault, Target
+from lockstorm.trial.fault_means import TrialMeans
+from lockstorm.trial.nodes import AnyNodes
+from lockstorm.trial.postgres_nodes import PostgresNodes
+from lockstorm.trial.proxy import Proxy
+from lockstorm.trial.redis_nodes import RedisNodes
+from lockstorm.trial.settings import VIRTUAL_LEASE_MS, TrialSettings
+from lockstorm.trial.trial_clients import TrialClients
+from lockstorm.trial.trial_clock import TrialClock
+from lockstorm.trial.trial_context import TrialContext
+from lockstorm.trial.trial_faults import TrialFaults
+from lockstorm.trial.trial_links import TrialLinks
+from lockstorm.trial.trial_recorder import TrialRecorder
+from lockstorm.trial.trial_scheduler import TrialScheduler
+from lockstorm.trial.trial_store import TrialStore
+from lockstorm.trial.zookeeper_nodes import ZooKeeperNodes
+
+BOUND_LEASES, BOUND_SLEEP_MS = 2, 2_000  # a lease that runs out, one of a wait that had just begun, a poller's sleep
+QUIET_BEYOND_MS = 100
+
+NODES: dict[str, type[AnyNodes]] = {
+    "redis": RedisNodes,
+    "postgres": PostgresNodes,
+    "etcd": EtcdNodes,
+    "zookeeper": ZooKeeperNodes,
+}
+
+
+class Trial:
+    """Servers, clients, clock and history of one trial, in a private directory that is removed when the trial closes.
+
+    The work is done by its parts: `scheduler` and `clock`, `recorder`, `links`, `nodes` and `store`, `faults`. The
+    methods that only pass a call on are what scenarios and tests are written in.
+
+    In virtual time all processes of the trial stay on the core where it was opened. One process works at a time, so
+    nothing is lost. On two cores, a packet that one has taken from its queue and not delivered yet is invisible to the
+    other: a server that is about to receive something would look idle (harness/scheduler/quiescence.h).
+    """
+
+    context: TrialContext
+    nodes: AnyNodes
+    store: TrialStore
+    clock: TrialClock
+    faults: TrialFaults
+    _clients: TrialClients
+
+    def __init__(self, settings: TrialSettings) -> None:
+        self.settings = settings
+        self.lease_ms = settings.lease_ms or VIRTUAL_LEASE_MS
+        self.control = settings.control
+        self.resource = tagged(settings.resource) if settings.topology == "cluster" else settings.resource
+        usual_ms = BOUND_LEASES * self.lease_ms + BOUND_SLEEP_MS + lease_late_ms(self.lock)
+        self.bound_ms = settings.parameters.get("bound_ms", usual_ms)  # how long a free lock may stay unclaimed
+        self.verdict: Verdict | None = None
+        self.elapsed_ms: dict[str, float] = {}
+        self._store_mode = settings.store or "open"
+        self._exit = contextlib.ExitStack()
+        self._mark = time.perf_counter()
+
+    # --- life ---
+
+    def __enter__(self) -> Self:
+        check_installed(self.lock, self._store_mode, pooled=self.settings.pooled)
+        try:
+            self._open()
+        except BaseException:
+            self._exit.close()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._exit.close()
+
+    def _open(self) -> None:
+        self.context = self._open_context()
+        self.nodes = NODES[self.lock.service](self.context)
+        self.store = TrialStore(self.context, self._store_mode)
+        self.clock = TrialClock(self.context, self.nodes)
+        self._clients = TrialClients(self.context, self.nodes, self.store.socket)
+        self.faults = TrialFaults(TrialMeans(self.context, self.nodes, self._clients))
+        self.scheduler.after_run = self.nodes.check
+        self.scheduler.explain_death = self._clients.explain_death
+        self._start_servers()
+        self._lap("start")
+
+    def _open_context(self) -> TrialContext:
+        settings = self.settings
+        if settings.time == "virtual":
+            self._exit.enter_context(on_core(own_core()))
+        sandbox = Sandbox()
+        self._exit.callback(sandbox.close)
+        plugin = settings.lock if self.lock.plugin else ""
+        scheduler = TrialScheduler(sandbox.directory / "page", settings, self.lease_ms, plugin)
+        self._exit.callback(scheduler.close)
+        recorder = TrialRecorder(sandbox.directory / "history", scheduler, settings)
+        self._exit.callback(recorder.close)
+        recorder.begin(settings, store=self._store_mode, lease_ms=self.lease_ms, bound_ms=self.bound_ms)
+        links = TrialLinks(sandbox, scheduler, recorder, settings)
+        self._exit.callback(links.close)
+        lock, lease_ms, resource = self.lock, self.lease_ms, self.resource
+        return TrialContext(settings, lock, lease_ms, resource, sandbox, scheduler, recorder, links, self._exit)
+
+    def _start_servers(self) -> None:
+        """Starts the nodes, their replicas and the store side by side."""
+        self.store.start_table()
+        self.nodes.start()
+        self.store.start()
+        self.nodes.ready()
+        self.store.ready()
+        if self.settings.time == "virtual":
+            self.clock.prove()
+
+    def clients(self, count: int, resource: bytes | None = None) -> list[Client]:
+        """Starts client-1 .. client-N side by side; returns when each has opened its lock and waits for a step."""
+        new = self._clients.start(count, resource or self.resource)
+        self._lap("clients")
+        return new
+
+    def quiet(self, *clients: Client) -> None:
+        """Plays the last phase: heals every fault, then has each of these clients that lives served once more. A client
+        without a step increments; if there is none, the first one does so when it has done its step. Ends when all are
+        served, or when it is certain that one never will be: that is the finding, and no error."""
+        self.faults.heal()
+        self.recorder.phase("quiet")
+        living = [client for client in clients if not client.ended]
+        idle = [client for client in living if client.state is TaskState.IDLE]
+        for client in living:
+            client.go_on()
+            if client in idle:
+                client.start_increment()
+        held_ms = self.lease_ms if self.lock.lease else self.bound_ms  # by a client that is dead
+        limit_ns = (held_ms + self.bound_ms + QUIET_BEYOND_MS) * 1_000_000
+        self.run(living, self.mono_ns + limit_ns)
+        if not idle and living[0].state is TaskState.IDLE:  # none has asked for the lock in this phase
+            living[0].start_increment()
+            self.run(living[:1], self.mono_ns + limit_ns)
+        self.clock.note()
+
+    def judge(self, require: str | None = None) -> Verdict:
+        """Ends the trial and judges its history: the result of `check` (docs/verdicts.md)."""
+        self.faults.heal()
+        self.links.check_rules()
+        if self.settings.time == "real":
+            self._clients.stop_between_records()
+        self.scheduler.settle()
+        self.recorder.end()
+        self._lap("scenario")
+        self.verdict = self.recorder.judge(require)
+        self._lap("judge")
+        return self.verdict
+
+    def story(self) -> list[Event]:
+        """The history's records, in order."""
+        return self.recorder.read()
+
+    def save(self, path: Path) -> None:
+        """Writes the history to a new file."""
+        self.recorder.save(path)
+
+    @contextlib.contextmanager
+    def logs_kept(self, path: Path | None) -> Iterator[None]:
+        """Writes what the trial's processes have logged to a file when the block ends, also if it fails."""
+        try:
+            yield
+        finally:
+            if path and (written := self.sandbox.logs()):
+                path.write_text("".join(f"== {name}\n{text}" for name, text in written.items()))
+
+    def _lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self.elapsed_ms[name] = self.elapsed_ms.get(name, 0.0) + (now - self._mark) * 1000
+        self._mark = now
+
+    # --- what it consists of ---
+
+    @property
+    def lock(self) -> LockEntry:
+        """The entry of this trial's lock in the table of locks, or what its adapter or its plug-in describes."""
+        return lock_entry(self.settings.lock)
+
+    @property
+    def sandbox(self) -> Sandbox:
+        return self.context.sandbox
+
+    @property
+    def scheduler(self) -> TrialScheduler:
+        return self.context.scheduler
+
+    @property
+    def recorder(self) -> TrialRecorder:
+        return self.context.recorder
+
+    @property
+    def links(self) -> TrialLinks:
+        return self.context.links
+
+    @property
+    def proxy(self) -> Proxy | None:
+        return self.links.proxy
+
+    @property
+    def pids(self) -> set[int]:
+        """All processes of this trial, also those that have ended."""
+        return {process.pid for process in self.sandbox.processes}
+
+    @property
+    def history_path(self) -> Path:
+        return self.recorder.path
+
+    @property
+    def reply_limit_ms(self) -> int:
+        """How long a client waits for an ordinary answer."""
+        return self.context.reply_limit_ms
+
+    def versions(self) -> dict[str, str]:
+        """The versions of the servers that the lock and the resource live on, and of the lock's library."""
+        table = {"postgres": self.store.table.version()} if self.store.table else {}
+        hosted = self.lock.adapter or self.lock.plugin
+        library = {hosted.name: hosted.version} if hosted else {}
+        return {**self.nodes.versions(), **table, **library}
+
+    # --- nodes ---
+
+    @property
+    def redis(self) -> RedisNodes:
+        return self.nodes.as_kind(RedisNodes)
+
+    @property
+    def postgres(self) -> PostgresNodes:
+        return self.nodes.as_kind(PostgresNodes)
+
+    @property
+    def etcd(self) -> EtcdNodes:
+        return self.nodes.as_kind(EtcdNodes)
+
+    @property
+    def zookeeper(self) -> ZooKeeperNodes:
+        return self.nodes.as_kind(ZooKeeperNodes)
+
+    @property
+    def servers(self) -> list[RedisServer]:
+        """The nodes, if they are redis-servers."""
+        return self.faults.means.masters
+
+    @property
+    def server(self) -> RedisServer:
+        """The first of them, or the only one."""
+        return self.redis.masters[0]
+
+    @property
+    def replicas(self) -> list[RedisServer]:
+        """Of these nodes."""
+        return self.redis.replicas
+
+    @property
+    def database(self) -> PostgresServer:
+        """The only node of a lock on PostgreSQL."""
+        return self.postgres.databases[0]
+
+    @property
+    def nodes_pattern(self) -> str:
+        """The names of the lock's nodes, as a pattern; the resource's server does not match."""
+        return f"{self.lock.service}-*"
+
+    def commands(self) -> int:
+        """The number of commands that the servers have run, without those of the trial itself and of replicas."""
+        return self.nodes.commands()
+
+    # --- clients and time ---
+
+    @property
+    def every_client(self) -> list[Client]:
+        """All clients that were started, also the dead ones."""
+        return self._clients.every
+
+    def client_on(self, task: int) -> Client:
+        """The latest life of the client whose worker has this task."""
+        return self._clients.latest_on(task)
+
+    def restart(self, client: Client) -> Client:
+        """Starts the next life of a client that was killed: on the same host, under another name, with nothing
+        remembered."""
+        return self._clients.restart(client)
+
+    def run(self, awaited: list[Client], until_ns: int = FOREVER, *, first: bool = False) -> None:
+        """Runs the trial until all of these clients are parked (`first`: one of them) or the clock reaches until_ns."""
+        self.scheduler.run(awaited, until_ns, first=first)
+
+    def finish(self, *clients: Client) -> None:
+        """Runs the trial until these clients have done their steps."""
+        for client in clients:
+            client.go_on()
+        self.run(list(clients))
+
+    def settle(self) -> None:
+        """Lets every message arrive that is in flight and that no fault holds back."""
+        self.scheduler.settle()
+
+    @property
+    def mono_ns(self) -> int:
+        """The trial's monotonic clock."""
+        return self.clock.mono_ns
+
+    def wall_ms(self, client: Client) -> int:
+        """The wall clock of a client's host, in ms since 1970."""
+        return self.clock.host_wall_ms(client)
+
+    def advance(self, duration_ms: float) -> None:
+        """Lets duration_ms of the trial's time pass; clients go on with their steps meanwhile."""
+        self.clock.advance(duration_ms)
+
+    def approach_lease_end(self) -> None:
+        """Lets nearly a lease pass, in virtual time and outside a control."""
+        self.clock.approach_lease_end()
+
+    def outlast_lease(self, other: Client, checkpoint: str | None = None) -> None:
+        """Lets time pass until the other client has done its step or is held at a checkpoint, at most two leases; in a
+        control a time that is safely within the lease."""
+        self.clock.outlast_lease(other, checkpoint)
+
+    # --- faults ---
+
+    def pause(self, client: Client, at: str | None = None) -> AbstractContextManager[None]:
+        """Stops a client's whole process, at a checkpoint or now, until the block ends."""
+        return self.faults.pause(client, at)
+
+    def kill(self, client: Client, at: str | None = None) -> None:
+        """Ends a client's process, at a checkpoint or now."""
+        self.faults.kill(client, at)
+
+    def fault(
+        self, name: str, target: Target = None, other: RedisServer | None = None, **options: str | float | bytes
+    ) -> AbstractContextManager[Fault]:
+        """Injects a fault, proves it, and heals it when the block ends; each of these is recorded."""
+        return self.faults.fault(name, target, other, **options)
+
+    def fault_unless_control(
+        self, name: str, target: Target = None, **options: str | float | bytes
+    ) -> AbstractContextManager[None]:
+        """The same; in a control the block runs without the fault."""
+        return self.faults.fault_unless_control(name, target, **options)
+
+    def inject(
+        self, name: str, target: Target = None, other: RedisServer | None = None, **options: str | float | bytes
+    ) -> Fault:
+        """Injects a fault that lasts until its `heal` is called or the trial ends."""
+        return self.faults.inject(name, target, other, **options)
+
+    def prepare(
+        self, name: str, target: Target = None, other: RedisServer | None = None, **options: str | float | bytes
+    ) -> Fault:
+        """Prepares a fault; the caller then calls its `inject` and `heal`."""
+        return self.faults.prepare(name, target, other, **options)
+
+    def rule(self, name: str, links: str, direction: str, *words: str | int | bytes) -> AbstractContextManager[Proxy]:
+        """Adds a rule of the proxy (faults/proxy/README.md) that no fault has a name for; until the block ends."""
+        return self.links.rule(name, links, direction, *words)
+
+    def touch_links(self, client: Client) -> None:
+        """Sends a small message along each of a client's links to its nodes, on connections of its own, as a connection
+        pool does: a cut then swallows something even if the client is silent."""
+        self.links.touch((f"{client.host}>{node.name}" for node in self.nodes.known), self.nodes.touch)
+
+    def note(self, text: str) -> None:
+        """Records a remark for readers of the story."""
+        self.recorder.note(text)

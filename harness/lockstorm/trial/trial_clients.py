@@ -1,0 +1,171 @@
+"""The clients of a trial: started, restarted, and missed when their processes end."""
+
+import os
+from pathlib import Path
+
+from lockstorm.base import paths
+from lockstorm.base.errors import Inconclusive, LockstormError, UsageError
+from lockstorm.locks.plugin import how_ended
+from lockstorm.native.library import Kind, library
+from lockstorm.process.process import inheritable
+from lockstorm.trial.client import Client
+from lockstorm.trial.nodes import AnyNodes
+from lockstorm.trial.trial_context import TrialContext
+
+GAVE_UP = 4  # the exit status of a client that cannot host its adapter or plug-in (ENV_LIVE_GAVE_UP)
+MESSAGE_START = "client: "  # how a client's own messages begin
+
+
+class TrialClients:
+    """All clients of a trial, dead ones too."""
+
+    def __init__(self, trial: TrialContext, nodes: AnyNodes, store_socket: Path) -> None:
+        self._trial, self._nodes, self._store_socket = trial, nodes, store_socket
+        self._suspended: set[int] = set()  # workers of suspended hosts
+        self.every: list[Client] = []
+
+    @property
+    def living(self) -> list[Client]:
+        """Those that were not ended on purpose."""
+        return [client for client in self.every if not client.ended]
+
+    def start(self, count: int, resource: bytes) -> list[Client]:
+        """Starts the next clients side by side; returns when each has opened its lock and waits for a step."""
+        hosts = len({client.host for client in self.every})
+        names = [f"client-{hosts + 1 + each}" for each in range(count)]
+        new = [self._create(name, resource) for name in names]
+        self._start(new)
+        return new
+
+    def _create(self, name: str, resource: bytes) -> Client:
+        """Takes two tasks of the scheduler, side by side: worker and watchdog."""
+        worker = library().scheduler_add_task(self._trial.scheduler)
+        watchdog = library().scheduler_add_task(self._trial.scheduler)
+        if watchdog < 0:
+            raise UsageError("more than 96 clients in one trial")
+        return Client(self._trial, name, resource, worker)
+
+    def _start(self, new: list[Client]) -> None:
+        for client in new:
+            library().scheduler_expect(self._trial.scheduler, client.task)
+        for client in new:
+            self._start_process(client)
+        self.every += new
+        self._trial.scheduler.run(new)
+
+    def _start_process(self, client: Client) -> None:
+        lib, scheduler, recorder = library(), self._trial.scheduler, self._trial.recorder
+        turn, watchdog, yields = (
+            inheritable(fd)
+            for fd in (
+                lib.scheduler_turn_fd(scheduler, client.task),
+                lib.scheduler_turn_fd(scheduler, client.task + 1),
+                lib.scheduler_yield_fd(scheduler),
+            )
+        )
+        options = {
+            "history": recorder.path,
+            "page": scheduler.page,
+            "resource-hex": client.resource.hex(),
+            "resource-id": recorder.text(os.fsdecode(client.resource)),
+            "lease-ms": self._trial.lease_ms,
+            "reply-limit-ms": self._trial.reply_limit_ms,
+            "permits": self._trial.settings.permits or 1,
+            "store": self._trial.links.link(f"{client.host}>store", self._store_socket),
+            "actor": client.identity,
+            "task": client.task,
+            "life": client.life - 1,
+            "turn-fd": turn,
+            "watchdog-fd": watchdog,
+            "yield-fd": yields,
+        }
+        program = "client" if self._trial.lock.service == "redis" else "client-services"
+        if self._trial.lock.adapter:
+            self._trial.sandbox.reap_by_environment()
+        options |= self._lock_option()
+        command = [paths.program(program), *(f"--{key}={value}" for key, value in options.items())]
+        command += [f"--node={address}" for address in self._nodes.addresses(client)]
+        command += ["--fixed-lease"] if self._trial.settings.fixed_lease else []
+        client.process = self._trial.sandbox.start(client.name, command, inherit=(turn, watchdog, yields))
+        for task in (client.task, client.task + 1):
+            if not lib.scheduler_watch(scheduler, task, client.pid):
+                raise Inconclusive(f"{client.name} did not start: {self._trial.sandbox.log_tail(client.name)}")
+
+    def _lock_option(self) -> dict[str, str]:
+        """The option that names a client's lock: the path of an adapter or plug-in, or a lock of ours."""
+        if self._trial.lock.adapter:
+            return {"adapter": self._trial.lock.adapter.path}
+        if self._trial.lock.plugin:
+            return {"plugin": self._trial.lock.plugin.path}
+        return {"lock": self._trial.settings.lock}
+
+    def restart(self, client: Client) -> Client:
+        """Starts the next life of a client that was killed: on the same host, with its clocks and links, under another
+        name, and with nothing remembered."""
+        if not client.ended or client.next_life or not client.process:
+            raise UsageError(f"{client.name} was not killed, or lives again already")
+        if client.task in self._suspended:
+            raise UsageError(f"the host of {client.name} is suspended: nothing starts there")
+        client.process.wait()
+        for task in (client.task, client.task + 1):
+            library().scheduler_reuse_task(self._trial.scheduler, task)
+        new = Client(self._trial, client.host, client.resource, client.task, client.life + 1)
+        client.next_life = new
+        self._start([new])
+        return new
+
+    def latest_on(self, task: int) -> Client:
+        """The latest life of the client whose worker has this task."""
+        return next(client for client in reversed(self.every) if client.task == task)
+
+    def process_ended(self, pid: int) -> None:
+        """For a fault, which has ended a process. Returns when what others do because of that is done."""
+        library().scheduler_forget_process(self._trial.scheduler, pid)
+        for client in self.every:
+            if client.process and not client.ended and client.pid == pid:
+                client.ended = True
+                status = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+                value = status.si_status if status else 0
+                self._trial.recorder.record(Kind.ACTOR_EXIT, name=client.identity, value=value)
+        if self._trial.settings.time == "virtual":
+            self._trial.scheduler.try_settle()
+
+    def suspend(self, task: int, suspended: bool) -> int:
+        """For a fault, which suspends or resumes a client's host: its monotonic clock stands, or goes on. A lock that
+        goes by a validity measures it by that clock and believes longer. Its process is stopped at this moment:
+        `harness/client/validity.c` makes the record. Returns the number of reasons for which the clock stands."""
+        lib, scheduler, recorder = library(), self._trial.scheduler, self._trial.recorder
+        client = self.latest_on(task)
+        left = int(lib.scheduler_set_host_suspended(scheduler, task, suspended))
+        (self._suspended.add if left > 0 else self._suspended.discard)(task)
+        if not client.ended:
+            host_ns = lib.scheduler_host_mono_ns(scheduler, task)
+            lock_name = recorder.text(os.fsdecode(client.resource))
+            page = lib.scheduler_page(scheduler)
+            recorder.record_host_clock(page, task, client.identity, lock_name, host_ns, left > 0)
+        return left
+
+    def stop_between_records(self) -> None:
+        """In real time clients may still run when the history is read: stops each where it writes no record."""
+        for client in self.every:
+            if client.process and not client.ended:
+                library().scheduler_stop_between_records(self._trial.scheduler, client.task)
+
+    def explain_death(self, pid: int) -> LockstormError | None:
+        """Why a client's process has ended unexpectedly; None if it is no client's."""
+        for client in self.every:
+            if client.process and client.pid == pid:
+                return self._explain_end(client, client.process.wait())
+        return None
+
+    def _explain_end(self, client: Client, status: int) -> LockstormError:
+        lock, sandbox = self._trial.settings.lock, self._trial.sandbox
+        if status == GAVE_UP:  # its adapter may have written lines before and after the client's message
+            lines = sandbox.logs()[client.name].splitlines()
+            sentence = next(line for line in reversed(lines) if line.startswith(MESSAGE_START))
+            return UsageError(f"{lock}: {sentence.removeprefix(MESSAGE_START)}")
+        said = sandbox.log_tail(client.name)
+        if self._trial.lock.plugin:
+            who = f"{lock}: {client.name}, which hosts it, ended {how_ended(status)}"
+            return Inconclusive(f"{who}: {said}" if said else who)
+        return Inconclusive(f"{client.name} ended (status {status}): {said}")

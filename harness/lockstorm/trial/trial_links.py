@@ -1,0 +1,100 @@
+"""The links of a trial: each connection to a server leads through the proxy, or through a direct link without one."""
+
+import contextlib
+import socket
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.native.library import Message, library
+from lockstorm.process.process import Sandbox
+from lockstorm.trial.direct_links import DirectLinks
+from lockstorm.trial.proxy import Proxy
+from lockstorm.trial.settings import TrialSettings
+from lockstorm.trial.trial_recorder import TrialRecorder
+from lockstorm.trial.trial_scheduler import TrialScheduler, must_succeed
+
+NOT_RESP = ("-bus", "-quorum", "-election")  # how the names of servers end whose links carry another protocol
+
+
+class TrialLinks:
+    """Starts the proxy, unless the settings ask for direct links. A link is named "client-1>redis-1"."""
+
+    def __init__(
+        self, sandbox: Sandbox, scheduler: TrialScheduler, recorder: TrialRecorder, settings: TrialSettings
+    ) -> None:
+        self._scheduler = scheduler
+        self._addresses: dict[str, str] = {}  # link -> where clients connect
+        self._peer_ports: dict[str, int] = {}  # link -> the port on which the proxy listens for it
+        self.proxy: Proxy | None = None
+        self._links: Proxy | DirectLinks
+        if settings.direct:
+            self._links = DirectLinks(sandbox)
+            return
+        message, actor = Message(), recorder.text("proxy")
+        self._links = self.proxy = Proxy(sandbox, recorder.path, scheduler.page, actor, settings.seed)
+        must_succeed(library().scheduler_set_proxy(scheduler, bytes(self.proxy.control), message), message)
+
+    def close(self) -> None:
+        if self.proxy:
+            self.proxy.close()
+
+    def link(
+        self, name: str, target: Path | str, *, option: str = "STEPPED", listen: str | None = None, file: str = ""
+    ) -> str:
+        """The address at which the link is reached; the first call makes it. Proxy.link explains the arguments."""
+        if name not in self._addresses:
+            self._addresses[name] = self._links.link(name, target, listen=listen, option=option, file=file)
+        return self._addresses[name]
+
+    def lead(self, pattern: str, target: Path) -> None:
+        """Makes the links that match lead to another target."""
+        self._links.lead(pattern, target)
+
+    def peer_port(self, name: str, port: int, client: str = "peers") -> int:
+        """The port on which other servers reach a server's port: that of a link, if there is a proxy."""
+        if not self.proxy:
+            return port
+        link, target = f"{client}>{name}", f"127.0.0.1:{port}"
+        if link in self._peer_ports:
+            self.proxy.lead(link, target)
+        else:
+            option = "PLAIN" if name.endswith(NOT_RESP) else ""
+            address = self.proxy.link(link, target, listen="127.0.0.1:0", option=option)
+            self._peer_ports[link] = int(address.rpartition(":")[2])
+        return self._peer_ports[link]
+
+    def touch(self, names: Iterable[str], message: bytes) -> None:
+        """Sends a message along each of these links, on a connection of its own, and waits for no answer."""
+        for name in names:
+            with contextlib.closing(connect(self._addresses[name])) as connection:
+                connection.sendall(message)
+                self._scheduler.settle()
+
+    @contextlib.contextmanager
+    def rule(self, name: str, links: str, direction: str, *words: str | int | bytes) -> Iterator[Proxy]:
+        """Adds a rule of the proxy (faults/proxy/README.md) that no fault has a name for; until the block ends."""
+        if not self.proxy:
+            raise UsageError("the links of this trial do not lead through the proxy")
+        library().scheduler_set_unreliable(self._scheduler)
+        self.proxy.rule(name, links, direction, *words)
+        try:
+            yield self.proxy
+        finally:
+            self.proxy.remove(name)
+            self._scheduler.try_settle()
+
+    def check_rules(self) -> None:
+        """Raises Inconclusive if a rule of the proxy has matched nothing."""
+        for rule in self.proxy.idle_rules() if self.proxy else ():
+            raise Inconclusive(f"the rule {rule} of the proxy matched nothing: what it was to break went unbroken")
+
+
+def connect(address: str) -> socket.socket:
+    """Connects to a unix socket, or to a port of the loopback interface."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdigit():
+        return socket.create_connection((host, int(port)))
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(address)
+    return connection

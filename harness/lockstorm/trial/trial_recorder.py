@@ -1,0 +1,92 @@
+"""The history of a trial: what the driver records itself, and the file as a whole."""
+
+import ctypes
+from pathlib import Path
+
+from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.native.judgement import judge_history, read_history
+from lockstorm.native.library import FLAG_TEXT, FULL, Kind, Message, Outcome, Record, Settings, library
+from lockstorm.results.event import Event
+from lockstorm.results.verdict import Verdict
+from lockstorm.trial.settings import TrialSettings
+from lockstorm.trial.trial_scheduler import TrialScheduler, must_succeed, time_number
+
+
+class TrialRecorder:
+    """Makes the history at `path`; clients, store and proxy append to the same file."""
+
+    def __init__(self, path: Path, scheduler: TrialScheduler, settings: TrialSettings) -> None:
+        lib, message = library(), Message()
+        self.path = path
+        self._scheduler = scheduler
+        self._texts: dict[str, int] = {}
+        head = Settings(time=time_number(settings), seed=settings.seed, capacity=settings.history_records)
+        must_succeed(lib.history_create(bytes(path), head, message), message)
+        self._history = must_succeed(lib.history_open(bytes(path), message), message)
+
+    def close(self) -> None:
+        library().history_close(self._history)
+
+    def begin(self, settings: TrialSettings, *, store: str, lease_ms: int, bound_ms: int) -> None:
+        """Writes the first records: the clock and the trial's parameters."""
+        self.record(Kind.CLOCK, outcome=Outcome.OK, value=self._scheduler.mono_ns)
+        self.text("driver")
+        words = {"scenario": settings.scenario, "lock": settings.lock, "store": store, "time": settings.time}
+        if settings.topology != "single":
+            words["topology"] = settings.topology
+        for key, word in words.items():
+            self.record(Kind.PARAMETER, name=self.text(key), value=self.text(word), flags=FLAG_TEXT)
+        numbers = {"seed": settings.seed, "control": int(settings.control), "lease_ms": lease_ms}
+        numbers |= {"counter": settings.counter, "bound_ms": bound_ms}
+        for key, number in {**numbers, **settings.parameters}.items():
+            self.record(Kind.PARAMETER, name=self.text(key), value=number)
+
+    def text(self, text: str) -> int:
+        """The index by which records name this text."""
+        if text not in self._texts:
+            raw = text.encode("utf-8", "surrogateescape")
+            mono_ns, wall_ns = self._scheduler.mono_ns, self._scheduler.wall_ns
+            index = library().history_text(self._history, raw, len(raw), mono_ns, wall_ns)
+            if index == 0:
+                raise Inconclusive("the history is full")
+            self._texts[text] = index
+        return self._texts[text]
+
+    def record(self, kind: Kind, **fields: int) -> int:
+        """Appends a record, by the driver unless `actor` names another. Its index; 0 if the history is full."""
+        fields = {"actor": self._texts.get("driver", 0), **fields}
+        mono_ns, wall_ns = self._scheduler.mono_ns, self._scheduler.wall_ns
+        record = Record(kind=kind, mono_ns=mono_ns, wall_ns=wall_ns, **fields)
+        index = int(library().history_append(self._history, ctypes.byref(record)))
+        return 0 if index == FULL else index
+
+    def record_host_clock(self, page: int, task: int, client: int, lock_name: int, host_ns: int, stands: bool) -> None:
+        """Records, for a client that is stopped, what its host's clock means for its grant: from now on the clock
+        stands, or goes on. Nothing if it holds no grant that is valid."""
+        library().validity_record_host_clock(self._history, page, task, client, lock_name, host_ns, stands)
+
+    def note(self, text: str) -> None:
+        """Records a remark for readers of the story."""
+        self.record(Kind.NOTE, name=self.text(text))
+
+    def phase(self, name: str) -> None:
+        """Records that a phase of the trial begins: "storm", "quiet"."""
+        self.record(Kind.PHASE, name=self.text(name))
+
+    def end(self) -> None:
+        """Marks the history as complete."""
+        library().history_end(self._history)
+
+    def judge(self, require: str | None) -> Verdict:
+        """The verdict of `check` on the history (docs/verdicts.md)."""
+        return judge_history(self.path, require)
+
+    def read(self) -> list[Event]:
+        """The records, in order."""
+        return read_history(self.path)
+
+    def save(self, path: Path) -> None:
+        """Writes the history to a new file."""
+        message = Message()
+        if not library().history_save(bytes(self.path), bytes(path), message):
+            raise UsageError(f"the history was not saved: {message}")

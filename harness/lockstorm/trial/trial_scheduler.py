@@ -1,0 +1,137 @@
+"""A trial's scheduler, seen from Python: runs the trial, tells its time, and explains why a run stopped."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from lockstorm.base.errors import Inconclusive, LockstormError, Unanswered
+from lockstorm.native.library import FOREVER, Message, RunResult, library
+from lockstorm.trial.settings import TrialSettings
+
+PATIENCE_LEASES, PATIENCE_MS = 100, 3_600_000  # virtual time: how long a run without a bound may last
+TURN_LIMIT_MS = 30_000  # virtual time: how long one task may keep the turn before the trial is given up
+RUN_LIMIT_MS = 180_000  # real time: how long a run may last, beyond a workload's own duration; 100 polls take 150 s
+
+
+class ScheduledClient(Protocol):
+    """A client whose step a run waits for. `task`: the number of its worker."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def task(self) -> int: ...
+
+
+class TrialScheduler:
+    """The scheduler (harness/scheduler/scheduler.h) on a shared page that it makes at `page`.
+
+    The object can be passed to a function of the C library as the scheduler's pointer.
+    """
+
+    def __init__(self, page: Path, settings: TrialSettings, lease_ms: int, plugin: str = "") -> None:
+        """`plugin`: the lock's name, if it is a plug-in, whose code can keep the turn for ever."""
+        lib, message = library(), Message()
+        self.page = page
+        self._plugin = plugin
+        run_limit_ms = RUN_LIMIT_MS + (settings.duration_ms or 0)
+        self._limit_ms = TURN_LIMIT_MS if settings.time == "virtual" else run_limit_ms
+        self._patience_ms = PATIENCE_MS + PATIENCE_LEASES * lease_ms + (settings.duration_ms or 0)
+        self._exit = contextlib.ExitStack()
+        must_succeed(lib.shared_page_create(bytes(page), time_number(settings), settings.seed, message), message)
+        self.handle: int = must_succeed(lib.scheduler_open(bytes(page), message), message)
+        self._as_parameter_ = self.handle  # what ctypes passes
+        self._exit.callback(lib.scheduler_close, self.handle)
+        lib.scheduler_set_patience(self, self._patience_ms * 1_000_000)
+        self._watch_signals()
+        self.after_run: Callable[[], None] = lambda: None  # called after each run that went well; may raise
+        self.explain_death: Callable[[int], LockstormError | None] = lambda pid: None  # of a client's process
+
+    def close(self) -> None:
+        self._exit.close()
+
+    def _watch_signals(self) -> None:
+        """During a call of C, Python only notes a signal; the scheduler sees it on this pipe and returns."""
+        if threading.current_thread() is not threading.main_thread():
+            return  # only the main thread handles signals, and Ctrl-C ends it
+        reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        for end in (reading, writing):
+            self._exit.callback(os.close, end)
+        self._exit.callback(signal.set_wakeup_fd, before)
+        library().scheduler_set_signal_fd(self, reading)
+
+    @property
+    def mono_ns(self) -> int:
+        """The trial's monotonic clock."""
+        return int(library().scheduler_mono_ns(self))
+
+    @property
+    def wall_ns(self) -> int:
+        """The trial's wall clock."""
+        return int(library().scheduler_wall_ns(self))
+
+    def add_server(self, clock: Path | None, socket: Path | None) -> int:
+        """The number of a new server. `clock`: the file that sets its clock; `socket`: where it answers in RESP."""
+        message, paths = Message(), (bytes(path) if path else None for path in (clock, socket))
+        number = int(library().scheduler_add_server(self, *paths, message))
+        must_succeed(number >= 0, message)
+        return number
+
+    def run(self, awaited: Sequence[ScheduledClient], until_ns: int = FOREVER, *, first: bool = False) -> None:
+        """Runs the trial until all of these clients are parked (`first`: one of them) or the clock reaches until_ns."""
+        run_to = library().scheduler_run_to_first if first else library().scheduler_run
+        tasks = (ctypes.c_int * max(1, len(awaited)))(*(client.task for client in awaited))
+        while True:
+            outcome = RunResult(run_to(self, tasks, len(awaited), until_ns, self._limit_ms))
+            if outcome in (RunResult.DONE, RunResult.TIME):
+                return self.after_run()
+            if outcome is RunResult.INTERRUPTED:
+                continue  # Python has run its own handler by now; without an exception there is nothing to do
+            if outcome is RunResult.DIED:
+                dead: int = library().scheduler_dead(self)
+                raise self.explain_death(dead) or Inconclusive(f"a client ended (process {dead})")
+            raise Inconclusive(self._explain_stop(outcome, awaited))
+
+    def _explain_stop(self, outcome: RunResult, awaited: Sequence[ScheduledClient]) -> str:
+        names = ", ".join(client.name for client in awaited) or "nobody"
+        if outcome is RunResult.LATE:
+            return f"{names} did not come back within {self._patience_ms / 1000:g} s of the trial's time"
+        if outcome is RunResult.QUIET:
+            return f"nobody can go on: the trial waits for {names}, who waits for the trial"
+        if outcome is RunResult.STUCK:
+            late = f"{names} did not come back within {self._limit_ms / 1000:g} s"
+            return self.unanswered or (f"{self._plugin}: {late}" if self._plugin else late)
+        return "a server's clock could not be written"
+
+    def settle(self) -> None:
+        """Lets every message arrive that is in flight and that no fault holds back."""
+        if not self.try_settle():
+            raise Unanswered(self.unanswered)
+
+    def try_settle(self) -> bool:
+        """The same; False if a server, or the proxy, does not answer."""
+        return bool(library().scheduler_settle(self))
+
+    @property
+    def unanswered(self) -> str:
+        """Which server, or the proxy, did not answer when the scheduler last waited in vain; "" if it never did."""
+        reason: bytes = library().scheduler_unanswered(self)
+        return reason.decode(errors="replace")
+
+
+def time_number(settings: TrialSettings) -> int:
+    """The kind of time as the C library numbers it (enum history_time)."""
+    return 1 if settings.time == "virtual" else 2
+
+
+def must_succeed(result: Any, message: Message) -> Any:
+    """The result of a C function, which has written its error to `message` if the result is false."""
+    if not result:
+        raise Inconclusive(str(message))
+    return result

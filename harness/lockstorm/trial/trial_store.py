@@ -1,0 +1,51 @@
+"""What the lock of a trial protects: the store's process, and the PostgreSQL server behind it if the resource is a
+table."""
+
+import time
+
+from lockstorm.base import paths
+from lockstorm.base.errors import Inconclusive
+from lockstorm.process.process import Process
+from lockstorm.servers.postgres_server import PostgresServer, conninfo
+from lockstorm.servers.services import TABLE, is_table
+from lockstorm.trial.trial_context import TrialContext
+
+START_LIMIT_S = 10.0
+
+
+class TrialStore:
+    """`start_table`, `start`, then `ready`; the lock's own servers start in between."""
+
+    def __init__(self, trial: TrialContext, mode: str) -> None:
+        self._trial, self._mode = trial, mode
+        self._process: Process | None = None
+        self.socket = trial.sandbox.directory / "store.sock"
+        self.table: PostgresServer | None = None
+
+    def start_table(self) -> None:
+        """Starts the server of the table, if the resource is one. It goes by the machine's clock, for it never reads
+        it; and it is no node of the lock, so that no fault strikes it."""
+        if is_table(self._mode):
+            self.table = PostgresServer(self._trial.sandbox, "postgres-store", clock=None)
+            self._trial.at_exit(self.table.close)
+
+    def start(self) -> None:
+        trial, recorder = self._trial, self._trial.recorder
+        command = [paths.program("store"), "--history", str(recorder.path), "--page", str(trial.scheduler.page)]
+        command += ["--socket", str(self.socket), "--mode", self._mode.removeprefix(TABLE)]
+        command += ["--actor", str(recorder.text("store")), "--stranger", str(recorder.text("stranger"))]
+        command += ["--counter", str(trial.settings.counter)]
+        if self.table:
+            self.table.ready()
+            command += ["--table", conninfo(self.table.sockets)]
+        self._process = trial.sandbox.start("store", command)
+        trial.scheduler.add_server(None, self.socket)
+
+    def ready(self) -> None:
+        """Returns when it listens."""
+        assert self._process
+        deadline = time.monotonic() + START_LIMIT_S
+        while not self.socket.exists():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise Inconclusive(f"the store did not start: {self._trial.sandbox.log_tail('store')}")
+            time.sleep(0.001)

@@ -1,0 +1,101 @@
+"""The servers of a lock on ZooKeeper: one alone, or an ensemble in real time."""
+
+from collections.abc import Mapping, Sequence
+
+from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.native.library import library
+from lockstorm.servers.redis_server import free_port
+from lockstorm.servers.zookeeper_server import ZooKeeperServer, java_version
+from lockstorm.trial.client import Client
+from lockstorm.trial.nodes import Nodes
+from lockstorm.trial.trial_context import TrialContext
+
+
+class ZooKeeperNodes(Nodes[ZooKeeperServer]):
+    title = "ZooKeeper"
+    touch = b"srvr"
+    remains_of = "ephemeral node"
+
+    def __init__(self, trial: TrialContext) -> None:
+        super().__init__(trial)
+        self.members: list[ZooKeeperServer] = []
+
+    @property
+    def known(self) -> Sequence[ZooKeeperServer]:
+        return self.members
+
+    @property
+    def clocked(self) -> Sequence[ZooKeeperServer]:
+        return self.members
+
+    def start(self) -> None:
+        settings = self.trial.settings
+        self.refuse_redis_settings()
+        if settings.settable_clocks and settings.time == "real":
+            raise Inconclusive("in real time nothing sets the clock of ZooKeeper: use virtual time")
+        if settings.nodes > 1 and settings.time == "virtual":
+            raise UsageError("several ZooKeeper servers are for real time: elections are made of timeouts")
+        names = [f"zookeeper-{each + 1}" for each in range(settings.nodes)]
+        ports = {name: (free_port(), free_port()) for name in names} if settings.nodes > 1 else {}
+        self.members = [self._start_one(name, ports) for name in names]
+        # A task that waits gives the turn back; the client's other task could not read the answer otherwise.
+        library().scheduler_set_unreliable(self.trial.scheduler)
+
+    def _start_one(self, name: str, ports: Mapping[str, tuple[int, int]]) -> ZooKeeperServer:
+        """`ports`: server -> its ports for the quorum and for elections."""
+        frozen = self.trial.settings.time == "virtual"
+        clock = self.trial.sandbox.directory / f"{name}.clock" if frozen else None
+        number = self.trial.scheduler.add_server(clock, None)
+        peers = {peer: self._peer_address(name, peer, *ports[peer]) for peer in ports}
+        server = ZooKeeperServer(self.trial.sandbox, name, clock=clock, peers=peers)
+        server.number = number
+        self.trial.at_exit(server.close)
+        return server
+
+    def _peer_address(self, name: str, peer: str, quorum: int, election: int) -> str:
+        """Where one server reaches another: through a link of its own; itself directly."""
+        if name != peer:
+            quorum = self.trial.links.peer_port(f"{peer}-quorum", quorum, f"peer-{name}")
+            election = self.trial.links.peer_port(f"{peer}-election", election, f"peer-{name}")
+        return f"127.0.0.1:{quorum}:{election}"
+
+    def ready(self) -> None:
+        for server in self.members:
+            server.ready()
+            self._watch_over(server)
+
+    def _watch_over(self, server: ZooKeeperServer) -> None:
+        """The scheduler watches its threads instead of sending it a PING. In real time it waits for no server."""
+        if self.trial.settings.time == "real":
+            return
+        library().scheduler_set_server_process(self.trial.scheduler, server.number, server.process.pid)
+        library().scheduler_set_server_timer(
+            self.trial.scheduler, server.number, server.timer(), server.address.encode()
+        )
+        server.calibrate(library().scheduler_server_wall_us(self.trial.scheduler, server.number))
+
+    def address(self, client: Client, node: ZooKeeperServer) -> str:
+        return self.trial.links.link(f"{client.host}>{node.name}", node.address, listen="127.0.0.1:0", option="PLAIN")
+
+    def addresses(self, client: Client) -> list[str]:
+        """Each client begins with another server, so that not all use the same one."""
+        addresses = super().addresses(client)
+        first = client.task // 2 % len(addresses)
+        return [*addresses[first:], *addresses[:first]]
+
+    def versions(self) -> dict[str, str]:
+        return {"zookeeper": self.members[0].version(), "java": java_version()}
+
+    def remains(self) -> dict[bytes, int]:
+        """A server tells the number of ephemeral nodes, not their names."""
+        return {b"%d" % (each + 1): -1 for each in range(self.members[0].ephemeral_nodes())}
+
+    @property
+    def leader(self) -> ZooKeeperServer | None:
+        """The server that reports itself as the leader."""
+        return next((server for server in self.members if server.is_leader()), None)
+
+    def restart(self, server: ZooKeeperServer) -> bool:
+        super().restart(server)
+        self._watch_over(server)
+        return True

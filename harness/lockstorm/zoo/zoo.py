@@ -1,0 +1,211 @@
+"""The bug zoo: lockstorm has to catch every bug of scenarios/zoo, and must not accuse the lock without the bug.
+
+Each bug is tried twice: by the scenario that its entry names, and by the explorer, which knows the kinds of faults but
+not when they have to strike.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from lockstorm.explore.explore import search_schedules
+from lockstorm.explore.search_plan import FAULTS, plan_search
+from lockstorm.matrix.matrix import cell_unavailable_reason, playing_order
+from lockstorm.scenario.worker_pool import WorkerPool, worker_count
+from lockstorm.trial.settings import TrialSettings
+from lockstorm.zoo.zoo_entries import Bug
+
+SECONDS_USUAL = 60
+FIXED_SCHEDULES_LEAST = 300
+STATUS_OF_EXIT = {0: "holds", 1: "violated", 3: "inconclusive"}
+GOOD = ("caught", "not played", "not installed")  # results that are no error
+
+OnTrial = Callable[[str], object]
+Shown = dict[str, Any]  # what the scenario, or the explorer, has shown of one bug
+
+
+@dataclass(frozen=True)
+class Hunt:
+    """Limits of the explorer for each bug. `schedules`: the most schedules, None: as many as fit in the time;
+    `fixed_schedules`: the fewest schedules for the lock without the bug."""
+
+    seconds: int = SECONDS_USUAL
+    schedules: int | None = None
+    fixed_schedules: int = FIXED_SCHEDULES_LEAST
+
+
+def run_zoo(chosen: Sequence[Bug], hunt: Hunt | None, on_trial: OnTrial) -> dict[str, Any]:
+    """Tries the bugs, and returns what `zoo --json` prints. No `hunt`: only their scenarios. `on_trial` is called after
+    each trial and each search, trial_count times. Interrupted, it returns what is known by then."""
+    scripted: dict[str, Shown] = {}
+    explored: dict[str, Shown] = {}
+    interrupted = False
+    try:
+        for name, shown in play_scenarios(chosen, on_trial):
+            scripted[name] = shown
+        for bug in chosen if hunt else ():
+            if hunt and bug.explore is not None:
+                explored[bug.name] = explore_bug(bug, hunt, on_trial)
+    except KeyboardInterrupt:
+        interrupted = True
+    entries = [zoo_entry(bug, scripted.get(bug.name), explored.get(bug.name)) for bug in chosen]
+    return {
+        "entries": entries,
+        "numbers": zoo_numbers(entries),
+        "seconds": hunt.seconds if hunt else None,
+        "interrupted": interrupted,
+        "ok": not interrupted and all(entry["result"] in GOOD for entry in entries),
+    }
+
+
+def trial_count(chosen: Sequence[Bug], hunt: Hunt | None) -> int:
+    """How often run_zoo calls `on_trial`."""
+    played = sum(bool(bug.scenario and not unavailable_reason(bug)) for bug in chosen)
+    hunted = sum(bug.explore is not None for bug in chosen) if hunt else 0
+    return 2 * (played + hunted)
+
+
+def unavailable_reason(bug: Bug) -> str:
+    """Why the scenario of a bug cannot be played here; empty: it can, or there is none."""
+    if not bug.scenario:
+        return ""
+    return next(
+        (reason for lock in (bug.lock, bug.fixed) if (reason := cell_unavailable_reason(bug.cell_key_of(lock)))), ""
+    )
+
+
+# --- the scenario ---
+
+
+def play_scenarios(chosen: Sequence[Bug], on_trial: OnTrial) -> Iterator[tuple[str, Shown]]:
+    """Plays the scenarios that can be played here, with both locks, in parallel; yields results as they come."""
+    playable = [bug for bug in chosen if bug.scenario and not unavailable_reason(bug)]
+    wanted = [(bug, role) for bug in playable for role in ("bug", "fixed")]
+    wanted.sort(key=lambda pair: playing_order(scenario_request(*pair)))
+    requests = [scenario_request(*pair) for pair in wanted]
+    played: dict[str, dict[str, Shown]] = {}
+    with WorkerPool(worker_count(requests)) as pool:
+        for number, summary in pool.play_all(requests):
+            bug, role = wanted[number]
+            played.setdefault(bug.name, {})[role] = summary
+            on_trial(f"{bug.name}: {bug.scenario}")
+            if len(played[bug.name]) == 2:
+                yield bug.name, scripted_json(bug, played[bug.name])
+
+
+def scenario_request(bug: Bug, role: str) -> TrialSettings:
+    return bug.request_for(bug.lock if role == "bug" else bug.fixed)
+
+
+def scripted_json(bug: Bug, played: Mapping[str, Shown]) -> Shown:
+    return {
+        "scenario": bug.scenario,
+        **{role: played[role]["statuses"][bug.property] for role in ("bug", "fixed")},
+        "sentence": played["bug"]["sentence"],
+        "fixed_sentence": played["fixed"]["sentence"],
+        "replay": played["bug"]["replay"],
+        "fixed_replay": played["fixed"]["replay"],
+    }
+
+
+# --- the explorer ---
+
+
+def explore_bug(bug: Bug, hunt: Hunt, on_trial: OnTrial) -> Shown:
+    """Searches until the property is violated or the time is over, then runs as many schedules without the bug."""
+    found = search_schedules(
+        plan_search(bug.search_for(bug.lock, seconds=hunt.seconds, schedules=hunt.schedules)), _ignore
+    )
+    on_trial(f"{bug.name}: explored")
+    schedules = max(found.get("schedules", 0), hunt.fixed_schedules)
+    fixed = search_schedules(plan_search(bug.search_for(bug.fixed, schedules=schedules)), _ignore)
+    on_trial(f"{bug.name}: {bug.fixed} explored")
+    choices = found["found"]["choices"] if found.get("found") else []
+    return {
+        "bug": STATUS_OF_EXIT[found["exit"]],
+        "schedules": found.get("schedules", 0),
+        "faults": faults_in(choices),
+        "choices": choices,
+        "elapsed_ms": found.get("elapsed_ms", 0),
+        "fixed": STATUS_OF_EXIT[fixed["exit"]],
+        "fixed_schedules": fixed.get("schedules", 0),
+        "sentence": found["sentence"],
+        "fixed_sentence": fixed["sentence"],
+        "replay": found.get("replay"),
+        "fixed_replay": fixed.get("replay"),
+    }
+
+
+def _ignore(_progress: Mapping[str, Any]) -> None:
+    """The progress within one search is not shown."""
+
+
+def faults_in(choices: Sequence[str]) -> list[str]:
+    """The faults in the lines of a schedule; other lines only change the order of steps."""
+    words = {choice.partition(": ")[2].partition(" ")[0] for choice in choices}
+    return [name for name in FAULTS if name in words]
+
+
+# --- the result ---
+
+
+def zoo_entry(bug: Bug, scripted: Shown | None, explored: Shown | None) -> dict[str, Any]:
+    shown = [each for each in (scripted, explored) if each]
+    return {
+        "name": bug.name,
+        "reference": bug.reference,
+        "what": bug.what,
+        "property": bug.property,
+        "lock": bug.lock,
+        "fixed": bug.fixed,
+        "scenario": bug.scenario,
+        "result": entry_result(scripted, explored, unavailable_reason(bug)),
+        "caught": any(each["bug"] == "violated" for each in shown),
+        "accused": any(each["fixed"] == "violated" for each in shown),
+        "scripted": scripted,
+        "explored": explored,
+        "unexplored": bug.unexplored,
+        "not_installed": unavailable_reason(bug),
+    }
+
+
+def entry_result(scripted: Shown | None, explored: Shown | None, unavailable: str) -> str:
+    """The result of an entry in a word; the worst wins. A scenario that does not show its bug is an error even if the
+    explorer has found the bug. As long as the scenario shows the bug, it is no error that the explorer misses it, or
+    cannot judge the lock without the bug: some properties are only tested when the bug occurs."""
+    shown = [each for each in (scripted, explored) if each]
+    if not shown:
+        return "not installed" if unavailable else "not played"
+    if any(each["fixed"] == "violated" for each in shown):
+        return "accused"
+    decisive = scripted or shown[0]
+    if decisive["bug"] == "holds":
+        return "untriggered" if any(each["bug"] == "violated" for each in shown) else "missed"
+    if "inconclusive" in (decisive["bug"], decisive["fixed"]):
+        return "inconclusive"
+    return "caught"
+
+
+def zoo_numbers(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """How many bugs were found, and how many false alarms there were."""
+    played = [entry for entry in entries if entry["scripted"] or entry["explored"]]
+    hunted = [entry["explored"] for entry in entries if entry["explored"]]
+    needed = [each["schedules"] for each in hunted if each["bug"] == "violated"]
+    return {
+        "played": len(played),
+        "caught": sum(entry["caught"] for entry in played),
+        "hunted": len(hunted),
+        "found": len(needed),
+        "median_schedules": median(needed) if needed else None,
+        "fixed_schedules": sum(each["fixed_schedules"] for each in hunted if each["fixed"] != "inconclusive"),
+        "false_alarms": sum(entry["accused"] for entry in played),
+    }
+
+
+def zoo_exit_status(result: Mapping[str, Any]) -> int:
+    """1: a bug was missed, or a lock without it accused; 3: a bug, or all of them, could not be judged."""
+    words = {entry["result"] for entry in result["entries"]}
+    if words & {"missed", "untriggered", "accused"}:
+        return 1
+    return 3 if "inconclusive" in words or not words & {"caught"} else 0

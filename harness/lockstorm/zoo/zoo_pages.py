@@ -1,0 +1,127 @@
+"""The track record: the bug zoo as a GitHub table, from its entries and from the record of the last full run
+(scenarios/zoo/record.json). `make zoo` writes the record and the tables in docs/zoo.md and README.md; a test checks
+that the pages are up to date.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lockstorm.base import paths
+from lockstorm.base.errors import UsageError
+from lockstorm.base.marked_pages import page_with
+from lockstorm.zoo.zoo import GOOD, zoo_entry, zoo_numbers
+from lockstorm.zoo.zoo_entries import ZOO, Bug, bugs
+from lockstorm.zoo.zoo_table import explored_text, fixed_text, numbers_text, scripted_text
+
+RECORD = ZOO / "record.json"
+BEGIN, END = "<!-- zoo: begin, written by make zoo -->", "<!-- zoo: end -->"
+RECORDED = {  # the part of an entry's result that is the same on every machine
+    "scripted": ("bug", "fixed"),
+    "explored": ("bug", "schedules", "faults", "fixed", "fixed_schedules"),
+}
+FAMOUS = (
+    "redis-py-818",
+    "laravel-26213",
+    "python-redis-lock-71",
+    "redisson-5761",
+    "node-redlock-296",
+    "redbeat-163",
+    "etcd-11456",
+    "authentik-23876",
+)
+
+
+def record_key(bug: Bug) -> dict[str, Any]:
+    """What a record depends on: it is out of date when the entry has another key."""
+    return {name: getattr(bug, name) for name in ("lock", "fixed", "property", "scenario", "request", "explore")}
+
+
+def read_record(path: Path = RECORD) -> dict[str, Any]:
+    """The record of each bug, by name. Raises UsageError when the file is not a record."""
+    if not path.exists():
+        return {}
+    try:
+        return dict(json.loads(path.read_text())["entries"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"{path}: it is no record of a zoo ({error}): remove it, and run lockstorm zoo --record"
+        ) from None
+
+
+def updated_record(result: Mapping[str, Any], path: Path = RECORD) -> dict[str, Any]:
+    """The record with the bugs that were caught now; the other bugs keep their old record."""
+    known = read_record(path)
+    for entry in result["entries"]:
+        if entry["result"] == "caught":
+            bug = bugs()[entry["name"]]
+            results = {how: entry[how] and {key: entry[how][key] for key in keys} for how, keys in RECORDED.items()}
+            known[bug.name] = {"key": record_key(bug), **results}
+    return {"entries": {name: known[name] for name in sorted(bugs()) if name in known}}
+
+
+def write_record(result: Mapping[str, Any]) -> list[str]:
+    """Writes the record. Returns the bugs that were not recorded, because they were not caught."""
+    RECORD.write_text(json.dumps(updated_record(result), indent=1) + "\n")
+    return [entry["name"] for entry in result["entries"] if entry["result"] != "caught"]
+
+
+def recorded_zoo() -> dict[str, Any]:
+    """The record as a result of run_zoo."""
+    known = read_record()
+    entries = []
+    for bug in bugs().values():
+        record = known.get(bug.name, {})
+        record = record if record.get("key") == record_key(bug) else {}
+        entries.append({**zoo_entry(bug, record.get("scripted"), record.get("explored")), "not_installed": ""})
+    return {"entries": entries, "numbers": zoo_numbers(entries), "interrupted": False}
+
+
+def bug_table(entries: Sequence[Mapping[str, Any]]) -> str:
+    """A table with a row for each bug."""
+    lines = [
+        "| bug | what happened | property | caught by the scenario | and by the explorer alone in | without the bug |",
+        "|---|---|---|---|---|---|",
+    ]
+    for entry in entries:
+        wrong = "" if entry["result"] in GOOD else f" **{entry['result']}**"
+        scenario = scripted_text(entry) if entry["scenario"] else "-"
+        cells = (
+            f"`{entry['lock']}`: {entry['reference']}{wrong}",
+            entry["what"],
+            entry["property"].replace("_", " "),
+            scenario,
+            explored_text(entry),
+            fixed_text(entry),
+        )
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def zoo_section(result: Mapping[str, Any]) -> str:
+    """The table of all bugs, and the numbers."""
+    return bug_table(result["entries"]) + "\n" + "\n".join(f"- {line}" for line in numbers_text(result)) + "\n"
+
+
+def famous_section(result: Mapping[str, Any]) -> str:
+    """The table of the FAMOUS bugs, and the numbers of all."""
+    by_name = {entry["name"]: entry for entry in result["entries"]}
+    lines = ["| bug | what happened | scenario | the explorer alone |", "|---|---|---|---|"]
+    for name in FAMOUS:
+        entry = by_name[name]
+        cells = (entry["reference"], entry["what"], scripted_text(entry), explored_text(entry))
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, "", "; ".join(numbers_text(result)).capitalize() + ".", ""])
+
+
+def zoo_pages() -> dict[Path, str]:
+    """The up-to-date text of every page that shows the zoo."""
+    recorded = recorded_zoo()
+    sections = {"README.md": famous_section(recorded), "docs/zoo.md": zoo_section(recorded)}
+    return {paths.ROOT / name: page_with(paths.ROOT / name, text, BEGIN, END) for name, text in sections.items()}
+
+
+if __name__ == "__main__":
+    for page, text in zoo_pages().items():
+        page.write_text(text)

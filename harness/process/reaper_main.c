@@ -1,0 +1,225 @@
+/* reaper DIRECTORY: cleans up after a trial, also when its driver was killed.
+ *
+ * Its standard input is a pipe from the driver. Each line "PID" names a process of the trial. At the end of input - the
+ * driver has closed it, or is dead - the reaper kills the processes that are left, removes the shared memory that
+ * libfaketime and PostgreSQL leave behind when a process is killed, and removes DIRECTORY, with what it links to in
+ * memory. It runs in a session of its own, so no Ctrl-C reaches it. It holds processes by pidfd, so a process id that
+ * was given out again is never killed. A line "hunt" asks for more: every process with LOCKSTORM_TRIAL=DIRECTORY in its
+ * environment is killed, too.
+ *
+ * While it lives it locks DIRECTORY/.reaper. A sibling directory whose lock is free belongs to a trial whose reaper was
+ * killed too (with its process group, or by a machine that was switched off): it is removed at the start.
+ *
+ * Prints "ready" once DIRECTORY is locked. Exit status: 0; 2 bad usage or DIRECTORY cannot be locked. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    PROCESSES = 1024,
+    KILL_LIMIT_MS = 5000,
+    SEGMENT_LINE = 7,
+    ENVIRONMENT_ROOM = 256 * 1024,
+    HUNTS = 10,
+    REMOVALS = 100
+};
+static const struct timespec REMOVAL_PAUSE = {.tv_nsec = 20000000};
+
+static const char COOKIE[] = "LOCKSTORM_TRIAL=", LOCK[] = ".reaper", PREFIX[] = "lockstorm-",
+                  MEMORY[] = "/dev/shm/lockstorm-";
+
+struct held_process {
+    int pid;
+    int fd; /* -1: it had ended before it was opened */
+};
+
+static struct held_process processes[PROCESSES];
+static int process_count;
+
+static void join(char *path, size_t size, const char *directory, const char *name) {
+    if (snprintf(path, size, "%s/%s", directory, name) >= (int)size) abort();
+}
+
+static int remove_entry(const char *path, const struct stat *stat, int type, struct FTW *walk) {
+    (void)stat, (void)type, (void)walk;
+    remove(path);
+    return 0;
+}
+
+/* Again and again: a process that outlives its parent by a moment, as PostgreSQL's children do, may still write. */
+static void remove_tree(const char *path) {
+    for (int tries = 0; tries < REMOVALS; tries++) {
+        nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+        if (access(path, F_OK) != 0) return;
+        nanosleep(&REMOVAL_PAUSE, NULL);
+    }
+}
+
+/* Removes PostgreSQL's shared memory. postmaster.pid has the server's process id in its first line, and the segment's
+ * number behind the key in its seventh. Only a segment that this process has made is removed. */
+static void segment_remove(const char *directory) {
+    char path[12288], line[256] = "";
+    long creator = 0;
+    int segment = -1;
+    struct shmid_ds about;
+    join(path, sizeof path, directory, "postmaster.pid");
+    FILE *file = fopen(path, "re");
+    if (!file) return;
+    for (int number = 1; number <= SEGMENT_LINE && fgets(line, sizeof line, file); number++)
+        if (number == 1) creator = atol(line);
+    if (sscanf(line, "%*u %d", &segment) == 1 && shmctl(segment, IPC_STAT, &about) == 0 && about.shm_cpid == creator)
+        shmctl(segment, IPC_RMID, NULL);
+    fclose(file);
+}
+
+/* Removes the part of a trial that lies in memory, to which a link leads. The directory is private, so lockstorm has
+ * made the link. */
+static void memory_remove(const char *link) {
+    char target[4096];
+    ssize_t length = readlink(link, target, sizeof target - 1);
+    if (length < 0) return;
+    target[length] = '\0';
+    if (strncmp(target, MEMORY, sizeof MEMORY - 1) == 0) remove_tree(target);
+}
+
+/* Removes a trial's directory, with what its servers have left elsewhere. */
+static void trial_remove(const char *directory) {
+    char path[8192];
+    DIR *servers = opendir(directory);
+    for (struct dirent *entry; servers && (entry = readdir(servers));) {
+        if (entry->d_name[0] == '.') continue;
+        join(path, sizeof path, directory, entry->d_name);
+        segment_remove(path);
+        memory_remove(path);
+    }
+    if (servers) closedir(servers);
+    remove_tree(directory);
+}
+
+/* The lock file is locked before it gets its name, so an unlocked one means that its owner is dead. */
+static bool directory_lock(const char *directory) {
+    char fresh[4096], name[4096];
+    join(fresh, sizeof fresh, directory, ".reaper.new");
+    join(name, sizeof name, directory, LOCK);
+    int fd = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && rename(fresh, name) == 0;
+}
+
+/* Removes the directories of trials whose reaper is dead. */
+static void siblings_sweep(const char *directory) {
+    char parent[4096], path[4096], lock[8192];
+    join(parent, sizeof parent, directory, "..");
+    DIR *siblings = opendir(parent);
+    if (!siblings) return;
+    for (struct dirent *entry; (entry = readdir(siblings));) {
+        struct stat stat;
+        if (strncmp(entry->d_name, PREFIX, sizeof PREFIX - 1) != 0) continue;
+        join(path, sizeof path, parent, entry->d_name);
+        join(lock, sizeof lock, path, LOCK);
+        if (lstat(path, &stat) < 0 || !S_ISDIR(stat.st_mode) || stat.st_uid != geteuid()) continue;
+        int fd = open(lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0) continue;
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) trial_remove(path);
+        close(fd);
+    }
+    closedir(siblings);
+}
+
+static void process_end(const struct held_process *process) {
+    if (process->fd >= 0) {
+        syscall(SYS_pidfd_send_signal, process->fd, SIGKILL, NULL, 0);
+        poll(&(struct pollfd){.fd = process->fd, .events = POLLIN}, 1, KILL_LIMIT_MS);
+        close(process->fd);
+    }
+    char path[64];
+    snprintf(path, sizeof path, "/dev/shm/faketime_shm_%d", process->pid);
+    unlink(path);
+    snprintf(path, sizeof path, "/dev/shm/sem.faketime_sem_%d", process->pid);
+    unlink(path);
+}
+
+static bool process_has_ended(const struct held_process *process) {
+    return process->fd < 0 || poll(&(struct pollfd){.fd = process->fd, .events = POLLIN}, 1, 0) > 0;
+}
+
+/* Forgets the processes that have ended: a trial that kills and restarts has many in its life, but few at once. */
+static void processes_clear(void) {
+    int left = 0;
+    for (int each = 0; each < process_count; each++) {
+        if (process_has_ended(&processes[each])) process_end(&processes[each]);
+        else processes[left++] = processes[each];
+    }
+    process_count = left;
+}
+
+static void process_add(int pid) {
+    if (pid <= 0) return;
+    if (process_count >= PROCESSES / 2) processes_clear();
+    if (process_count == PROCESSES) return;
+    processes[process_count++] = (struct held_process){pid, (int)syscall(SYS_pidfd_open, pid, 0)};
+}
+
+/* Whether a process was started with this variable in its environment; only the beginning of a long one is read. */
+static bool has_environment(const char *number, const char *wanted) {
+    static char environment[ENVIRONMENT_ROOM];
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%.16s/environ", number);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    size_t length = 0;
+    for (ssize_t got; (got = read(fd, environment + length, sizeof environment - length)) > 0;) length += (size_t)got;
+    close(fd);
+    return memmem(environment, length, wanted, strlen(wanted) + 1) != NULL;
+}
+
+/* Kills the descendants of the trial's processes. Their process ids are not known, but their environment names the
+ * directory. Repeated until none is found, because one may start another meanwhile. */
+static void hunt(const char *directory) {
+    char wanted[4096];
+    int found = 1;
+    if (snprintf(wanted, sizeof wanted, "%s%s", COOKIE, directory) >= (int)sizeof wanted) abort();
+    for (int round = 0; found > 0 && round < HUNTS; round++) {
+        DIR *all = opendir("/proc");
+        found = 0;
+        for (struct dirent *entry; all && (entry = readdir(all));) {
+            int pid = atoi(entry->d_name);
+            struct held_process process = {pid, pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1};
+            if (process.fd < 0) continue;
+            if (pid == getpid() || !has_environment(entry->d_name, wanted)) close(process.fd);
+            else found++, process_end(&process);
+        }
+        if (all) closedir(all);
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2) return fprintf(stderr, "reaper: usage: reaper DIRECTORY\n"), 2;
+    setsid();
+    signal(SIGINT, SIG_IGN), signal(SIGTERM, SIG_IGN), signal(SIGHUP, SIG_IGN), signal(SIGPIPE, SIG_IGN);
+    if (!directory_lock(argv[1])) return fprintf(stderr, "reaper: %s: %s\n", argv[1], strerror(errno)), 2;
+    siblings_sweep(argv[1]);
+    puts("ready");
+    fflush(stdout);
+    bool hunts = false;
+    for (char line[32]; fgets(line, sizeof line, stdin);) {
+        if (strcmp(line, "hunt\n") == 0) hunts = true;
+        else process_add(atoi(line));
+    }
+    for (int each = 0; each < process_count; each++) process_end(&processes[each]);
+    if (hunts) hunt(argv[1]);
+    trial_remove(argv[1]);
+    return 0;
+}

@@ -1,0 +1,26 @@
+/* A process that appends to the history. It stamps its records with the trial's time and its own host's wall clock. */
+#ifndef LOCKSTORM_ACTOR_H
+#define LOCKSTORM_ACTOR_H
+
+#include "harness/scheduler/shared_page.h"
+
+struct actor {
+    struct history *history;
+    struct shared_page *page;
+    uint32_t id;            /* index of its name */
+    struct task_slot *host; /* its host's clocks, and the count of unfinished appends; NULL: no client */
+};
+
+/* Fills actor, mono_ns and wall_ns, and appends. Returns the index, or HISTORY_FULL. A client that is stopped while
+ * `appends` is not 0 may have a record half written (scheduler_stop_between_records). */
+static inline uint64_t actor_append(const struct actor *actor, struct history_record record) {
+    record.actor = actor->id;
+    record.mono_ns = shared_page_mono_ns(actor->page);
+    record.wall_ns = shared_page_host_wall_ns(actor->page, actor->host);
+    if (actor->host) atomic_fetch_add_explicit(&actor->host->appends, 1, memory_order_acq_rel);
+    uint64_t index = history_append(actor->history, &record);
+    if (actor->host) atomic_fetch_sub_explicit(&actor->host->appends, 1, memory_order_acq_rel);
+    return index;
+}
+
+#endif

@@ -1,0 +1,308 @@
+#include "harness/scheduler/fence.h"
+
+#include <hiredis/hiredis.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/scheduler/quiescence.h"
+#include "harness/scheduler/reasons.h"
+
+/* The number of PINGs, one after the other, after which a server has written everything that it had to write. When a
+ * PING comes in, so has what was sent before, but the PING may be answered first: hence two. The first also makes the
+ * server look at its clock and end what has waited too long. A connection that was only just accepted is read after the
+ * first PING: hence three. */
+enum { PINGS_HEARD = 2, PINGS_ACCEPTED = 3 };
+/* A Java machine that has only just started still computes for a long time, on one core that it shares. */
+enum { FENCE_LIMIT_MS = FENCE_LIMIT_S * 1000, THREADS_LIMIT_MS = 30000 };
+static const struct timeval PROXY_LIMIT = {.tv_sec = FENCE_LIMIT_S};
+
+/* The connection's address also tells which server the proxy has written to. A server that is observed may have one, by
+ * which the proxy names it; without an address a server is not asked. */
+struct fenced_server {
+    struct server_connection connection;
+    int silent, busy; /* number of reasons */
+    int replicas;
+    int pings_due;                /* after this many more, it has written everything that it had to write */
+    int pid;                      /* of a server that is observed; 0: it is asked, or does not run */
+    struct thread_watch *threads; /* of a server that has a timer */
+    int timer;                    /* the thread that looks at the clock by itself; 0: none */
+    int64_t timer_looked_ns;      /* the trial's clock when that thread last looked; -1: not yet */
+};
+
+struct fence {
+    const struct shared_page *page;
+    redisContext *proxy; /* its control connection; NULL: links lead straight to the servers */
+    bool over_tcp;
+    bool replicated; /* some server has, or had, replicas: what one receives, another does too */
+    int servers;
+    struct fenced_server server[SERVERS_MAX];
+    bool settled;         /* nothing was in flight when the last fence had passed */
+    uint64_t traffic;     /* of the page, when that fence began */
+    uint64_t unawaited;   /* of the page, when a turn was last given */
+    char unanswered[160]; /* why the last fence that failed did; empty: none has */
+};
+
+/* --- what takes part --- */
+
+struct fence *fence_open(const struct shared_page *page) {
+    struct fence *fence = calloc(1, sizeof *fence);
+    if (!fence) abort();
+    fence->page = page;
+    return fence;
+}
+
+void fence_close(struct fence *fence) {
+    if (!fence) return;
+    for (int each = 0; each < fence->servers; each++) {
+        server_connection_close(&fence->server[each].connection);
+        thread_watch_close(fence->server[each].threads);
+    }
+    if (fence->proxy) redisFree(fence->proxy);
+    free(fence);
+}
+
+bool fence_set_proxy(struct fence *fence, const char *control_path, struct history_error *error) {
+    fence->proxy = redisConnectUnixWithTimeout(control_path, PROXY_LIMIT);
+    if (fence->proxy && !fence->proxy->err) return redisSetTimeout(fence->proxy, PROXY_LIMIT) == REDIS_OK;
+    return history_fail(error, "the proxy at %.100s: %.100s", control_path,
+                        fence->proxy ? fence->proxy->errstr : "out of memory");
+}
+
+void fence_set_tcp(struct fence *fence) {
+    fence->over_tcp = true;
+}
+
+void fence_add_server(struct fence *fence, const char *socket_path) {
+    struct fenced_server *server = &fence->server[fence->servers++];
+    snprintf(server->connection.address, sizeof server->connection.address, "%s", socket_path ? socket_path : "");
+}
+
+void fence_set_process(struct fence *fence, int number, int pid) {
+    struct fenced_server *server = &fence->server[number];
+    thread_watch_close(server->threads);
+    server->threads = NULL;
+    server->timer = 0;
+    server->pid = pid;
+}
+
+void fence_set_timer(struct fence *fence, int number, int thread, const char *address) {
+    struct fenced_server *server = &fence->server[number];
+    snprintf(server->connection.address, sizeof server->connection.address, "%s", address);
+    server->threads = thread_watch_open(server->pid, thread);
+    server->timer = thread;
+    server->timer_looked_ns = -1;
+    fence->over_tcp = true;
+}
+
+void fence_set_replicas(struct fence *fence, int server, int replicas) {
+    fence->server[server].replicas = replicas;
+    if (replicas > 0) fence->replicated = true;
+}
+
+void fence_set_silent(struct fence *fence, int server, bool silent) {
+    server_connection_close(&fence->server[server].connection);
+    reasons_count(&fence->server[server].silent, silent);
+}
+
+void fence_set_busy(struct fence *fence, int server, bool busy) {
+    reasons_count(&fence->server[server].busy, busy);
+}
+
+bool fence_server_works(const struct fence *fence, int server) {
+    return fence->server[server].silent == 0 && fence->server[server].busy == 0;
+}
+
+struct server_connection *fence_connection(struct fence *fence, int server) {
+    return &fence->server[server].connection;
+}
+
+/* Twice: the first may find only that the connection was lost. */
+bool fence_server_answers(struct fence *fence, int server) {
+    struct server_connection *connection = fence_connection(fence, server);
+    return server_connection_ping(connection) || server_connection_ping(connection);
+}
+
+/* --- what may be in flight --- */
+
+static void owe_pings(struct fenced_server *server, int pings) {
+    if (server->pings_due < pings) server->pings_due = pings;
+}
+
+static void owe_pings_all(struct fence *fence) {
+    for (int each = 0; each < fence->servers; each++) owe_pings(&fence->server[each], PINGS_ACCEPTED);
+}
+
+void fence_mark_unsettled(struct fence *fence) {
+    fence->settled = false;
+}
+
+void fence_mark_clock(struct fence *fence, int server) {
+    owe_pings(&fence->server[server], PINGS_HEARD);
+}
+
+void fence_mark_all(struct fence *fence) {
+    fence->settled = false;
+    owe_pings_all(fence);
+}
+
+bool fence_has_timer(const struct fence *fence) {
+    for (int each = 0; each < fence->servers; each++)
+        if (fence->server[each].timer) return true;
+    return false;
+}
+
+/* --- the proof --- */
+
+/* Writes the reason down and returns false, for a `return unanswered(...)`. */
+__attribute__((format(printf, 2, 3))) static bool unanswered(struct fence *fence, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(fence->unanswered, sizeof fence->unanswered, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+const char *fence_unanswered(const struct fence *fence) {
+    return fence->unanswered;
+}
+
+/* The proxy has connected to the server at this address (`joined`), or has only written to it or closed a connection.
+ * An address that is not known may stand for any server. */
+static void owe_pings_at(struct fence *fence, const char *address, bool joined) {
+    for (int each = 0; each < fence->servers; each++) {
+        struct fenced_server *server = &fence->server[each];
+        if (strcmp(server->connection.address, address) != 0) continue;
+        owe_pings(server, joined ? PINGS_ACCEPTED : PINGS_HEARD);
+        return;
+    }
+    owe_pings_all(fence);
+}
+
+/* The proxy passes on everything that it has received and may pass on, and names the servers concerned. */
+static bool proxy_settle(struct fence *fence) {
+    if (!fence->proxy) return true;
+    redisReply *reply = redisCommand(fence->proxy, "SETTLE TARGETS");
+    bool settled = reply && reply->type == REDIS_REPLY_ARRAY && reply->elements % 2 == 1;
+    for (size_t each = 1; settled && each < reply->elements; each += 2)
+        owe_pings_at(fence, reply->element[each]->str, reply->element[each + 1]->integer != 0);
+    if (reply) freeReplyObject(reply);
+    return settled || unanswered(fence, "the proxy does not answer");
+}
+
+static bool is_asked(const struct fenced_server *server) {
+    return server->connection.address[0] != '\0' && !server->pid && !server->silent;
+}
+
+static bool is_observed(const struct fenced_server *server) {
+    return server->pid && !server->silent;
+}
+
+/* One PING to every server that is owed one, all at once. A connection that turns out to be lost is made anew, once. */
+static bool ping_round(struct fence *fence) {
+    bool asked[SERVERS_MAX], used_before[SERVERS_MAX];
+    for (int each = 0; each < fence->servers; each++) {
+        struct fenced_server *server = &fence->server[each];
+        used_before[each] = server->connection.redis != NULL;
+        asked[each] = is_asked(server) && server->pings_due > 0;
+        if (asked[each]) server_connection_ping_send(&server->connection), server->pings_due--;
+    }
+    for (int each = 0; each < fence->servers; each++) {
+        struct server_connection *connection = &fence->server[each].connection;
+        if (!asked[each] || server_connection_ping_receive(connection)) continue;
+        if (!used_before[each] || !server_connection_ping(connection))
+            return unanswered(fence, "no answer to a PING at %s", connection->address);
+    }
+    return true;
+}
+
+static bool replicas_acknowledge(struct fence *fence) {
+    for (int each = 0; each < fence->servers; each++) {
+        struct fenced_server *server = &fence->server[each];
+        if (!fence_server_works(fence, each) || server->replicas == 0) continue;
+        if (!server_connection_await_replicas(&server->connection, server->replicas))
+            return unanswered(fence, "the replicas of %s do not acknowledge", server->connection.address);
+    }
+    return true;
+}
+
+/* Nothing wakes the thread that ends sessions: it wakes by the machine's clock, and then looks at the trial's. */
+static bool timer_looks(const struct fence *fence, struct fenced_server *server) {
+    int64_t now_ns = shared_page_mono_ns(fence->page);
+    if (!shared_page_is_virtual(fence->page) || server->timer_looked_ns == now_ns) return true;
+    if (!server->threads || !timer_await_round(server->threads, FENCE_LIMIT_MS)) return false;
+    server->timer_looked_ns = now_ns;
+    return true;
+}
+
+static bool packets_arrive(struct fence *fence) {
+    return !fence->over_tcp || packets_await_delivery(FENCE_LIMIT_MS) ||
+           unanswered(fence, "packets do not arrive on this machine");
+}
+
+static bool observed_servers_are_idle(struct fence *fence) {
+    int pids[SERVERS_MAX], count = 0;
+    for (int each = 0; each < fence->servers; each++) {
+        struct fenced_server *server = &fence->server[each];
+        if (!is_observed(server)) continue;
+        server->pings_due = 0;
+        if (!server->timer) {
+            pids[count++] = server->pid;
+            continue;
+        }
+        if (!timer_looks(fence, server)) return unanswered(fence, "process %d does not look at its clock", server->pid);
+        if (!server->threads || !threads_await_quiescence(server->threads, THREADS_LIMIT_MS))
+            return unanswered(fence, "process %d does not become idle", server->pid);
+    }
+    return families_await_quiescence(pids, count, FENCE_LIMIT_MS) ||
+           unanswered(fence, "process %d or its children do not become idle", pids[0]);
+}
+
+/* Every server has written what it had to write. Only the proxy knows which servers have received something, and it
+ * knows only where servers do not talk to each other. */
+static bool servers_have_written(struct fence *fence) {
+    if (fence->replicated || !fence->proxy) owe_pings_all(fence);
+    for (int round = 0; round < PINGS_ACCEPTED; round++)
+        if (!ping_round(fence)) return false;
+    return replicas_acknowledge(fence) && packets_arrive(fence) && observed_servers_are_idle(fence);
+}
+
+static bool pings_are_due(const struct fence *fence) {
+    for (int each = 0; each < fence->servers; each++) {
+        const struct fenced_server *server = &fence->server[each];
+        if (server->pings_due > 0 && (is_observed(server) || is_asked(server))) return true;
+    }
+    return false;
+}
+
+/* What was sent has been received, what had to be answered has been answered, and the answers have arrived. An answer
+ * can make the proxy write to a server again, or close a connection to it: then the servers are asked again. Not where
+ * there are replicas: these acknowledge what the fence itself makes their master send, so it would never end. */
+static bool fence_pass(struct fence *fence) {
+    if (!packets_arrive(fence) || !proxy_settle(fence)) return false;
+    do {
+        if (!servers_have_written(fence) || !packets_arrive(fence) || !proxy_settle(fence)) return false;
+    } while (!fence->replicated && pings_are_due(fence));
+    return true;
+}
+
+bool fence_settle(struct fence *fence) {
+    uint64_t traffic = atomic_load_explicit(&fence->page->traffic, memory_order_acquire);
+    if (fence->settled && fence->traffic == traffic) return true;
+    fence->traffic = traffic;
+    fence->settled = fence_pass(fence);
+    return fence->settled;
+}
+
+bool fence_settle_before_turn(struct fence *fence) {
+    uint64_t unawaited = atomic_load_explicit(&fence->page->unawaited, memory_order_acquire);
+    bool overtakes = unawaited != fence->unawaited;
+    fence->unawaited = unawaited;
+    if (!overtakes && !atomic_load_explicit(&fence->page->unreliable, memory_order_acquire)) return true;
+    return fence_settle(fence);
+}
+
+void fence_catch_up(int pid) {
+    processes_await_quiescence(pid, FENCE_LIMIT_MS);
+}

@@ -1,0 +1,525 @@
+#include "harness/scheduler/scheduler.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "harness/scheduler/clock.h"
+#include "harness/scheduler/fence.h"
+#include "harness/scheduler/host_clocks.h"
+#include "harness/scheduler/random.h"
+#include "harness/scheduler/server_clocks.h"
+#include "harness/scheduler/task_stops.h"
+#include "harness/scheduler/wakeup.h"
+
+enum { REAL_POLL_MS = 1000 };
+
+struct scheduler {
+    struct shared_page *page;
+    struct random random;
+    struct server_clocks *server_clocks;
+    struct host_clocks host_clocks;
+    struct task_stops stops;
+    struct fence *fence;
+    int servers;
+    int yield_fd;
+    int signal_fd; /* -1: none */
+    int64_t patience_ns;
+    int tasks;
+    int turn_fd[SHARED_PAGE_TASKS];
+    int pid_fd[SHARED_PAGE_TASKS]; /* -1: not watched, or its end was seen */
+    int dead;
+};
+
+static enum task_state state_of(const struct scheduler *scheduler, int task) {
+    return (enum task_state)atomic_load_explicit(&scheduler->page->tasks[task].state, memory_order_acquire);
+}
+
+static void state_set(struct scheduler *scheduler, int task, enum task_state state) {
+    atomic_store_explicit(&scheduler->page->tasks[task].state, (uint32_t)state, memory_order_release);
+}
+
+static int64_t deadline_of(const struct scheduler *scheduler, int task) {
+    return atomic_load_explicit(&scheduler->page->tasks[task].deadline_ns, memory_order_relaxed);
+}
+
+static bool is_stopped(const struct scheduler *scheduler, int task) {
+    return atomic_load_explicit(&scheduler->page->tasks[task].stopped, memory_order_acquire);
+}
+
+/* --- setting up --- */
+
+struct scheduler *scheduler_open(const char *path, struct history_error *error) {
+    struct shared_page *page = shared_page_open(path, error);
+    if (!page) return NULL;
+    struct scheduler *scheduler = calloc(1, sizeof *scheduler);
+    if (!scheduler) abort();
+    scheduler->page = page;
+    scheduler->host_clocks.page = page;
+    scheduler->stops.page = page;
+    scheduler->server_clocks = server_clocks_open(page);
+    scheduler->fence = fence_open(page);
+    scheduler->random = random_split(page->seed, 0);
+    scheduler->signal_fd = -1;
+    scheduler->patience_ns = INT64_MAX;
+    scheduler->yield_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (scheduler->yield_fd >= 0) return scheduler;
+    history_fail(error, "eventfd: %s", strerror(errno));
+    scheduler_close(scheduler);
+    return NULL;
+}
+
+void scheduler_close(struct scheduler *scheduler) {
+    if (!scheduler) return;
+    for (int task = 0; task < scheduler->tasks; task++) {
+        close(scheduler->turn_fd[task]);
+        if (scheduler->pid_fd[task] >= 0) close(scheduler->pid_fd[task]);
+    }
+    server_clocks_close(scheduler->server_clocks);
+    fence_close(scheduler->fence);
+    if (scheduler->yield_fd >= 0) close(scheduler->yield_fd);
+    shared_page_close(scheduler->page);
+    free(scheduler);
+}
+
+void scheduler_set_signal_fd(struct scheduler *scheduler, int fd) {
+    scheduler->signal_fd = fd;
+}
+
+void scheduler_set_patience(struct scheduler *scheduler, int64_t patience_ns) {
+    scheduler->patience_ns = patience_ns;
+}
+
+bool scheduler_set_proxy(struct scheduler *scheduler, const char *control_path, struct history_error *error) {
+    return fence_set_proxy(scheduler->fence, control_path, error);
+}
+
+void scheduler_set_tcp(struct scheduler *scheduler) {
+    fence_set_tcp(scheduler->fence);
+}
+
+void scheduler_set_unreliable(struct scheduler *scheduler) {
+    atomic_store_explicit(&scheduler->page->unreliable, 1, memory_order_release);
+    fence_mark_unsettled(scheduler->fence);
+}
+
+int64_t scheduler_mono_ns(const struct scheduler *scheduler) {
+    return shared_page_mono_ns(scheduler->page);
+}
+
+int64_t scheduler_wall_ns(const struct scheduler *scheduler) {
+    return shared_page_wall_ns(scheduler->page);
+}
+
+/* --- servers --- */
+
+int scheduler_add_server(struct scheduler *scheduler, const char *clock_path, const char *socket_path,
+                         struct history_error *error) {
+    int server = server_clocks_add(scheduler->server_clocks, clock_path, error);
+    if (server < 0) return -1;
+    fence_add_server(scheduler->fence, socket_path);
+    scheduler->servers++;
+    return server;
+}
+
+void scheduler_set_server_process(struct scheduler *scheduler, int server, int pid) {
+    fence_set_process(scheduler->fence, server, pid);
+}
+
+void scheduler_set_server_timer(struct scheduler *scheduler, int server, int thread, const char *address) {
+    fence_set_timer(scheduler->fence, server, thread, address);
+}
+
+void scheduler_set_server_replicas(struct scheduler *scheduler, int server, int replicas) {
+    fence_set_replicas(scheduler->fence, server, replicas);
+}
+
+void scheduler_set_server_silent(struct scheduler *scheduler, int server, bool silent) {
+    fence_set_silent(scheduler->fence, server, silent);
+}
+
+void scheduler_set_server_busy(struct scheduler *scheduler, int server, bool busy) {
+    fence_set_busy(scheduler->fence, server, busy);
+}
+
+bool scheduler_server_answers(struct scheduler *scheduler, int server) {
+    return fence_server_answers(scheduler->fence, server);
+}
+
+bool scheduler_server_works(const struct scheduler *scheduler, int server) {
+    return fence_server_works(scheduler->fence, server);
+}
+
+bool scheduler_calibrate_server(struct scheduler *scheduler, int server) {
+    return server_clocks_calibrate(scheduler->server_clocks, server, fence_connection(scheduler->fence, server));
+}
+
+bool scheduler_set_server_clock(struct scheduler *scheduler, int server, int64_t offset_ns, int64_t drift_ppm) {
+    return server_clocks_set(scheduler->server_clocks, server, offset_ns, drift_ppm);
+}
+
+bool scheduler_server_clock_error(const struct scheduler *scheduler, int server, int64_t *offset_ns,
+                                  int64_t *drift_ppm) {
+    return server_clocks_error(scheduler->server_clocks, server, offset_ns, drift_ppm);
+}
+
+int64_t scheduler_server_wall_us(const struct scheduler *scheduler, int server) {
+    return server_clocks_wall_us(scheduler->server_clocks, server);
+}
+
+/* --- hosts of clients --- */
+
+bool scheduler_set_host_clock(struct scheduler *scheduler, int task, int64_t offset_ns, int64_t drift_ppm) {
+    host_clocks_set(&scheduler->host_clocks, task, offset_ns, drift_ppm);
+    return true;
+}
+
+bool scheduler_host_clock_error(const struct scheduler *scheduler, int task, int64_t *offset_ns, int64_t *drift_ppm) {
+    host_clocks_error(&scheduler->host_clocks, task, offset_ns, drift_ppm);
+    return true;
+}
+
+int64_t scheduler_host_wall_ns(const struct scheduler *scheduler, int task) {
+    return host_clocks_wall_ns(&scheduler->host_clocks, task);
+}
+
+int64_t scheduler_host_mono_ns(const struct scheduler *scheduler, int task) {
+    return host_clocks_mono_ns(&scheduler->host_clocks, task);
+}
+
+int scheduler_set_host_suspended(struct scheduler *scheduler, int task, bool suspended) {
+    return host_clocks_suspend(&scheduler->host_clocks, task, suspended);
+}
+
+struct shared_page *scheduler_page(const struct scheduler *scheduler) {
+    return scheduler->page;
+}
+
+/* --- tasks --- */
+
+int scheduler_yield_fd(const struct scheduler *scheduler) {
+    return scheduler->yield_fd;
+}
+
+int scheduler_turn_fd(const struct scheduler *scheduler, int task) {
+    return scheduler->turn_fd[task];
+}
+
+int scheduler_add_task(struct scheduler *scheduler) {
+    if (scheduler->tasks == SHARED_PAGE_TASKS) return -1;
+    int fd = eventfd(0, EFD_CLOEXEC);
+    if (fd < 0) return -1;
+    scheduler->turn_fd[scheduler->tasks] = fd;
+    scheduler->pid_fd[scheduler->tasks] = -1;
+    return scheduler->tasks++;
+}
+
+void scheduler_expect(struct scheduler *scheduler, int task) {
+    state_set(scheduler, task, TASK_RUNNING);
+}
+
+bool scheduler_watch(struct scheduler *scheduler, int task, int pid) {
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0) return false;
+    scheduler->pid_fd[task] = fd;
+    scheduler->page->tasks[task].pid = pid;
+    return true;
+}
+
+void scheduler_forget_process(struct scheduler *scheduler, int pid) {
+    for (int task = 0; task < scheduler->tasks; task++) {
+        if (scheduler->page->tasks[task].pid != pid) continue;
+        state_set(scheduler, task, TASK_GONE);
+        if (scheduler->pid_fd[task] >= 0) close(scheduler->pid_fd[task]);
+        scheduler->pid_fd[task] = -1;
+    }
+    task_stops_forget_process(&scheduler->stops, pid);
+}
+
+void scheduler_reuse_task(struct scheduler *scheduler, int task) {
+    struct task_slot *slot = &scheduler->page->tasks[task];
+    wakeup_drain(scheduler->turn_fd[task]);
+    task_stops_forget_task(&scheduler->stops, task);
+    slot->pid = 0;
+    atomic_store(&slot->appends, 0);
+    atomic_store(&slot->standing, 0);
+    atomic_store(&slot->deadline_ns, 0);
+    atomic_store(&slot->armed_countdown, 0);
+    atomic_store(&slot->valid_until_ns, 0);
+    memset(slot->held_at, 0, SHARED_PAGE_NAME);
+    slot->step = (struct step){.kind = STEP_NONE};
+    state_set(scheduler, task, TASK_ABSENT);
+}
+
+void scheduler_step(struct scheduler *scheduler, int task, const struct step *step) {
+    struct task_slot *slot = &scheduler->page->tasks[task];
+    slot->step = *step;
+    atomic_store_explicit(&slot->last_turn, 0, memory_order_relaxed);
+    slot->result = (struct step_result){.outcome = OUTCOME_UNKNOWN};
+    state_set(scheduler, task, TASK_READY);
+}
+
+void scheduler_continue(struct scheduler *scheduler, int task) {
+    memset(scheduler->page->tasks[task].held_at, 0, SHARED_PAGE_NAME);
+    state_set(scheduler, task, TASK_READY);
+}
+
+void scheduler_arm(struct scheduler *scheduler, int task, const char *checkpoint, uint32_t nth) {
+    struct task_slot *slot = &scheduler->page->tasks[task];
+    atomic_store_explicit(&slot->armed_countdown, 0, memory_order_release);
+    memset(slot->armed_at, 0, sizeof slot->armed_at);
+    strncpy(slot->armed_at, checkpoint, sizeof slot->armed_at - 1);
+    atomic_store_explicit(&slot->armed_countdown, nth, memory_order_release);
+}
+
+void scheduler_wind_down(struct scheduler *scheduler, int task) {
+    atomic_store_explicit(&scheduler->page->tasks[task].last_turn, 1, memory_order_release);
+}
+
+int scheduler_set_process_stopped(struct scheduler *scheduler, int pid, bool stopped) {
+    return task_stops_set_process(&scheduler->stops, scheduler->tasks, pid, stopped);
+}
+
+int scheduler_set_task_stalled(struct scheduler *scheduler, int task, bool stalled) {
+    return task_stops_set_task(&scheduler->stops, task, stalled);
+}
+
+bool scheduler_stop_between_records(struct scheduler *scheduler, int task) {
+    return task_stops_between_records(&scheduler->page->tasks[task]);
+}
+
+void scheduler_catch_up(const struct scheduler *scheduler, int pid) {
+    if (shared_page_is_virtual(scheduler->page)) fence_catch_up(pid);
+}
+
+bool scheduler_task_stands(const struct scheduler *scheduler, int task) {
+    return shared_page_is_virtual(scheduler->page) || atomic_load(&scheduler->page->tasks[task].standing) != 0;
+}
+
+uint64_t scheduler_task_moves(const struct scheduler *scheduler, int task) {
+    return atomic_load(&scheduler->page->tasks[task].moves);
+}
+
+enum task_state scheduler_state(const struct scheduler *scheduler, int task) {
+    return state_of(scheduler, task);
+}
+
+const char *scheduler_held_at(const struct scheduler *scheduler, int task) {
+    return scheduler->page->tasks[task].held_at;
+}
+
+struct step_result scheduler_result_of(const struct scheduler *scheduler, int task) {
+    return scheduler->page->tasks[task].result;
+}
+
+int scheduler_dead(const struct scheduler *scheduler) {
+    return scheduler->dead;
+}
+
+/* --- turns --- */
+
+static void give_turn(struct scheduler *scheduler, int task, enum task_state state) {
+    state_set(scheduler, task, state);
+    wakeup_send(scheduler->turn_fd[task]);
+}
+
+static bool is_parked(enum task_state state) {
+    return state == TASK_IDLE || state == TASK_HELD || state == TASK_GONE;
+}
+
+/* The tasks that a run waits for. */
+struct awaited {
+    const int *tasks;
+    int count;
+    bool first; /* one of them is enough */
+};
+
+static bool have_parked(const struct scheduler *scheduler, const struct awaited *awaited) {
+    int parked = 0;
+    for (int each = 0; each < awaited->count; each++) parked += is_parked(state_of(scheduler, awaited->tasks[each]));
+    return parked > 0 && (awaited->first || parked == awaited->count);
+}
+
+static bool any_task_runs(const struct scheduler *scheduler) {
+    for (int task = 0; task < scheduler->tasks; task++) {
+        enum task_state state = state_of(scheduler, task);
+        if ((state == TASK_RUNNING || state == TASK_PROBING) && !is_stopped(scheduler, task)) return true;
+    }
+    return false;
+}
+
+/* Waits until a task gives its turn back, a client ends or a signal comes, at most timeout_ms. DONE: a task did; STUCK:
+ * nothing happened. */
+static enum scheduler_result await_event(struct scheduler *scheduler, int timeout_ms) {
+    struct pollfd fds[SHARED_PAGE_TASKS + 2] = {{.fd = scheduler->yield_fd, .events = POLLIN},
+                                                {.fd = scheduler->signal_fd, .events = POLLIN}};
+    for (int task = 0; task < scheduler->tasks; task++)
+        fds[task + 2] = (struct pollfd){.fd = scheduler->pid_fd[task], .events = POLLIN};
+    int ready = poll(fds, (nfds_t)scheduler->tasks + 2, timeout_ms);
+    if (ready < 0) return errno == EINTR ? SCHEDULER_INTERRUPTED : SCHEDULER_FAILED;
+    if (ready == 0) return SCHEDULER_STUCK;
+    if (fds[1].revents & POLLIN) return wakeup_drain(scheduler->signal_fd), SCHEDULER_INTERRUPTED;
+    for (int task = 0; task < scheduler->tasks; task++) {
+        if (!(fds[task + 2].revents & POLLIN)) continue;
+        scheduler->dead = scheduler->page->tasks[task].pid;
+        scheduler_forget_process(scheduler, scheduler->dead);
+        return SCHEDULER_DIED;
+    }
+    wakeup_drain(scheduler->yield_fd);
+    return SCHEDULER_DONE;
+}
+
+static enum scheduler_result await_yield(struct scheduler *scheduler, int real_limit_ms) {
+    while (any_task_runs(scheduler)) {
+        enum scheduler_result result = await_event(scheduler, real_limit_ms);
+        if (result != SCHEDULER_DONE) return result;
+    }
+    return SCHEDULER_DONE;
+}
+
+/* The tasks that want the turn, and their number. */
+static int list_ready(const struct scheduler *scheduler, int ready[SHARED_PAGE_TASKS]) {
+    int count = 0;
+    for (int task = 0; task < scheduler->tasks; task++)
+        if (state_of(scheduler, task) == TASK_READY && !is_stopped(scheduler, task)) ready[count++] = task;
+    return count;
+}
+
+/* Asks every task that waits for a server whether its answer has come; those that have it are READY afterwards. */
+static enum scheduler_result probe_waiting(struct scheduler *scheduler, int real_limit_ms) {
+    bool settled = false;
+    for (int task = 0; task < scheduler->tasks; task++) {
+        if (state_of(scheduler, task) != TASK_WAITING || is_stopped(scheduler, task)) continue;
+        if (!settled && !fence_settle(scheduler->fence)) return SCHEDULER_STUCK;
+        settled = true;
+        give_turn(scheduler, task, TASK_PROBING);
+        enum scheduler_result result = await_yield(scheduler, real_limit_ms);
+        if (result != SCHEDULER_DONE) return result;
+    }
+    return SCHEDULER_DONE;
+}
+
+/* --- time --- */
+
+/* At this time a server may have to answer a task that waits, or to act by its clock, or the proxy to pass something
+ * on. */
+static bool is_awaited(const struct scheduler *scheduler, int64_t mono_ns) {
+    if (atomic_load_explicit(&scheduler->page->proxy_deadline_ns, memory_order_acquire) <= mono_ns) return true;
+    for (int task = 0; task < scheduler->tasks; task++)
+        if (state_of(scheduler, task) == TASK_WAITING) return true;
+    return fence_has_timer(scheduler->fence);
+}
+
+static bool clock_move(struct scheduler *scheduler, int64_t mono_ns) {
+    for (int server = 0; server < scheduler->servers; server++)
+        if (server_clocks_has_file(scheduler->server_clocks, server)) fence_mark_clock(scheduler->fence, server);
+    atomic_store_explicit(&scheduler->page->mono_ns, mono_ns, memory_order_release);
+    if (is_awaited(scheduler, mono_ns)) fence_mark_unsettled(scheduler->fence);
+    return server_clocks_write(scheduler->server_clocks);
+}
+
+static bool waits_until_deadline(const struct scheduler *scheduler, int task) {
+    enum task_state state = state_of(scheduler, task);
+    return !is_stopped(scheduler, task) && (state == TASK_SLEEPING || state == TASK_WAITING);
+}
+
+/* Moves the clock to the next deadline of a task or of the proxy, at most to until_ns. LATE: that is after late_ns. */
+static enum scheduler_result advance(struct scheduler *scheduler, int64_t until_ns, int64_t late_ns) {
+    int64_t next_ns = INT64_MAX, now_ns = scheduler_mono_ns(scheduler);
+    for (int task = 0; task < scheduler->tasks; task++) {
+        if (!waits_until_deadline(scheduler, task)) continue;
+        if (deadline_of(scheduler, task) < next_ns) next_ns = deadline_of(scheduler, task);
+    }
+    int64_t proxy_ns = atomic_load_explicit(&scheduler->page->proxy_deadline_ns, memory_order_acquire);
+    if (proxy_ns < next_ns) next_ns = proxy_ns;
+    if (next_ns > until_ns) next_ns = until_ns;
+    if (next_ns == INT64_MAX) return SCHEDULER_QUIET;
+    if (next_ns > late_ns) return SCHEDULER_LATE;
+    if (next_ns > now_ns && !clock_move(scheduler, next_ns)) return SCHEDULER_FAILED;
+    return SCHEDULER_DONE;
+}
+
+/* Makes every task READY that has reached its deadline; called only after servers could act by the new time. Returns
+ * the number of such tasks. */
+static int wake_due(struct scheduler *scheduler) {
+    int woken = 0;
+    int64_t now_ns = scheduler_mono_ns(scheduler);
+    for (int task = 0; task < scheduler->tasks; task++) {
+        if (!waits_until_deadline(scheduler, task) || deadline_of(scheduler, task) > now_ns) continue;
+        state_set(scheduler, task, TASK_READY);
+        woken++;
+    }
+    return woken;
+}
+
+/* --- running --- */
+
+static enum scheduler_result run_virtual(struct scheduler *scheduler, const struct awaited *awaited, int64_t until_ns,
+                                         int real_limit_ms) {
+    int64_t now_ns = scheduler_mono_ns(scheduler), patience_ns = scheduler->patience_ns;
+    bool bounded = until_ns != INT64_MAX || patience_ns > INT64_MAX - now_ns;
+    int64_t late_ns = bounded ? INT64_MAX : now_ns + patience_ns;
+    fence_mark_all(scheduler->fence);
+    for (;;) {
+        enum scheduler_result result = await_yield(scheduler, real_limit_ms);
+        if (result != SCHEDULER_DONE) return result;
+        if (!fence_settle_before_turn(scheduler->fence)) return SCHEDULER_STUCK;
+        if (have_parked(scheduler, awaited)) return SCHEDULER_DONE;
+        int ready[SHARED_PAGE_TASKS], wanting = list_ready(scheduler, ready);
+        if (wanting > 0) { /* the only choice of a trial: it comes from the seed */
+            uint64_t drawn = wanting > 1 ? random_below(&scheduler->random, (uint64_t)wanting) : 0;
+            give_turn(scheduler, ready[drawn], TASK_RUNNING);
+            continue;
+        }
+        result = probe_waiting(scheduler, real_limit_ms);
+        if (result != SCHEDULER_DONE) return result;
+        if (list_ready(scheduler, ready) > 0 || wake_due(scheduler)) continue;
+        if (scheduler_mono_ns(scheduler) >= until_ns) return SCHEDULER_TIME;
+        result = advance(scheduler, until_ns, late_ns);
+        if (result != SCHEDULER_DONE) return result;
+    }
+}
+
+static enum scheduler_result run_real(struct scheduler *scheduler, const struct awaited *awaited, int64_t until_ns,
+                                      int real_limit_ms) {
+    int64_t limit_ns = clock_real_deadline_ns(real_limit_ms);
+    int ready[SHARED_PAGE_TASKS], wanting = list_ready(scheduler, ready);
+    for (int each = 0; each < wanting; each++) give_turn(scheduler, ready[each], TASK_RUNNING);
+    for (;;) {
+        if (have_parked(scheduler, awaited)) return SCHEDULER_DONE;
+        int64_t now_ns = clock_real_mono_ns(), next_ns = until_ns < limit_ns ? until_ns : limit_ns;
+        if (now_ns >= next_ns) return until_ns <= limit_ns ? SCHEDULER_TIME : SCHEDULER_STUCK;
+        int64_t left_ms = clock_ms_rounded_up(next_ns - now_ns);
+        enum scheduler_result result = await_event(scheduler, left_ms > REAL_POLL_MS ? REAL_POLL_MS : (int)left_ms);
+        if (result != SCHEDULER_DONE && result != SCHEDULER_STUCK) return result;
+    }
+}
+
+static enum scheduler_result run(struct scheduler *scheduler, struct awaited awaited, int64_t until_ns,
+                                 int real_limit_ms) {
+    bool is_virtual = shared_page_is_virtual(scheduler->page);
+    return (is_virtual ? run_virtual : run_real)(scheduler, &awaited, until_ns, real_limit_ms);
+}
+
+enum scheduler_result scheduler_run(struct scheduler *scheduler, const int *awaited, int count, int64_t until_ns,
+                                    int real_limit_ms) {
+    return run(scheduler, (struct awaited){awaited, count, false}, until_ns, real_limit_ms);
+}
+
+enum scheduler_result scheduler_run_to_first(struct scheduler *scheduler, const int *awaited, int count,
+                                             int64_t until_ns, int real_limit_ms) {
+    return run(scheduler, (struct awaited){awaited, count, true}, until_ns, real_limit_ms);
+}
+
+bool scheduler_settle(struct scheduler *scheduler) {
+    fence_mark_all(scheduler->fence);
+    return fence_settle(scheduler->fence);
+}
+
+const char *scheduler_unanswered(const struct scheduler *scheduler) {
+    return fence_unanswered(scheduler->fence);
+}

@@ -1,0 +1,41 @@
+/* The wall clocks of a trial's servers. Each is a file (preload/clock_page.h) that the server reads instead of the
+ * machine's clock.
+ *
+ * In virtual time the file holds the time itself: as a number, which redis-server and ZooKeeper have mapped, and as a
+ * line that libfaketime reads at every call of PostgreSQL's, with half a microsecond on top, because the fraction
+ * passes through a double on its way and must not fall below the intended microsecond. In real time the file holds an
+ * offset and a rate for libfaketime, which counts the rate from the start of the process: the offset is chosen so that
+ * the clock is continuous.
+ *
+ * Servers are numbered from 0 in the order in which they are added. */
+#ifndef LOCKSTORM_SERVER_CLOCKS_H
+#define LOCKSTORM_SERVER_CLOCKS_H
+
+#include "harness/scheduler/server_connection.h"
+#include "harness/scheduler/shared_page.h"
+
+struct server_clocks;
+
+/* `page` stays the caller's and outlives the clocks. The caller frees with server_clocks_close. */
+struct server_clocks *server_clocks_open(const struct shared_page *page);
+void server_clocks_close(struct server_clocks *clocks);
+
+/* Adds a server whose clock is the file at `path`, which is written at once; NULL: the machine's clock. Returns its
+ * number, or -1 with *error. */
+int server_clocks_add(struct server_clocks *clocks, const char *path, struct history_error *error);
+/* Whether the server reads a file and not the machine's clock. */
+bool server_clocks_has_file(const struct server_clocks *clocks, int server);
+/* Writes the trial's present time into every file. False: one could not be written. */
+bool server_clocks_write(const struct server_clocks *clocks);
+/* From now on the server's clock is offset_ns ahead of the trial's wall clock and gains drift_ppm. False: the file
+ * could not be written, or there is none. */
+bool server_clocks_set(struct server_clocks *clocks, int server, int64_t offset_ns, int64_t drift_ppm);
+/* How far the server's clock is ahead now, and its drift. False: it reads the machine's clock. */
+bool server_clocks_error(const struct server_clocks *clocks, int server, int64_t *offset_ns, int64_t *drift_ppm);
+/* What the server's clock should show; us since 1970. */
+int64_t server_clocks_wall_us(const struct server_clocks *clocks, int server);
+/* Real time: finds out when libfaketime began to count the rate of a server that has started. Does nothing in virtual
+ * time or without a file. False: the server did not answer, or the file could not be written. */
+bool server_clocks_calibrate(struct server_clocks *clocks, int server, struct server_connection *connection);
+
+#endif

@@ -1,0 +1,34 @@
+/* The scheduler's own connection to a server that speaks RESP. It carries PING, WAIT and TIME, which only ask whether
+ * the server has dealt with what it received, and what its clock shows. Commands of locks never pass through here. */
+#ifndef LOCKSTORM_SERVER_CONNECTION_H
+#define LOCKSTORM_SERVER_CONNECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SERVERS_MAX = 32 }; /* in one trial */
+/* How long a server, the proxy or a process may take to answer or to become idle; seconds of real time. */
+enum { FENCE_LIMIT_S = 10 };
+
+struct redisContext;
+
+/* Zero but for the address: not connected. */
+struct server_connection {
+    char address[108]; /* path of a unix socket */
+    struct redisContext *redis;
+};
+
+/* Sends PING and reads the answer; connects first if there is no connection. False: no answer within FENCE_LIMIT_S, or
+ * the connection was lost; it is closed then. */
+bool server_connection_ping(struct server_connection *connection);
+/* The same in two steps, so that several servers can be asked at once. Sending never fails: receiving does. */
+void server_connection_ping_send(struct server_connection *connection);
+bool server_connection_ping_receive(struct server_connection *connection);
+/* Returns true when this number of replicas has acknowledged everything that the server had sent them when it was last
+ * asked PING, and the server has written what clients that sat in WAIT were owed for that. Only when connected. */
+bool server_connection_await_replicas(struct server_connection *connection, int replicas);
+/* The server's wall clock, ns since 1970, to the microsecond. Only when connected. False: no answer. */
+bool server_connection_read_time(struct server_connection *connection, int64_t *wall_ns);
+void server_connection_close(struct server_connection *connection);
+
+#endif

@@ -1,0 +1,45 @@
+/* A task's side of the shared page: it gives the turn back and waits for the next one. */
+#ifndef LOCKSTORM_TASK_H
+#define LOCKSTORM_TASK_H
+
+#include "harness/scheduler/shared_page.h"
+
+struct task {
+    struct shared_page *page;
+    struct task_slot *place;
+    int turn_fd;  /* eventfd, written by the scheduler: this task has the turn */
+    int yield_fd; /* eventfd, written by every task: it has given the turn back */
+};
+
+/* A new process's first call. In virtual time it returns with the process's first turn, so that processes may start
+ * side by side and still appear in an order that comes from the seed. */
+void task_enter(struct task *task);
+
+/* Gives the turn back in `state` (IDLE, HELD, READY) and returns when this task has the turn again; in real time, when
+ * the driver lets it go on. */
+void task_park(struct task *task, enum task_state state);
+
+/* Sleeps until the trial's clock reaches deadline_ns, or another task calls task_wake. In real time a wake-up that
+ * came after the last sleep ends this one: the caller looks at the clock. */
+void task_sleep_until(struct task *task, int64_t deadline_ns);
+void task_wake(struct task *sleeper);
+
+/* The life of a second task in a process. The first task calls task_announce and then starts the thread, which calls
+ * task_begin before anything else and task_end after everything else; task_await_end returns after that. */
+void task_announce(struct task *second);
+void task_begin(struct task *second);
+void task_end(struct task *second, struct task *first);
+void task_await_end(struct task *first, struct task *second);
+bool task_has_ended(const struct task *second);
+
+/* Waits until `fd` is readable: true; or until the trial's clock passes deadline_ns: false. With `may_block` the other
+ * side may keep the task waiting (a blocking pop, a subscription): other tasks run and the clock moves meanwhile.
+ * Without, virtual time stands still until the answer is there, for at most TASK_REPLY_LIMIT_MS of real time. */
+bool task_wait_readable(struct task *task, int fd, int64_t deadline_ns, bool may_block);
+
+/* Holds here if the driver has armed this checkpoint. Returns true if it was held. */
+bool task_checkpoint(struct task *task, const char *name);
+
+enum { TASK_REPLY_LIMIT_MS = 10000 };
+
+#endif

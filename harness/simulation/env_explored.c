@@ -1,0 +1,462 @@
+#include "harness/simulation/env_explored.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "harness/environment/env_ops.h"
+#include "harness/environment/env_reply.h"
+
+enum { REPLY_LIMIT_MS = 1000, NOT_CONNECTED = -1 };
+
+/* The clock of a client that is gone: later than any deadline, so that its code ends. */
+static const int64_t END_OF_TIME_NS = INT64_MAX / 2;
+
+static struct explored_task *explored_task_of(struct env *env) {
+    return (struct explored_task *)env;
+}
+
+static const struct explored_task *explored_task_of_const(const struct env *env) {
+    return (const struct explored_task *)env;
+}
+
+static struct explored_client *client_of(const struct explored_task *task) {
+    return &task->world->clients[task->number / TASKS_PER_CLIENT];
+}
+
+static bool is_gone(const struct explored_task *task) {
+    return client_of(task)->gone;
+}
+
+static int64_t deadline_after(const struct explored_task *task, int64_t limit_ns) {
+    return env_deadline_ns(shared_page_mono_ns(task->world->page), limit_ns);
+}
+
+/* --- replies --- */
+
+static void reply_drop(struct explored_task *task) {
+    env_reply_free(&task->reply);
+    task->reply = (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
+    if (task->raw) freeReplyObject(task->raw);
+    task->raw = NULL;
+}
+
+redisReply *world_store_exchange(struct world *world, const char *command, size_t length) {
+    void *request = NULL, *reply = NULL;
+    struct resource_access access;
+    world->answers.length = 0;
+    redisReaderFeed(world->requests, command, length);
+    redisReaderGetReply(world->requests, &request);
+    resource_serve(&world->resource, request, &world->answers, &access);
+    redisReaderFeed(world->replies, world->answers.bytes, world->answers.length);
+    redisReaderGetReply(world->replies, &reply);
+    freeReplyObject(request);
+    return reply;
+}
+
+/* A command on a connection to a master that is gone does not arrive; the next command makes a new connection. The live
+ * environment does the same: it never sends a command twice. */
+static bool connection_holds(struct explored_task *task) {
+    int life = task->world->nodes[task->node].life, *connected = &task->connected_in[task->node];
+    bool holds = *connected == NOT_CONNECTED || *connected == life;
+    *connected = holds ? life : NOT_CONNECTED;
+    if (!holds) task->deadline_ns = shared_page_mono_ns(task->world->page);
+    return holds;
+}
+
+/* Executes the task's command. NULL: the server has not answered yet, or the connection is lost. */
+static redisReply *exchange(struct explored_task *task) {
+    struct world *world = task->world;
+    if (task->node == WORLD_RESOURCE) return world_store_exchange(world, task->command, task->length);
+    if (!connection_holds(task)) return NULL;
+    struct node_connection *connection = &task->connections[task->node];
+    node_connection_retarget(connection, world_node(world, task->node));
+    redisReply *reply = node_script_load(connection->node, task->command, task->length);
+    if (reply) return reply;
+    node_connection_send(connection, task->command, task->length);
+    if (!task->may_block) return node_connection_receive(connection);
+    node_settle(connection->node);
+    return node_connection_poll(connection);
+}
+
+/* --- subscriptions --- */
+
+/* Sends SUBSCRIBE or UNSUBSCRIBE and returns the confirmation; keeps messages that arrive before it. */
+static redisReply *listener_exchange(struct explored_task *task) {
+    struct listener *listener = &task->listeners[task->node];
+    const char *verb = task->command_kind == COMMAND_SUBSCRIBE ? "subscribe" : "unsubscribe";
+    node_connection_retarget(&listener->connection, world_node(task->world, task->node));
+    node_connection_send(&listener->connection, task->command, task->length);
+    for (;;) {
+        redisReply *reply = node_connection_receive(&listener->connection);
+        if (!redis_push_is(reply, "message")) {
+            bool confirmed = redis_push_is(reply, verb);
+            if (confirmed) listener->channels = (int)reply->element[2]->integer;
+            return reply;
+        }
+        redis_push_keep(&listener->pushes, reply);
+    }
+}
+
+static void listener_collect(struct listener *listener) {
+    redisReply *message;
+    while (listener->channels > 0 && (message = node_connection_poll(&listener->connection)))
+        redis_push_keep(&listener->pushes, message);
+}
+
+static bool any_task_waits(const struct world *world, int node) {
+    for (int number = 0; number < TASKS_PER_CLIENT * world->client_count; number++) {
+        const struct explored_client *client = &world->clients[number / TASKS_PER_CLIENT];
+        const struct explored_task *task = number % TASKS_PER_CLIENT ? &client->watchdog : &client->worker;
+        if (task->listeners[node].channels > 0) return true;
+        if (task->state == EXPLORED_TASK_AWAITING && task->may_block && !task->raw && task->node == node) return true;
+    }
+    return false;
+}
+
+void world_collect(struct world *world, int node) {
+    if (node == WORLD_RESOURCE) return;
+    struct explored_node *at = &world->nodes[node];
+    bool waits = any_task_waits(world, node);
+    if (world->settings.replicas || waits) node_settle(world_node(world, node));
+    for (int server = 1; server <= world->settings.replicas; server++)
+        if (replica_follows(world, node, server)) stream_collect(&at->streams[at->leads][server]);
+    for (int number = 0; waits && number < TASKS_PER_CLIENT * world->client_count; number++) {
+        struct explored_task *task = world_task(world, number);
+        listener_collect(&task->listeners[node]);
+        bool blocked = task->state == EXPLORED_TASK_AWAITING && task->arrived && task->may_block && !task->raw;
+        if (blocked && task->node == node) task->raw = node_connection_poll(&task->connections[node]);
+    }
+}
+
+/* --- a task's steps --- */
+
+bool explored_task_can_resume(const struct explored_task *task, int64_t now_ns) {
+    bool due = task->deadline_ns <= now_ns;
+    switch (task->state) {
+    case EXPLORED_TASK_READY: return true;
+    case EXPLORED_TASK_SENDING: return task->held_until_ns && due;
+    case EXPLORED_TASK_AWAITING: return task->raw || due;
+    case EXPLORED_TASK_SLEEPING: return task->stopping || due;
+    case EXPLORED_TASK_LISTENING: return task->listeners[task->node].pushes.count > 0 || due;
+    case EXPLORED_TASK_JOINING: return !client_of(task)->watchdog.coroutine.active;
+    default: return false;
+    }
+}
+
+void explored_task_deliver(struct explored_task *task, bool lost) {
+    struct world *world = task->world;
+    redisReply *reply = task->command_kind == COMMAND_REQUEST ? exchange(task) : listener_exchange(task);
+    if (lost && reply) freeReplyObject(reply);
+    task->raw = lost ? NULL : reply;
+    task->state = EXPLORED_TASK_AWAITING;
+    task->arrived = true;
+    task->held_until_ns = 0;
+    task->unsent = false;
+    world_collect(world, task->node);
+}
+
+/* What Redis answers while a script runs for too long. */
+void explored_task_refuse(struct explored_task *task) {
+    static const char busy[] =
+        "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n";
+    void *reply = NULL;
+    redisReaderFeed(task->world->replies, busy, sizeof busy - 1);
+    redisReaderGetReply(task->world->replies, &reply);
+    task->raw = reply;
+    task->state = EXPLORED_TASK_AWAITING;
+    task->arrived = true;
+}
+
+void explored_task_resume(struct explored_task *task) {
+    task->state = EXPLORED_TASK_READY;
+    coroutine_resume(&task->coroutine);
+    if (!task->coroutine.active) task->state = EXPLORED_TASK_ABSENT;
+}
+
+/* Runs a task to its end without answers. Both tasks of a client are gone at once; a worker that waits for its watchdog
+ * finds it ended. */
+static void task_unwind(struct explored_task *task) {
+    if (task->coroutine.active) explored_task_resume(task);
+    if (task->coroutine.active) abort(); /* the lock's code does not end although all its calls fail */
+}
+
+/* Called by the task's code: suspends it until it can resume. */
+static void wait_as(struct explored_task *task, enum explored_task_state state, int64_t deadline_ns) {
+    task->deadline_ns = deadline_ns;
+    task->state = state;
+    coroutine_leave(&task->coroutine);
+}
+
+/* --- commands --- */
+
+void explored_task_delay(struct explored_task *task, int64_t by_ns) {
+    if (task->state != EXPLORED_TASK_SENDING || task->held_until_ns) return;
+    task->unsent = true;
+    task->held_until_ns = shared_page_mono_ns(task->world->page) + by_ns;
+    if (task->deadline_ns < INT64_MAX - by_ns) task->deadline_ns += by_ns;
+    if (task->blocked_until_ns < INT64_MAX - by_ns) task->blocked_until_ns += by_ns;
+}
+
+bool explored_task_duplicate(struct explored_task *task) {
+    struct world *world = task->world;
+    if (world->late_count == WORLD_LATE) return false;
+    struct late_command *late = &world->late[world->late_count++];
+    *late = (struct late_command){.node = task->node,
+                                  .length = task->length,
+                                  .may_block = task->may_block,
+                                  .held_until_ns = task->held_until_ns,
+                                  .command = malloc(task->length)};
+    if (!late->command) abort();
+    memcpy(late->command, task->command, task->length);
+    return true;
+}
+
+/* Runs a command until its reply has arrived or its time limit is over. False: no reply. */
+static bool command_run(struct explored_task *task, int node, const char *command, size_t length, int64_t limit_ns,
+                        bool may_block) {
+    struct world *world = task->world;
+    bool sits = may_block && limit_ns != INT64_MAX;
+    task->node = node;
+    task->command = command;
+    task->length = length;
+    task->may_block = may_block;
+    task->arrived = false;
+    task->held_until_ns = 0;
+    task->unsent = false;
+    task->blocked_until_ns = sits ? deadline_after(task, limit_ns + ENV_NS_PER_MS) : INT64_MAX;
+    if (sits) limit_ns += (1 + REPLY_LIMIT_MS) * (int64_t)ENV_NS_PER_MS;
+    if (is_gone(task)) return false;
+    if (world->opening) explored_task_deliver(task, false);
+    else wait_as(task, EXPLORED_TASK_SENDING, deadline_after(task, limit_ns));
+    if (task->raw) return true;
+    /* Its task has given it up while it was on its way: it arrives late, or is lost if there are too many late
+     * commands. */
+    if (!task->arrived && !task->unsent && task->command_kind == COMMAND_REQUEST) (void)explored_task_duplicate(task);
+    if (task->arrived && may_block) node_connection_close(&task->connections[node]);
+    return false;
+}
+
+static const struct env_reply *explored_command(struct env *env, int node, const char *command, size_t length,
+                                                int64_t limit_ns, bool may_block) {
+    struct explored_task *task = explored_task_of(env);
+    if (node < 0 || node >= task->world->settings.nodes) abort();
+    reply_drop(task);
+    task->command_kind = COMMAND_REQUEST;
+    if (command_run(task, node, command, length, limit_ns, may_block)) env_reply_fill(&task->reply, task->raw);
+    return &task->reply;
+}
+
+const struct env_reply *explored_resource_exchange(void *holder, const char *command, size_t length) {
+    struct explored_task *worker = holder;
+    reply_drop(worker);
+    worker->command_kind = COMMAND_REQUEST;
+    if (command_run(worker, WORLD_RESOURCE, command, length, REPLY_LIMIT_MS * (int64_t)ENV_NS_PER_MS, false))
+        env_reply_fill(&worker->reply, worker->raw);
+    return &worker->reply;
+}
+
+static enum outcome listener_change(struct explored_task *task, enum command_kind verb, int node, const char *channel,
+                                    size_t length) {
+    char *command = NULL;
+    int bytes =
+        redisFormatCommand(&command, "%s %b", verb == COMMAND_SUBSCRIBE ? "SUBSCRIBE" : "UNSUBSCRIBE", channel, length);
+    if (bytes < 0) abort();
+    reply_drop(task);
+    task->command_kind = verb;
+    bool answered = command_run(task, node, command, (size_t)bytes, REPLY_LIMIT_MS * (int64_t)ENV_NS_PER_MS, false);
+    redisFreeCommand(command);
+    return answered && task->raw->type == REDIS_REPLY_ARRAY ? OUTCOME_OK : OUTCOME_UNKNOWN;
+}
+
+static void listener_drop(struct listener *listener) {
+    redis_push_clear(&listener->pushes);
+    if (listener->channels > 0) node_connection_close(&listener->connection);
+    listener->channels = 0;
+}
+
+void explored_task_disconnect(struct explored_task *task, int node) {
+    bool concerned = task->node == node && !task->raw;
+    bool waits = task->state == EXPLORED_TASK_SENDING || task->state == EXPLORED_TASK_AWAITING ||
+                 task->state == EXPLORED_TASK_LISTENING;
+    listener_drop(&task->listeners[node]);
+    if (!concerned || !waits) return;
+    if (task->state == EXPLORED_TASK_SENDING) task->state = EXPLORED_TASK_AWAITING;
+    task->arrived = true; /* or is lost: no reply comes any more */
+    task->deadline_ns = shared_page_mono_ns(task->world->page);
+}
+
+static enum outcome explored_subscribe(struct env *env, int node, const char *channel, size_t length) {
+    struct explored_task *task = explored_task_of(env);
+    enum outcome outcome = listener_change(task, COMMAND_SUBSCRIBE, node, channel, length);
+    if (outcome != OUTCOME_OK) listener_drop(&task->listeners[node]);
+    return outcome;
+}
+
+static void explored_unsubscribe(struct env *env, int node, const char *channel, size_t length) {
+    struct explored_task *task = explored_task_of(env);
+    struct listener *listener = &task->listeners[node];
+    bool asks = listener->channels > 0 && !is_gone(task);
+    if (asks && listener_change(task, COMMAND_UNSUBSCRIBE, node, channel, length) != OUTCOME_OK)
+        listener_drop(listener);
+    redis_push_clear(&listener->pushes);
+}
+
+void listener_skip(struct listener *listener) {
+    redisReply *message = redis_push_take(&listener->pushes);
+    if (message) freeReplyObject(message);
+}
+
+static const struct env_reply *explored_message(struct env *env, int node, int64_t limit_ns) {
+    struct explored_task *task = explored_task_of(env);
+    struct listener *listener = &task->listeners[node];
+    int64_t deadline_ns = deadline_after(task, limit_ns);
+    reply_drop(task);
+    if (is_gone(task) || listener->channels == 0) return &task->reply; /* the connection was lost */
+    do {
+        if (listener->pushes.count == 0) {
+            task->node = node;
+            wait_as(task, EXPLORED_TASK_LISTENING, deadline_ns);
+        }
+        reply_drop(task);
+        task->raw = redis_push_take(&listener->pushes);
+    } while (task->raw && !redis_push_is(task->raw, "message") && !is_gone(task));
+    if (task->raw) env_reply_fill(&task->reply, task->raw->element[2]);
+    return &task->reply;
+}
+
+/* --- clocks, random numbers, sleep --- */
+
+static int explored_nodes(const struct env *env) {
+    return explored_task_of_const(env)->world->settings.nodes;
+}
+
+static int64_t explored_reply_limit_ms(const struct env *env) {
+    (void)env;
+    return REPLY_LIMIT_MS;
+}
+
+static int64_t explored_mono_ns(const struct env *env) {
+    const struct explored_task *task = explored_task_of_const(env);
+    return is_gone(task) ? END_OF_TIME_NS : shared_page_host_mono_ns(task->world->page, client_of(task)->work.place);
+}
+
+static int64_t explored_wall_ns(const struct env *env) {
+    const struct explored_task *task = explored_task_of_const(env);
+    return is_gone(task) ? END_OF_TIME_NS : shared_page_host_wall_ns(task->world->page, client_of(task)->work.place);
+}
+
+static uint64_t explored_random(struct env *env) {
+    return random_next(&explored_task_of(env)->random);
+}
+
+/* Checkpoints serve only the coverage of a search; a fault can strike between any two steps. */
+static void explored_checkpoint(struct env *env, const char *name) {
+    struct explored_task *task = explored_task_of(env);
+    struct world *world = task->world;
+    int place = 1;
+    while (place <= world->checkpoint_count && strcmp(world->checkpoints[place], name) != 0) place++;
+    if (place == WORLD_CHECKPOINTS) return; /* too many: not counted */
+    if (place > world->checkpoint_count) world->checkpoints[++world->checkpoint_count] = name;
+    task->checkpoint = place;
+}
+
+static void explored_tell_validity(struct env *env, int64_t valid_until_ns) {
+    struct explored_task *task = explored_task_of(env);
+    if (!is_gone(task)) client_announce_validity(&client_of(task)->work, valid_until_ns);
+}
+
+static void explored_sleep_until(struct env *env, int64_t mono_ns) {
+    struct explored_task *task = explored_task_of(env);
+    while (!task->stopping && explored_mono_ns(env) < mono_ns && !is_gone(task))
+        wait_as(task, EXPLORED_TASK_SLEEPING, mono_ns);
+}
+
+/* --- the watchdog --- */
+
+static bool explored_watchdog_stopping(const struct env *env) {
+    const struct explored_task *task = explored_task_of_const(env);
+    return task->stopping || is_gone(task);
+}
+
+static void watchdog_main(void *argument) {
+    struct explored_task *task = argument;
+    task->run(&task->env, task->argument);
+    reply_drop(task);
+}
+
+static bool explored_watchdog_start(struct env *env, void (*run)(struct env *, void *), void *argument) {
+    struct explored_task *task = explored_task_of(env), *watchdog = &client_of(task)->watchdog;
+    if (task == watchdog || watchdog->coroutine.active || is_gone(task)) return false;
+    watchdog->run = run;
+    watchdog->argument = argument;
+    watchdog->stopping = false;
+    coroutine_begin(&watchdog->coroutine, watchdog_main, watchdog);
+    watchdog->state = EXPLORED_TASK_READY;
+    return true;
+}
+
+static void explored_watchdog_stop(struct env *env) {
+    struct explored_task *task = explored_task_of(env), *watchdog = &client_of(task)->watchdog;
+    if (!watchdog->coroutine.active) return;
+    watchdog->stopping = true;
+    while (watchdog->coroutine.active && !is_gone(task)) wait_as(task, EXPLORED_TASK_JOINING, INT64_MAX);
+    task_unwind(watchdog);
+}
+
+static const struct env_ops EXPLORED_OPS = {
+    .nodes = explored_nodes,
+    .command = explored_command,
+    .subscribe = explored_subscribe,
+    .unsubscribe = explored_unsubscribe,
+    .message = explored_message,
+    .reply_limit_ms = explored_reply_limit_ms,
+    .mono_ns = explored_mono_ns,
+    .wall_ns = explored_wall_ns,
+    .sleep_until = explored_sleep_until,
+    .random = explored_random,
+    .checkpoint = explored_checkpoint,
+    .tell_validity = explored_tell_validity,
+    .watchdog_start = explored_watchdog_start,
+    .watchdog_stop = explored_watchdog_stop,
+    .watchdog_stopping = explored_watchdog_stopping,
+};
+
+void explored_env_open(struct explored_task *task, struct world *world, int number, uint64_t seed) {
+    task->env.ops = &EXPLORED_OPS;
+    task->world = world;
+    task->number = number;
+    task->random = random_split(seed, (uint64_t)number);
+    task->state = EXPLORED_TASK_ABSENT;
+    task->steps = 0;
+    task->checkpoint = 0;
+    task->stopping = false;
+    for (int node = 0; node < world->settings.nodes; node++) task->connected_in[node] = NOT_CONNECTED;
+}
+
+/* Frees what a task kept of the schedule. Its connections stay open, except those with an outstanding reply. */
+static void explored_env_reset(struct explored_task *task) {
+    bool waited_on = task->arrived && task->may_block && !task->raw && task->node != WORLD_RESOURCE;
+    reply_drop(task);
+    if (waited_on) node_connection_close(&task->connections[task->node]);
+    for (int node = 0; node < task->world->settings.nodes; node++) listener_drop(&task->listeners[node]);
+    task->arrived = false;
+}
+
+void explored_env_close(struct explored_task *task) {
+    for (int node = 0; node < task->world->settings.nodes; node++) {
+        if (task->connections[node].context) redisFree(task->connections[node].context);
+        if (task->listeners[node].connection.context) redisFree(task->listeners[node].connection.context);
+    }
+    coroutine_free(&task->coroutine);
+}
+
+void explored_client_abandon(struct explored_client *client) {
+    client->gone = true;
+    client->work.actor.history = client->worker.world->sink;
+    task_unwind(&client->watchdog);
+    task_unwind(&client->worker);
+    explored_env_reset(&client->worker);
+    explored_env_reset(&client->watchdog);
+}

@@ -1,0 +1,30 @@
+/* A node as clients see it: a master and its replicas, each a real server, one of which leads. */
+#ifndef LOCKSTORM_SIMULATION_EXPLORED_NODE_H
+#define LOCKSTORM_SIMULATION_EXPLORED_NODE_H
+
+#include "harness/simulation/node.h"
+#include "harness/simulation/replication_stream.h"
+
+enum { WORLD_REPLICAS = 2, WORLD_SERVERS = 1 + WORLD_REPLICAS /* of a node: server 0 is the first master */ };
+
+struct explored_node {
+    struct node servers[WORLD_SERVERS];
+    struct stream streams[WORLD_SERVERS][WORLD_SERVERS]; /* [from][to] */
+    int leads;                                           /* the server that clients talk to */
+    int life;                                            /* how often all connections to the leading server were lost */
+    int64_t stalled_until_ns[WORLD_SERVERS];             /* no replication arrives at the server before */
+    uint64_t stream_steps[WORLD_SERVERS];
+};
+
+/* Choices number replicas across nodes: the first replicas of all nodes, then the second ones. */
+static inline int replica_number(int node, int server) {
+    return (server - 1) * WORLD_NODES + node;
+}
+static inline int replica_node(int number) {
+    return number % WORLD_NODES;
+}
+static inline int replica_server(int number) {
+    return number / WORLD_NODES + 1;
+}
+
+#endif

@@ -1,0 +1,68 @@
+/* A task of the explorer: the code of one lock client's worker or watchdog, as a coroutine.
+ *
+ * A task's command takes two steps. In the first it arrives: the server executes it. In the second the task resumes
+ * with the reply and runs to its next command, sleep or wait. */
+#ifndef LOCKSTORM_SIMULATION_EXPLORED_TASK_H
+#define LOCKSTORM_SIMULATION_EXPLORED_TASK_H
+
+#include "harness/environment/env_ops.h"
+#include "harness/environment/redis_push.h"
+#include "harness/scheduler/random.h"
+#include "harness/simulation/coroutine.h"
+#include "harness/simulation/node.h"
+
+struct world;
+
+enum { WORLD_RESOURCE = -1 /* the node of a command that goes to the resource */ };
+
+enum explored_task_state {
+    EXPLORED_TASK_ABSENT = 0, /* not started, or finished */
+    EXPLORED_TASK_READY,      /* its code can run */
+    EXPLORED_TASK_SENDING,    /* its command is on its way to the server */
+    EXPLORED_TASK_AWAITING,   /* its command has arrived or is lost; the task waits for the reply */
+    EXPLORED_TASK_SLEEPING,   /* until deadline_ns */
+    EXPLORED_TASK_LISTENING,  /* waits for a message on its subscriptions to a node */
+    EXPLORED_TASK_JOINING,    /* a worker waits for the end of its watchdog */
+};
+
+enum command_kind { COMMAND_REQUEST, COMMAND_SUBSCRIBE, COMMAND_UNSUBSCRIBE };
+
+/* A connection that carries only subscriptions, and the messages that have arrived on it. */
+struct listener {
+    struct node_connection connection;
+    int channels; /* subscribed ones */
+    struct redis_push_buffer pushes;
+};
+
+struct explored_task {
+    struct env env; /* first member: the lock's code gets a pointer to it */
+    struct world *world;
+    int number; /* see TASKS_PER_CLIENT */
+    struct coroutine coroutine;
+    struct random random;
+    enum explored_task_state state;
+    uint64_t steps;           /* taken in this schedule */
+    int checkpoint;           /* the last one that its code has passed: an index into world->checkpoints; 0: none */
+    int64_t deadline_ns;      /* the end of its sleep or wait */
+    int64_t blocked_until_ns; /* by then the server answers a blocking command, by the server's clock */
+    /* The current command: */
+    enum command_kind command_kind;
+    int node; /* or WORLD_RESOURCE */
+    const char *command;
+    size_t length;
+    bool may_block; /* the server may answer later, as BLPOP does */
+    bool arrived;
+    int64_t held_until_ns; /* it does not arrive before; 0: not held */
+    bool unsent;           /* held because its client was paused before it sent the command */
+    redisReply *raw;       /* the reply, once it has arrived; owned */
+    struct env_reply reply;
+    struct node_connection connections[WORLD_NODES];
+    int connected_in[WORLD_NODES]; /* the node's life in which the connection was made; -1: not connected */
+    struct listener listeners[WORLD_NODES];
+    /* Of a watchdog: */
+    void (*run)(struct env *, void *);
+    void *argument;
+    bool stopping;
+};
+
+#endif

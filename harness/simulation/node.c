@@ -1,0 +1,225 @@
+#include "harness/simulation/node.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { STATUS_INCONCLUSIVE = 3, NS_PER_US = 1000, US_PER_S = 1000000 };
+
+_Noreturn void node_give_up(const struct node *node, const char *reason) {
+    fprintf(stderr, "the server at %s: %s\n", node->socket, reason);
+    exit(STATUS_INCONCLUSIVE);
+}
+
+/* --- connections --- */
+
+static void connect_to(struct node_connection *connection) {
+    if (connection->context) return;
+    connection->context = redisConnectUnix(connection->node->socket);
+    if (!connection->context || connection->context->err)
+        node_give_up(connection->node,
+                     connection->context ? connection->context->errstr : "no memory for a connection");
+}
+
+void node_connection_retarget(struct node_connection *connection, struct node *node) {
+    if (connection->node && connection->node != node) node_connection_close(connection);
+    connection->node = node;
+}
+
+void node_connection_send(struct node_connection *connection, const char *command, size_t length) {
+    connect_to(connection);
+    connection->node->commands++;
+    while (length > 0) {
+        ssize_t sent = send(connection->context->fd, command, length, MSG_NOSIGNAL);
+        if (sent < 0 && errno != EINTR) node_give_up(connection->node, strerror(errno));
+        if (sent > 0) command += sent, length -= (size_t)sent;
+    }
+}
+
+/* Reads what has arrived; waits for it unless `flags` has MSG_DONTWAIT. False: nothing has arrived. */
+static bool bytes_read(struct node_connection *connection, int flags) {
+    char bytes[16384];
+    ssize_t got = recv(connection->context->fd, bytes, sizeof bytes, flags);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+    if (got <= 0) node_give_up(connection->node, got < 0 ? strerror(errno) : "it has closed a connection");
+    redisReaderFeed(connection->context->reader, bytes, (size_t)got);
+    return true;
+}
+
+static redisReply *parsed(struct node_connection *connection) {
+    void *reply = NULL;
+    if (redisReaderGetReply(connection->context->reader, &reply) != REDIS_OK)
+        node_give_up(connection->node, "it does not speak RESP");
+    return reply;
+}
+
+redisReply *node_connection_receive(struct node_connection *connection) {
+    redisReply *reply;
+    while (!(reply = parsed(connection))) bytes_read(connection, 0);
+    return reply;
+}
+
+redisReply *node_connection_poll(struct node_connection *connection) {
+    redisReply *reply = parsed(connection);
+    while (!reply && bytes_read(connection, MSG_DONTWAIT)) reply = parsed(connection);
+    return reply;
+}
+
+size_t node_connection_poll_bytes(struct node_connection *connection, char *bytes, size_t room) {
+    ssize_t got = recv(connection->context->fd, bytes, room, MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+    if (got <= 0) node_give_up(connection->node, got < 0 ? strerror(errno) : "it has closed a connection");
+    return (size_t)got;
+}
+
+static char byte_read(struct node_connection *connection) {
+    char byte;
+    ssize_t got;
+    while ((got = recv(connection->context->fd, &byte, sizeof byte, 0)) < 0 && errno == EINTR) continue;
+    if (got != sizeof byte) node_give_up(connection->node, "it has closed a connection");
+    return byte;
+}
+
+void node_connection_read_line(struct node_connection *connection, char *line, size_t room) {
+    size_t length = 0;
+    for (char byte; (byte = byte_read(connection)) != '\n';)
+        if (length + 1 < room && byte != '\r') line[length++] = byte;
+    line[length] = '\0';
+}
+
+void node_connection_skip(struct node_connection *connection, uint64_t count) {
+    while (count-- > 0) (void)byte_read(connection);
+}
+
+void node_connection_close(struct node_connection *connection) {
+    if (!connection->context) return;
+    redisFree(connection->context);
+    connection->context = NULL;
+    node_settle(connection->node);
+}
+
+/* --- the control connection --- */
+
+static redisReply *control_request(struct node *node, const char *command) {
+    node_connection_send(&node->control, command, strlen(command));
+    return node_connection_receive(&node->control);
+}
+
+static void control_command(struct node *node, const char *words) {
+    char line[64];
+    snprintf(line, sizeof line, "%s\r\n", words); /* Redis' inline command format */
+    redisReply *reply = control_request(node, line);
+    if (reply->type == REDIS_REPLY_ERROR) node_give_up(node, reply->str);
+    freeReplyObject(reply);
+}
+
+/* The server may answer the first PING in the same event loop cycle in which it handles an earlier command, before it
+ * writes to other connections. The second answer is of a later cycle. */
+void node_settle(struct node *node) {
+    control_command(node, "PING");
+    control_command(node, "PING");
+}
+
+void node_hurry(struct node *node, bool hurry) {
+    control_command(node, hurry ? "CONFIG SET hz 100" : "CONFIG SET hz 1");
+}
+
+/* --- the clock --- */
+
+static void clock_show(struct node *node) {
+    atomic_store_explicit(&node->clock->wall_ns, node->wall_ns + node->offset_ns, memory_order_release);
+}
+
+void node_wall_set(struct node *node, int64_t wall_ns) {
+    node->wall_ns = wall_ns;
+    clock_show(node);
+}
+
+bool node_clock_jump(struct node *node, int64_t step_ns) {
+    node->offset_ns += step_ns;
+    clock_show(node);
+    redisReply *reply = control_request(node, "TIME\r\n");
+    bool answered = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2;
+    int64_t seconds = answered ? atoll(reply->element[0]->str) : 0,
+            micros = answered ? atoll(reply->element[1]->str) : 0;
+    freeReplyObject(reply);
+    return answered && seconds * US_PER_S + micros == (node->wall_ns + node->offset_ns) / NS_PER_US;
+}
+
+/* --- a server --- */
+
+void node_open(struct node *node, const char *socket, const char *clock) {
+    *node = (struct node){.socket = socket};
+    int fd = open(clock, O_RDWR | O_CLOEXEC);
+    void *map = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *node->clock, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED) node_give_up(node, strerror(errno));
+    close(fd);
+    node->clock = map;
+    node->control.node = node;
+    control_command(node, "DEBUG SET-ACTIVE-EXPIRE 0"); /* keys expire when they are accessed, at a moment that does not
+                                                           depend on the machine's speed */
+}
+
+void node_close(struct node *node) {
+    if (node->control.context) redisFree(node->control.context);
+    if (node->clock) munmap(node->clock, sizeof *node->clock);
+    for (size_t each = 0; each < node->script_count; each++) free(node->scripts[each].command);
+    free(node->scripts);
+}
+
+void node_flush(struct node *node) {
+    control_command(node, "FLUSHALL");
+}
+
+void node_reset(struct node *node) {
+    node->offset_ns = 0;
+    node_flush(node);
+}
+
+/* --- scripts --- */
+
+static redisReply *as_reply(const char *hash) {
+    char line[64];
+    int length = snprintf(line, sizeof line, "$%zu\r\n%s\r\n", strlen(hash), hash);
+    redisReader *reader = redisReaderCreate();
+    void *reply = NULL;
+    redisReaderFeed(reader, line, (size_t)length);
+    redisReaderGetReply(reader, &reply);
+    redisReaderFree(reader);
+    return reply;
+}
+
+void node_scripts_forget(struct node *node) {
+    control_command(node, "SCRIPT FLUSH");
+    for (size_t each = 0; each < node->script_count; each++) free(node->scripts[each].command);
+    node->script_count = 0;
+}
+
+static void script_keep(struct node *node, const char *command, size_t length, const redisReply *reply) {
+    if (reply->type != REDIS_REPLY_STRING || reply->len != sizeof node->scripts->hash - 1) return;
+    node->scripts = realloc(node->scripts, (node->script_count + 1) * sizeof *node->scripts);
+    char *copy = malloc(length);
+    if (!node->scripts || !copy) abort();
+    memcpy(copy, command, length);
+    struct node_script *script = &node->scripts[node->script_count++];
+    *script = (struct node_script){.command = copy, .length = length};
+    memcpy(script->hash, reply->str, sizeof script->hash);
+}
+
+redisReply *node_script_load(struct node *node, const char *command, size_t length) {
+    static const char LOAD[] = "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n";
+    if (length < sizeof LOAD - 1 || memcmp(command, LOAD, sizeof LOAD - 1) != 0) return NULL;
+    for (size_t each = 0; each < node->script_count; each++) {
+        const struct node_script *script = &node->scripts[each];
+        if (script->length == length && memcmp(script->command, command, length) == 0) return as_reply(script->hash);
+    }
+    node_connection_send(&node->control, command, length);
+    redisReply *reply = node_connection_receive(&node->control);
+    script_keep(node, command, length, reply);
+    return reply;
+}

@@ -1,0 +1,88 @@
+/* A real redis-server as the simulation uses it: the simulation sets its clock, and knows when everything that the
+ * server sends has arrived.
+ *
+ * No schedule covers a server that ends or closes a connection: every function here then ends the process with status 3
+ * and a sentence on standard error. */
+#ifndef LOCKSTORM_SIMULATION_NODE_H
+#define LOCKSTORM_SIMULATION_NODE_H
+
+#include <hiredis/hiredis.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/process/preload/clock_page.h"
+
+enum { WORLD_NODES = 8 }; /* the most that a world has, not counting replicas */
+
+/* A script that the server has: the command that loaded it, and the answer. */
+struct node_script {
+    char *command;
+    size_t length;
+    char hash[41];
+};
+
+/* A connection to a node, made at its first use. */
+struct node_connection {
+    struct node *node;
+    redisContext *context;
+};
+
+struct node {
+    const char *socket; /* the caller's */
+    struct clock_page *clock;
+    int64_t offset_ns;              /* its clock minus the simulation's wall clock */
+    int64_t wall_ns;                /* the simulation's wall clock, as last set */
+    struct node_connection control; /* of the simulation itself */
+    struct node_script *scripts;
+    size_t script_count;
+    uint64_t commands; /* number of commands sent to it */
+};
+
+/* Ends the process with status 3 and the reason. */
+_Noreturn void node_give_up(const struct node *node, const char *reason);
+
+/* Connects to a server whose clock page is the file `clock`. The node must not move in memory until node_close. */
+void node_open(struct node *node, const char *socket, const char *clock);
+void node_close(struct node *node);
+
+/* Makes the server as new: no data, its clock right. Its scripts stay, because every lock loads them when it is
+ * opened; node_scripts_forget removes them. */
+void node_reset(struct node *node);
+void node_scripts_forget(struct node *node);
+/* Deletes its data. */
+void node_flush(struct node *node);
+
+/* Moves the simulation's wall clock; the server's clock keeps its offset. */
+void node_wall_set(struct node *node, int64_t wall_ns);
+/* Its clock jumps by `step_ns`. True: the server's answer to TIME proves it. */
+bool node_clock_jump(struct node *node, int64_t step_ns);
+
+/* Makes the server run its periodic work, such as watching its child processes, 100 times a second, or once. */
+void node_hurry(struct node *node, bool hurry);
+
+/* Returns when everything that the server had to send, on any connection, has arrived. Needed after commands that may
+ * block, and after its clock has moved. */
+void node_settle(struct node *node);
+
+/* The answer to SCRIPT LOAD, which is sent to the server once for all schedules. NULL: `command` is another one. The
+ * caller frees. */
+redisReply *node_script_load(struct node *node, const char *command, size_t length);
+
+/* Makes the connection lead to a node; one to another node is closed. */
+void node_connection_retarget(struct node_connection *connection, struct node *node);
+/* Sends an encoded command. */
+void node_connection_send(struct node_connection *connection, const char *command, size_t length);
+/* Waits for the next reply. The caller frees. */
+redisReply *node_connection_receive(struct node_connection *connection);
+/* The next reply that has arrived, NULL if there is none. The caller frees. */
+redisReply *node_connection_poll(struct node_connection *connection);
+/* Takes bytes that have arrived on a connection that does not carry replies; returns their number. */
+size_t node_connection_poll_bytes(struct node_connection *connection, char *bytes, size_t room);
+/* Waits for the next line; writes it without its end. */
+void node_connection_read_line(struct node_connection *connection, char *line, size_t room);
+/* Waits for `count` bytes and drops them. */
+void node_connection_skip(struct node_connection *connection, uint64_t count);
+/* Closes the connection; the server has noticed when the function returns. */
+void node_connection_close(struct node_connection *connection);
+
+#endif

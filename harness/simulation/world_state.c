@@ -1,0 +1,75 @@
+#include "harness/simulation/world_state.h"
+
+#include <stdlib.h>
+
+#include "harness/simulation/mix.h"
+
+int64_t world_now_ns(const struct world *world) {
+    return shared_page_mono_ns(world->page);
+}
+
+struct explored_task *world_task(struct world *world, int number) {
+    struct explored_client *client = &world->clients[number / TASKS_PER_CLIENT];
+    return number % TASKS_PER_CLIENT ? &client->watchdog : &client->worker;
+}
+
+const struct explored_task *world_task_const(const struct world *world, int number) {
+    const struct explored_client *client = &world->clients[number / TASKS_PER_CLIENT];
+    return number % TASKS_PER_CLIENT ? &client->watchdog : &client->worker;
+}
+
+struct node *world_node(struct world *world, int number) {
+    struct explored_node *node = &world->nodes[number];
+    return &node->servers[node->leads];
+}
+
+bool replica_follows(const struct world *world, int node, int server) {
+    return node >= 0 && node < world->settings.nodes && server > 0 && server <= world->settings.replicas &&
+           server != world->nodes[node].leads;
+}
+
+void late_command_drop(struct late_command *late) {
+    free(late->command);
+    late->command = NULL;
+}
+
+int world_message_node(const struct world *world, int number) {
+    const struct explored_task *task = world_task_const(world, number);
+    for (int node = 0; node < world->settings.nodes; node++)
+        if (task->listeners[node].pushes.count > 0) return node;
+    return -1;
+}
+
+/* A fault of a server strikes no task: the one that took the last step stands for it. */
+static int struck_task(const struct world *world, struct choice fault) {
+    if (choice_strikes_client(fault.kind)) return fault.who * TASKS_PER_CLIENT;
+    if (choice_strikes_node(fault.kind) || choice_strikes_replica(fault.kind)) return world->current;
+    return fault.who;
+}
+
+int world_checkpoint(const struct world *world, struct choice fault) {
+    int number = struck_task(world, fault);
+    return number < 0 ? 0 : world_task_const(world, number)->checkpoint;
+}
+
+/* By its name, not its index: the processes of one search number checkpoints in different orders. */
+static uint64_t name_mixed(uint64_t state, const char *name) {
+    for (; name && *name; name++) state = mix(state, (unsigned char)*name);
+    return state;
+}
+
+uint64_t world_state_digest(const struct world *world) {
+    uint64_t state = (uint64_t)world->quiet << 8 | (uint64_t)world->late_count;
+    for (int number = 0; number < TASKS_PER_CLIENT * world->client_count; number++) {
+        const struct explored_client *client = &world->clients[number / TASKS_PER_CLIENT];
+        const struct explored_task *task = world_task_const(world, number);
+        bool paused = client->paused_until_ns != 0;
+        state = mix(state, (uint64_t)task->state << 16 | (uint64_t)task->arrived << 12 | (uint64_t)paused << 8 |
+                               (uint64_t)client->gone << 4 | (task->raw ? (uint64_t)task->raw->type : 0));
+        state = name_mixed(state, world->checkpoints[task->checkpoint]);
+    }
+    for (int node = 0; node < world->settings.nodes; node++) state = mix(state, (uint64_t)world->nodes[node].leads);
+    for (int object = 0; object < HISTORY_OBJECT_COUNT; object++)
+        state = mix(state, (uint64_t)world->resource.version[object]);
+    return mix(state, (uint64_t)world->resource.newest_token);
+}

@@ -1,0 +1,106 @@
+/* The state of the simulated world, and questions about it that change nothing. */
+#ifndef LOCKSTORM_SIMULATION_WORLD_STATE_H
+#define LOCKSTORM_SIMULATION_WORLD_STATE_H
+
+#include "harness/client/client.h"
+#include "harness/resource/resource.h"
+#include "harness/simulation/choice.h"
+#include "harness/simulation/explored_node.h"
+#include "harness/simulation/explored_task.h"
+
+enum { WORLD_CLIENTS = 16, WORLD_TASKS = TASKS_PER_CLIENT * WORLD_CLIENTS, WORLD_LATE = 16 };
+enum { WORLD_TEXT = 48, WORLD_TEXTS = 96, WORLD_CHECKPOINTS = 32 };
+enum { WORLD_STEPS_MOST = 20000, WORLD_CHOICES = WORLD_TASKS + WORLD_LATE + WORLD_REPLICAS * WORLD_NODES + 1 };
+
+#define WORLD_LOCK_NAME "account" /* of the lock, in the history */
+
+struct explored_client {
+    struct client work;
+    struct explored_task worker, watchdog;
+    bool opened, done;
+    bool gone;               /* killed, or the schedule is over: its code runs to its end and gets no answers */
+    int64_t paused_until_ns; /* 0: it runs */
+    uint32_t name;           /* index of its name in the history */
+};
+
+/* A command that arrives after its task has stopped waiting for it, or that arrives a second time. */
+struct late_command {
+    struct node_connection connection;
+    char *command; /* owned; NULL: it has arrived, or was dropped */
+    size_t length;
+    int node; /* or WORLD_RESOURCE */
+    bool may_block;
+    int64_t held_until_ns;
+    uint64_t steps; /* 1 after it has arrived */
+};
+
+/* Indexes of names in the history. */
+struct world_names {
+    struct world_text {
+        char words[WORLD_TEXT];
+        uint32_t index;
+    } texts[WORLD_TEXTS]; /* every text that was written: none is written twice */
+    int text_count;
+    uint32_t driver, store, stranger, resource, schedule, quiet;
+    uint32_t fault[CHOICE_KINDS];
+    uint32_t servers[WORLD_NODES][WORLD_SERVERS];
+};
+
+struct world_settings {
+    const struct lock_type *lock;
+    enum resource_mode store;
+    int clients, nodes;
+    int replicas; /* of each node */
+    int64_t lease_ms, wait_ms, work_ms, turns, permits;
+    int64_t bound_ms; /* liveness: how long a free lock may stay unclaimed; 0: liveness is not judged */
+    bool fixed_lease, extends;
+    uint64_t seed;              /* of the search; the history names it */
+    const char *history, *sink; /* paths; the sink takes what clients record after they are gone */
+    /* Masters, then first replicas, then second ones; the caller's: */
+    const char *sockets[WORLD_SERVERS * WORLD_NODES], *clocks[WORLD_SERVERS * WORLD_NODES];
+};
+
+struct world {
+    struct world_settings settings;
+    struct shared_page *page; /* only its clock and the clients' task slots are used */
+    struct history *history, *sink;
+    uint64_t prefix; /* number of records at the beginning that all schedules share */
+    struct world_names names;
+    struct actor driver;
+    struct resource resource;
+    struct resource_answers answers;
+    redisReader *requests, *replies; /* of the store */
+    struct explored_node nodes[WORLD_NODES];
+    struct explored_client clients[WORLD_CLIENTS];
+    int client_count; /* in this schedule */
+    struct late_command late[WORLD_LATE];
+    int late_count;
+    /* Checkpoints that were passed in any schedule, from index 1 on; index 0: the beginning. */
+    const char *checkpoints[WORLD_CHECKPOINTS];
+    int checkpoint_count;
+    int current; /* the task that took the last step; -1: none */
+    uint64_t clock_steps, steps;
+    bool quiet;   /* CHOICE_QUIET was made */
+    bool opening; /* locks are being opened: commands are executed at once and take no steps */
+};
+
+int64_t world_now_ns(const struct world *world);
+struct explored_task *world_task(struct world *world, int number);
+const struct explored_task *world_task_const(const struct world *world, int number);
+/* The server of a node that leads: clients talk to it. */
+struct node *world_node(struct world *world, int number);
+/* Whether that server of a node is a replica whose master is alive. */
+bool replica_follows(const struct world *world, int node, int server);
+/* A node from which a message has arrived that the task has not taken; -1: there is none. */
+int world_message_node(const struct world *world, int number);
+/* Frees the command; it does not arrive any more. */
+void late_command_drop(struct late_command *late);
+
+/* The checkpoint behind which a fault strikes: the struck task's; for a fault of a server, that of the task that took
+ * the last step. An index into world->checkpoints. */
+int world_checkpoint(const struct world *world, struct choice fault);
+/* A digest of the visible state: each task's checkpoint, state and reply, pauses, crashes, leading servers and the
+ * resource. Leaves out the time and what servers hold. */
+uint64_t world_state_digest(const struct world *world);
+
+#endif

@@ -1,0 +1,333 @@
+"""Linearizability: histories written by hand, the definition tried in all orders, and planted mistakes.
+
+LOCKSTORM_LINEARIZABLE_HISTORIES=10000000   number of random histories per model (default 200,000)
+LOCKSTORM_LINEARIZABLE_SEED=7               seed of the first one (a failure names the seed; default 1)
+LOCKSTORM_MUTANTS=all                       plant all mistakes (default: every eighth)
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstorm.base import paths
+from lockstorm.native.linearizability import MODELS
+from tests.helpers.building import make
+
+HISTORIES = sorted((paths.ROOT / "tests" / "linearizable").glob("*.edn"))
+RANDOM_HISTORIES = int(os.environ.get("LOCKSTORM_LINEARIZABLE_HISTORIES", "200000"))
+SEED = int(os.environ.get("LOCKSTORM_LINEARIZABLE_SEED", "1"))
+POLICIES = ("--release-policy=unknown", "--release-policy=not-happened", "--release-policy=released")
+EXIT = {"holds": 0, "violated": 1, "inconclusive": 3}
+ORACLE_SEED_MUTANTS, ORACLE_HISTORIES_MUTANTS = 1, 200_000
+
+Json = dict[str, Any]
+
+
+def linearized(path: Path, *words: str) -> Json:
+    """The verdict on a file; the exit status must agree with it."""
+    done = subprocess.run([paths.program("linearize"), *words, str(path)], capture_output=True, text=True, timeout=60)
+    assert done.stdout, (path, done.returncode, done.stderr)
+    said: Json = json.loads(done.stdout)
+    assert said["exit"] == done.returncode == EXIT[status(said)]
+    assert done.stderr == ""
+    return said
+
+
+def status(said: Json) -> str:
+    return str(said["verdict"]["linearizable"]["status"])
+
+
+def about(path: Path) -> Json:
+    first: Json = json.loads(path.read_text().splitlines()[0].removeprefix("; "))
+    assert set(first) <= {"about", "model", "args", "expect", "under"}, path.name
+    return first
+
+
+def write_events(path: Path, events: str) -> Path:
+    """Events in short: "0+acquire 0=acquire:5" is an invocation by process 0, answered ok with the value 5."""
+    kinds = {"+": "invoke", "=": "ok", "-": "fail", "?": "info"}
+    lines = []
+    for word in events.split():
+        process, sign, f, value = re.fullmatch(r"(\d+)([+=?-])(\w+)(?::(.*))?", word).groups()  # type: ignore[union-attr]
+        lines.append(f"{{:type :{kinds[sign]}, :process {process}, :f :{f}, :value {value or 'nil'}}}\n")
+    path.write_text("".join(lines))
+    return path
+
+
+# --- written by hand ---
+
+
+@pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
+def test_a_history_written_by_hand(path: Path, tmp_path: Path) -> None:
+    first = about(path)
+    said = linearized(path, "--model", first["model"], *first.get("args", []))
+    assert status(said) == first["expect"], (first["about"], said)
+    for policy, expected in first.get("under", {}).items():
+        assert status(linearized(path, "--model", first["model"], policy)) == expected, (first["about"], policy)
+    evidence = said["verdict"]["linearizable"]["evidence"]
+    assert len(evidence) == said["verdict"]["linearizable"]["count"] == (first["expect"] == "violated")
+    if evidence:
+        check_evidence(path, first, evidence[0], tmp_path)
+
+
+def check_evidence(path: Path, first: Json, evidence: Json, tmp_path: Path) -> None:
+    """The named prefix is not linearizable, and the prefix one event shorter is."""
+    lines = path.read_text().splitlines(keepends=True)[1:]
+    assert lines[evidence["prefix"]].startswith("{:type :ok"), "only an answer makes a history impossible"
+    assert evidence["prefix"] in evidence["records"]
+    assert evidence["operation"] in evidence["text"]
+    assert all(words in evidence["text"] for words in evidence["in_the_way"])
+    for length, expected in ((evidence["prefix"], ("holds", "inconclusive")), (evidence["prefix"] + 1, ("violated",))):
+        cut = tmp_path / "cut.edn"
+        cut.write_text("".join(lines[:length]))
+        assert status(linearized(cut, "--model", first["model"], *first.get("args", []))) in expected, (length, first)
+
+
+def test_good_and_bad_in_equal_number() -> None:
+    counts = Counter((about(path)["model"], about(path)["expect"]) for path in HISTORIES)
+    for model in MODELS:
+        assert counts[model, "holds"] == counts[model, "violated"] >= 5, (model, counts)
+
+
+def test_the_verdict_on_a_failed_release_is_a_matter_of_reading() -> None:
+    """The public etcd case: how a failed release is read decides."""
+    path = next(path for path in HISTORIES if path.stem == "owner-mutex-etcd-failed-release")
+    verdicts = [status(linearized(path, "--model=owner-mutex", policy)) for policy in POLICIES]
+    assert verdicts == ["holds", "violated", "holds"]
+    said = linearized(path, "--model=owner-mutex", "--release-policy=not-happened")
+    assert said["policies"]["release"] == "not-happened"
+    assert "failed releases read as not-happened" in said["sentence"]
+
+
+# --- the definition, and mistakes that it must find ---
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Path:
+    return make("test-programs") / "tests" / "linearizable_oracle"
+
+
+@pytest.mark.parametrize("model", ("owner-mutex", "reentrant-mutex", "fenced-mutex"))
+def test_nothing_is_lost_with_the_configurations_that_are_dropped(oracle: Path, model: str) -> None:
+    """Histories too long for all orders: the same verdict and prefix when every configuration is kept."""
+    command = [str(oracle), model, str(RANDOM_HISTORIES), str(SEED), "long"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_definition_tried_in_all_orders(oracle: Path, model: str) -> None:
+    command = [str(oracle), model, str(RANDOM_HISTORIES), str(SEED)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    violated = int(re.search(r"(\d+) of them not linearizable", done.stdout)[1])  # type: ignore[index]
+    assert RANDOM_HISTORIES / 10 < violated < RANDOM_HISTORIES * 9 / 10, "both verdicts must be common"
+
+
+# File, what stands there, what is planted instead; all must be found by the random histories of a model.
+MUTANTS: list[tuple[str, str, str]] = [
+    ("linearizable_count", "counts->taken < counts->permits", "counts->taken <= counts->permits"),
+    ("linearizable_count", "counts->taken > 0)", "counts->taken >= 0)"),
+    ("linearizable_count", "kind->due[place - 1] < end", "kind->due[place - 1] > end"),
+    ("linearizable_count", "if (kind->due_count > 0) return kind->due_count--, true;", ""),
+    ("linearizable_count", "if (kind->free > 0) return kind->free--, true;", ""),
+    ("linearizable_count", "return kind->free--, true;", "return true;"),
+    ("linearizable_count", "== STANDS_FREE) kind->free++", "== STANDS_FREE) kind->free += 2"),
+    ("linearizable_count", "own->due[own->due_count - 1] == position", "true"),
+    ("linearizable_count", "own->due_count -= unplaced;", "own->due_count -= unplaced && own->due_count > 1;"),
+    ("linearizable_count", "!place_another(other)", "!place_another(own)"),
+    (
+        "owner_configurations",
+        "+ it->depth <= sweep->releases.called[it->holder]",
+        "<= sweep->releases.called[it->holder]",
+    ),
+    ("owner_configurations", "+ it->depth <= sweep->releases.called", "+ it->depth < sweep->releases.called"),
+    ("owner_configurations", "->releases += it->depth;", "->releases += 1;"),
+    ("owner_configurations", "->releases += it->depth;", "->releases += 0;"),
+    ("owner_configurations", "operation->call >= after && operation->call < before", "operation->call >= before"),
+    (
+        "owner_configurations",
+        "if (operation->process != process && operation->call",
+        "if (operation->process == process && operation->call",
+    ),
+    ("owner_configurations", "if (process == it->holder || sweep->last_firm", "if (sweep->last_firm"),
+    ("owner_configurations", "sweep->last_firm[process] > sweep->position) continue;", "false) continue;"),
+    (
+        "owner_configurations",
+        "if (!found || found->releases < releases) releases",
+        "if (found && found->releases < releases) releases",
+    ),
+    (
+        "owner_configurations",
+        "if (!found || found->acquires < acquires) acquires",
+        "if (found && found->acquires < acquires) acquires",
+    ),
+    ("owner_configurations", "sweep->releases.used[process] += releases;", ""),
+    ("owner_configurations", "sweep->acquires.used[process] += acquires;", ""),
+    ("owner_configurations", "!found->acquires && !found->owes) *found", "!found->acquires) *found"),
+    ("owner_configurations", "if (mine->releases > (theirs ? theirs->releases : 0) || mine", "if (mine"),
+    ("owner_configurations", "one->since >= other->since ||", "true ||"),
+    ("owner_configurations", "one->since >= other->since ||", "one->since <= other->since ||"),
+    ("owner_configurations", "!owner_called_between(sweep, one->holder, one->since, other->since);", "true;"),
+    (
+        "linearizable_owner",
+        "if (it->holder != operation->process) owner_difference_get",
+        "if (it->holder == NOBODY) owner_difference_get",
+    ),
+    ("linearizable_owner", "else if (--it->depth == 0) it->holder = NOBODY;", "else it->holder = NOBODY;"),
+    ("linearizable_owner", "difference->owes = false;", ""),
+    ("linearizable_owner", "difference->acquires++;", ""),
+    ("linearizable_owner", "if (!owner_owes_any(it)) sweep->order.gap_count = 0;", "sweep->order.gap_count = 0;"),
+    ("linearizable_owner", "if (order->newest < next->value - 1) break;", "break;"),
+    ("linearizable_owner", "if (order->newest < next->value - 1) break;", "if (order->newest < next->value) break;"),
+    (
+        "linearizable_owner",
+        "order->newest >= next->value || next->call > sweep->position",
+        "order->newest >= next->value",
+    ),
+    ("linearizable_owner", "if (order->newest >= next->value || next->call", "if (next->call"),
+    ("linearizable_owner", "next->call > sweep->position) return false;", "true) return false;"),
+    (
+        "linearizable_owner",
+        ">= sweep->releases.called[next->process]) return false;",
+        "> sweep->releases.called[next->process]) return false;",
+    ),
+    ("linearizable_owner", "owner_difference_get(sweep, it, next->process)->releases++;", ""),
+    ("linearizable_owner", "order->newest = next->value;", ""),
+    ("linearizable_owner", "    order->newest++;", ""),
+    ("token_order", "if (order->gaps[each].end <= start || order", "if (order"),
+    ("token_order", "order->gaps[each].room == 0) continue;", "false) continue;"),
+    ("token_order", "order->gaps[each].room--;", ""),
+    ("linearizable_owner", "it->holder != NOBODY && it->since > operation->call;", "it->holder != NOBODY;"),
+    ("linearizable_owner", ">= sweep->acquires.called[process]) {", "> sweep->acquires.called[process]) {"),
+    ("linearizable_owner", "if (pay_back_then(sweep, it, operation)) continue;", ""),
+    (
+        "linearizable_owner",
+        "it->dead = it->holder != NOBODY && !owner_can_let_go(sweep, it);",
+        "it->dead = it->holder != NOBODY;",
+    ),
+    ("linearizable_owner", "it->dead = it->holder != NOBODY && !owner_can_let_go(sweep, it);", ""),
+    ("linearizable_owner", "if (it->holder != NOBODY) owner_let_go(sweep, it);", ""),
+    ("linearizable_owner", "it->dead = !take_token(sweep, it);", "it->dead = false;"),
+    (
+        "linearizable_owner",
+        "uint64_t room = (uint64_t)token - (uint64_t)order->newest - 1;",
+        "uint64_t room = (uint64_t)token - (uint64_t)order->newest;",
+    ),
+    ("linearizable_owner", "    order->next++;\n", ""),
+    ("linearizable_owner", "if (order->newest >= token) return false;", "if (order->newest > token) return false;"),
+    ("linearizable_owner", "if (room == 0 || !owner_owes_any(it)) return true;", "return true;"),
+    ("linearizable_owner", "it->since = sweep->position;", "it->since = operation->call;"),
+    ("linearizable_owner", "return it->since > operation->call && owner_releases_used", "return owner_releases_used"),
+    ("linearizable_owner", "owner_releases_used(sweep, it, process) < sweep->releases.called[process];", "true;"),
+    ("linearizable_owner", "if (sweep->model == MODEL_FENCED_MUTEX || it->holder == process) return false;", ""),
+    (
+        "linearizable_owner",
+        "bool moment = owner_can_let_go(sweep, it) &&",
+        "bool moment = false && owner_can_let_go(sweep, it) &&",
+    ),
+    (
+        "linearizable_owner",
+        "struct owner_configuration *other = owner_can_let_go(sweep, it) ? owner_fork(sweep, each) : NULL;",
+        "struct owner_configuration *other = NULL;",
+    ),
+    ("linearizable_owner", "owner_difference_get(sweep, &sweep->list[each], process)->releases++;", ""),
+    ("linearizable_owner", "} else if (fits_back_then(sweep, it, operation)) {", "} else if (false) {"),
+    ("linearizable_owner", "        } else if (owner_can_let_go(sweep, it)) {", "        } else if (false) {"),
+    ("linearizable_owner", "sweep->list[each].depth++;", ""),
+    ("token_order", "if (list[order->grants[each]].end < earliest) earliest", "earliest"),
+    ("token_order", "if (list[index].call < order->deadlines[each]) continue;", "continue;"),
+    ("token_order", "if (one->value != two->value) return one->value < two->value ? -1 : 1;", ""),
+    (
+        "linearizable_owner",
+        "if (violated_here) found = tried, bad = middle;",
+        "if (violated_here) found = tried, bad = middle, good = middle - 1;",
+    ),
+    ("linearizable_owner", "sweep->timeline->prefix = middle;", ""),
+    (
+        "linearizable_owner",
+        "order->deadlines[order->due] == sweep->position",
+        "order->deadlines[order->due] >= sweep->position",
+    ),
+    ("linearizable_owner", "if (order->next == order->due) acquire_returned", "acquire_returned"),
+    ("linearizable_register", "if (operation->kind == OPERATION_READ) return operation->value == value;", ""),
+    ("linearizable_register", "return operation->kind == OPERATION_WRITE || operation->from == value;", "return true;"),
+    (
+        "linearizable_register",
+        "if (operation->kind == OPERATION_READ && operation->value == it->value) it->placed",
+        "if (operation->kind == OPERATION_READ) it->placed",
+    ),
+    ("linearizable_register", "if (operation->kind != OPERATION_WRITE && allows(operation, value)) return true;", ""),
+    ("linearizable_register", "if (sort->kind == OPERATION_CAS && sort->from == value &&", "if (false &&"),
+    ("linearizable_register", "then.placed |= (uint64_t)1 << other;", ""),
+    ("linearizable_register", "if (operation->kind != OPERATION_READ) then.value = operation->value;", ""),
+    ("linearizable_register", "(free->kind == OPERATION_CAS && free->from != it.value)", "false"),
+    ("linearizable_register", ">= free->called ||", "> free->called ||"),
+    ("linearizable_register", "then.value = free->value;", ""),
+    (
+        "linearizable_register",
+        "if (use[each].count > use_count(&search->uses, other, use[each].sort)) return false;",
+        "",
+    ),
+    ("linearizable_register", "copy[place - 1].count++;", ""),
+    ("linearizable_register", "if (search->now.list[each].value == operation->value) search", "if (true) search"),
+    ("linearizable_register", "return sort->called++, true;", "return true;"),
+    ("linearizable_register", "sort->value != operation->value ||", ""),
+    ("linearizable_register", "sort->from != operation->from)", "false)"),
+    ("linearizable_register", "else expand(search, &it, slot);", ""),
+    (
+        "linearizable_register",
+        "if (operation->kind == OPERATION_READ) return true;\n        for (size_t each = 0; each < search->sort_count",
+        "for (size_t each = 0; each < search->sort_count",
+    ),
+]
+SHORT = slice(None) if os.environ.get("LOCKSTORM_MUTANTS") == "all" else slice(0, None, 8)
+OWNED = ("fenced-mutex", "owner-mutex", "reentrant-mutex")
+MODELS_OF = {
+    "linearizable_count": ("semaphore", "mutex"),
+    "linearizable_owner": OWNED,
+    "owner_configurations": OWNED,
+    "token_order": OWNED,
+    "linearizable_register": ("register",),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS[SHORT], ids=lambda mutant: f"{mutant[0]}-{MUTANTS.index(mutant)}")
+def test_a_planted_mistake_is_found(tmp_path: Path, mutant: tuple[str, str, str]) -> None:
+    name, old, new = mutant
+    shutil.copytree(paths.ROOT / "checkers", tmp_path / "checkers")
+    room = tmp_path / "checkers" / "linearizability"
+    source = room / f"{name}.c"
+    text = source.read_text()
+    assert old in text, "the place where the mistake goes has changed"
+    source.write_text(text.replace(old, new, 1))
+    program = tmp_path / "oracle"
+    files = [str(part) for part in sorted(room.glob("*.c"))]
+    oracle_source = str(paths.ROOT / "tests" / "c" / "linearizable_oracle.c")
+    command = ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-w"]
+    places = [f"-I{tmp_path}", f"-I{paths.ROOT}"]
+    done = subprocess.run(
+        [*command, *places, "-o", str(program), oracle_source, *files], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    words = [str(ORACLE_HISTORIES_MUTANTS), str(ORACLE_SEED_MUTANTS)]
+    owned = MODELS_OF[name] == OWNED
+    rare = [("fenced-mutex", str(10 * ORACLE_HISTORIES_MUTANTS), str(ORACLE_SEED_MUTANTS))] if owned else []
+    lengths: list[tuple[str, ...]] = [(), ("long",)] if owned else [()]
+    usual = [(model, *words, *length) for length in lengths for model in MODELS_OF[name]]
+    assert any(is_found(str(program), *each) for each in usual + rare), mutant
+
+
+def is_found(program: str, *words: str) -> bool:
+    """By a disagreement, a crash, or a search that does not end."""
+    try:
+        return subprocess.run([program, *words], capture_output=True, timeout=120).returncode != 0
+    except subprocess.TimeoutExpired:
+        return True

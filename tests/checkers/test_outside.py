@@ -1,0 +1,390 @@
+"""Histories of other tools: what is read, what is refused and at which byte; round trips, leases, limits, command."""
+
+import json
+import random
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstorm.base import paths
+from lockstorm.native.linearizability import MODELS
+from tests.checkers.test_linearizable import HISTORIES, POLICIES, about, linearized, status, write_events
+from tests.helpers.support import lockstorm
+
+RECORDED = sorted((paths.ROOT / "tests" / "histories").glob("*.jsonl"))
+ONE = "{:type :invoke, :process 0, :f :acquire, :value nil} {:type :ok, :process 0, :f :acquire, :value nil}\n"
+EVENTS_IN_BOUNDED_MEMORY = 300_000
+MIB = 1 << 20
+
+
+def run(path: Path | str, *words: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [paths.program("linearize"), "--model=mutex", *words, str(path)], capture_output=True, timeout=60, **options
+    )
+
+
+def refusal(path: Path | str, *words: str) -> str:
+    """The message with which the input was refused, which is one line."""
+    done = run(path, *words)
+    said = done.stderr.decode(errors="replace")
+    assert (done.returncode, done.stdout) == (2, b""), (done, said)
+    assert said.count("\n") == 1, said
+    return said
+
+
+def written(path: Path, text: str | bytes) -> Path:
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+# --- EDN ---
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ONE,
+        f"[{ONE}]",
+        f"({ONE})",
+        f"; a comment\n\n[ {ONE} ; another\n ]",
+        f"#_{{:type :bad}} {ONE} #_ #_ 1 [2]",
+        ONE.replace("{", "#jepsen.history.Op{"),
+        ONE.replace(":value nil", ':value nil, :error [:x {:a #{1 \\a \\newline}} "a \\" }" ##NaN #inst "2026"]'),
+        ONE + '{:type :info, :process :nemesis, :f :start, :value [:isolated {"n1" #{"n2"}}]}',
+        ONE.replace(":acquire", ":lock").replace(" 0", " 12345678901"),
+        ONE.replace(":process 0", ":process -7N"),
+        ONE.replace(":value nil", ':exception {:via [{:type java.lang.X :message "timeout"}]}'),
+        ONE.replace("{", "{:client ^:x [1], "),
+    ],
+)
+def test_forms_that_edn_has(tmp_path: Path, text: str) -> None:
+    said = linearized(written(tmp_path / "history.edn", text), "--model=mutex")
+    assert (status(said), said["events"]) == ("holds", 2)
+
+
+@pytest.mark.parametrize(
+    "text, byte, words",
+    [
+        ("{:type :invoke", 0, "a map that does not end"),
+        ("[" + ONE, len(ONE) + 1, "the file ends before ']'"),
+        (ONE + "]", len(ONE), "unexpected ']'"),
+        (ONE + "x", len(ONE), "unexpected 'x'"),
+        (ONE + "\x00", len(ONE), "unexpected byte 0x00"),
+        ("{:type :invoke, :f :acquire, :process}", 29, "a key that has no value"),
+        ("{:type :invoke, :process 0}", 0, "a map without :f"),
+        ("{:f :acquire, :process 0}", 0, "a map without :type"),
+        ("{:f :acquire, :type :ok}", 0, "a map without :process"),
+        ("{:type :done, :f :acquire, :process 0}", 7, ":type must be"),
+        ("{:type :invoke, :f :steal, :process 0}", 19, ":f must be"),
+        ("{:type :invoke, :f :acquire, :f :read, :process 0}", 29, ":f stands twice"),
+        ("{:type :ok, :process 0, :f :acquire}", 0, "never invoked"),
+        (ONE + ONE.split("} ")[0] + "} " + ONE.split("} ")[0] + "}", 2 * len(ONE) - 49, "under way"),
+        ("{:type :invoke, :f :acquire, :process 0} {:type :ok, :f :release, :process 0}", 41, "another operation"),
+        ("{:type :invoke, :f :write, :process 0, :value :x}", 46, "must be a number"),
+        ("{:type :invoke, :f :write, :process 0, :value 9223372036854775808}", 46, "must be a number"),
+        ("{:type :invoke, :f :cas, :process 0, :value 5}", 0, "a vector of two numbers"),
+        ("{:type :invoke, :f :cas, :process 0, :value [5 :x]}", 0, "a vector of two numbers"),
+        ('{:type "x', 7, "a string that does not end"),
+        ("{:x " + "[" * 2000, 4 + 999, "nested deeper than 1000"),
+        ("{:x {:a}}", 4, "no value"),
+        ("{:type :ok :owner :x :f :acquire :process 0}", 18, ":owner must be a number"),
+    ],
+)
+def test_edn_that_is_refused(tmp_path: Path, text: str, byte: int, words: str) -> None:
+    said = refusal(written(tmp_path / "history.edn", text), "--format=edn")
+    assert words in said, said
+    assert f": byte {byte}: " in said, said
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_damaged_edn_never_crashes(tmp_path: Path, seed: int) -> None:
+    """Cut, flipped, doubled, shuffled: a verdict or a refusal that names the byte."""
+    noise = random.Random(seed)
+    for _ in range(25):
+        text = bytearray(noise.choice(HISTORIES).read_bytes())
+        cut = noise.randrange(len(text))
+        match noise.randrange(4):
+            case 0:
+                del text[cut:]
+            case 1:
+                text[cut] = noise.randrange(256)
+            case 2:
+                text[cut:cut] = text[noise.randrange(len(text)) :]
+            case _:
+                text[cut:cut] = noise.randbytes(noise.randrange(1, 9))
+        done = run(written(tmp_path / "history.edn", bytes(text)), "--format=edn")
+        assert done.returncode in (0, 1, 2, 3)
+        if done.returncode == 2:
+            assert b": byte " in done.stderr or b": event " in done.stderr, done
+
+
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    assert "No such file" in refusal(tmp_path / "nowhere.edn")
+    assert "Is a directory" in refusal(tmp_path)
+    assert "not a usable value: glue" in refusal(tmp_path, "--model=glue")
+    assert "is no operation of a mutex" in refusal(write_events(tmp_path / "register.edn", "0+read"))
+    tokenless = write_events(tmp_path / "mutex.edn", "0+acquire 0=acquire")
+    assert "a grant without a token" in refusal(tokenless, "--model=fenced-mutex")
+
+
+def test_nothing_is_inconclusive(tmp_path: Path) -> None:
+    for text in ("", "[]", "; nothing\n", '{"history": "lockstorm", "version": 1}\n'):
+        said = linearized(written(tmp_path / "history", text), "--model=mutex")
+        assert said["verdict"]["linearizable"]["reason"] == "nobody was granted the lock", text
+
+
+def test_the_history_may_come_through_a_pipe() -> None:
+    for text, expected in ((ONE, 0), ("", 3), ("{", 2)):
+        assert run("/dev/stdin", input=text.encode()).returncode == expected
+
+
+def test_tokens_owners_and_locks(tmp_path: Path) -> None:
+    """The keys that our export adds, and the ways in which other tools write a token."""
+    lines = [
+        "{:type :invoke, :process 0, :f :acquire, :lock :a} {:type :ok, :process 0, :f :acquire, :value {:fence 2}}",
+        "{:type :invoke, :process 7, :owner 0, :f :release, :lock :a} {:type :ok, :process 7, :owner 0, :f :release}",
+        '{:type :invoke, :process 1, :f :acquire, :lock "b"} {:type :ok, :process 1, :f :acquire, :token 1}',
+    ]
+    said = linearized(written(tmp_path / "history.edn", "\n".join(lines)), "--model=fenced-mutex")
+    assert (status(said), said["objects"], said["operations"]) == ("holds", 2, 3)
+    together = written(tmp_path / "one.edn", "\n".join(lines).replace('"b"', ":a"))
+    assert status(linearized(together, "--model=fenced-mutex")) == "violated"
+    strangers = written(tmp_path / "two.edn", "\n".join(lines).replace(":owner 0, ", ""))
+    assert status(linearized(strangers, "--model=fenced-mutex")) == "violated"
+
+
+def test_an_acquire_that_says_that_it_timed_out_may_have_been_granted(tmp_path: Path) -> None:
+    text = "{:type :invoke, :process 0, :f :acquire} {:type :fail, :process 0, :f :acquire, :error ERROR}\n"
+    text += "{:type :invoke, :process 0, :f :release} {:type :ok, :process 0, :f :release}\n"
+    text += ONE.replace(":process 0", ":process 1")
+    for error, expected in ((":timeout", "holds"), ('[:timed-out "x"]', "holds"), (":refused", "violated")):
+        path = written(tmp_path / "history.edn", text.replace("ERROR", error))
+        assert status(linearized(path, "--model=mutex")) == expected
+        assert status(linearized(path, "--model=mutex", "--acquire-timeout=not-happened")) == "violated"
+
+
+# --- leases ---
+
+
+def atlas(path: Path, *events: str) -> Path:
+    """ "0+lock:bob", "0=lock:token" """
+    kinds = {"+": "invoke", "=": "ok", "-": "fail"}
+    lines = []
+    for number, event in enumerate(events):
+        head, _, value = event.partition(":")
+        lines.append({"type": kinds[head[1]], "f": head[2:], "value": value, "process": int(head[0]), "time": number})
+    path.write_text(json.dumps(lines))
+    return path
+
+
+def test_a_lease_may_end_after_it_was_last_confirmed(tmp_path: Path) -> None:
+    two = ("0+lock:bob", "0=lock:t1", "1+lock:bob", "1=lock:t2")
+    refreshed = ("0+refresh:bob", "0=refresh:t1")
+    not_refreshed = ("0+refresh:bob", "0=refresh:")
+    path = tmp_path / "history.json"
+    assert status(linearized(atlas(path, *two), "--model=owner-mutex")) == "holds"
+    assert status(linearized(atlas(path, *two, *refreshed), "--model=owner-mutex")) == "violated"
+    assert status(linearized(atlas(path, *two, *not_refreshed), "--model=owner-mutex")) == "holds"
+    assert status(linearized(atlas(path, *two, "0+unlock:bob", "0=unlock:true"), "--model=owner-mutex")) == "violated"
+    assert status(linearized(atlas(path, *two, "0+unlock:bob", "0=unlock:false"), "--model=owner-mutex")) == "holds"
+    other = [event.replace("bob", "eve") if event.startswith("1") else event for event in (*two, *refreshed)]
+    assert status(linearized(atlas(path, *other), "--model=owner-mutex")) == "holds"
+
+
+def test_a_refresh_is_confirmed_at_its_call(tmp_path: Path) -> None:
+    """The lock was held when the refresh was made, which is at its call at the earliest."""
+    path = atlas(tmp_path / "h", "0+lock:b", "0=lock:t", "0+refresh:b", "1+lock:b", "1=lock:u", "0=refresh:t")
+    assert status(linearized(path, "--model=owner-mutex")) == "holds"
+    path = atlas(tmp_path / "h", "0+lock:b", "0=lock:t", "1+lock:b", "1=lock:u", "0+refresh:b", "0=refresh:t")
+    assert status(linearized(path, "--model=owner-mutex")) == "violated"
+
+
+def test_leases_in_a_history_of_any_form(tmp_path: Path) -> None:
+    path = write_events(tmp_path / "h.edn", "0+lock 0=lock 1+lock 1=lock")
+    assert status(linearized(path, "--model=owner-mutex")) == "violated"
+    assert status(linearized(path, "--model=owner-mutex", "--leases")) == "holds"
+    path = write_events(tmp_path / "h.edn", "0+lock 0=lock 1+lock 1=lock 0+renew 0=renew")
+    assert status(linearized(path, "--model=owner-mutex", "--leases")) == "violated"
+
+
+@pytest.mark.parametrize(
+    "text, byte, words",
+    [
+        ("[", 1, "the file ends"),
+        ("[{]", 2, "where a key should be"),
+        ('[{"type":"invoke","f":"lock","value":"a","process":0} {}]', 54, "where a ',' or the end should be"),
+        ('[{"type":"invoke","f":"lock","value":"a","process":0}] 1', 55, "unexpected '1'"),
+        ('{"type":"invoke","f":"lock","value":5,"process":0}', 0, "must name a lock"),
+        ('{"type":"invoke","f":"steal","value":"a","process":0}', 0, '"f" must be'),
+        ('{"type":"x","f":"lock","value":"a","process":0}', 0, '"type" must be'),
+        ('{"type":"ok","f":"lock","value":"a","process":0}', 0, "never invoked"),
+        ('{"type":"ok","type":"ok"}', 13, "stands twice"),
+        ('{"type":"ok","x":tru}', 17, "not a value of JSON"),
+        ('{"type":"o\\q"}', 11, "an escape"),
+        ('{"type":"o\n"}', 10, "byte 0x0a in a string"),
+    ],
+)
+def test_json_that_is_refused(tmp_path: Path, text: str, byte: int, words: str) -> None:
+    said = refusal(written(tmp_path / "history.json", text), "--format=atlas")
+    assert words in said, said
+    assert f": byte {byte}: " in said, said
+
+
+# --- lockstorm's own ---
+
+
+def test_recorded_histories_and_what_is_missing_in_them(tmp_path: Path) -> None:
+    history = tmp_path / "history.jsonl"
+    head = '{"history": "lockstorm", "version": 1}\n'
+    grant = '{"kind": "acquire-%s", "actor": "%s", "name": "stock", "outcome": "%s"}\n'
+    pair = grant % ("invoke", "A", "unknown") + grant % ("return", "A", "ok")
+    assert status(linearized(written(history, head + pair), "--model=owner-mutex")) == "holds"
+    torn = linearized(written(history, head + pair + '{"kind": "torn"}\n'), "--model=owner-mutex")
+    assert "1 records are torn" in torn["verdict"]["linearizable"]["reason"]
+    other = grant % ("invoke", "B", "unknown") + grant % ("return", "B", "ok")
+    said = linearized(written(history, head + pair + other + '{"kind": "torn"}\n'), "--model=owner-mutex")
+    assert status(said) == "violated"
+    assert "B's acquire" in said["verdict"]["linearizable"]["evidence"][0]["text"]
+    crashed = head + grant % ("invoke", "A", "unknown") + '{"kind": "actor-exit", "name": "A"}\n' + pair
+    assert status(linearized(written(history, crashed), "--model=owner-mutex")) == "holds"
+    orphan = linearized(written(history, head + grant % ("return", "A", "ok")), "--model=owner-mutex")
+    assert "never invoked" in orphan["verdict"]["linearizable"]["reason"]
+
+
+# --- round trips ---
+
+
+def to_edn(path: Path, model: str, out: Path) -> Path:
+    done = subprocess.run(
+        [paths.program("linearize"), f"--model={model}", "--write=edn", str(path)], capture_output=True
+    )
+    assert done.returncode == 0, done
+    return written(out, done.stdout)
+
+
+@pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
+def test_written_and_read_again_the_verdict_is_the_same(path: Path, tmp_path: Path) -> None:
+    first = about(path)
+    once = to_edn(path, first["model"], tmp_path / "once.edn")
+    twice = to_edn(once, first["model"], tmp_path / "twice.edn")
+    for policy in POLICIES:
+        words = ("--model", first["model"], *first.get("args", []), policy)
+        said = [status(linearized(each, *words)) for each in (path, once, twice)]
+        assert len(set(said)) == 1, (policy, said)
+    busy: set[str] = set()
+    for line in once.read_text().splitlines():  # as Jepsen wants it: a process that went silent says nothing more
+        process, kind = line.split(":process ")[1].split(",")[0], line.split(":type :")[1].split(",")[0]
+        assert f"gone {process}" not in busy
+        if kind == "info":
+            busy.add(f"gone {process}")
+
+
+def test_lockstorms_own_histories_as_edn(tmp_path: Path) -> None:
+    seen = set()
+    for path in RECORDED:
+        history = written(tmp_path / "history.jsonl", path.read_text().split("\n", 1)[1])
+        direct = run(history, "--model=owner-mutex")
+        if b"inconclusive" in direct.stdout or direct.returncode == 2:
+            continue
+        edn = to_edn(history, "owner-mutex", tmp_path / "history.edn")
+        assert run(edn, "--model=owner-mutex").returncode == direct.returncode, path.name
+        seen.add(direct.returncode)
+    assert seen == {0, 1}
+
+
+def test_for_porcupine(tmp_path: Path) -> None:
+    path = write_events(
+        tmp_path / "h.edn", "0+acquire 1+acquire 0=acquire:4 0+release 0?release 1=acquire:5 2+acquire 2-acquire"
+    )
+    done = run(path, "--write=porcupine")
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [
+        {"client": 0, "call": 0, "return": 2, "kind": "acquire", "outcome": "ok", "value": 4},
+        {"client": 1, "call": 1, "return": 5, "kind": "acquire", "outcome": "ok", "value": 5},
+        {"client": 0, "call": 3, "return": 8, "kind": "release", "outcome": "unknown"},
+    ]
+
+
+# --- limits ---
+
+
+def test_a_limit_is_never_passed_and_never_guessed_beyond(tmp_path: Path) -> None:
+    # Any of a million subsets may have been written when the impossible value is read.
+    events = " ".join(f"{each}+write:{each}" for each in range(20)) + " 30+read 30=read:77"
+    path = write_events(tmp_path / "h.edn", events + " " + " ".join(f"{each}=write:{each}" for each in range(20)))
+    said = linearized(path, "--model=register", "--memory-limit=1")
+    assert (status(said), said["memory_bytes"] <= MIB) == ("inconclusive", True)
+    assert "more than the 1.0 MiB" in said["verdict"]["linearizable"]["reason"]
+    assert "longer than" in linearized(path, "--model=register", "--time-limit=0.05")["sentence"]
+    many = write_events(tmp_path / "many.edn", " ".join(f"{each}+acquire" for each in range(20_000)) + " 0=acquire")
+    said = linearized(many, "--model=mutex", "--memory-limit=0.25")
+    assert (status(said), said["memory_bytes"] <= MIB // 4) == ("inconclusive", True)
+    assert "more than the 0.2 MiB of memory" in said["verdict"]["linearizable"]["reason"]
+    said = linearized(many, "--model=mutex", "--time-limit=0.000001")
+    assert "longer than the 1e-06 s" in said["verdict"]["linearizable"]["reason"]
+
+
+def test_a_violation_that_was_seen_on_another_lock_stays(tmp_path: Path) -> None:
+    text = "".join(
+        f"{{:type :{kind}, :process {process}, :f :acquire, :lock {lock}}}\n"
+        for lock in (1, 2)
+        for process in (10 * lock, 10 * lock + 1)
+        for kind in ("invoke", "ok")
+    )
+    said = linearized(written(tmp_path / "h.edn", text), "--model=mutex")
+    assert said["verdict"]["linearizable"]["count"] == 2
+    assert [piece["text"][:6] for piece in said["verdict"]["linearizable"]["evidence"]] == ["on 1, ", "on 2, "]
+
+
+def test_reading_takes_no_memory_for_what_is_not_judged(tmp_path: Path) -> None:
+    """Hundreds of thousands of events that are no operations: the process does not grow."""
+    line = b"{:type :info, :process :nemesis, :f :start, :value {:a [1 2 3]}, :time 123456789}\n"
+    path = written(tmp_path / "h.edn", line * EVENTS_IN_BOUNDED_MEMORY + ONE.encode())
+    said = linearized(path, "--model=mutex")
+    assert (status(said), said["events"]) == ("holds", 2)
+    assert said["resident_bytes"] < 8 * MIB
+
+
+# --- the command ---
+
+
+def test_the_command_checks_histories_of_other_tools(tmp_path: Path) -> None:
+    good, bad = (next(p for p in HISTORIES if p.stem == f"owner-mutex-{name}") for name in ("turns", "two-at-once"))
+    done = lockstorm("check", str(good), "--model", "owner-mutex")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Linearizable as an owner-mutex: holds" in done.stdout
+    done = lockstorm("check", str(bad), "--model=owner-mutex", "--json")
+    assert (done.returncode, json.loads(done.stdout)["verdict"]["linearizable"]["status"]) == (1, "violated")
+    etcd = next(p for p in HISTORIES if p.stem == "owner-mutex-etcd-failed-release")
+    assert lockstorm("check", str(etcd), "--model=owner-mutex", "--release-policy=not-happened").returncode == 1
+    done = lockstorm("check", str(good))
+    assert done.returncode == 2
+    assert all(model in done.stderr for model in MODELS)
+    done = lockstorm("check", str(tmp_path / "any.history"), "--leases")
+    assert (done.returncode, "--leases is for --model" in done.stderr) == (2, True)
+    done = lockstorm("check", str(written(tmp_path / "broken.edn", "{:type")), "--model=mutex")
+    assert (done.returncode, "byte 6: the file ends" in done.stderr) == (2, True)
+
+
+def test_the_command_judges_and_exports_its_own_histories(tmp_path: Path) -> None:
+    recorded = tmp_path / "gc.history"
+    lockstorm("run", "gc-pause", "--lock", "set-nx-px-fenced", "-o", str(recorded), "-q")
+    done = lockstorm("check", str(recorded), "--model", "fenced-mutex")
+    assert done.returncode == 1, done
+    assert "client-2's acquire" in done.stdout
+    edn = written(tmp_path / "gc.edn", lockstorm("history", "to-edn", str(recorded)).stdout)
+    assert lockstorm("check", str(edn), "--model", "fenced-mutex").returncode == 1
+    lines = lockstorm("history", "to-porcupine", str(recorded)).stdout.splitlines()
+    assert all(json.loads(line)["object"] for line in lines)
+    assert len(lines) == 3, "two grants and a release; the refused one never happened"
+    again = tmp_path / "again.edn"
+    assert lockstorm("history", "to-edn", str(recorded), "-o", str(again)).returncode == 0
+    assert again.read_bytes() == edn.read_bytes()
+    done = lockstorm("history", "to-edn", str(recorded), "-o", str(again))
+    assert done.returncode == 2 and "exists" in done.stderr
+    assert again.read_bytes() == edn.read_bytes()
+    done = lockstorm("history", "to-edn", str(tmp_path / "nowhere"), "-o", str(tmp_path / "new"))
+    assert done.returncode == 2 and not (tmp_path / "new").exists()
+    done = lockstorm("history", "to-edn", str(tmp_path / "nowhere"))
+    assert (done.returncode, done.stdout) == (2, "")

@@ -1,0 +1,352 @@
+"""The command line: answers, their form, and the exit status."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from lockstorm.base import paths
+from lockstorm.base.errors import UsageError
+from lockstorm.scenario.scenario import scenario, scenarios_in
+from lockstorm.servers.services import missing
+from lockstorm.trial.trial import Trial
+from tests.helpers.support import ENVIRONMENT, lockstorm
+
+COMMANDS = (
+    *(
+        "demo",
+        "run",
+        "compare",
+        "matrix",
+        "init",
+        "gate",
+        "runs",
+        "advise",
+        "explore",
+        "replay",
+        "merge",
+        "check",
+        "history",
+        "report",
+        "show",
+    ),
+    *("locks", "faults", "scenarios", "doctor", "test"),
+)
+
+
+def as_json(*words: str, status: int = 0, **options: Any) -> dict[str, Any]:
+    done = lockstorm(*words, "--json", **options)
+    assert done.returncode == status, done.stderr + done.stdout
+    assert done.stderr == ""
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def refused(*words: str, **options: Any) -> str:
+    """Runs a command with bad input: exit status 2, an empty standard output, no traceback. Returns the message."""
+    done = lockstorm(*words, **options)
+    assert done.returncode == 2, (done.stdout, done.stderr)
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+# --- run ---
+
+
+def test_check_applies_the_policies_that_are_chosen(tmp_path: Path) -> None:
+    saved = str(tmp_path / "gc.history")
+    as_json("run", "gc-pause", "--lock", "set-nx-px", "-o", saved, status=1)
+    answer = as_json("check", saved, "--release-policy", "unknown", "--all-policies", status=1)
+    assert answer["policy"] == {"release": "unknown", "acquire_timeout": "not-happened"}
+    assert answer["failed_releases"] == 1  # the late holder's: the lock is not its own any more
+    assert len(answer["policies"]) == 6
+    plain = lockstorm("check", saved, "--all-policies").stdout
+    assert "read: a failed release as released (1 in this history)" in plain
+    assert "not-happened" in plain
+    assert lockstorm("check", saved, "--release-policy", "maybe").returncode == 2
+
+
+def test_run_reports_what_the_pause_broke() -> None:
+    result = as_json("run", "gc-pause", "--lock", "set-nx-px", status=1)
+    assert (result["lock"], result["scenario"], result["store"]) == ("set-nx-px", "gc-pause", "open")
+    assert (result["time"], result["seed"]) == ("virtual", 1)
+    assert result["verdict"]["mutual_exclusion"]["status"] == "violated"
+    assert result["verdict"]["mutual_exclusion"]["count"] == 1
+    assert result["verdict"]["integrity"]["status"] == "violated"
+    assert (result["verdict"]["integrity"]["stale_writes"], result["verdict"]["integrity"]["lost_updates"]) == (1, 1)
+    assert result["verdict"]["fencing"]["status"] == "inconclusive"
+    assert "fencing" not in result["required"]
+    assert result["faults"] == [{"name": "pause-client", "target": "client-1", "proved": True}]
+    assert result["sentence"] == "Mutual exclusion violated, integrity violated (1 stale write, 1 lost update)"
+
+
+def test_run_reports_what_the_fence_prevented() -> None:
+    words = ("run", "gc-pause", "--lock", "set-nx-px-fenced", "--store", "fence-reads-and-writes")
+    result = as_json(*words, status=1)
+    found = {name: result["verdict"][name]["status"] for name in result["required"]}
+    assert found == {"mutual_exclusion": "violated", "integrity": "holds", "fencing": "holds"}
+    sentence = "Mutual exclusion violated, integrity holds (1 stale write fenced), fencing holds"
+    assert result["sentence"] == sentence
+
+
+def test_the_control_holds() -> None:
+    assert as_json("run", "gc-pause", "--lock", "set-nx-px", "--control")["exit"] == 0
+
+
+def test_require_decides_the_exit_status() -> None:
+    words = ("run", "gc-pause", "--lock", "set-nx-px-fenced", "--store", "fence-writes", "--require")
+    assert as_json(*words, "integrity,fencing")["required"] == ["integrity", "fencing"]
+    assert as_json(*words, "mutual-exclusion", status=1)["required"] == ["mutual_exclusion"]
+    assert as_json("run", "gc-pause", "--lock", "set-nx-px", "--control", "--require", "fencing", status=3)["exit"] == 3
+
+
+def test_replay_repeats_the_trial() -> None:
+    first = as_json("run", "contention", "--lock", "none", "--seed", "9", "--clients", "3", status=1)
+    words = first["replay"].split()
+    assert words[0] == "lockstorm"
+    second = as_json(*words[1:], status=1)
+    assert {**second, "elapsed_ms": None} == {**first, "elapsed_ms": None}
+
+
+def test_run_in_real_time() -> None:
+    result = as_json("run", "gc-pause", "--lock", "set-nx-px", "--time", "real", "--lease-ms", "200", status=1)
+    assert (result["time"], result["lease_ms"]) == ("real", 200)
+    assert result["verdict"]["mutual_exclusion"]["status"] == "violated"
+
+
+def test_the_history_is_saved_and_judged_again(tmp_path: Path) -> None:
+    saved = tmp_path / "gc.history"
+    result = as_json("run", "gc-pause", "--lock", "set-nx-px", "-o", str(saved), status=1)
+    again = as_json("check", str(saved), status=1)
+    assert again["verdict"] == result["verdict"]
+    assert (again["lock"], again["scenario"], again["seed"]) == ("set-nx-px", "gc-pause", 1)
+    lines = lockstorm("history", "to-json", str(saved))
+    (tmp_path / "gc.jsonl").write_text(lines.stdout)
+    assert as_json("check", str(tmp_path / "gc.jsonl"), status=1)["verdict"] == result["verdict"]
+    assert lockstorm("history", "from-json", str(tmp_path / "gc.jsonl"), "-o", str(tmp_path / "b")).returncode == 0
+    assert (tmp_path / "b").read_bytes()[4096:] == saved.read_bytes()[4096:]
+    message = refused("run", "gc-pause", "--lock", "set-nx-px", "-o", str(saved))
+    assert "exists already" in message
+
+
+# --- wrong input ---
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("rum", "gc-pause"), "run"),
+        (("run", "gc-pase", "--lock", "none"), "gc-pause"),
+        (("run", "gc-pause", "--lock", "set-nx-p"), "set-nx-px"),
+        (("run", "gc-pause", "--lock", ""), "there are: "),
+        (("run", "gc-pause"), "--lock"),
+        (("run", "gc-pause", "--lock", "none", "--sed", "3"), "--seed"),
+        (("run", "gc-pause", "--lock", "none", "--store", "fence-write"), "fence-writes"),
+        (("run", "gc-pause", "--lock", "none", "--time", "virtul"), "virtual"),
+        (("run", "gc-pause", "--lock", "none", "--seed", "x"), "x"),
+        (("run", "gc-pause", "--lock", "none", "--seed", "-1"), "--seed -1"),
+        (("run", "gc-pause", "--lock", "none", "--seed", str(2**63)), "--seed"),
+        (("run", "gc-pause", "--lock", "none", "--lease-ms", "0"), "--lease-ms 0"),
+        (("run", "gc-pause", "--lock", "none", "--lease-ms", str(25 * 86_400_000)), "--lease-ms"),
+        (("run", "contention", "--lock", "none", "--clients", "129"), "--clients 129"),
+        (("run", "contention", "--lock", "none", "--duration", "2"), "duration"),
+        (("run", "contention", "--lock", "none", "--duration", "nans"), "duration"),
+        (("run", "contention", "--lock", "none", "--duration", "-2s"), "--duration"),
+        (("run", "gc-pause", "--lock", "none", "--clients", "3"), "contention"),
+        (("run", "gc-pause", "--lock", "pubsub", "--permits", "2"), "permit-semaphore, pg-skip-locked, semaphore"),
+        (("run", "gc-pause", "--lock", "semaphore", "--permits", "65"), "--permits 65"),
+        (("run", "gc-pause", "--lock", "semaphore", "--permits", "0"), "--permits 0"),
+        (("run", "gc-pause", "--lock", "none", "--require", "integrety"), "integrity"),
+        (("run", "gc-pause", "--lock", "set-nx-px", "--fixed-lease"), "set-nx-px never does"),
+        (("run", "gc-pause", "--lock", "set-nx-px", "--store", "fence-writes"), "set-nx-px-fenced"),
+        (("locks", "nune"), "none"),
+        (("faults", "pause-clien"), "pause-client"),
+        (("scenarios", "lost-credit"), "lost-credits"),
+        (("check", "/nowhere/at-all"), "/nowhere/at-all"),
+        (("check", "/"), "/"),
+        (("history", "from-json", "x"), "-o"),
+        (("locks", "--jsn"), "--json"),
+    ],
+)
+def test_wrong_input_is_named_with_the_way_out(words: tuple[str, ...], message: str) -> None:
+    assert message in refused(*words)
+
+
+def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
+    assert "no-such" in refused("run", "gc-pause", "--lock", "none", "-o", str(tmp_path / "no-such" / "file"))
+
+
+def test_an_empty_history_is_inconclusive(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    answer = as_json("check", str(tmp_path / "empty"), status=3)
+    assert {found["status"] for found in answer["verdict"].values()} == {"inconclusive"}
+
+
+def test_a_damaged_history_is_refused(tmp_path: Path) -> None:
+    saved = tmp_path / "history"
+    lockstorm("run", "gc-pause", "--lock", "none", "-o", str(saved))
+    content = bytearray(saved.read_bytes())
+    content[4096 + 64 * 20 + 30] ^= 1
+    saved.write_bytes(content)
+    assert f"byte {4096 + 64 * 20}" in refused("check", str(saved))
+
+
+# --- servers that are not there or do not start ---
+
+
+def fake_server(directory: Path, script: str) -> dict[str, str]:
+    server = directory / "redis-server"
+    server.write_text(f"#!/bin/sh\n{script}\n")
+    server.chmod(server.stat().st_mode | stat.S_IXUSR)
+    return {**ENVIRONMENT, "LOCKSTORM_REDIS_SERVER": str(server)}
+
+
+def test_a_server_that_cannot_start_gives_its_own_reason(tmp_path: Path) -> None:
+    environment = fake_server(tmp_path, 'exec /usr/bin/redis-server "$@" --maxmemory lots')
+    result = as_json("run", "gc-pause", "--lock", "none", status=3, env=environment)
+    assert "redis-server did not start" in result["sentence"]
+    assert "maxmemory" in result["sentence"]
+
+
+def test_a_server_that_is_missing_names_its_package() -> None:
+    environment = {**ENVIRONMENT, "LOCKSTORM_REDIS_SERVER": "no-such-redis-server"}
+    assert "package redis-server" in as_json("run", "gc-pause", "--lock", "none", status=3, env=environment)["sentence"]
+
+
+def test_without_libfaketime_virtual_time_is_not_for_postgresql_and_doctor_names_the_package() -> None:
+    environment = {**ENVIRONMENT, "LOCKSTORM_LIBFAKETIME": "/nowhere/libfaketime.so"}
+    assert "libfaketime" in as_json("run", "gc-pause", "--lock", "pg-lease", status=3, env=environment)["sentence"]
+    findings = {found["name"]: found for found in as_json("doctor", status=3, env=environment)["findings"]}
+    assert {name for name, found in findings.items() if not found["ok"]} == {"libfaketime", "clock faults in real time"}
+    assert "package libfaketime" in findings["libfaketime"]["help"]
+    assert as_json("run", "gc-pause", "--lock", "set-nx-px", status=1, env=environment)["time"] == "virtual"
+    words = ("run", "gc-pause", "--lock", "pg-lease", "--time", "real")
+    assert as_json(*words, status=1, env=environment)["time"] == "real"
+
+
+def test_a_clock_that_cannot_be_set_is_inconclusive(tmp_path: Path) -> None:
+    """The library that sets the server's clock is not loaded: TIME shows that, and no verdict is given."""
+    environment = fake_server(tmp_path, 'unset LD_PRELOAD; exec /usr/bin/redis-server "$@"')
+    result = as_json("run", "gc-pause", "--lock", "set-nx-px", status=3, env=environment)
+    assert "the clock of redis-1 stands at" in result["sentence"]
+
+
+def test_no_privilege_is_needed() -> None:
+    """Pause, virtual time and store work without any capability, as in a container that has dropped all of them."""
+    command = [sys.executable, "-m", "lockstorm", "run", "gc-pause", "--lock", "set-nx-px", "--json"]
+    if os.geteuid() == 0:
+        command = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs", *command]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=paths.ROOT, env=ENVIRONMENT)
+    assert done.returncode == 1, done.stderr
+    assert json.loads(done.stdout)["faults"][0]["proved"]
+
+
+# --- lists, help, demo, doctor ---
+
+
+@pytest.mark.parametrize("kind", ["locks", "faults", "scenarios"])
+def test_lists(kind: str) -> None:
+    entries = as_json(kind)[kind]
+    assert entries
+    for entry in entries:
+        assert all(entry[key] for key in ("name", "summary", "source")), entry
+        assert as_json(kind, entry["name"]) == entry
+        assert entry["name"] in lockstorm(kind, entry["name"]).stdout
+        assert entry["name"] in lockstorm(kind).stdout
+    assert [entry["name"] for entry in entries] == sorted(entry["name"] for entry in entries)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_an_example(command: str) -> None:
+    done = lockstorm(command, "--help")
+    assert done.returncode == 0
+    example = done.stdout.partition("Example: ")[2]
+    assert f"lockstorm {command}" in example.splitlines()[0]
+
+
+def test_help_names_every_command() -> None:
+    text = lockstorm("--help").stdout
+    assert all(f"\n  {command} " in text for command in COMMANDS)
+
+
+def test_demo_has_the_announced_results_and_their_reasons() -> None:
+    done = lockstorm("demo")
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout, "colour only on a terminal"
+    for text in (
+        "client-1's lease has run out",
+        "Mutual exclusion violated, integrity violated (1 stale write, 1 lost update)",
+        "Mutual exclusion violated, integrity holds (1 stale write fenced), fencing holds",
+        "fencing violated (1 repeated token)",
+    ):
+        assert text in done.stdout
+    answer = as_json("demo")
+    assert answer["ok"]
+    assert len(answer["trials"]) == (12 if not missing("zookeeper") else 10)
+    assert all(each["as_announced"] for each in answer["trials"])
+
+
+def test_demo_without_redis_is_inconclusive() -> None:
+    environment = {**ENVIRONMENT, "LOCKSTORM_REDIS_SERVER": "no-such-redis-server"}
+    assert as_json("demo", status=3, env=environment)["exit"] == 3
+
+
+def test_doctor_finds_nothing_wrong_here() -> None:
+    answer = as_json("doctor")
+    assert answer["ok"]
+    assert {found["name"] for found in answer["findings"]} >= {"redis-server", "libfaketime", "virtual time"}
+
+
+def test_colour_on_a_terminal() -> None:
+    """With a short output: the test reads the terminal only at the end, and its buffer is small."""
+    master, slave = os.openpty()
+    words = ("locks", "set-nx-px")
+    try:
+        done = lockstorm(*words, stdout=slave, stderr=slave, capture_output=False, env={**ENVIRONMENT, "TERM": "xterm"})
+        assert done.returncode == 0
+        assert b"\x1b[" in os.read(master, 65536)
+    finally:
+        os.close(master)
+        os.close(slave)
+
+
+def test_a_reader_that_has_gone_is_no_crash() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = lockstorm("scenarios", stdout=writing, stderr=subprocess.PIPE, capture_output=False)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_run_from_another_directory(tmp_path: Path) -> None:
+    """Relative paths are relative to the user's directory, not to the checkout."""
+    command = [sys.executable, "-m", "lockstorm", "run", "gc-pause", "--lock", "none", "-q", "-o", "mine"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT)
+    assert done.returncode == 1, done.stderr
+    assert (tmp_path / "mine").stat().st_size > 4096
+
+
+def test_two_scenarios_of_one_name_are_refused() -> None:
+    def module_with_scenario(module: str) -> ModuleType:
+        @scenario("twice", summary="s", source="s", control="c")
+        def play(trial: Trial) -> None:
+            """Nothing."""
+
+        play.__module__ = module
+        made = ModuleType(module)
+        made.play = play  # type: ignore[attr-defined]
+        return made
+
+    one, two = module_with_scenario("scenarios.one"), module_with_scenario("scenarios.two")
+    assert list(scenarios_in([one, one])) == ["twice"]  # imported by another
+    with pytest.raises(UsageError, match=r"called twice, in scenarios\.one and scenarios\.two: rename one"):
+        scenarios_in([one, two])

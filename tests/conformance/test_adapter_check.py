@@ -1,0 +1,217 @@
+"""The conformance run: a correct adapter passes, and each mistake is found by the check for it, with a message that
+says what to correct."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstorm.base import paths
+from lockstorm.base.errors import NotInstalled
+from lockstorm.conformance import adapter_check
+from lockstorm.conformance.adapter_check import AdapterBench, one_check
+from lockstorm.locks.adapter import PREFIX, adapter_entry, shipped_adapters
+from lockstorm.process.process import Sandbox
+from lockstorm.servers.redis_server import RedisServer
+from tests.helpers.planting import USUAL, plant_in
+from tests.helpers.support import lockstorm
+
+RIGHT = """
+HELLO["operations"] = ["renew", "is_held", "status"]
+mine = str(os.getpid())
+held = False
+def owned():
+    return (link.get(name) or b"").decode() == mine
+def carried_out(asked):
+    global held
+    if asked["op"] == "release":
+        held = False
+        return owned() and link.delete(name)
+    if asked["op"] == "is_held":
+        return owned()
+    if asked["op"] == "renew":
+        return owned() and link.pexpire(name, lease_ms)
+    held = lock(asked) == OK
+    return held
+def answer(asked):
+    if asked["op"] == "hello":
+        return lock(asked)
+    if asked["op"] == "status":
+        return {**OK, "held": held}
+    try:
+        if asked["op"] == "open":
+            lock(asked)
+            no_second_try = redis.retry.Retry(redis.backoff.NoBackoff(), 0)
+            link.connection_pool.connection_kwargs.update(socket_timeout=1, retry=no_second_try)
+            return OK
+        return OK if carried_out(asked) else {"outcome": "refused"}
+    except redis.exceptions.RedisError as error:
+        return {"outcome": "unknown", "error": str(error)}
+"""
+
+
+def right_but(was: str, becomes: str) -> str:
+    assert RIGHT.count(was) == 1
+    return RIGHT.replace(was, becomes)
+
+
+def wait_of(wait_ms: int) -> str:
+    return f"def answer(asked):\n    if 'wait_ms' in asked: asked['wait_ms'] = {wait_ms}\n    return lock(asked)"
+
+
+PROGRAMS = (".py", ".mjs", ".go", ".java")
+YES = "def answer(asked): return lock(asked) if asked['op'] == 'hello' else OK"
+# A check, a mistake that it finds, and a part of its message.
+MISTAKES = [
+    ("grants", "HELLO['token'] = True\n" + USUAL, 'has to carry "token"'),
+    (
+        "grants",
+        "HELLO['token'] = True\ndef answer(asked): return lock(asked) | ({'token': 7} if 'wait_ms' in asked else {})",
+        "its second grant has the token 7, its first had 7",
+    ),
+    ("excludes", YES, "two copies of it hold the lock"),
+    ("excludes", wait_of(6000), "is one try, without waiting"),
+    ("waits_for_so_long", wait_of(0), "had to wait for 300 ms"),
+    ("is_served", wait_of(0), "it did not wait"),
+    ("releases_its_own", USUAL, "a release has to compare the owner first"),
+    (
+        "releases_its_own",
+        right_but("owned() and link.delete(name)", "not owned() or link.delete(name)"),
+        "which changes nothing: refused",
+    ),
+    (
+        "is_held_asks_servers",
+        right_but('"is_held":\n        return owned()', '"is_held":\n        return held'),
+        "not a variable",
+    ),
+    ("status_reports_belief", right_but('"held": held', '"held": False'), "its status says"),
+    (
+        "renews",
+        right_but("owned() and link.pexpire(name, lease_ms)", "owned()"),
+        "was free when its first lease was over",
+    ),
+    (
+        "renews",
+        right_but("owned() and link.pexpire(name, lease_ms)", "link.set(name, mine, px=lease_ms)"),
+        "a renewal must not take it again",
+    ),
+    ("keeps", "HELLO['renews'] = True\n" + USUAL, "another copy got the lock after two leases and a half"),
+    (
+        "expires",
+        "def answer(asked):\n    if asked['op'] == 'open': asked['lease_ms'] = 60000\n    return lock(asked)",
+        "it did not answer acquire within",
+    ),
+    ("connects_where_open_says", YES, "connect to those, nowhere else"),
+    (
+        "survives_silence",
+        right_but('{"outcome": "unknown", "error": str(error)}', '{"outcome": "refused"}'),
+        "so it is unknown whether they carried it out",
+    ),
+    ("ends", "import atexit\natexit.register(time.sleep, 60)\n" + USUAL, "leave the loop at the end of standard input"),
+]
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[list[RedisServer]]:
+    sandbox = Sandbox()
+    try:
+        server = RedisServer(sandbox, "redis-1", clock=None)
+        server.ready()
+        server.listen()
+        yield [server]
+        server.close()
+    finally:
+        sandbox.close()
+
+
+def checked(program: str, check: str, servers: list[RedisServer]) -> dict[str, Any]:
+    servers[0].link.flushall()
+    return one_check(AdapterBench(adapter_entry(PREFIX + program), servers, "check"), getattr(adapter_check, check))
+
+
+@pytest.mark.parametrize(("check", "body", "message"), MISTAKES, ids=[message for *_, message in MISTAKES])
+def test_a_mistake_is_found_and_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, servers: list[RedisServer], check: str, body: str, message: str
+) -> None:
+    if check == "expires":
+        monkeypatch.setattr(adapter_check, "ANSWER_LIMIT_S", 1.5)
+    monkeypatch.setattr("lockstorm.locks.adapter.END_LIMIT_S", 1.0)
+    done = checked(plant_in(tmp_path, body), check, servers)
+    assert not done["ok"] and message in done["wrong"], done
+
+
+@pytest.mark.parametrize("check", sorted({check for check, *_ in MISTAKES}))
+def test_without_the_mistake_the_same_check_passes(tmp_path: Path, servers: list[RedisServer], check: str) -> None:
+    program = "python-redis-lock-renew" if check == "keeps" else plant_in(tmp_path, RIGHT)
+    done = checked(program, check, servers)
+    assert done["ok"], done
+
+
+def test_a_whole_run_says_what_is_wrong_and_ends_with_1(tmp_path: Path) -> None:
+    done = lockstorm("adapter", "check", plant_in(tmp_path, "HELLO['tcp'] = True" + RIGHT))
+    assert done.returncode == 0 and "12 checks, 0 wrong" in done.stdout, done.stdout + done.stderr
+    done = lockstorm("adapter", "check", plant_in(tmp_path, USUAL))
+    assert done.returncode == 1, done.stderr
+    assert "  WRONG  only the holder can release\n         a copy that was refused the lock" in done.stdout
+
+
+@pytest.mark.parametrize("name", shipped_adapters())
+def test_what_is_shipped_is_right(name: str) -> None:
+    try:
+        adapter_entry(PREFIX + name)
+    except NotInstalled as reason:
+        pytest.skip(str(reason))
+    done = lockstorm("adapter", "check", name, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_is_shipped_is_short() -> None:
+    """A shipped adapter shows how little code an adapter needs."""
+    folders = [path for path in (paths.ROOT / "adapters").iterdir() if path.is_dir()]
+    programs = [path for folder in folders for path in folder.glob("*.*") if path.suffix in PROGRAMS]
+    assert len(programs) > 2
+    for path in programs:
+        assert len(path.read_text().splitlines()) < 80, path
+
+
+def test_the_starter_passes_and_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "mine"
+    assert lockstorm("adapter", "init", "python", "-o", str(path)).returncode == 0
+    again = lockstorm("adapter", "init", "python", "-o", str(path))
+    assert again.returncode == 2 and "exists already" in again.stderr
+    other = lockstorm("adapter", "init", "pyton", "-o", str(tmp_path / "other"))
+    assert other.returncode == 2 and "did you mean python?" in other.stderr
+    path.write_text(path.read_text().replace("/usr/bin/env python3", sys.executable))
+    done = lockstorm("adapter", "check", str(path))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_starter_in_java_passes(tmp_path: Path) -> None:
+    try:
+        adapter_entry(PREFIX + "redisson")
+    except NotInstalled as reason:
+        pytest.skip(str(reason))
+    path = tmp_path / "mine"
+    assert lockstorm("adapter", "init", "java", "-o", str(path)).returncode == 0
+    libraries = paths.ROOT / "build" / "adapters" / "redisson" / "libraries"
+    path.write_text(path.read_text().replace("libraries/*", f"{libraries}/*", 1))
+    done = lockstorm("adapter", "check", str(path), timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_java_has_the_same_versions_everywhere() -> None:
+    page = (paths.ROOT / "docs" / "test-your-own-lock.md").read_text()
+    project = (paths.ROOT / "adapters" / "redisson" / "pom.xml").read_text()
+    for name in ("redisson", "gson"):
+        found = [
+            re.findall(rf"<artifactId>{name}</artifactId>\s*<version>(.+?)</version>", text) for text in (page, project)
+        ]
+        assert len(found[0]) == 1 and found[0] == found[1], (name, found)
+
+
+def test_what_is_shipped_is_listed() -> None:
+    done = lockstorm("adapter", "list")
+    assert done.returncode == 0 and "redis-py                   redis-py 8.1.0\n" in done.stdout

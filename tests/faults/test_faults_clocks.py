@@ -1,0 +1,282 @@
+"""Wall clocks that are set wrong, read back from outside, and the effect on a lock."""
+
+import time as real_time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstorm import Inconclusive, Outcome, Trial, UsageError
+from lockstorm.servers.redis_server import RedisServer
+from tests.faults.test_faults_clients import digest, status
+from tests.helpers.support import trial
+
+TIMES = ("virtual", "real")
+LEASE_MS = {"virtual": 30_000, "real": 20_000}
+US_PER_MS = 1000
+
+
+def ahead_us(running: Trial, server: RedisServer, right: bool = True) -> int:
+    """By how much a server's TIME is ahead; in real time a little less, because the request takes time."""
+    if running.settings.time == "virtual":
+        return server.time_us() - (1_767_225_600_000_000 + running.mono_ns // 1000)
+    return server.time_us() - real_time.time_ns() // 1000
+
+
+def near_us(running: Trial, found: int, meant: int) -> bool:
+    return found == meant if running.settings.time == "virtual" else abs(found - meant) < 50_000
+
+
+# --- servers ---
+
+
+@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize("time", TIMES)
+def test_a_jump_past_the_lease_lets_another_in(time: str, direct: bool) -> None:
+    with trial("set-nx-px", time=time, lease_ms=LEASE_MS[time], settable_clocks=True, direct=direct) as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        assert two.acquire(wait_ms=0).outcome is Outcome.REFUSED
+        with running.fault("clock-jump", running.server, offset_ms=running.lease_ms + 1) as fault:
+            assert near_us(running, ahead_us(running, running.server), (running.lease_ms + 1) * US_PER_MS)
+            assert two.acquire(wait_ms=0).ok
+        assert fault.proof == f"its clock reads +{running.lease_ms / 1000 + 0.001:.6f} s, and so do its keys"
+        fault.heal()
+        assert near_us(running, ahead_us(running, running.server), 0)
+        assert running.server.link.keys("lockstorm:*") == []
+        assert one.release().outcome is Outcome.REFUSED
+        assert status(running) == "violated"
+
+
+@pytest.mark.parametrize("time", TIMES)
+def test_a_jump_backwards_makes_the_lease_longer_by_as_much(time: str) -> None:
+    with trial("set-nx-px", time=time, lease_ms=LEASE_MS[time], settable_clocks=True) as running:
+        (one,) = running.clients(1)
+        assert one.acquire().ok
+        before_ms = running.server.link.pttl("account")
+        with running.fault("clock-jump", running.server, offset_ms=-3_600_000, keep=True):
+            pass
+        assert near_us(running, ahead_us(running, running.server), -3_600_000_000)
+        after_ms = running.server.link.pttl("account")
+        assert near_us(running, (after_ms - before_ms) * US_PER_MS, 3_600_000_000)
+
+
+@pytest.mark.parametrize("lock", ["blpop", "set-nx-px-renew", "pubsub", "fair", "multi", "spin", "setnx-expire"])
+def test_every_lock_with_a_lease_by_the_servers_clock_is_lost_to_a_jump(lock: str) -> None:
+    with trial(lock) as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        jumps = [running.inject("clock-jump", server, offset_ms=running.lease_ms + 1) for server in running.servers]
+        assert two.acquire(wait_ms=0).ok
+        for jump in jumps:
+            jump.heal()
+        assert status(running) == "violated"
+
+
+@pytest.mark.parametrize("lock", ["setnx", "semaphore", "permit-semaphore", "blpop-default"])
+def test_a_lock_without_such_a_lease_does_not_mind(lock: str) -> None:
+    with trial(lock) as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        with running.fault("clock-jump", running.server, offset_ms=365 * 86_400_000):
+            assert two.acquire(wait_ms=0).outcome is Outcome.REFUSED
+        assert status(running) == "holds"
+
+
+@pytest.mark.parametrize(("jumped", "verdict"), [(2, "holds"), (3, "violated")])
+def test_redlock_minds_when_a_majority_jumps(jumped: int, verdict: str) -> None:
+    with trial("redlock") as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        for server in running.servers[:jumped]:
+            running.inject("clock-jump", server, offset_ms=running.lease_ms + 1)
+        assert two.acquire(wait_ms=0).ok == (jumped >= 3)
+        assert status(running) == verdict
+
+
+def test_a_blocking_pop_sits_longer_by_a_jump_backwards() -> None:
+    """The server should end the BLPOP after one lease; the client has to give up instead, and has no outcome."""
+    with trial("blpop") as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        two.start_acquire()
+        running.advance(100)
+        with running.fault("clock-jump", running.server, offset_ms=-20_000):
+            running.advance(running.lease_ms + 5000)
+            assert running.server.link.exists("account"), "the lease is longer by the step"
+            assert two.result().outcome is Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize("time", TIMES)
+@pytest.mark.parametrize("ppm", [500_000, -500_000])
+def test_a_drift_ends_a_lease_earlier_or_later(time: str, ppm: int) -> None:
+    with trial("set-nx-px", time=time, lease_ms=LEASE_MS[time], settable_clocks=True) as running:
+        (one,) = running.clients(1)
+        with running.fault("clock-drift", running.server, ppm=ppm) as fault:
+            assert one.acquire().ok
+            before_us = ahead_us(running, running.server)
+            running.advance(200)
+            assert near_us(running, ahead_us(running, running.server) - before_us, ppm // 5)
+            assert near_us(running, (LEASE_MS[time] - running.server.link.pttl("account")) * 1000, 200_000 + ppm // 5)
+        assert "and so do its keys" in fault.proof
+        assert near_us(running, ahead_us(running, running.server), 0), "healed: stepped to the right time"
+
+
+@pytest.mark.parametrize("time", TIMES)
+def test_faults_of_one_clock_add_up_and_each_takes_back_its_own(time: str) -> None:
+    with trial("none", time=time, settable_clocks=True) as running:
+        server = running.server
+        drift = running.inject("clock-drift", server, ppm=500_000)
+        running.advance(100)
+        jump = running.inject("clock-jump", server, offset_ms=10_000)
+        running.advance(100)
+        assert near_us(running, ahead_us(running, server), 10_000_000 + 100_000)
+        jump.heal()
+        assert near_us(running, ahead_us(running, server), 100_000)
+        kept = running.inject("clock-drift", server, ppm=-500_000, keep=True)
+        running.advance(100)
+        assert near_us(running, ahead_us(running, server), 100_000), "the two rates are one right rate"
+        drift.heal()
+        assert near_us(running, ahead_us(running, server), -50_000)
+        kept.heal()
+        running.advance(100)
+        assert near_us(running, ahead_us(running, server), -50_000), "healed in rate, kept in place"
+
+
+def test_the_trial_goes_on_reading_a_clock_that_is_wrong_on_purpose() -> None:
+    with trial("none") as running, running.fault("clock-drift", running.server, ppm=-123_457):
+        for step_us in (1, 7, 999, 30_001, 333_333, 59_999_999):
+            running.advance(step_us / 1000)
+            assert running.clock.prove()
+
+
+@pytest.mark.parametrize("ppm", ["fast", "-900001", "9000001"])
+def test_a_rate_that_no_clock_has(ppm: str) -> None:
+    with trial("none") as running, pytest.raises(Inconclusive, match="is not a number from -900000 to 9000000"):
+        running.inject("clock-drift", running.server, ppm=ppm)
+
+
+def test_a_jump_says_how_far() -> None:
+    with trial("none") as running, pytest.raises(UsageError, match="clock-jump needs the option offset-ms"):
+        running.inject("clock-jump", running.server)
+
+
+def test_a_replica_shows_its_time_and_keeps_no_key() -> None:
+    with trial("replica-wait") as running:
+        with running.fault("clock-jump", running.replicas[0], offset_ms=5000) as fault:
+            assert ahead_us(running, running.replicas[0]) == 5_000_000
+        assert fault.proof == "its clock reads +5.000000 s"
+
+
+# --- clients ---
+
+
+@pytest.mark.parametrize("time", TIMES)
+def test_a_client_reads_the_clock_of_its_host(time: str) -> None:
+    with trial("none", time=time) as running:
+        one, two = running.clients(2)
+        with running.fault("clock-jump", one, offset_ms=-86_400_000) as fault:
+            one.read()
+            two.read()
+        assert fault.proof == "its clock reads -86400.000000 s"
+        one.write(1)
+        said = [event for event in running.story() if event.kind in ("read-invoke", "write-invoke")]
+        first_ns, second_ns, third_ns = (event.wall_ns for event in said)
+        day_ns = 86_400 * 10**9
+        assert abs(second_ns - first_ns - day_ns) < 10**9
+        assert abs(third_ns - second_ns) < 10**9, "healed"
+
+
+def test_a_client_that_is_ahead_takes_a_permit_that_is_still_held() -> None:
+    with trial("permit-semaphore") as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        assert two.acquire(wait_ms=0).outcome is Outcome.REFUSED
+        with running.fault("clock-jump", two, offset_ms=running.lease_ms + 1):
+            assert two.acquire(wait_ms=0).ok
+        assert status(running) == "violated"
+
+
+def test_a_client_that_is_ahead_ends_the_queue_of_the_fair_lock() -> None:
+    """Mutual exclusion stays, the order is lost: the waiters are removed as dead."""
+    with trial("fair") as running:
+        one, two, three = running.clients(3)
+        assert one.acquire().ok
+        two.start_acquire()
+        running.advance(10)
+        assert running.server.link.llen("redisson_lock_queue:{account}") == 1
+        with running.fault("clock-jump", three, offset_ms=600_000):
+            assert three.acquire(wait_ms=0).outcome is Outcome.REFUSED
+            assert running.server.link.llen("redisson_lock_queue:{account}") == 0
+        assert status(running) == "holds"
+
+
+def test_a_clients_drift_is_seen_in_its_stamps() -> None:
+    with trial("none") as running:
+        (one,) = running.clients(1)
+        with running.fault("clock-drift", one, ppm=100):
+            running.advance(10_000)
+            one.read()
+        stamp = next(event for event in running.story() if event.kind == "read-invoke")
+        assert stamp.wall_ns - stamp.mono_ns - 1_767_225_600 * 10**9 == 1_000_000
+
+
+# --- where it cannot bite ---
+
+
+@pytest.mark.parametrize(("fault", "option"), [("clock-jump", {"offset_ms": 1000}), ("clock-drift", {"ppm": 1000})])
+def test_the_machines_clock_cannot_be_set(fault: str, option: dict[str, Any]) -> None:
+    with trial("none", time="real") as running:
+        one, _ = running.clients(2)
+        one.increment()
+        with pytest.raises(Inconclusive, match=f"{fault} did not take effect on redis-1.*settable_clocks"):
+            running.inject(fault, running.server, **option)
+        verdict = running.judge()
+        assert verdict.exit == 3
+        assert fault in (verdict.properties["integrity"].reason or "")
+
+
+@pytest.mark.parametrize("time", TIMES)
+@pytest.mark.parametrize("whose", ["server", "client"])
+def test_a_drift_needs_time_to_be_seen(time: str, whose: str) -> None:
+    with trial("none", time=time, settable_clocks=True) as running:
+        (one,) = running.clients(1)
+        one.increment()
+        fault = running.inject("clock-drift", running.server if whose == "server" else one, ppm=1)
+        with pytest.raises(Inconclusive, match="too little to be seen"):
+            fault.heal()
+        assert running.judge().exit == 3
+
+
+def test_a_jump_of_nothing_is_none() -> None:
+    with trial("none") as running, pytest.raises(Inconclusive, match="too little to be seen"):
+        running.inject("clock-jump", running.server, offset_ms=0)
+
+
+def test_a_server_that_cannot_answer_proves_nothing() -> None:
+    with trial("none") as running:
+        running.redis.kill(running.server)
+        with pytest.raises(Inconclusive, match="clock-jump did not take effect on redis-1"):
+            running.inject("clock-jump", running.server, offset_ms=1000)
+
+
+# --- determinism ---
+
+
+@pytest.mark.parametrize("lock", ["set-nx-px", "blpop", "fair", "redlock"])
+def test_the_same_seed_gives_the_same_history(lock: str, tmp_path: Path) -> None:
+    histories = set()
+    for _ in range(2):
+        with trial(lock, seed=5, lease_ms=3000) as running:
+            clients = running.clients(3)
+            for client in clients:
+                client.start_workload(10_000, work_ms=50, think_ms=400)
+            with running.fault("clock-drift", running.server, ppm=250_000):
+                running.advance(2000)
+                with running.fault("clock-jump", running.server, offset_ms=3001):
+                    running.advance(2000)
+            with running.fault("clock-jump", clients[0], offset_ms=600_000):
+                running.advance(1000)
+            running.finish(*clients)
+            histories.add(digest(running, tmp_path / "history"))
+    assert len(histories) == 1

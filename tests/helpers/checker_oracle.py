@@ -1,0 +1,922 @@
+"""What the checkers must say: docs/verdicts.md turned into Python sentence by sentence, without streaming and without
+regard to speed. Every function looks at the whole history again and answers for one moment of it.
+
+A judgement is a list of violations per property, each a sort and the index of the record that completes it.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+Json = dict[str, Any]
+Violation = tuple[str, int]
+
+TOKEN, REENTRANT, FAIR, RENEWS = 2, 4, 8, 16
+ATOMIC, FENCED = 2, 4
+FOR_EVER = 2**63 - 1
+WINDOW = 64
+
+PROPERTIES = (
+    "mutual_exclusion",
+    "integrity",
+    "fencing",
+    "ownership",
+    "liveness",
+    "capacity",
+    "lease",
+    "fairness",
+    "cost",
+)
+ADVISORY = ("ownership", "capacity", "lease", "fairness", "cost")
+INVOCATIONS = ("acquire-invoke", "renew-invoke", "release-invoke", "read-invoke", "write-invoke")
+RETURNS = ("acquire-return", "renew-return", "release-return", "read-return", "write-return")
+OPERATIONS = INVOCATIONS + RETURNS
+RELEASE_POLICIES = ("released", "not-happened", "unknown")
+ACQUIRE_POLICIES = ("not-happened", "unknown")
+
+
+@dataclass(frozen=True)
+class OracleRecord:
+    """One record; names are strings."""
+
+    index: int
+    kind: str
+    outcome: str = "unknown"
+    object: str = ""
+    flags: int = 0
+    actor: str = ""
+    name: str = ""
+    mono_ns: int = 0
+    op: int = 0
+    grant: int = 0
+    token: int = 0
+    value: int = 0
+    extra: int = 0
+
+    @property
+    def ok(self) -> bool:
+        return self.outcome == "ok"
+
+    @property
+    def unknown(self) -> bool:
+        return self.outcome not in ("ok", "refused")
+
+    def line(self) -> Json:
+        """Its JSON form: what differs from the default."""
+        said = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "index"}
+        return {"index": self.index} | {key: value for key, value in said.items() if value not in (0, "", "unknown")}
+
+
+History = list[OracleRecord]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read an operation of which the history does not say whether it happened."""
+
+    releases_failed: bool = False
+    acquires_happen: bool = False
+
+
+# --- what several definitions use ---
+
+
+def is_grant(record: OracleRecord) -> bool:
+    return record.kind == "acquire-return" and record.ok
+
+
+def is_access(record: OracleRecord) -> bool:
+    return record.kind in ("store-read", "store-write")
+
+
+def before(history: History, index: int) -> History:
+    """The records before an index; no record of a history is missing."""
+    return history[: max(0, index - history[0].index)] if history else []
+
+
+def opening(history: History, lock: str, at: int) -> OracleRecord:
+    """The latest `lock-open` of a lock."""
+    said = [each for each in before(history, at) if each.kind == "lock-open" and each.name == lock]
+    return said[-1] if said else OracleRecord(0, "lock-open")
+
+
+def has_trait(history: History, lock: str, at: int, trait: int) -> bool:
+    return bool(opening(history, lock, at).extra & trait)
+
+
+def permits(history: History, lock: str, at: int) -> int:
+    opened = [each for each in before(history, at) if each.kind == "lock-open" and each.name == lock]
+    stated = [each.token for each in opened if each.token > 0]
+    return stated[-1] if stated else 1
+
+
+def asked_at(history: History, answer: OracleRecord) -> int:
+    """The index at which the acquire was invoked that `answer` answers."""
+    at = answer.index
+    for each in before(history, answer.index):
+        own = (each.actor, each.name) == (answer.actor, answer.name)
+        if own and each.kind == "acquire-invoke":
+            at = each.index
+        elif (own and each.kind == "acquire-return") or (each.kind == "actor-exit" and each.name == answer.actor):
+            at = answer.index
+    return at
+
+
+def has_failed(history: History, reading: Reading, release: OracleRecord) -> bool:
+    """Whether a release-invoke never happened, by the reading."""
+    if not reading.releases_failed:
+        return False
+    for each in history:
+        if each.index <= release.index:
+            continue
+        if each.kind == "actor-exit" and each.name == release.actor:
+            return True
+        if each.actor == release.actor and each.kind in ("release-invoke", "release-return"):
+            return not (each.kind == "release-return" and each.ok)
+    return True
+
+
+def ends_hold(history: History, reading: Reading, record: OracleRecord) -> bool:
+    return record.kind == "release-invoke" and not has_failed(history, reading, record)
+
+
+def hold(history: History, reading: Reading, actor: str, lock: str, at: int, lapses: Callable[..., bool]) -> History:
+    """The grants of a hold that stands just before a record: of a re-entrant lock as many as it needs releases, of any
+    other lock one. `lapses` says whether the hold is over when a client is granted the lock."""
+    held: History = []
+    depth = 0
+    for each in before(history, at):
+        if is_grant(each) and each.name == lock:
+            if lapses(held, each, at):
+                held, depth = [], 0
+            if each.actor == actor:
+                again = depth > 0 and has_trait(history, lock, each.index, REENTRANT)
+                held, depth = ([*held, each], depth + 1) if again else ([each], 1)
+        elif (each.actor, each.name) == (actor, lock) and ends_hold(history, reading, each) and depth:
+            depth -= 1
+            held = held if depth else []
+        elif each.kind == "actor-exit" and each.name == actor:
+            held, depth = [], 0
+    return held
+
+
+def never(held: History, grant: OracleRecord, at: int) -> bool:
+    return False
+
+
+# --- mutual exclusion ---
+
+
+def believed_until(history: History, held: History, at: int) -> int:
+    """The end of the validity that the lock announced to the holder last."""
+    words = [
+        each
+        for each in before(history, at)
+        if each.kind == "validity"
+        and (each.actor, each.name) == (held[-1].actor, held[-1].name)
+        and each.index > held[-1].index
+    ]
+    return (words or held)[-1].value
+
+
+def belief(history: History, reading: Reading, actor: str, lock: str, at: OracleRecord) -> History:
+    def lapses(held: History, grant: OracleRecord, _: int) -> bool:
+        return bool(held) and 0 != believed_until(history, held, grant.index) <= grant.mono_ns
+
+    held = hold(history, reading, actor, lock, at.index, lapses)
+    return [] if lapses(held, at, 0) else held
+
+
+def mutual_exclusion(history: History, reading: Reading) -> Iterator[Violation]:
+    clients = {each.actor for each in history if is_grant(each)}
+    for grant in filter(is_grant, history):
+        if belief(history, reading, grant.actor, grant.name, grant):
+            continue  # no new belief begins
+        others = [each for each in clients - {grant.actor} if belief(history, reading, each, grant.name, grant)]
+        if len(others) >= permits(history, grant.name, grant.index):
+            yield "", grant.index
+
+
+# --- integrity ---
+
+
+def accepted_writes(history: History, name: str = "") -> History:
+    return [
+        each for each in history if each.kind == "store-write" and each.ok and each.object and name in ("", each.object)
+    ]
+
+
+def older(one: OracleRecord, other: OracleRecord) -> bool:
+    """Grants are ordered by token, then by their index."""
+    if one.token and other.token and one.token != other.token:
+        return one.token < other.token
+    return one.grant < other.grant
+
+
+def same_life(history: History, one: OracleRecord, other: OracleRecord) -> bool:
+    """Whether the client of two accesses did not end in between: then equal numbers mean equal operations."""
+    ends = (each for each in history if each.kind == "actor-exit" and each.name == one.name)
+    return not any(one.index < each.index < other.index for each in ends)
+
+
+def earlier_by(history: History, write: OracleRecord) -> History:
+    """What the store had accepted of this client for this object, since its process began."""
+    own = (each for each in accepted_writes(history, write.object) if each.name == write.name and each.op)
+    return [each for each in own if each.index < write.index and same_life(history, each, write)]
+
+
+def delivered_before(history: History, write: OracleRecord) -> bool:
+    earlier = earlier_by(history, write)
+    newest = max((each.op for each in earlier), default=0)
+    return write.op != 0 and newest - write.op < WINDOW and any(each.op == write.op for each in earlier)
+
+
+def repeats_newest(history: History, write: OracleRecord, update: OracleRecord) -> bool:
+    """Whether a write repeats its client's newest accepted operation, of which `update` was the first delivery."""
+    earlier = earlier_by(history, write)
+    newest = max((each.op for each in earlier), default=0)
+    return write.op != 0 and newest == write.op == update.op and update in earlier
+
+
+def is_acknowledged(history: History, write: OracleRecord) -> bool:
+    """Whether an accepted write was acknowledged to its writer before that began anything else. A writer that records
+    nothing counts as acknowledged."""
+    if not write.op:
+        return True
+    life = [each for each in history if each.kind in OPERATIONS and each.actor == write.name]
+    ends = [each for each in history if each.kind == "actor-exit" and each.name == write.name]
+    last = [each for each in life + ends if each.index < write.index]
+    done = max(last, key=lambda each: each.index, default=None)
+    if done and (done in ends or done.op > write.op or (done.op == write.op and done.kind in RETURNS)):
+        return False
+    if any(each.op > write.op for each in earlier_by(history, write)):
+        return False
+    for each in sorted(life + ends + accepted_writes(history, write.object), key=lambda each: each.index):
+        if each.index <= write.index:
+            continue
+        if each in ends or (each in life and each.kind in INVOCATIONS):
+            return False
+        if each.kind == "write-return" and (each.actor, each.op, each.object) == (write.name, write.op, write.object):
+            return each.ok
+        if each.kind == "store-write" and each.name == write.name and each.op > write.op:
+            return False
+    return False
+
+
+def loses(history: History, write: OracleRecord, update: OracleRecord) -> bool:
+    """Whether a write was computed from a version before an update that the store had accepted already."""
+    same = accepted_writes(history, update.object)
+    return (
+        write in same
+        and write.index > update.index
+        and not write.flags & ATOMIC
+        and 0 <= write.extra <= same.index(update)
+        and not repeats_newest(history, write, update)
+    )
+
+
+def is_lost(history: History, update: OracleRecord) -> bool:
+    if delivered_before(history, update) or not any(loses(history, each, update) for each in accepted_writes(history)):
+        return False
+    return is_acknowledged(history, update)
+
+
+def integrity(history: History, reading: Reading) -> Iterator[Violation]:
+    writes = accepted_writes(history)
+    granted = [each for each in writes if each.grant]
+    for write in writes:
+        if write in granted and any(each.index < write.index and older(write, each) for each in granted):
+            yield "stale_writes", write.index
+        if is_lost(history, write):
+            yield "lost_updates", write.index
+        if write.flags & ATOMIC and write.object == "counter" and delivered_before(history, write):
+            yield "duplicated_operations", write.index
+        if write.flags & ATOMIC and write.object == "set" and is_done_again(history, write):
+            yield "duplicated_operations", write.index
+
+
+def is_done_again(history: History, write: OracleRecord) -> bool:
+    """Whether another operation had added that to the set, among the last 64 additions before."""
+    additions = [each for each in accepted_writes(history, "set") if each.flags & ATOMIC and each.index < write.index]
+    others = [each for each in additions[-64:] if not (write.op and (each.name, each.op) == (write.name, write.op))]
+    return any(each.value == write.value for each in others)
+
+
+# --- fencing ---
+
+
+def token_grants(history: History) -> History:
+    return [
+        each for each in history if is_grant(each) and (each.token or has_trait(history, each.name, each.index, TOKEN))
+    ]
+
+
+def reenters(history: History, reading: Reading, grant: OracleRecord) -> History:
+    """The hold that a grant of a re-entrant lock re-enters."""
+    held = hold(history, reading, grant.actor, grant.name, grant.index, never)
+    return held if has_trait(history, grant.name, grant.index, REENTRANT) else []
+
+
+def fencing(history: History, reading: Reading) -> Iterator[Violation]:
+    for grant in token_grants(history):
+        earlier = [each for each in token_grants(history) if each.name == grant.name and each.index < grant.index]
+        known = [each.token for each in earlier if each.index < asked_at(history, grant)]
+        mine = reenters(history, reading, grant)
+        same = mine and grant.token and mine[-1].token == grant.token
+        if grant.token == 0:
+            yield "missing_tokens", grant.index
+        elif any(token > grant.token for token in known):
+            yield "falling_tokens", grant.index
+        elif not same and any(each.token == grant.token for each in earlier):
+            yield "repeated_tokens", grant.index
+    accesses = [each for each in history if is_access(each) and each.ok and each.token]
+    for late in accesses:
+        if any(each.index < late.index and each.token > late.token for each in accesses):
+            yield "stale_accesses", late.index
+
+
+def has_tokens(history: History) -> bool:
+    return any(
+        each.extra & TOKEN if each.kind == "lock-open" else each.token
+        for each in history
+        if each.kind in ("lock-open", "acquire-return") or is_access(each)
+    )
+
+
+# --- ownership ---
+
+
+def latest_grant(history: History, reading: Reading, actor: str, lock: str, at: int) -> int:
+    """The index of a client's latest grant, 0: none. One of unknown outcome counts if it is read as having happened."""
+    own = (each for each in before(history, at) if each.kind == "acquire-return")
+    own = (each for each in own if (each.actor, each.name) == (actor, lock))
+    return max((each.index for each in own if each.ok or (reading.acquires_happen and each.unknown)), default=0)
+
+
+def superseding(history: History, actor: str, lock: str, since: int, at: int) -> OracleRecord | None:
+    """The grant to another client that was asked for last, if that was after `since`."""
+    others = [each for each in before(history, at) if is_grant(each) and each.name == lock and each.actor != actor]
+    last = max(others, key=lambda each: asked_at(history, each), default=None)
+    return last if last and asked_at(history, last) > since else None
+
+
+def stands(history: History, reading: Reading, grant: OracleRecord, at: int) -> bool:
+    """Whether the hold of a grant has not been released, nor its client ended."""
+    held = hold(history, reading, grant.actor, grant.name, at, never)
+    return bool(held) and first_of(history, reading, held) <= grant.index
+
+
+def first_of(history: History, reading: Reading, held: History) -> int:
+    """The grant with which a hold began: the oldest that is still to be released may be a later one."""
+    return min(each.index for each in held)
+
+
+def invocation(history: History, answer: OracleRecord) -> OracleRecord | None:
+    """The invocation that `answer` answers: the latest operation of its client, if it is of that kind."""
+    own = [
+        each
+        for each in before(history, answer.index)
+        if (each.kind in OPERATIONS and each.actor == answer.actor)
+        or (each.kind == "actor-exit" and each.name == answer.actor)
+    ]
+    asked = (answer.kind.replace("return", "invoke"), answer.name, answer.op)
+    return own[-1] if own and (own[-1].kind, own[-1].name, own[-1].op) == asked else None
+
+
+def ownership(history: History, reading: Reading) -> Iterator[Violation]:
+    for answer in history:
+        if not answer.ok or permits(history, answer.name, answer.index) > 1:
+            continue
+        lock, actor = answer.name, answer.actor
+        if answer.kind == "acquire-return" and reenters(history, reading, answer):
+            at = asked_at(history, answer)
+            mine = latest_grant(history, reading, actor, lock, answer.index)
+            loss = superseding(history, actor, lock, mine, answer.index)
+            if loss and loss.index < at and not stands(history, reading, loss, answer.index):
+                yield "broken_holds", answer.index
+        asked = invocation(history, answer)
+        if answer.kind not in ("release-return", "renew-return") or not asked:
+            continue
+        mine = latest_grant(history, reading, actor, lock, asked.index)
+        loss = superseding(history, actor, lock, mine, asked.index)
+        if not loss or (mine == 0 and not stands(history, reading, loss, asked.index)):
+            continue
+        if stands(history, reading, loss, answer.index):
+            yield ("foreign_releases" if answer.kind == "release-return" else "foreign_renewals"), answer.index
+        elif mine:
+            yield "broken_holds", answer.index
+
+
+def answered_ok(history: History) -> bool:
+    """Whether a release or renewal came back ok that ownership can judge."""
+    answers = (each for each in history if each.ok and each.kind in ("release-return", "renew-return"))
+    answers = (each for each in answers if permits(history, each.name, each.index) == 1)
+    return any(invocation(history, each) for each in answers)
+
+
+# --- liveness ---
+
+
+@dataclass
+class OracleHold:
+    """One client's side of a lock at the server, as far as the history shows."""
+
+    depth: int = 0
+    until_ns: int = -1
+    releasing: int = 0  # index of its last release-invoke, 0: it has been answered
+    ends: list[int] = field(default_factory=list)
+
+
+def bound_ns(history: History) -> int | None:
+    said = [each.value for each in history if each.kind == "parameter" and each.name == "bound_ms"]
+    return said[-1] * 10**6 if said else None
+
+
+def quiet_phase(history: History, at: int) -> OracleRecord | None:
+    """The beginning of the quiet phase that a record is in."""
+    phases = [each for each in before(history, at) if each.kind == "phase"]
+    return phases[-1] if phases and phases[-1].name == "quiet" else None
+
+
+def lease_later(history: History, lock: str, record: OracleRecord) -> int:
+    lease_ms = opening(history, lock, record.index).value
+    return record.mono_ns + lease_ms * 10**6 if lease_ms else FOR_EVER
+
+
+def abandoned_until(history: History, lock: str, record: OracleRecord) -> int:
+    """Until when a hold stands that no client will end: a lease more, or the bound where there is no lease."""
+    said = [each for each in before(history, record.index) if each.kind == "parameter" and each.name == "bound_ms"]
+    if said and not opening(history, lock, record.index).value:
+        return record.mono_ns + said[-1].value * 10**6
+    return lease_later(history, lock, record)
+
+
+def now_at(history: History, index: int) -> int:
+    """The latest stamp up to a record and its own."""
+    return max(each.mono_ns for each in before(history, index + 1))
+
+
+def lapse_hold(mine: OracleHold, now_ns: int) -> None:
+    """Ends a hold whose time is up."""
+    if 0 <= mine.until_ns <= now_ns:
+        end_hold(mine, mine.until_ns)
+
+
+def end_hold(mine: OracleHold, stamp_ns: int) -> None:
+    if mine.until_ns >= 0:
+        mine.ends.append(min(mine.until_ns, stamp_ns))
+    mine.until_ns = -1
+
+
+def begin_hold(mine: OracleHold, now_ns: int, until_ns: int) -> None:
+    """A hold that stood before is over if its time was up; otherwise it continues."""
+    lapse_hold(mine, now_ns)
+    mine.until_ns = until_ns
+
+
+def follow_hold(history: History, reading: Reading, mine: OracleHold, each: OracleRecord) -> None:
+    """What a record of a client about a lock changes for its hold."""
+    lock, now_ns = each.name, now_at(history, each.index)
+    renewed_ns = FOR_EVER if has_trait(history, lock, each.index, RENEWS) else lease_later(history, lock, each)
+    if is_grant(each):
+        again = mine.depth and has_trait(history, lock, each.index, REENTRANT)
+        mine.depth = mine.depth + 1 if again else 1
+        mine.releasing = 0
+        begin_hold(mine, now_ns, renewed_ns)
+    elif each.kind == "acquire-return" and each.unknown and reading.acquires_happen:
+        begin_hold(mine, now_ns, max(mine.until_ns, lease_later(history, lock, each)))
+    elif each.kind == "renew-return" and each.ok and mine.depth:
+        begin_hold(mine, now_ns, renewed_ns)
+    elif each.kind == "release-invoke":
+        mine.releasing = each.index if mine.depth <= 1 else mine.releasing
+        mine.depth -= mine.depth > 1
+    elif each.kind == "release-return" and mine.releasing:
+        asked = invocation(history, each)
+        if asked and asked.index == mine.releasing:
+            mine.depth, mine.releasing = 0, 0
+            lapse_hold(mine, now_ns)
+            if has_failed(history, reading, asked):
+                mine.until_ns = min(mine.until_ns, abandoned_until(history, lock, each))
+            else:
+                end_hold(mine, each.mono_ns)
+
+
+def holds_at(history: History, reading: Reading, lock: str, at: int) -> dict[str, OracleHold]:
+    """Per client: until when its hold stands, as known just before a record."""
+    holds: dict[str, OracleHold] = {}
+    for each in before(history, at):
+        mine = holds.setdefault(each.name if each.kind == "actor-exit" else each.actor, OracleHold())
+        if each.kind == "actor-exit":
+            lapse_hold(mine, now_at(history, each.index))
+            mine.until_ns = min(mine.until_ns, abandoned_until(history, lock, each))
+            mine.depth, mine.releasing = 0, 0
+        elif each.name == lock:
+            follow_hold(history, reading, mine, each)
+    return holds
+
+
+def free_since(history: History, reading: Reading, lock: str, at: int, stamp_ns: int) -> int | None:
+    """Since when a lock has been free, at a stamp; None: it is not."""
+    holds = list(holds_at(history, reading, lock, at).values())
+    if sum(each.until_ns > stamp_ns for each in holds) >= permits(history, lock, at):
+        return None
+    ends = [end for each in holds for end in each.ends]
+    return max([each.until_ns for each in holds if 0 <= each.until_ns <= stamp_ns] + ends, default=0)
+
+
+def waiters(history: History, lock: str, at: int) -> History:
+    """The invocations of the acquires in flight just before a record, in order."""
+    waiting: dict[str, OracleRecord] = {}
+    for each in before(history, at):
+        if each.kind == "acquire-invoke" and each.name == lock:
+            waiting.pop(each.actor, None)
+            waiting[each.actor] = each
+        elif each.kind == "acquire-return" and each.name == lock:
+            waiting.pop(each.actor, None)
+        elif each.kind == "actor-exit":
+            waiting.pop(each.name, None)
+    return list(waiting.values())
+
+
+def lost_wake_ups(history: History, reading: Reading) -> Iterator[Violation]:
+    for answer in history:
+        phase, lock = quiet_phase(history, answer.index), answer.name
+        if answer.kind != "acquire-return" or not phase:
+            continue
+        waiting = waiters(history, lock, answer.index)
+        own = [each for each in waiting if each.actor == answer.actor]
+        said = [each for each in before(history, answer.index) if each.kind == "parameter" and each.name == "bound_ms"]
+        bound = said[-1].value * 10**6 if said else opening(history, lock, answer.index).value * 10**6 or None
+        now_ns = now_at(history, answer.index)
+        free = free_since(history, reading, lock, answer.index, now_ns)
+        if not own or bound is None or free is None:
+            continue
+        asked = waiting[0] if answer.ok else own[0]
+        if now_ns - max(asked.mono_ns, phase.mono_ns, free) > bound:
+            yield "lost_wake_ups", answer.index
+
+
+def stuck(history: History, reading: Reading) -> tuple[History, History]:
+    """The waiters that were stuck at the end, and those that cannot be judged."""
+    end = 1 + max((each.index for each in history), default=0)
+    phase = quiet_phase(history, end)
+    found: tuple[History, History] = ([], [])
+    now_ns = max((each.mono_ns for each in history), default=0)
+    for lock in {each.name for each in history if each.kind == "acquire-invoke"} if phase else set():
+        for asked in waiters(history, lock, end):
+            assert phase
+            patient = asked.value >= 0 and (now_ns - asked.mono_ns) // 10**6 <= asked.value
+            free = free_since(history, reading, lock, end, now_ns)
+            bound = bound_ns(history)
+            early = bound is not None and free is not None and now_ns - max(asked.mono_ns, phase.mono_ns, free) <= bound
+            found[patient or free is None or early].append(asked)
+    return found
+
+
+def liveness(history: History, reading: Reading) -> Iterator[Violation]:
+    yield from lost_wake_ups(history, reading)
+    for asked in stuck(history, reading)[0]:
+        yield "stuck_waiters", asked.index
+    for each in history:
+        if each.kind == "residue" and each.value > 0:
+            yield "residues", each.index
+
+
+# --- capacity ---
+
+
+@dataclass
+class Permits:
+    out: int = 0
+    taken: int = 0
+    perhaps: int = 0
+    until_ns: int = 0
+
+    def over(self) -> None:
+        self.out = self.taken = self.until_ns = 0
+
+
+def permits_at(history: History, reading: Reading, lock: str, at: int) -> dict[str, Permits]:
+    """Per client: the permits that it has, just before a record."""
+    clients: dict[str, Permits] = {}
+    for each in before(history, at):
+        mine = clients.setdefault(each.name if each.kind == "actor-exit" else each.actor, Permits())
+        if each.kind == "actor-exit":
+            mine.over()
+            mine.perhaps = 0
+        if each.name != lock or permits(history, lock, each.index) < 2:
+            continue
+        if is_grant(each):
+            permits_lapse(clients, each.mono_ns)
+            nested = mine.out > 0 and has_trait(history, lock, each.index, REENTRANT)
+            stamps = [each.value] if mine.out == 0 else [mine.until_ns, each.value]
+            mine.until_ns = min((stamp for stamp in stamps if stamp), default=0)
+            mine.out += 1
+            mine.taken += not nested
+        elif each.kind == "acquire-return" and each.unknown:
+            mine.perhaps += 1
+        elif each.kind == "validity" and mine.out:
+            mine.until_ns = each.value
+        elif each.kind == "release-invoke":
+            permits_give(history, reading, mine, each)
+        elif each.kind == "release-return" and not each.ok:
+            asked = invocation(history, each)
+            mine.perhaps += asked is not None and may_have_had(history, reading, asked)
+    return clients
+
+
+def permits_lapse(clients: dict[str, Permits], mono_ns: int) -> None:
+    for each in clients.values():
+        if each.out and 0 != each.until_ns <= mono_ns:
+            each.perhaps += each.taken
+            each.over()
+
+
+def permits_give(history: History, reading: Reading, mine: Permits, release: OracleRecord) -> None:
+    if mine.out == 0:
+        mine.perhaps = max(0, mine.perhaps - 1)
+    elif not has_failed(history, reading, release):
+        nested = mine.out > mine.taken
+        mine.out -= 1
+        mine.taken -= not nested
+        if mine.out == 0:
+            mine.over()
+
+
+def may_have_had(history: History, reading: Reading, release: OracleRecord) -> bool:
+    mine = permits_at(history, reading, release.name, release.index).get(release.actor, Permits())
+    return bool(mine.out or mine.perhaps)
+
+
+def capacity(history: History, reading: Reading) -> Iterator[Violation]:
+    for each in history:
+        room = permits(history, each.name, each.index)
+        if room < 2:
+            continue
+        if is_grant(each):
+            clients = permits_at(history, reading, each.name, each.index)
+            permits_lapse(clients, each.mono_ns)
+            mine = clients.get(each.actor, Permits())
+            nested = mine.out > 0 and has_trait(history, each.name, each.index, REENTRANT)
+            if not nested and sum(client.taken for client in clients.values()) >= room:
+                yield "surplus_grants", each.index
+        if each.kind == "release-return" and each.ok:
+            asked = invocation(history, each)
+            if asked and not may_have_had(history, reading, asked):
+                yield "unowned_releases", each.index
+
+
+# --- lease ---
+
+
+def life_grant(history: History, client: str, at: int) -> OracleRecord | None:
+    """A client's latest grant, of any lock, since its process began."""
+    latest = None
+    for each in before(history, at):
+        if is_grant(each) and each.actor == client:
+            latest = each
+        elif each.kind == "actor-exit" and each.name == client:
+            latest = None
+    return latest
+
+
+def releases_done(history: History, actor: str, lock: str, at: int) -> OracleRecord | None:
+    """The release-return that ended a client's latest hold, if nothing of the hold is left."""
+    depth, done, last = 0, None, 0
+    for each in before(history, at):
+        if each.kind == "actor-exit" and each.name == actor:
+            depth, done, last = 0, None, 0
+        if (each.actor, each.name) != (actor, lock):
+            continue
+        if is_grant(each):
+            again = depth > 0 and has_trait(history, lock, each.index, REENTRANT)
+            depth, done, last = depth + 1 if again else 1, None, 0
+        elif each.kind == "release-invoke" and depth:
+            depth -= 1
+            last = each.index if depth == 0 else 0
+        elif each.kind == "release-return" and each.ok and last:
+            asked = invocation(history, each)
+            done = each if asked and asked.index == last else done
+    return done
+
+
+def late_renewals(history: History) -> Iterator[Violation]:
+    counted = set()
+    for each in history:
+        done = releases_done(history, each.actor, each.name, each.index)
+        if not each.ok or not done or done.index in counted:
+            continue
+        late = False
+        if each.kind == "renew-return":
+            asked = invocation(history, each)
+            late = asked is not None and asked.index > done.index
+        elif each.kind == "validity":
+            told_since = (one for one in history if done.index < one.index < each.index and one.kind == "validity")
+            late = sum((one.actor, one.name, one.ok) == (each.actor, each.name, True) for one in told_since) == 1
+        if late:
+            counted.add(done.index)
+            yield "late_renewals", each.index
+
+
+def lease(history: History, reading: Reading) -> Iterator[Violation]:
+    for each in history:
+        if is_grant(each) and each.value and each.value <= each.mono_ns:
+            yield "spent_grants", each.index
+        if each.kind == "store-write" and each.ok:
+            grant = life_grant(history, each.name, each.index)
+            if (
+                grant
+                and grant.index == each.grant
+                and 0 != believed_until(history, [grant], each.index) <= each.mono_ns
+            ):
+                yield "late_writes", each.index
+    yield from late_renewals(history)
+
+
+# --- fairness ---
+
+
+def overtaken_waiters(history: History) -> list[tuple[OracleRecord, History]]:
+    """Each grant that was asked for, with the waiters that had asked earlier."""
+    found = []
+    for grant in filter(is_grant, history):
+        waiting = waiters(history, grant.name, grant.index)
+        own = [each for each in waiting if each.actor == grant.actor]
+        if own:
+            found.append((grant, [each for each in waiting if each.index < own[0].index]))
+    return found
+
+
+def fairness(history: History, reading: Reading) -> Iterator[Violation]:
+    if any(each.kind in ("fault-inject", "rule", "checkpoint") for each in history):
+        return
+    for grant, passed in overtaken_waiters(history):
+        asked_before = 0  # for its previous grant, in this life
+        for each in before(history, grant.index):
+            if each.kind == "actor-exit" and each.name == grant.actor:
+                asked_before = 0
+            elif is_grant(each) and (each.actor, each.name) == (grant.actor, grant.name):
+                asked = asked_at(history, each)
+                asked_before = asked if asked != each.index else asked_before
+        if has_trait(history, grant.name, grant.index, FAIR) and any(each.index < asked_before for each in passed):
+            yield "", grant.index
+
+
+# --- whether it can be judged, and the whole ---
+
+
+def broken(history: History) -> bool:
+    """Whether an assumption fails without which no property can be judged."""
+    latest: dict[str, OracleRecord | None] = {}
+    stamps: dict[str, int] = {}
+    for each in history:
+        if each.kind == "torn":
+            return False
+        if each.kind == "actor-exit":
+            latest[each.name] = None
+        if (each.kind in OPERATIONS or is_access(each)) and each.actor and each.mono_ns:
+            if each.mono_ns < stamps.get(each.actor, each.mono_ns):
+                return True
+            stamps[each.actor] = each.mono_ns
+        if each.kind not in OPERATIONS:
+            continue
+        last = latest.get(each.actor) if each.actor else None  # records without a name may be of several clients
+        if last and last.kind in INVOCATIONS and last.op and each.op:
+            pair = INVOCATIONS.index(last.kind) if each.kind in RETURNS else -1
+            if pair < 0 or RETURNS[pair] != each.kind or last.op != each.op:
+                return True
+        latest[each.actor] = each
+        if each.kind == "release-invoke" and each.grant:
+            named = [one for one in before(history, each.index) if one.index == each.grant]
+            if not named or not is_grant(named[0]) or named[0].actor != each.actor:
+                return True
+    return False
+
+
+def unproved(history: History) -> bool:
+    """Some injection was neither seen to take effect nor taken back before the same fault was injected again; or all
+    were taken back, or none was injected although some were meant."""
+    injections = [each for each in history if each.kind == "fault-inject"]
+    proved = False
+    for injection in injections:
+        proofs = [each for each in history if each.kind == "fault-prove" and each.index > injection.index]
+        again = [each for each in injections if each.index > injection.index and same_fault(each, injection)]
+        end = again[0].index if again else 10**9
+        outcomes = {each.outcome for each in proofs if same_fault(each, injection) and each.index < end}
+        if not outcomes & {"ok", "refused"}:
+            return True
+        proved |= "ok" in outcomes
+    meant = any(each.kind == "parameter" and each.name == "faults_meant" and each.value > 0 for each in history)
+    return not proved and (bool(injections) or meant)
+
+
+def same_fault(one: OracleRecord, other: OracleRecord) -> bool:
+    return (one.name, one.value) == (other.name, other.value)
+
+
+def served(history: History) -> bool:
+    end = 1 + max((each.index for each in history), default=0)
+    phase = quiet_phase(history, end)
+    return phase is not None and any(each.kind == "acquire-return" and each.index > phase.index for each in history)
+
+
+CHECKS: dict[str, Callable[[History, Reading], Iterator[Violation]]] = {
+    "mutual_exclusion": mutual_exclusion,
+    "integrity": integrity,
+    "fencing": fencing,
+    "ownership": ownership,
+    "liveness": liveness,
+    "capacity": capacity,
+    "lease": lease,
+    "fairness": fairness,
+    "cost": lambda history, reading: iter(()),
+}
+
+
+def could_be_violated(history: History, reading: Reading) -> dict[str, bool]:
+    """Whether there was anything that a property could have been violated by."""
+    grants = [each for each in history if is_grant(each)]
+    disturbed = any(each.kind in ("fault-inject", "rule", "checkpoint") for each in history)
+    promised = any(each.kind == "lock-open" and each.extra & FAIR for each in history)
+    return {
+        "mutual_exclusion": bool(grants),
+        "integrity": any(is_access(each) and each.object for each in history),
+        "fencing": bool(token_grants(history)),
+        "ownership": answered_ok(history),
+        "liveness": served(history) and not stuck(history, reading)[1],
+        "capacity": any(permits(history, each.name, each.index) > 1 for each in grants),
+        "lease": any(each.value for each in grants) or any(each.kind == "renew-return" and each.ok for each in history),
+        "fairness": promised and not disturbed and bool(grants),
+        "cost": False,
+    }
+
+
+def verdicts(history: History, reading: Reading) -> Json:
+    """Per property: the status, and the violations."""
+    grants = any(map(is_grant, history))
+    if broken(history):
+        return {name: ("inconclusive", []) for name in PROPERTIES}
+    unfit = not grants or unproved(history) or any(each.kind == "torn" for each in history)
+    something = could_be_violated(history, reading)
+    result = {}
+    for name, violations in CHECKS.items():
+        found = list(violations(history, reading))
+        status = "violated" if found else "holds" if something[name] and not unfit else "inconclusive"
+        result[name] = (status, found)
+    return result
+
+
+def is_certain(history: History) -> bool:
+    """No release failed and no acquire is of unknown outcome: every reading is the same."""
+    asked: set[str] = set()
+    for each in history:
+        if each.kind == "actor-exit" and each.name in asked:
+            return False
+        if each.kind == "release-invoke":
+            if each.actor in asked:
+                return False
+            asked.add(each.actor)
+        if each.kind == "release-return":
+            asked.discard(each.actor)
+            if not each.ok:
+                return False
+        if each.kind == "torn" or (each.kind == "acquire-return" and each.unknown):
+            return False
+    return not asked
+
+
+READINGS = tuple(Reading(failed, happen) for happen in (False, True) for failed in (False, True))
+
+
+def allowed(release: str, acquire: str) -> list[Reading]:
+    """The readings that a pair of policies leaves open."""
+    wanted = {"released": (False,), "not-happened": (True,), "unknown": (False, True)}[release]
+    return [
+        each
+        for each in READINGS
+        if each.releases_failed in wanted and (acquire == "unknown" or not each.acquires_happen)
+    ]
+
+
+def verdicts_by_reading(history: History) -> dict[Reading, Json]:
+    if is_certain(history):
+        return dict.fromkeys(READINGS, verdicts(history, READINGS[0]))
+    return {each: verdicts(history, each) for each in READINGS}
+
+
+def under(results: dict[Reading, Json], release: str, acquire: str) -> dict[str, tuple[str, int]]:
+    """The verdict under a pair of policies: inconclusive where readings differ."""
+    verdict = {}
+    for name in PROPERTIES:
+        answers = [results[each][name] for each in allowed(release, acquire)]
+        same = len({status for status, _ in answers}) == 1
+        least = min(len(found) for _, found in answers)
+        verdict[name] = (answers[0][0], least) if same else ("inconclusive", 0)
+    return verdict
+
+
+def required(history: History) -> list[str]:
+    """The properties that decide the exit status without --require."""
+    end = 1 + max((each.index for each in history), default=0)
+    applies = {"fencing": has_tokens(history), "liveness": quiet_phase(history, end) is not None}
+    return [name for name in PROPERTIES if name not in ADVISORY and applies.get(name, True)]

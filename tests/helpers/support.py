@@ -1,0 +1,65 @@
+"""Helpers for tests of all rooms: the command, a trial driven by hand, short directories, processes."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from lockstorm.base import paths
+from lockstorm.base.option_fields import options_of
+from lockstorm.scenario.play import prepare_trial
+from lockstorm.trial.settings import RESOURCE, TrialSettings
+from lockstorm.trial.trial import Trial
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": paths.python_path()}
+
+
+def lockstorm(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Runs the command as a user does, from the checkout, without the launcher's set-up."""
+    options = {"capture_output": True, "text": True, "timeout": 120, "env": ENVIRONMENT, **options}
+    return subprocess.run([sys.executable, "-m", "lockstorm", *words], cwd=paths.ROOT, **options)
+
+
+def start_lockstorm(*words: str, **options: Any) -> subprocess.Popen[str]:
+    """Starts the command and does not wait for its end."""
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": ENVIRONMENT, **options}
+    return subprocess.Popen([sys.executable, "-m", "lockstorm", *words], cwd=paths.ROOT, **options)
+
+
+@contextmanager
+def trial(lock: str, *, scenario: str = "gc-pause", resource: bytes = RESOURCE, **requests: Any) -> Iterator[Trial]:
+    """A trial of one lock, driven by hand. `requests`: fields of TrialSettings; those that a user cannot choose replace
+    what `prepare_trial` fills in."""
+    options = options_of(TrialSettings)
+    chosen = {key: value for key, value in requests.items() if key in options}
+    _, settings = prepare_trial(TrialSettings(lock, scenario, **chosen))
+    own = {key: value for key, value in requests.items() if key not in options}
+    with Trial(replace(settings, resource=resource, **own)) as running:
+        yield running
+
+
+@contextmanager
+def short_directory() -> Iterator[Path]:
+    """A private directory whose path is short enough for a unix socket (pytest's tmp_path is not)."""
+    with tempfile.TemporaryDirectory(prefix="ls-test-") as directory:
+        yield Path(directory)
+
+
+def processes_below(directory: Path) -> list[int]:
+    """The processes that belong to a directory: their command line names it, or it is their working directory (a
+    redis-server on a port replaces its command line by the port)."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                traces = (entry / "cmdline").read_bytes() + os.fsencode(os.readlink(entry / "cwd"))
+            except OSError:
+                continue
+            if str(directory).encode() in traces:
+                found.append(int(entry.name))
+    return found

@@ -1,0 +1,138 @@
+"""The C programs of tests/c: the history under many writers and one that is stopped, the live environment's waiting
+calls, every lock among the threads of one process, messages cut anywhere in front of a guard page."""
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstorm.locks.lock_names import AS_ASKED
+from lockstorm.native.library import locks
+from lockstorm.process.process import Sandbox
+from lockstorm.servers.etcd_server import EtcdServer
+from lockstorm.servers.postgres_server import PostgresServer, conninfo
+from lockstorm.servers.redis_server import RedisServer
+from lockstorm.servers.services import missing
+from lockstorm.servers.zookeeper_server import ZooKeeperServer
+from lockstorm.trial.nodes import Server
+from tests.helpers.building import make
+from tests.helpers.support import trial
+
+START_OF_TIME = "2026-01-01 00:00:00.0000005\n"
+
+THREADS, TURNS = 4, 5
+EXCLUSIVE = [
+    lock.name
+    for lock in locks()
+    if not missing(lock.service) and lock.capacity in (1, AS_ASKED) and lock.name != "none" and not lock.once
+]
+AS_LONG_AS_IT_TAKES = -1
+# Locks that can miss a wake-up, by design: pubsub-naive between its check and its subscription, blpop-default when it
+# looks for the signal after that has expired (1 s). Their waits are limited.
+WAITS_MS = {"pubsub-naive": 300, "blpop-default": 3000}
+
+
+def run_program(*command: object, environment: Mapping[str, str] | None = None, status: int = 0) -> dict[str, Any]:
+    """What a test program printed. Its exit status must be the given one: 0 for success, 1 for a failed check."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=50, env=environment)
+    assert done.returncode == status, f"status {done.returncode}: {done.stdout}{done.stderr}"
+    said: dict[str, Any] = json.loads(done.stdout)
+    return said
+
+
+@contextmanager
+def redis_with_virtual_clock() -> Iterator[tuple[RedisServer, Path]]:
+    """A server, and a directory for other files; the server's clock is the file `clock` in it."""
+    sandbox = Sandbox()
+    try:
+        clock = sandbox.directory / "clock"
+        clock.write_text(START_OF_TIME)
+        server = RedisServer(sandbox, "redis-1", clock=clock)
+        server.ready()
+        yield server, sandbox.directory
+        server.close()
+    finally:
+        sandbox.close()
+
+
+def place_of(node: Server) -> str | Path:
+    """The node's own address, without the proxy, in the form that a lock expects."""
+    if isinstance(node, PostgresServer):
+        return conninfo(node.sockets)
+    if isinstance(node, ZooKeeperServer):
+        return node.address
+    assert isinstance(node, (RedisServer, EtcdServer))
+    return node.socket
+
+
+def contend(program: Path, lock: str, directory: Path, prefix: Sequence[str] = (), status: int = 0) -> dict[str, Any]:
+    """What lock_threads reports of a lock, with as many servers as the lock needs, of its service."""
+    with trial(lock, time="real") as running:
+        nodes = [place_of(node) for node in running.nodes.known]
+        wait_ms = WAITS_MS.get(lock, AS_LONG_AS_IT_TAKES)
+        words = [*prefix, program, lock, THREADS, TURNS, wait_ms, directory / "page", *nodes]
+        return run_program(*words, status=status)
+
+
+def assert_each_had_its_turns(said: dict[str, Any]) -> None:
+    """The program's exit status has shown that every holder was alone."""
+    assert said["grants"] + said["refusals"] == THREADS * TURNS
+    assert said["grants"] > 0
+    assert said["refusals"] == 0 or said["lock"] in WAITS_MS
+
+
+@pytest.fixture(scope="session")
+def programs() -> Path:
+    return make("test-programs") / "tests"
+
+
+@pytest.mark.parametrize(("processes", "records"), [(1, 20000), (2, 50000), (16, 5000)])
+def test_writers_at_once_lose_nothing_and_stand_in_one_order(
+    programs: Path, tmp_path: Path, processes: int, records: int
+) -> None:
+    said = run_program(programs / "history_writers", tmp_path / "history", processes, records)
+    assert said["written"] == processes * records
+    assert said["token_records"] == 2 * min(records, 20000)
+
+
+def test_what_a_killed_writer_acknowledged_is_there(programs: Path, tmp_path: Path) -> None:
+    said = run_program(programs / "history_writers", "--kill", tmp_path / "history", 6, 3000)
+    assert said["acknowledged"] >= 6 * 3000
+    assert said["written"] >= said["acknowledged"]
+
+
+def test_a_writer_is_stopped_between_two_records(programs: Path, tmp_path: Path) -> None:
+    said = run_program(programs / "stop_writer", tmp_path)
+    assert said["torn_plainly"] > 0 == said["torn_between_records"]
+    assert said["stops_between_records"] > 0
+
+
+def test_waiting_calls_stand_exactly_in_time(programs: Path) -> None:
+    with redis_with_virtual_clock() as (server, directory):
+        said = run_program(programs / "blocking_call", server.socket, server.clock, directory / "page")
+    # 7 s, 5 s and three times 35 s of the trial's time
+    assert sum(said[name]["real_ms"] for name in ("nobody_pushes", "pushed_after_5_s", "renewed_three_times")) < 5000
+
+
+@pytest.mark.parametrize("lock", EXCLUSIVE)
+def test_threads_of_one_process_enter_one_at_a_time(programs: Path, lock: str, tmp_path: Path) -> None:
+    assert_each_had_its_turns(contend(programs / "lock_threads", lock, tmp_path))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_messages_are_found_however_they_are_cut(programs: Path, seed: int) -> None:
+    said = run_program(programs / "resp_guard", seed, 2000)
+    assert said["messages"] == 2000
+    assert said["cuts"] > 50_000
+
+
+def test_threads_without_a_lock_are_seen_to_meet(programs: Path, tmp_path: Path) -> None:
+    said = contend(programs / "lock_threads", "none", tmp_path, status=1)
+    assert said["grants"] == THREADS * TURNS
+    assert said["violations"] > 0
+    assert said["sum"] < said["grants"]

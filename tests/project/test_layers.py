@@ -1,0 +1,286 @@
+"""Dependencies run one way: for every room, C and Python, the rooms that it may use; and no circle of files."""
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pytest
+
+from lockstorm.base import paths
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^">]+)[">]', re.MULTILINE)
+OWN = ("harness/", "faults/", "checkers/")
+EXTERNAL = ("hiredis/", "jansson.h", "ev.h", "curl/", "libpq-fe.h", "zookeeper/")
+FORBIDDEN_IN_LOCKS = ("time.h", "sys/", "unistd.h", "pthread.h", "poll.h", "netinet/", "arpa/", "signal.h", "threads.h")
+
+# Room -> rooms and single headers of the project, then libraries, that its C files may include besides its own.
+C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "harness/history": ((), ("jansson.h",)),
+    "harness/process": ((), ()),
+    "harness/process/preload": (("harness/process/spawn.h",), ()),
+    "harness/scheduler": (("harness/history", "harness/process/preload/clock_page.h"), ("hiredis/",)),
+    "harness/environment": (
+        ("harness/history", "harness/scheduler"),
+        ("hiredis/", "curl/", "libpq-fe.h", "zookeeper/"),
+    ),
+    "harness/locks/common": (("harness/environment/env.h", "harness/history/outcome.h"), ("jansson.h",)),
+    "harness/locks": (("harness/locks/common",), ()),
+    "harness/locks/adapter": (("harness/locks/common",), ("jansson.h",)),
+    "harness/locks/etcd": (("harness/locks/common",), ("jansson.h",)),
+    "harness/locks/postgres": (("harness/locks/common",), ()),
+    "harness/locks/redis": (("harness/locks/common",), ()),
+    "harness/locks/redisson": (("harness/locks/common",), ()),
+    "harness/locks/redlock": (("harness/locks/common", "harness/locks/redis/set_nx_px.h"), ()),
+    "harness/locks/zookeeper": (("harness/locks/common",), ()),
+    "harness/locks/zoo": (("harness/locks/common",), ()),
+    "harness/locks/zoo/redis": (("harness/locks/common", "harness/locks/redis", "harness/locks/zoo"), ()),
+    "harness/locks/zoo/redisson": (("harness/locks/common", "harness/locks/redisson", "harness/locks/zoo"), ()),
+    "harness/locks/zoo/redlock": (("harness/locks/common", "harness/locks/redlock", "harness/locks/zoo"), ()),
+    "harness/resource": (
+        ("harness/history", "harness/scheduler/actor.h", "harness/scheduler/shared_page.h"),
+        ("hiredis/", "ev.h", "libpq-fe.h"),
+    ),
+    "harness/client": (
+        (
+            "harness/environment",
+            "harness/history",
+            "harness/locks/common",
+            "harness/locks/redis/set_nx_px.h",
+            "harness/scheduler",
+        ),
+        ("hiredis/", "jansson.h"),
+    ),
+    "harness/simulation": (
+        (
+            "harness/client/client.h",
+            "harness/environment/env_ops.h",
+            "harness/environment/env_reply.h",
+            "harness/environment/redis_push.h",
+            "harness/process/preload/clock_page.h",
+            "harness/resource/resource.h",
+            "harness/scheduler",
+        ),
+        ("hiredis/",),
+    ),
+    "harness/explorer": (
+        (
+            "checkers/engine/judge.h",
+            "harness/client/plugin.h",
+            "harness/scheduler/clock.h",
+            "harness/scheduler/random.h",
+            "harness/simulation",
+        ),
+        ("hiredis/", "jansson.h"),
+    ),
+    "harness/lockstorm/native": (("faults/common/fault.h", "harness/locks/common"), ("jansson.h",)),
+    "faults": (("faults/common", "faults/network/rule_faults.h"), ()),
+    "faults/common": ((), ("hiredis/",)),
+    "faults/client": (("faults/common",), ("hiredis/",)),
+    "faults/clock": (("faults/common",), ("hiredis/",)),
+    "faults/network": (("faults/common",), ("hiredis/",)),
+    "faults/replication": (("faults/common",), ("hiredis/",)),
+    "faults/server": (("faults/common",), ("hiredis/",)),
+    "faults/proxy": (
+        (
+            "harness/history/history.h",
+            "harness/scheduler/actor.h",
+            "harness/scheduler/clock.h",
+            "harness/scheduler/random.h",
+            "harness/scheduler/shared_page.h",
+        ),
+        ("ev.h", "hiredis/"),
+    ),
+    "checkers": (("checkers/engine/checker.h",), ()),
+    "checkers/engine": (("harness/history/history.h",), ()),
+    "checkers/properties": (("checkers/engine/checker.h",), ()),
+    "checkers/linearizability": (
+        ("checkers/engine/checker.h", "checkers/engine/hash.h", "harness/history/outcome.h"),
+        (),
+    ),
+    "checkers/formats": (("checkers/linearizability", "harness/history"), ()),
+    "checkers/commands": (
+        ("checkers/engine", "checkers/formats", "checkers/linearizability", "harness/history"),
+        ("jansson.h",),
+    ),
+}
+
+# Room of the Python package -> the other rooms whose modules its own may import.
+PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
+    "base": (),
+    "results": ("base",),
+    "native": ("base", "results"),
+    "process": ("base", "native"),
+    "servers": ("base", "native", "process", "results"),
+    "locks": ("base", "native", "results"),
+    "trial": ("base", "locks", "native", "process", "results", "servers"),
+    "scenario": ("base", "locks", "native", "results", "servers", "trial"),
+    "matrix": ("base", "locks", "native", "results", "scenario", "servers", "trial"),
+    "storm": ("base", "locks", "native", "results", "scenario", "servers", "trial"),
+    "explore": ("base", "locks", "native", "process", "results", "scenario", "servers", "trial"),
+    "compare": ("base", "native", "process", "results", "servers", "trial"),
+    "conformance": ("base", "explore", "locks", "native", "process", "results", "scenario", "servers", "trial"),
+    "zoo": ("base", "explore", "locks", "matrix", "native", "results", "scenario", "trial"),
+    "report": ("base", "native", "results", "scenario", "trial"),
+    "gate": ("base", "locks", "matrix", "native", "process", "results", "scenario", "storm", "trial"),
+    "cli": (
+        "base",
+        "compare",
+        "conformance",
+        "explore",
+        "gate",
+        "locks",
+        "matrix",
+        "native",
+        "process",
+        "report",
+        "results",
+        "scenario",
+        "servers",
+        "storm",
+        "trial",
+        "zoo",
+    ),
+    "soak": ("base", "cli", "explore", "locks", "matrix", "native", "process", "results", "scenario", "storm", "trial"),
+}
+PACKAGE = paths.ROOT / "harness" / "lockstorm"
+FRONT = ("lockstorm.__init__", "lockstorm.__main__")  # imported by scenarios; the command: may import all rooms
+
+Graph = Mapping[str, Iterable[str]]
+
+
+def c_files() -> list[Path]:
+    return [path for top in OWN for path in sorted((paths.ROOT / top).rglob("*.[ch]"))]
+
+
+def room_of(path: Path) -> str:
+    return str(path.parent.relative_to(paths.ROOT))
+
+
+def includes(path: Path) -> list[str]:
+    return INCLUDE.findall(path.read_text())
+
+
+def unit_of(file: str) -> str:
+    """A .c and its .h are one unit."""
+    return file.removesuffix(".c").removesuffix(".h")
+
+
+def imports_of(path: Path) -> set[str]:
+    """Full names of the modules that a module imports, and of the names that it imports from them."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found
+
+
+def python_modules() -> dict[str, Path]:
+    return {
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in sorted(PACKAGE.rglob("*.py"))
+    }
+
+
+def c_graph() -> Graph:
+    graph: dict[str, set[str]] = {}
+    for path in c_files():
+        unit = unit_of(str(path.relative_to(paths.ROOT)))
+        known = {unit_of(name) for name in includes(path) if name.startswith(OWN)}
+        graph[unit] = graph.get(unit, set()) | known - {unit}
+    return graph
+
+
+def python_graph() -> Graph:
+    modules = python_modules()
+    return {name: imports_of(path) & set(modules) for name, path in modules.items() if name not in FRONT}
+
+
+def reachable(graph: Graph, start: str) -> set[str]:
+    found: set[str] = set()
+    ahead = set(graph.get(start, ()))
+    while ahead:
+        found |= ahead
+        ahead = {after for name in ahead for after in graph.get(name, ())} - found
+    return found
+
+
+def circles(graph: Graph) -> list[list[str]]:
+    """The groups of files that depend on each other, each once."""
+    reached = {name: reachable(graph, name) for name in graph}
+    groups = {tuple(sorted(b for b in reached[a] if a in reached.get(b, ()))) for a in graph if a in reached[a]}
+    return sorted(list(group) for group in groups)
+
+
+def test_a_circle_is_found() -> None:
+    assert circles({"a": ["b"], "b": ["c"], "c": ["b"], "d": ["a"]}) == [["b", "c"]]
+    assert circles({"a": ["b"], "b": ["c"], "c": []}) == []
+
+
+def test_no_c_files_need_each_other_in_a_circle() -> None:
+    assert circles(c_graph()) == []
+
+
+def test_no_python_modules_need_each_other_in_a_circle() -> None:
+    """Imports for type checkers count as well."""
+    assert circles(python_graph()) == []
+
+
+def test_every_room_is_listed() -> None:
+    assert {room_of(path) for path in c_files()} == set(C_ROOMS)
+    rooms = {path.parent.name for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE}
+    assert rooms - {"commands"} == set(PYTHON_ROOMS)
+
+
+@pytest.mark.parametrize("room", sorted(C_ROOMS))
+def test_a_c_room_includes_only_what_it_may_know(room: str) -> None:
+    ours, libraries = C_ROOMS[room]
+    for path in c_files():
+        if room_of(path) != room:
+            continue
+        for name in includes(path):
+            if name.startswith(OWN):
+                known = name.rpartition("/")[0] in (room, *ours) or name in ours
+                assert known, f"{path.name} includes {name}"
+            if name.startswith(EXTERNAL):
+                assert name.startswith(libraries or "nothing"), f"{path.name} includes {name}"
+
+
+@pytest.mark.parametrize("room", sorted(PYTHON_ROOMS))
+def test_a_python_room_imports_only_what_it_may_know(room: str) -> None:
+    may_know = {room, *PYTHON_ROOMS[room]}
+    for path in sorted((PACKAGE / room).rglob("*.py")):
+        for name in imports_of(path):
+            if name.startswith("lockstorm."):
+                assert name.split(".")[1] in may_know, f"{path.name} imports {name}"
+            assert name.split(".")[0] not in ("tests", "scenarios", "pytest"), f"{path.name} imports {name}"
+            assert name != "lockstorm", f"{path.name} imports the front of the package"
+
+
+def test_locks_take_time_randomness_and_sockets_only_from_their_environment() -> None:
+    for path in sorted((paths.ROOT / "harness" / "locks").rglob("*.[ch]")):
+        text = path.read_text()
+        for included in INCLUDE.findall(text):
+            assert not included.startswith(FORBIDDEN_IN_LOCKS), f"{path.name} includes {included}"
+        for call in ("rand(", "random(", "usleep(", "nanosleep(", "clock_gettime(", "socket("):
+            own = [match for match in re.findall(r"\b\w*" + re.escape(call), text) if not match.startswith("env_")]
+            assert not own, f"{path.name} calls {own}"
+
+
+def test_scenarios_know_only_the_front_of_the_package() -> None:
+    for path in sorted((paths.ROOT / "scenarios").glob("test_*.py")):
+        assert {name.split(".")[0] for name in imports_of(path)} <= {"lockstorm"}, path.name
+        assert {".".join(name.split(".")[:2]) for name in imports_of(path) if name.count(".") > 1} == set(), path.name
+
+
+def test_what_writes_a_verdict_down_plays_nothing() -> None:
+    writers = ("junit.py", "markdown.py", "sarif.py", "gate_text.py", "gate_verdict.py", "messages.py")
+    effects = {
+        "lockstorm.trial.trial",
+        "lockstorm.scenario.worker_pool",
+        "lockstorm.gate.worker",
+        "lockstorm.gate.runs",
+    }
+    for name in writers:
+        assert not imports_of(PACKAGE / "gate" / name) & {*effects, "subprocess"}, name

@@ -1,0 +1,307 @@
+"""The files of a report: self-contained, escaped and readable; bad input is refused with a reason."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from lockstorm.base import paths
+from lockstorm.report.report import write
+from lockstorm.report.report_source import read_recorded
+from lockstorm.report.trial_page import HERE, ICONS, trial_picture
+from lockstorm.report.window import ROWS_USUAL
+from tests.helpers.support import lockstorm
+
+HISTORIES = sorted((paths.ROOT / "tests" / "histories").glob("*.jsonl"))
+CELL = {
+    "scenario": "gc-pause",
+    "lock": "set-nx-px",
+    "store": "open",
+    "result": "violated",
+    "expected": "violated",
+    "control": "holds",
+    "control_expected": "holds",
+    "ok": True,
+    "sentence": "Mutual exclusion violated",
+    "reason": "the lease runs out",
+    "replay": "lockstorm run gc-pause --lock set-nx-px",
+    "control_replay": "lockstorm run gc-pause --lock set-nx-px --control",
+}
+
+
+def written(source: Path, against: Path | None = None, page: str = "page.html") -> str:
+    """Writes the page of a source and returns its text."""
+    target = source.parent / page
+    write(source, against, target, None, ROWS_USUAL, None, "0")
+    return target.read_text()
+
+
+def refused(*words: str) -> str:
+    done = lockstorm(*words)
+    assert done.returncode == 2 and done.stdout == "" and "Traceback" not in done.stderr
+    return done.stderr
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "gc.history"
+    assert lockstorm("run", "gc-pause", "--lock", "set-nx-px", "-q", "-o", str(path)).returncode == 1
+    return path
+
+
+def test_a_page_has_the_verdict(history: Path, tmp_path: Path) -> None:
+    target = tmp_path / "gc.html"
+    done = lockstorm("report", str(history), "-o", str(target), "--json")
+    assert json.loads(done.stdout)["files"] == [{"path": str(target), "bytes": target.stat().st_size}]
+    page = target.read_text()
+    assert "Mutual exclusion violated, integrity violated (1 stale write, 1 lost update)" in page
+    assert "the store accepted a stale write" in page
+    assert 'data-row="0"' in page
+
+
+def test_a_page_refers_to_nothing_outside_itself(history: Path) -> None:
+    page = written(history, page="alone.html")
+    assert set(re.findall(r'(?:src|href)="([^"]*)"', page)) == {"data:,"}
+    assert set(re.findall(r"https?://[^\s\"'<]+", page)) <= {"http://www.w3.org/2000/svg"}
+    assert "default-src 'none'" in page
+
+
+def test_the_json_lines_form_gives_the_same_page(history: Path) -> None:
+    lines = history.with_suffix(".jsonl")
+    lines.write_text(lockstorm("history", "to-json", str(history)).stdout)
+    same = written(lines, page="lines.html").replace(lines.name, history.name)
+    assert same == written(history, page="binary.html")
+
+
+def test_the_page_of_a_kept_run_has_the_words_of_the_gate(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    assert "is not a kept run of the gate" in refused("report", str(run))
+    (run / "run.json").write_text("{}")
+    assert "was interrupted, or it is still running" in refused("report", str(run))
+    failed = CELL | {"ok": False, "expected": None, "control_expected": None, "in_short": "data was damaged"}
+    verdict = {"policy": {}, "sentence": "Not safe: of 1 cases 1 failed", "cells": [failed]}
+    (run / "verdict.json").write_text(json.dumps(verdict))
+    page = written(run)
+    assert "What the gate found" in page and "Not safe: of 1 cases 1 failed" in page
+    assert "Not as the policy asks: data was damaged" in page and "expected <b>" not in page
+
+
+def test_a_history_written_by_hand_can_be_shown(tmp_path: Path) -> None:
+    text = (paths.ROOT / "tests" / "histories" / "overlap.jsonl").read_text().partition("\n")[2]
+    by_hand = tmp_path / "overlap.jsonl"
+    by_hand.write_text(text)
+    assert "B was granted the lock" in written(by_hand)
+
+
+def test_a_picture_is_whole_without_the_page(history: Path, tmp_path: Path) -> None:
+    target = tmp_path / "gc.svg"
+    assert lockstorm("report", str(history), "--svg", str(target)).returncode == 0
+    picture = target.read_text()
+    assert ElementTree.fromstring(picture).tag.endswith("svg")
+    assert "var(" not in picture and "@media" not in picture  # programs that draw for print know neither
+    assert list(tmp_path.iterdir()) == [target]
+
+
+HOSTILE = "</script><script>document.title='caught'</script><img src=x onerror=\"document.title='caught'\">\u2028&'\"`"
+
+
+def hostile_history(path: Path) -> Path:
+    lines: list[dict[str, Any]] = [
+        {"history": "lockstorm", "version": 1},
+        {"kind": "note"},
+        {"kind": "lock-open", "actor": HOSTILE, "name": HOSTILE, "value": 1000, "outcome": "ok"},
+        {"kind": "acquire-invoke", "actor": HOSTILE, "name": HOSTILE},
+        {"kind": "acquire-return", "actor": HOSTILE, "name": HOSTILE, "outcome": "ok"},
+        {"kind": "acquire-return", "actor": "B", "name": HOSTILE, "outcome": "ok"},
+        {"kind": "note", "actor": "driver", "name": f"ERR {HOSTILE}\u0001"},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_names_from_outside_are_only_text(tmp_path: Path) -> None:
+    page = written(hostile_history(tmp_path / "hostile.jsonl"))
+    ours = written_scripts(page)
+    assert len(ours) == 2
+    assert "<img" not in page
+    assert "&lt;/script&gt;" in page
+
+
+def written_scripts(page: str) -> list[str]:
+    return re.findall(r"<script[^>]*>", page)
+
+
+def test_a_picture_with_names_from_outside_is_well_formed(tmp_path: Path) -> None:
+    source = hostile_history(tmp_path / "hostile.jsonl")
+    target = tmp_path / "hostile.svg"
+    assert lockstorm("report", str(source), "--svg", str(target)).returncode == 0
+    names = {element.tag.rpartition("}")[2] for element in ElementTree.parse(target).iter()}
+    assert not names & {"script", "img", "a", "foreignObject"}
+
+
+def test_two_histories_stand_beside_each_other(history: Path, tmp_path: Path) -> None:
+    fenced = tmp_path / "fenced.history"
+    words = (
+        "run",
+        "gc-pause",
+        "--lock",
+        "set-nx-px-fenced",
+        "--store",
+        "fence-reads-and-writes",
+        "-q",
+        "-o",
+        str(fenced),
+    )
+    lockstorm(*words)
+    page = written(history, fenced, page="two.html")
+    assert page.count('<section class="trial') == 2
+    differences = page[page.index("what differs") : page.index('<div class="compare">')]
+    rows = re.findall(r'<th scope="row">([^<]*)</th>', differences)
+    assert "integrity" in rows and "mutual exclusion" not in rows  # that is violated in both
+
+
+def test_a_matrix_shows_every_cell(tmp_path: Path) -> None:
+    cells = [CELL, {**CELL, "scenario": "contention", "result": "holds", "expected": "holds"}]
+    matrix = tmp_path / "matrix.json"
+    matrix.write_text(json.dumps({"time": "virtual", "cells": cells, "ok": True}))
+    page = written(matrix)
+    assert "All 2 cells are as expected" in page
+    assert page.count("data-cell=") == 2
+
+
+def test_a_matrix_names_what_is_not_as_expected(tmp_path: Path) -> None:
+    cells = [CELL, {**CELL, "scenario": "contention", "ok": False}]
+    matrix = tmp_path / "matrix.json"
+    matrix.write_text(json.dumps({"cells": cells}))
+    assert "1 of 2 cells is not as expected" in written(matrix)
+
+
+def test_a_page_of_a_large_matrix_stays_below_a_megabyte(tmp_path: Path) -> None:
+    names = [f"some-long-lock-name-{each}" for each in range(40)]
+    scenarios = [f"some-long-scenario-{each}" for each in range(30)]
+    cells = [{**CELL, "lock": lock, "scenario": name} for lock in names for name in scenarios]
+    matrix = tmp_path / "matrix.json"
+    matrix.write_text(json.dumps({"cells": cells}))
+    assert len(written(matrix).encode()) < 1_000_000
+
+
+def test_what_cannot_be_reported_is_refused_with_a_reason(history: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"cells": [{"lock": "none"}]}')
+    assert "cell 0 lacks control, expected, result, scenario;" in refused("report", str(broken), "-o", "x.html")
+    broken.write_text("nonsense")
+    assert "neither a history nor its JSON Lines form" in refused("report", str(broken), "-o", str(tmp_path / "x.html"))
+    broken.write_text("")
+    assert "not even a first line" in refused("report", str(broken), "-o", str(tmp_path / "x.html"))
+    assert "No such file" in refused("report", str(tmp_path / "none"), "-o", str(tmp_path / "x.html"))
+    assert "exists already" in refused("report", str(history), "-o", str(history))
+    matrix = tmp_path / "matrix.json"
+    matrix.write_text(json.dumps({"cells": [CELL]}))
+    assert "is a matrix" in refused("report", str(matrix), "--svg", str(tmp_path / "x.svg"))
+    assert "is a matrix" in refused("report", str(history), str(matrix), "-o", str(tmp_path / "x.html"))
+    assert "is a matrix" in refused("show", str(matrix))
+
+
+def test_show_has_a_column_for_everybody(history: Path) -> None:
+    done = lockstorm("show", str(history))
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["time", "client-1", "client-2", "lock", "account", "store"]
+    late = next(line for line in lines if "accepts 1 of client-1" in line)
+    assert late.index("accepts") == lines[0].index("store")
+    assert "2,3" in late  # both pieces of evidence that name it
+    assert "lost update" in done.stdout
+
+
+def test_show_as_json_tells_every_row(history: Path) -> None:
+    shown = json.loads(lockstorm("show", str(history), "--json").stdout)
+    assert [lane["kind"] for lane in shown["lanes"]] == ["client", "client", "lock", "store"]
+    computed = [row["text"] for row in shown["rows"] if row["record"] is None]
+    assert computed == ["lease of client-1 has run out"]
+
+
+# --- colours ---
+
+
+def colours(sheet: str, dark: bool) -> dict[str, str]:
+    """The variables of a style sheet in one of its themes."""
+    light, _, rest = (HERE / sheet).read_text().partition("@media (prefers-color-scheme: dark)")
+    found = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{3,6})", light))
+    return found | (
+        dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{3,6})", rest.partition("@media print")[0])) if dark else {}
+    )
+
+
+def luminance(colour: str) -> float:
+    """The relative luminance of a colour, as WCAG 2 defines it."""
+    digits = colour[1:] if len(colour) == 7 else "".join(each * 2 for each in colour[1:])
+    parts = [int(digits[each : each + 2], 16) / 255 for each in (0, 2, 4)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+READ_ON = {
+    "page.css": {
+        "card": ("text", "muted", "accent", "violated", "holds", "unsure", "fenced", "stuck"),
+        "page": ("text", "muted", "violated", "holds", "unsure"),
+        **{f"{name}-soft": (name,) for name in ("violated", "holds", "unsure", "fenced", "stuck")},
+    },
+    "diagram.css": {"paper": ("ink", "soft", "bad", "fault", "good"), "ground": ("ink", "soft"), "bad-paper": ("bad",)},
+}
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("sheet", READ_ON)
+def test_text_has_enough_contrast(sheet: str, dark: bool) -> None:
+    """WCAG 2 requires a contrast of 4.5 for text of this size."""
+    known = colours(sheet, dark)
+    for ground, names in READ_ON[sheet].items():
+        for name in names:
+            assert contrast(known[name], known[ground]) >= 4.5, f"{name} on {ground}"
+
+
+def test_every_result_has_an_icon_of_its_own() -> None:
+    assert len(set(ICONS.values())) == len(ICONS)
+
+
+# --- every history ---
+
+
+@pytest.mark.parametrize("path", [path for path in HISTORIES if path.stem != "empty"], ids=lambda path: path.stem)
+def test_every_history_has_a_picture(path: Path, tmp_path: Path) -> None:
+    """Every history that can be judged can be drawn, with all of its evidence: torn, empty, with any names."""
+    by_hand = tmp_path / path.name
+    by_hand.write_text(path.read_text().partition("\n")[2])
+    recorded = read_recorded(by_hand)
+    picture = trial_picture(recorded)
+    assert ElementTree.fromstring(picture).get("class") == "lockstorm diagram"
+    evidence = [
+        piece
+        for found in recorded.verdict.properties.values()
+        if found.status == "violated"
+        for piece in found.evidence
+    ]
+    assert picture.count('class="callout" data-evidence') == len(evidence)
+
+
+def test_of_a_long_history_a_part_can_be_asked_for(tmp_path: Path) -> None:
+    asks = [
+        {"kind": "acquire-invoke", "actor": "A", "name": "stock", "mono_ns": each * 1_000_000} for each in range(200)
+    ]
+    lines = [{"history": "lockstorm", "version": 1}, {"kind": "note"}, *asks]
+    path = tmp_path / "long.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    shown = lockstorm("show", str(path), "--rows", "20", "--around", "105").stdout
+    assert shown.count("left out") == 2
+    assert "0.100 s" in shown and "0.150 s" not in shown
+    assert "left out" not in lockstorm("show", str(path), "--rows", "200").stdout
+    assert "is not in the range" in refused("show", str(path), "--rows", "3")

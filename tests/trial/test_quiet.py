@@ -1,0 +1,70 @@
+"""The quiet phase of a scenario: each client is served or found not to be, and the phase ends in both cases."""
+
+from lockstorm.native.library import TaskState
+from lockstorm.trial.settings import TrialSettings
+from lockstorm.trial.trial import Trial
+
+LEASE_MS = 3_000
+
+
+def liveness(trial: Trial) -> str:
+    return str(trial.judge().properties["liveness"].status)
+
+
+def holder_and_waiter(trial: Trial) -> None:
+    one, two = trial.clients(2)
+    one.start_increment()
+    one.run_to("before-write")
+    two.start_increment()
+    trial.advance(100)
+
+
+def test_who_waits_is_served() -> None:
+    with Trial(TrialSettings("set-nx-px", lease_ms=LEASE_MS)) as trial:
+        holder_and_waiter(trial)
+        trial.quiet(*trial.every_client)
+        assert all(client.state is TaskState.IDLE for client in trial.every_client)
+        assert liveness(trial) == "holds"
+
+
+def test_who_waits_for_ever_is_a_finding_and_no_error() -> None:
+    with Trial(TrialSettings("setnx", lease_ms=LEASE_MS)) as trial:
+        holder_and_waiter(trial)
+        one, two = trial.every_client
+        trial.kill(one)
+        began_ns = trial.mono_ns
+        trial.quiet(one, two)
+        assert two.state is not TaskState.IDLE
+        assert (trial.mono_ns - began_ns) / 1e6 < 3 * trial.bound_ms
+        assert liveness(trial) == "violated"
+
+
+def test_the_dead_holders_lease_is_waited_for_first() -> None:
+    with Trial(TrialSettings("set-nx-px", lease_ms=LEASE_MS)) as trial:
+        holder_and_waiter(trial)
+        one, two = trial.every_client
+        trial.kill(one)
+        trial.quiet(one, two)
+        assert two.state is TaskState.IDLE
+        assert liveness(trial) == "holds"
+
+
+def test_an_idle_client_asks_for_the_lock_once_more() -> None:
+    with Trial(TrialSettings("set-nx-px", lease_ms=LEASE_MS)) as trial:
+        (one,) = trial.clients(1)
+        one.increment()
+        trial.quiet(one)
+        assert liveness(trial) == "holds"
+        assert [record.value for record in trial.story() if record.kind == "write-return"] == [1, 2]
+
+
+def test_a_bound_that_is_given_counts() -> None:
+    """A waiter that is served within the default bound is too late for a shorter one."""
+    settings = TrialSettings("set-nx-px", lease_ms=LEASE_MS, parameters={"bound_ms": 10})
+    with Trial(settings) as trial:
+        holder_and_waiter(trial)
+        one, two = trial.every_client
+        trial.recorder.phase("quiet")
+        one.finish()
+        two.finish()
+        assert liveness(trial) == "violated"
