@@ -175,6 +175,12 @@ static inline int64_t elapsed_ns(int64_t from_ns, int64_t to_ns) {
     return elapsed;
 }
 
+/* Until when the client of a VALIDITY record may believe; 0: until its release. A validity that is refused says that
+ * the grant is lost: it has ended before every stamp, whatever its value. */
+static inline int64_t validity_until_ns(const struct history_record *validity) {
+    return validity->outcome == OUTCOME_REFUSED ? INT64_MIN : validity->value;
+}
+
 /* What is violated, by whom against whom, how often at once, and the records that show it. */
 struct violation {
     unsigned sort; /* of the checker's sorts */

@@ -14,6 +14,7 @@ Violation = tuple[str, int]
 TOKEN, REENTRANT, FAIR, RENEWS = 2, 4, 8, 16
 ATOMIC, FENCED = 2, 4
 FOR_EVER = 2**63 - 1
+LOST = -(2**63)  # a validity that has ended before every stamp
 WINDOW = 64
 
 PROPERTIES = (
@@ -167,6 +168,11 @@ def never(held: History, grant: OracleRecord, at: int) -> bool:
 # --- mutual exclusion ---
 
 
+def announced_until(record: OracleRecord) -> int:
+    """Until when a grant or a `validity` lets its client believe, 0: until its release."""
+    return LOST if record.kind == "validity" and record.outcome == "refused" else record.value
+
+
 def believed_until(history: History, held: History, at: int) -> int:
     """The end of the validity that the lock announced to the holder last."""
     words = [
@@ -176,7 +182,7 @@ def believed_until(history: History, held: History, at: int) -> int:
         and (each.actor, each.name) == (held[-1].actor, held[-1].name)
         and each.index > held[-1].index
     ]
-    return (words or held)[-1].value
+    return announced_until((words or held)[-1])
 
 
 def belief(history: History, reading: Reading, actor: str, lock: str, at: OracleRecord) -> History:
@@ -616,7 +622,7 @@ def permits_at(history: History, reading: Reading, lock: str, at: int) -> dict[s
         elif each.kind == "acquire-return" and each.unknown:
             mine.perhaps += 1
         elif each.kind == "validity" and mine.out:
-            mine.until_ns = each.value
+            mine.until_ns = announced_until(each)
         elif each.kind == "release-invoke":
             permits_give(history, reading, mine, each)
         elif each.kind == "release-return" and not each.ok:
