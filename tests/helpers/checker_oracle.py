@@ -95,6 +95,12 @@ def before(history: History, index: int) -> History:
     return history[: max(0, index - history[0].index)] if history else []
 
 
+def lock_of(history: History, access: OracleRecord) -> str | None:
+    """The lock of the grant that an access names; None: it names none, or no grant before it."""
+    named = [each for each in before(history, access.index) if each.index == access.grant != 0 and is_grant(each)]
+    return named[0].name if named else None
+
+
 def opening(history: History, lock: str, at: int) -> OracleRecord:
     """The latest `lock-open` of a lock."""
     said = [each for each in before(history, at) if each.kind == "lock-open" and each.name == lock]
@@ -287,12 +293,20 @@ def is_lost(history: History, update: OracleRecord) -> bool:
     return is_acknowledged(history, update)
 
 
+def exclusive_lock(history: History, access: OracleRecord) -> str | None:
+    """The lock of an access, if it has one permit: then a newer grant means that an older one is over."""
+    lock = lock_of(history, access)
+    return lock if lock is not None and permits(history, lock, access.index) == 1 else None
+
+
 def integrity(history: History, reading: Reading) -> Iterator[Violation]:
     writes = accepted_writes(history)
-    granted = [each for each in writes if each.grant]
-    for write in writes:
-        if write in granted and any(each.index < write.index and older(write, each) for each in granted):
+    exclusive = [(each, lock) for each in writes if (lock := exclusive_lock(history, each)) is not None]
+    for write, lock in exclusive:
+        same = [each for each, other in exclusive if other == lock and each.index < write.index]
+        if any(older(write, each) for each in same):
             yield "stale_writes", write.index
+    for write in writes:
         if is_lost(history, write):
             yield "lost_updates", write.index
         if write.flags & ATOMIC and write.object == "counter" and delivered_before(history, write):
@@ -336,9 +350,19 @@ def fencing(history: History, reading: Reading) -> Iterator[Violation]:
         elif not same and any(each.token == grant.token for each in earlier):
             yield "repeated_tokens", grant.index
     accesses = [each for each in history if is_access(each) and each.ok and each.token]
-    for late in accesses:
-        if any(each.index < late.index and each.token > late.token for each in accesses):
+    compared = [(each, group) for each in accesses if (group := comparable(history, each)) is not None]
+    for late, group in compared:
+        same = [each for each, other in compared if other == group and each.index < late.index]
+        if any(each.token > late.token for each in same):
             yield "stale_accesses", late.index
+
+
+def comparable(history: History, access: OracleRecord) -> tuple[str, str] | None:
+    """What the tokens of accesses are compared within: the lock, or the object where the lock is not known."""
+    if lock_of(history, access) is None:
+        return "object", access.object
+    lock = exclusive_lock(history, access)
+    return None if lock is None else ("lock", lock)
 
 
 def has_tokens(history: History) -> bool:
