@@ -92,8 +92,9 @@ struct check_member {
 };
 
 /* A record, and who it is about (NULL: nobody). lock and member are those of a record about a lock. actor is the client
- * that recorded it; for a record of the store, the client that it served; for ACTOR_EXIT, the one that is gone. The lock
- * of a record of the store is that of the grant which it names; NULL where it names none, or no grant before it. */
+ * that recorded it; for a record of the store, the client that it served; for ACTOR_EXIT, the one that is gone. The
+ * lock of a record of the store is that of the grant which it names; NULL where it names none, or no grant before it.
+ */
 struct event {
     const struct history_record *record;
     uint64_t index;
@@ -145,6 +146,11 @@ extern const struct checker *const CHECKER_TABLE[];
 
 /* The bits of HISTORY_LOCK_OPEN that checkers use; the same numbers as in harness/locks/common/lock.h. */
 enum { CHECK_TRAIT_TOKEN = 2, CHECK_TRAIT_REENTRANT = 4, CHECK_TRAIT_FAIR = 8, CHECK_TRAIT_RENEWS = 16 };
+
+/* Whether a client that holds the lock takes another permit when it is granted it again. */
+static inline bool has_permits_to_count(const struct check_lock *lock) {
+    return lock->capacity > 1 && !(lock->traits & CHECK_TRAIT_REENTRANT);
+}
 
 static inline void *my_lock(const struct checking *my, struct check_lock *lock) {
     return (char *)lock + my->lock_at;

@@ -18,7 +18,7 @@ extern const struct checker CHECKER_LEASE;
 enum { SPENT_GRANT, LATE_WRITE, LATE_RENEWAL };
 
 struct lease_side {
-    uint32_t depth;     /* grants not released; of a lock that is not re-entrant: 0 or 1 */
+    uint32_t depth;     /* grants not released; of a lock with one permit that is not re-entrant: 0 or 1 */
     uint32_t announced; /* validities since the release came back */
     uint64_t invoked;   /* index of the release that left nothing to release; 0: none */
     bool done;          /* that release came back ok */
@@ -69,7 +69,7 @@ static void granted(struct checking *my, const struct event *event) {
     struct latest *latest = my_actor(my, event->actor);
     const struct history_record *record = event->record;
     if (record->outcome != OUTCOME_OK) return;
-    bool again = side->depth && event->lock->traits & CHECK_TRAIT_REENTRANT;
+    bool again = side->depth && (event->lock->traits & CHECK_TRAIT_REENTRANT || has_permits_to_count(event->lock));
     *side = (struct lease_side){.depth = again ? side->depth + 1 : 1};
     *latest = (struct latest){(uint32_t)event->index, event->member, record->value, event->index};
     if (record->value) state(my, event);

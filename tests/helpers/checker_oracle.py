@@ -117,6 +117,11 @@ def permits(history: History, lock: str, at: int) -> int:
     return stated[-1] if stated else 1
 
 
+def has_permits_to_count(history: History, lock: str, at: int) -> bool:
+    """Whether a holder that is granted the lock again has another permit."""
+    return permits(history, lock, at) > 1 and not has_trait(history, lock, at, REENTRANT)
+
+
 def asked_at(history: History, answer: OracleRecord) -> int:
     """The index at which the acquire was invoked that `answer` answers."""
     at = answer.index
@@ -452,6 +457,7 @@ class OracleHold:
     """One client's side of a lock at the server, as far as the history shows."""
 
     depth: int = 0
+    permits: int = 0  # of the hold
     until_ns: int = -1
     releasing: int = 0  # index of its last release-invoke, 0: it has been answered
     ends: list[int] = field(default_factory=list)
@@ -498,37 +504,53 @@ def end_hold(mine: OracleHold, stamp_ns: int) -> None:
     mine.until_ns = -1
 
 
-def begin_hold(mine: OracleHold, now_ns: int, until_ns: int) -> None:
-    """A hold that stood before is over if its time was up; otherwise it continues."""
+def begin_hold(mine: OracleHold, now_ns: int, until_ns: int, another: bool = False) -> None:
+    """A hold that stood before is over if its time was up; otherwise it continues, perhaps with another permit."""
     lapse_hold(mine, now_ns)
+    mine.permits = mine.permits + another if mine.until_ns >= 0 else 1
     mine.until_ns = until_ns
 
 
 def follow_hold(history: History, reading: Reading, mine: OracleHold, each: OracleRecord) -> None:
     """What a record of a client about a lock changes for its hold."""
     lock, now_ns = each.name, now_at(history, each.index)
+    several = has_permits_to_count(history, lock, each.index)
     renewed_ns = FOR_EVER if has_trait(history, lock, each.index, RENEWS) else lease_later(history, lock, each)
     if is_grant(each):
-        again = mine.depth and has_trait(history, lock, each.index, REENTRANT)
+        again = mine.depth and (several or has_trait(history, lock, each.index, REENTRANT))
         mine.depth = mine.depth + 1 if again else 1
         mine.releasing = 0
-        begin_hold(mine, now_ns, renewed_ns)
+        begin_hold(mine, now_ns, renewed_ns, several)
     elif each.kind == "acquire-return" and each.unknown and reading.acquires_happen:
-        begin_hold(mine, now_ns, max(mine.until_ns, lease_later(history, lock, each)))
+        begin_hold(mine, now_ns, max(mine.until_ns, lease_later(history, lock, each)), several)
     elif each.kind == "renew-return" and each.ok and mine.depth:
         begin_hold(mine, now_ns, renewed_ns)
+        mine.permits = max(mine.permits, mine.depth) if several else mine.permits
     elif each.kind == "release-invoke":
-        mine.releasing = each.index if mine.depth <= 1 else mine.releasing
-        mine.depth -= mine.depth > 1
+        nested = mine.depth > 1 and not several
+        mine.releasing = mine.releasing if nested else each.index
+        mine.depth -= nested
     elif each.kind == "release-return" and mine.releasing:
         asked = invocation(history, each)
         if asked and asked.index == mine.releasing:
-            mine.depth, mine.releasing = 0, 0
+            mine.releasing = 0
             lapse_hold(mine, now_ns)
-            if has_failed(history, reading, asked):
-                mine.until_ns = min(mine.until_ns, abandoned_until(history, lock, each))
-            else:
-                end_hold(mine, each.mono_ns)
+            give_back(history, mine, each, has_failed(history, reading, asked))
+
+
+def give_back(history: History, mine: OracleHold, answer: OracleRecord, failed: bool) -> None:
+    """What the answer to a release ends: the hold, or one of its permits."""
+    if mine.depth > 1 and has_permits_to_count(history, answer.name, answer.index):
+        mine.depth -= not failed
+        if not failed and mine.until_ns >= 0 and mine.permits > 1:
+            mine.permits -= 1
+            mine.ends.append(answer.mono_ns)
+        return
+    mine.depth = 0
+    if failed:
+        mine.until_ns = min(mine.until_ns, abandoned_until(history, answer.name, answer))
+    else:
+        end_hold(mine, answer.mono_ns)
 
 
 def holds_at(history: History, reading: Reading, lock: str, at: int) -> dict[str, OracleHold]:
@@ -548,7 +570,7 @@ def holds_at(history: History, reading: Reading, lock: str, at: int) -> dict[str
 def free_since(history: History, reading: Reading, lock: str, at: int, stamp_ns: int) -> int | None:
     """Since when a lock has been free, at a stamp; None: it is not."""
     holds = list(holds_at(history, reading, lock, at).values())
-    if sum(each.until_ns > stamp_ns for each in holds) >= permits(history, lock, at):
+    if sum(each.permits for each in holds if each.until_ns > stamp_ns) >= permits(history, lock, at):
         return None
     ends = [end for each in holds for end in each.ends]
     return max([each.until_ns for each in holds if 0 <= each.until_ns <= stamp_ns] + ends, default=0)
@@ -719,7 +741,8 @@ def releases_done(history: History, actor: str, lock: str, at: int) -> OracleRec
         if (each.actor, each.name) != (actor, lock):
             continue
         if is_grant(each):
-            again = depth > 0 and has_trait(history, lock, each.index, REENTRANT)
+            several = has_permits_to_count(history, lock, each.index)
+            again = depth > 0 and (several or has_trait(history, lock, each.index, REENTRANT))
             depth, done, last = depth + 1 if again else 1, None, 0
         elif each.kind == "release-invoke" and depth:
             depth -= 1
