@@ -5,7 +5,6 @@
 In virtual time a busy machine may slow a trial down, but must not change its verdict.
 """
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from typing import Any
 import click
 
 from lockstorm.base import paths
+from lockstorm.base.atomic_file import write_json
 from lockstorm.cli.terminal import progress_of_done
 from lockstorm.matrix.matrix import play_matrix
 from lockstorm.scenario.cells import CellKey
@@ -74,7 +74,7 @@ def main(repeat: int, seed: int, output: Path | None) -> None:
     with progress_of_done(len(cell_keys) * 2 * repeat) as report:
         result = soak_matrix(cell_keys, repeat, seed, report)
     if output:
-        output.write_text(json.dumps(result, indent=2) + "\n")
+        write_json(output, result)
     for line in soak_report(result):
         click.echo(line)
     raise SystemExit(0 if result["ok"] else 1)

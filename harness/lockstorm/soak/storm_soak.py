@@ -7,7 +7,6 @@ A violation by a lock is no failure of the soak. Failures are: a process, a desc
 """
 
 import gc
-import json
 import os
 import statistics
 import tempfile
@@ -21,6 +20,7 @@ from typing import Any
 
 import click
 
+from lockstorm.base.atomic_file import write_json
 from lockstorm.base.errors import LockstormError
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.library import locks_on
@@ -300,7 +300,7 @@ def main(minutes: float, seed: int, output: Path | None) -> None:
     except LockstormError as error:
         raise click.ClickException(str(error)) from None
     if output:
-        output.write_text(json.dumps(soak.as_json(), indent=2) + "\n")
+        write_json(output, soak.as_json())
     raise SystemExit(1 if soak.failures else 0)
 
 
