@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -13,7 +14,8 @@ from typing import Any
 import pytest
 
 from lockstorm.base import paths
-from lockstorm.base.errors import UsageError
+from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.cli.doctor import find_programs
 from lockstorm.cli.main import tidy_end
 from lockstorm.scenario.scenario import scenario, scenarios_in
 from lockstorm.servers.services import missing
@@ -304,6 +306,22 @@ def test_doctor_finds_nothing_wrong_here() -> None:
     answer = as_json("doctor")
     assert answer["ok"]
     assert {found["name"] for found in answer["findings"]} >= {"redis-server", "libfaketime", "virtual time"}
+
+
+@pytest.mark.parametrize("missing_one", paths.PROGRAMS)
+def test_doctor_misses_every_program(missing_one: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    for program in (paths.build() / "bin").iterdir():
+        if program.name != missing_one:
+            (tmp_path / "bin" / program.name).symlink_to(program)
+    monkeypatch.setenv("LOCKSTORM_PROGRAMS", str(tmp_path))
+    with pytest.raises(Inconclusive, match=f"bin/{missing_one} is not built"):
+        find_programs()
+
+
+def test_doctor_knows_the_programs_that_are_built() -> None:
+    made = re.search(r"^PROGRAMS\s*=.*bin/,([^)]*)\)", (paths.ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert made and sorted(made[1].split()) == sorted(paths.PROGRAMS)
 
 
 def test_colour_on_a_terminal() -> None:

@@ -10,6 +10,19 @@ from lockstorm.base.errors import Inconclusive, NotInstalled
 
 ROOT = Path(__file__).resolve().parents[3]
 JARS = Path("/usr/share/java")
+PROGRAMS = (  # of the project, as the Makefile builds them
+    "client",
+    "client-services",
+    "store",
+    "proxy",
+    "check",
+    "linearize",
+    "explore",
+    "plugin",
+    "history",
+    "spawn",
+    "reaper",
+)
 
 
 def python_path() -> str:
