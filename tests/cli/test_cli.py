@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import stat
 import subprocess
@@ -366,6 +367,16 @@ def test_an_unexpected_error_is_no_verdict(capfd: pytest.CaptureFixture[str]) ->
             raise error
         assert ended.value.code == 3
         assert type(error).__name__ in capfd.readouterr().err
+
+
+def test_the_command_that_repeats_a_trial_works_where_it_is_printed(tmp_path: Path) -> None:
+    """In the checkout it is short; elsewhere it has the launcher's path."""
+    words = [sys.executable, "-m", "lockstorm", "run", "gc-pause", "--lock", "none", "-q"]
+    for directory, launcher in ((paths.ROOT, "./lockstorm"), (tmp_path, str(paths.ROOT / "lockstorm"))):
+        done = subprocess.run(words, capture_output=True, text=True, cwd=directory, env=ENVIRONMENT)
+        command = shlex.split(done.stdout.splitlines()[-1].removeprefix("again: "))
+        assert command[:3] == [launcher, "run", "gc-pause"]
+        assert os.access(directory / command[0], os.X_OK)
 
 
 def test_run_from_another_directory(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import click
 
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_json
+from lockstorm.base.paths import runnable
 from lockstorm.cli.terminal import progress_of_done
 from lockstorm.matrix.matrix import play_matrix
 from lockstorm.scenario.cells import CellKey
@@ -44,7 +45,8 @@ def soak_report(result: dict[str, Any]) -> list[str]:
     """A line per cell that is not as expected; the last line is the verdict of the soak."""
     wrong = [cell for cell in result["cells"] if not cell["ok"]]
     lines = [
-        f"  {cell['scenario']} with {cell['lock']}/{cell['store']}: {cell['difference']}; again: ./{cell['replay']}"
+        f"  {cell['scenario']} with {cell['lock']}/{cell['store']}: {cell['difference']}; "
+        f"again: {runnable(cell['replay'])}"
         for cell in wrong
     ]
     count = 2 * result["repeat"] * len(result["cells"])

@@ -22,6 +22,7 @@ import click
 
 from lockstorm.base.atomic_file import write_json
 from lockstorm.base.errors import LockstormError
+from lockstorm.base.paths import runnable
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.library import locks_on
 from lockstorm.process.process import PREFIX, zygotes
@@ -98,7 +99,7 @@ class Soak:
                     break
         self.report(f"{'FAILED' if self.failures else 'clean'}: {self.summary}")
         for failure in self.failures:
-            self.report(f"  {failure['what']}; again: ./{failure['again']}")
+            self.report(f"  {failure['what']}; again: {runnable(failure['again'])}")
 
     @property
     def summary(self) -> str:
