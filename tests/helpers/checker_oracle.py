@@ -391,6 +391,7 @@ def latest_grant(history: History, reading: Reading, actor: str, lock: str, at: 
 def superseding(history: History, actor: str, lock: str, since: int, at: int) -> OracleRecord | None:
     """The grant to another client that was asked for last, if that was after `since`."""
     others = [each for each in before(history, at) if is_grant(each) and each.name == lock and each.actor != actor]
+    others = [each for each in others if permits(history, lock, each.index) == 1]  # else it may stand beside another
     last = max(others, key=lambda each: asked_at(history, each), default=None)
     return last if last and asked_at(history, last) > since else None
 
@@ -464,8 +465,8 @@ class OracleHold:
 
 
 def bound_ns(history: History) -> int | None:
-    said = [each.value for each in history if each.kind == "parameter" and each.name == "bound_ms"]
-    return said[-1] * 10**6 if said else None
+    said = [each for each in history if each.kind == "parameter" and each.name == "bound_ms" and each.value >= 0]
+    return said[-1].value * 10**6 if said else None
 
 
 def quiet_phase(history: History, at: int) -> OracleRecord | None:
@@ -481,9 +482,9 @@ def lease_later(history: History, lock: str, record: OracleRecord) -> int:
 
 def abandoned_until(history: History, lock: str, record: OracleRecord) -> int:
     """Until when a hold stands that no client will end: a lease more, or the bound where there is no lease."""
-    said = [each for each in before(history, record.index) if each.kind == "parameter" and each.name == "bound_ms"]
-    if said and not opening(history, lock, record.index).value:
-        return record.mono_ns + said[-1].value * 10**6
+    bound = bound_ns(before(history, record.index))
+    if bound is not None and not opening(history, lock, record.index).value:
+        return record.mono_ns + bound
     return lease_later(history, lock, record)
 
 
@@ -597,8 +598,8 @@ def lost_wake_ups(history: History, reading: Reading) -> Iterator[Violation]:
             continue
         waiting = waiters(history, lock, answer.index)
         own = [each for each in waiting if each.actor == answer.actor]
-        said = [each for each in before(history, answer.index) if each.kind == "parameter" and each.name == "bound_ms"]
-        bound = said[-1].value * 10**6 if said else opening(history, lock, answer.index).value * 10**6 or None
+        said = bound_ns(before(history, answer.index))
+        bound = said if said is not None else opening(history, lock, answer.index).value * 10**6 or None
         now_ns = now_at(history, answer.index)
         free = free_since(history, reading, lock, answer.index, now_ns)
         if not own or bound is None or free is None:
@@ -656,7 +657,7 @@ def permits_at(history: History, reading: Reading, lock: str, at: int) -> dict[s
         if each.kind == "actor-exit":
             mine.over()
             mine.perhaps = 0
-        if each.name != lock or permits(history, lock, each.index) < 2:
+        if each.name != lock:
             continue
         if is_grant(each):
             permits_lapse(clients, each.mono_ns)
