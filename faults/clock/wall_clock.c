@@ -8,7 +8,7 @@
 #include "faults/common/real_time.h"
 
 enum { NS_PER_US = 1000, US_PER_MS = 1000, PPM = 1000000, REAL_SLACK_US = 1000, PROBES = 16 };
-enum { GAIN_LIMIT_US = 1000000, GAIN_POLL_US = 5000 };
+enum { GAIN_LIMIT_MS = 2000, GAIN_POLL_US = 5000 };
 
 static const char PROBE[] = "lockstorm:probe:clock";
 static const int64_t PROBE_MS = 86400000;
@@ -153,12 +153,11 @@ static bool clock_read(struct fault_target *target, int64_t *meant_us, bool *see
  * growing meanwhile: it is polled until it exceeds the uncertainty. */
 static bool clock_read_drift(struct fault_target *target, int64_t *meant_us, struct fault_report *report) {
     bool seen, gains = !target->means->virtual_time && state_of(target)->drift_ppm != 0;
-    for (long waited_us = 0;; waited_us += GAIN_POLL_US) {
+    int64_t until_ms = real_time_deadline_ms(GAIN_LIMIT_MS);
+    do {
         if (!clock_read(target, meant_us, &seen, report)) return false;
         if (seen) return true;
-        if (!gains || waited_us >= GAIN_LIMIT_US) break;
-        real_time_sleep_us(GAIN_POLL_US);
-    }
+    } while (gains && real_time_pause(until_ms, GAIN_POLL_US));
     return fault_fail(report, "%lld us are too little to be seen: nothing was set, or not enough time has passed",
                       (long long)*meant_us);
 }

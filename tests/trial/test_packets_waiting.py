@@ -1,4 +1,4 @@
-"""The number of packets that wait at the machine's processors, in the kernel's own table: one line per processor that is
+"""The number of packets that wait at the machine's processors, by the kernel's table: a line per processor that is
 online, of which a read returns about one page."""
 
 import ctypes
