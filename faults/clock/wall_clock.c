@@ -48,10 +48,12 @@ static bool clock_set(const struct fault_target *target, int64_t offset_ns, int6
     return means->host_clock(means->scheduler, target->task, offset_ns, drift_ppm);
 }
 
+/* Rounded as the scheduler rounds what its clocks gain (shared_page_drift_ns): towards 0, to whole ns. */
 static int64_t gained_ns(struct fault_target *target) {
     const struct fault_means *means = target->means;
     const struct clock_state *state = state_of(target);
-    return (means->mono_ns(means->scheduler) - state->since_ns) / PPM * state->drift_ppm;
+    __int128 lasted_ns = means->mono_ns(means->scheduler) - state->since_ns;
+    return (int64_t)(lasted_ns * state->drift_ppm / PPM);
 }
 
 /* A server that accepts no key - a replica, one without memory - shows only its TIME. Another fault on the same clock
