@@ -12,6 +12,8 @@ enum { GAIN_LIMIT_MS = 2000, GAIN_POLL_US = 5000 };
 
 static const char PROBE[] = "lockstorm:probe:clock";
 static const int64_t PROBE_MS = 86400000;
+/* A clock that is wrong by more would show a time before 1970, or one that has no stamp in ns. */
+static const int64_t YEARS_MOST = 50, YEAR_NS = 365 * INT64_C(86400000000000);
 static const char NO_CLOCK[] = "%s runs by the machine's clock: use virtual time, or have the trial start its servers "
                                "under libfaketime (settable_clocks)";
 
@@ -74,6 +76,11 @@ static void probe_set(struct fault_target *target, int64_t step_ns) {
     }
 }
 
+static bool clock_can_step(int64_t offset_ns, int64_t step_ns) {
+    int64_t sum_ns, most_ns = YEARS_MOST * YEAR_NS;
+    return !__builtin_add_overflow(offset_ns, step_ns, &sum_ns) && sum_ns >= -most_ns && sum_ns <= most_ns;
+}
+
 bool clock_inject(struct fault_target *target, int64_t step_ns, int64_t drift_ppm, struct fault_report *report) {
     struct clock_state *state = state_of(target);
     int64_t offset_ns, before_ppm;
@@ -82,6 +89,8 @@ bool clock_inject(struct fault_target *target, int64_t step_ns, int64_t drift_pp
         return fault_fail(report, "process %d has ended", target->pid);
     if (!clock_error(target, &offset_ns, &before_ppm)) return fault_fail(report, NO_CLOCK, target->name);
     if (before_ppm + drift_ppm <= -PPM) return fault_fail(report, "its clock would stop or run backwards");
+    if (!clock_can_step(offset_ns, step_ns))
+        return fault_fail(report, "its clock would be more than %lld years wrong", (long long)YEARS_MOST);
     if (is_server(target) && !target->service) probe_set(target, step_ns);
     if (!clock_set(target, offset_ns + step_ns, before_ppm + drift_ppm))
         return fault_fail(report, "the clock of %s could not be set", target->name);

@@ -177,6 +177,21 @@ def test_the_trial_goes_on_reading_a_clock_that_is_wrong_on_purpose() -> None:
             assert running.clock.prove()
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("whose", ["server", "client"])
+def test_jumps_add_up_to_fifty_years_and_no_further(whose: str, sign: int) -> None:
+    with trial("none") as running:
+        (one,) = running.clients(1)
+        target, ten_years_ms = running.server if whose == "server" else one, sign * 10 * 365 * 86_400_000
+        faults = [running.inject("clock-jump", target, offset_ms=ten_years_ms) for _ in range(5)]
+        with pytest.raises(Inconclusive, match="its clock would be more than 50 years wrong"):
+            running.inject("clock-jump", target, offset_ms=sign)
+        assert error_of(running, target) == (5 * ten_years_ms * 1_000_000, 0)
+        for fault in faults:
+            fault.heal()
+        assert error_of(running, target) == (0, 0)
+
+
 @pytest.mark.parametrize("ppm", ["fast", "-900001", "9000001"])
 def test_a_rate_that_no_clock_has(ppm: str) -> None:
     with trial("none") as running, pytest.raises(Inconclusive, match="is not a number from -900000 to 9000000"):
