@@ -4,8 +4,6 @@ import ctypes
 import re
 import time
 
-import pytest
-
 from lockstorm.base import paths
 from lockstorm.native.library import library
 
@@ -25,11 +23,10 @@ SLEEPING = {
 }
 
 
-@pytest.fixture
-def pause() -> "ctypes._NamedFuncPointer":
+def pause(until_ms: int, pause_us: int) -> bool:
     function = library().real_time_pause
     function.restype, function.argtypes = ctypes.c_bool, [ctypes.c_int64, ctypes.c_int64]
-    return function
+    return bool(function(until_ms, pause_us))
 
 
 def deadline(limit_ms: int) -> int:
@@ -48,7 +45,7 @@ def test_a_deadline_is_as_far_away_as_its_limit() -> None:
     assert before_ms + 699 <= until_ms <= now_ms() + 700
 
 
-def test_a_limit_counts_time_and_not_pauses(pause: "ctypes._NamedFuncPointer") -> None:
+def test_a_limit_counts_time_and_not_pauses() -> None:
     """Each look takes 25 ms or more, each pause 1 ms: a limit of 200 ms is over after 8 looks, not after 200."""
     until_ms, looks = deadline(200), 0
     while pause(until_ms, 1000):
@@ -57,14 +54,14 @@ def test_a_limit_counts_time_and_not_pauses(pause: "ctypes._NamedFuncPointer") -
     assert looks <= 8
 
 
-def test_a_condition_is_looked_at_once_more_after_the_deadline(pause: "ctypes._NamedFuncPointer") -> None:
+def test_a_condition_is_looked_at_once_more_after_the_deadline() -> None:
     until_ms = deadline(500)
     assert pause(until_ms, 3_600_000_000), "look again"
     assert until_ms <= now_ms() < until_ms + 60_000, "it has slept until the deadline, not for an hour"
     assert not pause(until_ms, 3_600_000_000)
 
 
-def test_after_the_deadline_nothing_sleeps(pause: "ctypes._NamedFuncPointer") -> None:
+def test_after_the_deadline_nothing_sleeps() -> None:
     assert not pause(deadline(-1), 3_600_000_000)
     assert not pause(deadline(0), 3_600_000_000)
 
