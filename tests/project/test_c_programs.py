@@ -1,5 +1,6 @@
-"""The C programs of tests/c: the history under many writers and one that is stopped, the live environment's waiting
-calls, every lock among the threads of one process, messages cut anywhere in front of a guard page."""
+"""The C programs of tests/c: the history under many writers and one that is stopped, what a client's page shows of its
+validity, the live environment's waiting calls, every lock among the threads of one process, messages cut anywhere in
+front of a guard page."""
 
 import json
 import subprocess
@@ -110,6 +111,12 @@ def test_a_writer_is_stopped_between_two_records(programs: Path, tmp_path: Path)
     said = run_program(programs / "stop_writer", tmp_path)
     assert said["torn_plainly"] > 0 == said["torn_between_records"]
     assert said["stops_between_records"] > 0
+
+
+def test_an_announcement_on_its_way_shows_nothing_after_the_release(programs: Path, tmp_path: Path) -> None:
+    said = run_program(programs / "announcements", tmp_path)
+    assert said["announced"] >= 2 * said["rounds"] > 0
+    assert said["wrong_moments"] == said["shown_after_end"] == 0
 
 
 def test_waiting_calls_stand_exactly_in_time(programs: Path) -> None:
