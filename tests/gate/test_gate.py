@@ -26,6 +26,7 @@ from lockstorm.gate.starter_policy import PURPOSES, RESOURCES, Answers, starter_
 from lockstorm.gate.worker import GateWorkerPool
 from lockstorm.native.library import locks
 from lockstorm.scenario.scenario import scenarios
+from tests.helpers.planting import plant_in
 from tests.helpers.support import ENVIRONMENT, lockstorm, processes_below, short_directory
 
 SCHEMA = json.loads((paths.ROOT / "docs" / "verdict.schema.json").read_text())
@@ -217,6 +218,44 @@ def test_a_server_that_is_missing_is_inconclusive_with_its_reason(
     monkeypatch.setitem(ENVIRONMENT, "LOCKSTORM_REDIS_SERVER", "no-such-redis-server")
     verdict = gate(tmp_path, UNSAFE, status=3)
     assert "package redis-server" in verdict["cells"][0]["in_short"]
+
+
+BREAKS_DOWN = """
+def answer(asked):
+    if asked["op"] == "acquire":
+        print("oops", flush=True)
+    return lock(asked)
+"""
+# Says hello when the policy is read, and not when a trial begins: a library that was removed meanwhile.
+HELLO_ONCE = """
+def answer(asked):
+    if asked["op"] == "hello":
+        try:
+            open(sys.argv[0] + ".seen", "x")
+        except FileExistsError:
+            sys.exit(69)
+    return lock(asked)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [(BREAKS_DOWN, "said something that is no JSON object: oops"), (HELLO_ONCE, "not installed: ")],
+)
+def test_an_adapter_that_breaks_down_makes_only_its_own_cells_inconclusive(
+    tmp_path: Path, body: str, reason: str
+) -> None:
+    program = plant_in(tmp_path, body)
+    text = UNSAFE.replace("[scenarios]", f'[[lock]]\nadapter = "{program}"\nrequire = ["integrity"]\n[scenarios]')
+    verdict = gate(tmp_path, text, "-o", str(tmp_path / "out"), status=1)
+    assert [cell["outcome"] for cell in verdict["cells"]] == ["failed", "inconclusive"]
+    assert reason in verdict["cells"][1]["in_short"]
+    cases = ElementTree.parse(tmp_path / "out" / "junit.xml").getroot().iter("testcase")
+    assert [[child.tag for child in case] for case in cases] == [["failure"], ["error"]]
+    sarif = json.loads((tmp_path / "out" / "lockstorm.sarif").read_text())
+    assert "inconclusive" in {result["ruleId"] for result in sarif["runs"][0]["results"]}
+    run = json.loads((tmp_path / "runs" / str(verdict["run"]) / "run.json").read_text())
+    assert (run["state"], [trial["played"] for trial in run["trials"]]) == ("complete", [True] * 4)
 
 
 def test_an_output_that_cannot_be_written_is_reported_before_any_trial(tmp_path: Path) -> None:

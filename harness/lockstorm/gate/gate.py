@@ -82,9 +82,10 @@ def take_kept_results(run: Run, played: Played) -> None:
 
 def write_outputs(verdict: dict[str, Any], directory: Path) -> None:
     """Writes the verdict in the formats that people and pipelines read. Replaces existing files."""
+    root = sarif.project_root(Path(verdict["policy"]["file"]))
     write_json(directory / "verdict.json", verdict)
     write_text(directory / "junit.xml", junit.as_junit(verdict))
-    write_json(directory / "lockstorm.sarif", sarif.as_sarif(verdict))
+    write_json(directory / "lockstorm.sarif", sarif.as_sarif(verdict, root))
     write_text(directory / "summary.md", markdown.as_markdown(verdict))
 
 

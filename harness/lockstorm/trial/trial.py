@@ -16,7 +16,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
 
-from lockstorm.locks.lock_names import lock_entry
+from lockstorm.base.errors import UsageError
+from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.library import FOREVER, TaskState
 from lockstorm.process.process import Sandbox, on_core, own_core
 from lockstorm.results.event import Event
@@ -149,10 +150,13 @@ class Trial:
     def quiet(self, *clients: Client) -> None:
         """Plays the last phase: heals every fault, then has each of these clients that lives served once more. A client
         without a step increments; if there is none, the first one does so when it has done its step. Ends when all are
-        served, or when it is certain that one never will be: that is the finding, and no error."""
+        served, or when it is certain that one never will be: that is the finding, and no error. Raises UsageError if
+        none of them lives, because nobody could find out then whether the lock is free."""
+        living = [client for client in clients if not client.ended]
+        if not living:
+            raise UsageError("quiet() needs a client that lives: a scenario must leave one that can be served")
         self.faults.heal()
         self.recorder.phase("quiet")
-        living = [client for client in clients if not client.ended]
         idle = [client for client in living if client.state is TaskState.IDLE]
         for client in living:
             client.go_on()
@@ -206,7 +210,7 @@ class Trial:
     @property
     def lock(self) -> LockEntry:
         """The entry of this trial's lock in the table of locks, or what its adapter or its plug-in describes."""
-        return lock_entry(self.settings.lock)
+        return lock_named(self.settings.lock)
 
     @property
     def sandbox(self) -> Sandbox:
