@@ -148,7 +148,7 @@ static void released(struct checking *my, const struct event *event) {
 static void announced(struct checking *my, const struct event *event) {
     struct permits *permits = my_member(my, event->member);
     struct permit_pool *pool = my_lock(my, event->lock);
-    if (permits->out) permits->until_ns = event->record->value;
+    if (permits->out) permits->until_ns = validity_until_ns(event->record);
     pool->stamped = true;
 }
 

@@ -11,6 +11,7 @@ from tests.helpers.checker_oracle import (
     ATOMIC,
     FAIR,
     FENCED,
+    FOR_EVER,
     OPERATIONS,
     REENTRANT,
     RENEWS,
@@ -25,6 +26,7 @@ from tests.helpers.checker_oracle import (
 OBJECTS = ("register", "counter")
 FAULTS = ("pause-client", "clock-step")
 MS = 10**6
+OUTCOMES = ("refused", "ok")
 
 
 @dataclass
@@ -291,9 +293,10 @@ class RandomHistory:
     def validity(self, client: SimulatedClient) -> None:
         if self.stated or self.chance(0.1):
             lock, _ = self.under(client)
-            until = self.mono_ns + self.random.randint(-5, 25) * MS
-            outcome = "ok" if until > self.mono_ns else "refused"
-            self.add("validity", client, name=lock, value=until, outcome=outcome)
+            until = self.random.choice((self.mono_ns + self.random.randint(-5, 25) * MS, self.mono_ns, 0, FOR_EVER))
+            valid = self.chance(0.5) if self.chance(0.2) else until > self.mono_ns
+            host_clock = int(valid and self.chance(0.1))
+            self.add("validity", client, name=lock, value=until, outcome=OUTCOMES[valid], extra=host_clock)
 
     def noise(self, client: SimulatedClient) -> None:
         kinds = ("note", "clock", "fault-heal", "released")
