@@ -1,6 +1,6 @@
 """The C programs of tests/c: the history under many writers and one that is stopped, what a client's page shows of its
 validity, the live environment's waiting calls, every lock among the threads of one process, messages cut anywhere in
-front of a guard page."""
+front of a guard page, the options of an exhaustive search."""
 
 import json
 import subprocess
@@ -90,6 +90,11 @@ def assert_each_had_its_turns(said: dict[str, Any]) -> None:
 @pytest.fixture(scope="session")
 def programs() -> Path:
     return make("test-programs") / "tests"
+
+
+def test_an_exhaustive_search_has_an_option_for_everything_that_can_happen(programs: Path) -> None:
+    said = run_program(programs / "exhaustive_options")
+    assert said["options"] == said["possible"] > 256
 
 
 @pytest.mark.parametrize(("processes", "records"), [(1, 20000), (2, 50000), (16, 5000)])
