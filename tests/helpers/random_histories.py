@@ -48,7 +48,7 @@ class RandomHistory:
         self.clients = [SimulatedClient(name) for name in "ABCD"[: rng.randint(2, 4)]]
         self.locks = ["stock", "cash"][: rng.choice((1, 1, 1, 2))]
         self.names = [*(client.name for client in self.clients), *self.locks, *FAULTS]
-        self.names += ["storm", "quiet", "bound_ms", "keys", "store", "driver"]
+        self.names += ["storm", "quiet", "bound_ms", "order_ms", "keys", "store", "driver"]
         self.records: History = []
         self.next = 1 + 2 * len(self.names)
         self.traits = rng.choice((0, 0, TOKEN, TOKEN, TOKEN)) | rng.choice((0, 0, REENTRANT))
@@ -93,6 +93,8 @@ class RandomHistory:
     def generate(self) -> None:
         if self.chance(0.15):
             self.add("parameter", name="bound_ms", value=self.random.choice((0, 3, 10)))
+        if self.chance(0.2):
+            self.add("parameter", name="order_ms", value=self.random.choice((0, 2, 8)))
         if self.chance(0.9):
             self.open()
         length = 45 if self.brisk else self.random.choice((3, 10, 20, 30, 45))
