@@ -72,7 +72,18 @@ class RandomHistory:
         self.clients = [SimulatedClient(name) for name in "ABCD"[: rng.randint(2, 4)]]
         self.locks = ["stock", "cash", "till"][: rng.choice((1, 1, 1, 2, 2, 3))]
         self.names = [*(client.name for client in self.clients), *self.locks, *FAULTS]
-        self.names += ["storm", "quiet", "bound_ms", "faults_meant", "keys", "jobs", "store", "table", "driver"]
+        self.names += [
+            "storm",
+            "quiet",
+            "bound_ms",
+            "order_ms",
+            "faults_meant",
+            "keys",
+            "jobs",
+            "store",
+            "table",
+            "driver",
+        ]
         self.records: History = []
         self.next = 1 + 2 * len(self.names)
         first = SimulatedLock.drawn(rng)
@@ -118,6 +129,8 @@ class RandomHistory:
             self.add("parameter", name="bound_ms", value=self.random.choice((-1, 0, 3, 10)))
         if self.chance(0.03):
             self.add("parameter", name="faults_meant", value=self.random.choice((0, 1, 2)))
+        if self.chance(0.2):
+            self.add("parameter", name="order_ms", value=self.random.choice((0, 2, 8)))
         if self.chance(0.9):
             self.open()
         length = 45 if self.brisk else self.random.choice((3, 10, 20, 30, 45))
