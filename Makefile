@@ -73,7 +73,7 @@ PRELOAD        = $(BUILD)/lib/liblockstorm-preload.so
 HEADERS        = $(addprefix $(BUILD)/include/harness/,client/lockstorm.h environment/env.h history/outcome.h \
                  $(addprefix locks/common/,key.h lock.h majority.h poll.h script.h watchdog.h) locks/redis/set_nx_px.h) \
                  $(BUILD)/include/lockstorm.h $(BUILD)/include/harness/lockstorm.h
-TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers http_requests linearizable_oracle lock_threads \
+TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers http_requests idle_processes linearizable_oracle lock_threads \
                  resp_guard stop_writer)
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
@@ -133,6 +133,7 @@ $(BUILD)/tests/blocking_call: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(SHARED))
 $(BUILD)/tests/http_requests: $(call object,tests/c/http_requests.c $(ENV) $(SHARED))
 $(BUILD)/tests/http_requests: LIBS = -lhiredis $(SERVICE_LIBS)
+$(BUILD)/tests/idle_processes: $(call object,tests/c/idle_processes.c harness/scheduler/quiescence.c harness/scheduler/clock.c)
 $(BUILD)/tests/linearizable_oracle: $(call object,tests/c/linearizable_oracle.c $(LINEAR) harness/history/history_json.c $(HISTORY))
 $(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(SHARED))
