@@ -113,8 +113,8 @@ def test_a_writer_is_stopped_between_two_records(programs: Path, tmp_path: Path)
     assert said["stops_between_records"] > 0
 
 
-# A process is idle when it has nothing to do, however often it wakes up. A polling sleep, after which it tries again, is
-# not idle.
+# A process is idle when it has nothing to do, however often it wakes up. A polling sleep, after which it tries again,
+# is none.
 IDLE = [
     "reads a pipe",
     "polls a pipe",
