@@ -1,6 +1,6 @@
 """The C programs of tests/c: the history under many writers and one that is stopped, processes that are idle or not,
-the live environment's waiting calls, every lock among the threads of one process, and messages cut anywhere in front of a
-guard page."""
+the live environment's waiting calls, every lock among the threads of one process, and messages cut anywhere in front of
+a guard page."""
 
 import json
 import subprocess
