@@ -41,7 +41,8 @@ GROUNDS = {
         ("harness/scheduler",),
         BUILT,
         (
-            *("tests/project/test_c_programs.py", "tests/trial/test_quiet.py", "tests/trial/test_trial.py"),
+            *("tests/trial/test_scheduler.py", "tests/project/test_c_programs.py", "tests/trial/test_quiet.py"),
+            "tests/trial/test_trial.py",
             *("tests/faults/test_faults_clocks.py", "tests/trial/test_determinism.py", "-k"),
             "not threads and not messages and not never_comes and not beside_a_cpu",
         ),
