@@ -79,6 +79,7 @@ TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
                  exhaustive_options \
                  history_writers \
                  http_requests \
+                 idle_processes \
                  judged_events \
                  linearizable_oracle \
                  lock_threads \
@@ -146,6 +147,7 @@ $(BUILD)/tests/exhaustive_options: LIBS = -lhiredis -ljansson -lm
 $(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(SHARED))
 $(BUILD)/tests/http_requests: $(call object,tests/c/http_requests.c $(ENV) $(SHARED))
 $(BUILD)/tests/http_requests: LIBS = -lhiredis $(SERVICE_LIBS)
+$(BUILD)/tests/idle_processes: $(call object,tests/c/idle_processes.c harness/scheduler/quiescence.c harness/scheduler/clock.c)
 $(BUILD)/tests/judged_events: $(call object,tests/c/judged_events.c $(call room,checkers/engine) $(HISTORY))
 $(BUILD)/tests/linearizable_oracle: $(call object,tests/c/linearizable_oracle.c $(LINEAR) harness/history/history_json.c $(HISTORY))
 $(BUILD)/tests/linearizable_oracle: LIBS = -ljansson

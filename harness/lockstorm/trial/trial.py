@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from lockstorm.base.errors import UsageError
+from lockstorm.locks.lock_names import lock_named
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.native.library import FOREVER, TaskState
 from lockstorm.process.process import Sandbox, on_core, own_core
