@@ -241,7 +241,7 @@ def test_what_a_checker_is_told_of_a_record_is_of_that_record(reading: tuple[str
         name = record.name if about else oracle.lock_of(records, record) if stored else None
         assert lock == number[name or ""], record
         assert actor == number[record.name if stored or record.kind == "actor-exit" else record.actor], record
-        assert (of_lock, of_actor) == ((lock, actor) if about else (0, 0)), record
+        assert (of_lock, of_actor) == ((lock, actor) if name is not None else (0, 0)), record
         before = oracle.invocation(records, record) if returned else None
         assert asked == (before.index if before else 0), record
         unknown = record.kind.startswith("release") and record.actor == "A"
