@@ -15,8 +15,11 @@ from tests.helpers.changed_histories import (
     NamedHistory,
     cut,
     interleaved,
+    later,
     renamed,
+    smallest,
     with_client_at_the_end,
+    without,
 )
 from tests.helpers.checker_oracle import PROPERTIES, Json
 from tests.helpers.random_histories import RandomHistory
@@ -68,6 +71,24 @@ def test_names_do_not_matter(name: str) -> None:
         assert (after["status"], counts(after), shown(after)) == (before["status"], counts(before), shown(before)), seed
         assert after.get("measures") == before.get("measures"), seed
         assert by_policy(said_under_other_names(seed), name) == by_policy(said_of(seed), name), seed
+
+
+# --- another time ---
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_when_it_happened_does_not_matter(name: str) -> None:
+    """Only how long it took."""
+    for seed in SEEDS[::3]:
+        history = random_history(seed)
+        before, after = said_of(seed)["verdict"][name], said_later(seed)["verdict"][name]
+        if all(each.mono_ns or each.kind == "torn" for each in history.records):
+            assert (after["status"], counts(after), shown(after)) == (before["status"], counts(before), shown(before))
+
+
+@cache
+def said_later(seed: int) -> Json:
+    return later(random_history(seed), 10**12).judged()
 
 
 # --- another lock in between ---
@@ -167,3 +188,27 @@ def test_what_follows_a_violation_is_not_needed_to_see_it(name: str) -> None:
         assert verdict["evidence"][0]["records"] == first["records"], seed
         tried += 1
     assert tried >= 15
+
+
+# --- small histories ---
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("mutual_exclusion", ["acquire-return", "acquire-return"]),
+        ("fencing", ["lock-open", "acquire-return"]),  # no token
+        ("ownership", ["acquire-return", "renew-invoke", "renew-return"]),  # by one that was never granted it
+    ],
+)
+def test_a_history_is_made_small(name: str, kinds: list[str]) -> None:
+    """Down to the records without which it is no violation; the indices that they name go with them."""
+
+    def violated(history: NamedHistory) -> bool:
+        return bool(history.judged()["verdict"][name]["status"] == "violated")
+
+    small = [smallest(random_history(seed), violated) for seed in SEEDS[:60] if violated(random_history(seed))]
+    assert small and all(map(violated, small))
+    assert kinds in [[each.kind for each in history.records] for history in small]
+    for history in small:
+        assert not any(violated(without(history, place)) for place in range(len(history.records)))

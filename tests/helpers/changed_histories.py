@@ -1,8 +1,8 @@
-"""Histories changed in ways that must not change what is said of them: other names, a second lock in between, another
-client at the end, nothing behind the first violation."""
+"""Histories changed in ways that must not change what is said of them - other names, another time, a second lock in
+between, another client at the end, nothing behind the first violation - and histories made small."""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from tests.helpers.checker_oracle import FOR_EVER, OPERATIONS, History, Json, OracleRecord
@@ -62,6 +62,38 @@ def with_client_at_the_end(history: NamedHistory) -> NamedHistory:
         under = grant if kind.startswith("release") else 0
         records.append(replace(record, outcome=answered, grant=under, mono_ns=history.end_ns()))
     return NamedHistory(names, records)
+
+
+def later(history: NamedHistory, by_ns: int) -> NamedHistory:
+    """The same at another time; a stamp of 0 is none and stays."""
+
+    def moved_on(record: OracleRecord) -> OracleRecord:
+        value = record.value
+        if record.kind in STATES_AN_END and value not in (0, FOR_EVER):
+            value += by_ns
+        return replace(record, mono_ns=record.mono_ns and record.mono_ns + by_ns, value=value)
+
+    return replace(history, records=[moved_on(each) for each in history.records])
+
+
+def smallest(history: NamedHistory, shows: Callable[[NamedHistory], bool]) -> NamedHistory:
+    """Leaves out records, halves first, as long as what is left still `shows` it; then no single one can go."""
+    size = max(1, len(history.records) // 2)
+    while size:
+        before, place = len(history.records), 0
+        while place < len(history.records):
+            fewer = without(history, place, size)
+            if shows(fewer):
+                history = fewer
+            else:
+                place += size
+        size = size if size == 1 and len(history.records) < before else size // 2
+    return history
+
+
+def without(history: NamedHistory, place: int, size: int = 1) -> NamedHistory:
+    rest = history.records[:place] + history.records[place + size :]
+    return replace(history, records=renumbered(rest, history.first))
 
 
 def cut(history: NamedHistory, last: int) -> NamedHistory:
