@@ -265,10 +265,11 @@ fuzz: ## run each fuzzer of the readers of histories and messages for FUZZ_SECON
 	cd $(BUILD)/fuzz && ./schedule_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=256 -print_final_stats=1 \
 	    -dict=$(CURDIR)/tests/fuzz/schedule.dict found/schedule $(CURDIR)/tests/fuzz/corpus/schedule
 
-oracle: ## compare the checkers with their definitions on ORACLE_HISTORIES (200000) random histories, from seed ORACLE_FIRST (0)
+oracle: ## compare the checkers with their definitions on ORACLE_HISTORIES (200000) random histories, from seed ORACLE_FIRST (0), and with themselves on changed ones
 	@$(READY_TO_TEST)
 	LOCKSTORM_ORACLE_HISTORIES=$(ORACLE_HISTORIES) LOCKSTORM_ORACLE_FIRST=$(ORACLE_FIRST) \
-	    $(PYTHON) -m pytest -q -n 2 tests/checkers/test_checkers.py -k definitions
+	    $(PYTHON) -m pytest -q -n 2 tests/checkers/test_checkers.py tests/checkers/test_metamorphic.py \
+	    tests/checkers/test_generator_coverage.py -k 'definitions or metamorphic or generator'
 
 mutants: ## plant at most MUTANTS (100000) mistakes in the checkers, one at a time, and report which ones the tests find
 	@$(READY_TO_TEST)

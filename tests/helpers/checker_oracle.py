@@ -728,11 +728,11 @@ def capacity(history: History, reading: Reading) -> Iterator[Violation]:
 # --- lease ---
 
 
-def life_grant(history: History, client: str, at: int) -> OracleRecord | None:
-    """A client's latest grant, of any lock, since its process began."""
+def life_grant(history: History, client: str, lock: str, at: int) -> OracleRecord | None:
+    """A client's latest grant of a lock since its process began."""
     latest = None
     for each in before(history, at):
-        if is_grant(each) and each.actor == client:
+        if is_grant(each) and (each.actor, each.name) == (client, lock):
             latest = each
         elif each.kind == "actor-exit" and each.name == client:
             latest = None
@@ -783,7 +783,8 @@ def lease(history: History, reading: Reading) -> Iterator[Violation]:
         if is_grant(each) and each.value and each.value <= each.mono_ns:
             yield "spent_grants", each.index
         if each.kind == "store-write" and each.ok:
-            grant = life_grant(history, each.name, each.index)
+            lock = lock_of(history, each)
+            grant = life_grant(history, each.name, lock, each.index) if lock is not None else None
             if (
                 grant
                 and grant.index == each.grant
