@@ -1,7 +1,8 @@
 # `make help` lists the targets. Variables: CC, BUILD (directory of the results), EXTRA (more compiler flags),
 # FUZZ_SECONDS (per fuzzer), BENCH (options of the benchmark), SCHEDULES (per lock in explore-soak), SOAK_MINUTES (of
 # storms), FIXED_SCHEDULES (per lock without its bug in the zoo), MATRIX_REPEAT (trials per cell), ORACLE_HISTORIES (number
-# of histories) from seed ORACLE_FIRST on, MUTANTS (most mistakes to plant).
+# of histories) from seed ORACLE_FIRST on, PORCUPINE_HISTORIES (per model) from PORCUPINE_SEED on, MUTANTS (most mistakes
+# to plant).
 CC ?= gcc
 ifeq ($(origin CC),default)
 CC = gcc
@@ -18,6 +19,8 @@ FIXED_SCHEDULES ?= 10000
 MATRIX_REPEAT ?= 20
 ORACLE_HISTORIES ?= 200000
 ORACLE_FIRST ?= 0
+PORCUPINE_HISTORIES ?= 100000
+PORCUPINE_SEED ?= 1
 MUTANTS ?= 100000
 
 # clang does not know hiredis' %b.
@@ -73,7 +76,7 @@ PRELOAD        = $(BUILD)/lib/liblockstorm-preload.so
 HEADERS        = $(addprefix $(BUILD)/include/harness/,client/lockstorm.h environment/env.h history/outcome.h \
                  $(addprefix locks/common/,key.h lock.h majority.h poll.h script.h watchdog.h) locks/redis/set_nx_px.h) \
                  $(BUILD)/include/lockstorm.h $(BUILD)/include/harness/lockstorm.h
-TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers http_requests linearizable_oracle lock_threads \
+TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers http_requests linearizable_each linearizable_oracle lock_threads \
                  resp_guard stop_writer)
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
@@ -89,7 +92,7 @@ READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
-.PHONY: all deps-all build programs headers test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants matrix schemas zoo bench \
+.PHONY: all deps-all build programs headers test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle porcupine mutants matrix schemas zoo bench \
         soak explore-soak clean help
 all: build
 
@@ -133,6 +136,8 @@ $(BUILD)/tests/blocking_call: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(SHARED))
 $(BUILD)/tests/http_requests: $(call object,tests/c/http_requests.c $(ENV) $(SHARED))
 $(BUILD)/tests/http_requests: LIBS = -lhiredis $(SERVICE_LIBS)
+$(BUILD)/tests/linearizable_each: $(call object,tests/c/linearizable_each.c $(LINEAR) harness/history/history_json.c $(HISTORY))
+$(BUILD)/tests/linearizable_each: LIBS = -ljansson
 $(BUILD)/tests/linearizable_oracle: $(call object,tests/c/linearizable_oracle.c $(LINEAR) harness/history/history_json.c $(HISTORY))
 $(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(SHARED))
@@ -145,6 +150,11 @@ $(BUILD)/bench/history_append: $(call object,bench/history_append.c $(SHARED))
 $(BUILD)/bench/make_history: $(call object,bench/make_history.c $(HISTORY))
 $(BUILD)/bench/make_operations: $(call object,bench/make_operations.c)
 $(BUILD)/bench/scan: $(call object,bench/scan.c)
+
+# Needs Go; the tests that use it make it.
+$(BUILD)/tests/porcupine_judge: $(wildcard tests/porcupine/*.go tests/porcupine/go.*)
+	@mkdir -p $(@D)
+	cd tests/porcupine && PATH="$$PATH:/usr/local/go/bin" go build -o $(abspath $@) .
 
 $(PROGRAMS) $(TEST_PROGRAMS) $(BENCH_PROGRAMS):
 	@mkdir -p $(@D)
@@ -253,6 +263,11 @@ oracle: ## compare the checkers with their definitions on ORACLE_HISTORIES (2000
 	@$(READY_TO_TEST)
 	LOCKSTORM_ORACLE_HISTORIES=$(ORACLE_HISTORIES) LOCKSTORM_ORACLE_FIRST=$(ORACLE_FIRST) \
 	    $(PYTHON) -m pytest -q -n 2 tests/checkers/test_checkers.py -k definitions
+
+porcupine: ## compare the linearizability checker with Porcupine on PORCUPINE_HISTORIES (100000) random histories per model; needs Go
+	@$(READY_TO_TEST)
+	LOCKSTORM_PORCUPINE_HISTORIES=$(PORCUPINE_HISTORIES) LOCKSTORM_PORCUPINE_SEED=$(PORCUPINE_SEED) \
+	    $(PYTHON) -m pytest -q -n 2 -rP --durations=0 tests/checkers/test_porcupine.py
 
 mutants: ## plant at most MUTANTS (100000) mistakes in the checkers, one at a time, and report which ones the tests find
 	@$(READY_TO_TEST)
