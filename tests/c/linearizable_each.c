@@ -1,8 +1,8 @@
 /* linearizable_each MODEL PERMITS LEASES RELEASE TIMEOUT FILE: the verdict of the linearizability checker on each
  * object of a file in any format, one a line: its name, and true or false.
  *
- * LEASES and TIMEOUT are 0 or 1, RELEASE is 0 to 2: the policies of harness `check --model` in the order of its help.
- * Exit status: 0; 2 bad usage or input, or a limit was reached. */
+ * LEASES and TIMEOUT are 0 or 1, RELEASE is 0 to 2: the policies of `check --model`, in the order of
+ * docs/linearizable.md. Exit status: 0; 2 bad usage or input, or a limit was reached. */
 #include <stdio.h>
 #include <stdlib.h>
 
