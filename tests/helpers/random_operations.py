@@ -109,6 +109,8 @@ class HistoryMaker:
         )
         self.processes = [self.first + each for each in range(rng.randint(1, PROCESSES))]
         newest, under_way = self.processes[-1], dict[int, RandomOperation]()
+        if rng.random() < (0.0 if counts else 0.6):
+            self.begin_with_strays()
         while len(self.operations) < wanted or (under_way and rng.random() < 0.9):
             if thing.depth and self.reading.leases and rng.random() < 0.05:
                 thing.lapse()
@@ -131,13 +133,22 @@ class HistoryMaker:
             for _ in range(rng.randint(1, 5 if counts else 3)):
                 self.change(rng.choice(self.operations))
 
-    def call(self, process: int) -> RandomOperation:
+    def begin_with_strays(self) -> None:
+        """Operations that may happen at any later time make others ambiguous."""
+        for _ in range(self.rng.randint(1, OPERATIONS // 3)):
+            operation = self.call(self.rng.choice(self.processes), stray=True)
+            operation.end, operation.answer = self.position + len(self.events), "info"
+            self.events.append((operation, True))
+
+    def call(self, process: int, stray: bool = False) -> RandomOperation:
         rng, model = self.rng, self.reading.model
         usual = rng.random() < (0.5 if model in COUNTED else 0.75)
         kind = "release" if (process in self.granted) == usual else "acquire"
         if model == "register":
             kind = rng.choice(("read", "write", "cas"))
-        elif rng.random() < (0.2 if model in OWNED else 0.05):
+        elif stray:
+            kind = rng.choice(("acquire", "release"))
+        elif rng.random() < (0.3 if model in OWNED else 0.05):
             kind = "renew"
         operation = RandomOperation(process, kind, self.position + len(self.events))
         if kind in ("write", "cas"):
