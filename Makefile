@@ -1,7 +1,8 @@
 # `make help` lists the targets. Variables: CC, BUILD (directory of the results), EXTRA (more compiler flags),
 # FUZZ_SECONDS (per fuzzer), BENCH (options of the benchmark), SCHEDULES (per lock in explore-soak), SOAK_MINUTES (of
 # storms), FIXED_SCHEDULES (per lock without its bug in the zoo), MATRIX_REPEAT (trials per cell), ORACLE_HISTORIES (number
-# of histories) from seed ORACLE_FIRST on, MUTANTS (most mistakes to plant).
+# of histories) from seed ORACLE_FIRST on, PORCUPINE_HISTORIES (per model) from PORCUPINE_SEED on, MUTANTS (most mistakes
+# to plant).
 CC ?= gcc
 ifeq ($(origin CC),default)
 CC = gcc
@@ -18,6 +19,8 @@ FIXED_SCHEDULES ?= 10000
 MATRIX_REPEAT ?= 20
 ORACLE_HISTORIES ?= 200000
 ORACLE_FIRST ?= 0
+PORCUPINE_HISTORIES ?= 100000
+PORCUPINE_SEED ?= 1
 MUTANTS ?= 100000
 
 # clang does not know hiredis' %b.
@@ -81,6 +84,7 @@ TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
                  http_requests \
                  idle_processes \
                  judged_events \
+                 linearizable_each \
                  linearizable_oracle \
                  lock_threads \
                  resp_guard \
@@ -100,7 +104,7 @@ READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
-.PHONY: all deps-all build programs headers test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants matrix schemas zoo bench \
+.PHONY: all deps-all build programs headers test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle porcupine mutants matrix schemas zoo bench \
         soak explore-soak clean help
 all: build
 
@@ -149,6 +153,8 @@ $(BUILD)/tests/http_requests: $(call object,tests/c/http_requests.c $(ENV) $(SHA
 $(BUILD)/tests/http_requests: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/idle_processes: $(call object,tests/c/idle_processes.c harness/scheduler/quiescence.c harness/scheduler/clock.c)
 $(BUILD)/tests/judged_events: $(call object,tests/c/judged_events.c $(call room,checkers/engine) $(HISTORY))
+$(BUILD)/tests/linearizable_each: $(call object,tests/c/linearizable_each.c $(LINEAR) harness/history/history_json.c $(HISTORY))
+$(BUILD)/tests/linearizable_each: LIBS = -ljansson
 $(BUILD)/tests/linearizable_oracle: $(call object,tests/c/linearizable_oracle.c $(LINEAR) harness/history/history_json.c $(HISTORY))
 $(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(SHARED))
@@ -161,6 +167,11 @@ $(BUILD)/bench/history_append: $(call object,bench/history_append.c $(SHARED))
 $(BUILD)/bench/make_history: $(call object,bench/make_history.c $(HISTORY))
 $(BUILD)/bench/make_operations: $(call object,bench/make_operations.c)
 $(BUILD)/bench/scan: $(call object,bench/scan.c)
+
+# Needs Go; the tests that use it make it.
+$(BUILD)/tests/porcupine_judge: $(wildcard tests/porcupine/*.go tests/porcupine/go.*)
+	@mkdir -p $(@D)
+	cd tests/porcupine && PATH="$$PATH:/usr/local/go/bin" go build -o $(abspath $@) .
 
 $(PROGRAMS) $(TEST_PROGRAMS) $(BENCH_PROGRAMS):
 	@mkdir -p $(@D)
@@ -270,6 +281,11 @@ oracle: ## compare the checkers with their definitions on ORACLE_HISTORIES (2000
 	LOCKSTORM_ORACLE_HISTORIES=$(ORACLE_HISTORIES) LOCKSTORM_ORACLE_FIRST=$(ORACLE_FIRST) \
 	    $(PYTHON) -m pytest -q -n 2 tests/checkers/test_checkers.py tests/checkers/test_metamorphic.py \
 	    tests/checkers/test_generator_coverage.py -k 'definitions or metamorphic or generator'
+
+porcupine: ## compare the linearizability checker with Porcupine on PORCUPINE_HISTORIES (100000) random histories per model; needs Go
+	@$(READY_TO_TEST)
+	LOCKSTORM_PORCUPINE_HISTORIES=$(PORCUPINE_HISTORIES) LOCKSTORM_PORCUPINE_SEED=$(PORCUPINE_SEED) \
+	    $(PYTHON) -m pytest -q -n 2 -rP --durations=0 tests/checkers/test_porcupine.py
 
 mutants: ## plant at most MUTANTS (100000) mistakes in the checkers, one at a time, and report which ones the tests find
 	@$(READY_TO_TEST)

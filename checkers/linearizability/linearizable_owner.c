@@ -68,6 +68,8 @@
  * what is linearizable is linearizable. */
 #include "checkers/linearizability/linearizable_owner.h"
 
+#include <stdio.h>
+
 #include "checkers/linearizability/owner_configurations.h"
 
 /* --- events --- */
@@ -359,6 +361,7 @@ static void bisect(struct owner_sweep *sweep) {
     if (last != TIMELINE_NOTHING && last / 2 != result->operation) {
         linearizable_block(result, result->operation);
         result->operation = last / 2;
+        snprintf(result->why, sizeof result->why, "when it has happened, there is no place for what is in its way");
     }
 }
 
