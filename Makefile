@@ -74,7 +74,7 @@ HEADERS        = $(addprefix $(BUILD)/include/harness/,client/lockstorm.h enviro
                  $(addprefix locks/common/,key.h lock.h majority.h poll.h script.h watchdog.h) locks/redis/set_nx_px.h) \
                  $(BUILD)/include/lockstorm.h $(BUILD)/include/harness/lockstorm.h
 TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,announcements blocking_call history_writers http_requests linearizable_oracle \
-                 lock_threads resp_guard stop_writer)
+                 lock_threads resp_guard session_begin stop_writer)
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
 FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz resp_fuzz schedule_fuzz)
@@ -139,6 +139,8 @@ $(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(SHARED))
 $(BUILD)/tests/lock_threads: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
 $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.c)
+$(BUILD)/tests/session_begin: $(call object,tests/c/session_begin.c $(ENV) $(SHARED))
+$(BUILD)/tests/session_begin: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/stop_writer: $(call object,tests/c/stop_writer.c $(SCHEDULER) $(SHARED))
 $(BUILD)/tests/stop_writer: LIBS = -lhiredis
 
