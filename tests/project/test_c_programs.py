@@ -126,6 +126,10 @@ def test_waiting_calls_stand_exactly_in_time(programs: Path) -> None:
     assert sum(said[name]["real_ms"] for name in ("nobody_pushes", "pushed_after_5_s", "renewed_three_times")) < 5000
 
 
+def test_a_limit_that_is_longer_than_any_stamp_is_none(programs: Path) -> None:
+    assert run_program(programs / "env_limits") == {"cases": 8, "wrong": 0}
+
+
 @pytest.mark.skipif(not locks_on("zookeeper")[0].built, reason="this build cannot speak to ZooKeeper")
 def test_a_session_without_a_watchdog_is_none_and_the_next_one_may_begin(programs: Path, tmp_path: Path) -> None:
     said = run_program(programs / "session_begin", tmp_path / "page")
