@@ -5,7 +5,9 @@
  * and dealt with it, and that what is still waited for comes from outside. The moment is found with two snapshots: a
  * process that was asleep in both, and has not run in between by the kernel's count, was asleep all the while. Timers
  * make a server run by itself; that only costs another snapshot. A polling sleep, by which a process tries again
- * shortly because a spin lock was taken, is not quiescence. */
+ * shortly because a spin lock was taken, is not quiescence. The answer is right for processes that share the caller's
+ * one processor: on another one, a process that is about to sleep again has the state of one that sleeps before the
+ * kernel counts that it has left its processor. */
 #ifndef LOCKSTORM_QUIESCENCE_H
 #define LOCKSTORM_QUIESCENCE_H
 
