@@ -79,6 +79,7 @@ HEADERS        = $(addprefix $(BUILD)/include/harness/,client/lockstorm.h enviro
 TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
                  announcements \
                  blocking_call \
+                 env_limits \
                  exhaustive_options \
                  history_writers \
                  http_requests \
@@ -88,6 +89,7 @@ TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
                  linearizable_oracle \
                  lock_threads \
                  resp_guard \
+                 session_begin \
                  stop_writer \
                  )
 JUDGE          = $(BUILD)/tests/libjudge.so
@@ -146,6 +148,8 @@ $(BUILD)/bin/reaper: LIBS = $(STATIC) # static: every trial starts it, and it sh
 $(BUILD)/tests/announcements: $(call object,tests/c/announcements.c harness/client/validity.c $(SHARED))
 $(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c $(SCHEDULER) $(ENV) $(SHARED))
 $(BUILD)/tests/blocking_call: LIBS = -lhiredis $(SERVICE_LIBS)
+$(BUILD)/tests/env_limits: $(call object,tests/c/env_limits.c harness/environment/env_ops.c)
+$(BUILD)/tests/env_limits: LIBS = -lhiredis
 $(BUILD)/tests/exhaustive_options: $(call object,tests/c/exhaustive_options.c $(filter-out harness/explorer/explore_main.c,$(EXPLORE)))
 $(BUILD)/tests/exhaustive_options: LIBS = -lhiredis -ljansson -lm
 $(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(SHARED))
@@ -160,6 +164,8 @@ $(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(SHARED))
 $(BUILD)/tests/lock_threads: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
 $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.c)
+$(BUILD)/tests/session_begin: $(call object,tests/c/session_begin.c $(ENV) $(SHARED))
+$(BUILD)/tests/session_begin: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/stop_writer: $(call object,tests/c/stop_writer.c $(SCHEDULER) $(SHARED))
 $(BUILD)/tests/stop_writer: LIBS = -lhiredis
 
