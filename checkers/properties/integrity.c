@@ -16,6 +16,9 @@
  * last 64 operations of that client are compared. Or an ADD to the set of what another operation had added; the last 64
  * additions are compared. The set says which work was done, and that piece was done again.
  *
+ * It does not apply where every lock has several permits, unless there is an ADD: whoever wants to have it judged
+ * there requires it.
+ *
  * Memory: the state of every version would grow with the history. Instead, runs (struct runs) say which versions cannot
  * be lost any more; a history in which nothing is lost and every write is acknowledged has none. */
 #include <stdio.h>
@@ -96,6 +99,7 @@ struct integrity {
     struct addition additions[WINDOW];
     uint64_t added;    /* how many */
     bool used;         /* the store */
+    bool computed;     /* the store itself computed what it accepted: ADD */
     uint64_t outdated; /* writes computed from a version that was no longer the newest */
 };
 
@@ -313,6 +317,7 @@ static void accepted(struct checking *my, const struct event *event) {
     struct stored_object *object = &((struct integrity *)my->state)->objects[record->object];
     struct store_writer *writer = &((struct writers *)my_actor(my, event->actor))->of[record->object];
     bool newest = record->op && record->op == writer->op, again = delivered_before(writer, record->op);
+    ((struct integrity *)my->state)->computed |= record->flags & HISTORY_FLAG_ATOMIC;
     check_order(my, event);
     check_loss(my, event, object, newest ? writer->version : 0);
     if (again && record->flags & HISTORY_FLAG_ATOMIC && record->object == HISTORY_OBJECT_COUNTER)
@@ -378,9 +383,16 @@ static SELDOM void ended(struct checking *my, const struct event *event) {
     }
 }
 
+/* Whether every lock has several permits: its holders work at the same time, and may overwrite each other's data. */
+static bool holders_are_several(const struct check *check) {
+    for (const struct check_lock *lock = check->locks; lock; lock = lock->next)
+        if (lock->capacity < 2) return false;
+    return check->locks;
+}
+
 static void finish(struct checking *my) {
     struct integrity *self = my->state;
-    my->verdict.applies = true;
+    my->verdict.applies = self->computed || !holders_are_several(my->check);
     my->verdict.measures[0] = (struct verdict_measure){"stale_read_modify_writes", (double)self->outdated};
     verdict_decide(&my->verdict, self->used, "nobody used the store");
     for (int each = 0; each < HISTORY_OBJECT_COUNT; each++) free(self->objects[each].settled.run);

@@ -127,7 +127,8 @@ def replay_schedule(
 ) -> Verdict:
     """Runs a schedule again and judges its history: what `check` says, and the schedule's context. `story_to` receives
     the history's records; `save`: where to write the history."""
-    required = (*required_properties(None, lock_named(schedule.lock)), *([LIVENESS] if schedule.bound_ms else []))
+    usual = required_properties(None, lock_named(schedule.lock), schedule.permits)
+    required = (*usual, *([LIVENESS] if schedule.bound_ms else []))
     with explorer_for(schedule, 1) as explorer:
         verdict = _replay(explorer, schedule, required, story_to, name)
         if save:
