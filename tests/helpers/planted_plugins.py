@@ -32,3 +32,9 @@ def changed(changes: Mapping[str, str]) -> str:
 
 def plant(directory: Path, changes: Mapping[str, str] | None = None, *more: str) -> str:
     return built_from(changed(changes or {}), directory, "lock.so", *more)
+
+
+def one_mistake(directory: Path, lock: str, *mistakes: str) -> str:
+    """The shared object of a lock of tests/c with these mistakes; without any, the right one."""
+    source = (paths.ROOT / "tests" / "c" / f"{lock}_lock_plugin.c").read_text()
+    return built_from(source, directory, f"{lock}{''.join(mistakes)}.so", *(f"-D{each}" for each in mistakes))
