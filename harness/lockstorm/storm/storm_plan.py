@@ -73,8 +73,8 @@ class StormRequest:
     )
     bound_ms: int | None = option(
         "--bound",
-        "Recovery: how long a free lock may stay unclaimed. Default: as the lock's pattern promises, and one lease more "
-        "for what the faults have lost.",
+        "Recovery: how long a free lock may stay unclaimed. Default: as long as the lock's pattern promises, and one "
+        "lease more for what the faults have lost.",
         "duration",
         low=1,
         high=DURATION_LIMIT_MS,

@@ -152,8 +152,8 @@ class Trial:
         return new
 
     def begin_quiet(self) -> None:
-        """Begins a phase in which nothing is broken, and records how long a free lock may stay unclaimed in it: what the
-        lock's pattern promises, and more if something was broken before (harness/lockstorm/locks/waiting.py)."""
+        """Begins a phase in which nothing is broken, and records how long a free lock may stay unclaimed in it: what
+        its pattern promises, and more if something was broken before (harness/lockstorm/locks/waiting.py)."""
         if "bound_ms" not in self.settings.parameters and self.settings.time == "virtual":
             promised_ms = None if self.recorder.is_disturbed else noticed_ms(self.lock)
             healed_ms = recovered_ms(self.lock, self.lease_ms, self.reply_limit_ms)
