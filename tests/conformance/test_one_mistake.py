@@ -22,6 +22,7 @@ MISTAKES = [
     ("majority", "FORGETS_SILENT", "late-answers", "liveness"),
     ("renewing", "TWO_COMMANDS", "renewal-overtaken", "liveness"),
     ("renewing", "GOES_ON", "renewal-after-release", "liveness"),
+    ("push", "IS_HOST", "holder-restarts", "mutual_exclusion"),
     ("tree", "FINDS_OLD", "holder-restarts", "mutual_exclusion"),
 ]
 
