@@ -1,6 +1,7 @@
 /* Liveness: was every client served once nothing stood in the way any more, and was nothing left behind?
  *
- * Judged from the beginning of the last phase "quiet", in which everything has been healed.
+ * Judged in every phase "quiet", in which nothing is broken; stuck waiters at the end, if the last phase is a quiet
+ * one.
  *
  * A hold stands from its `acquire-return` (ok) to the stamp of its `release-return`; where the lock has a lease and no
  * watchdog, no longer than a lease after its grant or latest renewal. A hold whose client ended, or whose release never

@@ -22,6 +22,7 @@ class TrialRecorder:
     def __init__(self, path: Path, scheduler: TrialScheduler, settings: TrialSettings) -> None:
         lib, message = library(), Message()
         self.path = path
+        self.is_disturbed = False  # something was broken, or a client was held inside its lock
         self._scheduler = scheduler
         self._texts: dict[str, int] = {}
         head = Settings(time=time_number(settings), seed=settings.seed, capacity=settings.history_records)
