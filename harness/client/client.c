@@ -70,7 +70,9 @@ static void client_renew(struct client *client, struct step_result *result) {
     actor_append(&client->actor,
                  (struct history_record){
                      .kind = HISTORY_RENEW_INVOKE, .name = client->lock_name, .op = op, .grant = client->grant});
+    client->renewing = true;
     enum outcome outcome = lock_renew(&client->lock);
+    client->renewing = false;
     actor_append(&client->actor, (struct history_record){.kind = HISTORY_RENEW_RETURN,
                                                          .outcome = (uint8_t)outcome,
                                                          .name = client->lock_name,

@@ -15,7 +15,8 @@ struct client {
     struct env *env;
     struct lock lock;
     struct task_slot *place;
-    bool extends; /* extends its lease in the middle of a workload's work, and does not write when that is refused */
+    bool renewing; /* a renewal that it has invoked is under way */
+    bool extends;  /* extends its lease in the middle of a workload's work, and does not write when that is refused */
     struct resource_connection resource;
     uint32_t lock_name; /* index of the lock's name */
     uint32_t op;        /* the last operation's number */

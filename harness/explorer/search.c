@@ -42,7 +42,8 @@ static void outcome_judge(struct schedule_search *search, struct search_outcome 
     if (!whole) abort(); /* this process alone writes the history */
     for (int each = 0; each < judgement.checkers; each++) {
         outcome->status[each] = judgement.at_work[each].verdict.status;
-        outcome->applies[each] = judgement.at_work[each].verdict.applies;
+        outcome->applies[each] = judgement.at_work[each].verdict.applies ||
+                                 (CHECKER_TABLE[each]->advisory && search->settings->required[each]);
         outcome->violates |= search->settings->required[each] && outcome->status[each] == VERDICT_VIOLATED;
     }
     outcome->grants = judgement.check.granted;

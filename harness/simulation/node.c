@@ -181,6 +181,24 @@ void node_reset(struct node *node) {
     node_flush(node);
 }
 
+redisReply *node_keys(struct node *node) {
+    static const char SCRIPT[] = "local found, names = {}, redis.call('KEYS', '*') "
+                                 "table.sort(names) "
+                                 "for at, name in ipairs(names) do "
+                                 "local kind, owners = redis.call('TYPE', name).ok, {} "
+                                 "if kind == 'string' then owners = {redis.call('GET', name)} end "
+                                 "if kind == 'hash' then owners = redis.call('HKEYS', name) end "
+                                 "found[at] = {name, redis.call('PEXPIRETIME', name), redis.call('DUMP', name), "
+                                 "unpack(owners)} "
+                                 "end "
+                                 "return found";
+    char line[sizeof SCRIPT + 64];
+    snprintf(line, sizeof line, "*3\r\n$4\r\nEVAL\r\n$%zu\r\n%s\r\n$1\r\n0\r\n", sizeof SCRIPT - 1, SCRIPT);
+    redisReply *keys = control_request(node, line);
+    if (keys->type != REDIS_REPLY_ARRAY) node_give_up(node, keys->type == REDIS_REPLY_ERROR ? keys->str : "no keys");
+    return keys;
+}
+
 /* --- scripts --- */
 
 static redisReply *as_reply(const char *hash) {

@@ -21,6 +21,10 @@ struct explored_client {
     bool gone;               /* killed, or the schedule is over: its code runs to its end and gets no answers */
     int64_t paused_until_ns; /* 0: it runs */
     uint32_t name;           /* index of its name in the history */
+    struct sent_bytes {
+        char *bytes;
+        size_t length, room;
+    } sent; /* all commands that it has sent to nodes in this schedule; owned */
 };
 
 /* A command that arrives after its task has stopped waiting for it, or that arrives a second time. */
@@ -29,6 +33,7 @@ struct late_command {
     char *command; /* owned; NULL: it has arrived, or was dropped */
     size_t length;
     int node; /* or WORLD_RESOURCE */
+    struct command_origin origin;
     bool may_block;
     int64_t held_until_ns;
     uint64_t steps; /* 1 after it has arrived */
