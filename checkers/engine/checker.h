@@ -117,6 +117,7 @@ struct check {
     uint64_t quiet;                       /* index of the phase record from which on liveness is judged, 0: none */
     int64_t quiet_ns;
     int64_t bound_ns; /* the parameter bound_ms: how long a free lock may go unnoticed; -1: not given */
+    int64_t order_ns; /* the parameter order_ms: requests further apart arrive in their order; -1: not given */
 };
 
 /* A checker at work. */

@@ -113,8 +113,9 @@ static void parameter_recorded(struct judgement *judgement, const struct history
     parameter->value = record->value;
     const char *name = check_name(&judgement->check, record->name, room, sizeof room);
     if (strcmp(name, "faults_meant") == 0) judgement->assumptions.faults_meant = record->value;
-    bool bounds = strcmp(name, "bound_ms") == 0 && record->value >= 0;
-    if (bounds) judgement->check.bound_ns = duration_ns(record->value);
+    if (record->value < 0) return;
+    if (strcmp(name, "bound_ms") == 0) judgement->check.bound_ns = duration_ns(record->value);
+    if (strcmp(name, "order_ms") == 0) judgement->check.order_ns = duration_ns(record->value);
 }
 
 static void phase_recorded(struct check *check, const struct event *event) {
@@ -302,7 +303,7 @@ static void decide(struct judgement *judgement) {
 bool judge(struct judgement *judgement, struct history_reader *reader, struct check_reading reading) {
     static struct pass pass; /* large */
     *judgement = (struct judgement){
-        .check = {.reader = reader, .reading = reading, .bound_ns = -1, .now_ns = INT64_MIN},
+        .check = {.reader = reader, .reading = reading, .bound_ns = -1, .order_ns = -1, .now_ns = INT64_MIN},
         .parameters.size = sizeof(struct recorded_parameter),
     };
     memset(&pass, 0, sizeof pass);

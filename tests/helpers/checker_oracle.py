@@ -391,6 +391,7 @@ def latest_grant(history: History, reading: Reading, actor: str, lock: str, at: 
 def superseding(history: History, actor: str, lock: str, since: int, at: int) -> OracleRecord | None:
     """The grant to another client that was asked for last, if that was after `since`."""
     others = [each for each in before(history, at) if is_grant(each) and each.name == lock and each.actor != actor]
+    others = [each for each in others if permits(history, lock, each.index) == 1]  # else it may stand beside another
     last = max(others, key=lambda each: asked_at(history, each), default=None)
     return last if last and asked_at(history, last) > since else None
 
@@ -478,8 +479,8 @@ class OracleHold:
 
 
 def bound_ns(history: History) -> int | None:
-    said = [each.value for each in history if each.kind == "parameter" and each.name == "bound_ms"]
-    return said[-1] * 10**6 if said else None
+    said = [each for each in history if each.kind == "parameter" and each.name == "bound_ms" and each.value >= 0]
+    return said[-1].value * 10**6 if said else None
 
 
 def quiet_phase(history: History, at: int) -> OracleRecord | None:
@@ -495,9 +496,9 @@ def lease_later(history: History, lock: str, record: OracleRecord) -> int:
 
 def abandoned_until(history: History, lock: str, record: OracleRecord) -> int:
     """Until when a hold stands that no client will end: a lease more, or the bound where there is no lease."""
-    said = [each for each in before(history, record.index) if each.kind == "parameter" and each.name == "bound_ms"]
-    if said and not opening(history, lock, record.index).value:
-        return record.mono_ns + said[-1].value * 10**6
+    bound = bound_ns(before(history, record.index))
+    if bound is not None and not opening(history, lock, record.index).value:
+        return record.mono_ns + bound
     return lease_later(history, lock, record)
 
 
@@ -604,21 +605,27 @@ def waiters(history: History, lock: str, at: int) -> History:
     return list(waiting.values())
 
 
-def lost_wake_ups(history: History, reading: Reading) -> Iterator[Violation]:
+def unnoticed(history: History, reading: Reading) -> Iterator[tuple[OracleRecord, int]]:
+    """Each answer in a quiet phase at which the lock was free, and for how long it had been while a client waited."""
     for answer in history:
         phase, lock = quiet_phase(history, answer.index), answer.name
         if answer.kind != "acquire-return" or not phase:
             continue
         waiting = waiters(history, lock, answer.index)
         own = [each for each in waiting if each.actor == answer.actor]
-        said = [each for each in before(history, answer.index) if each.kind == "parameter" and each.name == "bound_ms"]
-        bound = said[-1].value * 10**6 if said else opening(history, lock, answer.index).value * 10**6 or None
         now_ns = now_at(history, answer.index)
         free = free_since(history, reading, lock, answer.index, now_ns)
-        if not own or bound is None or free is None:
-            continue
-        asked = waiting[0] if answer.ok else own[0]
-        if now_ns - max(asked.mono_ns, phase.mono_ns, free) > bound:
+        if own and free is not None:
+            asked = waiting[0] if answer.ok else own[0]
+            yield answer, max(0, now_ns - max(asked.mono_ns, phase.mono_ns, free))
+
+
+def lost_wake_ups(history: History, reading: Reading) -> Iterator[Violation]:
+    for answer, free_ns in unnoticed(history, reading):
+        said = bound_ns(before(history, answer.index))
+        lease_ns = opening(history, answer.name, answer.index).value * 10**6
+        bound = said if said is not None else lease_ns or None
+        if bound is not None and free_ns > bound:
             yield "lost_wake_ups", answer.index
 
 
@@ -670,7 +677,7 @@ def permits_at(history: History, reading: Reading, lock: str, at: int) -> dict[s
         if each.kind == "actor-exit":
             mine.over()
             mine.perhaps = 0
-        if each.name != lock or permits(history, lock, each.index) < 2:
+        if each.name != lock:
             continue
         if is_grant(each):
             permits_lapse(clients, each.mono_ns)
@@ -882,10 +889,30 @@ def overtaken_waiters(history: History) -> list[tuple[OracleRecord, History]]:
     return found
 
 
+def order_ns(history: History, at: int) -> int | None:
+    """From which distance on two requests arrive in the order of their stamps; None: it is not said."""
+    said = [each.value for each in before(history, at) if each.kind == "parameter" and each.name == "order_ms"]
+    known = [each for each in said if each >= 0]
+    return known[-1] * 10**6 if known else None
+
+
+def is_reentry(history: History, grant: OracleRecord) -> bool:
+    """Whether the client held the lock already when it was granted it."""
+    depth = 0
+    for each in before(history, grant.index):
+        if each.kind == "actor-exit" and each.name == grant.actor:
+            depth = 0
+        elif (each.actor, each.name) == (grant.actor, grant.name):
+            depth = depth + is_grant(each) - (each.kind == "release-invoke" and depth > 0)
+    return depth > 0 and has_trait(history, grant.name, grant.index, REENTRANT)
+
+
 def fairness(history: History, reading: Reading) -> Iterator[Violation]:
     if any(each.kind in ("fault-inject", "rule", "checkpoint") for each in history):
         return
     for grant, passed in overtaken_waiters(history):
+        if not has_trait(history, grant.name, grant.index, FAIR) or is_reentry(history, grant):
+            continue
         asked_before = 0  # for its previous grant, in this life
         for each in before(history, grant.index):
             if each.kind == "actor-exit" and each.name == grant.actor:
@@ -893,7 +920,10 @@ def fairness(history: History, reading: Reading) -> Iterator[Violation]:
             elif is_grant(each) and (each.actor, each.name) == (grant.actor, grant.name):
                 asked = asked_at(history, each)
                 asked_before = asked if asked != each.index else asked_before
-        if has_trait(history, grant.name, grant.index, FAIR) and any(each.index < asked_before for each in passed):
+        (own,) = [each for each in waiters(history, grant.name, grant.index) if each.actor == grant.actor]
+        apart = order_ns(history, grant.index)
+        much_later = apart is not None and any(own.mono_ns - each.mono_ns > apart for each in passed)
+        if much_later or any(each.index < asked_before for each in passed):
             yield "", grant.index
 
 

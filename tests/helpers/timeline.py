@@ -18,7 +18,7 @@ Clients are capital letters, one lock is called stock; `A.cash+` is about anothe
                   `Awt7`: with token 7 and no grant, not computed from anything
     Aa            lets the store add to the counter; `Aa2`: and the network delivers it twice
     A*            its process ends
-    quiet  storm  a phase begins;  bound=5  is the parameter bound_ms;  keys=2  are left behind at the end
+    quiet  storm  a phase begins;  bound=5  is the parameter bound_ms, order=5 order_ms;  keys=2  are left behind at the end
     torn          a record that is not whole
     hurt=A  hurt+A  a fault, and its proof
     {lease=30 permits=2 tokens reentrant fair renews}   the traits of the lock, before anything else;
@@ -36,7 +36,7 @@ MS = 10**6
 WORD = re.compile(r"([A-Z])(?:\.([a-z]+))?([?!+<>()=/hrwa*-])(.*)")
 TRAITS = {"tokens": TOKEN, "reentrant": REENTRANT, "fair": FAIR, "renews": RENEWS, "lease": 1}
 OUTCOMES = {"": "ok", "x": "refused", "~": "unknown"}
-NAMES = [*"ABCDEF", "stock", "cash", "quiet", "storm", "bound_ms", "keys", "hurt", "store"]
+NAMES = [*"ABCDEF", "stock", "cash", "quiet", "storm", "bound_ms", "order_ms", "keys", "hurt", "store"]
 
 
 @dataclass
@@ -91,8 +91,8 @@ class Timeline:
             self.records.append(OracleRecord(1 + 2 * len(NAMES) + len(self.records), "torn"))
         elif word.startswith("hurt"):
             self.add("fault-prove" if word[4] == "+" else "fault-inject", name="hurt", outcome="ok", value=ord(word[5]))
-        elif key == "bound":
-            self.add("parameter", name="bound_ms", value=int(value))
+        elif key in ("bound", "order"):
+            self.add("parameter", name=f"{key}_ms", value=int(value))
         elif key == "keys":
             self.add("residue", name="keys", value=int(value))
         else:

@@ -1,6 +1,6 @@
-"""The C programs of tests/c: the history under many writers and one that is stopped, the live environment's waiting
-calls, every lock among the threads of one process, messages cut anywhere in front of a guard page, the options of an
-exhaustive search."""
+"""The C programs of tests/c: the history under many writers and one that is stopped, what a client's page shows of its
+validity, processes that are idle or not, the live environment's waiting calls, every lock among the threads of one
+process, messages cut anywhere in front of a guard page, the options of an exhaustive search."""
 
 import json
 import subprocess
@@ -116,6 +116,66 @@ def test_a_writer_is_stopped_between_two_records(programs: Path, tmp_path: Path)
     said = run_program(programs / "stop_writer", tmp_path)
     assert said["torn_plainly"] > 0 == said["torn_between_records"]
     assert said["stops_between_records"] > 0
+
+
+def test_an_announcement_on_its_way_shows_nothing_after_the_release(programs: Path, tmp_path: Path) -> None:
+    said = run_program(programs / "announcements", tmp_path)
+    assert said["announced"] >= 2 * said["rounds"] > 0
+    assert said["wrong_moments"] == said["shown_after_end"] == 0
+
+
+# A process is idle when it has nothing to do, however often it wakes up. A polling sleep, after which it tries again,
+# is none.
+IDLE = [
+    "reads a pipe",
+    "polls a pipe",
+    "polls a pipe often",
+    "selects a pipe",
+    "has a sleeping child",
+    "has an ended child",
+    "two that sleep",
+    "none at all",
+    "asked once without a limit",
+    "asked for as long as allowed",
+    "threads that read",
+    "threads that still read",
+    "a thread that wakes up often",
+    "a thread in a futex",
+    "a thread has ended",
+    "the new thread reads",
+    "the timer sleeps again and again",
+    "beside its timer",
+    "beside its spinning timer",
+]
+BUSY = [
+    "spins",
+    "naps",
+    "polls nothing",
+    "ppolls nothing",
+    "selects nothing",
+    "has a spinning child",
+    "the first spins",
+    "the second spins",
+    "two that wake each other",
+    "stopped",
+    "gone",
+    "a thread spins",
+    "another thread spins",
+    "a thread naps",
+    "two threads wake each other",
+    "a new thread spins",
+    "the timer waits for a byte",
+    "the timer spins",
+    "the timer waits for a lock",
+    "there is no such timer",
+    "its process is gone",
+    "it was gone before",
+]
+
+
+def test_processes_are_idle_when_they_have_nothing_to_do(programs: Path) -> None:
+    said = run_program(programs / "idle_processes")
+    assert said == dict.fromkeys(IDLE, True) | dict.fromkeys(BUSY, False)
 
 
 def test_waiting_calls_stand_exactly_in_time(programs: Path) -> None:
