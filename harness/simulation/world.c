@@ -120,6 +120,7 @@ static void client_begin(struct world *world, int number, uint64_t seed) {
                                    .env = &client->worker.env,
                                    .place = place,
                                    .extends = world->settings.extends,
+                                   .checks_validity = world->settings.checks_validity,
                                    .resource = {explored_resource_exchange, &client->worker},
                                    .lock_name = world->names.resource};
     client->gone = client->done = client->opened = false;

@@ -58,7 +58,7 @@ struct world_settings {
     int replicas; /* of each node */
     int64_t lease_ms, wait_ms, work_ms, turns, permits;
     int64_t bound_ms; /* liveness: how long a free lock may stay unclaimed; 0: liveness is not judged */
-    bool fixed_lease, extends;
+    bool fixed_lease, extends, checks_validity;
     uint64_t seed;              /* of the search; the history names it */
     const char *history, *sink; /* paths; the sink takes what clients record after they are gone */
     /* Masters, then first replicas, then second ones; the caller's: */

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from lockstorm.explore.explore import search_schedules
+from lockstorm.explore.explore import replay_schedule, search_schedules
+from lockstorm.explore.schedule_file import parse_schedule_file
 from lockstorm.explore.search_plan import SearchRequest, plan_search
+from tests.helpers.planted_plugins import plant
 from tests.helpers.planted_renewals import MISTAKES, renewing_plugin
 
 CALM_FAULTS = "pause,pause-before-send,crash,lose-reply,drop-request,hold-request,duplicate-request,error-reply,restart"
@@ -55,3 +57,45 @@ def test_a_right_watchdog_stands_all_faults(tmp_path: Path, require: str) -> Non
 
 def test_every_mistake_is_played() -> None:
     assert {*MISTAKES} == {"blind-pexpire", "blind-set", "deaf", "unstopped"}
+
+
+# --- a client that keeps to its validity ---
+
+
+def keeping(file: str, faults: str, **requests: Any) -> dict[str, Any]:
+    usual = {"require": "integrity", "checks_validity": True, "work_ms": 20, "schedules": 1500}
+    return search(f"plugin:{file}", faults, **{**usual, **requests})
+
+
+def test_a_client_that_checks_its_validity_stands_a_pause_before_the_check(tmp_path: Path) -> None:
+    """The example states a validity. A pause after which the client looks at its clock does no harm."""
+    file = plant(tmp_path)
+    kept = keeping(file, "pause")
+    assert kept["exit"] == 0, kept["sentence"]
+    assert kept["verdict"]["integrity"]["schedules"]["holds"] == 1500
+    assert kept["injected"]["pause"] > 1000
+    assert kept["verdict"]["mutual_exclusion"]["status"] == "holds"
+    assert keeping(file, "pause", checks_validity=False)["exit"] == 1
+
+
+def test_a_pause_after_the_check_makes_its_write_late(tmp_path: Path) -> None:
+    """Nothing but the resource can stop a write that was right when it was sent."""
+    late = keeping(plant(tmp_path), "pause-before-send")
+    assert late["exit"] == 1, late["sentence"]
+    assert "\nchecks_validity 1\n" in late["found"]["file"]
+    assert parse_schedule_file(late["found"]["file"], "found").checks_validity == 1
+    assert " --checks-validity" in late["replay"]
+    struck = replay_schedule(parse_schedule_file(late["found"]["file"], "found"), "found")
+    assert struck.properties["integrity"].status == "violated"
+
+
+def test_an_announcement_moves_the_end_of_a_validity() -> None:
+    """The watchdog of redlock-renew announces; the client's work is longer than its first validity."""
+    held = search("redlock-renew", "pause", "integrity,lease", checks_validity=True, clients=2, schedules=300)
+    assert held["exit"] == 0, held["sentence"]
+    assert held["verdict"]["lease"]["schedules"]["holds"] == 300
+    held = search("redlock-renew", "none", "integrity", checks_validity=True, clients=2, schedules=100)
+    assert held["exit"] == 0
+    assert held["verdict"]["integrity"]["schedules"]["holds"] == 100
+    written = search("redlock-renew", "none", "integrity", clients=2, schedules=100)
+    assert written["steps"] == held["steps"]  # it wrote as often as a client that does not check
