@@ -30,6 +30,8 @@ static void client_acquire(struct client *client, const struct step *step, struc
     result->outcome = (uint32_t)grant.outcome;
     result->token = grant.token;
     result->value = grant.item;
+    client->settled += grant.outcome == OUTCOME_REFUSED && client->depth == 0;
+    client->doubtful |= grant.outcome == OUTCOME_UNKNOWN;
     if (grant.outcome != OUTCOME_OK) return;
     client->grant = index == HISTORY_FULL ? 0 : (uint32_t)index;
     client->token = grant.token;
@@ -56,6 +58,8 @@ static void client_release(struct client *client, struct step_result *result) {
                                                          .grant = grant,
                                                          .token = client->token});
     result->outcome = (uint32_t)outcome;
+    client->settled += outcome == OUTCOME_OK && client->depth <= 1;
+    client->doubtful |= outcome == OUTCOME_UNKNOWN;
     if (client->depth > 1) {
         client->depth--;
         return;

@@ -25,6 +25,9 @@ struct client {
     uint32_t op;        /* the last operation's number */
     uint32_t grant;     /* index of the grant that it acts under, 0: none */
     uint32_t depth;     /* how many grants it has not released: more than 1 only of a re-entrant lock */
+    /* Acquires that were refused, and releases that came back ok and left nothing to release. */
+    uint32_t settled;
+    bool doubtful; /* the outcome of some acquire or release is unknown */
     int64_t token;
     int64_t version[HISTORY_OBJECT_COUNT]; /* last read under this grant, -1: none */
 };

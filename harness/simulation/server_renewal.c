@@ -5,9 +5,6 @@
 
 #include "harness/scheduler/clock.h"
 
-enum { OWNER_LEAST = 8 }; /* letters of an owner's mark: shorter texts occur in commands by chance */
-enum { KEY_NAME, KEY_EXPIRY, KEY_DUMP, KEY_OWNERS /* and on */ };
-
 static const int64_t NEVER = -1; /* expires */
 
 struct command_origin server_renewal_origin(const struct explored_task *task) {
@@ -31,14 +28,11 @@ void server_renewal_keep(struct explored_client *client, const char *command, si
 
 /* --- whose a key is --- */
 
-static bool has_sent(const struct explored_client *client, const redisReply *text) {
-    return text->len >= OWNER_LEAST && memmem(client->sent.bytes, client->sent.length, text->str, text->len) != NULL;
-}
-
 /* Whether a client has sent one of the owners' marks in a key. */
 static bool has_marked(const struct explored_client *client, const redisReply *key) {
     bool marked = false;
-    for (size_t each = KEY_OWNERS; each < key->elements; each++) marked |= has_sent(client, key->element[each]);
+    for (size_t each = NODE_KEY_TEXTS; each < key->elements; each++)
+        marked |= sent_contains(&client->sent, key->element[each]->str, key->element[each]->len);
     return marked;
 }
 
@@ -58,17 +52,17 @@ static bool same_text(const redisReply *one, const redisReply *other) {
 
 static const redisReply *key_named(const redisReply *keys, const redisReply *name) {
     for (size_t each = 0; each < keys->elements; each++)
-        if (same_text(keys->element[each]->element[KEY_NAME], name)) return keys->element[each];
+        if (same_text(keys->element[each]->element[NODE_KEY_NAME], name)) return keys->element[each];
     return NULL;
 }
 
 static bool key_changed(const redisReply *before, const redisReply *after) {
-    return before->element[KEY_EXPIRY]->integer != after->element[KEY_EXPIRY]->integer ||
-           !same_text(before->element[KEY_DUMP], after->element[KEY_DUMP]);
+    return before->element[NODE_KEY_EXPIRY]->integer != after->element[NODE_KEY_EXPIRY]->integer ||
+           !same_text(before->element[NODE_KEY_DUMP], after->element[NODE_KEY_DUMP]);
 }
 
 static bool key_lengthened(const redisReply *before, const redisReply *after) {
-    int64_t was_ms = before->element[KEY_EXPIRY]->integer, is_ms = after->element[KEY_EXPIRY]->integer;
+    int64_t was_ms = before->element[NODE_KEY_EXPIRY]->integer, is_ms = after->element[NODE_KEY_EXPIRY]->integer;
     return was_ms != NEVER && (is_ms == NEVER || is_ms > was_ms);
 }
 
@@ -80,16 +74,16 @@ static int64_t longer(int64_t one_ms, int64_t other_ms) {
 /* How long a key of the client's own lives. A string or hash without an end and without its mark, such as a counter, is
  * none; of what may hold more than one client's data nobody knows, and it counts as its own. */
 static int64_t own_left_ms(const struct world *world, int client, const redisReply *key, int64_t now_ms) {
-    int64_t expiry_ms = key->element[KEY_EXPIRY]->integer;
+    int64_t expiry_ms = key->element[NODE_KEY_EXPIRY]->integer;
     if (other_owner(world, client, key) >= 0) return 0;
-    bool known = key->elements > KEY_OWNERS;
+    bool known = key->elements > NODE_KEY_TEXTS;
     if (expiry_ms == NEVER) return !known || has_marked(&world->clients[client], key) ? NEVER : 0;
     return expiry_ms > now_ms ? expiry_ms - now_ms : 0;
 }
 
 static void effect_add(const struct world *world, int client, const redisReply *before, const redisReply *after,
                        struct history_record *record) {
-    const redisReply *was = key_named(before, after->element[KEY_NAME]);
+    const redisReply *was = key_named(before, after->element[NODE_KEY_NAME]);
     if (!was) record->flags |= HISTORY_FLAG_MADE;
     if (!was || key_changed(was, after)) record->outcome = OUTCOME_OK;
     if (!was || !key_lengthened(was, after)) return;
@@ -103,7 +97,7 @@ redisReply *server_renewal_before(struct world *world, const struct command_orig
                                   const char *command, size_t length) {
     bool heard = origin->renews && node != WORLD_RESOURCE && !world->clients[origin->client].gone &&
                  memmem(command, length, WORLD_LOCK_NAME, sizeof WORLD_LOCK_NAME - 1);
-    return heard ? node_keys(world_node(world, node)) : NULL;
+    return heard ? node_keys(world_node(world, node), false) : NULL;
 }
 
 void server_renewal_record(struct world *world, const struct command_origin *origin, int node, redisReply *before,
@@ -112,7 +106,7 @@ void server_renewal_record(struct world *world, const struct command_origin *ori
     struct node *server = world_node(world, node);
     if (!before) return;
     if (heard) {
-        redisReply *after = node_keys(server);
+        redisReply *after = node_keys(server, false);
         int64_t now_ms = (server->wall_ns + server->offset_ns) / CLOCK_NS_PER_MS;
         struct history_record record = {.kind = HISTORY_SERVER_RENEWAL,
                                         .outcome = after->elements < before->elements ? OUTCOME_OK : OUTCOME_REFUSED,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/scheduler/clock.h"
+#include "harness/simulation/client_traces.h"
 #include "harness/simulation/env_explored.h"
 #include "harness/simulation/server_renewal.h"
 #include "harness/simulation/world_choices.h"
@@ -65,6 +66,7 @@ void world_close(struct world *world) {
         explored_env_close(&world->clients[each].worker);
         explored_env_close(&world->clients[each].watchdog);
         free(world->clients[each].sent.bytes);
+        free(world->clients[each].sent_first.bytes);
     }
     for (int node = 0; node < world->settings.nodes; node++) nodes_close(&world->nodes[node]);
     if (world->requests) redisReaderFree(world->requests);
@@ -126,6 +128,7 @@ static void client_begin(struct world *world, int number, uint64_t seed) {
     client->gone = client->done = client->opened = false;
     client->paused_until_ns = 0;
     client->sent.length = 0;
+    client->excused = client->settled = 0;
     explored_env_open(&client->worker, world, number * TASKS_PER_CLIENT, seed);
     explored_env_open(&client->watchdog, world, number * TASKS_PER_CLIENT + 1, seed);
     coroutine_begin(&client->worker.coroutine, client_main, client);
@@ -225,6 +228,7 @@ static void explored_task_step(struct world *world, struct explored_task *task) 
     if (task->state == EXPLORED_TASK_SENDING && task->held_until_ns <= world_now_ns(world))
         explored_task_deliver(task, false);
     else explored_task_resume(task);
+    client_traces_look(world, &world->clients[task->number / TASKS_PER_CLIENT]);
 }
 
 static void quiet_begin(struct world *world) {
@@ -247,6 +251,7 @@ void world_apply(struct world *world, struct choice choice) {
 
 void world_end(struct world *world) {
     history_end(world->history);
+    client_traces_compare_with(world);
     for (int each = 0; each < world->client_count; each++) explored_client_abandon(&world->clients[each]);
     for (int each = 0; each < world->late_count; each++) late_command_drop(&world->late[each]);
     world->late_count = 0;

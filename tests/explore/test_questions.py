@@ -11,6 +11,7 @@ from lockstorm.explore.schedule_file import parse_schedule_file
 from lockstorm.explore.search_plan import SearchRequest, plan_search
 from tests.helpers.planted_plugins import plant
 from tests.helpers.planted_renewals import MISTAKES, renewing_plugin
+from tests.helpers.planted_traces import plugin_with_trace
 
 CALM_FAULTS = "pause,pause-before-send,crash,lose-reply,drop-request,hold-request,duplicate-request,error-reply,restart"
 
@@ -99,3 +100,26 @@ def test_an_announcement_moves_the_end_of_a_validity() -> None:
     assert held["verdict"]["integrity"]["schedules"]["holds"] == 100
     written = search("redlock-renew", "none", "integrity", clients=2, schedules=100)
     assert written["steps"] == held["steps"]  # it wrote as often as a client that does not check
+
+
+# --- what a refused acquire leaves ---
+
+
+@pytest.mark.parametrize(
+    "mistake,faults,said",
+    [
+        ("place-kept", "none", "entries"),
+        ("unanswered-kept", "lose-reply", "entries"),
+        ("subscription-kept", "none", "subscriptions"),
+    ],
+)
+def test_what_a_refused_acquire_leaves_is_found(tmp_path: Path, mistake: str, faults: str, said: str) -> None:
+    """Clients wait for a shorter time than another works, so some of them give up."""
+    requests: dict[str, Any] = {"work_ms": 300, "wait_ms": 100, "schedules": 800}
+    planted = plugin_with_trace(tmp_path, mistake, planted=True)
+    found = search(f"plugin:{planted}", faults, "liveness", **requests)
+    assert f"of {said} of client-" in evidence_of(found, "liveness")
+    right = plugin_with_trace(tmp_path, mistake, planted=False)
+    twin = search(f"plugin:{right}", CALM_FAULTS, "liveness", **requests)
+    assert twin["exit"] == 0, twin["sentence"]
+    assert twin["verdict"]["liveness"]["schedules"]["holds"] > 20
