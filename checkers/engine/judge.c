@@ -161,14 +161,19 @@ static void exited(struct check_actor *actor) {
     actor->outstanding = 0;
 }
 
+/* Others come at any time: a watchdog announces a validity, a server hears of a renewal. */
+static inline bool of_worker(unsigned kind) {
+    return kind != HISTORY_VALIDITY && kind != HISTORY_SERVER_RENEWAL;
+}
+
 /* A record about a lock. */
 static inline __attribute__((always_inline)) void about_lock(struct pass *pass, struct event *event, unsigned kind) {
     struct judgement *judgement = pass->judgement;
     const struct history_record *record = event->record;
     find_lock(pass, event);
     if (kind == HISTORY_LOCK_OPEN) opened(event->lock, record);
-    else if (kind != HISTORY_VALIDITY && kind % 2 == 1) assumptions_invoked(&judgement->assumptions, event);
-    else if (kind != HISTORY_VALIDITY) assumptions_returned(&judgement->assumptions, event);
+    else if (of_worker(kind) && kind % 2 == 1) assumptions_invoked(&judgement->assumptions, event);
+    else if (of_worker(kind)) assumptions_returned(&judgement->assumptions, event);
     if (kind == HISTORY_ACQUIRE_RETURN) {
         answered(judgement, record);
     } else if (kind == HISTORY_RELEASE_INVOKE) {
@@ -226,6 +231,7 @@ static void dispatch(struct pass *pass, struct event *event, unsigned kind) {
     case HISTORY_RELEASE_INVOKE: about_lock(pass, event, HISTORY_RELEASE_INVOKE); break;
     case HISTORY_RELEASE_RETURN: about_lock(pass, event, HISTORY_RELEASE_RETURN); break;
     case HISTORY_VALIDITY: about_lock(pass, event, HISTORY_VALIDITY); break;
+    case HISTORY_SERVER_RENEWAL: about_lock(pass, event, HISTORY_SERVER_RENEWAL); break;
     case HISTORY_READ_INVOKE: about_store(pass, event, HISTORY_READ_INVOKE); break;
     case HISTORY_WRITE_INVOKE: about_store(pass, event, HISTORY_WRITE_INVOKE); break;
     case HISTORY_READ_RETURN: about_store(pass, event, HISTORY_READ_RETURN); break;

@@ -274,7 +274,7 @@ static SELDOM void residue(struct checking *my, const struct event *event) {
         &(struct violation){
             .sort = RESIDUE, .times = 1, .who = event->record->name, .records = {event->index}, .record_count = 1});
     if (evidence)
-        snprintf(evidence->text, sizeof evidence->text, "residue: %lld of %s left behind at the end",
+        snprintf(evidence->text, sizeof evidence->text, "residue: %lld of %s left behind",
                  (long long)event->record->value, check_name(my->check, event->record->name, name, sizeof name));
 }
 

@@ -2,6 +2,7 @@
  *
  *   --lock L | --plugin FILE
  *   --clients N --store MODE --lease-ms N --wait-ms N --work-ms N --turns N --permits N [--fixed-lease] [--extends]
+ *   [--checks-validity]
  *   --node SOCKET --clock FILE   a server: its unix socket and its clock page; repeated for each server
  *   [--replicas N]               replicas of each node: the first ones follow the nodes, then come the second ones
  *   --directory D                the history is D/history

@@ -1,6 +1,7 @@
 #include "harness/simulation/world_faults.h"
 
 #include "harness/scheduler/clock.h"
+#include "harness/simulation/client_traces.h"
 #include "harness/simulation/env_explored.h"
 #include "harness/simulation/world_names.h"
 
@@ -56,6 +57,7 @@ static void server_clock_jump(struct world *world, int node, int64_t step_ms) {
 
 /* All connections to a node are lost, and so is every command on its way there. */
 static void connections_end(struct world *world, int node) {
+    for (int each = 0; each < world->client_count; each++) client_traces_excuse(&world->clients[each], node);
     for (int each = 0; each < TASKS_PER_CLIENT * world->client_count; each++)
         explored_task_disconnect(world_task(world, each), node);
     for (int each = 0; each < world->late_count; each++)
@@ -98,6 +100,8 @@ static void replica_stall(struct world *world, int number, int64_t amount_ms) {
 static void request_fault(struct world *world, struct choice choice) {
     struct explored_task *task = world_task(world, choice.who);
     fault_begin(world, choice.kind, world->clients[choice.who / TASKS_PER_CLIENT].name);
+    if (choice.kind != CHOICE_LOSE_REPLY)
+        client_traces_excuse(&world->clients[choice.who / TASKS_PER_CLIENT], task->node);
     if (choice.kind == CHOICE_HOLD_REQUEST) {
         task->held_until_ns = world_now_ns(world) + choice.amount * CLOCK_NS_PER_MS;
     } else if (choice.kind == CHOICE_DUPLICATE_REQUEST) {

@@ -12,7 +12,7 @@ Json = dict[str, Any]
 Violation = tuple[str, int]
 
 TOKEN, REENTRANT, FAIR, RENEWS = 2, 4, 8, 16
-ATOMIC, FENCED = 2, 4
+ATOMIC, FENCED, MADE = 2, 4, 8
 FOR_EVER = 2**63 - 1
 LOST = -(2**63)  # a validity that has ended before every stamp
 WINDOW = 64
@@ -441,6 +441,20 @@ def ownership(history: History, reading: Reading) -> Iterator[Violation]:
             yield ("foreign_releases" if answer.kind == "release-return" else "foreign_renewals"), answer.index
         elif mine:
             yield "broken_holds", answer.index
+    yield from foreign_extensions(history)
+
+
+def extensions(history: History) -> Iterator[OracleRecord]:
+    """Renewals by which a server changed a key of a lock with one permit."""
+    for each in history:
+        if each.kind == "server-renewal" and each.ok and permits(history, each.name, each.index) <= 1:
+            yield each
+
+
+def foreign_extensions(history: History) -> Iterator[Violation]:
+    for each in extensions(history):
+        if each.extra > 0:
+            yield "foreign_extensions", each.index
 
 
 def answered_ok(history: History) -> bool:
@@ -778,6 +792,72 @@ def late_renewals(history: History) -> Iterator[Violation]:
             yield "late_renewals", each.index
 
 
+def released_hold(history: History, actor: str, lock: str, at: int) -> tuple[OracleRecord | None, int]:
+    """The answer, ok or refused, to the release that left nothing of a client's latest released hold; and the number of
+    its grants that it has not released."""
+    depth, asked_at, last = 0, 0, None
+    for each in before(history, at):
+        if each.kind == "actor-exit" and each.name == actor:
+            depth, asked_at, last = 0, 0, None
+        if (each.actor, each.name) != (actor, lock):
+            continue
+        if is_grant(each):
+            several = has_permits_to_count(history, lock, each.index)
+            again = depth > 0 and (several or has_trait(history, lock, each.index, REENTRANT))
+            depth, asked_at = depth + 1 if again else 1, 0
+        elif each.kind == "release-invoke" and depth:
+            depth -= 1
+            asked_at = 0 if depth else each.index
+        elif each.kind == "release-return" and asked_at:
+            asked = invocation(history, each)
+            if asked and asked.index == asked_at:
+                last = None if each.unknown else each
+    return last, depth
+
+
+def late_commands(history: History) -> Iterator[Violation]:
+    """Renewals that servers heard after a release: sent after it, or making a key."""
+    counted = set()
+    for each in history:
+        if each.kind != "server-renewal":
+            continue
+        last, depth = released_hold(history, each.actor, each.name, each.index)
+        if last is None or last.index in counted:
+            continue
+        sent_after = each.grant == 0 and each.op == last.op
+        if sent_after or (depth == 0 and each.flags & MADE):
+            counted.add(last.index)
+            yield "late_renewals", each.index
+
+
+def hollow_renewals(history: History) -> Iterator[Violation]:
+    """A client was told that it has renewed, and no server that heard of it had a key of its own. Once per hold."""
+    counted = set()
+    for told in history:
+        if not told.ok or told.kind not in ("renew-return", "validity"):
+            continue
+        begun, since = 0, 0  # the hold, or the process; what is told about
+        for each in before(history, told.index):
+            own = (each.actor, each.name) == (told.actor, told.name)
+            if (own and is_grant(each)) or (each.kind == "actor-exit" and each.name == told.actor):
+                begun = since = each.index
+            if own and each.kind == "validity":
+                since = each.index
+        asked = invocation(history, told) if told.kind == "renew-return" else None
+        if told.kind == "renew-return" and not asked:
+            continue
+        heard = [
+            each
+            for each in before(history, told.index)
+            if (each.kind, each.actor, each.name) == ("server-renewal", told.actor, told.name)
+            and (asked.index < each.index and each.op == asked.op if asked else each.index > since)
+        ]
+        hold = (told.actor, told.name, begun)
+        if heard and not any(each.value for each in heard) and hold not in counted:
+            counted.add(hold)
+            yield "hollow_renewals", told.index
+
+
 def lease(history: History, reading: Reading) -> Iterator[Violation]:
     for each in history:
         if is_grant(each) and each.value and each.value <= each.mono_ns:
@@ -792,6 +872,8 @@ def lease(history: History, reading: Reading) -> Iterator[Violation]:
             ):
                 yield "late_writes", each.index
     yield from late_renewals(history)
+    yield from late_commands(history)
+    yield from hollow_renewals(history)
 
 
 # --- fairness ---
@@ -926,10 +1008,11 @@ def could_be_violated(history: History, reading: Reading) -> dict[str, bool]:
         "mutual_exclusion": bool(grants),
         "integrity": any(is_access(each) and each.object for each in history),
         "fencing": bool(token_grants(history)),
-        "ownership": answered_ok(history),
+        "ownership": answered_ok(history) or any(extensions(history)),
         "liveness": served(history) and not stuck(history, reading)[1],
         "capacity": any(permits(history, each.name, each.index) > 1 for each in grants),
-        "lease": any(each.value for each in grants) or any(each.kind == "renew-return" and each.ok for each in history),
+        "lease": any(each.value for each in grants)
+        or any(each.kind == "server-renewal" or (each.kind == "renew-return" and each.ok) for each in history),
         "fairness": promised and not disturbed and bool(grants),
         "cost": False,
     }

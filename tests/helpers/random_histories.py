@@ -12,6 +12,7 @@ from tests.helpers.checker_oracle import (
     FAIR,
     FENCED,
     FOR_EVER,
+    MADE,
     OPERATIONS,
     REENTRANT,
     RENEWS,
@@ -171,6 +172,8 @@ class RandomHistory:
     def step(self, client: SimulatedClient) -> None:
         if self.chance(0.06):
             return self.aside(client)
+        if self.chance(0.06):
+            return self.heard(client)
         if client.haunted and self.chance(0.3):
             return self.validity(client)
         if client.gone:
@@ -374,6 +377,21 @@ class RandomHistory:
             self.parameters()
         if self.chance(0.1):
             self.phase()
+
+    def heard(self, client: SimulatedClient) -> None:
+        """A server hears of a renewal, at once or late."""
+        lock, grant = self.under(client)
+        self.add(
+            "server-renewal",
+            client,
+            name=lock,
+            outcome=self.random.choice(("ok", "ok", "refused")),
+            op=max(0, client.op - self.random.choice((0, 0, 0, 1))),
+            grant=grant if self.chance(0.8) else 0,
+            value=self.random.choice((0, 0, 20, -1)),
+            flags=self.random.choice((0, 0, 0, MADE)),
+            extra=0 if self.chance(0.8) else 1 + 2 * self.random.randrange(len(self.names)),
+        )
 
     def noise(self, client: SimulatedClient) -> None:
         kinds = ("note", "clock", "fault-heal", "released")

@@ -8,6 +8,9 @@ Clients are capital letters, one lock is called stock; `A.cash+` is about anothe
     A<  A>  A-    releases; is answered ok; both. `A>x` refused, `A>~` unknown
     A(  A)  A=    renews; is answered ok; both. `A)x`, `A)~`
     A/30          the lock announces a validity until 30 ms; `A/30x` refused: the lock is lost
+    Ah            a server hears a renewal that A sends now, and lengthens A's key. `Ahx`: it has no key of A's;
+                  `AhB`: it lengthens B's; `Ahm`: it makes a key of A's; `Ah<`, `Ahm<`: A had sent it before its latest
+                  operation
     Ar            reads the register
     Aw            writes what it computed from the version it read last. `Aw~`: its outcome stays unknown to the writer,
                   `Aw,`: the answer is not there yet, `Aw.`: there it is, `Awx`: refused, the token is too old,
@@ -27,10 +30,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tests.helpers.checker_oracle import ATOMIC, FAIR, FENCED, REENTRANT, RENEWS, TOKEN, History, OracleRecord
+from tests.helpers.checker_oracle import ATOMIC, FAIR, FENCED, MADE, REENTRANT, RENEWS, TOKEN, History, OracleRecord
 
 MS = 10**6
-WORD = re.compile(r"([A-Z])(?:\.([a-z]+))?([?!+<>()=/rwa*-])(.*)")
+WORD = re.compile(r"([A-Z])(?:\.([a-z]+))?([?!+<>()=/hrwa*-])(.*)")
 TRAITS = {"tokens": TOKEN, "reentrant": REENTRANT, "fair": FAIR, "renews": RENEWS, "lease": 1}
 OUTCOMES = {"": "ok", "x": "refused", "~": "unknown"}
 NAMES = [*"ABCDEF", "stock", "cash", "quiet", "storm", "bound_ms", "order_ms", "keys", "hurt", "store"]
@@ -54,7 +57,7 @@ class Timeline:
         self.versions = {"register": 0, "counter": 0}
         self.now_ms = 0
         opened, _, words = text.strip().rpartition("}")
-        self.clients = sorted(set(re.findall(r"[A-F](?=[.?!+<>()=/rwa*-])", words)))
+        self.clients = sorted(set(re.findall(r"[A-F](?=[.?!+<>()=/hrwa*-])", words)))
         if opened:
             self.open(opened.strip("{ ").split())
         for word in words.split():
@@ -120,6 +123,8 @@ class Timeline:
         elif verb == "/":
             outcome = "refused" if rest.endswith("x") else "ok"
             self.add("validity", actor=client, name=lock, value=int(rest.strip("x")) * MS, outcome=outcome)
+        elif verb == "h":
+            self.hear(client, lock, rest)
         elif verb in "rwa":
             self.use(client, verb, rest)
         elif verb == "*":
@@ -143,6 +148,21 @@ class Timeline:
         if grant.ok:
             side.grants.append(grant)
             side.held.append(grant)
+
+    def hear(self, client: str, lock: str, rest: str) -> None:
+        side, earlier, what = self.sides[client], rest.endswith("<"), rest.strip("<")
+        held = [each for each in (side.grants if earlier else side.held) if each.name == lock]
+        self.add(
+            "server-renewal",
+            actor=client,
+            name=lock,
+            outcome="refused" if what == "x" else "ok",
+            op=side.op - earlier,
+            grant=held[-1].index if held else 0,
+            value=30 if what in ("", "m") else 0,
+            flags=MADE if what == "m" else 0,
+            extra=1 + 2 * NAMES.index(what) if what in [*"ABCDEF"] else 0,
+        )
 
     def use(self, client: str, verb: str, rest: str) -> None:
         side = self.sides[client]
