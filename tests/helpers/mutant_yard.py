@@ -123,7 +123,7 @@ class Yard:
             end_session(running)
         assert running.returncode != NO_TESTS, f"no tests: {tests}"
         failed = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        return "" if running.returncode == 0 else failed[0] if failed else f"exit status {running.returncode}"
+        return "" if running.returncode == 0 else failed[0] if failed else said[-1000:]
 
     def original_takes_s(self) -> float:
         """How long the tests of the ground take, all of which the original must pass."""

@@ -379,6 +379,9 @@ def test_a_server_that_is_silent_on_purpose_is_not_asked(there: Driven) -> None:
     there.call("set_server_silent", one.number, False)
     assert there.settle() and there.call("server_works", one.number)
     assert (one.pings, two.pings) == (3, 9)
+    there.call("set_server_silent", one.number, True)  # and keeps no connection to it
+    there.call("set_server_silent", one.number, False)
+    assert there.settle() and len(one.connections) == 2
 
 
 def test_a_busy_server_is_asked(there: Driven) -> None:
