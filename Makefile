@@ -73,8 +73,19 @@ PRELOAD        = $(BUILD)/lib/liblockstorm-preload.so
 HEADERS        = $(addprefix $(BUILD)/include/harness/,client/lockstorm.h environment/env.h history/outcome.h \
                  $(addprefix locks/common/,key.h lock.h majority.h poll.h script.h watchdog.h) locks/redis/set_nx_px.h) \
                  $(BUILD)/include/lockstorm.h $(BUILD)/include/harness/lockstorm.h
-TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,blocking_call history_writers http_requests idle_processes linearizable_oracle lock_threads \
-                 resp_guard stop_writer)
+TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
+                 announcements \
+                 blocking_call \
+                 exhaustive_options \
+                 history_writers \
+                 http_requests \
+                 idle_processes \
+                 judged_events \
+                 linearizable_oracle \
+                 lock_threads \
+                 resp_guard \
+                 stop_writer \
+                 )
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
 FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz resp_fuzz schedule_fuzz)
@@ -128,12 +139,16 @@ $(BUILD)/bin/spawn: $(call object,harness/process/spawn_main.c harness/process/s
 $(BUILD)/bin/reaper: $(call object,harness/process/reaper_main.c)
 $(BUILD)/bin/reaper: LIBS = $(STATIC) # static: every trial starts it, and it should start fast
 
+$(BUILD)/tests/announcements: $(call object,tests/c/announcements.c harness/client/validity.c $(SHARED))
 $(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c $(SCHEDULER) $(ENV) $(SHARED))
 $(BUILD)/tests/blocking_call: LIBS = -lhiredis $(SERVICE_LIBS)
+$(BUILD)/tests/exhaustive_options: $(call object,tests/c/exhaustive_options.c $(filter-out harness/explorer/explore_main.c,$(EXPLORE)))
+$(BUILD)/tests/exhaustive_options: LIBS = -lhiredis -ljansson -lm
 $(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(SHARED))
 $(BUILD)/tests/http_requests: $(call object,tests/c/http_requests.c $(ENV) $(SHARED))
 $(BUILD)/tests/http_requests: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/idle_processes: $(call object,tests/c/idle_processes.c harness/scheduler/quiescence.c harness/scheduler/clock.c)
+$(BUILD)/tests/judged_events: $(call object,tests/c/judged_events.c $(call room,checkers/engine) $(HISTORY))
 $(BUILD)/tests/linearizable_oracle: $(call object,tests/c/linearizable_oracle.c $(LINEAR) harness/history/history_json.c $(HISTORY))
 $(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(SHARED))

@@ -92,7 +92,9 @@ struct check_member {
 };
 
 /* A record, and who it is about (NULL: nobody). lock and member are those of a record about a lock. actor is the client
- * that recorded it; for a record of the store, the client that it served; for ACTOR_EXIT, the one that is gone. */
+ * that recorded it; for a record of the store, the client that it served; for ACTOR_EXIT, the one that is gone. The
+ * lock of a record of the store is that of the grant which it names; NULL where it names none, or no grant before it.
+ */
 struct event {
     const struct history_record *record;
     uint64_t index;
@@ -115,6 +117,7 @@ struct check {
     uint64_t quiet;                       /* index of the phase record from which on liveness is judged, 0: none */
     int64_t quiet_ns;
     int64_t bound_ns; /* the parameter bound_ms: how long a free lock may go unnoticed; -1: not given */
+    int64_t order_ns; /* the parameter order_ms: requests further apart arrive in their order; -1: not given */
 };
 
 /* A checker at work. */
@@ -145,6 +148,11 @@ extern const struct checker *const CHECKER_TABLE[];
 /* The bits of HISTORY_LOCK_OPEN that checkers use; the same numbers as in harness/locks/common/lock.h. */
 enum { CHECK_TRAIT_TOKEN = 2, CHECK_TRAIT_REENTRANT = 4, CHECK_TRAIT_FAIR = 8, CHECK_TRAIT_RENEWS = 16 };
 
+/* Whether a client that holds the lock takes another permit when it is granted it again. */
+static inline bool has_permits_to_count(const struct check_lock *lock) {
+    return lock->capacity > 1 && !(lock->traits & CHECK_TRAIT_REENTRANT);
+}
+
 static inline void *my_lock(const struct checking *my, struct check_lock *lock) {
     return (char *)lock + my->lock_at;
 }
@@ -173,6 +181,12 @@ static inline int64_t elapsed_ns(int64_t from_ns, int64_t to_ns) {
     int64_t elapsed;
     if (__builtin_sub_overflow(to_ns, from_ns, &elapsed)) return to_ns > from_ns ? INT64_MAX : INT64_MIN;
     return elapsed;
+}
+
+/* Until when the client of a VALIDITY record may believe; 0: until its release. A validity that is refused says that
+ * the grant is lost: it has ended before every stamp, whatever its value. */
+static inline int64_t validity_until_ns(const struct history_record *validity) {
+    return validity->outcome == OUTCOME_REFUSED ? INT64_MIN : validity->value;
 }
 
 /* What is violated, by whom against whom, how often at once, and the records that show it. */

@@ -113,8 +113,9 @@ static void parameter_recorded(struct judgement *judgement, const struct history
     parameter->value = record->value;
     const char *name = check_name(&judgement->check, record->name, room, sizeof room);
     if (strcmp(name, "faults_meant") == 0) judgement->assumptions.faults_meant = record->value;
-    bool bounds = strcmp(name, "bound_ms") == 0 && record->value >= 0;
-    if (bounds) judgement->check.bound_ns = duration_ns(record->value);
+    if (record->value < 0) return;
+    if (strcmp(name, "bound_ms") == 0) judgement->check.bound_ns = duration_ns(record->value);
+    if (strcmp(name, "order_ms") == 0) judgement->check.order_ns = duration_ns(record->value);
 }
 
 static void phase_recorded(struct check *check, const struct event *event) {
@@ -181,10 +182,27 @@ static inline __attribute__((always_inline)) void about_lock(struct pass *pass, 
     if (kind == HISTORY_ACQUIRE_RETURN && record->outcome == OUTCOME_OK) event->member->grant = event->index;
 }
 
+/* The lock of a grant that is not its client's latest, or that is none. */
+static SELDOM struct check_lock *lock_of_grant(const struct pass *pass, const struct event *event) {
+    uint32_t grant = event->record->grant;
+    if (grant >= event->index) return NULL;
+    struct history_record record = check_record_at(&pass->judgement->check, grant);
+    if (record.kind != HISTORY_ACQUIRE_RETURN || record.outcome != OUTCOME_OK) return NULL;
+    return participants_find(&pass->judgement->participants.locks, record.name)->thing;
+}
+
+static inline struct check_lock *lock_of_access(const struct pass *pass, const struct event *event) {
+    const struct check_member *latest = event->actor->latest;
+    if (event->record->grant == 0) return NULL;
+    if (latest && latest->grant == event->record->grant) return latest->lock;
+    return lock_of_grant(pass, event);
+}
+
 /* A record of a client and the store. */
 static inline __attribute__((always_inline)) void about_store(struct pass *pass, struct event *event, unsigned kind) {
     bool by_store = kind == HISTORY_STORE_READ || kind == HISTORY_STORE_WRITE;
     find_client(pass, event, by_store ? event->record->name : event->record->actor);
+    if (by_store) event->lock = lock_of_access(pass, event);
     if (by_store) assumptions_store(&pass->judgement->assumptions, event);
     else if (kind % 2 == 1) assumptions_invoked(&pass->judgement->assumptions, event);
     else assumptions_returned(&pass->judgement->assumptions, event);
@@ -229,8 +247,8 @@ static void take(struct pass *pass, const struct history_record *records, uint64
     struct check *check = &pass->judgement->check;
     if (count > 0 && pass->judgement->assumptions.records == 0) check->began_ns = records->mono_ns;
     pass->judgement->assumptions.records += count;
-    struct event event = {.index = first};
-    for (event.record = records; event.record < records + count; event.record++, event.index++) {
+    for (uint64_t place = 0; place < count; place++) {
+        struct event event = {.record = &records[place], .index = first + place};
         unsigned kind = event.record->kind;
         check->seen[kind]++;
         if (kind == HISTORY_TEXT_MORE) continue; /* a piece of text: it has no stamp */
@@ -279,7 +297,7 @@ static void decide(struct judgement *judgement) {
 bool judge(struct judgement *judgement, struct history_reader *reader, struct check_reading reading) {
     static struct pass pass; /* large */
     *judgement = (struct judgement){
-        .check = {.reader = reader, .reading = reading, .bound_ns = -1, .now_ns = INT64_MIN},
+        .check = {.reader = reader, .reading = reading, .bound_ns = -1, .order_ns = -1, .now_ns = INT64_MIN},
         .parameters.size = sizeof(struct recorded_parameter),
     };
     memset(&pass, 0, sizeof pass);

@@ -7,7 +7,10 @@
  * Unique: no two grants carry the same token, whenever they were in flight. A grant to a client that has not released a
  * re-entrant lock may repeat its token, unless a newer one had come back.
  *
- * Stale access: the store accepted a read or write with a token older than that of an access it had accepted before. */
+ * Stale access: the store accepted a read or write with a token older than that of an access under the same lock that
+ * it had accepted before. Accesses of which the history does not say the lock are compared with each other, if they are
+ * of the same object: two locks count their tokens each for itself. Accesses under a lock with several permits are not
+ * compared: an older grant may stand beside a newer one. */
 #include <stdio.h>
 
 #include "checkers/engine/checker.h"
@@ -28,12 +31,18 @@ struct fencing_side {
     int64_t token;       /* of its latest grant */
 };
 
+/* Of one lock. */
+struct tokens {
+    struct issued newest; /* that was granted */
+    struct issued seen;   /* newest token of an accepted access, and that index */
+};
+
 struct fencing {
     bool applies;
-    bool granted;       /* a token */
-    uint64_t changed;   /* re-entries with another token than the hold had */
-    struct issued seen; /* newest token of an accepted access, and that index */
-    uint64_t looked;    /* records that were read a second time */
+    bool granted;                      /* a token */
+    uint64_t changed;                  /* re-entries with another token than the hold had */
+    struct issued seen[UINT8_MAX + 1]; /* by object: of the accepted accesses whose lock is not known */
+    uint64_t looked;                   /* records that were read a second time */
 };
 
 enum { LOOKED_MOST = 1 << 26 };
@@ -73,16 +82,16 @@ static SELDOM void violate(struct checking *my, const struct event *event, unsig
 }
 
 static void invoked(struct checking *my, const struct event *event) {
-    const struct issued *newest = my_lock(my, event->lock);
+    const struct tokens *tokens = my_lock(my, event->lock);
     struct fencing_side *side = my_member(my, event->member);
     side->invoked = event->index;
-    side->floor = *newest;
+    side->floor = tokens->newest;
 }
 
 static void given(struct checking *my, const struct event *event, const struct fencing_side *side, struct issued floor,
                   uint64_t since, bool again) {
     struct fencing *self = my->state;
-    struct issued *newest = my_lock(my, event->lock);
+    struct issued *newest = &((struct tokens *)my_lock(my, event->lock))->newest;
     int64_t token = event->record->token;
     if (token == 0 && !(event->lock->traits & CHECK_TRAIT_TOKEN)) return;
     self->granted = true;
@@ -103,8 +112,8 @@ static void given(struct checking *my, const struct event *event, const struct f
 static void answered(struct checking *my, const struct event *event) {
     struct fencing *self = my->state;
     struct fencing_side *side = my_member(my, event->member);
-    const struct issued *newest = my_lock(my, event->lock);
-    struct issued floor = side->invoked ? side->floor : *newest;
+    const struct tokens *tokens = my_lock(my, event->lock);
+    struct issued floor = side->invoked ? side->floor : tokens->newest;
     uint64_t since = side->invoked ? side->invoked : event->index;
     side->invoked = 0;
     self->applies |= event->record->token != 0;
@@ -128,18 +137,16 @@ static SELDOM void ended(struct checking *my, const struct event *event) {
     }
 }
 
-static SELDOM void violate_stale(struct checking *my, const struct event *event) {
-    const struct fencing *self = my->state;
+static SELDOM void violate_stale(struct checking *my, const struct event *event, uint64_t newer) {
     const struct history_record *record = event->record;
     char late[64], early[64], when[40];
-    struct history_record other = check_record_at(my->check, self->seen.index);
-    struct evidence *evidence =
-        verdict_violate(&my->verdict, &(struct violation){.sort = STALE,
-                                                          .times = 1,
-                                                          .who = record->name,
-                                                          .whom = other.name,
-                                                          .records = {self->seen.index, event->index},
-                                                          .record_count = 2});
+    struct history_record other = check_record_at(my->check, newer);
+    struct evidence *evidence = verdict_violate(&my->verdict, &(struct violation){.sort = STALE,
+                                                                                  .times = 1,
+                                                                                  .who = record->name,
+                                                                                  .whom = other.name,
+                                                                                  .records = {newer, event->index},
+                                                                                  .record_count = 2});
     if (!evidence) return;
     snprintf(evidence->text, sizeof evidence->text,
              "the store accepted a stale %s %s: %s came with token %lld after %s with token %lld",
@@ -156,8 +163,11 @@ static void accessed(struct checking *my, const struct event *event) {
     if (record->token == 0) return;
     self->applies = true;
     if (record->outcome != OUTCOME_OK) return;
-    if (record->token < self->seen.token) violate_stale(my, event);
-    else self->seen = (struct issued){record->token, event->index};
+    if (event->lock && event->lock->capacity > 1) return;
+    struct issued *seen =
+        event->lock ? &((struct tokens *)my_lock(my, event->lock))->seen : &self->seen[record->object];
+    if (record->token < seen->token) violate_stale(my, event, seen->index);
+    else *seen = (struct issued){record->token, event->index};
 }
 
 static void opened(struct checking *my, const struct event *event) {
@@ -182,7 +192,7 @@ const struct checker CHECKER_FENCING = {
     .question = "are tokens unique and rising, and was every stale access rejected?",
     .sorts = {"missing token", "repeated token", "falling token", "stale access"},
     .state_size = sizeof(struct fencing),
-    .lock_size = sizeof(struct issued),
+    .lock_size = sizeof(struct tokens),
     .member_size = sizeof(struct fencing_side),
     .on = {[HISTORY_LOCK_OPEN] = opened,
            [HISTORY_ACQUIRE_INVOKE] = invoked,

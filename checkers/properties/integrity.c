@@ -1,9 +1,10 @@
 /* Integrity: did the store accept a write older than one it had accepted, lose an acknowledged update, or do the work
  * of one operation twice?
  *
- * Stale write: an accepted write whose grant is older than that of an accepted write before it, in the store's order.
- * Grants are ordered by token, where both have one and they differ, else by their index in the history; a write without
- * a grant is not compared.
+ * Stale write: an accepted write whose grant is older than that of an accepted write before it under the same lock, in
+ * the store's order. Grants are ordered by token, where both have one and they differ, else by their index in the
+ * history; a write without a grant is not compared. Nor is one under a lock with several permits: an older grant may
+ * stand beside a newer one.
  *
  * Lost update: an accepted write that was computed from version b overwrites the accepted writes b+1 .. v before it,
  * none of which its writer had seen. Each of these counts once, and only if it was acknowledged to its own writer
@@ -85,9 +86,13 @@ struct addition {
 /* There is more than one newest: grants with a token and grants without are not in one total order. */
 enum newest { BY_TOKEN, WITH_TOKEN, WITHOUT_TOKEN, NEWEST_COUNT };
 
+/* Of the accepted writes under a lock. */
+struct written {
+    struct rank newest[NEWEST_COUNT];
+};
+
 struct integrity {
     struct stored_object objects[HISTORY_OBJECT_COUNT];
-    struct rank newest[NEWEST_COUNT];
     struct addition additions[WINDOW];
     uint64_t added;    /* how many */
     bool used;         /* the store */
@@ -165,9 +170,9 @@ static SELDOM void violate_stale(struct checking *my, const struct event *event,
 }
 
 static void check_order(struct checking *my, const struct event *event) {
-    struct rank *newest = ((struct integrity *)my->state)->newest;
     const struct rank write = {event->record->grant, event->record->token, event->index};
-    if (write.grant == 0) return;
+    if (!event->lock || event->lock->capacity > 1) return;
+    struct rank *newest = ((struct written *)my_lock(my, event->lock))->newest;
     if (is_older(&write, &newest[BY_TOKEN])) violate_stale(my, event, &newest[BY_TOKEN]);
     else if (is_older(&write, &newest[WITH_TOKEN])) violate_stale(my, event, &newest[WITH_TOKEN]);
     else if (is_older(&write, &newest[WITHOUT_TOKEN])) violate_stale(my, event, &newest[WITHOUT_TOKEN]);
@@ -382,6 +387,7 @@ const struct checker CHECKER_INTEGRITY = {
     .question = "did the store accept a write older than one it had accepted, or lose an acknowledged update?",
     .sorts = {"stale write", "lost update", "duplicated operation"},
     .state_size = sizeof(struct integrity),
+    .lock_size = sizeof(struct written),
     .actor_size = sizeof(struct writers),
     .on = {[HISTORY_STORE_READ] = read,
            [HISTORY_STORE_WRITE] = written,

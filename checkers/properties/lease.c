@@ -3,8 +3,8 @@
  * Spent grant: an acquire that came back ok with a validity (`value`) that was not after the stamp of its return.
  *
  * Late write: the store accepted a write under its client's latest grant, at or after the end of the validity that the
- * lock had announced to that client. The stamps are that of the store's record and the latest validity
- * (`acquire-return` or `validity`) before it.
+ * lock had announced to that client, or after a `validity` (refused): the grant was lost. The stamps are that of the
+ * store's record and the latest validity (`acquire-return` or `validity`) before it.
  *
  * Late renewal: a renewal came back ok to a client that had nothing to renew when it invoked it, because its latest
  * release had come back ok; or the second `validity` (ok) after such a release (the first may have been on its way).
@@ -18,7 +18,7 @@ extern const struct checker CHECKER_LEASE;
 enum { SPENT_GRANT, LATE_WRITE, LATE_RENEWAL };
 
 struct lease_side {
-    uint32_t depth;     /* grants not released; of a lock that is not re-entrant: 0 or 1 */
+    uint32_t depth;     /* grants not released; of a lock with one permit that is not re-entrant: 0 or 1 */
     uint32_t announced; /* validities since the release came back */
     uint64_t invoked;   /* index of the release that left nothing to release; 0: none */
     bool done;          /* that release came back ok */
@@ -69,7 +69,7 @@ static void granted(struct checking *my, const struct event *event) {
     struct latest *latest = my_actor(my, event->actor);
     const struct history_record *record = event->record;
     if (record->outcome != OUTCOME_OK) return;
-    bool again = side->depth && event->lock->traits & CHECK_TRAIT_REENTRANT;
+    bool again = side->depth && (event->lock->traits & CHECK_TRAIT_REENTRANT || has_permits_to_count(event->lock));
     *side = (struct lease_side){.depth = again ? side->depth + 1 : 1};
     *latest = (struct latest){(uint32_t)event->index, event->member, record->value, event->index};
     if (record->value) state(my, event);
@@ -118,7 +118,7 @@ static void announced(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
     struct latest *latest = my_actor(my, event->actor);
     if (latest->member == event->member) {
-        latest->until_ns = event->record->value;
+        latest->until_ns = validity_until_ns(event->record);
         latest->announced_at = event->index;
     }
     if (event->record->outcome == OUTCOME_OK && side->done && ++side->announced == 2) late_renewal(my, event, side);
@@ -126,13 +126,16 @@ static void announced(struct checking *my, const struct event *event) {
 
 static SELDOM void late_write(struct checking *my, const struct event *event, const struct latest *latest) {
     char name[64], when[40], until[40];
+    struct history_record announced = check_record_at(my->check, latest->announced_at);
+    bool lost = announced.kind == HISTORY_VALIDITY && announced.outcome == OUTCOME_REFUSED;
     struct evidence *evidence = violate(my, event, LATE_WRITE, latest->announced_at);
     if (evidence)
-        snprintf(evidence->text, sizeof evidence->text,
-                 "the store accepted a write of %s %s, after the end of the validity that its lock had stated, %s",
+        snprintf(evidence->text, sizeof evidence->text, "the store accepted a write of %s %s, after %s, %s",
                  check_name(my->check, event->actor->name, name, sizeof name),
                  check_when(my->check, event->record->mono_ns, when, sizeof when),
-                 check_when(my->check, latest->until_ns, until, sizeof until));
+                 lost ? "its lock had said that the grant was lost"
+                      : "the end of the validity that its lock had stated",
+                 check_when(my->check, lost ? announced.mono_ns : latest->until_ns, until, sizeof until));
 }
 
 static void written(struct checking *my, const struct event *event) {

@@ -6,7 +6,8 @@
  * watchdog, no longer than a lease after its grant or latest renewal. A hold whose client ended, or whose release never
  * happened by the reading, stands for one more lease from there: for bound_ms if the lock has no lease, and for ever if
  * bound_ms is not given. An acquire of unknown outcome that is read as having happened stands like a hold whose client
- * has ended. A lock is free while fewer holds stand than it has permits, since the last hold ended.
+ * has ended. A lock is free while fewer permits are held than it has, since the last permit was given back. A hold has
+ * one; where a lock has several and is not re-entrant, one for each of its grants.
  *
  * The time at a record is the latest stamp up to it, which may be another record's: stamps of two processes may be in
  * the opposite order of their records.
@@ -19,7 +20,9 @@
  * an acquire in flight for longer than bound_ms, or than a lease of the lock if bound_ms is not given. One per grant or
  * answer, of the waiter that had waited longest.
  *
- * Residue: what the driver found left behind. */
+ * Residue: what the driver found left behind.
+ *
+ * Reported: the longest time for which the lock had been free and an acquire in flight, at such an answer. */
 #include <stdio.h>
 
 #include "checkers/engine/checker.h"
@@ -33,6 +36,7 @@ static const int64_t FOR_EVER = INT64_MAX;
 struct liveness_side {
     uint32_t depth;                       /* grants that it has not released */
     bool stands;                          /* its hold */
+    uint32_t permits;                     /* of the hold */
     uint64_t releasing;                   /* index of its last release-invoke */
     int64_t until_ns;                     /* of the hold */
     struct liveness_side *before, *after; /* the other clients whose holds stand */
@@ -53,6 +57,7 @@ struct liveness_queue {
 
 struct liveness {
     bool served, undecided; /* a client was answered in the quiet phase; a waiter cannot be judged */
+    int64_t longest_ns;     /* that a free lock went unnoticed */
 };
 
 /* --- holds --- */
@@ -62,14 +67,17 @@ static int64_t later_by(int64_t stamp_ns, int64_t lease_ns) {
     return lease_ns == 0 || __builtin_add_overflow(stamp_ns, lease_ns, &until_ns) ? FOR_EVER : until_ns;
 }
 
+static void permit_end(struct liveness_queue *queue, int64_t stamp_ns, uint64_t index) {
+    if (queue->has_ended && stamp_ns < queue->ended_ns) return;
+    queue->has_ended = true;
+    queue->ended_ns = stamp_ns;
+    queue->ended = index;
+}
+
 static void hold_end(struct liveness_queue *queue, struct liveness_side *side, int64_t stamp_ns, uint64_t index) {
     if (!side->stands) return;
     side->until_ns = smaller(side->until_ns, stamp_ns);
-    if (!queue->has_ended || side->until_ns >= queue->ended_ns) {
-        queue->has_ended = true;
-        queue->ended_ns = side->until_ns;
-        queue->ended = index;
-    }
+    permit_end(queue, side->until_ns, index);
     side->stands = false;
     *(side->before ? &side->before->after : &queue->holds) = side->after;
     if (side->after) side->after->before = side->before;
@@ -80,9 +88,12 @@ static void hold_lapse(struct liveness_queue *queue, struct liveness_side *side,
     if (side->until_ns <= now_ns) hold_end(queue, side, side->until_ns, 0);
 }
 
-static void hold_begin(struct liveness_queue *queue, struct liveness_side *side, int64_t now_ns, int64_t until_ns) {
+/* `another`: with one more permit than it may have. */
+static void hold_begin(struct liveness_queue *queue, struct liveness_side *side, int64_t now_ns, int64_t until_ns,
+                       bool another) {
     hold_lapse(queue, side, now_ns);
     side->until_ns = until_ns;
+    side->permits = side->stands ? side->permits + another : 1;
     if (side->stands) return;
     side->stands = true;
     side->before = NULL;
@@ -101,13 +112,13 @@ static SELDOM void hold_abandon(const struct checking *my, const struct check_lo
 
 /* Ends what is over by its stamp. True: the lock is free. */
 static bool is_free(const struct check_lock *lock, struct liveness_queue *queue, int64_t stamp_ns) {
-    int64_t standing = 0;
+    int64_t held = 0;
     for (struct liveness_side *side = queue->holds, *after; side; side = after) {
         after = side->after;
         hold_lapse(queue, side, stamp_ns);
-        standing += side->stands;
+        held += side->stands ? side->permits : 0;
     }
-    return standing < lock->capacity;
+    return held < lock->capacity;
 }
 
 /* --- waiters --- */
@@ -134,14 +145,10 @@ static int64_t idle_ns(const struct checking *my, const struct check_lock *lock,
     return larger(0, elapsed_ns(since_ns, stamp_ns));
 }
 
-static SELDOM void look_for_lost(struct checking *my, const struct event *event, const struct liveness_side *side) {
-    struct liveness_queue *queue = my_lock(my, event->lock);
+static SELDOM void found_lost(struct checking *my, const struct event *event, const struct liveness_side *side,
+                              int64_t free_ns) {
+    const struct liveness_queue *queue = my_lock(my, event->lock);
     const struct check *check = my->check;
-    int64_t bound_ns = check->bound_ns >= 0 ? check->bound_ns : event->lock->lease_ns;
-    if (check->bound_ns < 0 && bound_ns == 0) return;
-    int64_t stamp_ns = check->now_ns;
-    int64_t free_ns = idle_ns(my, event->lock, queue, side, stamp_ns);
-    if (free_ns <= bound_ns) return;
     char name[64], when[40], asked[40], duration[40];
     struct violation violation = {
         .sort = LOST_WAKE_UP, .times = 1, .who = side->actor->name, .records = {side->asked}, .record_count = 1};
@@ -152,9 +159,19 @@ static SELDOM void look_for_lost(struct checking *my, const struct event *event,
     snprintf(evidence->text, sizeof evidence->text,
              "lost wake-up: the lock had been free for %s when it was given or given up %s, while %s had been waiting "
              "since it asked %s",
-             check_duration(free_ns, duration, sizeof duration), check_when(check, stamp_ns, when, sizeof when),
+             check_duration(free_ns, duration, sizeof duration), check_when(check, check->now_ns, when, sizeof when),
              check_name(check, side->actor->name, name, sizeof name),
              check_when(check, side->asked_ns, asked, sizeof asked));
+}
+
+static void look_for_lost(struct checking *my, const struct event *event, const struct liveness_side *side) {
+    struct liveness *self = my->state;
+    const struct check *check = my->check;
+    bool is_bound = check->bound_ns >= 0;
+    int64_t bound_ns = is_bound ? check->bound_ns : event->lock->lease_ns;
+    int64_t free_ns = idle_ns(my, event->lock, my_lock(my, event->lock), side, check->now_ns);
+    self->longest_ns = larger(self->longest_ns, free_ns);
+    if ((is_bound || bound_ns > 0) && free_ns > bound_ns) found_lost(my, event, side, free_ns);
 }
 
 /* --- records --- */
@@ -178,7 +195,7 @@ static void answered(struct checking *my, const struct event *event) {
     struct liveness *self = my->state;
     struct liveness_side *side = my_member(my, event->member);
     struct liveness_queue *queue = my_lock(my, event->lock);
-    bool granted = event->record->outcome == OUTCOME_OK;
+    bool granted = event->record->outcome == OUTCOME_OK, another = has_permits_to_count(event->lock);
     if (my->check->quiet) self->served = true;
     if (side->asked) {
         if (my->check->quiet) look_for_lost(my, event, granted ? queue->first : side);
@@ -186,35 +203,49 @@ static void answered(struct checking *my, const struct event *event) {
     }
     int64_t stamp_ns = event->record->mono_ns;
     if (granted) {
-        bool again = side->depth && event->lock->traits & CHECK_TRAIT_REENTRANT;
+        bool again = side->depth && (another || event->lock->traits & CHECK_TRAIT_REENTRANT);
         side->depth = again ? side->depth + 1 : 1;
-        hold_begin(queue, side, my->check->now_ns, hold_until(event->lock, stamp_ns));
+        hold_begin(queue, side, my->check->now_ns, hold_until(event->lock, stamp_ns), another);
     } else if (event->record->outcome != OUTCOME_REFUSED && my->check->reading.acquires_happen) {
         int64_t until_ns = later_by(stamp_ns, event->lock->lease_ns);
         if (side->stands) until_ns = larger(until_ns, side->until_ns);
-        hold_begin(queue, side, my->check->now_ns, until_ns);
+        hold_begin(queue, side, my->check->now_ns, until_ns, another);
     }
 }
 
 static void renewed(struct checking *my, const struct event *event) {
     struct liveness_side *side = my_member(my, event->member);
     int64_t stamp_ns = event->record->mono_ns;
-    if (event->record->outcome == OUTCOME_OK && side->depth)
-        hold_begin(my_lock(my, event->lock), side, my->check->now_ns, hold_until(event->lock, stamp_ns));
+    if (event->record->outcome != OUTCOME_OK || side->depth == 0) return;
+    hold_begin(my_lock(my, event->lock), side, my->check->now_ns, hold_until(event->lock, stamp_ns), false);
+    if (has_permits_to_count(event->lock) && side->permits < side->depth) side->permits = side->depth;
 }
 
 static void releases(struct checking *my, const struct event *event) {
     struct liveness_side *side = my_member(my, event->member);
-    if (side->depth > 1) side->depth--;
+    if (side->depth > 1 && !has_permits_to_count(event->lock)) side->depth--;
     else side->releasing = event->index;
+}
+
+/* One of several permits. If it was not given back by the reading, the hold keeps it. */
+static void give_back(struct liveness_queue *queue, struct liveness_side *side, const struct event *event) {
+    if (event->failed) return;
+    side->depth--;
+    if (!side->stands || side->permits == 1) return;
+    side->permits--;
+    permit_end(queue, event->record->mono_ns, event->index);
 }
 
 static void released(struct checking *my, const struct event *event) {
     struct liveness_side *side = my_member(my, event->member);
     struct liveness_queue *queue = my_lock(my, event->lock);
     if (!event->asked || side->releasing != event->asked) return;
-    side->depth = 0;
     hold_lapse(queue, side, my->check->now_ns);
+    if (side->depth > 1 && has_permits_to_count(event->lock)) {
+        give_back(queue, side, event);
+        return;
+    }
+    side->depth = 0;
     if (event->failed) hold_abandon(my, event->lock, side, event->record->mono_ns);
     else hold_end(queue, side, event->record->mono_ns, event->index);
 }
@@ -283,6 +314,8 @@ static void finish(struct checking *my) {
         for (const struct liveness_side *side = queue->first; side; side = side->later)
             look_for_stuck(my, lock, queue, side);
     }
+    if (my->check->seen[HISTORY_PHASE])
+        my->verdict.measures[0] = (struct verdict_measure){"longest_unnoticed_ms", (double)self->longest_ns / 1e6};
     my->verdict.applies = my->check->quiet != 0;
     verdict_decide(&my->verdict, my->check->quiet && self->served && !self->undecided,
                    !my->check->quiet ? "there was no quiet phase in which everybody should have been served"

@@ -1,9 +1,10 @@
 /* Mutual exclusion: did more clients believe that they held the lock at once than it has permits?
  *
  * A client believes from its ACQUIRE_RETURN (ok) up to its RELEASE_INVOKE, both in index order, or until the end of the
- * validity that the lock announced to it last, or until its process has ended. Two beliefs overlap when one begins
- * while another has not ended. The release is recorded before it is sent and the grant after it came back, so a correct
- * lock can never look wrong. One violation per grant that found all permits taken.
+ * validity that the lock announced to it last (a refused one has ended: the grant is lost), or until its process has
+ * ended. Two beliefs overlap when one begins while another has not ended. The release is recorded before it is sent and
+ * the grant after it came back, so a correct lock can never look wrong. One violation per grant that found all permits
+ * taken.
  *
  * A grant to a client that believes already begins no other belief; the latest validity counts. Ending the belief takes
  * as many releases as grants of a re-entrant lock, and one of any other. A release that never happened by the reading
@@ -97,7 +98,7 @@ static void released(struct checking *my, const struct event *event) {
 static void announced(struct checking *my, const struct event *event) {
     struct believers *believers = my_lock(my, event->lock);
     struct hold *hold = my_member(my, event->member);
-    hold->until_ns = event->record->value;
+    hold->until_ns = validity_until_ns(event->record);
     believers->stamped = true;
 }
 

@@ -83,7 +83,7 @@ static void answered(struct checking *my, const struct event *event) {
     struct ownership_side *side = my_member(my, event->member);
     uint64_t asked_at = side->invoked ? side->invoked : event->index;
     side->invoked = 0;
-    if (event->lock->capacity > 1 || event->record->outcome == OUTCOME_REFUSED) return;
+    if (event->record->outcome == OUTCOME_REFUSED) return;
     if (event->record->outcome != OUTCOME_OK) {
         if (my->check->reading.acquires_happen) side->grant = event->index;
         return;
@@ -91,13 +91,13 @@ static void answered(struct checking *my, const struct event *event) {
     bool again = side->depth && event->lock->traits & CHECK_TRAIT_REENTRANT;
     if (again) {
         struct asked loss = superseding(latest, side->grant);
-        if (loss.member && loss.granted < asked_at && !stands(my, loss))
+        if (event->lock->capacity == 1 && loss.member && loss.granted < asked_at && !stands(my, loss))
             violate(my, event, BROKEN_HOLD, side->grant, loss);
     }
     side->grant = event->index;
     if (!again) side->since = event->index;
     side->depth = again ? side->depth + 1 : 1;
-    if (asked_at > latest->invoked) *latest = (struct asked){event->member, asked_at, event->index};
+    if (event->lock->capacity == 1 && asked_at > latest->invoked) *latest = (struct asked){event->member, asked_at, event->index};
 }
 
 static void begun(struct checking *my, const struct event *event) {

@@ -19,7 +19,7 @@ static void client_acquire(struct client *client, const struct step *step, struc
     env_checkpoint(client->env, "before-acquire");
     struct lock_grant grant = lock_acquire(&client->lock, step->wait_ms);
     if (grant.outcome == OUTCOME_OK && step->token) grant.token = step->token;
-    if (grant.outcome == OUTCOME_OK) validity_publish(&client->actor, grant.valid_until_ns);
+    if (grant.outcome == OUTCOME_OK) validity_begin(&client->actor, grant.valid_until_ns);
     uint64_t index = actor_append(
         &client->actor, (struct history_record){.kind = HISTORY_ACQUIRE_RETURN,
                                                 .outcome = (uint8_t)grant.outcome,
@@ -41,7 +41,7 @@ static void client_acquire(struct client *client, const struct step *step, struc
 
 static void client_release(struct client *client, struct step_result *result) {
     uint32_t op = ++client->op, grant = client->grant;
-    if (client->depth <= 1) validity_publish(&client->actor, 0);
+    if (client->depth <= 1) validity_end(&client->actor);
     actor_append(&client->actor, (struct history_record){.kind = HISTORY_RELEASE_INVOKE,
                                                          .name = client->lock_name,
                                                          .op = op,

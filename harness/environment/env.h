@@ -177,8 +177,9 @@ uint64_t env_random_below(struct env *env, uint64_t bound);
 void env_checkpoint(struct env *env, const char *name);
 
 /* Announces to the holder until when (env_mono_ns) its grant is valid from now on, for instance after a renewal. A
- * stamp that has passed says that the grant is lost, INT64_MAX that it is valid until the next announcement. For locks
- * whose grants state a validity; from the worker or its watchdog. */
+ * stamp that has passed says that the grant is lost, INT64_MAX that it is valid until the next announcement. After the
+ * holder has asked for the release nothing follows from it. For locks whose grants state a validity; from the worker or
+ * its watchdog. */
 void env_tell_validity(struct env *env, int64_t valid_until_ns);
 
 /* Starts the client's watchdog: run(env, argument) on a task and an env of its own. Like a renewal thread it stands

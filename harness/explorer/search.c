@@ -208,6 +208,12 @@ static uint64_t number_take(struct schedule_search *search) {
     return search->shared ? atomic_fetch_add(&search->shared->taken, 1) : search->taken++;
 }
 
+static void give_up(struct schedule_search *search, uint64_t *number, uint64_t unopened) {
+    search->unopened = true;
+    *number = unopened;
+    if (search->shared) atomic_store(&search->shared->taken, search->settings->most);
+}
+
 bool search_run(struct schedule_search *search, uint64_t *number, void (*report)(const struct schedule_search *)) {
     const struct search_settings *settings = search->settings;
     int64_t began_ns = clock_real_mono_ns(), reported_ns = began_ns;
@@ -217,6 +223,7 @@ bool search_run(struct schedule_search *search, uint64_t *number, void (*report)
         if (each >= settings->most) break;
         if (!settings->keep_going && search->shared && each > atomic_load(&search->shared->violated)) break;
         struct search_outcome outcome = search_draw(search, each);
+        if (!outcome.opened) return give_up(search, number, each), false;
         tally_add(&search->tally, &outcome, each);
         search->tally.commands = commands_of(search->world);
         if (search->digests) search->digests[place] = outcome.digest;

@@ -32,6 +32,11 @@ bool threads_await_quiescence(struct thread_watch *watch, int64_t limit_ms);
  * real time, or is gone. */
 bool timer_await_round(struct thread_watch *watch, int64_t limit_ms);
 
+/* Number of packets that wait at all processors together, as the kernel's table says (/proc/net/softnet_stat), which is
+ * read from `fd` to its end: a line per processor that is online, some 30 of them in one read. 0 where the kernel does
+ * not say (before 5.12). */
+uint64_t packets_waiting_in(int fd);
+
 /* Returns true once no packet waited at any of the machine's processors, false when some did for limit_ms of real time.
  * What is written to a unix socket has arrived when the writer's call returns. On a TCP connection it has not, not even
  * within one machine: on a busy one a packet may wait for milliseconds, and neither side knows. A packet that a

@@ -283,7 +283,9 @@ void explored_task_disconnect(struct explored_task *task, int node) {
     listener_drop(&task->listeners[node]);
     if (!concerned || !waits) return;
     if (task->state == EXPLORED_TASK_SENDING) task->state = EXPLORED_TASK_AWAITING;
-    task->arrived = true; /* or is lost: no reply comes any more */
+    if (task->arrived && task->may_block) node_connection_close(&task->connections[node]);
+    task->may_block = false; /* the server no longer keeps it waiting */
+    task->arrived = true;    /* or is lost: no reply comes any more */
     task->deadline_ns = shared_page_mono_ns(task->world->page);
 }
 

@@ -47,9 +47,10 @@ static void client_clock_jump(struct world *world, struct explored_client *clien
 /* --- servers --- */
 
 static void server_clock_jump(struct world *world, int node, int64_t step_ms) {
-    world_fault_record(world, HISTORY_FAULT_INJECT, CHOICE_CLOCK_JUMP, world->names.servers[node][0]);
+    uint32_t name = world->names.servers[node][world->nodes[node].leads];
+    world_fault_record(world, HISTORY_FAULT_INJECT, CHOICE_CLOCK_JUMP, name);
     if (node_clock_jump(world_node(world, node), step_ms * CLOCK_NS_PER_MS))
-        world_fault_record(world, HISTORY_FAULT_PROVE, CHOICE_CLOCK_JUMP, world->names.servers[node][0]);
+        world_fault_record(world, HISTORY_FAULT_PROVE, CHOICE_CLOCK_JUMP, name);
     world_collect(world, node);
 }
 
@@ -79,7 +80,7 @@ static void server_restart(struct world *world, int number, enum choice_kind fau
 static void replica_promote(struct world *world, int number) {
     int node = replica_node(number), server = replica_server(number);
     struct explored_node *at = &world->nodes[node];
-    fault_begin(world, CHOICE_FAILOVER, world->names.servers[node][0]);
+    fault_begin(world, CHOICE_FAILOVER, world->names.servers[node][at->leads]);
     connections_end(world, node);
     at->leads = server;
     for (int other = 1; other <= world->settings.replicas; other++)

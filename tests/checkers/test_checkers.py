@@ -22,9 +22,10 @@ import pytest
 
 from lockstorm.base import paths
 from tests.helpers import checker_oracle as oracle
+from tests.helpers.building import make
 from tests.helpers.checker_oracle import PROPERTIES, READINGS, History, Json, OracleRecord
 from tests.helpers.comparing import differences
-from tests.helpers.judging import judge
+from tests.helpers.judging import KINDS, judge
 from tests.helpers.random_histories import ManyWriters, RandomHistory
 from tests.helpers.recorded_text import ExpectedText
 from tests.helpers.timeline import Timeline, TimelineCase, cases
@@ -211,6 +212,40 @@ def test_all_policies_are_reported_beside_the_one_that_decides(tmp_path: Path) -
     }
     answers = {"released": ("holds", 0), "not-happened": ("violated", 1), "unknown": ("inconclusive", 3)}
     assert found == {(release, acquire): answers[release] for release, acquire in found} and len(found) == 6
+
+
+# --- what the judge tells the checkers ---
+
+ABOUT_LOCKS = ("lock-open", "acquire", "renew", "release", "validity")
+
+
+@pytest.mark.parametrize("reading", [(), ("not-happened",)])
+def test_what_a_checker_is_told_of_a_record_is_of_that_record(reading: tuple[str, ...], tmp_path: Path) -> None:
+    """Nothing is left of the record before: neither its lock nor its client, nor that it failed."""
+    timeline = "{lease=30} quiet A+ Ar Aw~ A-~ A/9x hurt=A hurt+A B.cash+ Bw A* keys=2 bound=3 Bwt3 B.cash= B- C? quiet"
+    path, binary = history_of(timeline, tmp_path / "history.jsonl"), tmp_path / "binary"
+    subprocess.run([paths.program("history"), "from-json", str(path), str(binary)], check=True, timeout=60)
+    program = make("build/tests/judged_events") / "tests" / "judged_events"
+    done = subprocess.run([program, str(binary), *reading], check=True, capture_output=True, text=True, timeout=60)
+    told = {int(line.split()[0]): [int(each) for each in line.split()[1:]] for line in done.stdout.splitlines()}
+    records = Timeline(timeline).records
+    number = {"": 0} | {name: 1 + 2 * place for place, name in enumerate(Timeline.names)}
+    for record in records:
+        if record.kind in ("fault-inject", "fault-prove", "parameter"):
+            assert record.index not in told  # these are the judge's own
+            continue
+        kind, lock, actor, of_lock, of_actor, asked, failed = told[record.index]
+        assert kind == KINDS[record.kind]
+        stored = oracle.is_access(record)
+        about, returned = record.kind.startswith(ABOUT_LOCKS), record.kind.endswith("-return")
+        name = record.name if about else oracle.lock_of(records, record) if stored else None
+        assert lock == number[name or ""], record
+        assert actor == number[record.name if stored or record.kind == "actor-exit" else record.actor], record
+        assert (of_lock, of_actor) == ((lock, actor) if about else (0, 0)), record
+        before = oracle.invocation(records, record) if returned else None
+        assert asked == (before.index if before else 0), record
+        unknown = record.kind.startswith("release") and record.actor == "A"
+        assert bool(failed) == (unknown and bool(reading)), record
 
 
 # --- random histories ---

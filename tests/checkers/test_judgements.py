@@ -152,6 +152,42 @@ def test_a_stamp_of_0_is_none() -> None:
         assert oracle.broken(changed) != fit
 
 
+@pytest.mark.parametrize("what", ["forward", "itself", "behind the end", "an invocation", "refused", "torn", "a text"])
+def test_a_grant_index_that_names_no_grant_is_none(what: str) -> None:
+    """B's newer write is followed by A's, which names something else than A's grant: nobody knows under which lock."""
+    records = Timeline("{tokens} A+1 B+2 C+x Bwb Awb A- C+3 C-").records
+    place = [place for place, each in enumerate(records) if each.kind == "store-write"][-1]
+    grants = [place for place, each in enumerate(records) if each.kind == "acquire-return"]
+    named = {
+        "forward": records[grants[-1]].index,
+        "itself": records[place].index,
+        "behind the end": 2**32 - 1,
+        "an invocation": records[grants[0] - 1].index,
+        "refused": records[grants[2]].index,
+        "torn": records[grants[0]].index,
+        "a text": 1,
+    }
+    assert judge(Timeline.names, records)["verdict"]["integrity"]["stale_writes"] == 1
+    assert judge(Timeline.names, records)["verdict"]["fencing"]["stale_accesses"] == 1
+    changed = list(records)
+    changed[place] = replace(records[place], grant=named[what])
+    if what == "torn":
+        changed[grants[0]] = OracleRecord(records[grants[0]].index, "torn")
+    said = judge(Timeline.names, changed)
+    assert said["verdict"]["integrity"]["stale_writes"] == said["verdict"]["fencing"]["stale_accesses"] == 0
+    assert list(differences(said, changed)) == []
+
+
+def test_a_late_access_belongs_to_the_lock_of_the_grant_that_it_names() -> None:
+    """A was granted another lock since, and B names A's grant: the grant says which lock it is, not who names it."""
+    records = Timeline("A+ A.cash+ B+ Bwb Awl").records
+    assert judge(Timeline.names, records)["verdict"]["integrity"]["stale_writes"] == 1
+    changed = [*records[:-1], replace(records[-1], name="C")]
+    said = judge(Timeline.names, changed)
+    assert said["verdict"]["integrity"]["stale_writes"] == 1
+    assert list(differences(said, changed)) == []
+
+
 def test_causes_are_told_once() -> None:
     """Ten overlaps of the same two clients are one cause; a third client is another."""
     said = judge(Timeline.names, Timeline("A+ " + "B+ B- " * 10 + "C+ C- A-").records)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
+from lockstorm.cli.main import tidy_end
 from lockstorm.scenario.scenario import scenario, scenarios_in
 from lockstorm.servers.services import missing
 from lockstorm.trial.trial import Trial
@@ -317,14 +319,35 @@ def test_colour_on_a_terminal() -> None:
         os.close(slave)
 
 
-def test_a_reader_that_has_gone_is_no_crash() -> None:
+@pytest.mark.parametrize("words", [("scenarios",), ("scenarios", "--json"), ("scenarios", "--help")])
+def test_a_reader_that_has_gone_is_no_crash(words: tuple[str, ...]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        done = lockstorm("scenarios", stdout=writing, stderr=subprocess.PIPE, capture_output=False)
+        done = lockstorm(*words, stdout=writing, stderr=subprocess.PIPE, capture_output=False)
     finally:
         os.close(writing)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_a_pipe_to_a_process_that_breaks_is_an_error(tmp_path: Path) -> None:
+    """A reaper that ends at once: the trial says so, and does not end silently as if its own reader had gone."""
+    shutil.copytree(paths.build() / "bin", tmp_path / "bin")
+    (tmp_path / "bin" / "reaper").unlink()
+    (tmp_path / "bin" / "reaper").write_text("#!/bin/sh\nexec <&-\necho ready\n")
+    (tmp_path / "bin" / "reaper").chmod(0o755)
+    environment = {**ENVIRONMENT, "LOCKSTORM_PROGRAMS": str(tmp_path), "TMPDIR": str(tmp_path)}
+    result = as_json("run", "gc-pause", "--lock", "none", status=3, env=environment)
+    assert "the reaper has ended" in result["sentence"]
+
+
+def test_an_unexpected_error_is_no_verdict(capfd: pytest.CaptureFixture[str]) -> None:
+    """Exit status 1 would say that a property is violated, 141 that the reader of the output has gone."""
+    for error in (BrokenPipeError("a server"), ZeroDivisionError()):
+        with pytest.raises(SystemExit) as ended, tidy_end():
+            raise error
+        assert ended.value.code == 3
+        assert type(error).__name__ in capfd.readouterr().err
 
 
 def test_run_from_another_directory(tmp_path: Path) -> None:

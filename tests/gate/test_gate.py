@@ -9,6 +9,7 @@ import sys
 import time
 import tomllib
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,15 @@ import pytest
 
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_json
+from lockstorm.gate.gate import judge_again, run_gate
 from lockstorm.gate.gate_plan import plan_gate
 from lockstorm.gate.gate_policy import read_policy
 from lockstorm.gate.runs import list_runs, remove_old_runs
 from lockstorm.gate.starter_policy import PURPOSES, RESOURCES, Answers, starter_policy_text
+from lockstorm.gate.worker import GateWorkerPool
 from lockstorm.native.library import locks
 from lockstorm.scenario.scenario import scenarios
+from tests.helpers.planting import plant_in
 from tests.helpers.support import ENVIRONMENT, lockstorm, processes_below, short_directory
 
 SCHEMA = json.loads((paths.ROOT / "docs" / "verdict.schema.json").read_text())
@@ -162,6 +166,24 @@ def test_an_interrupted_gate_reports_what_is_known() -> None:
         assert not list(directory.glob("lockstorm-*"))
 
 
+def test_a_result_that_was_kept_counts_though_the_interrupt_came_before_its_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Unheard(GateWorkerPool):
+        def play_all(self, requests: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+            if list(super().play_all(requests)):
+                raise KeyboardInterrupt
+            yield from ()
+
+    monkeypatch.setattr("lockstorm.gate.gate.GateWorkerPool", Unheard)
+    (tmp_path / "lockstorm.toml").write_text(UNSAFE)
+    policy = read_policy(tmp_path / "lockstorm.toml")
+    verdict, directory = run_gate(policy, plan_gate(policy), "0", print)
+    assert verdict["interrupted"] and verdict["cells"][0]["outcome"] == "failed"
+    again, differences = judge_again(directory)
+    assert again["cells"] == verdict["cells"] and not differences
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_run_whose_process_ended_is_marked(number: int) -> None:
     with short_directory() as directory:
@@ -196,6 +218,44 @@ def test_a_server_that_is_missing_is_inconclusive_with_its_reason(
     monkeypatch.setitem(ENVIRONMENT, "LOCKSTORM_REDIS_SERVER", "no-such-redis-server")
     verdict = gate(tmp_path, UNSAFE, status=3)
     assert "package redis-server" in verdict["cells"][0]["in_short"]
+
+
+BREAKS_DOWN = """
+def answer(asked):
+    if asked["op"] == "acquire":
+        print("oops", flush=True)
+    return lock(asked)
+"""
+# Says hello when the policy is read, and not when a trial begins: a library that was removed meanwhile.
+HELLO_ONCE = """
+def answer(asked):
+    if asked["op"] == "hello":
+        try:
+            open(sys.argv[0] + ".seen", "x")
+        except FileExistsError:
+            sys.exit(69)
+    return lock(asked)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [(BREAKS_DOWN, "said something that is no JSON object: oops"), (HELLO_ONCE, "not installed: ")],
+)
+def test_an_adapter_that_breaks_down_makes_only_its_own_cells_inconclusive(
+    tmp_path: Path, body: str, reason: str
+) -> None:
+    program = plant_in(tmp_path, body)
+    text = UNSAFE.replace("[scenarios]", f'[[lock]]\nadapter = "{program}"\nrequire = ["integrity"]\n[scenarios]')
+    verdict = gate(tmp_path, text, "-o", str(tmp_path / "out"), status=1)
+    assert [cell["outcome"] for cell in verdict["cells"]] == ["failed", "inconclusive"]
+    assert reason in verdict["cells"][1]["in_short"]
+    cases = ElementTree.parse(tmp_path / "out" / "junit.xml").getroot().iter("testcase")
+    assert [[child.tag for child in case] for case in cases] == [["failure"], ["error"]]
+    sarif = json.loads((tmp_path / "out" / "lockstorm.sarif").read_text())
+    assert "inconclusive" in {result["ruleId"] for result in sarif["runs"][0]["results"]}
+    run = json.loads((tmp_path / "runs" / str(verdict["run"]) / "run.json").read_text())
+    assert (run["state"], [trial["played"] for trial in run["trials"]]) == ("complete", [True] * 4)
 
 
 def test_an_output_that_cannot_be_written_is_reported_before_any_trial(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from lockstorm.gate.gate_policy import Policy, read_policy
 from lockstorm.gate.gate_verdict import judge_gate
 from lockstorm.gate.junit import as_junit
 from lockstorm.gate.markdown import as_markdown
-from lockstorm.gate.sarif import as_sarif
+from lockstorm.gate.sarif import as_sarif, project_root
 from lockstorm.results.properties import PROPERTIES
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.play import inconclusive, trial_result
@@ -152,7 +153,7 @@ def test_a_trial_that_failed_is_inconclusive(tmp_path: Path) -> None:
     verdict = judging.verdict()
     assert verdict["exit"] == 3
     assert verdict["cells"][0]["in_short"] == "Inconclusive: redis-server did not start"
-    assert as_sarif(verdict)["runs"][0]["results"][0]["level"] == "warning"
+    assert as_sarif(verdict, paths.ROOT)["runs"][0]["results"][0]["level"] == "warning"
 
 
 def test_what_no_trial_asks_for_is_not_known(tmp_path: Path) -> None:
@@ -293,7 +294,7 @@ def test_the_outputs_say_that_nothing_better_is_known(tmp_path: Path) -> None:
     judging.set("storm-all", {"integrity": "violated"})
     verdict = judging.verdict()
     assert verdict["locks"][0]["advice"] is None
-    for written in (as_markdown(verdict), as_junit(verdict), json.dumps(as_sarif(verdict))):
+    for written in (as_markdown(verdict), as_junit(verdict), json.dumps(as_sarif(verdict, paths.ROOT))):
         assert "No other choice that lockstorm knows is known to do better here" in written
 
 
@@ -379,7 +380,7 @@ def check_junit(root: ElementTree.Element) -> None:
 # The required and the optional keys of the SARIF 2.1.0 objects used here (OASIS standard, section 3).
 SARIF = {
     "log": ({"version", "runs"}, {"$schema"}),
-    "run": ({"tool"}, {"invocations", "results", "columnKind"}),
+    "run": ({"tool"}, {"invocations", "originalUriBaseIds", "results", "columnKind"}),
     "driver": ({"name"}, {"version", "rules", "informationUri"}),
     "rule": ({"id"}, {"shortDescription", "fullDescription", "defaultConfiguration"}),
     "result": (
@@ -394,6 +395,20 @@ def with_keys_checked(kind: str, value: dict[str, Any]) -> dict[str, Any]:
     required, optional = SARIF[kind]
     assert required <= set(value) <= required | optional, kind
     return value
+
+
+# Of a path that is relative to a base (RFC 3986, sections 3.3 and 4.2): no colon in the first segment, no "//" or "..".
+RELATIVE_PATH = re.compile(r"(?!//|[^/]*:)(?!(.*/)?\.\.(/|$))([A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-F]{2})+")
+
+
+def check_artifact(place: dict[str, Any], bases: dict[str, Any]) -> None:
+    """SARIF 2.1.0, section 3.4: `uri` is a valid reference; a relative one names the base that it is relative to."""
+    if "uriBaseId" in place:
+        assert RELATIVE_PATH.fullmatch(place["uri"]) and not place["uri"].startswith(("/", "./")), place
+        base = bases[place["uriBaseId"]]["uri"]
+        assert base.startswith("file:///") and base.endswith("/")
+    else:
+        assert place["uri"].startswith("file:///") and RELATIVE_PATH.fullmatch(place["uri"].removeprefix("file:///"))
 
 
 def check_sarif(log: dict[str, Any]) -> list[dict[str, Any]]:
@@ -411,7 +426,7 @@ def check_sarif(log: dict[str, Any]) -> list[dict[str, Any]]:
         assert result["message"]["text"]
         for location in result["locations"]:
             place = with_keys_checked("physicalLocation", location["physicalLocation"])
-            assert not place["artifactLocation"]["uri"].startswith(("/", "./"))
+            check_artifact(place["artifactLocation"], run["originalUriBaseIds"])
             assert place["region"]["startLine"] >= 1
         assert all(isinstance(value, str) for value in result["partialFingerprints"].values())
         assert all(each["kind"] in ("inSource", "external") for each in result.get("suppressions", []))
@@ -422,22 +437,65 @@ def check_sarif(log: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_sarif_points_at_the_policy_or_where_the_lock_is_chosen(tmp_path: Path) -> None:
     judging = Judging(tmp_path)
-    assert check_sarif(as_sarif(judging.verdict())) == []
+    assert check_sarif(as_sarif(judging.verdict(), paths.ROOT)) == []
     judging.set("gc-pause", DAMAGED)
-    results = check_sarif(as_sarif(judging.verdict()))
+    results = check_sarif(as_sarif(judging.verdict(), paths.ROOT))
     assert [each["ruleId"] for each in results] == ["integrity", "mutual-exclusion"]
     assert results[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "lockstorm.toml"
     for used, line in (("src/stock.py:12", 12), ("src/stock.py", 1)):
         chosen = Judging(tmp_path, POLICY.replace("[require]", f'used = "{used}"\n[require]'))
         chosen.set("gc-pause", DAMAGED)
-        place = check_sarif(as_sarif(chosen.verdict()))[0]["locations"][0]["physicalLocation"]
-        assert place == {"artifactLocation": {"uri": "src/stock.py"}, "region": {"startLine": line}}
+        place = check_sarif(as_sarif(chosen.verdict(), paths.ROOT))[0]["locations"][0]["physicalLocation"]
+        artifact = {"uri": "src/stock.py", "uriBaseId": "%SRCROOT%"}
+        assert place == {"artifactLocation": artifact, "region": {"startLine": line}}
+
+
+@pytest.mark.parametrize(
+    ("file", "used", "uri", "line"),
+    [
+        ("shop/lock storm.toml", None, "shop/lock%20storm.toml", 1),
+        ("./shop//lockstorm.toml", None, "shop/lockstorm.toml", 1),
+        ("PROJECT/shop/lockstorm.toml", None, "shop/lockstorm.toml", 1),
+        ("/elsewhere/a b.toml", None, "file:///elsewhere/a%20b.toml", 1),
+        ("shop/lockstorm.toml", "src/100%#1?.py:7", "shop/src/100%25%231%3F.py", 7),
+        ("shop/lockstorm.toml", "src/Bestände.py:7", "shop/src/Best%C3%A4nde.py", 7),
+        ("shop/lockstorm.toml", "../lib/lock.py:7", "lib/lock.py", 7),
+        ("lockstorm.toml", "a:b.py:7", "a%3Ab.py", 7),
+        ("shop/lockstorm.toml", "/opt/lib/lock.py:7", "file:///opt/lib/lock.py", 7),
+        ("shop/lockstorm.toml", "PROJECT/lib/lock.py", "lib/lock.py", 1),
+    ],
+)
+def test_sarif_names_files_by_valid_uris(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, used: str | None, uri: str, line: int
+) -> None:
+    """Paths in a policy are relative to it; those in the log to the project."""
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    text = POLICY.replace("[require]", f'used = "{used}"\n[require]') if used else POLICY
+    judging = Judging(tmp_path, text.replace("PROJECT", str(project)))
+    judging.set("gc-pause", DAMAGED)
+    verdict = judging.verdict()
+    verdict["policy"]["file"] = file.replace("PROJECT", str(project))
+    place = check_sarif(as_sarif(verdict, project))[0]["locations"][0]["physicalLocation"]
+    base = {} if uri.startswith("file:") else {"uriBaseId": "%SRCROOT%"}
+    assert place == {"artifactLocation": {"uri": uri, **base}, "region": {"startLine": line}}
+
+
+def test_the_project_is_where_its_repository_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = tmp_path / "project" / "shop" / "lockstorm.toml"
+    policy.parent.mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert project_root(policy) == tmp_path, "no repository: the directory in which the gate was called"
+    monkeypatch.chdir("/")
+    (tmp_path / "project" / ".git").write_text("gitdir: elsewhere")  # a worktree has a file
+    assert project_root(policy) == tmp_path / "project"
 
 
 def test_sarif_suppresses_what_is_accepted(tmp_path: Path) -> None:
     judging = Judging(tmp_path, accept("2027-01-01"))
     judging.set("gc-pause", DAMAGED)
-    results = check_sarif(as_sarif(judging.verdict()))
+    results = check_sarif(as_sarif(judging.verdict(), paths.ROOT))
     assert [each["level"] for each in results] == ["note", "note"]
     assert results[0]["suppressions"] == [{"kind": "external", "justification": "a <cache> | only (until 2027-01-01)"}]
 

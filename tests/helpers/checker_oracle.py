@@ -14,6 +14,7 @@ Violation = tuple[str, int]
 TOKEN, REENTRANT, FAIR, RENEWS = 2, 4, 8, 16
 ATOMIC, FENCED = 2, 4
 FOR_EVER = 2**63 - 1
+LOST = -(2**63)  # a validity that has ended before every stamp
 WINDOW = 64
 
 PROPERTIES = (
@@ -94,6 +95,12 @@ def before(history: History, index: int) -> History:
     return history[: max(0, index - history[0].index)] if history else []
 
 
+def lock_of(history: History, access: OracleRecord) -> str | None:
+    """The lock of the grant that an access names; None: it names none, or no grant before it."""
+    named = [each for each in before(history, access.index) if each.index == access.grant != 0 and is_grant(each)]
+    return named[0].name if named else None
+
+
 def opening(history: History, lock: str, at: int) -> OracleRecord:
     """The latest `lock-open` of a lock."""
     said = [each for each in before(history, at) if each.kind == "lock-open" and each.name == lock]
@@ -108,6 +115,11 @@ def permits(history: History, lock: str, at: int) -> int:
     opened = [each for each in before(history, at) if each.kind == "lock-open" and each.name == lock]
     stated = [each.token for each in opened if each.token > 0]
     return stated[-1] if stated else 1
+
+
+def has_permits_to_count(history: History, lock: str, at: int) -> bool:
+    """Whether a holder that is granted the lock again has another permit."""
+    return permits(history, lock, at) > 1 and not has_trait(history, lock, at, REENTRANT)
 
 
 def asked_at(history: History, answer: OracleRecord) -> int:
@@ -167,6 +179,11 @@ def never(held: History, grant: OracleRecord, at: int) -> bool:
 # --- mutual exclusion ---
 
 
+def announced_until(record: OracleRecord) -> int:
+    """Until when a grant or a `validity` lets its client believe, 0: until its release."""
+    return LOST if record.kind == "validity" and record.outcome == "refused" else record.value
+
+
 def believed_until(history: History, held: History, at: int) -> int:
     """The end of the validity that the lock announced to the holder last."""
     words = [
@@ -176,7 +193,7 @@ def believed_until(history: History, held: History, at: int) -> int:
         and (each.actor, each.name) == (held[-1].actor, held[-1].name)
         and each.index > held[-1].index
     ]
-    return (words or held)[-1].value
+    return announced_until((words or held)[-1])
 
 
 def belief(history: History, reading: Reading, actor: str, lock: str, at: OracleRecord) -> History:
@@ -281,12 +298,20 @@ def is_lost(history: History, update: OracleRecord) -> bool:
     return is_acknowledged(history, update)
 
 
+def exclusive_lock(history: History, access: OracleRecord) -> str | None:
+    """The lock of an access, if it has one permit: then a newer grant means that an older one is over."""
+    lock = lock_of(history, access)
+    return lock if lock is not None and permits(history, lock, access.index) == 1 else None
+
+
 def integrity(history: History, reading: Reading) -> Iterator[Violation]:
     writes = accepted_writes(history)
-    granted = [each for each in writes if each.grant]
-    for write in writes:
-        if write in granted and any(each.index < write.index and older(write, each) for each in granted):
+    exclusive = [(each, lock) for each in writes if (lock := exclusive_lock(history, each)) is not None]
+    for write, lock in exclusive:
+        same = [each for each, other in exclusive if other == lock and each.index < write.index]
+        if any(older(write, each) for each in same):
             yield "stale_writes", write.index
+    for write in writes:
         if is_lost(history, write):
             yield "lost_updates", write.index
         if write.flags & ATOMIC and write.object == "counter" and delivered_before(history, write):
@@ -330,9 +355,19 @@ def fencing(history: History, reading: Reading) -> Iterator[Violation]:
         elif not same and any(each.token == grant.token for each in earlier):
             yield "repeated_tokens", grant.index
     accesses = [each for each in history if is_access(each) and each.ok and each.token]
-    for late in accesses:
-        if any(each.index < late.index and each.token > late.token for each in accesses):
+    compared = [(each, group) for each in accesses if (group := comparable(history, each)) is not None]
+    for late, group in compared:
+        same = [each for each, other in compared if other == group and each.index < late.index]
+        if any(each.token > late.token for each in same):
             yield "stale_accesses", late.index
+
+
+def comparable(history: History, access: OracleRecord) -> tuple[str, str] | None:
+    """What the tokens of accesses are compared within: the lock, or the object where the lock is not known."""
+    if lock_of(history, access) is None:
+        return "object", access.object
+    lock = exclusive_lock(history, access)
+    return None if lock is None else ("lock", lock)
 
 
 def has_tokens(history: History) -> bool:
@@ -356,6 +391,7 @@ def latest_grant(history: History, reading: Reading, actor: str, lock: str, at: 
 def superseding(history: History, actor: str, lock: str, since: int, at: int) -> OracleRecord | None:
     """The grant to another client that was asked for last, if that was after `since`."""
     others = [each for each in before(history, at) if is_grant(each) and each.name == lock and each.actor != actor]
+    others = [each for each in others if permits(history, lock, each.index) == 1]  # else it may stand beside another
     last = max(others, key=lambda each: asked_at(history, each), default=None)
     return last if last and asked_at(history, last) > since else None
 
@@ -422,14 +458,15 @@ class OracleHold:
     """One client's side of a lock at the server, as far as the history shows."""
 
     depth: int = 0
+    permits: int = 0  # of the hold
     until_ns: int = -1
     releasing: int = 0  # index of its last release-invoke, 0: it has been answered
     ends: list[int] = field(default_factory=list)
 
 
 def bound_ns(history: History) -> int | None:
-    said = [each.value for each in history if each.kind == "parameter" and each.name == "bound_ms"]
-    return said[-1] * 10**6 if said else None
+    said = [each for each in history if each.kind == "parameter" and each.name == "bound_ms" and each.value >= 0]
+    return said[-1].value * 10**6 if said else None
 
 
 def quiet_phase(history: History, at: int) -> OracleRecord | None:
@@ -445,9 +482,9 @@ def lease_later(history: History, lock: str, record: OracleRecord) -> int:
 
 def abandoned_until(history: History, lock: str, record: OracleRecord) -> int:
     """Until when a hold stands that no client will end: a lease more, or the bound where there is no lease."""
-    said = [each for each in before(history, record.index) if each.kind == "parameter" and each.name == "bound_ms"]
-    if said and not opening(history, lock, record.index).value:
-        return record.mono_ns + said[-1].value * 10**6
+    bound = bound_ns(before(history, record.index))
+    if bound is not None and not opening(history, lock, record.index).value:
+        return record.mono_ns + bound
     return lease_later(history, lock, record)
 
 
@@ -468,37 +505,53 @@ def end_hold(mine: OracleHold, stamp_ns: int) -> None:
     mine.until_ns = -1
 
 
-def begin_hold(mine: OracleHold, now_ns: int, until_ns: int) -> None:
-    """A hold that stood before is over if its time was up; otherwise it continues."""
+def begin_hold(mine: OracleHold, now_ns: int, until_ns: int, another: bool = False) -> None:
+    """A hold that stood before is over if its time was up; otherwise it continues, perhaps with another permit."""
     lapse_hold(mine, now_ns)
+    mine.permits = mine.permits + another if mine.until_ns >= 0 else 1
     mine.until_ns = until_ns
 
 
 def follow_hold(history: History, reading: Reading, mine: OracleHold, each: OracleRecord) -> None:
     """What a record of a client about a lock changes for its hold."""
     lock, now_ns = each.name, now_at(history, each.index)
+    several = has_permits_to_count(history, lock, each.index)
     renewed_ns = FOR_EVER if has_trait(history, lock, each.index, RENEWS) else lease_later(history, lock, each)
     if is_grant(each):
-        again = mine.depth and has_trait(history, lock, each.index, REENTRANT)
+        again = mine.depth and (several or has_trait(history, lock, each.index, REENTRANT))
         mine.depth = mine.depth + 1 if again else 1
         mine.releasing = 0
-        begin_hold(mine, now_ns, renewed_ns)
+        begin_hold(mine, now_ns, renewed_ns, several)
     elif each.kind == "acquire-return" and each.unknown and reading.acquires_happen:
-        begin_hold(mine, now_ns, max(mine.until_ns, lease_later(history, lock, each)))
+        begin_hold(mine, now_ns, max(mine.until_ns, lease_later(history, lock, each)), several)
     elif each.kind == "renew-return" and each.ok and mine.depth:
         begin_hold(mine, now_ns, renewed_ns)
+        mine.permits = max(mine.permits, mine.depth) if several else mine.permits
     elif each.kind == "release-invoke":
-        mine.releasing = each.index if mine.depth <= 1 else mine.releasing
-        mine.depth -= mine.depth > 1
+        nested = mine.depth > 1 and not several
+        mine.releasing = mine.releasing if nested else each.index
+        mine.depth -= nested
     elif each.kind == "release-return" and mine.releasing:
         asked = invocation(history, each)
         if asked and asked.index == mine.releasing:
-            mine.depth, mine.releasing = 0, 0
+            mine.releasing = 0
             lapse_hold(mine, now_ns)
-            if has_failed(history, reading, asked):
-                mine.until_ns = min(mine.until_ns, abandoned_until(history, lock, each))
-            else:
-                end_hold(mine, each.mono_ns)
+            give_back(history, mine, each, has_failed(history, reading, asked))
+
+
+def give_back(history: History, mine: OracleHold, answer: OracleRecord, failed: bool) -> None:
+    """What the answer to a release ends: the hold, or one of its permits."""
+    if mine.depth > 1 and has_permits_to_count(history, answer.name, answer.index):
+        mine.depth -= not failed
+        if not failed and mine.until_ns >= 0 and mine.permits > 1:
+            mine.permits -= 1
+            mine.ends.append(answer.mono_ns)
+        return
+    mine.depth = 0
+    if failed:
+        mine.until_ns = min(mine.until_ns, abandoned_until(history, answer.name, answer))
+    else:
+        end_hold(mine, answer.mono_ns)
 
 
 def holds_at(history: History, reading: Reading, lock: str, at: int) -> dict[str, OracleHold]:
@@ -518,7 +571,7 @@ def holds_at(history: History, reading: Reading, lock: str, at: int) -> dict[str
 def free_since(history: History, reading: Reading, lock: str, at: int, stamp_ns: int) -> int | None:
     """Since when a lock has been free, at a stamp; None: it is not."""
     holds = list(holds_at(history, reading, lock, at).values())
-    if sum(each.until_ns > stamp_ns for each in holds) >= permits(history, lock, at):
+    if sum(each.permits for each in holds if each.until_ns > stamp_ns) >= permits(history, lock, at):
         return None
     ends = [end for each in holds for end in each.ends]
     return max([each.until_ns for each in holds if 0 <= each.until_ns <= stamp_ns] + ends, default=0)
@@ -538,21 +591,27 @@ def waiters(history: History, lock: str, at: int) -> History:
     return list(waiting.values())
 
 
-def lost_wake_ups(history: History, reading: Reading) -> Iterator[Violation]:
+def unnoticed(history: History, reading: Reading) -> Iterator[tuple[OracleRecord, int]]:
+    """Each answer in a quiet phase at which the lock was free, and for how long it had been while a client waited."""
     for answer in history:
         phase, lock = quiet_phase(history, answer.index), answer.name
         if answer.kind != "acquire-return" or not phase:
             continue
         waiting = waiters(history, lock, answer.index)
         own = [each for each in waiting if each.actor == answer.actor]
-        said = [each for each in before(history, answer.index) if each.kind == "parameter" and each.name == "bound_ms"]
-        bound = said[-1].value * 10**6 if said else opening(history, lock, answer.index).value * 10**6 or None
         now_ns = now_at(history, answer.index)
         free = free_since(history, reading, lock, answer.index, now_ns)
-        if not own or bound is None or free is None:
-            continue
-        asked = waiting[0] if answer.ok else own[0]
-        if now_ns - max(asked.mono_ns, phase.mono_ns, free) > bound:
+        if own and free is not None:
+            asked = waiting[0] if answer.ok else own[0]
+            yield answer, max(0, now_ns - max(asked.mono_ns, phase.mono_ns, free))
+
+
+def lost_wake_ups(history: History, reading: Reading) -> Iterator[Violation]:
+    for answer, free_ns in unnoticed(history, reading):
+        said = bound_ns(before(history, answer.index))
+        lease_ns = opening(history, answer.name, answer.index).value * 10**6
+        bound = said if said is not None else lease_ns or None
+        if bound is not None and free_ns > bound:
             yield "lost_wake_ups", answer.index
 
 
@@ -604,7 +663,7 @@ def permits_at(history: History, reading: Reading, lock: str, at: int) -> dict[s
         if each.kind == "actor-exit":
             mine.over()
             mine.perhaps = 0
-        if each.name != lock or permits(history, lock, each.index) < 2:
+        if each.name != lock:
             continue
         if is_grant(each):
             permits_lapse(clients, each.mono_ns)
@@ -616,7 +675,7 @@ def permits_at(history: History, reading: Reading, lock: str, at: int) -> dict[s
         elif each.kind == "acquire-return" and each.unknown:
             mine.perhaps += 1
         elif each.kind == "validity" and mine.out:
-            mine.until_ns = each.value
+            mine.until_ns = announced_until(each)
         elif each.kind == "release-invoke":
             permits_give(history, reading, mine, each)
         elif each.kind == "release-return" and not each.ok:
@@ -689,7 +748,8 @@ def releases_done(history: History, actor: str, lock: str, at: int) -> OracleRec
         if (each.actor, each.name) != (actor, lock):
             continue
         if is_grant(each):
-            again = depth > 0 and has_trait(history, lock, each.index, REENTRANT)
+            several = has_permits_to_count(history, lock, each.index)
+            again = depth > 0 and (several or has_trait(history, lock, each.index, REENTRANT))
             depth, done, last = depth + 1 if again else 1, None, 0
         elif each.kind == "release-invoke" and depth:
             depth -= 1
@@ -747,10 +807,30 @@ def overtaken_waiters(history: History) -> list[tuple[OracleRecord, History]]:
     return found
 
 
+def order_ns(history: History, at: int) -> int | None:
+    """From which distance on two requests arrive in the order of their stamps; None: it is not said."""
+    said = [each.value for each in before(history, at) if each.kind == "parameter" and each.name == "order_ms"]
+    known = [each for each in said if each >= 0]
+    return known[-1] * 10**6 if known else None
+
+
+def is_reentry(history: History, grant: OracleRecord) -> bool:
+    """Whether the client held the lock already when it was granted it."""
+    depth = 0
+    for each in before(history, grant.index):
+        if each.kind == "actor-exit" and each.name == grant.actor:
+            depth = 0
+        elif (each.actor, each.name) == (grant.actor, grant.name):
+            depth = depth + is_grant(each) - (each.kind == "release-invoke" and depth > 0)
+    return depth > 0 and has_trait(history, grant.name, grant.index, REENTRANT)
+
+
 def fairness(history: History, reading: Reading) -> Iterator[Violation]:
     if any(each.kind in ("fault-inject", "rule", "checkpoint") for each in history):
         return
     for grant, passed in overtaken_waiters(history):
+        if not has_trait(history, grant.name, grant.index, FAIR) or is_reentry(history, grant):
+            continue
         asked_before = 0  # for its previous grant, in this life
         for each in before(history, grant.index):
             if each.kind == "actor-exit" and each.name == grant.actor:
@@ -758,7 +838,10 @@ def fairness(history: History, reading: Reading) -> Iterator[Violation]:
             elif is_grant(each) and (each.actor, each.name) == (grant.actor, grant.name):
                 asked = asked_at(history, each)
                 asked_before = asked if asked != each.index else asked_before
-        if has_trait(history, grant.name, grant.index, FAIR) and any(each.index < asked_before for each in passed):
+        (own,) = [each for each in waiters(history, grant.name, grant.index) if each.actor == grant.actor]
+        apart = order_ns(history, grant.index)
+        much_later = apart is not None and any(own.mono_ns - each.mono_ns > apart for each in passed)
+        if much_later or any(each.index < asked_before for each in passed):
             yield "", grant.index
 
 

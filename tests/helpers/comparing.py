@@ -79,9 +79,11 @@ def shows(name: str, history: History, shown: History, completed: set[int]) -> b
         return len(holders) == len(before) == min(oracle.permits(history, last.name, last.index), 3)
     if name == "integrity" and len(shown) == 4:
         late, early, write = before
-        return oracle.older(last, write) and (late.index, early.index) == (last.grant, write.grant)
+        ranked = oracle.older(last, write) and (late.index, early.index) == (last.grant, write.grant)
+        return ranked and oracle.exclusive_lock(history, last) == early.name == late.name
     if name == "fencing" and before and is_access(last):
-        return is_access(before[0]) and before[0].token > last.token
+        same = oracle.comparable(history, before[0]) == oracle.comparable(history, last)
+        return is_access(before[0]) and before[0].token > last.token and same
     if name == "fencing" and before:
         return is_grant(before[0]) and before[0].name == last.name and before[0].token >= last.token
     return True

@@ -110,6 +110,9 @@ def measures(history: History) -> dict[str, Json]:
         "fairness": fairness_measures(history),
         "cost": cost_measures(history),
     }
+    if any(each.kind == "phase" for each in history):
+        longest_ns = max((free_ns for _, free_ns in oracle.unnoticed(history, NAMED)), default=0)
+        found["liveness"] = {"longest_unnoticed_ms": longest_ns / 1e6}
     left = validity_left_ms(history)
     return found | ({"lease": {"least_validity_left_ms": min(left)}} if left else {})
 

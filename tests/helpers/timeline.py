@@ -11,10 +11,11 @@ Clients are capital letters, one lock is called stock; `A.cash+` is about anothe
     Ar            reads the register
     Aw            writes what it computed from the version it read last. `Aw~`: its outcome stays unknown to the writer,
                   `Aw,`: the answer is not there yet, `Aw.`: there it is, `Awx`: refused, the token is too old,
-                  `Awb`: not computed from anything; `Awl`: only the store's record, under the grant before the latest
+                  `Awb`: not computed from anything; `Awl`: only the store's record, under the grant before the latest;
+                  `Awt7`: with token 7 and no grant, not computed from anything
     Aa            lets the store add to the counter; `Aa2`: and the network delivers it twice
     A*            its process ends
-    quiet  storm  a phase begins;  bound=5  is the parameter bound_ms;  keys=2  are left behind at the end
+    quiet  storm  a phase begins;  bound=5  is the parameter bound_ms, order=5 order_ms;  keys=2  are left behind at the end
     torn          a record that is not whole
     hurt=A  hurt+A  a fault, and its proof
     {lease=30 permits=2 tokens reentrant fair renews}   the traits of the lock, before anything else;
@@ -32,7 +33,7 @@ MS = 10**6
 WORD = re.compile(r"([A-Z])(?:\.([a-z]+))?([?!+<>()=/rwa*-])(.*)")
 TRAITS = {"tokens": TOKEN, "reentrant": REENTRANT, "fair": FAIR, "renews": RENEWS, "lease": 1}
 OUTCOMES = {"": "ok", "x": "refused", "~": "unknown"}
-NAMES = [*"ABCDEF", "stock", "cash", "quiet", "storm", "bound_ms", "keys", "hurt", "store"]
+NAMES = [*"ABCDEF", "stock", "cash", "quiet", "storm", "bound_ms", "order_ms", "keys", "hurt", "store"]
 
 
 @dataclass
@@ -87,8 +88,8 @@ class Timeline:
             self.records.append(OracleRecord(1 + 2 * len(NAMES) + len(self.records), "torn"))
         elif word.startswith("hurt"):
             self.add("fault-prove" if word[4] == "+" else "fault-inject", name="hurt", outcome="ok", value=ord(word[5]))
-        elif key == "bound":
-            self.add("parameter", name="bound_ms", value=int(value))
+        elif key in ("bound", "order"):
+            self.add("parameter", name=f"{key}_ms", value=int(value))
         elif key == "keys":
             self.add("residue", name="keys", value=int(value))
         else:
@@ -152,12 +153,15 @@ class Timeline:
             self.add("write-return", actor=client, object=name, op=side.stored.op, outcome="ok")
             return
         grant = side.grants[-2 if rest == "l" else -1] if side.grants else None
+        token = grant.token if grant else 0
+        if rest.startswith("t"):
+            grant, token, rest = None, int(rest[1:]), "b"
         side.op += rest != "l"
         access: dict[str, Any] = {
             "object": name,
             "op": side.op,
             "grant": grant.index if grant else 0,
-            "token": grant.token if grant else 0,
+            "token": token,
         }
         if rest != "l":
             self.add(f"{kind}-invoke", actor=client, **access)

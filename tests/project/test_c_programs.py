@@ -1,6 +1,6 @@
-"""The C programs of tests/c: the history under many writers and one that is stopped, processes that are idle or not,
-the live environment's waiting calls, every lock among the threads of one process, and messages cut anywhere in front of
-a guard page."""
+"""The C programs of tests/c: the history under many writers and one that is stopped, what a client's page shows of its
+validity, processes that are idle or not, the live environment's waiting calls, every lock among the threads of one
+process, messages cut anywhere in front of a guard page, the options of an exhaustive search."""
 
 import json
 import subprocess
@@ -92,6 +92,11 @@ def programs() -> Path:
     return make("test-programs") / "tests"
 
 
+def test_an_exhaustive_search_has_an_option_for_everything_that_can_happen(programs: Path) -> None:
+    said = run_program(programs / "exhaustive_options")
+    assert said["options"] == said["possible"] > 256
+
+
 @pytest.mark.parametrize(("processes", "records"), [(1, 20000), (2, 50000), (16, 5000)])
 def test_writers_at_once_lose_nothing_and_stand_in_one_order(
     programs: Path, tmp_path: Path, processes: int, records: int
@@ -111,6 +116,12 @@ def test_a_writer_is_stopped_between_two_records(programs: Path, tmp_path: Path)
     said = run_program(programs / "stop_writer", tmp_path)
     assert said["torn_plainly"] > 0 == said["torn_between_records"]
     assert said["stops_between_records"] > 0
+
+
+def test_an_announcement_on_its_way_shows_nothing_after_the_release(programs: Path, tmp_path: Path) -> None:
+    said = run_program(programs / "announcements", tmp_path)
+    assert said["announced"] >= 2 * said["rounds"] > 0
+    assert said["wrong_moments"] == said["shown_after_end"] == 0
 
 
 # A process is idle when it has nothing to do, however often it wakes up. A polling sleep, after which it tries again,

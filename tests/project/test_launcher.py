@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -85,27 +86,105 @@ def test_it_installs_nothing_when_told_so(checkout: Path) -> None:
     assert not (checkout / ".venv").exists()
 
 
-def test_packages_that_cannot_be_installed_are_named(checkout: Path, tmp_path: Path) -> None:
-    """apt-get is there and fails: its own words are shown."""
-    tools = path_without(tmp_path / "bin")
-    fakes = {
-        "apt-get": "echo E: no such thing as the network; exit 100",
-        "apt-cache": "exit 0",
-        "dpkg-query": "exit 1",
-        "sudo": 'exec "$@"',
-        "env": 'shift; exec "$@"',
-        "tee": "cat >/dev/null",
-        "chmod": "exit 0",
-        "rm": "exit 0",
-    }
+def tools_of_an_empty_machine(directory: Path, apt_get: str) -> str:
+    """A PATH of a machine that has none of the packages; `apt_get`: the script that is its apt-get."""
+    tools = path_without(directory)
+    fakes = {"apt-get": apt_get, "apt-cache": "exit 0", "dpkg-query": "exit 1", "sudo": 'exec "$@"'}
     for name, script in fakes.items():
-        tool = Path(tools) / name
+        tool = directory / name
         tool.write_text(f"#!/bin/sh\n{script}\n")
         tool.chmod(0o755)
+    for name in ("chmod", "env", "rm", "sleep", "tee"):
+        (directory / name).symlink_to(shutil.which(name) or "/missing")
+    return tools
+
+
+def test_packages_that_cannot_be_installed_are_named(checkout: Path, tmp_path: Path) -> None:
+    """apt-get is there and fails: its own words are shown."""
+    move_system_files(checkout, tmp_path)
+    tools = tools_of_an_empty_machine(tmp_path / "bin", "echo E: no such thing as the network; exit 100")
     done = launch("demo", root=checkout, PATH=tools)
     assert done.returncode == 2
     assert "no such thing as the network" in done.stderr
     assert "libhiredis-dev" in done.stderr
+
+
+def move_system_files(checkout: Path, tmp_path: Path) -> Path:
+    """Makes this checkout's launcher use an empty directory where it names /usr/sbin. Returns that directory."""
+    directory = tmp_path / "sbin"
+    directory.mkdir()
+    launcher = checkout / "lockstorm"
+    launcher.write_text(launcher.read_text().replace("/usr/sbin", str(directory)))
+    return directory
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_an_interrupted_installation_leaves_nothing_in_the_system(
+    checkout: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    """A policy-rc.d that stays would keep every package that is installed later from starting its service."""
+    directory = move_system_files(checkout, tmp_path)
+    fifo = tmp_path / "begun"
+    os.mkfifo(fifo)
+    tools = tools_of_an_empty_machine(tmp_path / "bin", f"echo installs >{fifo}; exec sleep 60")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("LOCKSTORM_")}
+    launcher = subprocess.Popen(
+        [str(checkout / "lockstorm"), "demo"],
+        env={**environment, "PATH": tools},
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert fifo.read_text() == "installs\n"
+    os.killpg(launcher.pid, number)  # as a terminal does: to all processes of the group
+    assert launcher.wait(30) != 0
+    assert list(directory.iterdir()) == []
+
+
+# What the scripts of a package call to start its service; the service of this test only says so. The calls are made as
+# on a machine with sysvinit, then as with systemd: in a private mount namespace, and without a policy-rc.d.
+STARTS_A_SERVICE = """set -e
+mount -t tmpfs tmpfs "$1"
+mkdir "$1/sbin" "$1/sbin-work" "$1/etc" "$1/etc-work"
+mount -t overlay o -o "lowerdir=/usr/sbin,upperdir=$1/sbin,workdir=$1/sbin-work" /usr/sbin
+mount -t overlay o -o "lowerdir=/etc,upperdir=$1/etc,workdir=$1/etc-work" /etc
+rm -f /usr/sbin/policy-rc.d
+printf '#!/bin/sh\n# Provides: probe\necho started\n' >/etc/init.d/probe
+chmod 755 /etc/init.d/probe
+for level in 2 3 4 5; do ln -s ../init.d/probe /etc/rc$level.d/S01probe; done
+for level in 0 1 6; do ln -s ../init.d/probe /etc/rc$level.d/K01probe; done
+mount -t tmpfs tmpfs /run
+{{
+    {environment} invoke-rc.d probe start
+    mkdir -p /run/systemd/system
+    {environment} deb-systemd-invoke start probe.service
+    {environment} invoke-rc.d probe start
+}} 2>&1
+"""
+
+
+def test_the_services_of_installed_packages_are_not_started(checkout: Path, tmp_path: Path) -> None:
+    """apt-get gets an environment in which the tools that start services start none, with every init system."""
+    noted = tmp_path / "noted"
+    tools = tools_of_an_empty_machine(tmp_path / "bin", f"/usr/bin/env >{noted}; exit 100")
+    launch("demo", root=checkout, PATH=tools)
+    variables = [line for line in noted.read_text().splitlines() if line.startswith(("RUNLEVEL=", "SYSTEMD_OFFLINE="))]
+    assert play_scripts_of_a_package("RUNLEVEL=2", tmp_path / "control").startswith("started\n"), "the control"
+    shown = play_scripts_of_a_package(" ".join(variables), tmp_path / "mount")
+    assert "started" not in shown
+    assert shown.count("ignoring command 'start'") == 2, shown
+
+
+def play_scripts_of_a_package(environment: str, directory: Path) -> str:
+    """What STARTS_A_SERVICE prints."""
+    directory.mkdir()
+    script = STARTS_A_SERVICE.format(environment=environment)
+    done = subprocess.run(
+        ["unshare", "-m", *(["-r"] if os.getuid() else []), "sh", "-c", script, "sh", str(directory)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.stdout
 
 
 def test_a_program_that_does_not_compile_is_shown(checkout: Path) -> None:

@@ -136,6 +136,34 @@ def test_rate_in_virtual_time_is_exact() -> None:
         assert wire.silent()
 
 
+FARTHEST_MS = (2**63 - 1) // 1_000_000  # of one rule
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        [f"delay {FARTHEST_MS}"],
+        [f"delay {FARTHEST_MS}", f"delay {FARTHEST_MS}"],
+        [f"delay {FARTHEST_MS} JITTER {FARTHEST_MS}", "delay 1"],
+        ["delay 1", f"delay {FARTHEST_MS}", "rate 1"],
+    ],
+)
+@pytest.mark.parametrize("began_ms", [0, 1_000])
+def test_what_is_delayed_beyond_all_time_never_arrives(rules: list[str], began_ms: int) -> None:
+    """A sum of delays that no stamp can show is not one that has passed."""
+    with proxy(VIRTUAL) as running, redis_behind(running) as server:
+        wire = running.wire(running.add(LINK, server.socket))
+        running.advance(began_ms)
+        for number, rule in enumerate(rules):
+            running.rule(f"slow-{number} * to-server {rule}")
+        wire.send(("SET", "a", "1"))
+        running.fired("slow-0")
+        assert running.settle() == -1 and running.deadline_ns is None
+        assert running.advance(3_600_000) == -1
+        assert server.link.get("a") is None
+        assert running.command("LINK", "CLOSE", LINK) == 1
+
+
 # --- SETTLE ---
 
 

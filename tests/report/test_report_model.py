@@ -98,6 +98,16 @@ def test_a_validity_that_was_extended_is_the_one_that_counts() -> None:
     assert texts(diagram, bars(diagram, "belief")[0]) == ("granted", "releases")
 
 
+@pytest.mark.parametrize("value", [0, 10 * MS, 90 * MS])
+def test_belief_ends_when_the_lock_says_that_the_grant_is_lost(value: int) -> None:
+    """Whatever the stamp that comes with it."""
+    lost = {"kind": "validity", "actor": "A", "name": "account", "outcome": "refused", "value": value, "at": 40}
+    history = written(granted("A", value=80 * MS), lost, {"kind": "acquire-invoke", "actor": "B", "at": 50})
+    diagram = diagram_of(history, NOTHING)
+    (belief,) = bars(diagram, "belief")
+    assert 0 <= belief.last <= 2
+
+
 def test_a_validity_prolonged_after_its_end_resumes_belief_unless_the_lock_was_granted_since() -> None:
     late = {"kind": "validity", "actor": "A", "name": "account", "outcome": "ok", "value": 90 * MS, "at": 60}
     diagram = diagram_of(written(granted("A", value=50 * MS), late, releases("A", at=70)), NOTHING)

@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -24,6 +25,15 @@ def sandbox() -> Iterator[Sandbox]:
     made = Sandbox()
     yield made
     made.close()
+
+
+def test_without_a_reaper_no_directory_is_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The reaper removes the directory, so nothing else would."""
+    monkeypatch.setenv("LOCKSTORM_PROGRAMS", str(tmp_path / "programs"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(Inconclusive, match="reaper is not built"):
+        Sandbox()
+    assert list(tmp_path.iterdir()) == []
 
 
 def said_by(sandbox: Sandbox, script: str, environment: Sequence[str] = (), inherit: Sequence[int] = ()) -> str:

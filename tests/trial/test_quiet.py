@@ -1,5 +1,8 @@
 """The quiet phase of a scenario: each client is served or found not to be, and the phase ends in both cases."""
 
+import pytest
+
+from lockstorm.base.errors import UsageError
 from lockstorm.native.library import TaskState
 from lockstorm.trial.settings import TrialSettings
 from lockstorm.trial.trial import Trial
@@ -17,6 +20,15 @@ def holder_and_waiter(trial: Trial) -> None:
     one.run_to("before-write")
     two.start_increment()
     trial.advance(100)
+
+
+def test_without_a_survivor_there_is_no_quiet_phase() -> None:
+    with Trial(TrialSettings("set-nx-px", lease_ms=LEASE_MS)) as trial:
+        (one,) = trial.clients(1)
+        trial.kill(one)
+        for clients in ([], [one]):
+            with pytest.raises(UsageError, match="needs a client that lives"):
+                trial.quiet(*clients)
 
 
 def test_who_waits_is_served() -> None:

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from lockstorm import Inconclusive, Object, Outcome
+from lockstorm import Inconclusive, Object, Outcome, Trial
+from lockstorm.base.errors import UsageError
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.library import FaultTarget, Message, library, locks, locks_on, zoo_locks
 from lockstorm.scenario.expected import expected, pairs
+from lockstorm.trial.settings import TrialSettings
 from tests.helpers.support import trial
 
 EXCLUSIVE = [lock.name for lock in locks_on("redis") if lock.name != "none"]
@@ -332,3 +334,8 @@ def test_locks_of_the_zoo_are_found_by_name_only() -> None:
         assert lock.fixed in known
         assert lock.source and lock.summary
         assert lock_named(lock.name) == lock
+
+
+def test_a_trial_of_an_unknown_lock_names_the_nearest() -> None:
+    with pytest.raises(UsageError, match="there is no lock called 'set-nx-pz': did you mean set-nx-px"):
+        Trial(TrialSettings("set-nx-pz"))

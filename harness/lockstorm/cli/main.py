@@ -2,15 +2,17 @@
 
 import contextlib
 import os
+import select
 import signal
 import sys
+import traceback
 from collections.abc import Iterator
 from importlib import import_module
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import click
 
-from lockstorm.base.errors import LockstormError
+from lockstorm.base.errors import Inconclusive, LockstormError
 from lockstorm.base.version import VERSION
 from lockstorm.cli.terminal import NearestName
 
@@ -76,9 +78,27 @@ def interrupt(signal_number: int, frame: object) -> NoReturn:
     raise SystemExit(128 + signal_number)
 
 
+def has_lost_its_reader(stream: TextIO) -> bool:
+    """Whether nobody can read any more what is written to this pipe or socket."""
+    poll = select.poll()
+    poll.register(stream.fileno(), 0)
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
+
+
+def end_without_reader() -> None:
+    """Ends the command as SIGPIPE does, if the reader of its output has gone. If it has not, a pipe to a process or a
+    connection to a server broke."""
+    lost = [stream for stream in (sys.stdout, sys.stderr) if has_lost_its_reader(stream)]
+    for stream in lost:  # what is left in its buffer must not fail again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    if lost:
+        sys.exit(128 + signal.SIGPIPE)
+
+
 @contextlib.contextmanager
 def tidy_end() -> Iterator[None]:
-    """Turns an error into one message and an exit status, without a traceback."""
+    """Turns an error into an exit status, and an expected one into one message without a traceback. An unexpected one
+    says nothing about the lock: its exit status must not be that of a violation."""
     try:
         yield
     except LockstormError as error:
@@ -87,9 +107,20 @@ def tidy_end() -> Iterator[None]:
     except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("lockstorm: interrupted", err=True)
         sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(128 + signal.SIGPIPE)
+    except Exception as error:
+        if isinstance(error, BrokenPipeError):
+            end_without_reader()
+        traceback.print_exc()
+        sys.exit(Inconclusive.exit_status)
+
+
+def command_status() -> int:
+    """Runs the command of this process. click's own `main` would end with 1, a violation, when any pipe breaks."""
+    try:
+        with cli.make_context("lockstorm", sys.argv[1:]) as context:
+            return int(cli.invoke(context) or 0)
+    except click.exceptions.Exit as done:
+        return done.exit_code
 
 
 def main() -> NoReturn:
@@ -97,9 +128,9 @@ def main() -> NoReturn:
         signal.signal(number, interrupt)
     with tidy_end():
         try:
-            status = cli.main(prog_name="lockstorm", standalone_mode=False)
+            status = command_status()
         except click.exceptions.ClickException as error:
             error.show()
             sys.exit(error.exit_code)
         sys.stdout.flush()
-        sys.exit(int(status or 0))
+        sys.exit(status)

@@ -59,7 +59,7 @@ def console() -> Console:
 
 def waiting(what: str) -> contextlib.AbstractContextManager[object]:
     """Shows `what` on standard error while the work lasts, if that is a terminal."""
-    return Console(stderr=True).status(what) if sys.stderr.isatty() else contextlib.nullcontext()
+    return Terminal(stderr=True).status(what) if sys.stderr.isatty() else contextlib.nullcontext()
 
 
 @contextlib.contextmanager
@@ -68,7 +68,7 @@ def status_line() -> Iterator[Callable[[str], object]]:
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    with Console(stderr=True).status("...") as status:
+    with Terminal(stderr=True).status("...") as status:
         yield status.update
 
 
@@ -92,7 +92,7 @@ def progress_of_done(total: int) -> Iterator[Callable[[str], object]]:
 
 def progress_bar() -> Progress:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+    return Progress(*columns, console=Terminal(stderr=True), transient=True, disable=not sys.stderr.isatty())
 
 
 def print_json(value: dict[str, Any] | msgspec.Struct) -> None:

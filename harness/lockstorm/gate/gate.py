@@ -41,6 +41,7 @@ def run_gate(
         missing = play_plan(policy, plan, run, played, report, workers)
     except KeyboardInterrupt:
         missing = INTERRUPTED
+        take_kept_results(run, played)
     except BaseException:
         run.end("interrupted")
         raise
@@ -70,11 +71,21 @@ def play_plan(
     return ""
 
 
+def take_kept_results(run: Run, played: Played) -> None:
+    """Adds the trials whose results were kept, but had not been reported when the run was interrupted: the verdict is
+    that of the kept run."""
+    for name, result in read_results(run.directory, run.document):
+        if name not in played:
+            played[name] = result
+            run.note_played(name, result)
+
+
 def write_outputs(verdict: dict[str, Any], directory: Path) -> None:
     """Writes the verdict in the formats that people and pipelines read. Replaces existing files."""
+    root = sarif.project_root(Path(verdict["policy"]["file"]))
     write_json(directory / "verdict.json", verdict)
     write_text(directory / "junit.xml", junit.as_junit(verdict))
-    write_json(directory / "lockstorm.sarif", sarif.as_sarif(verdict))
+    write_json(directory / "lockstorm.sarif", sarif.as_sarif(verdict, root))
     write_text(directory / "summary.md", markdown.as_markdown(verdict))
 
 

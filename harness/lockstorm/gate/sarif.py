@@ -1,6 +1,9 @@
 """The verdict as SARIF 2.1.0, for code scanning: a result for each property that a case violates."""
 
+import os
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from lockstorm.gate.gate_verdict import ACCEPTED, FAILED, INCONCLUSIVE
 from lockstorm.gate.messages import MATTERS, SHORT, sort_properties, what_to_do
@@ -8,9 +11,20 @@ from lockstorm.gate.messages import MATTERS, SHORT, sort_properties, what_to_do
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 VERSION = "2.1.0"
 UNKNOWN_RULE = "inconclusive"
+BASE = "%SRCROOT%"  # the usual name of the directory to which paths are relative
 
 
-def as_sarif(verdict: dict[str, Any]) -> dict[str, Any]:
+def project_root(policy: Path) -> Path:
+    """The top of the repository that the policy is in; without one, the working directory if the policy is below it,
+    else the policy's directory."""
+    directory = policy.absolute().parent
+    here = Path.cwd()
+    usual = here if directory.is_relative_to(here) else directory
+    return next((each for each in (directory, *directory.parents) if (each / ".git").exists()), usual)
+
+
+def as_sarif(verdict: dict[str, Any], root: Path) -> dict[str, Any]:
+    """The log. `root`: the directory of the project, to which the paths in it are relative."""
     rules = [rule_of(name.replace("_", "-"), SHORT[name], MATTERS[name]) for name in MATTERS]
     rules.append(
         rule_of(
@@ -22,16 +36,20 @@ def as_sarif(verdict: dict[str, Any]) -> dict[str, Any]:
     )
     index = {rule["id"]: number for number, rule in enumerate(rules)}
     locks = {(lock["name"], lock["store"]): lock for lock in verdict["locks"]}
+    places = {key: sarif_location(lock, Path(verdict["policy"]["file"]), root) for key, lock in locks.items()}
     results = [
         result
         for cell in verdict["cells"]
-        for result in results_of(cell, locks[cell["lock"], cell["store"]], verdict["policy"]["file"], index)
+        for key in [(cell["lock"], cell["store"])]
+        for result in results_of(cell, locks[key], places[key], index)
     ]
     driver = {"name": "lockstorm", "version": verdict["versions"]["lockstorm"], "rules": rules}
     invocation = {"executionSuccessful": not verdict["interrupted"], "exitCode": verdict["exit"]}
+    base = root.absolute().as_uri()
     run = {
         "tool": {"driver": driver},
         "invocations": [invocation],
+        "originalUriBaseIds": {BASE: {"uri": base if base.endswith("/") else f"{base}/"}},
         "results": results,
         "columnKind": "unicodeCodePoints",
     }
@@ -47,9 +65,11 @@ def rule_of(name: str, short: str, full: str) -> dict[str, Any]:
     }
 
 
-def results_of(cell: dict[str, Any], lock: dict[str, Any], policy: str, index: dict[str, int]) -> list[dict[str, Any]]:
+def results_of(
+    cell: dict[str, Any], lock: dict[str, Any], place: dict[str, Any], index: dict[str, int]
+) -> list[dict[str, Any]]:
     if cell["outcome"] == INCONCLUSIVE and not cell["violated"]:
-        return [sarif_result(cell, lock, policy, index, UNKNOWN_RULE, "warning", cell["in_short"])]
+        return [sarif_result(cell, place, index, UNKNOWN_RULE, "warning", cell["in_short"])]
     if cell["outcome"] not in (FAILED, ACCEPTED, INCONCLUSIVE):
         return []
     level = "error" if cell["outcome"] == FAILED else "note"
@@ -57,19 +77,19 @@ def results_of(cell: dict[str, Any], lock: dict[str, Any], policy: str, index: d
     found = []
     for name in sort_properties(cell["violated"]):
         text = f"{cell['lock']}, {cell['scenario']}: {SHORT[name]}. {cell['happened']} {MATTERS[name]}{advice}"
-        found.append(sarif_result(cell, lock, policy, index, name.replace("_", "-"), level, text))
+        found.append(sarif_result(cell, place, index, name.replace("_", "-"), level, text))
     return found
 
 
 def sarif_result(
-    cell: dict[str, Any], lock: dict[str, Any], policy: str, index: dict[str, int], rule: str, level: str, text: str
+    cell: dict[str, Any], place: dict[str, Any], index: dict[str, int], rule: str, level: str, text: str
 ) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": rule,
         "ruleIndex": index[rule],
         "level": level,
         "message": {"text": text},
-        "locations": [{"physicalLocation": sarif_location(lock, policy)}],
+        "locations": [{"physicalLocation": place}],
         "partialFingerprints": {"lockstorm/v1": "/".join((cell["lock"], cell["store"], cell["scenario"], rule))},
         "properties": {"replay": cell["replay"], "sentence": cell["sentence"]},
     }
@@ -79,11 +99,20 @@ def sarif_result(
     return result
 
 
-def sarif_location(lock: dict[str, Any], policy: str) -> dict[str, Any]:
+def sarif_location(lock: dict[str, Any], policy: Path, root: Path) -> dict[str, Any]:
     """The place in the project that chooses the lock, if the policy names it; otherwise a line of the policy."""
     path, colon, line = (lock["used"] or "").rpartition(":")
     if colon and line.isdigit() and int(line) > 0:
-        return {"artifactLocation": {"uri": path}, "region": {"startLine": int(line)}}
+        return {"artifactLocation": sarif_artifact(policy.parent / path, root), "region": {"startLine": int(line)}}
     if lock["used"]:
-        return {"artifactLocation": {"uri": lock["used"]}, "region": {"startLine": 1}}
-    return {"artifactLocation": {"uri": policy.removeprefix("./")}, "region": {"startLine": lock["line"]}}
+        return {"artifactLocation": sarif_artifact(policy.parent / lock["used"], root), "region": {"startLine": 1}}
+    return {"artifactLocation": sarif_artifact(policy, root), "region": {"startLine": lock["line"]}}
+
+
+def sarif_artifact(path: Path, root: Path) -> dict[str, str]:
+    """A file as a URI reference, relative to the project if it is in there."""
+    whole = Path(os.path.abspath(path))
+    if whole.is_relative_to(root.absolute()):
+        relative = whole.relative_to(root.absolute())
+        return {"uri": quote(os.fsencode(relative)), "uriBaseId": BASE}
+    return {"uri": whole.as_uri()}

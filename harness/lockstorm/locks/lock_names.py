@@ -15,15 +15,6 @@ def is_user_supplied(lock: str) -> bool:
     return adapter.is_adapter(lock) or plugin.is_plugin(lock)
 
 
-def lock_entry(lock: str) -> LockEntry:
-    """The entry of an existing lock. Callers must not change it."""
-    if plugin.is_plugin(lock):
-        return plugin.plugin_entry(lock.removeprefix(plugin.PREFIX))
-    if adapter.is_adapter(lock):
-        return adapter.adapter_entry(lock)
-    return next(known for known in (*locks(), *zoo_locks()) if known.name == lock)
-
-
 def lock_words(lock: str) -> list[str]:
     """The words of a command line that name a lock."""
     if plugin.is_plugin(lock):
@@ -34,11 +25,18 @@ def lock_words(lock: str) -> list[str]:
 
 
 def lock_named(name: str) -> LockEntry:
-    """The entry of a lock. Raises UsageError, with the nearest name of the table, for an unknown one. Names of the zoo
-    must be exact. "adapter:WORD" stands for --adapter WORD, "plugin:WORD" for --plugin WORD."""
-    known = [lock.name for lock in locks()]
-    is_known = is_user_supplied(name) or name in (lock.name for lock in zoo_locks())
-    return lock_entry(name if is_known else choose("lock", name, known))
+    """The entry of a lock, which callers must not change. Raises UsageError, with the nearest name of the table, for an
+    unknown one. Names of the zoo must be exact. "adapter:WORD" stands for --adapter WORD, "plugin:WORD" for --plugin
+    WORD."""
+    if plugin.is_plugin(name):
+        return plugin.plugin_entry(name.removeprefix(plugin.PREFIX))
+    if adapter.is_adapter(name):
+        return adapter.adapter_entry(name)
+    for known in zoo_locks():
+        if known.name == name:
+            return known
+    table = {known.name: known for known in locks()}
+    return table[choose("lock", name, [*table])]
 
 
 def check_on_redis(lock: LockEntry, what: str) -> None:

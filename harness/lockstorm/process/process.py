@@ -171,10 +171,11 @@ class Sandbox:
     """
 
     def __init__(self) -> None:
+        reaper = paths.program("reaper")  # before there is anything that only the reaper would remove
         self.directory = Path(tempfile.mkdtemp(prefix=PREFIX))
         self.processes: list[Process] = []
         self._reaper = subprocess.Popen(
-            [paths.program("reaper"), str(self.directory)],
+            [reaper, str(self.directory)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -232,13 +233,18 @@ class Sandbox:
     def reap_by_environment(self) -> None:
         """At the end the reaper also kills every process with the environment of this sandbox's processes: what they
         start may start others, whose process ids are not known."""
-        assert self._reaper.stdin
-        self._reaper.stdin.write(b"hunt\n")
+        self._tell_reaper(b"hunt\n")
 
     def register(self, *pids: int) -> None:
         """Gives the reaper the ids of processes that it has to kill, if they live then."""
+        self._tell_reaper(b"".join(b"%d\n" % pid for pid in pids))
+
+    def _tell_reaper(self, lines: bytes) -> None:
         assert self._reaper.stdin
-        self._reaper.stdin.write(b"".join(b"%d\n" % pid for pid in pids))
+        try:
+            self._reaper.stdin.write(lines)
+        except BrokenPipeError:
+            raise Inconclusive(f"the reaper has ended, so nothing removes {self.directory}") from None
 
     def grant_access(self, user: User) -> None:
         """Lets the user's group reach files in the directory that it may use; it cannot list the directory."""

@@ -238,7 +238,7 @@ class Tracer:
 
     def _validity(self, event: Event, row: int, lane: int) -> None:
         key = str(event.name), str(event.actor)
-        until_ns = self._stamp(event.value)
+        until_ns = min(self._stamp(event.value), self._now(event) if event.outcome == "refused" else FOREVER)
         if key in self._lapsed and until_ns > self._now(event):
             self._resume(key, row)
         if key in self._holds:

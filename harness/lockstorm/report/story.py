@@ -136,7 +136,8 @@ class StoryRenderer:
     def _validity(self, event: Event) -> tuple[str, str, str] | None:
         actor = event.who
         if actor in self.granted:
-            self.granted[actor] = self._stamp_ms(event.value)
+            lost_ms = self._at_ms(event) if event.outcome == "refused" else math.inf
+            self.granted[actor] = min(self._stamp_ms(event.value), lost_ms)
         if event.extra == CLOCK_STANDS:
             clock = "its clock stands" if event.value == FOREVER else "its clock stood meanwhile"
             return actor, f"still believes in its grant: {clock}", "dim"

@@ -19,7 +19,7 @@ from typing import Any, NoReturn, Self, TypeVar
 import msgspec
 
 from lockstorm.base import paths
-from lockstorm.base.errors import LockstormError, UsageError
+from lockstorm.base.errors import LockstormError
 from lockstorm.results.verdict import TrialResult, Verdict
 from lockstorm.scenario.play import inconclusive, play, trial_command
 from lockstorm.trial.settings import TrialSettings
@@ -56,16 +56,13 @@ class Worker:
             self.process.stdin.flush()
 
     def answer(self) -> tuple[int, dict[str, Any] | None]:
-        """The number of the request and the worker's answer (None if the worker has died). Raises UsageError for a
-        request that cannot be played."""
+        """The number of the request and the worker's answer (None if the worker has died)."""
         assert self.process.stdout and self.playing
         (number, _), self.playing = self.playing, None
         line = self.process.stdout.readline()
         if not line:
             return number, None
         answer: dict[str, Any] = json.loads(line)
-        if "error" in answer:
-            raise UsageError(answer["error"])
         return number, answer
 
     def end(self) -> None:
@@ -114,11 +111,12 @@ class WorkerPool:
         return answer
 
     def lost(self, request: Any, reason: str) -> Any:
-        """The answer for a request whose worker died."""
+        """The answer for a request that was not played to its end: its worker died, or ran into an error."""
         return summary(request, inconclusive(reason))
 
     def play_all(self, requests: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-        """Plays all requests, starting them in this order. Yields each number and answer as the request ends."""
+        """Plays all requests, starting them in this order. Yields each number and answer as the request ends. One that
+        cannot be played does not keep the others from being played."""
         todo = list(enumerate(requests))[::-1]
         while len(self._workers) < min(self._size, len(todo)):
             self._start(self._cores[len(self._workers) % len(self._cores)])
@@ -131,6 +129,8 @@ class WorkerPool:
                 if answer is None:
                     reason = f"the process that played it ended (status {worker.process.wait()})"
                     done, worker = self.lost(requests[number], reason), self._replace(worker)
+                elif "error" in answer:
+                    done = self.lost(requests[number], answer["error"])
                 else:
                     done = self.read(answer)
                 if todo:

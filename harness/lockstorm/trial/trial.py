@@ -16,7 +16,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
 
-from lockstorm.locks.lock_names import lock_entry
+from lockstorm.base.errors import UsageError
+from lockstorm.locks.lock_names import lock_named
+from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.native.library import FOREVER, TaskState
 from lockstorm.process.process import Sandbox, on_core, own_core
 from lockstorm.results.event import Event
@@ -41,6 +43,7 @@ from lockstorm.trial.trial_context import TrialContext
 from lockstorm.trial.trial_faults import TrialFaults
 from lockstorm.trial.trial_links import TrialLinks
 from lockstorm.trial.trial_recorder import TrialRecorder
+from lockstorm.trial.trial_residue import TrialResidue
 from lockstorm.trial.trial_scheduler import TrialScheduler
 from lockstorm.trial.trial_store import TrialStore
 from lockstorm.trial.zookeeper_nodes import ZooKeeperNodes
@@ -72,6 +75,7 @@ class Trial:
     store: TrialStore
     clock: TrialClock
     faults: TrialFaults
+    residue: TrialResidue
     _clients: TrialClients
 
     def __init__(self, settings: TrialSettings) -> None:
@@ -81,6 +85,7 @@ class Trial:
         self.resource = tagged(settings.resource) if settings.topology == "cluster" else settings.resource
         usual_ms = BOUND_LEASES * self.lease_ms + BOUND_SLEEP_MS + lease_late_ms(self.lock)
         self.bound_ms = settings.parameters.get("bound_ms", usual_ms)  # how long a free lock may stay unclaimed
+        self._quiet_bound_ms = self.bound_ms  # a quiet phase lasts so long that this one could be seen to be kept
         self.verdict: Verdict | None = None
         self.elapsed_ms: dict[str, float] = {}
         self._store_mode = settings.store or "open"
@@ -108,6 +113,7 @@ class Trial:
         self.clock = TrialClock(self.context, self.nodes)
         self._clients = TrialClients(self.context, self.nodes, self.store.socket)
         self.faults = TrialFaults(TrialMeans(self.context, self.nodes, self._clients))
+        self.residue = TrialResidue(self.context, self.nodes)
         self.scheduler.after_run = self.nodes.check
         self.scheduler.explain_death = self._clients.explain_death
         self._start_servers()
@@ -146,20 +152,38 @@ class Trial:
         self._lap("clients")
         return new
 
+    def begin_quiet(self) -> None:
+        """Begins a phase in which nothing is broken, and records how long a free lock may stay unclaimed in it: what the
+        lock's pattern promises, and more if something was broken before (harness/lockstorm/locks/waiting.py)."""
+        if "bound_ms" not in self.settings.parameters and self.settings.time == "virtual":
+            promised_ms = None if self.is_disturbed else noticed_ms(self.lock)
+            healed_ms = recovered_ms(self.lock, self.lease_ms, self.reply_limit_ms)
+            self.bound_ms = min(self._quiet_bound_ms, healed_ms if promised_ms is None else promised_ms)
+            self.recorder.number("bound_ms", self.bound_ms)
+        self.recorder.phase("quiet")
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether a fault was injected, or a rule given to the proxy."""
+        return self.faults.any_injected or self.links.any_rule
+
     def quiet(self, *clients: Client) -> None:
         """Plays the last phase: heals every fault, then has each of these clients that lives served once more. A client
         without a step increments; if there is none, the first one does so when it has done its step. Ends when all are
-        served, or when it is certain that one never will be: that is the finding, and no error."""
-        self.faults.heal()
-        self.recorder.phase("quiet")
+        served, or when it is certain that one never will be: that is the finding, and no error. Raises UsageError if
+        none of them lives, because nobody could find out then whether the lock is free."""
         living = [client for client in clients if not client.ended]
+        if not living:
+            raise UsageError("quiet() needs a client that lives: a scenario must leave one that can be served")
+        self.faults.heal()
+        self.begin_quiet()
         idle = [client for client in living if client.state is TaskState.IDLE]
         for client in living:
             client.go_on()
             if client in idle:
                 client.start_increment()
-        held_ms = self.lease_ms if self.lock.lease else self.bound_ms  # by a client that is dead
-        limit_ns = (held_ms + self.bound_ms + QUIET_BEYOND_MS) * 1_000_000
+        held_ms = self.lease_ms if self.lock.lease else self._quiet_bound_ms  # by a client that is dead
+        limit_ns = (held_ms + self._quiet_bound_ms + QUIET_BEYOND_MS) * 1_000_000
         self.run(living, self.mono_ns + limit_ns)
         if not idle and living[0].state is TaskState.IDLE:  # none has asked for the lock in this phase
             living[0].start_increment()
@@ -176,6 +200,9 @@ class Trial:
         self.recorder.end()
         self._lap("scenario")
         self.verdict = self.recorder.judge(require)
+        if self.settings.also_require and not require:
+            required = dict.fromkeys((*self.verdict.required, *self.settings.also_require))
+            self.verdict = self.recorder.judge(",".join(required))
         self._lap("judge")
         return self.verdict
 
@@ -206,7 +233,7 @@ class Trial:
     @property
     def lock(self) -> LockEntry:
         """The entry of this trial's lock in the table of locks, or what its adapter or its plug-in describes."""
-        return lock_entry(self.settings.lock)
+        return lock_named(self.settings.lock)
 
     @property
     def sandbox(self) -> Sandbox:

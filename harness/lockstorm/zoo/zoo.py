@@ -101,7 +101,7 @@ def scenario_request(bug: Bug, role: str) -> TrialSettings:
 def scripted_json(bug: Bug, played: Mapping[str, Shown]) -> Shown:
     return {
         "scenario": bug.scenario,
-        **{role: played[role]["statuses"][bug.property] for role in ("bug", "fixed")},
+        **{role: played[role]["statuses"].get(bug.property, "inconclusive") for role in ("bug", "fixed")},
         "sentence": played["bug"]["sentence"],
         "fixed_sentence": played["fixed"]["sentence"],
         "replay": played["bug"]["replay"],
