@@ -2,7 +2,7 @@
 # FUZZ_SECONDS (per fuzzer), BENCH (options of the benchmark), SCHEDULES (per lock in explore-soak), SOAK_MINUTES (of
 # storms), FIXED_SCHEDULES (per lock without its bug in the zoo), MATRIX_REPEAT (trials per cell), ORACLE_HISTORIES (number
 # of histories) from seed ORACLE_FIRST on, PORCUPINE_HISTORIES (per model) from PORCUPINE_SEED on, MUTANTS (most mistakes
-# to plant).
+# to plant, in each part), MUTANT_OPTIONS.
 CC ?= gcc
 ifeq ($(origin CC),default)
 CC = gcc
@@ -22,6 +22,7 @@ ORACLE_FIRST ?= 0
 PORCUPINE_HISTORIES ?= 100000
 PORCUPINE_SEED ?= 1
 MUTANTS ?= 100000
+MUTANT_OPTIONS ?=
 
 # clang does not know hiredis' %b.
 WARNINGS = -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wconversion -Wvla -Wformat=2 \
@@ -106,7 +107,7 @@ READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
-.PHONY: all deps-all build programs headers test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle porcupine mutants matrix schemas zoo bench \
+.PHONY: all deps-all build programs headers test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle porcupine mutants mutants-short matrix schemas zoo bench \
         soak explore-soak clean help
 all: build
 
@@ -293,9 +294,14 @@ porcupine: ## compare the linearizability checker with Porcupine on PORCUPINE_HI
 	LOCKSTORM_PORCUPINE_HISTORIES=$(PORCUPINE_HISTORIES) LOCKSTORM_PORCUPINE_SEED=$(PORCUPINE_SEED) \
 	    $(PYTHON) -m pytest -q -n 2 -rP --durations=0 tests/checkers/test_porcupine.py
 
-mutants: ## plant at most MUTANTS (100000) mistakes in the checkers, one at a time, and report which ones the tests find
+mutants: ## plant at most MUTANTS (100000) mistakes in each part that decides (MUTANT_OPTIONS="--ground proxy": in one), one at a time, and report which ones the tests find
 	@$(READY_TO_TEST)
-	@PYTHONPATH=harness:. $(PYTHON) -m tests.helpers.mutants --most $(MUTANTS)
+	@PYTHONPATH=harness:. $(PYTHON) -m tests.helpers.mutants --most $(MUTANTS) $(MUTANT_OPTIONS)
+
+mutants-short: ## plant each mistake of tests/planted_mistakes.txt: the test beside it must find it
+	@$(READY_TO_TEST)
+	@$(MAKE) -s build test-programs
+	@PYTHONPATH=harness:. $(PYTHON) -m tests.helpers.mutants_short
 
 matrix: ## write the tables of expected verdicts into README.md, docs/matrix.md and docs/adapters.md
 	@$(READY)

@@ -53,7 +53,11 @@ GROUNDS = {
         ("build",),
         ("tests/explore", "-k", "not command and not bad_usage and not real and not busy_processor and not page"),
     ),
-    "gate": Ground(("harness/lockstorm/gate",), ("build",), ("tests/gate",)),
+    "gate": Ground(
+        tuple(f"harness/lockstorm/gate/gate_{part}.py" for part in ("policy", "plan", "verdict", "advice")),
+        ("build",),
+        ("tests/gate/test_gate_policy.py", "tests/gate/test_gate_verdict.py"),
+    ),
 }
 
 
