@@ -219,7 +219,7 @@ static void renewed(struct checking *my, const struct event *event) {
     int64_t stamp_ns = event->record->mono_ns;
     if (event->record->outcome != OUTCOME_OK || side->depth == 0) return;
     hold_begin(my_lock(my, event->lock), side, my->check->now_ns, hold_until(event->lock, stamp_ns), false);
-    if (has_permits_to_count(event->lock) && side->permits < side->depth) side->permits = side->depth;
+    if (has_permits_to_count(event->lock)) side->permits = (uint32_t)larger(side->permits, side->depth);
 }
 
 static void releases(struct checking *my, const struct event *event) {
