@@ -333,7 +333,7 @@ def test_junit(tmp_path: Path) -> None:
         "Integrity <was> seen",
         "Why it matters:",
         "What to do:",
-        "See it again: ./lockstorm",
+        "See it again, in the checkout of lockstorm: ./lockstorm",
     ):
         assert part in failure.text
     assert root.find("testsuite/testcase[@name='packet-delay']/error") is not None

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
 
+from lockstorm.base.atomic_file import write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
@@ -216,7 +217,7 @@ class Trial:
             yield
         finally:
             if path and (written := self.sandbox.logs()):
-                path.write_text("".join(f"== {name}\n{text}" for name, text in written.items()))
+                write_text(path, "".join(f"== {name}\n{text}" for name, text in written.items()))
 
     def _lap(self, name: str) -> None:
         now = time.perf_counter()
