@@ -19,6 +19,7 @@ MISTAKES = [
     ("queue", "STAYS", "refused-acquire", "liveness"),
     ("queue", "STAYS", "waiter-behind-gives-up", "liveness"),
     ("queue", "SLOW", "waiter-behind-gives-up", "liveness"),
+    ("queue", "SLOW", "contention", "liveness"),
     ("majority", "FORGETS_SILENT", "late-answers", "liveness"),
     ("renewing", "TWO_COMMANDS", "renewal-overtaken", "liveness"),
     ("renewing", "GOES_ON", "renewal-after-release", "liveness"),

@@ -1,6 +1,7 @@
 """What operations leave at the nodes is found by comparing, and recorded."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ def trial() -> Iterator[Trial]:
 
 
 def left(trial: Trial) -> list[tuple[str, int]]:
-    return [(each.name, each.value) for each in trial.story() if each.kind == "residue"]
+    return [(str(each.name), each.value) for each in trial.story() if each.kind == "residue"]
 
 
 def test_nothing_is_left(trial: Trial) -> None:
@@ -32,7 +33,8 @@ def test_nothing_is_left(trial: Trial) -> None:
 
 
 def test_a_key_an_element_and_a_subscription_are_left(trial: Trial) -> None:
-    before, link = trial.residue.traces(), trial.server.link
+    before = trial.residue.traces()
+    link: Any = trial.server.link
     link.set("lock", "owner", px=LEASE_MS)  # also one that expires
     link.rpush("queue", "two", "three")
     link.zadd("times", {"one": 1})
