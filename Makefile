@@ -85,6 +85,7 @@ TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
                  linearizable_oracle \
                  lock_threads \
                  resp_guard \
+                 shrinking \
                  stop_writer \
                  strategies \
                  )
@@ -156,6 +157,7 @@ $(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(SHARED))
 $(BUILD)/tests/lock_threads: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
 $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.c)
+$(BUILD)/tests/shrinking: $(call object,tests/c/shrinking.c harness/explorer/shrink.c harness/explorer/schedule.c)
 $(BUILD)/tests/strategies: $(call object,tests/c/strategies.c harness/explorer/strategy.c)
 $(BUILD)/tests/stop_writer: $(call object,tests/c/stop_writer.c $(SCHEDULER) $(SHARED))
 $(BUILD)/tests/stop_writer: LIBS = -lhiredis

@@ -52,7 +52,8 @@ GROUNDS = {
         ("harness/explorer", "harness/simulation/world_choices.c"),
         BUILT,
         (
-            *("tests/explore/test_strategies.py", "tests/explore/test_found.py", "tests/explore/test_explore.py", "-k"),
+            *("tests/explore/test_strategies.py", "tests/explore/test_shrinking.py", "tests/explore/test_found.py"),
+            *("tests/explore/test_explore.py", "-k"),
             "not command and not bad_usage and not real and not busy_processor and not page and not every_lock"
             " and not acknowledgement and not other_servers and not failover and not wrong",
         ),
