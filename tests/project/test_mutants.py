@@ -55,7 +55,7 @@ PYTHON_MISTAKES = {
     "if not (until and now >= until):",
     "if until or now >= until:",
     "if until and now > until:",
-    "pass",
+    '(nothing): record("a == b")',
     "return [each for each in now if each], 1 if now in until else 2",
     "return [each for each in now if not each], 0 if now in until else 2",
     "return [each for each in now if not each], 1 if now not in until else 2",
