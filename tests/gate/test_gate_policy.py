@@ -170,6 +170,11 @@ def test_fencing_is_not_required_of_a_lock_without_tokens_by_default(tmp_path: P
         (LOCK + "[[storm]]\nname = 'A b'", "lockstorm.toml:4: 'A b': a name is made of small letters"),
         (LOCK + "[[storm]]\nname='a'\n[[storm]]\nname='a'", "lockstorm.toml:6: there are two storms called a"),
         (LOCK + "[[storm]]\nname='a'\nfaults=['pause']", "lockstorm.toml:5: there is no fault called 'pause'"),
+        (LOCK + "[[storm]]\nname='a'\nclients=0", "lockstorm.toml:5: clients has to be a whole number from 1 to"),
+        (LOCK + "[[storm]]\nname='a'\ntrials=0", "lockstorm.toml:5: trials has to be a whole number from 1 to"),
+        (LOCK + "[[storm]]\nname='a'\nseed=-1", "lockstorm.toml:5: seed has to be a whole number from 0 to"),
+        (LOCK + "[[storm]]\nname='a'\nlease='0s'", "lockstorm.toml:5: lease has to be a duration"),
+        (LOCK + "permits = 0", "lockstorm.toml:3: permits has to be a whole number from 1 to"),
         (
             LOCK.replace("set-nx-px", "pg-skip-locked") + "[[storm]]\nname='a'",
             "lockstorm.toml:1: a storm asks for its lock again and again",

@@ -43,6 +43,7 @@ GROUNDS = {
         (
             *("tests/trial/test_scheduler.py", "tests/project/test_c_programs.py", "tests/trial/test_quiet.py"),
             "tests/trial/test_trial.py",
+            "tests/faults/test_faults_clients.py::test_what_a_stalled_worker_had_begun_goes_on_when_it_is_healed",
             *("tests/faults/test_faults_clocks.py", "tests/trial/test_determinism.py", "-k"),
             "not threads and not messages and not never_comes and not beside_a_cpu",
         ),
