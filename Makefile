@@ -91,7 +91,9 @@ TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
                  lock_threads \
                  resp_guard \
                  session_begin \
+                 shrinking \
                  stop_writer \
+                 strategies \
                  )
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
@@ -167,6 +169,8 @@ $(BUILD)/tests/lock_threads: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
 $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.c)
 $(BUILD)/tests/session_begin: $(call object,tests/c/session_begin.c $(ENV) $(SHARED))
 $(BUILD)/tests/session_begin: LIBS = -lhiredis $(SERVICE_LIBS)
+$(BUILD)/tests/shrinking: $(call object,tests/c/shrinking.c harness/explorer/shrink.c harness/explorer/schedule.c)
+$(BUILD)/tests/strategies: $(call object,tests/c/strategies.c harness/explorer/strategy.c)
 $(BUILD)/tests/stop_writer: $(call object,tests/c/stop_writer.c $(SCHEDULER) $(SHARED))
 $(BUILD)/tests/stop_writer: LIBS = -lhiredis
 

@@ -72,7 +72,8 @@ class Mutant:
     @property
     def mutated(self) -> str:
         """The line as mutated; a removed line is named by what it was."""
-        return self.after.strip() or f"(nothing): {self.before.strip()}"
+        after = self.after.strip()
+        return after if after not in ("", "pass") else f"(nothing): {self.before.strip()}"
 
 
 def mutants_of(path: Path) -> Iterator[Mutant]:

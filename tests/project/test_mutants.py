@@ -55,7 +55,7 @@ PYTHON_MISTAKES = {
     "if not (until and now >= until):",
     "if until or now >= until:",
     "if until and now > until:",
-    "pass",
+    '(nothing): record("a == b")',
     "return [each for each in now if each], 1 if now in until else 2",
     "return [each for each in now if not each], 0 if now in until else 2",
     "return [each for each in now if not each], 1 if now not in until else 2",
@@ -75,7 +75,7 @@ def test_every_ground_has_code_and_tests_that_exist() -> None:
     for ground in GROUNDS.values():
         assert ground.paths
         for word in ground.tests:
-            assert not word.startswith("tests/") or (paths.ROOT / word).exists(), word
+            assert not word.startswith("tests/") or (paths.ROOT / word.partition("::")[0]).exists(), word
 
 
 def test_a_seed_names_its_sample() -> None:
