@@ -7,6 +7,7 @@ AFTER_GRANT = {"setnx-expire": "between-setnx-and-expire", "replica-wait": "betw
 GAP_MS = 100
 CUT_MS = 500  # long enough for a poll of the waiter to be lost
 LEASE_MS = 5_000
+RESTART_LEASES = 4  # for the rest of the old lease, and the work of two clients
 SHORT_LEASE_MS, SHORT_BOUND_MS = 500, 1_000  # `fair` polls every millisecond behind a dead head of its queue
 
 
@@ -103,3 +104,33 @@ def queue_up(trial: Trial, holder: Client, *waiters: Client) -> None:
     for waiter in waiters:
         waiter.start_increment()
         trial.advance(GAP_MS)
+
+
+@scenario(
+    "holder-restarts",
+    summary="A holder dies and starts again, before its lease or session is over, and acquires; another waits.",
+    source="ZooKeeper documentation, Ephemeral Nodes, and etcd documentation, Lease: what a dead client has made lives "
+    "until its session or lease ends, also when the client is back",
+    control="it has released the lock before it dies",
+    virtual_lease_ms=LEASE_MS,
+    real_lease_ms=LEASE_MS,
+    needs=("lock", "steps"),
+    times=("virtual",),
+    stores=("open",),
+    services=ANY_SERVICE,
+    real_on=("etcd",),
+)
+def test_holder_restarts(trial: Trial) -> None:
+    one, two = trial.clients(2)
+    one.acquire()
+    one.write(one.read().value + 1)
+    if trial.control:
+        one.release()
+    trial.kill(one)
+    trial.advance(trial.lease_ms * 0.7)
+    again = trial.restart(one)
+    again.start_increment(work_ms=int(trial.lease_ms * 0.6))  # longer than what is left, shorter than a lease
+    trial.advance(GAP_MS)
+    two.start_increment()
+    trial.run([again, two], trial.mono_ns + RESTART_LEASES * trial.lease_ms * 1_000_000)
+    trial.quiet(again, two)

@@ -1,11 +1,12 @@
-"""A holder that acquires its lock again, and a waiter that gives up."""
+"""A holder that acquires its lock again, waiters that give up, and what a refused acquire leaves."""
 
-from lockstorm import Trial, scenario
+from lockstorm import ANY_SERVICE, Trial, scenario
 
 LEASE_MS = 9_000
 GAP_MS = 100
 SHORT_LEASE_MS, SHORT_BOUND_MS = 500, 1_000  # `fair` polls every millisecond behind a dead head of its queue
 PATIENCE_MS = 200
+WORK_MS = 2_000
 
 
 @scenario(
@@ -84,3 +85,51 @@ def test_waiter_gives_up(trial: Trial) -> None:
     trial.advance(PATIENCE_MS)
     one.finish()
     trial.quiet(three, *([two] if trial.control else []))
+
+
+@scenario(
+    "waiter-behind-gives-up",
+    summary="Of three waiters, the second gives up while the lock is held; the other two are served in their order.",
+    source="redisson#5019: a waiter that gives up and its place; the order that a queue promises",
+    control="the second waiter does not give up",
+    virtual_lease_ms=LEASE_MS,
+    needs=("queue",),
+    settings={"also_require": ("fairness",)},
+    times=("virtual",),
+    stores=("open",),
+    services=ANY_SERVICE,
+)
+def test_waiter_behind_gives_up(trial: Trial) -> None:
+    one, two, three, four = trial.clients(4)
+    one.start_increment(work_ms=WORK_MS)
+    for waiter in (two, three, four):
+        trial.advance(GAP_MS)
+        if waiter is three and not trial.control:
+            waiter.start_acquire(wait_ms=PATIENCE_MS)
+        else:
+            waiter.start_increment()
+    trial.advance(PATIENCE_MS)
+    trial.quiet(two, four, *([three] if trial.control else []))
+
+
+@scenario(
+    "refused-acquire",
+    summary="While another holds the lock, a client tries once, and waits and gives up; nothing of it may be left.",
+    source="redisson#5019, #1104: places of clients that gave up; redis.io, Distributed Locks: a client that failed "
+    "unlocks all instances",
+    control="the client asks only when the lock is free",
+    virtual_lease_ms=LEASE_MS,
+    needs=("lock",),
+    times=("virtual",),
+    stores=("open",),
+    services=ANY_SERVICE,
+)
+def test_refused_acquire(trial: Trial) -> None:
+    one, two = trial.clients(2)
+    one.acquire()
+    before = trial.residue.traces()
+    for wait_ms in () if trial.control else (0, PATIENCE_MS):
+        two.acquire(wait_ms=wait_ms)
+        trial.residue.compare(before)
+    one.release()
+    trial.quiet(two)

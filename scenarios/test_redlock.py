@@ -160,3 +160,27 @@ def test_extensions_cut(trial: Trial) -> None:
         two.start_increment()
         trial.outlast_lease(two)
     trial.finish(one, two)
+
+
+@scenario(
+    "late-answers",
+    summary="A client that tries once gets no answer from three of five nodes in time; all five have carried it out.",
+    source="redis.io, Distributed Locks: unlock all instances, even those that it believes it was not able to lock",
+    control="the answers arrive",
+    virtual_lease_ms=LONG_LEASE_MS,
+    needs=MAJORITY,
+    times=("virtual",),
+    stores=("open",),
+)
+def test_late_answers(trial: Trial) -> None:
+    one, two = trial.clients(2)
+    before = trial.residue.traces()
+    if trial.control:
+        one.acquire(wait_ms=0)
+        one.release()
+    else:
+        with trial.rule("late-answers", f"{one.host}>redis-[345]", "to-client", "hold"):
+            one.acquire(wait_ms=0)
+        trial.settle()
+    trial.residue.compare(before)
+    trial.quiet(two)

@@ -1,11 +1,12 @@
 """Holds that are longer than the lease, and their renewal."""
 
-from lockstorm import Trial, scenario
+from lockstorm import Client, Trial, scenario
 
 LEASE_MS = 9_000
 BUSY_MS = 1_000
 GAP_MS = 100
 LONG_LEASES = 3
+STEPS = 30  # of a lease, until its watchdog renews
 
 
 @scenario(
@@ -89,4 +90,73 @@ def test_extend_lost_lock(trial: Trial) -> None:
     if one.renew().ok:
         one.write(value + 1)
     one.release()
+    trial.quiet(one, two)
+
+
+@scenario(
+    "renewal-overtaken",
+    summary="A renewal stays in the network until its sender has released the lock, and another has it for a while.",
+    source="redlock-rb#36, RedLock.net#48: a late extension; redis-py PR#1031: a read and a write in two commands",
+    control="the renewal arrives at once",
+    virtual_lease_ms=LEASE_MS,
+    needs=("lock", "renewable"),
+    times=("virtual",),
+    stores=("open",),
+)
+def test_renewal_overtaken(trial: Trial) -> None:
+    one, two = trial.clients(2)
+    one.acquire()
+    with trial.rule("renewal", f"{one.host}>redis-1", "to-server", "delay", 0) as proxy:
+        one.renew()
+        last = proxy.fired("renewal")  # of the requests of a renewal, the one that extends
+    held = ("NTH", last, "COUNT", 1) if len(trial.servers) == 1 else ("COUNT", len(trial.servers))
+    if trial.control:
+        one.renew()
+        one.release()
+        before = into_the_hold(trial, two)
+    else:
+        with trial.rule("late-renewal", f"{one.host}>redis-*", "to-server", "hold", *held):
+            one.renew()
+            one.release()
+            before = into_the_hold(trial, two)
+    trial.settle()
+    trial.residue.compare_expiries(before)
+    two.release()
+    trial.quiet(one, two)
+
+
+def into_the_hold(trial: Trial, client: Client) -> dict[bytes, int]:
+    """The client acquires the lock, and a quarter of its lease passes. When do the keys expire then?"""
+    client.acquire()
+    trial.advance(trial.lease_ms / 4)  # its own watchdog has not run yet
+    return trial.residue.expiries()
+
+
+@scenario(
+    "renewal-after-release",
+    summary="A holder releases the lock while the answer to its watchdog's renewal is late; then it must be silent.",
+    source="redisson#1966: a watchdog that goes on after the last release",
+    control="the answer is not late",
+    virtual_lease_ms=LEASE_MS,
+    needs=("watchdog",),
+    times=("virtual",),
+    stores=("open",),
+)
+def test_renewal_after_release(trial: Trial) -> None:
+    one, two = trial.clients(2)
+    one.acquire()
+    if trial.control:
+        trial.advance(trial.lease_ms * 0.7)
+        one.release()
+    else:
+        late = ("late-answer", f"{one.host}>redis-*", "to-client", "hold", "COUNT", len(trial.servers))
+        with trial.rule(*late) as proxy:
+            for _ in range(STEPS):
+                if not proxy.fired(late[0]):
+                    trial.advance(trial.lease_ms / STEPS)
+            one.release()
+    trial.settle()
+    heard = trial.commands()
+    trial.advance(2 * trial.lease_ms)
+    trial.residue.commands(trial.commands() - heard)
     trial.quiet(one, two)

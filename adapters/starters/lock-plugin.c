@@ -59,6 +59,7 @@ const struct lock_type lockstorm_lock = {
     .traits = LOCK_TRAIT_LEASE,
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
+    .poll_ms = 1500, /* PACE: a second, and up to half of it at random */
     .state_size = sizeof(struct state),
     .open = open,
     .acquire = acquire,

@@ -118,6 +118,7 @@ static bool parse(int argc, char **argv, struct linearize_request *request) {
         return false;
     }
     enum model model = request->reading.model = request->model.model;
+    request->reading.policies.owned = model_is_owned(model);
     request->reading.policies.nests = model == MODEL_REENTRANT_MUTEX || model == MODEL_SEMAPHORE;
     return true;
 }
@@ -134,6 +135,7 @@ static int judge_file(struct operations_file *file, const char *path, struct lin
     static const int statuses[] = {EXIT_INCONCLUSIVE, EXIT_HOLDS, EXIT_VIOLATED};
     struct linearizability_verdict verdict;
     double began_s = now_s();
+    request->model.leases = file->source.operations.policies.leases;
     if (!request->initial_given) request->model.initial = file->source.initial;
     if (!linearizability_judge(&file->source, &request->model, &verdict))
         return fprintf(stderr, "%.90s: %s\n", path, verdict.reason), EXIT_BAD;

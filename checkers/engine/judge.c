@@ -113,8 +113,9 @@ static void parameter_recorded(struct judgement *judgement, const struct history
     parameter->value = record->value;
     const char *name = check_name(&judgement->check, record->name, room, sizeof room);
     if (strcmp(name, "faults_meant") == 0) judgement->assumptions.faults_meant = record->value;
-    bool bounds = strcmp(name, "bound_ms") == 0 && record->value >= 0;
-    if (bounds) judgement->check.bound_ns = duration_ns(record->value);
+    if (record->value < 0) return;
+    if (strcmp(name, "bound_ms") == 0) judgement->check.bound_ns = duration_ns(record->value);
+    if (strcmp(name, "order_ms") == 0) judgement->check.order_ns = duration_ns(record->value);
 }
 
 static void phase_recorded(struct check *check, const struct event *event) {
@@ -160,14 +161,19 @@ static void exited(struct check_actor *actor) {
     actor->outstanding = 0;
 }
 
+/* Others come at any time: a watchdog announces a validity, a server hears of a renewal. */
+static inline bool of_worker(unsigned kind) {
+    return kind != HISTORY_VALIDITY && kind != HISTORY_SERVER_RENEWAL;
+}
+
 /* A record about a lock. */
 static inline __attribute__((always_inline)) void about_lock(struct pass *pass, struct event *event, unsigned kind) {
     struct judgement *judgement = pass->judgement;
     const struct history_record *record = event->record;
     find_lock(pass, event);
     if (kind == HISTORY_LOCK_OPEN) opened(event->lock, record);
-    else if (kind != HISTORY_VALIDITY && kind % 2 == 1) assumptions_invoked(&judgement->assumptions, event);
-    else if (kind != HISTORY_VALIDITY) assumptions_returned(&judgement->assumptions, event);
+    else if (of_worker(kind) && kind % 2 == 1) assumptions_invoked(&judgement->assumptions, event);
+    else if (of_worker(kind)) assumptions_returned(&judgement->assumptions, event);
     if (kind == HISTORY_ACQUIRE_RETURN) {
         answered(judgement, record);
     } else if (kind == HISTORY_RELEASE_INVOKE) {
@@ -181,27 +187,32 @@ static inline __attribute__((always_inline)) void about_lock(struct pass *pass, 
     if (kind == HISTORY_ACQUIRE_RETURN && record->outcome == OUTCOME_OK) event->member->grant = event->index;
 }
 
-/* The lock of a grant that is not its client's latest, or that is none. */
-static SELDOM struct check_lock *lock_of_grant(const struct pass *pass, const struct event *event) {
+/* Of a grant that is not its client's latest, or that is none. */
+static SELDOM void find_lock_of_grant(struct pass *pass, struct event *event) {
     uint32_t grant = event->record->grant;
-    if (grant >= event->index) return NULL;
+    if (grant >= event->index) return;
     struct history_record record = check_record_at(&pass->judgement->check, grant);
-    if (record.kind != HISTORY_ACQUIRE_RETURN || record.outcome != OUTCOME_OK) return NULL;
-    return participants_find(&pass->judgement->participants.locks, record.name)->thing;
+    if (record.kind != HISTORY_ACQUIRE_RETURN || record.outcome != OUTCOME_OK) return;
+    event->member = participants_member(&pass->judgement->participants, record.name, event->actor->name);
+    event->lock = event->member->lock;
 }
 
-static inline struct check_lock *lock_of_access(const struct pass *pass, const struct event *event) {
-    const struct check_member *latest = event->actor->latest;
-    if (event->record->grant == 0) return NULL;
-    if (latest && latest->grant == event->record->grant) return latest->lock;
-    return lock_of_grant(pass, event);
+static inline void find_lock_of_access(struct pass *pass, struct event *event) {
+    struct check_member *latest = event->actor->latest;
+    if (event->record->grant == 0) return;
+    if (latest && latest->grant == event->record->grant) {
+        event->member = latest;
+        event->lock = latest->lock;
+    } else {
+        find_lock_of_grant(pass, event);
+    }
 }
 
 /* A record of a client and the store. */
 static inline __attribute__((always_inline)) void about_store(struct pass *pass, struct event *event, unsigned kind) {
     bool by_store = kind == HISTORY_STORE_READ || kind == HISTORY_STORE_WRITE;
     find_client(pass, event, by_store ? event->record->name : event->record->actor);
-    if (by_store) event->lock = lock_of_access(pass, event);
+    if (by_store) find_lock_of_access(pass, event);
     if (by_store) assumptions_store(&pass->judgement->assumptions, event);
     else if (kind % 2 == 1) assumptions_invoked(&pass->judgement->assumptions, event);
     else assumptions_returned(&pass->judgement->assumptions, event);
@@ -220,6 +231,7 @@ static void dispatch(struct pass *pass, struct event *event, unsigned kind) {
     case HISTORY_RELEASE_INVOKE: about_lock(pass, event, HISTORY_RELEASE_INVOKE); break;
     case HISTORY_RELEASE_RETURN: about_lock(pass, event, HISTORY_RELEASE_RETURN); break;
     case HISTORY_VALIDITY: about_lock(pass, event, HISTORY_VALIDITY); break;
+    case HISTORY_SERVER_RENEWAL: about_lock(pass, event, HISTORY_SERVER_RENEWAL); break;
     case HISTORY_READ_INVOKE: about_store(pass, event, HISTORY_READ_INVOKE); break;
     case HISTORY_WRITE_INVOKE: about_store(pass, event, HISTORY_WRITE_INVOKE); break;
     case HISTORY_READ_RETURN: about_store(pass, event, HISTORY_READ_RETURN); break;
@@ -296,7 +308,7 @@ static void decide(struct judgement *judgement) {
 bool judge(struct judgement *judgement, struct history_reader *reader, struct check_reading reading) {
     static struct pass pass; /* large */
     *judgement = (struct judgement){
-        .check = {.reader = reader, .reading = reading, .bound_ns = -1, .now_ns = INT64_MIN},
+        .check = {.reader = reader, .reading = reading, .bound_ns = -1, .order_ns = -1, .now_ns = INT64_MIN},
         .parameters.size = sizeof(struct recorded_parameter),
     };
     memset(&pass, 0, sizeof pass);

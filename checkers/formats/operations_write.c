@@ -91,13 +91,14 @@ static void edn_line(struct operations_writer *writer, size_t number) {
     if (gone) *process = writer->next_process++;
 }
 
-/* An operation whose outcome is unknown returns after everything else. */
+/* As the policies read it: what never happened is not written, and an operation whose outcome is unknown returns after
+ * everything else. */
 static void porcupine_line(struct operations_writer *writer, size_t number) {
     const struct written_event *event = &writer->events[number];
     const struct concurrent_object *object = &writer->source->operations.objects[event->object];
     const struct operation *operation = &object->list[event->operation];
-    if (event->returns || operation->answer == EVENT_FAIL) return;
-    bool known = operation->answer == EVENT_OK;
+    if (event->returns || operation->outcome == OUTCOME_REFUSED) return;
+    bool known = operation->outcome == OUTCOME_OK;
     fprintf(writer->out, "{\"client\":%" PRIu32 ",\"call\":%zu,\"return\":", operation->process, number);
     if (known) {
         size_t low = 0, high = writer->count;

@@ -25,6 +25,7 @@ struct linearizable_settings {
     enum model model;
     int64_t permits; /* of a semaphore */
     int64_t initial; /* of a register; OPERATION_NIL: never written */
+    bool leases;     /* of a lock that has an owner: a hold may end by itself once its grant was answered */
     bool keep_all;   /* for tests: owned locks are judged without dropping any configuration; exponential */
 };
 

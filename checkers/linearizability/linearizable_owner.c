@@ -14,29 +14,42 @@
  *     operation needs it to be. It moves to the last moment before that; or, where it ends the very hold that an
  *     acquire begins, the two take up one free moment while that acquire is under way. A process does one operation
  *     after the other, so the free operation that goes with a firm one was called before it.
+ *     A firm renewal finds its process holding. Where the hold that it finds began with a free acquire and has had no
+ *     other use yet, that acquire moves to just before the renewal: together they are a firm acquire, called when the
+ *     renewal was, at the price of one free acquire. Otherwise the renewal moves to its call and changes nothing. A
+ *     free renewal is of no use.
  *  4. Moments are alike: an operation that needs a free moment after s has one if the last free moment so far is after
  *     s. While p holds, the last free moment was just before p's acquire returned (by 1). While nobody holds, it is
  *     now.
  *
  * So the sweep walks through the events and keeps configurations: who holds, since when, how deep; for each process how
- * many of its free operations are used; and which processes *owe*: a release was called while its process did not hold,
- * and needs a free acquire and a moment (2) until it returns. At an event, a configuration has at most two successors:
+ * many of its free operations are used; and which processes *owe*: a release or a renewal was called while its process
+ * did not hold, and needs a free acquire and a moment (2) until it returns. At an event, a configuration has at most
+ * two successors:
  *
  *   firm release of p called     p holds: it ends here, or is one less deep (1). Else p owes.
  *   firm release of p returns    If p owes: (2), at the last free moment if that is after its call; else now, if the
  *                                holder's hold can be ended by free releases (3).
+ *   firm renewal of p called     p holds: nothing changes. Else p owes.
+ *   firm renewal of p returns    If p owes: (a) nobody holds, or the holder's hold ends now (3), and p holds; (b) the
+ *                                free acquire, the renewal and a free release of p took up the last free moment.
  *   firm acquire of p returns    Nobody holds: p holds. Else (a) the holder's hold ends now (3) and p holds; (b) p's
  *                                acquire and a free release of p took up the last free moment (3), or p holds and may
  *                                acquire again.
  *   free operation called        One more to use.
  *
+ * With leases, a hold may also end by itself once the acquires that it consists of were answered; a hold that a renewal
+ * shows began with a free acquire, at any time. In configurations all of these were (but see fenced-mutex), so a hold
+ * can end whenever another operation needs the lock, and (b) of a renewal needs no free release.
+ *
  * A configuration is dropped when another one owes no more and has used no more of anything: whatever the first can go
  * on with, the other can, since it may use now what it has used less, and is where the first is (its holder follows
- * from what was used). One thing may be lost by that: a free moment in the past that only the first has had, which
- * matters while something is under way that was called before that moment and after the other's hold began. With
- * nothing ambiguous there is one configuration; each fork needs stray free operations of a process. When none is left,
- * the events up to here are the shortest prefix that is not linearizable: nothing above looks further ahead than to
- * what is under way, and that is free in the prefix and does no harm.
+ * from what was used; with leases it does not, and then the first has to hold what the other does, as deep, or to be
+ * able to let go). One thing may be lost by that: a free moment in the past that only the first has had, which matters
+ * while something is under way that was called before that moment and after the other's hold began. With nothing
+ * ambiguous there is one configuration; each fork needs stray free operations of a process. When none is left, the
+ * events up to here are the shortest prefix that is not linearizable: nothing above looks further ahead than to what is
+ * under way, and that is free in the prefix and does no harm.
  *
  * Fenced-mutex: tokens say in which order the firm acquires happened. So an acquire also has to come before the return
  * of every acquire with a larger token; if it was called only after that, there is no linearization. Acquires are taken
@@ -47,20 +60,27 @@
  * later one). If there is none it pays now, and the holder's hold ends if need be. When there is no token below the
  * next one, the acquires that come next and are under way are done first, each with a free release, as few as it takes.
  * Taking the first possible choice loses nothing each time: an operation that would have needed the gap can take the
- * place that was not taken now, at its own return or when the hold ends. So there is one configuration. The bounds use
+ * place that was not taken now, at its own return or when the hold ends. So there is one configuration, unless a
+ * renewal is explained by a free acquire. The token of the hold that this begins is not known either: what takes up the
+ * moment before the hold comes first and takes the smaller token, be it a free acquire or, by (b), the next firm one. A
+ * grant that is taken before its return was not answered: its hold does not end by itself until then. The bounds use
  * tokens that are seen only later; so the shortest prefix is found by bisection, which is allowed because a prefix of
  * what is linearizable is linearizable. */
 #include "checkers/linearizability/linearizable_owner.h"
+
+#include <stdio.h>
 
 #include "checkers/linearizability/owner_configurations.h"
 
 /* --- events --- */
 
-static void release_called(struct owner_sweep *sweep, const struct operation *operation) {
+/* A release or renewal is called. */
+static void proof_called(struct owner_sweep *sweep, const struct operation *operation) {
+    bool releases = operation->kind == OPERATION_RELEASE;
     for (size_t each = 0; each < sweep->count; each++) {
         struct owner_configuration *it = &sweep->list[each];
         if (it->holder != operation->process) owner_difference_get(sweep, it, operation->process)->owes = true;
-        else if (--it->depth == 0) it->holder = NOBODY;
+        else if (releases && --it->depth == 0) it->holder = NOBODY;
     }
 }
 
@@ -68,84 +88,126 @@ static void pay(struct owner_sweep *sweep, struct owner_configuration *it, uint3
     struct owner_difference *difference = owner_difference_get(sweep, it, process);
     difference->owes = false;
     difference->acquires++;
-    if (!owner_owes_any(it)) sweep->order.gap_count = 0;
+    if (!owner_owes_any(it)) it->tokens.gap_count = 0;
 }
 
-/* Nobody holds. Takes a token for a free acquire now, larger than the newest and smaller than the next one. If there is
- * none, the acquire with the next one happens first, if it is under way and a free release ends its hold. */
-static bool take_token(struct owner_sweep *sweep, struct owner_configuration *it) {
-    struct token_order *order = &sweep->order;
+/* Takes a token for a free acquire at a free moment, larger than the newest and smaller than the next known one. If
+ * there is none, the acquire with that one happens first, if it was called before and a free release ends its hold.
+ * Before a hold of unknown token, this takes the token of the hold, which then has the one that is found. */
+static bool take_token(struct owner_sweep *sweep, struct owner_configuration *it, uint32_t moment) {
+    const struct token_order *order = &sweep->order;
+    struct token_place *place = &it->tokens;
     if (sweep->model != MODEL_FENCED_MUTEX) return true;
-    for (; order->next < order->count; order->next++) {
-        const struct operation *next = &sweep->timeline->object->list[order->grants[order->next]];
-        if (order->newest < next->value - 1) break;
-        if (order->newest >= next->value || next->call > sweep->position) return false;
+    for (; place->next < order->count; place->next++) {
+        const struct operation *next = &sweep->timeline->object->list[order->grants[place->next]];
+        if (place->newest >= next->value) return false;
+        if (place->newest < next->value - 1) break;
+        if (next->call > moment) return false;
         if (owner_releases_used(sweep, it, next->process) >= sweep->releases.called[next->process]) return false;
         owner_difference_get(sweep, it, next->process)->releases++;
-        order->newest = next->value;
+        place->newest = next->value;
     }
-    if (order->newest == INT64_MAX) return false;
-    order->newest++;
+    if (place->newest == INT64_MAX) return false;
+    place->newest++;
     return true;
+}
+
+/* Is there a free moment since the call, before the hold? The token of the hold is not known, or there are none. */
+static bool was_free_since(const struct owner_sweep *sweep, const struct owner_configuration *it,
+                           const struct operation *operation) {
+    if (it->holder == NOBODY || it->since <= operation->call) return false;
+    return sweep->model != MODEL_FENCED_MUTEX || owner_is_free_hold(sweep, it);
 }
 
 /* Pays the debt at a free moment that has been since the call: the last one, or one in a gap. False: there is none. */
 static bool pay_back_then(struct owner_sweep *sweep, struct owner_configuration *it,
                           const struct operation *operation) {
-    bool moment = it->holder != NOBODY && it->since > operation->call;
-    if (sweep->model == MODEL_FENCED_MUTEX ? !token_order_take_gap(&sweep->order, operation->call) : !moment)
-        return false;
+    bool gap = sweep->model == MODEL_FENCED_MUTEX && token_place_take_gap(&it->tokens, operation->call);
+    if (!gap && !(was_free_since(sweep, it, operation) && take_token(sweep, it, it->since))) return false;
     pay(sweep, it, operation->process);
     return true;
 }
 
+/* Frees the lock now, and takes a token for a free acquire. False: it cannot. */
+static bool pay_now(struct owner_sweep *sweep, struct owner_configuration *it, const struct operation *operation) {
+    if (it->holder != NOBODY && !owner_can_let_go(sweep, it)) return false;
+    if (it->holder != NOBODY) owner_let_go(sweep, it);
+    if (!take_token(sweep, it, sweep->position)) return false;
+    pay(sweep, it, operation->process);
+    return true;
+}
+
+static bool can_pay(const struct owner_sweep *sweep, const struct owner_configuration *it, uint32_t process) {
+    return owner_acquires_used(sweep, it, process) < sweep->acquires.called[process];
+}
+
 static void release_returned(struct owner_sweep *sweep, const struct operation *operation) {
-    uint32_t process = operation->process;
     for (size_t each = 0; each < sweep->count; each++) {
         struct owner_configuration *it = &sweep->list[each];
-        if (!owner_owes(it, process)) continue;
-        if (owner_acquires_used(sweep, it, process) >= sweep->acquires.called[process]) {
-            it->dead = true;
-            continue;
-        }
-        if (pay_back_then(sweep, it, operation)) continue;
-        it->dead = it->holder != NOBODY && !owner_can_let_go(sweep, it);
-        if (it->dead) continue;
-        if (it->holder != NOBODY) owner_let_go(sweep, it);
-        it->dead = !take_token(sweep, it);
-        if (!it->dead) pay(sweep, it, process);
+        if (!owner_owes(it, operation->process)) continue;
+        it->dead = !can_pay(sweep, it, operation->process) ||
+                   (!pay_back_then(sweep, it, operation) && !pay_now(sweep, it, operation));
     }
 }
 
-/* The next acquire in the order of tokens happens. The free time before it is kept as a gap while a process owes. */
-static bool grant_next(struct owner_sweep *sweep, const struct owner_configuration *it, int64_t token) {
-    struct token_order *order = &sweep->order;
-    uint64_t room = (uint64_t)token - (uint64_t)order->newest - 1;
-    order->next++;
-    if (order->newest >= token) return false;
-    order->newest = token;
-    if (room == 0 || !owner_owes_any(it)) return true;
-    if (limits_grow(sweep->limits, (void **)&order->gaps, sizeof *order->gaps, order->gap_count, &order->gap_room))
-        order->gaps[order->gap_count++] = (struct token_gap){.end = sweep->position, .room = room};
-    return true;
+/* The free acquire that a renewal shows begins a hold now, or began one that was over at once. */
+static void renewal_returned(struct owner_sweep *sweep, uint32_t index) {
+    const struct operation *operation = &sweep->timeline->object->list[index];
+    uint32_t process = operation->process;
+    for (size_t each = 0, count = sweep->count; each < count; each++) {
+        if (!owner_owes(&sweep->list[each], process)) continue;
+        sweep->list[each].dead = !can_pay(sweep, &sweep->list[each], process);
+        if (sweep->list[each].dead) continue;
+        bool lapses =
+            sweep->leases || owner_releases_used(sweep, &sweep->list[each], process) < sweep->releases.called[process];
+        struct owner_configuration *now = lapses ? owner_fork(sweep, each) : &sweep->list[each];
+        if (!now) return;
+        now->dead = !pay_now(sweep, now, operation);
+        now->holder = process;
+        now->since = sweep->position;
+        now->depth = 1;
+        now->grant = index;
+        struct owner_configuration *then = &sweep->list[each];
+        if (lapses) then->dead = !pay_back_then(sweep, then, operation);
+        if (lapses && !sweep->leases) owner_difference_get(sweep, then, process)->releases++;
+    }
+}
+
+/* The next acquire in the order of tokens happens: now, or before the hold, whose token is then larger. The free time
+ * before it is kept as a gap while a process owes. */
+static bool grant_next(struct owner_sweep *sweep, struct owner_configuration *it, int64_t token) {
+    struct token_place *place = &it->tokens;
+    bool back_then = it->holder != NOBODY;
+    place->next++;
+    if (place->newest >= token) return false;
+    uint64_t room = (uint64_t)token - (uint64_t)place->newest - 1 + back_then;
+    place->newest = token;
+    if (room > 0 && owner_owes_any(it))
+        token_place_add_gap(place, back_then ? it->since : sweep->position, room, sweep->limits);
+    return !back_then || take_token(sweep, it, it->since);
 }
 
 /* The hold of an acquire begins now, when nobody holds. */
 static void hold(struct owner_sweep *sweep, struct owner_configuration *it, uint32_t index) {
     const struct operation *operation = &sweep->timeline->object->list[index];
+    if (sweep->model == MODEL_FENCED_MUTEX) it->dead = !grant_next(sweep, it, operation->value);
     it->holder = operation->process;
     it->since = sweep->position;
     it->depth = 1;
     it->grant = index;
-    if (sweep->model == MODEL_FENCED_MUTEX) it->dead = !grant_next(sweep, it, operation->value);
 }
 
 /* Could the acquire and a free release of its process have taken up the last free moment? */
 static bool fits_back_then(const struct owner_sweep *sweep, const struct owner_configuration *it,
                            const struct operation *operation) {
     uint32_t process = operation->process;
-    if (sweep->model == MODEL_FENCED_MUTEX || it->holder == process) return false;
-    return it->since > operation->call && owner_releases_used(sweep, it, process) < sweep->releases.called[process];
+    if (it->holder == process || !was_free_since(sweep, it, operation)) return false;
+    return owner_releases_used(sweep, it, process) < sweep->releases.called[process];
+}
+
+static void take_moment(struct owner_sweep *sweep, struct owner_configuration *it, const struct operation *operation) {
+    owner_difference_get(sweep, it, operation->process)->releases++;
+    if (sweep->model == MODEL_FENCED_MUTEX) it->dead = !grant_next(sweep, it, operation->value);
 }
 
 static void acquire_returned(struct owner_sweep *sweep, uint32_t index) {
@@ -153,7 +215,9 @@ static void acquire_returned(struct owner_sweep *sweep, uint32_t index) {
     uint32_t process = operation->process;
     for (size_t each = 0, count = sweep->count; each < count; each++) {
         struct owner_configuration *it = &sweep->list[each];
-        if (it->holder == NOBODY) {
+        if (it->dead || (sweep->model == MODEL_FENCED_MUTEX && it->tokens.next != sweep->order.due)) {
+            continue; /* done before */
+        } else if (it->holder == NOBODY) {
             hold(sweep, it, index);
         } else if (it->holder == process && sweep->model == MODEL_REENTRANT_MUTEX) {
             bool moment =
@@ -164,7 +228,7 @@ static void acquire_returned(struct owner_sweep *sweep, uint32_t index) {
         } else if (fits_back_then(sweep, it, operation)) {
             struct owner_configuration *other = owner_can_let_go(sweep, it) ? owner_fork(sweep, each) : NULL;
             if (other) owner_let_go(sweep, other), hold(sweep, other, index);
-            owner_difference_get(sweep, &sweep->list[each], process)->releases++;
+            take_moment(sweep, &sweep->list[each], operation);
         } else if (owner_can_let_go(sweep, it)) {
             owner_let_go(sweep, it);
             hold(sweep, it, index);
@@ -177,10 +241,8 @@ static void acquire_returned(struct owner_sweep *sweep, uint32_t index) {
 /* Does the acquires whose deadline is now. */
 static void order_returned(struct owner_sweep *sweep) {
     struct token_order *order = &sweep->order;
-    while (order->due < order->count && order->deadlines[order->due] == sweep->position && !sweep->list[0].dead) {
-        if (order->next == order->due) acquire_returned(sweep, order->grants[order->due]); /* not done before */
-        order->due++;
-    }
+    for (; order->due < order->count && order->deadlines[order->due] == sweep->position; order->due++)
+        acquire_returned(sweep, order->grants[order->due]);
 }
 
 /* --- the sweep --- */
@@ -199,7 +261,7 @@ static void supply_free(struct owner_sweep *sweep, struct owner_supply *supply) 
 
 static void violated(struct owner_sweep *sweep, uint32_t index) {
     const struct operation *operation = &sweep->timeline->object->list[index];
-    const char *why = operation->kind == OPERATION_RELEASE
+    const char *why = operation->kind != OPERATION_ACQUIRE
                           ? "its process does not hold the lock, and no acquire of unknown outcome makes up for it"
                       : sweep->model == MODEL_FENCED_MUTEX
                           ? "with tokens rising, the lock is held by another when it would have to be granted, and no "
@@ -214,6 +276,7 @@ static void called(struct owner_sweep *sweep, uint32_t index, enum standing stan
     const struct operation *operation = &sweep->timeline->object->list[index];
     bool acquires = operation->kind == OPERATION_ACQUIRE;
     if (standing == STANDS_FREE) {
+        if (operation->kind == OPERATION_RENEW) return; /* beyond the prefix: it may not have happened */
         (acquires ? &sweep->acquires : &sweep->releases)->called[operation->process]++;
         return;
     }
@@ -221,7 +284,7 @@ static void called(struct owner_sweep *sweep, uint32_t index, enum standing stan
                      &sweep->under_way_room))
         return;
     sweep->under_way[sweep->under_way_count++] = index;
-    if (!acquires) release_called(sweep, operation);
+    if (!acquires) proof_called(sweep, operation);
 }
 
 /* Takes one event. False: no configuration is left. */
@@ -229,12 +292,12 @@ static bool take(struct owner_sweep *sweep, uint32_t event) {
     uint32_t index = event / 2;
     const struct operation *operation = &sweep->timeline->object->list[index];
     enum standing standing = timeline_standing(sweep->timeline, operation);
-    bool acquires = operation->kind == OPERATION_ACQUIRE;
     if (standing == STANDS_NOT || (event % 2 && standing != STANDS_FIRM)) return true;
     if (event % 2 == 0) return called(sweep, index, standing), true;
     for (size_t each = 0; each < sweep->under_way_count; each++)
         if (sweep->under_way[each] == index) sweep->under_way[each] = sweep->under_way[--sweep->under_way_count];
-    if (!acquires) release_returned(sweep, operation);
+    if (operation->kind == OPERATION_RELEASE) release_returned(sweep, operation);
+    else if (operation->kind == OPERATION_RENEW) renewal_returned(sweep, index);
     else if (sweep->model == MODEL_FENCED_MUTEX) order_returned(sweep);
     else acquire_returned(sweep, index);
     bool alive = false;
@@ -257,7 +320,8 @@ static void run(struct owner_sweep *sweep) {
                 operation->end > sweep->last_firm[operation->process])
                 sweep->last_firm[operation->process] = operation->end;
         }
-        sweep->list[0] = (struct owner_configuration){.holder = NOBODY, .grant = NOBODY};
+        sweep->list[0] =
+            (struct owner_configuration){.holder = NOBODY, .grant = NOBODY, .tokens = {.newest = OPERATION_NIL}};
         sweep->count = 1;
         if (sweep->model == MODEL_FENCED_MUTEX) made = token_order_begin(&sweep->order, sweep->timeline, sweep->result);
     }
@@ -295,6 +359,7 @@ static void bisect(struct owner_sweep *sweep) {
     if (last != TIMELINE_NOTHING && last / 2 != result->operation) {
         linearizable_block(result, result->operation);
         result->operation = last / 2;
+        snprintf(result->why, sizeof result->why, "when it has happened, there is no place for what is in its way");
     }
 }
 
@@ -305,6 +370,7 @@ void linearizable_owner(struct timeline *timeline, const struct linearizable_set
                                 .result = result,
                                 .model = settings->model,
                                 .keep_all = settings->keep_all,
+                                .leases = settings->leases,
                                 .processes = timeline->processes};
     bool fenced = settings->model == MODEL_FENCED_MUTEX;
     if (!fenced || token_order_make(&sweep.order, timeline, limits)) run(&sweep);

@@ -32,6 +32,10 @@ const char *model_name(enum model model) {
     return MODELS[model].name;
 }
 
+bool model_is_owned(enum model model) {
+    return MODELS[model].decide == linearizable_owner;
+}
+
 bool model_knows(enum model model, enum operation_kind kind) {
     bool lock = kind == OPERATION_ACQUIRE || kind == OPERATION_RELEASE || kind == OPERATION_RENEW;
     return lock == (model != MODEL_REGISTER);

@@ -13,6 +13,8 @@
 /* False: there is no model of the name. */
 bool model_find(const char *name, enum model *model);
 const char *model_name(enum model model);
+/* Does a hold belong to the process that acquired it? */
+bool model_is_owned(enum model model);
 /* Does an operation of this kind belong to the model? */
 bool model_knows(enum model model, enum operation_kind kind);
 

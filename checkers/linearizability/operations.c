@@ -11,9 +11,8 @@ enum { NONE = UINT32_MAX, POSITIONS_MAX = UINT32_MAX - 8 };
 /* A process. It does one operation at a time. */
 struct operation_process {
     int64_t number;
-    uint32_t object;       /* of the operation under way, or of the latest one */
-    uint32_t open;         /* the operation under way; NONE */
-    uint32_t renew_called; /* position of a renewal under way; NONE */
+    uint32_t object; /* of the operation under way, or of the latest one */
+    uint32_t open;   /* the operation under way; NONE */
     struct holding *holdings;
     uint32_t holding_count, holding_room;
 };
@@ -79,7 +78,7 @@ static uint32_t process_get(struct operations *operations, int64_t number) {
                      operations->process_count, &operations->process_room))
         return NONE;
     *slot = (uint32_t)operations->process_count++;
-    operations->processes[*slot] = (struct operation_process){.number = number, .open = NONE, .renew_called = NONE};
+    operations->processes[*slot] = (struct operation_process){.number = number, .open = NONE};
     return *slot;
 }
 
@@ -140,7 +139,7 @@ static struct operation *operation_add(struct operations *operations, struct con
 static bool lease_from(struct operations *operations, struct operation_process *process, struct holding *holding,
                        uint32_t position, uint32_t at) {
     struct concurrent_object *object = &operations->objects[process->object];
-    if (!operations->policies.leases) return true;
+    if (!operations->policies.leases || operations->policies.owned) return true;
     if (holding->lease == NONE) {
         struct operation *operation = operation_add(operations, object);
         if (!operation) return false;
@@ -184,10 +183,22 @@ static enum outcome released(struct operations *operations, struct holding *hold
     return operations->policies.failed_release == RELEASE_READ_RELEASED ? OUTCOME_OK : OUTCOME_UNKNOWN;
 }
 
+/* A renewal that was answered ok says that its process held the lock. Any other says nothing, and never happened. */
+static bool renewed(struct operations *operations, struct operation_process *process, struct holding *holding,
+                    struct operation *operation, const struct operation_event *event) {
+    if (event->type != EVENT_OK) return true;
+    if (!operations->policies.owned)
+        return holding->lease == NONE || lease_from(operations, process, holding, operation->call, event->at);
+    operation->outcome = OUTCOME_OK;
+    operations->objects[process->object].ok++;
+    return true;
+}
+
 static bool settle(struct operations *operations, struct operation_process *process, struct operation *operation,
                    const struct operation_event *event) {
     struct holding *holding = holding_get(operations, process);
     if (!holding) return false;
+    if (operation->kind == OPERATION_RENEW) return renewed(operations, process, holding, operation, event);
     uint32_t end = operation->end;
     enum outcome outcome = event->type == EVENT_OK     ? OUTCOME_OK
                            : event->type == EVENT_FAIL ? OUTCOME_REFUSED
@@ -214,15 +225,13 @@ static enum take_result refuse(struct operations *operations, const char *what) 
 
 static enum take_result invoke(struct operations *operations, struct operation_process *process,
                                const struct operation_event *event) {
-    if (process->open != NONE || process->renew_called != NONE)
-        return refuse(operations, "the process has another operation under way");
+    if (process->open != NONE) return refuse(operations, "the process has another operation under way");
     uint32_t chosen = object_get(operations, event->object, process->object);
     if (chosen == NONE) return TAKE_FULL;
     struct concurrent_object *object = &operations->objects[chosen];
     if (object->clock > POSITIONS_MAX) return refuse(operations, "more events than can be numbered");
     object->clock += 2;
     process->object = chosen;
-    if (event->kind == OPERATION_RENEW) return process->renew_called = object->clock - 1, TAKEN;
     struct operation *operation = operation_add(operations, object);
     if (!operation) return TAKE_FULL;
     *operation = (struct operation){.value = event->value,
@@ -232,34 +241,23 @@ static enum take_result invoke(struct operations *operations, struct operation_p
                                     .called_at = event->at,
                                     .returned_at = OPERATION_OPEN,
                                     .process = (uint32_t)(process - operations->processes),
-                                    .kind = (uint8_t)event->kind};
+                                    .kind = (uint8_t)event->kind,
+                                    .outcome = event->kind == OPERATION_RENEW ? OUTCOME_REFUSED : OUTCOME_UNKNOWN};
     process->open = (uint32_t)object->count - 1;
     return TAKEN;
 }
 
-static enum take_result renewed(struct operations *operations, struct operation_process *process,
-                                const struct operation_event *event) {
-    uint32_t called = process->renew_called;
-    process->renew_called = NONE;
-    struct holding *holding = holding_get(operations, process);
-    if (!holding) return TAKE_FULL;
-    if (event->type != EVENT_OK || holding->lease == NONE) return TAKEN;
-    return lease_from(operations, process, holding, called, event->at) ? TAKEN : TAKE_FULL;
-}
-
 static enum take_result complete(struct operations *operations, struct operation_process *process,
                                  const struct operation_event *event) {
-    bool renews = process->renew_called != NONE;
-    if (!renews && process->open == NONE) return refuse(operations, "it completes an operation that was never invoked");
+    if (process->open == NONE) return refuse(operations, "it completes an operation that was never invoked");
     struct concurrent_object *object = &operations->objects[process->object];
     if (event->object && !is_object(object, key_of(event->object), event->object))
         return refuse(operations, "it completes an operation on something else");
     if (object->clock > POSITIONS_MAX) return refuse(operations, "more events than can be numbered");
-    struct operation *operation = renews ? NULL : &object->list[process->open];
-    if (event->kind != (renews ? OPERATION_RENEW : operation->kind))
+    struct operation *operation = &object->list[process->open];
+    if (event->kind != operation->kind)
         return refuse(operations, "it completes another operation than the one invoked");
     object->clock += 2;
-    if (renews) return renewed(operations, process, event);
     process->open = NONE;
     operation->end = object->clock - 1;
     operation->returned_at = event->at;
@@ -281,14 +279,12 @@ void operations_end_process(struct operations *operations, int64_t number) {
     uint32_t index = process_find(operations, number);
     if (index == NONE) return;
     operations->processes[index].open = NONE;
-    operations->processes[index].renew_called = NONE;
 }
 
 bool operations_under_way(const struct operations *operations, int64_t number, enum operation_kind *kind) {
     uint32_t index = process_find(operations, number);
     if (index == NONE) return false;
     const struct operation_process *process = &operations->processes[index];
-    if (process->renew_called != NONE) return *kind = OPERATION_RENEW, true;
     if (process->open == NONE) return false;
     *kind = (enum operation_kind)operations->objects[process->object].list[process->open].kind;
     return true;

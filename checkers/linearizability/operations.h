@@ -14,7 +14,7 @@
 enum operation_kind {
     OPERATION_ACQUIRE,
     OPERATION_RELEASE,
-    OPERATION_RENEW, /* read only with the policy `leases`; never in the list */
+    OPERATION_RENEW, /* happened only if it was answered ok, by a model in which holds are owned */
     OPERATION_READ,
     OPERATION_WRITE,
     OPERATION_CAS,
@@ -33,7 +33,7 @@ struct operation {
     uint32_t process;
     uint8_t kind, outcome;
     uint8_t answer; /* of enum event_type: how it came back, before any policy; EVENT_INVOKE: it did not */
-    bool lease;     /* stands for the end of a hold's lease: a release that no process called */
+    bool lease;     /* where holds are not owned: the end of a hold's lease, a release that no process called */
 };
 
 enum event_type { EVENT_INVOKE, EVENT_OK, EVENT_FAIL, EVENT_UNKNOWN };
@@ -56,6 +56,7 @@ struct policies {
     enum release_reading failed_release; /* of a lock that the releaser had been granted */
     bool timeout_not_happened;           /* an acquire that came back with an unknown outcome never happened */
     bool leases; /* a hold may end by itself at any time after it was last confirmed by a grant or renewal */
+    bool owned;  /* a hold is its process's: renewals are judged, and who judges lets leases end; else `lease` below */
     bool nests;  /* several holds of one process count: re-entrant locks and semaphores */
 };
 

@@ -4,20 +4,27 @@
 
 void owner_configuration_free(struct owner_sweep *sweep, struct owner_configuration *it) {
     limits_free(sweep->limits, it->differences, it->difference_room * sizeof *it->differences);
+    token_place_free(&it->tokens, sweep->limits);
+}
+
+/* A copy of bytes; NULL if there are none, or past the limit. */
+static void *copy(struct owner_sweep *sweep, const void *bytes, size_t size) {
+    void *made = size ? limits_resize(sweep->limits, NULL, 0, size) : NULL;
+    return made ? memcpy(made, bytes, size) : NULL;
 }
 
 struct owner_configuration *owner_fork(struct owner_sweep *sweep, size_t index) {
     if (!limits_grow(sweep->limits, (void **)&sweep->list, sizeof *sweep->list, sweep->count, &sweep->room))
         return NULL;
     const struct owner_configuration *from = &sweep->list[index];
-    size_t bytes = from->difference_count * sizeof *from->differences;
-    struct owner_difference *differences = bytes ? limits_resize(sweep->limits, NULL, 0, bytes) : NULL;
-    if (bytes && !differences) return NULL;
-    if (bytes) memcpy(differences, from->differences, bytes);
     struct owner_configuration *made = &sweep->list[sweep->count++];
     *made = *from;
-    made->differences = differences;
-    made->difference_room = from->difference_count;
+    made->differences = copy(sweep, from->differences, from->difference_count * sizeof *from->differences);
+    made->tokens.gaps = copy(sweep, from->tokens.gaps, from->tokens.gap_count * sizeof *from->tokens.gaps);
+    if (!made->differences) made->difference_count = 0;
+    if (!made->tokens.gaps) made->tokens.gap_count = 0;
+    made->difference_room = made->difference_count;
+    made->tokens.gap_room = made->tokens.gap_count;
     return made;
 }
 
@@ -51,12 +58,21 @@ uint32_t owner_acquires_used(const struct owner_sweep *sweep, const struct owner
     return sweep->acquires.used[process] + (found ? found->acquires : 0);
 }
 
+bool owner_is_free_hold(const struct owner_sweep *sweep, const struct owner_configuration *it) {
+    return it->holder != NOBODY && sweep->timeline->object->list[it->grant].kind == OPERATION_RENEW;
+}
+
+bool owner_may_lapse(const struct owner_sweep *sweep, const struct owner_configuration *it) {
+    return sweep->leases && sweep->timeline->object->list[it->grant].end < sweep->position;
+}
+
 bool owner_can_let_go(const struct owner_sweep *sweep, const struct owner_configuration *it) {
+    if (owner_may_lapse(sweep, it)) return true;
     return owner_releases_used(sweep, it, it->holder) + it->depth <= sweep->releases.called[it->holder];
 }
 
 void owner_let_go(struct owner_sweep *sweep, struct owner_configuration *it) {
-    owner_difference_get(sweep, it, it->holder)->releases += it->depth;
+    if (!owner_may_lapse(sweep, it)) owner_difference_get(sweep, it, it->holder)->releases += it->depth;
     it->holder = NOBODY;
 }
 
@@ -127,12 +143,16 @@ static bool uses_no_more(const struct owner_configuration *one, const struct own
 
 /* Can `one` do all that `other` can? With another holder, or none: it does now what `other` has used more, and that
  * makes the lock free for a moment. With the same one, what is under way may want a moment that only `other` has had.
- */
+ * A hold that ended by itself has used nothing: then the hold of `other` must be there in `one`, as deep, or `one` can
+ * end its own. */
 static bool is_as_good(const struct owner_sweep *sweep, const struct owner_configuration *one,
                        const struct owner_configuration *other) {
-    if (!uses_no_more(one, other)) return false;
-    return one->holder == NOBODY || one->holder != other->holder || one->since >= other->since ||
-           !owner_called_between(sweep, one->holder, one->since, other->since);
+    if (!uses_no_more(one, other) || !token_place_is_as_good(&one->tokens, &other->tokens)) return false;
+    if (sweep->leases && one->holder != other->holder) return other->holder == NOBODY && owner_may_lapse(sweep, one);
+    if (one->holder == NOBODY || one->holder != other->holder) return true;
+    if (sweep->leases && one->depth < other->depth) return false;
+    if (owner_is_free_hold(sweep, other) && !owner_is_free_hold(sweep, one)) return false;
+    return one->since >= other->since || !owner_called_between(sweep, one->holder, one->since, other->since);
 }
 
 static void drop_dead(struct owner_sweep *sweep) {

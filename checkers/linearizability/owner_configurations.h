@@ -12,16 +12,17 @@ enum { NOBODY = UINT32_MAX };
 struct owner_difference {
     uint32_t process;
     uint32_t releases, acquires;
-    bool owes; /* a release was called while the process did not hold: it needs a free acquire */
+    bool owes; /* a release or renewal was called while the process did not hold: it needs a free acquire */
 };
 
 struct owner_configuration {
     uint32_t holder, depth; /* a process, or NOBODY; acquires that it has not released */
     uint32_t since;         /* position at which the hold began */
-    uint32_t grant;         /* the operation with which it began */
+    uint32_t grant;         /* the operation with which it began: an acquire, or the renewal that shows a free one */
     bool dead;              /* it explains no more: to be dropped */
     struct owner_difference *differences;
     size_t difference_count, difference_room;
+    struct token_place tokens; /* of a fenced mutex */
 };
 
 /* How many free operations of one kind there are, per process: called so far, and used by every configuration. */
@@ -35,6 +36,7 @@ struct owner_sweep {
     struct limits *limits;
     struct linearizable_result *result;
     enum model model;
+    bool leases;   /* a hold may end by itself once its grant was answered */
     bool keep_all; /* for tests: no configuration is dropped for another */
     uint32_t processes, position;
     struct owner_supply releases, acquires;
@@ -58,7 +60,11 @@ uint32_t owner_acquires_used(const struct owner_sweep *sweep, const struct owner
 bool owner_owes(const struct owner_configuration *it, uint32_t process);
 bool owner_owes_any(const struct owner_configuration *it);
 
-/* Are there enough free releases to end the hold? Ends it by them. */
+/* Did the hold begin with a free acquire? Of a fenced mutex, its token is not known. */
+bool owner_is_free_hold(const struct owner_sweep *sweep, const struct owner_configuration *it);
+/* May the hold have ended by itself? */
+bool owner_may_lapse(const struct owner_sweep *sweep, const struct owner_configuration *it);
+/* ... or are there enough free releases to end it? Ends it, by itself if it may. */
 bool owner_can_let_go(const struct owner_sweep *sweep, const struct owner_configuration *it);
 void owner_let_go(struct owner_sweep *sweep, struct owner_configuration *it);
 

@@ -28,15 +28,16 @@ bool token_order_make(struct token_order *order, const struct timeline *timeline
 void token_order_free(struct token_order *order, struct limits *limits) {
     limits_numbers_free(limits, order->grants, 2 * (size_t)order->all);
     limits_numbers_free(limits, order->deadlines, order->all);
-    limits_free(limits, order->gaps, order->gap_room * sizeof *order->gaps);
+}
+
+void token_place_free(struct token_place *place, struct limits *limits) {
+    limits_free(limits, place->gaps, place->gap_room * sizeof *place->gaps);
 }
 
 bool token_order_begin(struct token_order *order, const struct timeline *timeline, struct linearizable_result *result) {
     const struct operation *list = timeline->object->list;
     const uint32_t *sorted = order->grants + order->all;
-    order->count = order->due = order->next = 0;
-    order->newest = OPERATION_NIL;
-    order->gap_count = 0;
+    order->count = order->due = 0;
     for (uint32_t each = 0; each < order->all; each++)
         if (timeline_standing(timeline, &list[sorted[each]]) == STANDS_FIRM)
             order->grants[order->count++] = sorted[each];
@@ -57,11 +58,23 @@ bool token_order_begin(struct token_order *order, const struct timeline *timelin
     return true;
 }
 
-bool token_order_take_gap(struct token_order *order, uint32_t start) {
-    for (size_t each = 0; each < order->gap_count; each++) {
-        if (order->gaps[each].end <= start || order->gaps[each].room == 0) continue;
-        order->gaps[each].room--;
+void token_place_add_gap(struct token_place *place, uint32_t end, uint64_t room, struct limits *limits) {
+    if (limits_grow(limits, (void **)&place->gaps, sizeof *place->gaps, place->gap_count, &place->gap_room))
+        place->gaps[place->gap_count++] = (struct token_gap){.end = end, .room = room};
+}
+
+bool token_place_take_gap(struct token_place *place, uint32_t start) {
+    for (size_t each = 0; each < place->gap_count; each++) {
+        if (place->gaps[each].end <= start || place->gaps[each].room == 0) continue;
+        place->gaps[each].room--;
         return true;
     }
     return false;
+}
+
+bool token_place_is_as_good(const struct token_place *one, const struct token_place *other) {
+    if (one->next != other->next || one->newest > other->newest || one->gap_count != other->gap_count) return false;
+    for (size_t each = 0; each < one->gap_count; each++)
+        if (one->gaps[each].end != other->gaps[each].end || one->gaps[each].room < other->gaps[each].room) return false;
+    return true;
 }

@@ -1,4 +1,4 @@
-/* Capacity: were never more permits of a lock out than it has? Judges locks with two or more permits.
+/* Capacity: were never more permits of a lock out than it has? Judges locks that have two or more permits by then.
  *
  * Every grant takes a permit, also a grant to a client that has some already (of a re-entrant lock only the first grant
  * does); every release-invoke gives one back. All permits of a client end at the earliest validity that its grants came
@@ -84,15 +84,14 @@ static void answered(struct checking *my, const struct event *event) {
     struct capacity *self = my->state;
     struct permit_pool *pool = my_lock(my, event->lock);
     struct permits *permits = my_member(my, event->member);
-    if (event->lock->capacity < 2) return;
     if (event->record->outcome != OUTCOME_OK) {
         permits->perhaps += event->record->outcome != OUTCOME_REFUSED;
         return;
     }
-    self->granted = true;
+    self->granted |= event->lock->capacity > 1;
     if (pool->stamped) lapse(pool, event->record->mono_ns);
     bool nested = permits->out && event->lock->traits & CHECK_TRAIT_REENTRANT;
-    if (!nested && pool->out >= event->lock->capacity) surplus(my, event, pool);
+    if (!nested && event->lock->capacity > 1 && pool->out >= event->lock->capacity) surplus(my, event, pool);
     if (permits->out == 0) join(pool, permits);
     int64_t until_ns = event->record->value, before_ns = permits->out ? permits->until_ns : 0;
     permits->until_ns = before_ns && until_ns ? smaller(before_ns, until_ns) : before_ns + until_ns;
@@ -106,7 +105,6 @@ static void answered(struct checking *my, const struct event *event) {
 static void asked(struct checking *my, const struct event *event) {
     struct permit_pool *pool = my_lock(my, event->lock);
     struct permits *permits = my_member(my, event->member);
-    if (event->lock->capacity < 2) return;
     permits->asked = event->index;
     permits->had = permits->out || permits->perhaps;
     if (permits->out == 0) {
@@ -140,9 +138,9 @@ static SELDOM void unowned(struct checking *my, const struct event *event) {
 
 static void released(struct checking *my, const struct event *event) {
     struct permits *permits = my_member(my, event->member);
-    if (event->lock->capacity < 2 || !event->asked || permits->asked != event->asked) return;
+    if (!event->asked || permits->asked != event->asked) return;
     if (event->record->outcome != OUTCOME_OK) permits->perhaps += permits->had;
-    else if (!permits->had) unowned(my, event);
+    else if (!permits->had && event->lock->capacity > 1) unowned(my, event);
 }
 
 static void announced(struct checking *my, const struct event *event) {

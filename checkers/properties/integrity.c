@@ -187,25 +187,30 @@ static void check_order(struct checking *my, const struct event *event) {
 
 /* --- lost updates --- */
 
+/* `told`: index of the answer that acknowledged the update, where that came after it was lost; else 0. */
 static SELDOM void violate_lost(struct checking *my, const struct history_record *by, uint64_t by_index,
-                                uint64_t lost_index, int64_t times) {
-    char by_name[64], name[64], when[40], lost_when[40];
+                                uint64_t lost_index, uint64_t told, int64_t times) {
+    char by_name[64], name[64], when[40], lost_when[40], told_when[40], known[60] = "been told of";
     struct history_record lost = check_record_at(my->check, lost_index);
-    struct evidence *evidence = verdict_violate(&my->verdict, &(struct violation){.sort = LOST_UPDATE,
-                                                                                  .times = (uint64_t)times,
-                                                                                  .who = by->name,
-                                                                                  .whom = lost.name,
-                                                                                  .records = {lost_index, by_index},
-                                                                                  .record_count = 2});
+    struct evidence *evidence =
+        verdict_violate(&my->verdict, &(struct violation){.sort = LOST_UPDATE,
+                                                          .times = (uint64_t)times,
+                                                          .who = by->name,
+                                                          .whom = lost.name,
+                                                          .records = {lost_index, by_index, told},
+                                                          .record_count = told ? 3 : 2});
     if (!evidence) return;
-    snprintf(
-        evidence->text, sizeof evidence->text,
-        "lost update: %s wrote %s = %lld %s from version %lld, over what %s had written %s and been told of, which "
-        "it had not seen (%lld acknowledged update%s gone)",
-        check_name(my->check, by->name, by_name, sizeof by_name), history_object_name(by->object), (long long)by->value,
-        check_when(my->check, by->mono_ns, when, sizeof when), (long long)by->extra,
-        check_name(my->check, lost.name, name, sizeof name),
-        check_when(my->check, lost.mono_ns, lost_when, sizeof lost_when), (long long)times, times == 1 ? "" : "s");
+    if (told)
+        snprintf(known, sizeof known, "was told of %s",
+                 check_when(my->check, check_record_at(my->check, told).mono_ns, told_when, sizeof told_when));
+    snprintf(evidence->text, sizeof evidence->text,
+             "lost update: %s wrote %s = %lld %s from version %lld, over what %s had written %s and %s, which "
+             "it had not seen (%lld acknowledged update%s gone)",
+             check_name(my->check, by->name, by_name, sizeof by_name), history_object_name(by->object),
+             (long long)by->value, check_when(my->check, by->mono_ns, when, sizeof when), (long long)by->extra,
+             check_name(my->check, lost.name, name, sizeof name),
+             check_when(my->check, lost.mono_ns, lost_when, sizeof lost_when), known, (long long)times,
+             times == 1 ? "" : "s");
 }
 
 /* own: the version that this operation has made already, which it does not lose; 0: none. */
@@ -224,7 +229,7 @@ static void check_loss(struct checking *my, const struct event *event, struct st
     }
     if (lost > 0)
         violate_lost(my, record, event->index,
-                     object->newest.version == own ? object->second.index : object->newest.index, lost);
+                     object->newest.version == own ? object->second.index : object->newest.index, 0, lost);
 }
 
 static void acknowledged_add(struct stored_object *object, int64_t version, uint64_t index) {
@@ -366,7 +371,7 @@ static void answered(struct checking *my, const struct event *event) {
     acknowledged_add(object, writer->version, writer->index);
     if (writer->lost_to == 0) return;
     struct history_record by = check_record_at(my->check, writer->lost_to);
-    violate_lost(my, &by, writer->lost_to, writer->index, 1);
+    violate_lost(my, &by, writer->lost_to, writer->index, event->index, 1);
 }
 
 static SELDOM void ended(struct checking *my, const struct event *event) {

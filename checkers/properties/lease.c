@@ -2,20 +2,37 @@
  *
  * Spent grant: an acquire that came back ok with a validity (`value`) that was not after the stamp of its return.
  *
- * Late write: the store accepted a write under its client's latest grant, at or after the end of the validity that the
- * lock had announced to that client, or after a `validity` (refused): the grant was lost. The stamps are that of the
- * store's record and the latest validity (`acquire-return` or `validity`) before it.
+ * Late write: the store accepted a write under its client's latest grant of the lock, at or after the end of the
+ * validity that the lock had announced to that client, or after a `validity` (refused): the grant was lost. The stamps
+ * are that of the store's record and the latest validity (`acquire-return` or `validity`) before it.
  *
  * Late renewal: a renewal came back ok to a client that had nothing to renew when it invoked it, because its latest
  * release had come back ok; or the second `validity` (ok) after such a release (the first may have been on its way).
- * One per hold. */
+ * One per hold.
+ *
+ * What servers heard (`server-renewal`), one of each per hold. Late renewal: a command of a renewal that was sent after
+ * the client's release had come back, ok or refused, and before it invoked anything else; or one that made a key between
+ * such an answer and the client's next grant. Hollow renewal: a renewal came back ok, or a `validity` (ok) was announced, though no
+ * server that heard of it had a key of the client's own afterwards. */
 #include <stdio.h>
 
 #include "checkers/engine/checker.h"
 
 extern const struct checker CHECKER_LEASE;
 
-enum { SPENT_GRANT, LATE_WRITE, LATE_RENEWAL };
+enum { SPENT_GRANT, LATE_WRITE, LATE_RENEWAL, HOLLOW_RENEWAL };
+
+/* The commands of renewals that servers heard since an earlier record. */
+struct heard {
+    bool any, own; /* there were some; one of them left a key of the client's own */
+};
+
+/* The hold that a client has released last. */
+struct released_hold {
+    uint64_t invoked; /* index of that release; 0: there is none, or its outcome is unknown */
+    uint32_t op;
+    bool counted; /* a late renewal that a server heard */
+};
 
 struct lease_side {
     uint32_t depth;     /* grants not released; of a lock with one permit that is not re-entrant: 0 or 1 */
@@ -24,18 +41,19 @@ struct lease_side {
     bool done;          /* that release came back ok */
     uint64_t renewing;  /* index of a renewal that was invoked after that, 0: none */
     bool counted;       /* this hold has been counted */
-};
-
-/* A client's latest grant, of any lock. */
-struct latest {
-    uint32_t grant;
-    struct check_member *member;
-    int64_t until_ns;
-    uint64_t announced_at; /* index of the record of `until_ns` */
+    struct latest {
+        uint64_t grant; /* index; 0: none */
+        int64_t until_ns;
+        uint64_t announced_at; /* index of the record of `until_ns` */
+    } latest;
+    bool hollow;        /* a hollow renewal of this hold has been counted */
+    uint32_t asking;    /* number of the renewal that was invoked last */
+    struct heard in_renewal, since_announced; /* in that renewal; since the last grant or validity */
+    struct released_hold last;
 };
 
 struct lease_state {
-    bool stated, renewed; /* a grant came with a validity; a renewal came back ok */
+    bool stated, renewed; /* a grant came with a validity; a renewal came back ok, or a server heard of one */
     int64_t least_ns;     /* validity left when an acquire came back */
 };
 
@@ -66,12 +84,12 @@ static SELDOM void state(struct checking *my, const struct event *event) {
 
 static void granted(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
-    struct latest *latest = my_actor(my, event->actor);
     const struct history_record *record = event->record;
     if (record->outcome != OUTCOME_OK) return;
     bool again = side->depth && (event->lock->traits & CHECK_TRAIT_REENTRANT || has_permits_to_count(event->lock));
-    *side = (struct lease_side){.depth = again ? side->depth + 1 : 1};
-    *latest = (struct latest){(uint32_t)event->index, event->member, record->value, event->index};
+    *side = (struct lease_side){.depth = again ? side->depth + 1 : 1,
+                                .latest = {event->index, record->value, event->index},
+                                .last = side->last};
     if (record->value) state(my, event);
 }
 
@@ -81,10 +99,16 @@ static void invoked(struct checking *my, const struct event *event) {
     side->invoked = event->index;
 }
 
+static void hold_released(struct lease_side *side, const struct history_record *record) {
+    bool known = record->outcome == OUTCOME_OK || record->outcome == OUTCOME_REFUSED;
+    side->last = (struct released_hold){.invoked = known ? side->invoked : 0, .op = record->op};
+}
+
 static void released(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
     bool last = event->asked && side->invoked == event->asked;
     side->done |= last && event->record->outcome == OUTCOME_OK;
+    if (last) hold_released(side, event->record);
 }
 
 static SELDOM void late_renewal(struct checking *my, const struct event *event, struct lease_side *side) {
@@ -100,8 +124,60 @@ static SELDOM void late_renewal(struct checking *my, const struct event *event, 
                  check_when(my->check, release.mono_ns, released_when, sizeof released_when));
 }
 
+/* --- what servers heard --- */
+
+static SELDOM void late_command(struct checking *my, const struct event *event, struct released_hold *last, bool made) {
+    char name[64], when[40], released_when[40];
+    struct history_record release = check_record_at(my->check, last->invoked);
+    if (last->counted) return;
+    last->counted = true;
+    struct evidence *evidence = violate(my, event, LATE_RENEWAL, last->invoked);
+    if (!evidence) return;
+    check_name(my->check, event->actor->name, name, sizeof name);
+    check_when(my->check, event->record->mono_ns, when, sizeof when);
+    check_when(my->check, release.mono_ns, released_when, sizeof released_when);
+    if (made)
+        snprintf(evidence->text, sizeof evidence->text,
+                 "a renewal of %s made the lock's key again %s, though the lock had been released %s", name, when,
+                 released_when);
+    else
+        snprintf(evidence->text, sizeof evidence->text,
+                 "a server heard a renewal of %s %s that was sent after the release %s had come back", name, when,
+                 released_when);
+}
+
+static void heard(struct checking *my, const struct event *event) {
+    struct lease_state *self = my->state;
+    struct lease_side *side = my_member(my, event->member);
+    const struct history_record *record = event->record;
+    bool own = record->value != 0;
+    bool made = side->last.invoked && side->depth == 0 && record->flags & HISTORY_FLAG_MADE;
+    self->renewed = true;
+    side->since_announced = (struct heard){true, own || side->since_announced.own};
+    if (record->op == side->asking) side->in_renewal = (struct heard){true, own || side->in_renewal.own};
+    bool late = side->last.invoked && record->grant == 0 && record->op == side->last.op;
+    if (late || made) late_command(my, event, &side->last, !late);
+}
+
+/* A client was told that it has renewed. */
+static void told(struct checking *my, const struct event *event, struct lease_side *side, struct heard heard) {
+    char name[64], when[40];
+    if (!heard.any || heard.own || side->hollow) return;
+    side->hollow = true;
+    struct evidence *evidence = violate(my, event, HOLLOW_RENEWAL, 0);
+    if (evidence)
+        snprintf(evidence->text, sizeof evidence->text,
+                 "%s was told %s that its lock was renewed, though no server that heard of it had a key of its own",
+                 check_name(my->check, event->actor->name, name, sizeof name),
+                 check_when(my->check, event->record->mono_ns, when, sizeof when));
+}
+
+/* --- renewals --- */
+
 static void renews(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
+    side->asking = event->record->op;
+    side->in_renewal = (struct heard){0};
     if (side->done) side->renewing = event->index;
 }
 
@@ -112,16 +188,16 @@ static void renewed(struct checking *my, const struct event *event) {
     if (event->record->outcome != OUTCOME_OK) return;
     self->renewed = true;
     if (late) late_renewal(my, event, side);
+    if (event->asked) told(my, event, side, side->in_renewal);
 }
 
 static void announced(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
-    struct latest *latest = my_actor(my, event->actor);
-    if (latest->member == event->member) {
-        latest->until_ns = validity_until_ns(event->record);
-        latest->announced_at = event->index;
-    }
+    side->latest.until_ns = validity_until_ns(event->record);
+    side->latest.announced_at = event->index;
     if (event->record->outcome == OUTCOME_OK && side->done && ++side->announced == 2) late_renewal(my, event, side);
+    if (event->record->outcome == OUTCOME_OK) told(my, event, side, side->since_announced);
+    side->since_announced = (struct heard){0};
 }
 
 static SELDOM void late_write(struct checking *my, const struct event *event, const struct latest *latest) {
@@ -139,14 +215,14 @@ static SELDOM void late_write(struct checking *my, const struct event *event, co
 }
 
 static void written(struct checking *my, const struct event *event) {
-    const struct latest *latest = my_actor(my, event->actor);
     const struct history_record *record = event->record;
+    if (!event->member) return;
+    const struct latest *latest = &((struct lease_side *)my_member(my, event->member))->latest;
     if (latest->until_ns == 0 || record->outcome != OUTCOME_OK || record->grant != latest->grant) return;
     if (record->mono_ns >= latest->until_ns) late_write(my, event, latest);
 }
 
 static SELDOM void ended(struct checking *my, const struct event *event) {
-    *(struct latest *)my_actor(my, event->actor) = (struct latest){0};
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor)
         *(struct lease_side *)my_member(my, member) = (struct lease_side){0};
 }
@@ -162,10 +238,9 @@ const struct checker CHECKER_LEASE = {
     .property = "lease",
     .title = "lease",
     .question = "does the lock keep to the validity that it states, and do its clients?",
-    .sorts = {"spent grant", "late write", "late renewal"},
+    .sorts = {"spent grant", "late write", "late renewal", "hollow renewal"},
     .advisory = true,
     .state_size = sizeof(struct lease_state),
-    .actor_size = sizeof(struct latest),
     .member_size = sizeof(struct lease_side),
     .on = {[HISTORY_ACQUIRE_RETURN] = granted,
            [HISTORY_RELEASE_INVOKE] = invoked,
@@ -173,6 +248,7 @@ const struct checker CHECKER_LEASE = {
            [HISTORY_RENEW_INVOKE] = renews,
            [HISTORY_RENEW_RETURN] = renewed,
            [HISTORY_VALIDITY] = announced,
+           [HISTORY_SERVER_RENEWAL] = heard,
            [HISTORY_STORE_WRITE] = written,
            [HISTORY_ACTOR_EXIT] = ended},
     .finish = finish,

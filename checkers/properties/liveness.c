@@ -1,6 +1,7 @@
 /* Liveness: was every client served once nothing stood in the way any more, and was nothing left behind?
  *
- * Judged from the beginning of the last phase "quiet", in which everything has been healed.
+ * Judged in every phase "quiet", in which nothing is broken; stuck waiters at the end, if the last phase is a quiet
+ * one.
  *
  * A hold stands from its `acquire-return` (ok) to the stamp of its `release-return`; where the lock has a lease and no
  * watchdog, no longer than a lease after its grant or latest renewal. A hold whose client ended, or whose release never
@@ -20,7 +21,9 @@
  * an acquire in flight for longer than bound_ms, or than a lease of the lock if bound_ms is not given. One per grant or
  * answer, of the waiter that had waited longest.
  *
- * Residue: what the driver found left behind. */
+ * Residue: what the driver found left behind.
+ *
+ * Reported: the longest time for which the lock had been free and an acquire in flight, at such an answer. */
 #include <stdio.h>
 
 #include "checkers/engine/checker.h"
@@ -55,6 +58,7 @@ struct liveness_queue {
 
 struct liveness {
     bool served, undecided; /* a client was answered in the quiet phase; a waiter cannot be judged */
+    int64_t longest_ns;     /* that a free lock went unnoticed */
 };
 
 /* --- holds --- */
@@ -142,14 +146,10 @@ static int64_t idle_ns(const struct checking *my, const struct check_lock *lock,
     return larger(0, elapsed_ns(since_ns, stamp_ns));
 }
 
-static SELDOM void look_for_lost(struct checking *my, const struct event *event, const struct liveness_side *side) {
-    struct liveness_queue *queue = my_lock(my, event->lock);
+static SELDOM void found_lost(struct checking *my, const struct event *event, const struct liveness_side *side,
+                              int64_t free_ns) {
+    const struct liveness_queue *queue = my_lock(my, event->lock);
     const struct check *check = my->check;
-    int64_t bound_ns = check->bound_ns >= 0 ? check->bound_ns : event->lock->lease_ns;
-    if (check->bound_ns < 0 && bound_ns == 0) return;
-    int64_t stamp_ns = check->now_ns;
-    int64_t free_ns = idle_ns(my, event->lock, queue, side, stamp_ns);
-    if (free_ns <= bound_ns) return;
     char name[64], when[40], asked[40], duration[40];
     struct violation violation = {
         .sort = LOST_WAKE_UP, .times = 1, .who = side->actor->name, .records = {side->asked}, .record_count = 1};
@@ -160,9 +160,19 @@ static SELDOM void look_for_lost(struct checking *my, const struct event *event,
     snprintf(evidence->text, sizeof evidence->text,
              "lost wake-up: the lock had been free for %s when it was given or given up %s, while %s had been waiting "
              "since it asked %s",
-             check_duration(free_ns, duration, sizeof duration), check_when(check, stamp_ns, when, sizeof when),
+             check_duration(free_ns, duration, sizeof duration), check_when(check, check->now_ns, when, sizeof when),
              check_name(check, side->actor->name, name, sizeof name),
              check_when(check, side->asked_ns, asked, sizeof asked));
+}
+
+static void look_for_lost(struct checking *my, const struct event *event, const struct liveness_side *side) {
+    struct liveness *self = my->state;
+    const struct check *check = my->check;
+    bool is_bound = check->bound_ns >= 0;
+    int64_t bound_ns = is_bound ? check->bound_ns : event->lock->lease_ns;
+    int64_t free_ns = idle_ns(my, event->lock, my_lock(my, event->lock), side, check->now_ns);
+    self->longest_ns = larger(self->longest_ns, free_ns);
+    if ((is_bound || bound_ns > 0) && free_ns > bound_ns) found_lost(my, event, side, free_ns);
 }
 
 /* --- records --- */
@@ -209,7 +219,7 @@ static void renewed(struct checking *my, const struct event *event) {
     int64_t stamp_ns = event->record->mono_ns;
     if (event->record->outcome != OUTCOME_OK || side->depth == 0) return;
     hold_begin(my_lock(my, event->lock), side, my->check->now_ns, hold_until(event->lock, stamp_ns), false);
-    if (has_permits_to_count(event->lock) && side->permits < side->depth) side->permits = side->depth;
+    if (has_permits_to_count(event->lock)) side->permits = (uint32_t)larger(side->permits, side->depth);
 }
 
 static void releases(struct checking *my, const struct event *event) {
@@ -264,7 +274,7 @@ static SELDOM void residue(struct checking *my, const struct event *event) {
         &(struct violation){
             .sort = RESIDUE, .times = 1, .who = event->record->name, .records = {event->index}, .record_count = 1});
     if (evidence)
-        snprintf(evidence->text, sizeof evidence->text, "residue: %lld of %s left behind at the end",
+        snprintf(evidence->text, sizeof evidence->text, "residue: %lld of %s left behind",
                  (long long)event->record->value, check_name(my->check, event->record->name, name, sizeof name));
 }
 
@@ -305,6 +315,8 @@ static void finish(struct checking *my) {
         for (const struct liveness_side *side = queue->first; side; side = side->later)
             look_for_stuck(my, lock, queue, side);
     }
+    if (my->check->seen[HISTORY_PHASE])
+        my->verdict.measures[0] = (struct verdict_measure){"longest_unnoticed_ms", (double)self->longest_ns / 1e6};
     my->verdict.applies = my->check->quiet != 0;
     verdict_decide(&my->verdict, my->check->quiet && self->served && !self->undecided,
                    !my->check->quiet ? "there was no quiet phase in which everybody should have been served"

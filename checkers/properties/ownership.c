@@ -12,6 +12,8 @@
  * Broken hold: a release, a renewal or the re-entry into a hold came back ok although the latest grant had been
  * superseded, by a grant that was over again. The answer says that the hold had lasted, and it had not.
  *
+ * Foreign extension: a server heard of a renewal and lengthened another client's key (`server-renewal`).
+ *
  * The policy says whether an acquire of unknown outcome happened; if it did, it counts as its client's latest grant. */
 #include <stdio.h>
 
@@ -19,7 +21,7 @@
 
 extern const struct checker CHECKER_OWNERSHIP;
 
-enum { FOREIGN_RELEASE, FOREIGN_RENEWAL, BROKEN_HOLD };
+enum { FOREIGN_RELEASE, FOREIGN_RENEWAL, BROKEN_HOLD, FOREIGN_EXTENSION };
 
 /* A grant, and when it was asked for. */
 struct asked {
@@ -38,7 +40,7 @@ struct ownership_side {
 };
 
 struct ownership {
-    bool answered; /* a release or a renewal came back ok */
+    bool answered; /* a release or a renewal came back ok, or a server carried one out */
 };
 
 /* The grant that was asked for last, if it was asked for after `since`, the client's own latest grant: then it is
@@ -83,7 +85,7 @@ static void answered(struct checking *my, const struct event *event) {
     struct ownership_side *side = my_member(my, event->member);
     uint64_t asked_at = side->invoked ? side->invoked : event->index;
     side->invoked = 0;
-    if (event->lock->capacity > 1 || event->record->outcome == OUTCOME_REFUSED) return;
+    if (event->record->outcome == OUTCOME_REFUSED) return;
     if (event->record->outcome != OUTCOME_OK) {
         if (my->check->reading.acquires_happen) side->grant = event->index;
         return;
@@ -91,13 +93,14 @@ static void answered(struct checking *my, const struct event *event) {
     bool again = side->depth && event->lock->traits & CHECK_TRAIT_REENTRANT;
     if (again) {
         struct asked loss = superseding(latest, side->grant);
-        if (loss.member && loss.granted < asked_at && !stands(my, loss))
+        if (event->lock->capacity == 1 && loss.member && loss.granted < asked_at && !stands(my, loss))
             violate(my, event, BROKEN_HOLD, side->grant, loss);
     }
     side->grant = event->index;
     if (!again) side->since = event->index;
     side->depth = again ? side->depth + 1 : 1;
-    if (asked_at > latest->invoked) *latest = (struct asked){event->member, asked_at, event->index};
+    if (event->lock->capacity == 1 && asked_at > latest->invoked)
+        *latest = (struct asked){event->member, asked_at, event->index};
 }
 
 static void begun(struct checking *my, const struct event *event) {
@@ -123,6 +126,27 @@ static void ended_ok(struct checking *my, const struct event *event) {
     violate(my, event, release ? FOREIGN_RELEASE : FOREIGN_RENEWAL, side->under, side->loss);
 }
 
+static void extended(struct checking *my, const struct event *event) {
+    struct ownership *self = my->state;
+    char name[64], other[64], when[40];
+    const struct history_record *record = event->record;
+    if (record->outcome != OUTCOME_OK || event->lock->capacity > 1) return;
+    self->answered = true;
+    if (record->extra <= 0 || record->extra > UINT32_MAX) return;
+    struct violation violation = {.sort = FOREIGN_EXTENSION,
+                                  .times = 1,
+                                  .who = event->actor->name,
+                                  .whom = (uint64_t)record->extra,
+                                  .records = {event->index},
+                                  .record_count = 1};
+    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
+    if (evidence)
+        snprintf(evidence->text, sizeof evidence->text, "a renewal of %s lengthened what %s holds, %s",
+                 check_name(my->check, event->actor->name, name, sizeof name),
+                 check_name(my->check, (uint32_t)record->extra, other, sizeof other),
+                 check_when(my->check, record->mono_ns, when, sizeof when));
+}
+
 static SELDOM void ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
         struct ownership_side *side = my_member(my, member);
@@ -140,7 +164,7 @@ const struct checker CHECKER_OWNERSHIP = {
     .property = "ownership",
     .title = "ownership",
     .question = "did anyone release or extend what another held?",
-    .sorts = {"foreign release", "foreign renewal", "broken hold"},
+    .sorts = {"foreign release", "foreign renewal", "broken hold", "foreign extension"},
     .advisory = true,
     .state_size = sizeof(struct ownership),
     .lock_size = sizeof(struct asked),
@@ -149,6 +173,7 @@ const struct checker CHECKER_OWNERSHIP = {
            [HISTORY_ACQUIRE_RETURN] = answered,
            [HISTORY_RENEW_INVOKE] = begun,
            [HISTORY_RENEW_RETURN] = ended_ok,
+           [HISTORY_SERVER_RENEWAL] = extended,
            [HISTORY_RELEASE_INVOKE] = begun,
            [HISTORY_RELEASE_RETURN] = ended_ok,
            [HISTORY_ACTOR_EXIT] = ended},

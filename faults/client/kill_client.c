@@ -8,7 +8,7 @@
 #include "faults/common/process.h"
 #include "faults/common/real_time.h"
 
-enum { END_LIMIT_MS = 5000, POLL_US = 50 };
+enum { END_LIMIT_MS = 20000, POLL_US = 50 };
 
 /* Reads how the process ended; info->si_pid is 0 while it runs. Leaves the exit status in place: prove and the driver
  * read it too. */
@@ -29,11 +29,11 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     if (!means->virtual_time) means->stop_between_records(means->scheduler, target->task);
     if (process_signal(target->pid, SIGKILL) < 0)
         return fault_fail(report, "kill(%d): %s", target->pid, strerror(errno));
-    for (long waited_us = 0; waited_us < END_LIMIT_MS * 1000L; waited_us += POLL_US) {
+    int64_t until_ms = real_time_deadline_ms(END_LIMIT_MS);
+    do {
         if (!read_exit(target->pid, &info, report)) return false;
         if (info.si_pid != 0) return means->process_ended(means->scheduler, target->pid), true;
-        real_time_sleep_us(POLL_US);
-    }
+    } while (real_time_pause(until_ms, POLL_US));
     return fault_fail(report, "process %d did not end", target->pid);
 }
 

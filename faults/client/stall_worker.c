@@ -11,7 +11,14 @@
 #include "faults/common/process.h"
 #include "faults/common/real_time.h"
 
-enum { LEASES = 8, STAND_LIMIT_MS = 5000, POLL_US = 200, LEASES_LIMIT_MS = 500, SEEN_LIMIT_MS = 1000 };
+enum {
+    LEASES = 8,
+    STAND_LIMIT_MS = 20000,
+    POLL_US = 200,
+    SEEN_POLL_US = 10000,
+    LEASES_LIMIT_MS = 500,
+    SEEN_LIMIT_MS = 5000
+};
 
 /* A key that will expire: a digest of its name and content, and when, by the server's wall clock. */
 struct seen_lease {
@@ -74,10 +81,9 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
         return fault_fail(report, "process %d has ended", target->pid);
     stall->stalled = true;
     means->task_stopped(means->scheduler, target->task, true);
-    for (long waited_us = 0; !means->task_stands(means->scheduler, target->task); waited_us += POLL_US) {
-        if (waited_us > STAND_LIMIT_MS * 1000L) return fault_fail(report, "its worker does not reach a place to stop");
-        real_time_sleep_us(POLL_US);
-    }
+    int64_t until_ms = real_time_deadline_ms(STAND_LIMIT_MS);
+    while (!means->task_stands(means->scheduler, target->task))
+        if (!real_time_pause(until_ms, POLL_US)) return fault_fail(report, "its worker does not reach a place to stop");
     stall->since_ns = means->mono_ns(means->scheduler);
     stall->moves = means->task_moves(means->scheduler, target->task);
     stall->watchdog_moves = means->task_moves(means->scheduler, target->task + 1);
@@ -91,11 +97,10 @@ static bool renewals_seen(const struct fault_target *target, const struct stall_
     int longer = 0, same = 0;
     /* In real time a lock may have a thread of its own that is no task. */
     if (moves == 0 && !target->means->virtual_time) leases_compare(target, stall, &longer, &same);
-    for (long waited_us = 0; moves > 0 && waited_us < SEEN_LIMIT_MS * 1000L; waited_us += POLL_US * 50) {
-        leases_compare(target, stall, &longer, &same);
-        if (longer > 0 || same == 0) break;
-        real_time_sleep_us(POLL_US * 50);
-    }
+    int64_t until_ms = real_time_deadline_ms(SEEN_LIMIT_MS);
+    if (moves > 0) do
+            leases_compare(target, stall, &longer, &same);
+        while (longer == 0 && same > 0 && real_time_pause(until_ms, SEEN_POLL_US));
     if (moves == 0 && longer == 0) snprintf(seen, size, "nothing was renewed meanwhile");
     else if (longer > 0)
         snprintf(seen, size, "its watchdog renewed: %d of %d leases extended", longer, stall->lease_count);

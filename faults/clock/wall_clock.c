@@ -8,10 +8,12 @@
 #include "faults/common/real_time.h"
 
 enum { NS_PER_US = 1000, US_PER_MS = 1000, PPM = 1000000, REAL_SLACK_US = 1000, PROBES = 16 };
-enum { GAIN_LIMIT_US = 1000000, GAIN_POLL_US = 5000 };
+enum { GAIN_LIMIT_MS = 2000, GAIN_POLL_US = 5000 };
 
 static const char PROBE[] = "lockstorm:probe:clock";
 static const int64_t PROBE_MS = 86400000;
+/* A clock that is wrong by more would show a time before 1970, or one that has no stamp in ns. */
+static const int64_t YEARS_MOST = 50, YEAR_NS = 365 * INT64_C(86400000000000);
 static const char NO_CLOCK[] = "%s runs by the machine's clock: use virtual time, or have the trial start its servers "
                                "under libfaketime (settable_clocks)";
 
@@ -48,10 +50,12 @@ static bool clock_set(const struct fault_target *target, int64_t offset_ns, int6
     return means->host_clock(means->scheduler, target->task, offset_ns, drift_ppm);
 }
 
+/* Rounded as the scheduler rounds what its clocks gain (shared_page_drift_ns): towards 0, to whole ns. */
 static int64_t gained_ns(struct fault_target *target) {
     const struct fault_means *means = target->means;
     const struct clock_state *state = state_of(target);
-    return (means->mono_ns(means->scheduler) - state->since_ns) / PPM * state->drift_ppm;
+    __int128 lasted_ns = means->mono_ns(means->scheduler) - state->since_ns;
+    return (int64_t)(lasted_ns * state->drift_ppm / PPM);
 }
 
 /* A server that accepts no key - a replica, one without memory - shows only its TIME. Another fault on the same clock
@@ -72,6 +76,11 @@ static void probe_set(struct fault_target *target, int64_t step_ns) {
     }
 }
 
+static bool clock_can_step(int64_t offset_ns, int64_t step_ns) {
+    int64_t sum_ns, most_ns = YEARS_MOST * YEAR_NS;
+    return !__builtin_add_overflow(offset_ns, step_ns, &sum_ns) && sum_ns >= -most_ns && sum_ns <= most_ns;
+}
+
 bool clock_inject(struct fault_target *target, int64_t step_ns, int64_t drift_ppm, struct fault_report *report) {
     struct clock_state *state = state_of(target);
     int64_t offset_ns, before_ppm;
@@ -80,6 +89,8 @@ bool clock_inject(struct fault_target *target, int64_t step_ns, int64_t drift_pp
         return fault_fail(report, "process %d has ended", target->pid);
     if (!clock_error(target, &offset_ns, &before_ppm)) return fault_fail(report, NO_CLOCK, target->name);
     if (before_ppm + drift_ppm <= -PPM) return fault_fail(report, "its clock would stop or run backwards");
+    if (!clock_can_step(offset_ns, step_ns))
+        return fault_fail(report, "its clock would be more than %lld years wrong", (long long)YEARS_MOST);
     if (is_server(target) && !target->service) probe_set(target, step_ns);
     if (!clock_set(target, offset_ns + step_ns, before_ppm + drift_ppm))
         return fault_fail(report, "the clock of %s could not be set", target->name);
@@ -153,12 +164,11 @@ static bool clock_read(struct fault_target *target, int64_t *meant_us, bool *see
  * growing meanwhile: it is polled until it exceeds the uncertainty. */
 static bool clock_read_drift(struct fault_target *target, int64_t *meant_us, struct fault_report *report) {
     bool seen, gains = !target->means->virtual_time && state_of(target)->drift_ppm != 0;
-    for (long waited_us = 0;; waited_us += GAIN_POLL_US) {
+    int64_t until_ms = real_time_deadline_ms(GAIN_LIMIT_MS);
+    do {
         if (!clock_read(target, meant_us, &seen, report)) return false;
         if (seen) return true;
-        if (!gains || waited_us >= GAIN_LIMIT_US) break;
-        real_time_sleep_us(GAIN_POLL_US);
-    }
+    } while (gains && real_time_pause(until_ms, GAIN_POLL_US));
     return fault_fail(report, "%lld us are too little to be seen: nothing was set, or not enough time has passed",
                       (long long)*meant_us);
 }

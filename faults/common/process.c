@@ -10,7 +10,7 @@
 
 #include "faults/common/real_time.h"
 
-enum { STOP_LIMIT_MS = 5000, POLL_US = 20, CHILDREN_ROOM = 4096 };
+enum { STOP_LIMIT_MS = 20000, POLL_US = 20, CHILDREN_ROOM = 4096 };
 
 /* The state letter of one thread, 0: it has ended. The name before it may hold blanks and parentheses. */
 static char thread_state(int pid, const char *thread) {
@@ -104,11 +104,11 @@ bool process_signal_and_wait(int pid, int signal, struct fault_report *report) {
     int threads, stopped;
     if (process_signal(pid, signal) < 0) return fault_fail(report, "kill(%d): %s", pid, strerror(errno));
     for_children(pid, tree_signal, &signal); /* children may have left the group */
-    for (long waited_us = 0; waited_us < STOP_LIMIT_MS * 1000L; waited_us += POLL_US) {
+    int64_t until_ms = real_time_deadline_ms(STOP_LIMIT_MS);
+    do {
         if (!tree_count_threads(pid, &threads, &stopped)) return fault_fail(report, "process %d has ended", pid);
         if (stopped == (stops ? threads : 0)) return true;
-        real_time_sleep_us(POLL_US);
-    }
+    } while (real_time_pause(until_ms, POLL_US));
     return fault_fail(report, "process %d did not %s", pid, stops ? "stop" : "continue");
 }
 

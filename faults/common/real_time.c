@@ -2,12 +2,22 @@
 
 #include <time.h>
 
-void real_time_sleep_us(long duration_us) {
-    nanosleep(&(struct timespec){.tv_sec = duration_us / 1000000, .tv_nsec = duration_us % 1000000 * 1000}, NULL);
-}
+enum { US_PER_S = 1000000, US_PER_MS = 1000, NS_PER_US = 1000 };
 
-int64_t real_time_ms(void) {
+static int64_t now_us(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * (int64_t)1000 + now.tv_nsec / 1000000;
+    return (int64_t)now.tv_sec * US_PER_S + now.tv_nsec / NS_PER_US;
+}
+
+int64_t real_time_deadline_ms(int64_t limit_ms) {
+    return now_us() / US_PER_MS + limit_ms;
+}
+
+bool real_time_pause(int64_t until_ms, int64_t pause_us) {
+    int64_t left_us = until_ms * US_PER_MS - now_us();
+    if (left_us <= 0) return false;
+    if (pause_us > left_us) pause_us = left_us;
+    nanosleep(&(struct timespec){.tv_sec = pause_us / US_PER_S, .tv_nsec = pause_us % US_PER_S * NS_PER_US}, NULL);
+    return true;
 }

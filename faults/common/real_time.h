@@ -1,12 +1,24 @@
-/* Real time, for limits and polling: the machine's, whatever kind of time the trial has. */
+/* Waiting for a condition by looking at it again and again, with a limit in real time: the machine's, whatever kind of
+ * time the trial has.
+ *
+ *     int64_t until_ms = real_time_deadline_ms(LIMIT_MS);
+ *     do
+ *         if (it_has_happened()) return true;
+ *     while (real_time_pause(until_ms, PAUSE_US));
+ *     return false;
+ */
 #ifndef LOCKSTORM_FAULTS_REAL_TIME_H
 #define LOCKSTORM_FAULTS_REAL_TIME_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-void real_time_sleep_us(long duration_us);
+/* What the monotonic clock shows limit_ms from now, in ms. */
+int64_t real_time_deadline_ms(int64_t limit_ms);
 
-/* Of the monotonic clock. */
-int64_t real_time_ms(void);
+/* Sleeps for pause_us, not beyond the deadline, and returns true; returns false at once when the deadline has passed.
+ * So a condition is looked at once more after the deadline: a machine that kept the caller waiting is not mistaken for
+ * a condition that did not come. */
+bool real_time_pause(int64_t until_ms, int64_t pause_us);
 
 #endif

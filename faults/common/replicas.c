@@ -7,7 +7,7 @@
 #include "faults/common/admin_command.h"
 #include "faults/common/real_time.h"
 
-enum { RETURN_LIMIT_MS = 10000, POLL_US = 2000 };
+enum { RETURN_LIMIT_MS = 20000, POLL_US = 2000 };
 
 int replicas_connected(const char *socket, struct fault_report *report) {
     struct admin_reply reply;
@@ -30,12 +30,12 @@ void replicas_leave(const struct fault_target *target) {
 }
 
 bool replicas_return(const struct fault_target *target, int replicas, struct fault_report *report) {
-    for (long waited_us = 0; waited_us < RETURN_LIMIT_MS * 1000L; waited_us += POLL_US) {
+    int64_t until_ms = real_time_deadline_ms(RETURN_LIMIT_MS);
+    do {
         if (replicas_online(target->socket, report) >= replicas) {
             target->means->server_replicas(target->means->scheduler, target->server, replicas);
             return true;
         }
-        real_time_sleep_us(POLL_US);
-    }
+    } while (real_time_pause(until_ms, POLL_US));
     return fault_fail(report, "%d replicas of %s did not come back", replicas, target->name);
 }

@@ -44,8 +44,9 @@ static void slow_down(struct flow *flow, struct rule *rule) {
         return;
     }
     uint64_t jitter_ns = (uint64_t)rule->jitter_ms * CLOCK_NS_PER_MS;
-    flow->delay_ns += rule->amount * CLOCK_NS_PER_MS;
-    if (jitter_ns) flow->delay_ns += (int64_t)random_below(&rule->random, jitter_ns + 1);
+    int64_t later_ns = jitter_ns ? (int64_t)random_below(&rule->random, jitter_ns + 1) : 0;
+    flow->delay_ns = timer_heap_later_ns(flow->delay_ns, rule->amount * CLOCK_NS_PER_MS);
+    flow->delay_ns = timer_heap_later_ns(flow->delay_ns, later_ns);
 }
 
 /* Matches the rules with a message, or with bytes that are none (NULL). */
@@ -156,11 +157,11 @@ static int64_t due_ns(struct flow *flow, size_t length) {
     if (flow->ns_per_byte > 0) {
         if (flow->busy_until_ns < now_ns) flow->busy_until_ns = now_ns;
         double slow_ns = (double)length * flow->ns_per_byte;
-        double left_ns = (double)(TIMER_HEAP_NEVER / 2 - flow->busy_until_ns);
+        double left_ns = (double)(TIMER_HEAP_LAST - flow->busy_until_ns);
         flow->busy_until_ns += slow_ns < left_ns ? (int64_t)slow_ns : (int64_t)left_ns;
         now_ns = flow->busy_until_ns;
     }
-    return now_ns + flow->delay_ns;
+    return timer_heap_later_ns(now_ns, flow->delay_ns);
 }
 
 static void pass(struct flow *flow, struct span part) {

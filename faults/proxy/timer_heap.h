@@ -15,6 +15,8 @@
 #include "harness/scheduler/shared_page.h"
 
 #define TIMER_HEAP_NEVER INT64_MAX
+/* The last moment that counts, 146 years after the trial's beginning: wall clocks have stamps for it, too. */
+#define TIMER_HEAP_LAST (TIMER_HEAP_NEVER / 2)
 
 struct timer {
     int64_t due_ns;
@@ -31,6 +33,13 @@ struct timer_heap {
     size_t count, capacity;
     uint64_t next_order;
 };
+
+/* The moment that comes delay_ns after another, or the sum of two delays; TIMER_HEAP_NEVER when that is after
+ * TIMER_HEAP_LAST. Neither is below 0. */
+static inline int64_t timer_heap_later_ns(int64_t moment_ns, int64_t delay_ns) {
+    return moment_ns > TIMER_HEAP_LAST || delay_ns > TIMER_HEAP_LAST - moment_ns ? TIMER_HEAP_NEVER
+                                                                                 : moment_ns + delay_ns;
+}
 
 /* The shared page and the loop stay the caller's and must outlive the heap. */
 void timer_heap_open(struct timer_heap *heap, struct ev_loop *loop, struct shared_page *page);

@@ -65,11 +65,10 @@ static const struct fault_target *find_elected(struct fault_target *target) {
 
 bool election_follow(struct fault_target *target, struct fault_report *report) {
     struct election *election = election_of(target);
-    const struct fault_target *elected = NULL;
-    for (int64_t until_ms = real_time_ms() + ELECTION_LIMIT_MS; !elected && real_time_ms() < until_ms;) {
-        elected = find_elected(target);
-        if (!elected) real_time_sleep_us(5 * 1000);
-    }
+    const struct fault_target *elected;
+    int64_t until_ms = real_time_deadline_ms(ELECTION_LIMIT_MS);
+    do elected = find_elected(target);
+    while (!elected && real_time_pause(until_ms, ELECTION_POLL_US));
     if (!elected) return fault_fail(report, "no replica of %s became a master", target->name);
     election->elected = elected->server;
     target->means->replica_lost(elected->server);

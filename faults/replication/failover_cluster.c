@@ -75,10 +75,10 @@ static bool others_agree(struct fault_target *target, struct fault_report *repor
 }
 
 static bool await_agreement(struct fault_target *target, struct fault_report *report) {
-    for (int64_t until_ms = real_time_ms() + ELECTION_LIMIT_MS; real_time_ms() < until_ms;) {
+    int64_t until_ms = real_time_deadline_ms(ELECTION_LIMIT_MS);
+    do
         if (others_agree(target, report)) return true;
-        real_time_sleep_us(5 * 1000);
-    }
+    while (real_time_pause(until_ms, ELECTION_POLL_US));
     return false;
 }
 

@@ -8,7 +8,7 @@
 #include "faults/common/proxy_rule.h"
 #include "faults/common/real_time.h"
 
-enum { CATCH_UP_LIMIT_MS = 2000, PAUSE_WRITES_MS = 60000 };
+enum { CATCH_UP_LIMIT_MS = 2000, CATCH_UP_POLL_US = 1000, ROLE_POLL_US = 5000, PAUSE_WRITES_MS = 60000 };
 
 static const char *name_of(const struct fault_target *target) {
     return target && target->name ? target->name : "the server";
@@ -52,11 +52,11 @@ static bool is_connected(const char *socket) {
 }
 
 bool role_await(const char *socket, const char *role, int limit_ms, struct fault_report *report) {
-    for (int64_t until_ms = real_time_ms() + limit_ms; real_time_ms() < until_ms;) {
+    int64_t until_ms = real_time_deadline_ms(limit_ms);
+    do
         if (role_is(socket, role, report) && (strcmp(role, "slave") != 0 || is_connected(socket)))
             return report->text[0] = '\0', true;
-        real_time_sleep_us(5 * 1000);
-    }
+    while (real_time_pause(until_ms, ROLE_POLL_US));
     return false;
 }
 
@@ -102,11 +102,10 @@ static bool catch_up(const struct replication *replication, const struct fault_t
     if (!offset_of(target->socket, "master_repl_offset", &written, report)) return false;
     for (int each = 0; each < replication->count; each++) {
         const struct fault_target *replica = find_server(target, replication->replicas[each]);
-        for (int64_t until_ms = real_time_ms() + CATCH_UP_LIMIT_MS; real_time_ms() < until_ms;) {
+        int64_t until_ms = real_time_deadline_ms(CATCH_UP_LIMIT_MS);
+        do
             if (!offset_of(replica->socket, "slave_repl_offset", &applied, report)) return false;
-            if (applied >= written) break;
-            real_time_sleep_us(1 * 1000);
-        }
+        while (applied < written && real_time_pause(until_ms, CATCH_UP_POLL_US));
         if (applied < written)
             return fault_fail(report, "%s stays %lld bytes behind %s", name_of(replica), written - applied,
                               name_of(target));
@@ -189,10 +188,10 @@ static bool await_swallowed(const struct replication *replication, const struct 
                             struct fault_report *report) {
     char name[REPLICATION_NAME];
     struct fault_target link = link_of(replication, target, name);
-    for (int64_t until_ms = real_time_ms() + CATCH_UP_LIMIT_MS; real_time_ms() < until_ms;) {
+    int64_t until_ms = real_time_deadline_ms(CATCH_UP_LIMIT_MS);
+    do
         if (proxy_rule_prove(&link, "swallowed", report)) return true;
-        real_time_sleep_us(1 * 1000);
-    }
+    while (real_time_pause(until_ms, CATCH_UP_POLL_US));
     return false;
 }
 

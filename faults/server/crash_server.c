@@ -15,7 +15,7 @@
 #include "faults/server/postgres.h"
 #include "faults/server/postgres_crash.h"
 
-enum { LOST_MOST = 1000000, WRITE_LIMIT_MS = 1000, CLUSTER_LIMIT_MS = 10000, POLL_US = 2000, DIRECTORIES_OPEN = 8 };
+enum { LOST_MOST = 1000000, WRITE_LIMIT_MS = 1000, CLUSTER_LIMIT_MS = 20000, POLL_US = 2000, DIRECTORIES_OPEN = 8 };
 static const char LAST[] = "lockstorm:last-write", LEFT[] = "lockstorm:end-of-what-is-left";
 
 static const struct fault_option_type OPTIONS[] = {
@@ -119,11 +119,11 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
 static bool cluster_await(const struct fault_target *target, struct fault_report *report) {
     struct admin_reply reply;
     char state[16];
-    for (long waited_us = 0; waited_us < CLUSTER_LIMIT_MS * 1000L; waited_us += POLL_US) {
+    int64_t until_ms = real_time_deadline_ms(CLUSTER_LIMIT_MS);
+    do {
         if (!admin_command(target->socket, &reply, report, "CLUSTER INFO")) return false;
         if (!admin_reply_field(&reply, "cluster_state", state, sizeof state) || strcmp(state, "ok") == 0) return true;
-        real_time_sleep_us(POLL_US);
-    }
+    } while (real_time_pause(until_ms, POLL_US));
     return fault_fail(report, "%s does not rejoin its cluster", target->name);
 }
 

@@ -13,7 +13,7 @@
 #include "faults/common/process_end.h"
 #include "faults/common/real_time.h"
 
-enum { PROCESSES_MOST = 256, TEXT_ROOM = 4096, STOP_LIMIT_US = 5000000, POLL_US = 100 };
+enum { PROCESSES_MOST = 256, TEXT_ROOM = 4096, STOP_LIMIT_MS = 20000, POLL_US = 100 };
 
 /* The SSLRequest with which a client may begin: the server replies with one letter. */
 static const unsigned char SSL_REQUEST[] = {0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f};
@@ -64,10 +64,10 @@ static void processes_read(int pid, struct server_processes *processes) {
 static bool stop_one(int pid, struct fault_report *report) {
     int threads, stopped;
     if (kill(pid, SIGSTOP) < 0) return true;
-    for (long waited_us = 0; waited_us < STOP_LIMIT_US; waited_us += POLL_US) {
+    int64_t until_ms = real_time_deadline_ms(STOP_LIMIT_MS);
+    do
         if (!process_count_threads(pid, &threads, &stopped) || stopped == threads) return true;
-        real_time_sleep_us(POLL_US);
-    }
+    while (real_time_pause(until_ms, POLL_US));
     return fault_fail(report, "process %d did not stop", pid);
 }
 

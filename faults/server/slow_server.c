@@ -5,7 +5,7 @@
 #include "faults/common/admin_command.h"
 #include "faults/common/real_time.h"
 
-enum { SILENCE_MS = 50, BUSY_LIMIT_MS = 5000, POLL_US = 2000, LONGEST_MS = 600000 };
+enum { SILENCE_MS = 50, BUSY_LIMIT_MS = 20000, POLL_US = 2000, LONGEST_MS = 600000 };
 
 struct slow_server_state {
     bool busy, silent;
@@ -44,11 +44,11 @@ static bool inject_script(struct fault_target *target, struct fault_report *repo
         return fault_fail(report, "it ran no script: %.200s", reply.text);
     state->busy = true;
     means->server_busy(means->scheduler, target->server, true);
-    for (long waited_us = 0; waited_us < BUSY_LIMIT_MS * 1000L; waited_us += POLL_US) {
+    int64_t until_ms = real_time_deadline_ms(BUSY_LIMIT_MS);
+    do {
         if (!admin_command(target->socket, &reply, report, "PING")) return false;
         if (is_busy(&reply)) return true;
-        real_time_sleep_us(POLL_US);
-    }
+    } while (real_time_pause(until_ms, POLL_US));
     return fault_fail(report, "it runs the script and answers nevertheless");
 }
 
@@ -90,13 +90,13 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
 static bool heal_script(struct fault_target *target, struct fault_report *report) {
     struct admin_reply reply;
     if (!admin_command(target->socket, &reply, report, "SCRIPT KILL")) return false;
-    for (long waited_us = 0; waited_us < BUSY_LIMIT_MS * 1000L; waited_us += POLL_US) {
+    int64_t until_ms = real_time_deadline_ms(BUSY_LIMIT_MS);
+    do {
         if (!admin_command(target->socket, &reply, report, "PING")) return false;
         if (!is_busy(&reply))
             return admin_command_ok(target->socket, &reply, report, "CONFIG SET lua-time-limit %s",
                                     state_of(target)->limit_ms);
-        real_time_sleep_us(POLL_US);
-    }
+    } while (real_time_pause(until_ms, POLL_US));
     return fault_fail(report, "its script does not end: %.200s", reply.text);
 }
 

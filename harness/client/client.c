@@ -19,7 +19,7 @@ static void client_acquire(struct client *client, const struct step *step, struc
     env_checkpoint(client->env, "before-acquire");
     struct lock_grant grant = lock_acquire(&client->lock, step->wait_ms);
     if (grant.outcome == OUTCOME_OK && step->token) grant.token = step->token;
-    if (grant.outcome == OUTCOME_OK) validity_publish(&client->actor, grant.valid_until_ns);
+    if (grant.outcome == OUTCOME_OK) validity_begin(&client->actor, grant.valid_until_ns);
     uint64_t index = actor_append(
         &client->actor, (struct history_record){.kind = HISTORY_ACQUIRE_RETURN,
                                                 .outcome = (uint8_t)grant.outcome,
@@ -30,9 +30,12 @@ static void client_acquire(struct client *client, const struct step *step, struc
     result->outcome = (uint32_t)grant.outcome;
     result->token = grant.token;
     result->value = grant.item;
+    client->settled += grant.outcome == OUTCOME_REFUSED && client->depth == 0;
+    client->doubtful |= grant.outcome == OUTCOME_UNKNOWN;
     if (grant.outcome != OUTCOME_OK) return;
     client->grant = index == HISTORY_FULL ? 0 : (uint32_t)index;
     client->token = grant.token;
+    atomic_store(&client->valid_until_ns, grant.valid_until_ns);
     bool again = client->depth > 0 && client->lock.traits & LOCK_TRAIT_REENTRANT;
     client->depth = again ? client->depth + 1 : 1;
     if (!again) client_forget_reads(client);
@@ -41,7 +44,7 @@ static void client_acquire(struct client *client, const struct step *step, struc
 
 static void client_release(struct client *client, struct step_result *result) {
     uint32_t op = ++client->op, grant = client->grant;
-    if (client->depth <= 1) validity_publish(&client->actor, 0);
+    if (client->depth <= 1) validity_end(&client->actor);
     actor_append(&client->actor, (struct history_record){.kind = HISTORY_RELEASE_INVOKE,
                                                          .name = client->lock_name,
                                                          .op = op,
@@ -55,6 +58,8 @@ static void client_release(struct client *client, struct step_result *result) {
                                                          .grant = grant,
                                                          .token = client->token});
     result->outcome = (uint32_t)outcome;
+    client->settled += outcome == OUTCOME_OK && client->depth <= 1;
+    client->doubtful |= outcome == OUTCOME_UNKNOWN;
     if (client->depth > 1) {
         client->depth--;
         return;
@@ -70,7 +75,9 @@ static void client_renew(struct client *client, struct step_result *result) {
     actor_append(&client->actor,
                  (struct history_record){
                      .kind = HISTORY_RENEW_INVOKE, .name = client->lock_name, .op = op, .grant = client->grant});
+    client->renewing = true;
     enum outcome outcome = lock_renew(&client->lock);
+    client->renewing = false;
     actor_append(&client->actor, (struct history_record){.kind = HISTORY_RENEW_RETURN,
                                                          .outcome = (uint8_t)outcome,
                                                          .name = client->lock_name,
@@ -79,9 +86,14 @@ static void client_renew(struct client *client, struct step_result *result) {
     result->outcome = (uint32_t)outcome;
 }
 
-/* May run in the watchdog's thread, beside the worker: reads only fields of the client that never change. */
+/* A stamp that has passed says that the grant is lost; 0 would say that it states no validity. */
+enum { LONG_AGO_NS = 1 };
+
+/* May run in the watchdog's thread, beside the worker: of the client's other fields it reads only those that never
+ * change. */
 void client_announce_validity(void *holder, int64_t valid_until_ns) {
-    const struct client *client = holder;
+    struct client *client = holder;
+    atomic_store(&client->valid_until_ns, valid_until_ns > 0 ? valid_until_ns : LONG_AGO_NS);
     validity_announce(&client->actor, client->lock_name, valid_until_ns);
 }
 
@@ -167,6 +179,15 @@ static bool workload_work(struct client *client, int64_t work_ms) {
     return true;
 }
 
+/* Whether the client may write, as far as it knows. Nothing holds between this and the write's arrival. */
+static bool workload_may_write(struct client *client) {
+    if (!client->checks_validity) return true;
+    int64_t until_ns = atomic_load(&client->valid_until_ns);
+    bool valid = until_ns == 0 || env_mono_ns(client->env) < until_ns;
+    env_checkpoint(client->env, "after-validity-check");
+    return valid;
+}
+
 /* One read-modify-write under the lock. A refused write ends the turn like an accepted one: a lock promises only a
  * place in the critical section. False: the lock was not granted. */
 static bool workload_turn(struct client *client, const struct step *step, struct step_result *result) {
@@ -175,7 +196,7 @@ static bool workload_turn(struct client *client, const struct step *step, struct
     client_read(client, step->object, result);
     if (result->outcome == OUTCOME_OK) {
         int64_t value = result->value;
-        if (workload_work(client, step->work_ms))
+        if (workload_work(client, step->work_ms) && workload_may_write(client))
             client_write(client, "SET", step->object, value + step->value, result);
     }
     struct step_result written = *result;

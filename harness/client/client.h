@@ -15,12 +15,19 @@ struct client {
     struct env *env;
     struct lock lock;
     struct task_slot *place;
-    bool extends; /* extends its lease in the middle of a workload's work, and does not write when that is refused */
+    bool renewing; /* a renewal that it has invoked is under way */
+    bool extends;  /* extends its lease in the middle of a workload's work, and does not write when that is refused */
+    bool
+        checks_validity; /* looks at its clock before a workload's write, and does not write after the validity's end */
+    _Atomic int64_t valid_until_ns; /* what the lock last announced, by its host's clock; 0: the grant states none */
     struct resource_connection resource;
     uint32_t lock_name; /* index of the lock's name */
     uint32_t op;        /* the last operation's number */
     uint32_t grant;     /* index of the grant that it acts under, 0: none */
     uint32_t depth;     /* how many grants it has not released: more than 1 only of a re-entrant lock */
+    /* Acquires that were refused, and releases that came back ok and left nothing to release. */
+    uint32_t settled;
+    bool doubtful; /* the outcome of some acquire or release is unknown */
     int64_t token;
     int64_t version[HISTORY_OBJECT_COUNT]; /* last read under this grant, -1: none */
 };

@@ -12,14 +12,22 @@
 /* What a record says in `extra` when no lock has announced it: the host's clock was suspended, or goes on. */
 enum { VALIDITY_HOST_CLOCK = 1 };
 
-/* Shows the validity on the shared page. Before it is recorded: the history never states one that the page does not. */
-void validity_publish(const struct actor *client, int64_t valid_until_ns);
+/* The client was granted the lock: shows the grant's validity on the shared page. Before the grant is recorded: the
+ * history never states a validity that the page does not. */
+void validity_begin(const struct actor *client, int64_t valid_until_ns);
 
-/* The stamp as the history has it, by the trial's clock; 0 and INT64_MAX stay. */
+/* The client is about to ask for the release of all that it was granted: the page shows no validity from here on, until
+ * the next grant. An announcement that was on its way is still recorded, but changes the page no more. */
+void validity_end(const struct actor *client);
+
+/* The stamp as the history has it, by the trial's clock; INT64_MAX stays, and so does what is no stamp (0, and less).
+ */
 int64_t validity_trial_ns(const struct actor *client, int64_t valid_until_ns);
 
-/* The lock has announced a validity from now on; a stamp that has passed says that the grant is lost. Publishes and
- * records it. Callable from a client's worker and its watchdog at the same time. */
+/* The lock has announced a validity from now on; a stamp that has passed says that the grant is lost. Shows it on the
+ * page while there is a grant, and records it. The record of a loss is *refused*, and its value the stamp at which the
+ * validity ended, which is never 0: the announced one, or now if the lock announced 0 or less. Callable from a client's
+ * worker and its watchdog at the same time. */
 void validity_announce(const struct actor *client, uint32_t lock_name, int64_t valid_until_ns);
 
 /* For the driver: the clock of the host of the client with this task (its worker) shows host_ns; it has just been

@@ -103,7 +103,8 @@ enum env_session_state {
 /* Begins a session that the servers end when they have not heard from this client for timeout_ms; does nothing when
  * there is one that is not lost. Starts the client's watchdog, which sends the session's heartbeats. `changed` is
  * called from there, with that task's environment, whenever the session's state changes. UNKNOWN when there was no
- * answer, or when the servers grant another timeout; the session may still be made. */
+ * answer, or when the servers grant another timeout; the session may still be made. UNKNOWN also when the client has a
+ * watchdog already, or none can be started: then the state is LOST, and a later call tries again. */
 enum outcome env_session_open(struct env *env, int64_t timeout_ms,
                               void (*changed)(struct env *env, enum env_session_state state, void *argument),
                               void *argument);
@@ -177,8 +178,9 @@ uint64_t env_random_below(struct env *env, uint64_t bound);
 void env_checkpoint(struct env *env, const char *name);
 
 /* Announces to the holder until when (env_mono_ns) its grant is valid from now on, for instance after a renewal. A
- * stamp that has passed says that the grant is lost, INT64_MAX that it is valid until the next announcement. For locks
- * whose grants state a validity; from the worker or its watchdog. */
+ * stamp that has passed says that the grant is lost, INT64_MAX that it is valid until the next announcement. After the
+ * holder has asked for the release nothing follows from it. For locks whose grants state a validity; from the worker or
+ * its watchdog. */
 void env_tell_validity(struct env *env, int64_t valid_until_ns);
 
 /* Starts the client's watchdog: run(env, argument) on a task and an env of its own. Like a renewal thread it stands

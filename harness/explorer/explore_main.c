@@ -2,6 +2,7 @@
  *
  *   --lock L | --plugin FILE
  *   --clients N --store MODE --lease-ms N --wait-ms N --work-ms N --turns N --permits N [--fixed-lease] [--extends]
+ *   [--checks-validity]
  *   --node SOCKET --clock FILE   a server: its unix socket and its clock page; repeated for each server
  *   [--replicas N]               replicas of each node: the first ones follow the nodes, then come the second ones
  *   --directory D                the history is D/history
@@ -43,12 +44,18 @@ static void progress_print(const struct schedule_search *search) {
     print_line(json_pack("{s:o}", "progress", tally_json(search)));
 }
 
+static int unopened(uint64_t number) {
+    fprintf(stderr, "explore: the lock could not be opened in schedule %llu\n", (unsigned long long)number);
+    return STATUS_INCONCLUSIVE;
+}
+
 static int explore(struct schedule_search *search) {
     uint64_t found = 0;
     int clients = search->world->settings.clients;
     int64_t began_ns = clock_real_mono_ns();
     bool violated = search_run(search, &found, progress_print);
     int64_t took_ns = clock_real_mono_ns() - began_ns;
+    if (search->unopened) return unopened(found);
     json_t *done = json_pack("{s:o,s:I,s:b,s:I,s:o}", "done", tally_json(search), "took_ns", (json_int_t)took_ns,
                              "exhausted", (int)search->exhausted, "horizon", (json_int_t)search->horizon, "groups",
                              groups_json(&search->tally));
@@ -93,6 +100,7 @@ static int replay(struct schedule_search *search, const struct explore_arguments
     struct search_outcome outcome = search_replay(search, &schedule, search->world->settings.clients,
                                                   search_seed(search->settings->seed, found), found, used);
     int status = outcome.violates ? STATUS_VIOLATED : STATUS_HOLDS;
+    if (!outcome.opened) return free(used), schedule_free(&schedule), unopened(found);
     for (size_t each = 0; each < schedule.count && status != STATUS_BAD; each++) {
         if (used[each]) continue;
         status = STATUS_BAD;
@@ -110,13 +118,30 @@ static int replay(struct schedule_search *search, const struct explore_arguments
     return status;
 }
 
-static void *file_map(const char *path) {
-    int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
-    if (fd < 0) return NULL;
-    off_t length = lseek(fd, 0, SEEK_END);
-    void *map = mmap(NULL, (size_t)length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    return map == MAP_FAILED ? NULL : map;
+/* Maps a file of at least `least` bytes into *map; without a path nothing is mapped. False: the reason is on standard
+ * error. */
+static bool file_map(const char *path, size_t least, void *map) {
+    if (!path) return true;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    off_t length = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    bool whole = length > 0 && (uint64_t)length >= least;
+    void *mapped =
+        fd >= 0 && whole ? mmap(NULL, (size_t)length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    const char *reason = fd >= 0 && !whole ? "it is too short" : strerror(errno);
+    if (mapped == MAP_FAILED) fprintf(stderr, "explore: %s: %s\n", path, reason);
+    if (fd >= 0) close(fd);
+    if (mapped != MAP_FAILED) memcpy(map, &mapped, sizeof mapped);
+    return mapped != MAP_FAILED;
+}
+
+/* The files that this process shares with others. */
+static bool files_map(const struct explore_arguments *arguments, struct schedule_search *search) {
+    const struct search_settings *settings = &arguments->search;
+    uint64_t left = settings->most > settings->first ? settings->most - settings->first : 0;
+    uint64_t schedules = left / settings->stride + (left % settings->stride > 0);
+    size_t digests = schedules < SIZE_MAX / sizeof *search->digests ? schedules * sizeof *search->digests : SIZE_MAX;
+    return file_map(arguments->shared, sizeof *search->shared, &search->shared) &&
+           file_map(arguments->digests, digests, &search->digests);
 }
 
 int main(int argc, char **argv) {
@@ -126,12 +151,10 @@ int main(int argc, char **argv) {
         .search = {.strategy = STRATEGIES, .stride = 1}};
     struct history_error error = {.text = ""};
     if (!explore_options_parse(argc, argv, &arguments)) return STATUS_BAD;
+    struct schedule_search search = {.world = &world, .settings = &arguments.search};
+    if (!files_map(&arguments, &search)) return STATUS_BAD;
     if (!world_open(&world, &arguments.world, &error)) return fprintf(stderr, "explore: %s\n", error.text), STATUS_BAD;
-    struct schedule_search search = {.world = &world,
-                                     .settings = &arguments.search,
-                                     .reader = history_reader_open(arguments.history, &error),
-                                     .shared = file_map(arguments.shared),
-                                     .digests = file_map(arguments.digests)};
+    search.reader = history_reader_open(arguments.history, &error);
     if (!search.reader) return fprintf(stderr, "explore: %s\n", error.text), STATUS_BAD;
     int status = STATUS_INCONCLUSIVE;
     if (!search_begin(&search)) fprintf(stderr, "explore: the lock could not be opened\n");

@@ -12,6 +12,9 @@
 
 enum { PLUGIN_LIMIT_S = 30 }; /* for one schedule, which takes milliseconds */
 
+/* No lease, wait, work or bound is longer, in ms: 31 years. Sums of a few of them fit into 64 bits of nanoseconds. */
+static const int64_t TIME_MOST_MS = 1000000000000;
+
 static const char *const STRATEGY_NAMES[] = {"uniform", "pct", "usual", "exhaustive", "portfolio"};
 
 /* --- a plug-in --- */
@@ -62,6 +65,10 @@ static bool number(const char *text, int64_t least, int64_t *value) {
     errno = 0;
     *value = strtoll(text, &end, 10);
     return errno == 0 && end != text && *end == '\0' && *value >= least;
+}
+
+static bool duration(const char *text, int64_t least_ms, int64_t *value_ms) {
+    return number(text, least_ms, value_ms) && *value_ms <= TIME_MOST_MS;
 }
 
 static bool small(const char *text, int most, int *value) {
@@ -116,23 +123,39 @@ static bool node_option(const char *text, const char **paths, int *count) {
     return true;
 }
 
-static const struct option OPTIONS[] = {
-    {"lock", required_argument, NULL, 'l'},      {"clients", required_argument, NULL, 'c'},
-    {"store", required_argument, NULL, 'S'},     {"lease-ms", required_argument, NULL, 'L'},
-    {"wait-ms", required_argument, NULL, 'W'},   {"work-ms", required_argument, NULL, 'w'},
-    {"turns", required_argument, NULL, 't'},     {"permits", required_argument, NULL, 'p'},
-    {"fixed-lease", no_argument, NULL, 'f'},     {"extends", no_argument, NULL, 'e'},
-    {"node", required_argument, NULL, 'n'},      {"clock", required_argument, NULL, 'C'},
-    {"directory", required_argument, NULL, 'D'}, {"seed", required_argument, NULL, 's'},
-    {"require", required_argument, NULL, 'r'},   {"fault", required_argument, NULL, 'F'},
-    {"strategy", required_argument, NULL, 'T'},  {"first", required_argument, NULL, '1'},
-    {"stride", required_argument, NULL, '2'},    {"most", required_argument, NULL, '3'},
-    {"seconds", required_argument, NULL, '4'},   {"shrink", required_argument, NULL, '5'},
-    {"shared", required_argument, NULL, '6'},    {"digests", required_argument, NULL, '7'},
-    {"replay", required_argument, NULL, '8'},    {"replicas", required_argument, NULL, 'R'},
-    {"bound-ms", required_argument, NULL, 'B'},  {"bound", required_argument, NULL, 'b'},
-    {"number", required_argument, NULL, '9'},    {"keep-going", no_argument, NULL, 'g'},
-    {"plugin", required_argument, NULL, 'P'},    {0}};
+static const struct option OPTIONS[] = {{"lock", required_argument, NULL, 'l'},
+                                        {"clients", required_argument, NULL, 'c'},
+                                        {"store", required_argument, NULL, 'S'},
+                                        {"lease-ms", required_argument, NULL, 'L'},
+                                        {"wait-ms", required_argument, NULL, 'W'},
+                                        {"work-ms", required_argument, NULL, 'w'},
+                                        {"turns", required_argument, NULL, 't'},
+                                        {"permits", required_argument, NULL, 'p'},
+                                        {"fixed-lease", no_argument, NULL, 'f'},
+                                        {"extends", no_argument, NULL, 'e'},
+                                        {"checks-validity", no_argument, NULL, 'v'},
+                                        {"node", required_argument, NULL, 'n'},
+                                        {"clock", required_argument, NULL, 'C'},
+                                        {"directory", required_argument, NULL, 'D'},
+                                        {"seed", required_argument, NULL, 's'},
+                                        {"require", required_argument, NULL, 'r'},
+                                        {"fault", required_argument, NULL, 'F'},
+                                        {"strategy", required_argument, NULL, 'T'},
+                                        {"first", required_argument, NULL, '1'},
+                                        {"stride", required_argument, NULL, '2'},
+                                        {"most", required_argument, NULL, '3'},
+                                        {"seconds", required_argument, NULL, '4'},
+                                        {"shrink", required_argument, NULL, '5'},
+                                        {"shared", required_argument, NULL, '6'},
+                                        {"digests", required_argument, NULL, '7'},
+                                        {"replay", required_argument, NULL, '8'},
+                                        {"replicas", required_argument, NULL, 'R'},
+                                        {"bound-ms", required_argument, NULL, 'B'},
+                                        {"bound", required_argument, NULL, 'b'},
+                                        {"number", required_argument, NULL, '9'},
+                                        {"keep-going", no_argument, NULL, 'g'},
+                                        {"plugin", required_argument, NULL, 'P'},
+                                        {0}};
 
 static bool option_take(struct explore_arguments *arguments, int option, char *text) {
     struct world_settings *world = &arguments->world;
@@ -142,13 +165,14 @@ static bool option_take(struct explore_arguments *arguments, int option, char *t
     case 'P': return plugin_option(text, arguments);
     case 'c': return small(text, WORLD_CLIENTS, &world->clients);
     case 'S': return resource_mode_find(text, &world->store);
-    case 'L': return number(text, 1, &world->lease_ms);
-    case 'W': return number(text, -1, &world->wait_ms);
-    case 'w': return number(text, 0, &world->work_ms);
+    case 'L': return duration(text, 1, &world->lease_ms);
+    case 'W': return duration(text, -1, &world->wait_ms);
+    case 'w': return duration(text, 0, &world->work_ms);
     case 't': return number(text, 1, &world->turns);
     case 'p': return number(text, 1, &world->permits);
     case 'f': return world->fixed_lease = true;
     case 'e': return world->extends = true;
+    case 'v': return world->checks_validity = true;
     case 'n': return node_option(text, world->sockets, &world->nodes);
     case 'C': return node_option(text, world->clocks, &arguments->clocks);
     case 'D': return (arguments->directory = text) != NULL;
@@ -157,7 +181,7 @@ static bool option_take(struct explore_arguments *arguments, int option, char *t
     case 'F': return fault_option(text, &search->budget);
     case 'T': return strategy_option(text, &search->strategy);
     case 'R': return small(text, WORLD_REPLICAS, &world->replicas);
-    case 'B': return number(text, 1, &world->bound_ms);
+    case 'B': return duration(text, 1, &world->bound_ms);
     case 'b': return small(text, STRATEGY_FAULTS, &search->bound);
     case 'g': return search->keep_going = true;
     case '1': return unsigned_number(text, &search->first);

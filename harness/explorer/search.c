@@ -42,8 +42,9 @@ static void outcome_judge(struct schedule_search *search, struct search_outcome 
     if (!whole) abort(); /* this process alone writes the history */
     for (int each = 0; each < judgement.checkers; each++) {
         outcome->status[each] = judgement.at_work[each].verdict.status;
+        bool counts = CHECKER_TABLE[each]->advisory || outcome->status[each] != VERDICT_INCONCLUSIVE;
         outcome->applies[each] =
-            judgement.at_work[each].verdict.applies || search->settings->required[each]; /* what is required counts */
+            judgement.at_work[each].verdict.applies || (counts && search->settings->required[each]);
         outcome->violates |= search->settings->required[each] && outcome->status[each] == VERDICT_VIOLATED;
     }
     outcome->grants = judgement.check.granted;
@@ -153,6 +154,9 @@ struct search_outcome search_replay(struct schedule_search *search, const struct
 
 bool search_begin(struct schedule_search *search) {
     static const struct schedule nothing = {0};
+    if (search->world->settings.bound_ms) /* with random numbers that no schedule has: client_traces.h */
+        (void)search_replay(search, &nothing, search->world->settings.clients,
+                            search_seed(search->settings->seed, UINT64_MAX), 0, NULL);
     struct search_outcome outcome = search_replay(search, &nothing, search->world->settings.clients,
                                                   search_seed(search->settings->seed, 0), 0, NULL);
     search->exhaustive = (struct exhaustive){.bound = search->settings->bound,
@@ -211,6 +215,12 @@ static uint64_t number_take(struct schedule_search *search) {
     return search->shared ? atomic_fetch_add(&search->shared->taken, 1) : search->taken++;
 }
 
+static void give_up(struct schedule_search *search, uint64_t *number, uint64_t unopened) {
+    search->unopened = true;
+    *number = unopened;
+    if (search->shared) atomic_store(&search->shared->taken, search->settings->most);
+}
+
 bool search_run(struct schedule_search *search, uint64_t *number, void (*report)(const struct schedule_search *)) {
     const struct search_settings *settings = search->settings;
     int64_t began_ns = clock_real_mono_ns(), reported_ns = began_ns;
@@ -220,6 +230,7 @@ bool search_run(struct schedule_search *search, uint64_t *number, void (*report)
         if (each >= settings->most) break;
         if (!settings->keep_going && search->shared && each > atomic_load(&search->shared->violated)) break;
         struct search_outcome outcome = search_draw(search, each);
+        if (!outcome.opened) return give_up(search, number, each), false;
         tally_add(&search->tally, &outcome, each);
         search->tally.commands = commands_of(search->world);
         if (search->digests) search->digests[place] = outcome.digest;

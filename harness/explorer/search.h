@@ -75,6 +75,7 @@ struct schedule_search {
     uint32_t faults;          /* that struck in it */
     struct exhaustive exhaustive;
     bool exhausted; /* no schedule within the bound is left */
+    bool unopened;  /* the search has ended because in schedule *number the lock could not be opened */
     /* The first that violates a required property: */
     struct schedule found;
     struct search_outcome found_outcome;
@@ -88,7 +89,8 @@ uint64_t search_seed_number(const struct schedule_search *search, uint64_t numbe
 /* Runs the usual course to measure the horizon. False: a lock could not be opened. */
 bool search_begin(struct schedule_search *search);
 /* Runs schedules until one violates a required property, in any process, or all were run. Calls `report` about twice a
- * second. True: schedule *number violates one, and search->found repeats it. */
+ * second. True: schedule *number violates one, and search->found repeats it. A lock that cannot be opened ends the
+ * search in all processes: a schedule in which nothing happens is none that was tried. */
 bool search_run(struct schedule_search *search, uint64_t *number, void (*report)(const struct schedule_search *));
 /* Runs a given schedule. used[n]: whether its n-th deviation took effect; `used` may be NULL. */
 struct search_outcome search_replay(struct schedule_search *search, const struct schedule *schedule, int clients,

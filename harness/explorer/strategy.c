@@ -119,7 +119,9 @@ struct choice strategy_choose(struct strategy *strategy, const struct world *wor
 
 /* --- exhaustive --- */
 
-enum { OPTIONS_MOST = 256 };
+/* Every step, and every kind of fault on each of its targets, of which there are at most as many as tasks. */
+enum { OPTIONS_MOST = WORLD_CHOICES + CHOICE_KINDS * WORLD_TASKS };
+_Static_assert((int)WORLD_REPLICAS *WORLD_NODES <= (int)WORLD_TASKS, "no fault has more targets than there are tasks");
 
 void exhaustive_begin(struct exhaustive *exhaustive) {
     exhaustive->at = 0;
@@ -130,7 +132,7 @@ void exhaustive_begin(struct exhaustive *exhaustive) {
 static int fault_options(const struct exhaustive *exhaustive, const struct world *world, enum choice_kind kind,
                          struct choice *options, int count) {
     if (exhaustive->faults[kind] >= exhaustive->budget->most[kind]) return count;
-    for (int place = 0; place < target_count(world, kind) && count < OPTIONS_MOST; place++) {
+    for (int place = 0; place < target_count(world, kind); place++) {
         struct choice fault = {kind, target_at(world, kind, place),
                                choice_has_amount(kind) ? exhaustive->lease_ms * 3 : 0};
         if (world_allows(world, fault)) options[count++] = fault;

@@ -439,6 +439,7 @@ static const char *const KIND_NAMES[HISTORY_KIND_COUNT] = {
     [HISTORY_RULE] = "rule",
     [HISTORY_RELEASED] = "released",
     [HISTORY_PHASE] = "phase",
+    [HISTORY_SERVER_RENEWAL] = "server-renewal",
     [HISTORY_RESIDUE] = "residue",
 };
 

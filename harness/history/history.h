@@ -60,7 +60,8 @@ enum history_kind {
     HISTORY_RELEASED =
         26,             /* by the proxy: what rule `name` had held is passed on; value = bytes, extra = link, op = n */
     HISTORY_PHASE = 27, /* by the driver: the phase `name` ("storm", "quiet") begins */
-    HISTORY_RESIDUE = 32, /* by the driver, at the end: value = number of `name` that were left behind */
+    HISTORY_SERVER_RENEWAL = 28, /* a server has executed a command with which its client renews; docs/history.md */
+    HISTORY_RESIDUE = 32,        /* by the driver, at the end: value = number of `name` that were left behind */
     HISTORY_KIND_COUNT
 };
 
@@ -76,6 +77,7 @@ enum history_flag {
     HISTORY_FLAG_TEXT = 1,   /* PARAMETER: value is the index of a text */
     HISTORY_FLAG_ATOMIC = 2, /* STORE_WRITE: the store itself added to the value, so no update can be lost */
     HISTORY_FLAG_FENCED = 4, /* STORE_*: refused by the rule of the store's mode */
+    HISTORY_FLAG_MADE = 8,   /* SERVER_RENEWAL: it made a key that was not there */
 };
 
 /* One record. actor, name: index of the HISTORY_TEXT record that holds the name, 0: none (slot 0 is never a name).

@@ -34,7 +34,7 @@ enum {
     SEGMENT_LINE = 7,
     ENVIRONMENT_ROOM = 256 * 1024,
     HUNTS = 10,
-    REMOVALS = 100
+    REMOVAL_LIMIT_S = 5
 };
 static const struct timespec REMOVAL_PAUSE = {.tv_nsec = 20000000};
 
@@ -59,11 +59,18 @@ static int remove_entry(const char *path, const struct stat *stat, int type, str
     return 0;
 }
 
+static time_t now_s(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
 /* Again and again: a process that outlives its parent by a moment, as PostgreSQL's children do, may still write. */
 static void remove_tree(const char *path) {
-    for (int tries = 0; tries < REMOVALS; tries++) {
+    for (time_t until_s = now_s() + REMOVAL_LIMIT_S;;) {
+        bool is_last = now_s() > until_s;
         nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-        if (access(path, F_OK) != 0) return;
+        if (is_last || access(path, F_OK) != 0) return;
         nanosleep(&REMOVAL_PAUSE, NULL);
     }
 }

@@ -1,6 +1,5 @@
 #include "harness/resource/resource.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,14 +169,20 @@ static enum resource_served serve_access(struct resource *resource, struct resou
 /* --- requests --- */
 
 static bool word_is(const redisReply *word, const char *text) {
-    return strcasecmp(word->str, text) == 0;
+    return word->len == strlen(text) && strncasecmp(word->str, text, word->len) == 0;
 }
 
-static bool word_number(const redisReply *word, int64_t *value) {
-    char *end;
-    errno = 0;
-    *value = strtoll(word->str, &end, 10);
-    return errno == 0 && end != word->str && *end == '\0';
+bool resource_number(const char *text, size_t length, int64_t *number) {
+    bool is_negative = length > 0 && text[0] == '-';
+    size_t at = is_negative;
+    if (at == length) return false;
+    for (*number = 0; at < length; at++) {
+        int digit = text[at] - '0';
+        if (digit < 0 || digit > 9 || __builtin_mul_overflow(*number, 10, number) ||
+            __builtin_add_overflow(*number, is_negative ? -digit : digit, number))
+            return false;
+    }
+    return true;
 }
 
 static bool fits_index(int64_t value) {
@@ -192,10 +197,10 @@ static bool parse_options(redisReply **words, size_t count, struct resource_acce
                           : word_is(words[each], "GRANT")   ? &access->grant
                           : word_is(words[each], "VERSION") ? &access->based_on
                                                             : NULL;
-        if (!target || !word_number(words[each + 1], target)) return false;
+        if (!target || !resource_number(words[each + 1]->str, words[each + 1]->len, target)) return false;
     }
-    return count % 2 == 0 && access->token >= 0 && fits_index(access->op) && fits_index(access->grant) &&
-           fits_index(access->actor);
+    return count % 2 == 0 && access->token >= 0 && access->based_on >= -1 && fits_index(access->op) &&
+           fits_index(access->grant) && fits_index(access->actor);
 }
 
 static bool parse_access(redisReply **words, size_t count, struct resource_access *access) {
@@ -208,7 +213,8 @@ static bool parse_access(redisReply **words, size_t count, struct resource_acces
         if (word_is(words[1], history_object_name(object))) access->object = object;
     bool fits = access->object == HISTORY_OBJECT_SET ? access->atomic || !access->write
                                                      : access->object != HISTORY_OBJECT_REGISTER || !access->atomic;
-    if (!access->object || !fits || (access->write && !word_number(words[2], &access->value))) return false;
+    if (!access->object || !fits || (access->write && !resource_number(words[2]->str, words[2]->len, &access->value)))
+        return false;
     return parse_options(words + used, count - used, access);
 }
 

@@ -82,6 +82,9 @@ struct resource_answers {
     size_t length;
 };
 
+/* A decimal number of 64 bits: digits, behind a '-' if it is below 0. False: the text is anything else. */
+bool resource_number(const char *text, size_t length, int64_t *number);
+
 /* False: no mode has this name. */
 bool resource_mode_find(const char *name, enum resource_mode *mode);
 const char *resource_mode_name(enum resource_mode mode);

@@ -251,10 +251,15 @@ static int listen_at(const char *path) {
 
 struct store_arguments {
     const char *history, *page, *socket, *mode, *table;
-    long long actor, stranger, counter;
+    int64_t actor, stranger, counter;
 };
 
-static bool parse(int argc, char **argv, struct store_arguments *arguments) {
+/* False: it is not a number of at least `least` and at most `most`. */
+static bool number_fits(const char *text, int64_t least, int64_t most, int64_t *number) {
+    return resource_number(text, strlen(text), number) && *number >= least && *number <= most;
+}
+
+static bool parse(int argc, char **argv, struct store_arguments *arguments, struct history_error *error) {
     const struct option options[] = {{"history", required_argument, NULL, 'h'},
                                      {"page", required_argument, NULL, 's'},
                                      {"socket", required_argument, NULL, 'S'},
@@ -264,18 +269,20 @@ static bool parse(int argc, char **argv, struct store_arguments *arguments) {
                                      {"counter", required_argument, NULL, 'c'},
                                      {"table", required_argument, NULL, 't'},
                                      {0}};
-    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+    for (int option, place; (option = getopt_long(argc, argv, "", options, &place)) != -1;) {
+        bool fits = true;
         switch (option) {
         case 'h': arguments->history = optarg; break;
         case 's': arguments->page = optarg; break;
         case 'S': arguments->socket = optarg; break;
         case 'm': arguments->mode = optarg; break;
-        case 'a': arguments->actor = atoll(optarg); break;
-        case 'x': arguments->stranger = atoll(optarg); break;
-        case 'c': arguments->counter = atoll(optarg); break;
+        case 'a': fits = number_fits(optarg, 0, UINT32_MAX, &arguments->actor); break;
+        case 'x': fits = number_fits(optarg, 0, UINT32_MAX, &arguments->stranger); break;
+        case 'c': fits = number_fits(optarg, INT64_MIN, INT64_MAX, &arguments->counter); break;
         case 't': arguments->table = optarg; break;
         default: return false;
         }
+        if (!fits) return history_fail(error, "not a usable number: --%s %.100s", options[place].name, optarg);
     }
     return arguments->history && arguments->page && arguments->socket && arguments->mode && optind == argc;
 }
@@ -294,7 +301,7 @@ int main(int argc, char **argv) {
     struct history_error error = {.text = "usage: store --history F --page F --socket S --mode M --actor N"};
     struct store store = {0};
     struct resource *resource = &store.resource;
-    if (parse(argc, argv, &arguments) && resource_mode_find(arguments.mode, &resource->mode)) {
+    if (parse(argc, argv, &arguments, &error) && resource_mode_find(arguments.mode, &resource->mode)) {
         resource->actor.history = history_open(arguments.history, &error);
         resource->actor.page = resource->actor.history ? shared_page_open(arguments.page, &error) : NULL;
     }

@@ -339,17 +339,48 @@ bool timer_await_round(struct thread_watch *watch, int64_t limit_ms) {
 
 /* --- packets --- */
 
-/* Number of packets that wait at all processors together; 0 where the kernel does not say (before 5.12). */
-static uint64_t packets_waiting(void) {
-    enum { BACKLOG = 11, FIGURES_ROOM = 65536 }; /* the twelfth number of each processor's line */
-    static char text[FIGURES_ROOM];
-    uint64_t waiting = 0;
-    if (!file_read("/proc/net/softnet_stat", text, sizeof text)) return 0;
-    for (char *lines = text, *line; (line = strtok_r(lines, "\n", &lines));) {
-        char *number = strtok_r(line, " ", &line);
-        for (int each = 0; number && each < BACKLOG; each++) number = strtok_r(line, " ", &line);
-        if (number) waiting += strtoull(number, NULL, 16);
+/* A place in the table; a read may end anywhere in it. */
+struct table_place {
+    int column; /* of the number that was begun last; the first is 1 */
+    bool in_number;
+    uint64_t number; /* as far as it was read */
+};
+
+static int hexadecimal_digit(char sign) {
+    if (sign >= '0' && sign <= '9') return sign - '0';
+    if (sign >= 'a' && sign <= 'f') return sign - 'a' + 10;
+    return -1;
+}
+
+/* Returns what ends with this sign: a number of the column of waiting packets, else 0. */
+static uint64_t place_advance(struct table_place *place, char sign) {
+    enum { BACKLOG_COLUMN = 12 };
+    int digit = hexadecimal_digit(sign);
+    if (digit >= 0) {
+        if (!place->in_number) *place = (struct table_place){.column = place->column + 1, .in_number = true};
+        place->number = place->number << 4 | (unsigned)digit;
+        return 0;
     }
+    uint64_t ended = place->in_number && place->column == BACKLOG_COLUMN ? place->number : 0;
+    place->in_number = false;
+    if (sign == '\n') place->column = 0;
+    return ended;
+}
+
+uint64_t packets_waiting_in(int fd) {
+    char text[STATUS_ROOM];
+    struct table_place place = {0};
+    uint64_t waiting = 0;
+    for (ssize_t got; (got = read(fd, text, sizeof text)) > 0;)
+        for (ssize_t each = 0; each < got; each++) waiting += place_advance(&place, text[each]);
+    return waiting;
+}
+
+static uint64_t packets_waiting(void) {
+    int fd = open("/proc/net/softnet_stat", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    uint64_t waiting = packets_waiting_in(fd);
+    close(fd);
     return waiting;
 }
 

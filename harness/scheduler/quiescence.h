@@ -5,7 +5,9 @@
  * and dealt with it, and that what is still waited for comes from outside. The moment is found with two snapshots: a
  * process that was asleep in both, and has not run in between by the kernel's count, was asleep all the while. Timers
  * make a server run by itself; that only costs another snapshot. A polling sleep, by which a process tries again
- * shortly because a spin lock was taken, is not quiescence. */
+ * shortly because a spin lock was taken, is not quiescence. The answer is right for processes that share the caller's
+ * one processor: on another one, a process that is about to sleep again has the state of one that sleeps before the
+ * kernel counts that it has left its processor. */
 #ifndef LOCKSTORM_QUIESCENCE_H
 #define LOCKSTORM_QUIESCENCE_H
 
@@ -29,6 +31,11 @@ bool threads_await_quiescence(struct thread_watch *watch, int64_t limit_ms);
 /* Returns true once the timer has looked at the clock after this was called; false when it has not within limit_ms of
  * real time, or is gone. */
 bool timer_await_round(struct thread_watch *watch, int64_t limit_ms);
+
+/* Number of packets that wait at all processors together, as the kernel's table says (/proc/net/softnet_stat), which is
+ * read from `fd` to its end: a line per processor that is online, some 30 of them in one read. 0 where the kernel does
+ * not say (before 5.12). */
+uint64_t packets_waiting_in(int fd);
 
 /* Returns true once no packet waited at any of the machine's processors, false when some did for limit_ms of real time.
  * What is written to a unix socket has arrived when the writer's call returns. On a TCP connection it has not, not even

@@ -139,7 +139,8 @@ int scheduler_set_process_stopped(struct scheduler *scheduler, int pid, bool sto
 int scheduler_set_task_stalled(struct scheduler *scheduler, int task, bool stalled);
 /* Stops the process of a task, a child of the caller, so that none of its records is half written: a caller may then
  * end it, or read the history to its end. True: it is stopped, which counts as no reason
- * (scheduler_set_process_stopped). False: it has ended, or was in the middle of a record every time for a second. */
+ * (scheduler_set_process_stopped). False: it has ended, or was in the middle of a record every time for five seconds.
+ */
 bool scheduler_stop_between_records(struct scheduler *scheduler, int task);
 /* Virtual time: returns when a process that had been stopped, and its children, have dealt with what had waited for
  * them. In real time at once. */

@@ -90,8 +90,9 @@ struct task_slot {
     _Atomic int64_t wall_offset_ns; /* how far this host's wall clock is ahead */
     _Atomic int64_t wall_drift_ppm; /* and how fast that grows, from wall_since_ns (trial's clock) on */
     _Atomic int64_t wall_since_ns;
-    _Atomic int64_t suspended_ns;    /* how long this host's monotonic clock has stood still so far */
-    _Atomic int64_t valid_until_ns;  /* by this host's clock: the validity that the lock last announced; 0: none */
+    _Atomic int64_t suspended_ns; /* how long this host's monotonic clock has stood still so far */
+    /* By this host's clock: the validity that the lock last announced. Below 0: the grant has none; 0: no grant. */
+    _Atomic int64_t valid_until_ns;
     char armed_at[SHARED_PAGE_NAME]; /* a checkpoint, or SHARED_PAGE_ANYWHERE */
     char held_at[SHARED_PAGE_NAME];
     struct step step;

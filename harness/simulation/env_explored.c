@@ -7,6 +7,7 @@
 
 #include "harness/environment/env_ops.h"
 #include "harness/environment/env_reply.h"
+#include "harness/simulation/server_renewal.h"
 
 enum { REPLY_LIMIT_MS = 1000, NOT_CONNECTED = -1 };
 
@@ -147,7 +148,9 @@ bool explored_task_can_resume(const struct explored_task *task, int64_t now_ns) 
 
 void explored_task_deliver(struct explored_task *task, bool lost) {
     struct world *world = task->world;
+    redisReply *before = server_renewal_before(world, &task->origin, task->node, task->command, task->length);
     redisReply *reply = task->command_kind == COMMAND_REQUEST ? exchange(task) : listener_exchange(task);
+    server_renewal_record(world, &task->origin, task->node, before, reply != NULL);
     if (lost && reply) freeReplyObject(reply);
     task->raw = lost ? NULL : reply;
     task->state = EXPLORED_TASK_AWAITING;
@@ -204,6 +207,7 @@ bool explored_task_duplicate(struct explored_task *task) {
     if (world->late_count == WORLD_LATE) return false;
     struct late_command *late = &world->late[world->late_count++];
     *late = (struct late_command){.node = task->node,
+                                  .origin = task->origin,
                                   .length = task->length,
                                   .may_block = task->may_block,
                                   .held_until_ns = task->held_until_ns,
@@ -228,6 +232,8 @@ static bool command_run(struct explored_task *task, int node, const char *comman
     task->blocked_until_ns = sits ? deadline_after(task, limit_ns + ENV_NS_PER_MS) : INT64_MAX;
     if (sits) limit_ns += (1 + REPLY_LIMIT_MS) * (int64_t)ENV_NS_PER_MS;
     if (is_gone(task)) return false;
+    task->origin = server_renewal_origin(task);
+    if (node != WORLD_RESOURCE) server_renewal_keep(client_of(task), command, length);
     if (world->opening) explored_task_deliver(task, false);
     else wait_as(task, EXPLORED_TASK_SENDING, deadline_after(task, limit_ns));
     if (task->raw) return true;
@@ -283,7 +289,9 @@ void explored_task_disconnect(struct explored_task *task, int node) {
     listener_drop(&task->listeners[node]);
     if (!concerned || !waits) return;
     if (task->state == EXPLORED_TASK_SENDING) task->state = EXPLORED_TASK_AWAITING;
-    task->arrived = true; /* or is lost: no reply comes any more */
+    if (task->arrived && task->may_block) node_connection_close(&task->connections[node]);
+    task->may_block = false; /* the server no longer keeps it waiting */
+    task->arrived = true;    /* or is lost: no reply comes any more */
     task->deadline_ns = shared_page_mono_ns(task->world->page);
 }
 

@@ -15,6 +15,13 @@ struct world;
 
 enum { WORLD_RESOURCE = -1 /* the node of a command that goes to the resource */ };
 
+/* What a client was doing when it sent a command. */
+struct command_origin {
+    int client;
+    uint32_t op, grant; /* its latest operation; the grant that it had not released, 0: none */
+    bool renews;        /* sent by its watchdog, or in a renewal that it has invoked */
+};
+
 enum explored_task_state {
     EXPLORED_TASK_ABSENT = 0, /* not started, or finished */
     EXPLORED_TASK_READY,      /* its code can run */
@@ -47,6 +54,7 @@ struct explored_task {
     int64_t blocked_until_ns; /* by then the server answers a blocking command, by the server's clock */
     /* The current command: */
     enum command_kind command_kind;
+    struct command_origin origin;
     int node; /* or WORLD_RESOURCE */
     const char *command;
     size_t length;

@@ -181,6 +181,28 @@ void node_reset(struct node *node) {
     node_flush(node);
 }
 
+redisReply *node_keys(struct node *node, bool all) {
+    static const char SCRIPT[] = "local found, names, call = {}, redis.call('KEYS', '*'), redis.call "
+                                 "table.sort(names) "
+                                 "for at, name in ipairs(names) do "
+                                 "local kind, texts = call('TYPE', name).ok, {} "
+                                 "if kind == 'string' then texts = {call('GET', name)} "
+                                 "elseif kind == 'hash' then texts = call('HKEYS', name) "
+                                 "elseif ARGV[1] == '0' then texts = {} "
+                                 "elseif kind == 'list' then texts = call('LRANGE', name, 0, -1) "
+                                 "elseif kind == 'zset' then texts = call('ZRANGE', name, 0, -1) "
+                                 "elseif kind == 'set' then texts = call('SMEMBERS', name) end "
+                                 "found[at] = {name, call('PEXPIRETIME', name), call('DUMP', name), unpack(texts)} "
+                                 "end "
+                                 "return found";
+    char line[sizeof SCRIPT + 64];
+    snprintf(line, sizeof line, "*4\r\n$4\r\nEVAL\r\n$%zu\r\n%s\r\n$1\r\n0\r\n$1\r\n%d\r\n", sizeof SCRIPT - 1, SCRIPT,
+             all);
+    redisReply *keys = control_request(node, line);
+    if (keys->type != REDIS_REPLY_ARRAY) node_give_up(node, keys->type == REDIS_REPLY_ERROR ? keys->str : "no keys");
+    return keys;
+}
+
 /* --- scripts --- */
 
 static redisReply *as_reply(const char *hash) {

@@ -51,6 +51,10 @@ void node_reset(struct node *node);
 void node_scripts_forget(struct node *node);
 /* Deletes its data. */
 void node_flush(struct node *node);
+enum node_key { NODE_KEY_NAME, NODE_KEY_EXPIRY, NODE_KEY_DUMP, NODE_KEY_TEXTS /* and on */ };
+/* Its keys, sorted, each an array: name, PEXPIRETIME, DUMP, and texts: the value of a string, the fields of a hash;
+ * with `all` also the elements of a list, a set or a sorted set. The caller frees. */
+redisReply *node_keys(struct node *node, bool all);
 
 /* Moves the simulation's wall clock; the server's clock keeps its offset. */
 void node_wall_set(struct node *node, int64_t wall_ns);

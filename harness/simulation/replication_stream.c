@@ -106,7 +106,8 @@ void stream_forget(struct stream *stream) {
     acknowledge(stream);
 }
 
-/* Sends a command on the node's control connection. The caller frees the answer. */
+/* Sends a command on the node's control connection. The caller frees the answer. An error ends the search: a replica
+ * that was filled wrongly would make a lock look wrong. */
 static redisReply *node_request(struct node *node, const char *format, ...) {
     char *command = NULL;
     va_list arguments;
@@ -116,7 +117,9 @@ static redisReply *node_request(struct node *node, const char *format, ...) {
     if (length < 0) abort();
     node_connection_send(&node->control, command, (size_t)length);
     redisFreeCommand(command);
-    return node_connection_receive(&node->control);
+    redisReply *answer = node_connection_receive(&node->control);
+    if (answer->type == REDIS_REPLY_ERROR) node_give_up(node, answer->str);
+    return answer;
 }
 
 static void key_copy(struct stream *stream, const redisReply *key) {

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "harness/scheduler/clock.h"
+#include "harness/simulation/client_traces.h"
 #include "harness/simulation/env_explored.h"
+#include "harness/simulation/server_renewal.h"
 #include "harness/simulation/world_choices.h"
 #include "harness/simulation/world_faults.h"
 #include "harness/simulation/world_names.h"
@@ -63,6 +65,8 @@ void world_close(struct world *world) {
     for (int each = 0; each < world->settings.clients; each++) {
         explored_env_close(&world->clients[each].worker);
         explored_env_close(&world->clients[each].watchdog);
+        free(world->clients[each].sent.bytes);
+        free(world->clients[each].sent_first.bytes);
     }
     for (int node = 0; node < world->settings.nodes; node++) nodes_close(&world->nodes[node]);
     if (world->requests) redisReaderFree(world->requests);
@@ -75,6 +79,14 @@ void world_close(struct world *world) {
 }
 
 /* --- the beginning of a schedule --- */
+
+/* A process outlives its work. Its watchdog may keep running, and others may wait for that in vain. */
+static int64_t linger_ms(const struct explored_client *client) {
+    const struct world_settings *settings = &client->worker.world->settings;
+    bool renews = client->work.lock.traits & LOCK_TRAIT_RENEWS && !settings->fixed_lease;
+    if (settings->bound_ms) return LINGER_BOUNDS * settings->bound_ms;
+    return renews ? settings->lease_ms : 0;
+}
 
 static void client_main(void *argument) {
     struct explored_client *client = argument;
@@ -96,8 +108,7 @@ static void client_main(void *argument) {
                                   .turns = settings->turns};
         struct step_result result = {.outcome = OUTCOME_UNKNOWN};
         client_step(&client->work, &step, &result);
-        /* A process outlives its work, and its watchdog may keep running: others may wait for that in vain. */
-        if (settings->bound_ms) env_sleep(&client->worker.env, LINGER_BOUNDS * settings->bound_ms);
+        env_sleep(&client->worker.env, linger_ms(client));
     }
     lock_close(&client->work.lock);
     client->done = true;
@@ -111,10 +122,13 @@ static void client_begin(struct world *world, int number, uint64_t seed) {
                                    .env = &client->worker.env,
                                    .place = place,
                                    .extends = world->settings.extends,
+                                   .checks_validity = world->settings.checks_validity,
                                    .resource = {explored_resource_exchange, &client->worker},
                                    .lock_name = world->names.resource};
     client->gone = client->done = client->opened = false;
     client->paused_until_ns = 0;
+    client->sent.length = 0;
+    client->excused = client->settled = 0;
     explored_env_open(&client->worker, world, number * TASKS_PER_CLIENT, seed);
     explored_env_open(&client->watchdog, world, number * TASKS_PER_CLIENT + 1, seed);
     coroutine_begin(&client->worker.coroutine, client_main, client);
@@ -188,10 +202,12 @@ static void late_arrive(struct world *world, struct late_command *late) {
         redisReply *reply = world_store_exchange(world, late->command, late->length);
         freeReplyObject(reply);
     } else {
+        redisReply *before = server_renewal_before(world, &late->origin, late->node, late->command, late->length);
         late->connection.node = world_node(world, late->node);
         node_connection_send(&late->connection, late->command, late->length);
         node_settle(late->connection.node);
         node_connection_close(&late->connection);
+        server_renewal_record(world, &late->origin, late->node, before, true);
     }
     late_command_drop(late);
     late->steps++;
@@ -212,6 +228,7 @@ static void explored_task_step(struct world *world, struct explored_task *task) 
     if (task->state == EXPLORED_TASK_SENDING && task->held_until_ns <= world_now_ns(world))
         explored_task_deliver(task, false);
     else explored_task_resume(task);
+    client_traces_look(world, &world->clients[task->number / TASKS_PER_CLIENT]);
 }
 
 static void quiet_begin(struct world *world) {
@@ -234,6 +251,7 @@ void world_apply(struct world *world, struct choice choice) {
 
 void world_end(struct world *world) {
     history_end(world->history);
+    client_traces_compare_with(world);
     for (int each = 0; each < world->client_count; each++) explored_client_abandon(&world->clients[each]);
     for (int each = 0; each < world->late_count; each++) late_command_drop(&world->late[each]);
     world->late_count = 0;

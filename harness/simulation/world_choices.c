@@ -1,5 +1,6 @@
 #include "harness/simulation/world_choices.h"
 
+#include "harness/scheduler/clock.h"
 #include "harness/simulation/env_explored.h"
 
 /* --- steps --- */
@@ -89,6 +90,19 @@ uint64_t world_steps_of(const struct world *world, struct choice choice) {
 
 /* --- faults --- */
 
+/* Without it a schedule of many long faults would count beyond 64 bits of nanoseconds: 31 years. */
+static const int64_t TIME_MOST_NS = 1000000000000000000;
+
+/* Whether something can last for `amount_ms` from now on. */
+static bool fits_in_time(const struct world *world, int64_t amount_ms) {
+    return amount_ms > 0 && amount_ms <= (TIME_MOST_NS - world_now_ns(world)) / CLOCK_NS_PER_MS;
+}
+
+static bool fits_in_clock(int64_t offset_ns, int64_t step_ms) {
+    int64_t most_ms = TIME_MOST_NS / CLOCK_NS_PER_MS, offset_ms = offset_ns / CLOCK_NS_PER_MS;
+    return step_ms >= -most_ms - offset_ms && step_ms <= most_ms - offset_ms;
+}
+
 static bool is_on_its_way(const struct world *world, int number) {
     if (number < 0 || number >= TASKS_PER_CLIENT * world->client_count ||
         world->clients[number / TASKS_PER_CLIENT].gone)
@@ -109,6 +123,17 @@ static bool is_about_to_send(const struct world *world, int number) {
 
 static bool is_node(const struct world *world, int number) {
     return number >= 0 && number < world->settings.nodes;
+}
+
+static bool client_clock_jumps(const struct world *world, int number, int64_t step_ms) {
+    return client_lives(world, number) &&
+           fits_in_clock(atomic_load(&world->clients[number].work.place->wall_offset_ns), step_ms);
+}
+
+static bool server_clock_jumps(const struct world *world, int number, int64_t step_ms) {
+    if (!is_node(world, number)) return false;
+    const struct explored_node *node = &world->nodes[number];
+    return fits_in_clock(node->servers[node->leads].offset_ns, step_ms);
 }
 
 static bool is_following(const struct world *world, int number) {
@@ -145,14 +170,15 @@ bool world_allows(const struct world *world, struct choice choice) {
     case CHOICE_TASK:
         return who >= 0 && who < TASKS_PER_CLIENT * world->client_count && explored_task_enabled(world, who);
     case CHOICE_LATE: return who >= 0 && who < world->late_count && late_enabled(world, who);
-    case CHOICE_PAUSE: return client_lives(world, who) && !world->clients[who].paused_until_ns && choice.amount > 0;
-    case CHOICE_PAUSE_BEFORE_SEND: return is_about_to_send(world, who) && choice.amount > 0;
-    case CHOICE_CRASH:
-    case CHOICE_CLIENT_CLOCK_JUMP: return client_lives(world, who);
+    case CHOICE_PAUSE:
+        return client_lives(world, who) && !world->clients[who].paused_until_ns && fits_in_time(world, choice.amount);
+    case CHOICE_PAUSE_BEFORE_SEND: return is_about_to_send(world, who) && fits_in_time(world, choice.amount);
+    case CHOICE_CRASH: return client_lives(world, who);
+    case CHOICE_CLIENT_CLOCK_JUMP: return client_clock_jumps(world, who, choice.amount);
     case CHOICE_STREAM: return is_following(world, who) && stream_enabled(world, who);
     case CHOICE_FAILOVER: return is_following(world, who) && !world->nodes[replica_node(who)].leads;
-    case CHOICE_STALL_REPLICA: return is_following(world, who) && choice.amount > 0;
-    case CHOICE_CLOCK_JUMP:
+    case CHOICE_STALL_REPLICA: return is_following(world, who) && fits_in_time(world, choice.amount);
+    case CHOICE_CLOCK_JUMP: return server_clock_jumps(world, who, choice.amount);
     case CHOICE_RESTART:
     case CHOICE_RESTART_EMPTY: return is_node(world, who);
     case CHOICE_DUPLICATE_REQUEST: return is_on_its_way(world, who) && world->late_count < WORLD_LATE;
@@ -161,7 +187,7 @@ bool world_allows(const struct world *world, struct choice choice) {
     case CHOICE_ERROR_REPLY: return is_on_its_way(world, who) && world_task_const(world, who)->node != WORLD_RESOURCE;
     case CHOICE_LOSE_REPLY:
     case CHOICE_DROP_REQUEST: return is_on_its_way(world, who);
-    case CHOICE_HOLD_REQUEST: return is_on_its_way(world, who) && choice.amount > 0;
+    case CHOICE_HOLD_REQUEST: return is_on_its_way(world, who) && fits_in_time(world, choice.amount);
     case CHOICE_CLOCK: {
         struct choice choices[WORLD_CHOICES];
         return world_choices(world, choices) == 1 && choices[0].kind == CHOICE_CLOCK;

@@ -1,6 +1,7 @@
 #include "harness/simulation/world_faults.h"
 
 #include "harness/scheduler/clock.h"
+#include "harness/simulation/client_traces.h"
 #include "harness/simulation/env_explored.h"
 #include "harness/simulation/world_names.h"
 
@@ -47,14 +48,16 @@ static void client_clock_jump(struct world *world, struct explored_client *clien
 /* --- servers --- */
 
 static void server_clock_jump(struct world *world, int node, int64_t step_ms) {
-    world_fault_record(world, HISTORY_FAULT_INJECT, CHOICE_CLOCK_JUMP, world->names.servers[node][0]);
+    uint32_t name = world->names.servers[node][world->nodes[node].leads];
+    world_fault_record(world, HISTORY_FAULT_INJECT, CHOICE_CLOCK_JUMP, name);
     if (node_clock_jump(world_node(world, node), step_ms * CLOCK_NS_PER_MS))
-        world_fault_record(world, HISTORY_FAULT_PROVE, CHOICE_CLOCK_JUMP, world->names.servers[node][0]);
+        world_fault_record(world, HISTORY_FAULT_PROVE, CHOICE_CLOCK_JUMP, name);
     world_collect(world, node);
 }
 
 /* All connections to a node are lost, and so is every command on its way there. */
 static void connections_end(struct world *world, int node) {
+    for (int each = 0; each < world->client_count; each++) client_traces_excuse(&world->clients[each], node);
     for (int each = 0; each < TASKS_PER_CLIENT * world->client_count; each++)
         explored_task_disconnect(world_task(world, each), node);
     for (int each = 0; each < world->late_count; each++)
@@ -79,7 +82,7 @@ static void server_restart(struct world *world, int number, enum choice_kind fau
 static void replica_promote(struct world *world, int number) {
     int node = replica_node(number), server = replica_server(number);
     struct explored_node *at = &world->nodes[node];
-    fault_begin(world, CHOICE_FAILOVER, world->names.servers[node][0]);
+    fault_begin(world, CHOICE_FAILOVER, world->names.servers[node][at->leads]);
     connections_end(world, node);
     at->leads = server;
     for (int other = 1; other <= world->settings.replicas; other++)
@@ -97,6 +100,8 @@ static void replica_stall(struct world *world, int number, int64_t amount_ms) {
 static void request_fault(struct world *world, struct choice choice) {
     struct explored_task *task = world_task(world, choice.who);
     fault_begin(world, choice.kind, world->clients[choice.who / TASKS_PER_CLIENT].name);
+    if (choice.kind != CHOICE_LOSE_REPLY)
+        client_traces_excuse(&world->clients[choice.who / TASKS_PER_CLIENT], task->node);
     if (choice.kind == CHOICE_HOLD_REQUEST) {
         task->held_until_ns = world_now_ns(world) + choice.amount * CLOCK_NS_PER_MS;
     } else if (choice.kind == CHOICE_DUPLICATE_REQUEST) {

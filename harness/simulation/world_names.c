@@ -53,7 +53,7 @@ static void parameter_text(struct world *world, const char *name, const char *wo
 
 static void names_write(struct world *world) {
     struct world_names *names = &world->names;
-    char name[32];
+    char name[WORLD_TEXT];
     names->store = name_index(world, "store");
     names->stranger = name_index(world, "stranger");
     names->resource = name_index(world, WORLD_LOCK_NAME);
@@ -72,6 +72,12 @@ static void names_write(struct world *world) {
     for (int each = 0; each < world->settings.clients; each++) {
         snprintf(name, sizeof name, "client-%d", each + 1);
         world->clients[each].name = name_index(world, name);
+    }
+    for (int each = 0; world->settings.bound_ms && each < world->settings.clients; each++) {
+        snprintf(name, sizeof name, "entries of client-%d", each + 1);
+        world->clients[each].entries_name = name_index(world, name);
+        snprintf(name, sizeof name, "subscriptions of client-%d", each + 1);
+        world->clients[each].subscriptions_name = name_index(world, name);
     }
 }
 

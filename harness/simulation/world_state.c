@@ -1,6 +1,7 @@
 #include "harness/simulation/world_state.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/simulation/mix.h"
 
@@ -26,6 +27,10 @@ struct node *world_node(struct world *world, int number) {
 bool replica_follows(const struct world *world, int node, int server) {
     return node >= 0 && node < world->settings.nodes && server > 0 && server <= world->settings.replicas &&
            server != world->nodes[node].leads;
+}
+
+bool sent_contains(const struct sent_bytes *sent, const char *text, size_t length) {
+    return length >= SENT_LEAST && memmem(sent->bytes, sent->length, text, length) != NULL;
 }
 
 void late_command_drop(struct late_command *late) {

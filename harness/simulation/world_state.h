@@ -9,10 +9,15 @@
 #include "harness/simulation/explored_task.h"
 
 enum { WORLD_CLIENTS = 16, WORLD_TASKS = TASKS_PER_CLIENT * WORLD_CLIENTS, WORLD_LATE = 16 };
-enum { WORLD_TEXT = 48, WORLD_TEXTS = 96, WORLD_CHECKPOINTS = 32 };
+enum { WORLD_TEXT = 48, WORLD_TEXTS = 160, WORLD_CHECKPOINTS = 32 };
 enum { WORLD_STEPS_MOST = 20000, WORLD_CHOICES = WORLD_TASKS + WORLD_LATE + WORLD_REPLICAS * WORLD_NODES + 1 };
 
 #define WORLD_LOCK_NAME "account" /* of the lock, in the history */
+
+struct sent_bytes {
+    char *bytes; /* owned */
+    size_t length, room;
+};
 
 struct explored_client {
     struct client work;
@@ -21,6 +26,12 @@ struct explored_client {
     bool gone;               /* killed, or the schedule is over: its code runs to its end and gets no answers */
     int64_t paused_until_ns; /* 0: it runs */
     uint32_t name;           /* index of its name in the history */
+    struct sent_bytes sent;  /* all commands that it has sent to nodes in this schedule */
+    /* For client_traces.h: */
+    struct sent_bytes sent_first;              /* and in the first schedule of all */
+    uint32_t entries_name, subscriptions_name; /* indexes of names of residue */
+    uint32_t excused;                          /* bit n: what it leaves on node n may be due to a fault */
+    uint32_t settled;                          /* as client.settled, at its last step */
 };
 
 /* A command that arrives after its task has stopped waiting for it, or that arrives a second time. */
@@ -29,6 +40,7 @@ struct late_command {
     char *command; /* owned; NULL: it has arrived, or was dropped */
     size_t length;
     int node; /* or WORLD_RESOURCE */
+    struct command_origin origin;
     bool may_block;
     int64_t held_until_ns;
     uint64_t steps; /* 1 after it has arrived */
@@ -53,7 +65,7 @@ struct world_settings {
     int replicas; /* of each node */
     int64_t lease_ms, wait_ms, work_ms, turns, permits;
     int64_t bound_ms; /* liveness: how long a free lock may stay unclaimed; 0: liveness is not judged */
-    bool fixed_lease, extends;
+    bool fixed_lease, extends, checks_validity;
     uint64_t seed;              /* of the search; the history names it */
     const char *history, *sink; /* paths; the sink takes what clients record after they are gone */
     /* Masters, then first replicas, then second ones; the caller's: */
@@ -80,8 +92,9 @@ struct world {
     int checkpoint_count;
     int current; /* the task that took the last step; -1: none */
     uint64_t clock_steps, steps;
-    bool quiet;   /* CHOICE_QUIET was made */
-    bool opening; /* locks are being opened: commands are executed at once and take no steps */
+    bool quiet;    /* CHOICE_QUIET was made */
+    bool compared; /* sent_first of all clients is known */
+    bool opening;  /* locks are being opened: commands are executed at once and take no steps */
 };
 
 int64_t world_now_ns(const struct world *world);
@@ -91,6 +104,9 @@ const struct explored_task *world_task_const(const struct world *world, int numb
 struct node *world_node(struct world *world, int number);
 /* Whether that server of a node is a replica whose master is alive. */
 bool replica_follows(const struct world *world, int node, int server);
+enum { SENT_LEAST = 8 }; /* letters: shorter texts occur in commands by chance */
+/* Whether a text of SENT_LEAST letters or more occurs in what a client has sent. */
+bool sent_contains(const struct sent_bytes *sent, const char *text, size_t length);
 /* A node from which a message has arrived that the task has not taken; -1: there is none. */
 int world_message_node(const struct world *world, int number);
 /* Frees the command; it does not arrive any more. */

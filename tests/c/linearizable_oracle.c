@@ -3,8 +3,9 @@
  *
  * The oracle tries all orders: an operation may come next when no firm one that is still to come returned before it was
  * called, and when the model allows it; all firm ones must come, free ones may. It judges every prefix, so that the
- * shortest one that is not linearizable is compared too. Half of the histories are what a correct object did, some of
- * them with one thing changed; half are arbitrary.
+ * shortest one that is not linearizable is compared too. With leases, which half of the histories of locks with an
+ * owner have, a hold may end by itself between two operations, once the acquires that it consists of were answered.
+ * Half of the histories are what a correct object did, some of them with one thing changed; half are arbitrary.
  *
  * long: histories too long for all orders, of the locks that have an owner. There the checker is compared with itself
  * without dropping configurations.
@@ -32,6 +33,7 @@ enum {
 struct model_state {
     int owner, depth; /* of a count: how many are taken */
     int64_t token;    /* or the register's value */
+    int until;        /* the latest acquire of the hold that was answered, and 1; 0: none */
 };
 
 struct trial {
@@ -39,6 +41,9 @@ struct trial {
     uint32_t most; /* operations: OPERATIONS or LONG */
     uint32_t count, clock, processes, permits;
     enum model model;
+    bool leases;
+    bool honest; /* what a correct object did */
+    bool dense;  /* tokens follow each other closely, and much is ambiguous: what an unknown grant took is tight */
     struct random random;
     int open[PROCESSES];      /* the operation under way, -1 */
     struct model_state state; /* of the object that is simulated */
@@ -65,9 +70,10 @@ static bool count_step(const struct trial *trial, struct model_state *state, con
 static bool owner_step(const struct trial *trial, struct model_state *state, const struct operation *operation,
                        int64_t token) {
     int process = (int)operation->process;
+    if (operation->kind == OPERATION_RENEW) return state->owner == process;
     if (operation->kind == OPERATION_RELEASE) {
         if (state->owner != process) return false;
-        if (--state->depth == 0) state->owner = -1;
+        if (--state->depth == 0) state->owner = -1, state->until = 0;
         return true;
     }
     bool again = trial->model == MODEL_REENTRANT_MUTEX && state->owner == process;
@@ -108,19 +114,32 @@ static bool may_be_next(const struct trial *trial, unsigned placed, uint32_t nex
     return true;
 }
 
-static unsigned state_number(const struct model_state *state) {
-    return (unsigned)((state->owner + 1) * 512 + state->depth * 32 +
-                      (int)(state->token == OPERATION_NIL ? 31 : state->token));
+static unsigned state_number(const struct trial *trial, const struct model_state *state) {
+    bool counts = trial->model == MODEL_FENCED_MUTEX || trial->model == MODEL_REGISTER;
+    int number = counts ? (int)(state->token == OPERATION_NIL ? 31 : state->token) : state->depth;
+    return (unsigned)((state->owner + 1) * 512 + number * 16 + state->until);
+}
+
+/* May the hold end by itself, when these operations have happened? */
+static bool may_lapse(const struct trial *trial, unsigned placed, const struct model_state *state, uint32_t prefix) {
+    if (!trial->leases || state->owner < 0) return false;
+    for (uint32_t each = 0; each < trial->count && state->until; each++)
+        if (!(placed >> each & 1) && is_firm(&trial->list[each], prefix) &&
+            trial->list[each].end < trial->list[state->until - 1].end)
+            return false;
+    return true;
 }
 
 static bool explain(struct trial *trial, unsigned placed, struct model_state state, uint32_t prefix) {
-    unsigned number = state_number(&state);
+    unsigned number = state_number(trial, &state);
     if (trial->seen[placed][number] == trial->searches) return false;
     trial->seen[placed][number] = trial->searches;
     bool all = true;
     for (uint32_t each = 0; each < trial->count; each++)
         all &= placed >> each & 1 || !is_firm(&trial->list[each], prefix);
     if (all) return true;
+    struct model_state free = {.owner = -1, .token = state.token};
+    if (may_lapse(trial, placed, &state, prefix) && explain(trial, placed, free, prefix)) return true;
     for (uint32_t each = 0; each < trial->count; each++) {
         if (!may_be_next(trial, placed, each, prefix)) continue;
         const struct operation *operation = &trial->list[each];
@@ -129,9 +148,9 @@ static bool explain(struct trial *trial, unsigned placed, struct model_state sta
         const int64_t last = TOKENS + OPERATIONS; /* unknown: any whole number, and more are not needed */
         for (int64_t token = any_token ? 0 : last; token <= last; token++) {
             struct model_state then = state;
-            if (step(trial, &then, operation, any_token ? token : operation->value) &&
-                explain(trial, placed | 1u << each, then, prefix))
-                return true;
+            if (!step(trial, &then, operation, any_token ? token : operation->value)) continue;
+            if (trial->leases && firm && operation->kind == OPERATION_ACQUIRE) then.until = (int)each + 1;
+            if (explain(trial, placed | 1u << each, then, prefix)) return true;
         }
     }
     return false;
@@ -153,15 +172,19 @@ static uint32_t first_fault(struct trial *trial) {
 /* --- random histories --- */
 
 static int64_t some_value(struct trial *trial, enum operation_kind kind) {
+    if (kind == OPERATION_ACQUIRE && trial->dense && !trial->honest && trial->state.token < TOKENS - 2)
+        return trial->state.token =
+                   (trial->state.token ? trial->state.token : FIRST_TOKEN) + 1 + (below(trial, 4) == 0);
     if (kind == OPERATION_ACQUIRE)
         return trial->model == MODEL_FENCED_MUTEX ? FIRST_TOKEN + below(trial, TOKENS - FIRST_TOKEN) : OPERATION_NIL;
-    return kind == OPERATION_RELEASE ? OPERATION_NIL : (int64_t)below(trial, VALUES);
+    return kind < OPERATION_READ ? OPERATION_NIL : (int64_t)below(trial, VALUES);
 }
 
 static void call(struct trial *trial, uint32_t process) {
     struct operation *operation = &trial->list[trial->count];
     bool usual = below(trial, 4) > 0; /* mostly a process releases what it holds, and acquires what it does not */
     enum operation_kind kind = trial->holds[process] == usual ? OPERATION_RELEASE : OPERATION_ACQUIRE;
+    if (model_is_owned(trial->model) && below(trial, 4) == 0) kind = OPERATION_RENEW;
     if (trial->model == MODEL_REGISTER) kind = OPERATION_READ + (enum operation_kind)below(trial, 3);
     trial->clock += 2;
     *operation = (struct operation){.call = trial->clock - 1,
@@ -180,11 +203,12 @@ static void call(struct trial *trial, uint32_t process) {
 static void happen(struct trial *trial, uint32_t index) {
     struct operation *operation = &trial->list[index];
     if (operation->kind == OPERATION_READ && operation->end == OPERATION_OPEN) operation->value = trial->state.token;
-    int64_t token = trial->state.token + 1 + below(trial, 2);
+    int64_t token = trial->state.token + 1 + (trial->dense ? below(trial, 8) == 0 : below(trial, 2));
     if (token < FIRST_TOKEN) token = FIRST_TOKEN;
     if (trial->happened[index] || (trial->most == OPERATIONS && token > TOKENS)) return;
     if (!step(trial, &trial->state, operation, token)) return;
     trial->happened[index] = true;
+    if (operation->kind == OPERATION_ACQUIRE) trial->state.until = (int)index + 1;
     if (trial->model == MODEL_FENCED_MUTEX && operation->kind == OPERATION_ACQUIRE) operation->value = token;
 }
 
@@ -217,27 +241,32 @@ static void change_one_thing(struct trial *trial) {
 }
 
 static void make(struct trial *trial) {
-    bool honest = trial->most == LONG || below(trial, 2); /* arbitrary histories go wrong early */
+    trial->dense = trial->model == MODEL_FENCED_MUTEX && below(trial, 2);
+    bool honest = trial->honest = trial->most == LONG || below(trial, 2); /* arbitrary histories go wrong early */
     uint32_t wanted = trial->most - below(trial, below(trial, 2) ? trial->most : 3);
     trial->count = trial->clock = 0;
     trial->processes = trial->most == LONG ? 2 + below(trial, 2) : 1 + below(trial, PROCESSES);
     trial->permits = 1 + below(trial, 3);
     trial->doubt = below(trial, 7);
+    trial->leases = model_is_owned(trial->model) && below(trial, 2);
     memset(trial->holds, 0, sizeof trial->holds);
     trial->state = (struct model_state){.owner = -1, .token = trial->model == MODEL_REGISTER ? OPERATION_NIL : 0};
     memset(trial->open, 0xff, sizeof trial->open);
     /* Often the history begins with operations that may happen at any later time: they make others ambiguous. */
-    for (uint32_t strays = below(trial, 2) ? below(trial, trial->most / 2) : 0; strays > 0 && trial->count + 3 < wanted;
-         strays--) {
+    uint32_t strays = trial->dense || below(trial, 2) ? below(trial, trial->most / 2) : 0;
+    for (; strays > 0 && trial->count + 3 < wanted; strays--) {
         uint32_t process = below(trial, trial->processes);
         call(trial, process);
         trial->open[process] = -1;
-        trial->doubt = below(trial, 2);
+        trial->doubt = trial->dense ? 0 : below(trial, 2);
         trial->list[trial->count - 1].kind =
             trial->model == MODEL_REGISTER ? OPERATION_WRITE + (uint8_t)below(trial, 2) : (uint8_t)below(trial, 2);
+        if (trial->dense && trial->list[trial->count - 1].kind == OPERATION_ACQUIRE) trial->holds[process] = true;
     }
     for (uint32_t steps = 0; steps < 6 * trial->most; steps++) {
         uint32_t process = below(trial, trial->processes);
+        bool lapses = trial->state.until && trial->ended[trial->state.until - 1] && below(trial, 8) == 0;
+        if (trial->leases && lapses) trial->state = (struct model_state){.owner = -1, .token = trial->state.token};
         if (honest && trial->count && below(trial, 3) == 0) {
             uint32_t index = below(trial, trial->count); /* perhaps late: one of unknown outcome */
             if (trial->list[index].end == OPERATION_OPEN && trial->list[index].outcome == OUTCOME_UNKNOWN)
@@ -268,8 +297,11 @@ static void print(const struct trial *trial) {
 
 static void decide(struct trial *trial, bool keep_all, struct limits *limits, struct linearizable_result *result) {
     struct concurrent_object object = {.list = trial->list, .count = trial->count, .clock = trial->clock};
-    struct linearizable_settings settings = {
-        .model = trial->model, .permits = trial->permits, .initial = OPERATION_NIL, .keep_all = keep_all};
+    struct linearizable_settings settings = {.model = trial->model,
+                                             .permits = trial->permits,
+                                             .initial = OPERATION_NIL,
+                                             .leases = trial->leases,
+                                             .keep_all = keep_all};
     limits_begin(limits, trial->most == LONG ? LONG_MEMORY : 0, 0);
     linearizable_decide(&object, PROCESSES, &settings, limits, result);
 }
@@ -291,10 +323,10 @@ static bool agree(struct trial *trial, uint64_t number, uint64_t *violated) {
     bool named = !said || trial->list[result.operation].end == said;
     if (said == fault && named && result.status != VERDICT_INCONCLUSIVE && left == 0) return true;
     printf(
-        "history %llu of %s (%u permits): the definition says %u, the checker %u (status %d, operation %u, %s%s; %llu "
+        "history %llu of %s (%u permits%s): the definition says %u, the checker %u (status %d, operation %u, %s%s; %llu "
         "bytes left)\n",
-        (unsigned long long)number, model_name(trial->model), trial->permits, fault, said, result.status,
-        result.operation, result.why, result.fault, (unsigned long long)left);
+        (unsigned long long)number, model_name(trial->model), trial->permits, trial->leases ? ", leases" : "", fault,
+        said, result.status, result.operation, result.why, result.fault, (unsigned long long)left);
     print(trial);
     return false;
 }

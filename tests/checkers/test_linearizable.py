@@ -106,6 +106,56 @@ def test_the_verdict_on_a_failed_release_is_a_matter_of_reading() -> None:
     assert "failed releases read as not-happened" in said["sentence"]
 
 
+# What process 0 did before it renews or releases lock A: such that it holds it, and such that it does not.
+HELD_AND_NOT = {
+    "never granted": ("0?A", ""),
+    "refused": ("1=A 1-A 0=A", "1=A 0-A"),
+    "released": ("0=A 0-A 0=A", "0=A 0-A"),
+    "of another lock": ("0=B 0=A", "0=B 1=A"),
+}
+KINDS = {"=": ("acquire", "ok"), "?": ("acquire", "info"), "-": ("release", "ok")}
+
+
+def write_grants(path: Path, words: str, proof: str) -> Path:
+    """ "0=A" process 0 is granted A, "0?A" perhaps, "0-A" releases it, or is refused it while another holds it."""
+    events, holders = list[str](), dict[str, str]()
+    for token, word in enumerate([*words.split(), "0" + proof]):
+        process, lock = word[0], "A" if word[1:] == proof else word[2]
+        kind, answer = (proof, "ok") if word[1:] == proof else KINDS[word[1]]
+        if word[1] == "-" and holders.get(lock) != process:
+            kind, answer = "acquire", "fail"
+        elif kind == "acquire":
+            holders[lock] = process
+        value = f"{token + 1}" if (kind, answer) == ("acquire", "ok") else "nil"
+        for type_ in ("invoke", answer):
+            events.append(f"{{:type :{type_}, :process {process}, :f :{kind}, :value {value}, :lock :{lock}}}\n")
+    path.write_text("".join(events))
+    return path
+
+
+@pytest.mark.parametrize("leases", ([], ["--leases"]), ids=("", "leases"))
+@pytest.mark.parametrize("case", HELD_AND_NOT)
+@pytest.mark.parametrize("proof", ("renew", "release"))
+@pytest.mark.parametrize("model", ("owner-mutex", "reentrant-mutex", "fenced-mutex"))
+def test_who_holds_nothing_can_neither_renew_nor_release(
+    tmp_path: Path, model: str, proof: str, case: str, leases: list[str]
+) -> None:
+    held, not_held = HELD_AND_NOT[case]
+    path = write_grants(tmp_path / "held.edn", held, proof)
+    if case != "never granted":
+        assert status(linearized(path, "--model", model, *leases)) == "holds"
+    else:  # nothing was granted for certain
+        assert status(linearized(path, "--model", model, *leases)) == "inconclusive"
+    path = write_grants(tmp_path / "not-held.edn", not_held, proof)
+    said = linearized(path, "--model", model, *leases)
+    assert status(said) == "violated"
+    last = len(path.read_text().splitlines()) - 1
+    assert (
+        said["verdict"]["linearizable"]["evidence"][0]["operation"]
+        == f"process 0's {proof} (events {last - 1} to {last})"
+    )
+
+
 # --- the definition, and mistakes that it must find ---
 
 
@@ -181,64 +231,108 @@ MUTANTS: list[tuple[str, str, str]] = [
         "if (it->holder != operation->process) owner_difference_get",
         "if (it->holder == NOBODY) owner_difference_get",
     ),
-    ("linearizable_owner", "else if (--it->depth == 0) it->holder = NOBODY;", "else it->holder = NOBODY;"),
+    ("linearizable_owner", "else if (releases && --it->depth == 0) it->holder", "else if (releases) it->holder"),
     ("linearizable_owner", "difference->owes = false;", ""),
     ("linearizable_owner", "difference->acquires++;", ""),
-    ("linearizable_owner", "if (!owner_owes_any(it)) sweep->order.gap_count = 0;", "sweep->order.gap_count = 0;"),
-    ("linearizable_owner", "if (order->newest < next->value - 1) break;", "break;"),
-    ("linearizable_owner", "if (order->newest < next->value - 1) break;", "if (order->newest < next->value) break;"),
-    (
-        "linearizable_owner",
-        "order->newest >= next->value || next->call > sweep->position",
-        "order->newest >= next->value",
-    ),
-    ("linearizable_owner", "if (order->newest >= next->value || next->call", "if (next->call"),
-    ("linearizable_owner", "next->call > sweep->position) return false;", "true) return false;"),
+    ("linearizable_owner", "if (!owner_owes_any(it)) it->tokens.gap_count = 0;", "it->tokens.gap_count = 0;"),
+    ("linearizable_owner", "if (place->newest < next->value - 1) break;", "break;"),
+    ("linearizable_owner", "if (place->newest < next->value - 1) break;", "if (place->newest < next->value) break;"),
+    ("linearizable_owner", "if (place->newest >= next->value) return false;", ""),
+    ("linearizable_owner", "if (next->call > moment) return false;", ""),
+    ("linearizable_owner", "if (next->call > moment) return false;", "return false;"),
     (
         "linearizable_owner",
         ">= sweep->releases.called[next->process]) return false;",
         "> sweep->releases.called[next->process]) return false;",
     ),
     ("linearizable_owner", "owner_difference_get(sweep, it, next->process)->releases++;", ""),
-    ("linearizable_owner", "order->newest = next->value;", ""),
-    ("linearizable_owner", "    order->newest++;", ""),
-    ("token_order", "if (order->gaps[each].end <= start || order", "if (order"),
-    ("token_order", "order->gaps[each].room == 0) continue;", "false) continue;"),
-    ("token_order", "order->gaps[each].room--;", ""),
-    ("linearizable_owner", "it->holder != NOBODY && it->since > operation->call;", "it->holder != NOBODY;"),
-    ("linearizable_owner", ">= sweep->acquires.called[process]) {", "> sweep->acquires.called[process]) {"),
-    ("linearizable_owner", "if (pay_back_then(sweep, it, operation)) continue;", ""),
+    ("linearizable_owner", "place->newest = next->value;", ""),
+    ("linearizable_owner", "place->newest = next->value;", "place->newest = next->value + 1;"),
+    ("linearizable_owner", "    place->newest++;\n", ""),
+    ("linearizable_owner", "|| it->since <= operation->call) return false;", ") return false;"),
     (
         "linearizable_owner",
-        "it->dead = it->holder != NOBODY && !owner_can_let_go(sweep, it);",
-        "it->dead = it->holder != NOBODY;",
+        "return sweep->model != MODEL_FENCED_MUTEX || owner_is_free_hold(sweep, it);",
+        "return sweep->model != MODEL_FENCED_MUTEX;",
     ),
-    ("linearizable_owner", "it->dead = it->holder != NOBODY && !owner_can_let_go(sweep, it);", ""),
+    ("linearizable_owner", "|| owner_is_free_hold(sweep, it);", "|| true;"),
+    ("linearizable_owner", "take_token(sweep, it, it->since)", "true"),
+    ("linearizable_owner", "take_token(sweep, it, it->since)", "take_token(sweep, it, sweep->position)"),
+    ("linearizable_owner", "if (it->holder != NOBODY && !owner_can_let_go(sweep, it)) return false;", ""),
     ("linearizable_owner", "if (it->holder != NOBODY) owner_let_go(sweep, it);", ""),
-    ("linearizable_owner", "it->dead = !take_token(sweep, it);", "it->dead = false;"),
+    ("linearizable_owner", "if (!take_token(sweep, it, sweep->position)) return false;", ""),
+    ("linearizable_owner", "< sweep->acquires.called[process];", "<= sweep->acquires.called[process];"),
+    ("linearizable_owner", "(!pay_back_then(sweep, it, operation) && !pay_now", "(!pay_now"),
+    ("linearizable_owner", "(!pay_back_then(sweep, it, operation) && !pay_now(sweep, it, operation))", "false"),
     (
         "linearizable_owner",
-        "uint64_t room = (uint64_t)token - (uint64_t)order->newest - 1;",
-        "uint64_t room = (uint64_t)token - (uint64_t)order->newest;",
+        "sweep->list[each].dead = !can_pay(sweep, &sweep->list[each], process);",
+        "sweep->list[each].dead = false;",
     ),
-    ("linearizable_owner", "    order->next++;\n", ""),
-    ("linearizable_owner", "if (order->newest >= token) return false;", "if (order->newest > token) return false;"),
-    ("linearizable_owner", "if (room == 0 || !owner_owes_any(it)) return true;", "return true;"),
+    ("linearizable_owner", "sweep->leases || owner_releases_used", "owner_releases_used"),
+    ("linearizable_owner", "sweep->leases || owner_releases_used", "false && owner_releases_used"),
+    ("linearizable_owner", "now->dead = !pay_now(sweep, now, operation);", "now->dead = lapses;"),
+    ("linearizable_owner", "now->dead = !pay_now(sweep, now, operation);", "pay_now(sweep, now, operation);"),
+    ("linearizable_owner", "now->since = sweep->position;", "now->since = operation->call;"),
+    ("linearizable_owner", "now->depth = 1;", "now->depth = 2;"),
+    ("linearizable_owner", "now->grant = index;", ""),
+    ("linearizable_owner", "if (lapses) then->dead = !pay_back_then", "if (lapses) then->dead = pay_back_then"),
+    ("linearizable_owner", "if (lapses && !sweep->leases) owner_difference_get", "if (false) owner_difference_get"),
+    ("linearizable_owner", "if (operation->kind == OPERATION_RENEW) return;", ""),
+    ("linearizable_owner", "(uint64_t)place->newest - 1 + back_then;", "(uint64_t)place->newest - 1;"),
+    ("linearizable_owner", "(uint64_t)place->newest - 1 + back_then;", "(uint64_t)place->newest + back_then;"),
+    ("linearizable_owner", "    place->next++;\n", ""),
+    ("linearizable_owner", "if (place->newest >= token) return false;", "if (place->newest > token) return false;"),
+    ("linearizable_owner", "if (room > 0 && owner_owes_any(it))", "if (false)"),
+    ("linearizable_owner", "back_then ? it->since : sweep->position, room", "sweep->position, room"),
+    ("linearizable_owner", "return !back_then || take_token(sweep, it, it->since);", "return true;"),
+    ("owner_configurations", "return sweep->leases && sweep->timeline", "return sweep->timeline"),
+    ("owner_configurations", ".end < sweep->position;", ".call < sweep->position;"),
+    ("owner_configurations", "if (!owner_may_lapse(sweep, it)) owner_difference_get", "owner_difference_get"),
+    ("owner_configurations", "return other->holder == NOBODY && owner_may_lapse(sweep, one);", "return true;"),
+    ("owner_configurations", "return other->holder == NOBODY && owner_may", "return owner_may"),
+    (
+        "owner_configurations",
+        "return other->holder == NOBODY && owner_may_lapse(sweep, one);",
+        "return other->holder == NOBODY;",
+    ),
+    ("owner_configurations", "if (sweep->leases && one->depth < other->depth) return false;", ""),
+    (
+        "owner_configurations",
+        "if (owner_is_free_hold(sweep, other) && !owner_is_free_hold(sweep, one)) return false;",
+        "",
+    ),
+    (
+        "owner_configurations",
+        "|| !token_place_is_as_good(&one->tokens, &other->tokens)) return false;",
+        ") return false;",
+    ),
+    ("token_order", "one->newest > other->newest ||", ""),
+    ("token_order", "if (one->next != other->next ||", "if ("),
+    ("token_order", "|| one->gaps[each].room < other->gaps[each].room) return", ") return"),
+    ("token_order", "if (place->gaps[each].end <= start || place", "if (place"),
+    ("token_order", "place->gaps[each].room == 0) continue;", "false) continue;"),
+    ("token_order", "place->gaps[each].room--;", ""),
     ("linearizable_owner", "it->since = sweep->position;", "it->since = operation->call;"),
-    ("linearizable_owner", "return it->since > operation->call && owner_releases_used", "return owner_releases_used"),
     ("linearizable_owner", "owner_releases_used(sweep, it, process) < sweep->releases.called[process];", "true;"),
-    ("linearizable_owner", "if (sweep->model == MODEL_FENCED_MUTEX || it->holder == process) return false;", ""),
+    ("linearizable_owner", "if (it->holder == process || !was_free_since(sweep, it, operation)) return false;", ""),
+    ("linearizable_owner", "if (it->holder == process || !was", "if (!was"),
     (
         "linearizable_owner",
-        "bool moment = owner_can_let_go(sweep, it) &&",
-        "bool moment = false && owner_can_let_go(sweep, it) &&",
+        "struct owner_configuration *other = moment ?",
+        "struct owner_configuration *other = false ?",
     ),
     (
         "linearizable_owner",
         "struct owner_configuration *other = owner_can_let_go(sweep, it) ? owner_fork(sweep, each) : NULL;",
         "struct owner_configuration *other = NULL;",
     ),
-    ("linearizable_owner", "owner_difference_get(sweep, &sweep->list[each], process)->releases++;", ""),
+    ("linearizable_owner", "owner_difference_get(sweep, it, operation->process)->releases++;", ""),
+    (
+        "linearizable_owner",
+        "if (sweep->model == MODEL_FENCED_MUTEX) it->dead = !grant_next(sweep, it, operation->value);\n}",
+        "}",
+    ),
     ("linearizable_owner", "} else if (fits_back_then(sweep, it, operation)) {", "} else if (false) {"),
     ("linearizable_owner", "        } else if (owner_can_let_go(sweep, it)) {", "        } else if (false) {"),
     ("linearizable_owner", "sweep->list[each].depth++;", ""),
@@ -256,7 +350,7 @@ MUTANTS: list[tuple[str, str, str]] = [
         "order->deadlines[order->due] == sweep->position",
         "order->deadlines[order->due] >= sweep->position",
     ),
-    ("linearizable_owner", "if (order->next == order->due) acquire_returned", "acquire_returned"),
+    ("linearizable_owner", "&& it->tokens.next != sweep->order.due)", "&& false)"),
     ("linearizable_register", "if (operation->kind == OPERATION_READ) return operation->value == value;", ""),
     ("linearizable_register", "return operation->kind == OPERATION_WRITE || operation->from == value;", "return true;"),
     (

@@ -306,6 +306,26 @@ def test_for_porcupine(tmp_path: Path) -> None:
     ]
 
 
+def test_a_failed_release_is_written_for_porcupine_as_the_policy_reads_it(tmp_path: Path) -> None:
+    path = write_events(tmp_path / "h.edn", "0+acquire 0=acquire 0+release 0-release 1+acquire 1=acquire")
+    release = {"client": 0, "call": 2, "kind": "release"}
+    readings = {"unknown": [release | {"return": 6, "outcome": "unknown"}], "not-happened": [],
+                "released": [release | {"return": 3, "outcome": "ok"}]}  # fmt: skip
+    for policy, expected in readings.items():
+        done = run(path, "--write=porcupine", "--model=owner-mutex", f"--release-policy={policy}")
+        said = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [each for each in said if each["kind"] == "release"] == expected, policy
+
+
+def test_renewals_are_written_where_holds_have_owners(tmp_path: Path) -> None:
+    path = write_events(tmp_path / "h.edn", "0+acquire 0=acquire 0+renew 0=renew 0+renew 0-renew 0+renew 0?renew")
+    done = run(path, "--write=porcupine", "--model=owner-mutex")
+    acquire, renewal = (json.loads(line) for line in done.stdout.splitlines())
+    assert acquire["kind"] == "acquire"
+    assert renewal == {"client": 0, "call": 2, "return": 3, "kind": "renew", "outcome": "ok"}
+    assert [json.loads(line) for line in run(path, "--write=porcupine").stdout.splitlines()] == [acquire]
+
+
 # --- limits ---
 
 
@@ -377,7 +397,9 @@ def test_the_command_judges_and_exports_its_own_histories(tmp_path: Path) -> Non
     assert lockstorm("check", str(edn), "--model", "fenced-mutex").returncode == 1
     lines = lockstorm("history", "to-porcupine", str(recorded)).stdout.splitlines()
     assert all(json.loads(line)["object"] for line in lines)
-    assert len(lines) == 3, "two grants and a release; the refused one never happened"
+    outcomes = [(json.loads(line)["kind"], json.loads(line)["outcome"]) for line in lines]
+    assert outcomes.count(("acquire", "ok")) == 2
+    assert sorted(outcomes)[2:] == [("release", "ok"), ("release", "unknown")], "a release that failed may still happen"
     again = tmp_path / "again.edn"
     assert lockstorm("history", "to-edn", str(recorded), "-o", str(again)).returncode == 0
     assert again.read_bytes() == edn.read_bytes()

@@ -299,6 +299,41 @@ def test_a_suspension_defeats_the_check_that_a_pause_does_not() -> None:
     assert outcomes == {"pause-client": (Outcome.REFUSED, "holds"), "suspend-host": (Outcome.OK, "violated")}
 
 
+def test_a_renewal_in_flight_states_no_validity_after_the_release() -> None:
+    """The watchdog's extension succeeds after its holder has asked for the release; then the host is suspended."""
+    with trial("redlock-renew") as running:
+        (one,) = running.clients(1)
+        assert one.acquire().ok
+        with running.rule("slow", "client-1>redis-*", "to-client", "delay", 100):
+            running.advance(running.lease_ms / 3 + 50)
+            one.start_release()
+            running.advance(1500)
+        assert one.finish().ok
+        kinds = [event.kind for event in running.story()]
+        assert kinds.index("release-invoke") < kinds.index("validity") < kinds.index("release-return"), kinds
+        with running.fault("suspend-host", [one]):
+            running.advance(100)
+        lease = running.judge().properties["lease"]
+        assert (lease.status, lease.count) == ("holds", 0), lease
+        assert validities(running) == [], "it holds nothing whose validity its clock could prolong"
+
+
+def test_a_validity_of_an_earlier_grant_ends_with_the_release() -> None:
+    """What was announced before the release is neither shown after it nor before the next grant."""
+    with trial("redlock-renew") as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        assert one.release().ok
+        assert two.acquire().ok
+        assert one.acquire(wait_ms=0).outcome is Outcome.REFUSED
+        with running.fault("suspend-host", [one]):
+            running.advance(100)
+        assert validities(running) == []
+        with running.fault("suspend-host", [two]):
+            running.advance(100)
+        assert [event.actor for event in validities(running)] == ["client-2", "client-2"], "asleep, awake"
+
+
 @pytest.mark.parametrize("time", TIMES)
 def test_all_clients_sleep_on_as_long_as_they_had_left(time: str) -> None:
     with trial("none", time=time) as running:

@@ -1,12 +1,14 @@
 """Wall clocks that are set wrong, read back from outside, and the effect on a lock."""
 
+import ctypes
 import time as real_time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lockstorm import Inconclusive, Outcome, Trial, UsageError
+from lockstorm import Client, Inconclusive, Outcome, Trial, UsageError
+from lockstorm.native.library import library
 from lockstorm.servers.redis_server import RedisServer
 from tests.faults.test_faults_clients import digest, status
 from tests.helpers.support import trial
@@ -143,11 +145,51 @@ def test_faults_of_one_clock_add_up_and_each_takes_back_its_own(time: str) -> No
         assert near_us(running, ahead_us(running, server), -50_000), "healed in rate, kept in place"
 
 
+def error_of(running: Trial, target: Client | RedisServer) -> tuple[int, int]:
+    """By how many ns a clock is ahead, and its rate error, as the scheduler counts them."""
+    offset_ns, drift_ppm = ctypes.c_int64(), ctypes.c_int64()
+    found = (ctypes.byref(offset_ns), ctypes.byref(drift_ppm))
+    if isinstance(target, Client):
+        assert library().scheduler_host_clock_error(running.scheduler, target.task, *found)
+    else:
+        assert library().scheduler_server_clock_error(running.scheduler, target.number, *found)
+    return offset_ns.value, drift_ppm.value
+
+
+@pytest.mark.parametrize("ppm", [9_000_000, 123_457, -899_999])
+@pytest.mark.parametrize("whose", ["server", "client"])
+def test_a_drift_that_is_healed_leaves_nothing_of_it(whose: str, ppm: int) -> None:
+    """Also after a time that is no whole number of milliseconds."""
+    with trial("none") as running:
+        (one,) = running.clients(1)
+        target = running.server if whose == "server" else one
+        for step_us in (999, 1_000, 30_001, 333_333, 7_654_321):
+            with running.fault("clock-drift", target, ppm=ppm):
+                running.advance(step_us / 1000 + 0.000007)
+                assert error_of(running, target) != (0, 0)
+            assert error_of(running, target) == (0, 0), step_us
+
+
 def test_the_trial_goes_on_reading_a_clock_that_is_wrong_on_purpose() -> None:
     with trial("none") as running, running.fault("clock-drift", running.server, ppm=-123_457):
         for step_us in (1, 7, 999, 30_001, 333_333, 59_999_999):
             running.advance(step_us / 1000)
             assert running.clock.prove()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("whose", ["server", "client"])
+def test_jumps_add_up_to_fifty_years_and_no_further(whose: str, sign: int) -> None:
+    with trial("none") as running:
+        (one,) = running.clients(1)
+        target, ten_years_ms = running.server if whose == "server" else one, sign * 10 * 365 * 86_400_000
+        faults = [running.inject("clock-jump", target, offset_ms=ten_years_ms) for _ in range(5)]
+        with pytest.raises(Inconclusive, match="its clock would be more than 50 years wrong"):
+            running.inject("clock-jump", target, offset_ms=sign)
+        assert error_of(running, target) == (5 * ten_years_ms * 1_000_000, 0)
+        for fault in faults:
+            fault.heal()
+        assert error_of(running, target) == (0, 0)
 
 
 @pytest.mark.parametrize("ppm", ["fast", "-900001", "9000001"])

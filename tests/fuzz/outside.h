@@ -16,8 +16,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static inline void fuzz_judge(const struct operations *operations, struct limits *limits) {
     for (size_t each = 0; each < operations->object_count; each++) {
         for (int model = 0; model < MODEL_COUNT; model++) {
-            const struct linearizable_settings settings = {
-                .model = (enum model)model, .permits = 2, .initial = OPERATION_NIL};
+            const struct linearizable_settings settings = {.model = (enum model)model,
+                                                           .permits = 2,
+                                                           .initial = OPERATION_NIL,
+                                                           .leases = operations->policies.leases};
             struct linearizable_result result;
             linearizable_decide(&operations->objects[each], (uint32_t)operations->process_count, &settings, limits,
                                 &result);
@@ -32,7 +34,8 @@ static inline void fuzz_outside(const uint8_t *data, size_t size,
     struct text text;
     struct limits limits;
     struct operations operations;
-    struct policies policies = {.failed_release = size % 3, .leases = size % 2, .nests = size % 5 == 0};
+    struct policies policies = {
+        .failed_release = size % 3, .leases = size % 2, .owned = size % 7 < 4, .nests = size % 5 == 0};
     FILE *in = size ? fmemopen((void *)(uintptr_t)data, size, "r") : NULL;
     if (!in) return;
     limits_begin(&limits, FUZZ_MEMORY, FUZZ_TIME_NS);

@@ -9,6 +9,7 @@ import sys
 import time
 import tomllib
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ import pytest
 
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_json
+from lockstorm.gate.gate import judge_again, run_gate
 from lockstorm.gate.gate_plan import plan_gate
 from lockstorm.gate.gate_policy import read_policy
 from lockstorm.gate.runs import list_runs, remove_old_runs
 from lockstorm.gate.starter_policy import PURPOSES, RESOURCES, Answers, starter_policy_text
+from lockstorm.gate.worker import GateWorkerPool
 from lockstorm.native.library import locks
 from lockstorm.scenario.scenario import scenarios
 from tests.helpers.planting import plant_in
@@ -161,6 +164,24 @@ def test_an_interrupted_gate_reports_what_is_known() -> None:
         assert run["state"] == "interrupted" and run["exit"] == 1
         assert processes_below(directory) == []
         assert not list(directory.glob("lockstorm-*"))
+
+
+def test_a_result_that_was_kept_counts_though_the_interrupt_came_before_its_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Unheard(GateWorkerPool):
+        def play_all(self, requests: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+            if list(super().play_all(requests)):
+                raise KeyboardInterrupt
+            yield from ()
+
+    monkeypatch.setattr("lockstorm.gate.gate.GateWorkerPool", Unheard)
+    (tmp_path / "lockstorm.toml").write_text(UNSAFE)
+    policy = read_policy(tmp_path / "lockstorm.toml")
+    verdict, directory = run_gate(policy, plan_gate(policy), "0", print)
+    assert verdict["interrupted"] and verdict["cells"][0]["outcome"] == "failed"
+    again, differences = judge_again(directory)
+    assert again["cells"] == verdict["cells"] and not differences
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

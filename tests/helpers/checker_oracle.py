@@ -12,7 +12,7 @@ Json = dict[str, Any]
 Violation = tuple[str, int]
 
 TOKEN, REENTRANT, FAIR, RENEWS = 2, 4, 8, 16
-ATOMIC, FENCED = 2, 4
+ATOMIC, FENCED, MADE = 2, 4, 8
 FOR_EVER = 2**63 - 1
 LOST = -(2**63)  # a validity that has ended before every stamp
 WINDOW = 64
@@ -391,6 +391,7 @@ def latest_grant(history: History, reading: Reading, actor: str, lock: str, at: 
 def superseding(history: History, actor: str, lock: str, since: int, at: int) -> OracleRecord | None:
     """The grant to another client that was asked for last, if that was after `since`."""
     others = [each for each in before(history, at) if is_grant(each) and each.name == lock and each.actor != actor]
+    others = [each for each in others if permits(history, lock, each.index) == 1]  # else it may stand beside another
     last = max(others, key=lambda each: asked_at(history, each), default=None)
     return last if last and asked_at(history, last) > since else None
 
@@ -440,6 +441,20 @@ def ownership(history: History, reading: Reading) -> Iterator[Violation]:
             yield ("foreign_releases" if answer.kind == "release-return" else "foreign_renewals"), answer.index
         elif mine:
             yield "broken_holds", answer.index
+    yield from foreign_extensions(history)
+
+
+def extensions(history: History) -> Iterator[OracleRecord]:
+    """Renewals by which a server changed a key of a lock with one permit."""
+    for each in history:
+        if each.kind == "server-renewal" and each.ok and permits(history, each.name, each.index) <= 1:
+            yield each
+
+
+def foreign_extensions(history: History) -> Iterator[Violation]:
+    for each in extensions(history):
+        if each.extra > 0:
+            yield "foreign_extensions", each.index
 
 
 def answered_ok(history: History) -> bool:
@@ -464,8 +479,8 @@ class OracleHold:
 
 
 def bound_ns(history: History) -> int | None:
-    said = [each.value for each in history if each.kind == "parameter" and each.name == "bound_ms"]
-    return said[-1] * 10**6 if said else None
+    said = [each for each in history if each.kind == "parameter" and each.name == "bound_ms" and each.value >= 0]
+    return said[-1].value * 10**6 if said else None
 
 
 def quiet_phase(history: History, at: int) -> OracleRecord | None:
@@ -481,9 +496,9 @@ def lease_later(history: History, lock: str, record: OracleRecord) -> int:
 
 def abandoned_until(history: History, lock: str, record: OracleRecord) -> int:
     """Until when a hold stands that no client will end: a lease more, or the bound where there is no lease."""
-    said = [each for each in before(history, record.index) if each.kind == "parameter" and each.name == "bound_ms"]
-    if said and not opening(history, lock, record.index).value:
-        return record.mono_ns + said[-1].value * 10**6
+    bound = bound_ns(before(history, record.index))
+    if bound is not None and not opening(history, lock, record.index).value:
+        return record.mono_ns + bound
     return lease_later(history, lock, record)
 
 
@@ -590,21 +605,27 @@ def waiters(history: History, lock: str, at: int) -> History:
     return list(waiting.values())
 
 
-def lost_wake_ups(history: History, reading: Reading) -> Iterator[Violation]:
+def unnoticed(history: History, reading: Reading) -> Iterator[tuple[OracleRecord, int]]:
+    """Each answer in a quiet phase at which the lock was free, and for how long it had been while a client waited."""
     for answer in history:
         phase, lock = quiet_phase(history, answer.index), answer.name
         if answer.kind != "acquire-return" or not phase:
             continue
         waiting = waiters(history, lock, answer.index)
         own = [each for each in waiting if each.actor == answer.actor]
-        said = [each for each in before(history, answer.index) if each.kind == "parameter" and each.name == "bound_ms"]
-        bound = said[-1].value * 10**6 if said else opening(history, lock, answer.index).value * 10**6 or None
         now_ns = now_at(history, answer.index)
         free = free_since(history, reading, lock, answer.index, now_ns)
-        if not own or bound is None or free is None:
-            continue
-        asked = waiting[0] if answer.ok else own[0]
-        if now_ns - max(asked.mono_ns, phase.mono_ns, free) > bound:
+        if own and free is not None:
+            asked = waiting[0] if answer.ok else own[0]
+            yield answer, max(0, now_ns - max(asked.mono_ns, phase.mono_ns, free))
+
+
+def lost_wake_ups(history: History, reading: Reading) -> Iterator[Violation]:
+    for answer, free_ns in unnoticed(history, reading):
+        said = bound_ns(before(history, answer.index))
+        lease_ns = opening(history, answer.name, answer.index).value * 10**6
+        bound = said if said is not None else lease_ns or None
+        if bound is not None and free_ns > bound:
             yield "lost_wake_ups", answer.index
 
 
@@ -656,7 +677,7 @@ def permits_at(history: History, reading: Reading, lock: str, at: int) -> dict[s
         if each.kind == "actor-exit":
             mine.over()
             mine.perhaps = 0
-        if each.name != lock or permits(history, lock, each.index) < 2:
+        if each.name != lock:
             continue
         if is_grant(each):
             permits_lapse(clients, each.mono_ns)
@@ -721,11 +742,11 @@ def capacity(history: History, reading: Reading) -> Iterator[Violation]:
 # --- lease ---
 
 
-def life_grant(history: History, client: str, at: int) -> OracleRecord | None:
-    """A client's latest grant, of any lock, since its process began."""
+def life_grant(history: History, client: str, lock: str, at: int) -> OracleRecord | None:
+    """A client's latest grant of a lock since its process began."""
     latest = None
     for each in before(history, at):
-        if is_grant(each) and each.actor == client:
+        if is_grant(each) and (each.actor, each.name) == (client, lock):
             latest = each
         elif each.kind == "actor-exit" and each.name == client:
             latest = None
@@ -771,12 +792,79 @@ def late_renewals(history: History) -> Iterator[Violation]:
             yield "late_renewals", each.index
 
 
+def released_hold(history: History, actor: str, lock: str, at: int) -> tuple[OracleRecord | None, int]:
+    """The answer, ok or refused, to the release that left nothing of a client's latest released hold; and the number of
+    its grants that it has not released."""
+    depth, asked_at, last = 0, 0, None
+    for each in before(history, at):
+        if each.kind == "actor-exit" and each.name == actor:
+            depth, asked_at, last = 0, 0, None
+        if (each.actor, each.name) != (actor, lock):
+            continue
+        if is_grant(each):
+            several = has_permits_to_count(history, lock, each.index)
+            again = depth > 0 and (several or has_trait(history, lock, each.index, REENTRANT))
+            depth, asked_at = depth + 1 if again else 1, 0
+        elif each.kind == "release-invoke" and depth:
+            depth -= 1
+            asked_at = 0 if depth else each.index
+        elif each.kind == "release-return" and asked_at:
+            asked = invocation(history, each)
+            if asked and asked.index == asked_at:
+                last = None if each.unknown else each
+    return last, depth
+
+
+def late_commands(history: History) -> Iterator[Violation]:
+    """Renewals that servers heard after a release: sent after it, or making a key."""
+    counted = set()
+    for each in history:
+        if each.kind != "server-renewal":
+            continue
+        last, depth = released_hold(history, each.actor, each.name, each.index)
+        if last is None or last.index in counted:
+            continue
+        sent_after = each.grant == 0 and each.op == last.op
+        if sent_after or (depth == 0 and each.flags & MADE):
+            counted.add(last.index)
+            yield "late_renewals", each.index
+
+
+def hollow_renewals(history: History) -> Iterator[Violation]:
+    """A client was told that it has renewed, and no server that heard of it had a key of its own. Once per hold."""
+    counted = set()
+    for told in history:
+        if not told.ok or told.kind not in ("renew-return", "validity"):
+            continue
+        begun, since = 0, 0  # the hold, or the process; what is told about
+        for each in before(history, told.index):
+            own = (each.actor, each.name) == (told.actor, told.name)
+            if (own and is_grant(each)) or (each.kind == "actor-exit" and each.name == told.actor):
+                begun = since = each.index
+            if own and each.kind == "validity":
+                since = each.index
+        asked = invocation(history, told) if told.kind == "renew-return" else None
+        if told.kind == "renew-return" and not asked:
+            continue
+        heard = [
+            each
+            for each in before(history, told.index)
+            if (each.kind, each.actor, each.name) == ("server-renewal", told.actor, told.name)
+            and (asked.index < each.index and each.op == asked.op if asked else each.index > since)
+        ]
+        hold = (told.actor, told.name, begun)
+        if heard and not any(each.value for each in heard) and hold not in counted:
+            counted.add(hold)
+            yield "hollow_renewals", told.index
+
+
 def lease(history: History, reading: Reading) -> Iterator[Violation]:
     for each in history:
         if is_grant(each) and each.value and each.value <= each.mono_ns:
             yield "spent_grants", each.index
         if each.kind == "store-write" and each.ok:
-            grant = life_grant(history, each.name, each.index)
+            lock = lock_of(history, each)
+            grant = life_grant(history, each.name, lock, each.index) if lock is not None else None
             if (
                 grant
                 and grant.index == each.grant
@@ -784,6 +872,8 @@ def lease(history: History, reading: Reading) -> Iterator[Violation]:
             ):
                 yield "late_writes", each.index
     yield from late_renewals(history)
+    yield from late_commands(history)
+    yield from hollow_renewals(history)
 
 
 # --- fairness ---
@@ -800,10 +890,30 @@ def overtaken_waiters(history: History) -> list[tuple[OracleRecord, History]]:
     return found
 
 
+def order_ns(history: History, at: int) -> int | None:
+    """From which distance on two requests arrive in the order of their stamps; None: it is not said."""
+    said = [each.value for each in before(history, at) if each.kind == "parameter" and each.name == "order_ms"]
+    known = [each for each in said if each >= 0]
+    return known[-1] * 10**6 if known else None
+
+
+def is_reentry(history: History, grant: OracleRecord) -> bool:
+    """Whether the client held the lock already when it was granted it."""
+    depth = 0
+    for each in before(history, grant.index):
+        if each.kind == "actor-exit" and each.name == grant.actor:
+            depth = 0
+        elif (each.actor, each.name) == (grant.actor, grant.name):
+            depth = depth + is_grant(each) - (each.kind == "release-invoke" and depth > 0)
+    return depth > 0 and has_trait(history, grant.name, grant.index, REENTRANT)
+
+
 def fairness(history: History, reading: Reading) -> Iterator[Violation]:
     if any(each.kind in ("fault-inject", "rule", "checkpoint") for each in history):
         return
     for grant, passed in overtaken_waiters(history):
+        if not has_trait(history, grant.name, grant.index, FAIR) or is_reentry(history, grant):
+            continue
         asked_before = 0  # for its previous grant, in this life
         for each in before(history, grant.index):
             if each.kind == "actor-exit" and each.name == grant.actor:
@@ -811,7 +921,10 @@ def fairness(history: History, reading: Reading) -> Iterator[Violation]:
             elif is_grant(each) and (each.actor, each.name) == (grant.actor, grant.name):
                 asked = asked_at(history, each)
                 asked_before = asked if asked != each.index else asked_before
-        if has_trait(history, grant.name, grant.index, FAIR) and any(each.index < asked_before for each in passed):
+        (own,) = [each for each in waiters(history, grant.name, grant.index) if each.actor == grant.actor]
+        apart = order_ns(history, grant.index)
+        much_later = apart is not None and any(own.mono_ns - each.mono_ns > apart for each in passed)
+        if much_later or any(each.index < asked_before for each in passed):
             yield "", grant.index
 
 
@@ -895,10 +1008,11 @@ def could_be_violated(history: History, reading: Reading) -> dict[str, bool]:
         "mutual_exclusion": bool(grants),
         "integrity": any(is_access(each) and each.object for each in history),
         "fencing": bool(token_grants(history)),
-        "ownership": answered_ok(history),
+        "ownership": answered_ok(history) or any(extensions(history)),
         "liveness": served(history) and not stuck(history, reading)[1],
         "capacity": any(permits(history, each.name, each.index) > 1 for each in grants),
-        "lease": any(each.value for each in grants) or any(each.kind == "renew-return" and each.ok for each in history),
+        "lease": any(each.value for each in grants)
+        or any(each.kind == "server-renewal" or (each.kind == "renew-return" and each.ok) for each in history),
         "fairness": promised and not disturbed and bool(grants),
         "cost": False,
     }

@@ -38,6 +38,7 @@ KINDS = {
     "rule": 25,
     "released": 26,
     "phase": 27,
+    "server-renewal": 28,
     "residue": 32,
 }
 OUTCOMES = {"unknown": 0, "ok": 1, "refused": 2}

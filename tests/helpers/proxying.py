@@ -39,6 +39,7 @@ class SharedPageHead(ctypes.Structure):
         ("unreliable", ctypes.c_uint32),
         ("proxy_deadline_ns", ctypes.c_int64),
         ("traffic", ctypes.c_uint64),
+        ("unawaited", ctypes.c_uint64),
     )
 
 

@@ -12,6 +12,7 @@ from tests.helpers.checker_oracle import (
     FAIR,
     FENCED,
     FOR_EVER,
+    MADE,
     OPERATIONS,
     REENTRANT,
     RENEWS,
@@ -23,10 +24,10 @@ from tests.helpers.checker_oracle import (
     is_grant,
 )
 
-OBJECTS = ("register", "counter")
+OBJECTS = ("register", "counter", "set")
 FAULTS = ("pause-client", "clock-step")
 MS = 10**6
-OUTCOMES = ("refused", "ok")
+OUTCOMES = ("refused", "ok", "unknown")
 
 
 @dataclass
@@ -42,22 +43,54 @@ class SimulatedClient:
     haunted: bool = False  # its watchdog is never stopped
 
 
+@dataclass
+class SimulatedLock:
+    """What a lock says of itself, and the newest token that it gave."""
+
+    traits: int
+    permits: int
+    lease_ms: int
+    stated: bool  # it announces until when its holder may believe
+    newest: int = 0
+
+    @classmethod
+    def drawn(cls, rng: random.Random) -> "SimulatedLock":
+        traits = rng.choice((0, 0, TOKEN, TOKEN, TOKEN)) | rng.choice((0, 0, REENTRANT))
+        traits |= rng.choice((0, 0, FAIR)) | rng.choice((0, 0, RENEWS))
+        lease_ms = rng.choice((0, 0, 10, 30))
+        return cls(traits, rng.choice((-1, 0, 1, 1, 1, 2, 3)), lease_ms, lease_ms > 0 and rng.random() < 0.6)
+
+    def keeps_each(self) -> bool:
+        """Whether a client may hold several of its grants at once."""
+        return bool(self.traits & REENTRANT) or self.permits > 1
+
+
 class RandomHistory:
     """One history; `records` in order."""
 
     def __init__(self, seed: int) -> None:
         self.random = rng = random.Random(seed)
         self.clients = [SimulatedClient(name) for name in "ABCD"[: rng.randint(2, 4)]]
-        self.locks = ["stock", "cash"][: rng.choice((1, 1, 1, 2))]
+        self.locks = ["stock", "cash", "till"][: rng.choice((1, 1, 1, 2, 2, 3))]
         self.names = [*(client.name for client in self.clients), *self.locks, *FAULTS]
-        self.names += ["storm", "quiet", "bound_ms", "keys", "store", "driver"]
+        self.names += [
+            "storm",
+            "quiet",
+            "bound_ms",
+            "order_ms",
+            "faults_meant",
+            "keys",
+            "jobs",
+            "store",
+            "table",
+            "driver",
+        ]
         self.records: History = []
         self.next = 1 + 2 * len(self.names)
-        self.traits = rng.choice((0, 0, TOKEN, TOKEN, TOKEN)) | rng.choice((0, 0, REENTRANT))
-        self.traits |= rng.choice((0, 0, FAIR)) | rng.choice((0, 0, RENEWS))
-        self.permits = rng.choice((0, 1, 1, 1, 2, 3))
-        self.lease_ms = rng.choice((0, 0, 10, 30))
-        self.stated = self.lease_ms > 0 and self.chance(0.6)
+        first = SimulatedLock.drawn(rng)
+        alike = self.chance(0.5)
+        self.lock = {name: replace(first) if alike else SimulatedLock.drawn(rng) for name in self.locks}
+        self.store = "table" if self.chance(0.1) else "store"
         self.jitter = rng.choice((0, 0, 2))
         self.careful = rng.choice((0.0, 0.5, 0.9, 1.0))
         self.honest = rng.choice((0.6, 0.9, 1.0))
@@ -66,11 +99,11 @@ class RandomHistory:
         self.fences = self.chance(0.3)
         self.patient = self.chance(0.5)
         self.neglected = rng.choice(self.clients) if self.chance(0.4) else None
-        self.brisk = self.chance(0.6 if self.traits & FAIR else 0.1)  # uses only the lock, not the store
+        self.brisk = self.chance(0.6 if first.traits & FAIR else 0.1)  # uses only the lock, not the store
         self.mono_ns = rng.choice((0, 10**9))
-        self.newest = dict.fromkeys(self.locks, 0)
         self.version = dict.fromkeys(OBJECTS, 0)
         self.late: list[OracleRecord] = []
+        self.suspended: list[tuple[SimulatedClient, str]] = []
         self.generate()
 
     def chance(self, probability: float) -> bool:
@@ -93,35 +126,54 @@ class RandomHistory:
     # --- the order of events ---
 
     def generate(self) -> None:
-        if self.chance(0.15):
-            self.add("parameter", name="bound_ms", value=self.random.choice((0, 3, 10)))
+        self.parameters()
         if self.chance(0.9):
             self.open()
         length = 45 if self.brisk else self.random.choice((3, 10, 20, 30, 45))
-        calm = self.random.randrange(2 * length)
-        if self.chance(0.4):
-            calm = 0
+        calm = 0 if self.chance(0.4) else self.random.randrange(2 * length)
+        struck = self.random.randrange(length) if self.chance(0.08) else -1
         for step in range(length):
             if step == calm:
-                self.add("phase", name=self.random.choice(("quiet", "quiet", "quiet", "storm")))
+                self.phase()
+            if step == struck:
+                self.fault()
             self.step(self.random.choice(self.clients))
-        if self.chance(0.08):
-            self.fault()
         if self.chance(0.15):
-            self.add("residue", name="keys", value=self.random.choice((0, 0, 2)))
+            for name in ("keys", "jobs")[: self.random.randint(1, 2)]:
+                self.add("residue", name=name, value=self.random.choice((-1, 0, 0, 2)))
         if self.chance(0.1):
             self.tear()
         elif self.chance(0.08):
             self.spoil()
+        if self.chance(0.05):
+            self.records = [replace(each, op=0) for each in self.records]
+
+    def parameters(self) -> None:
+        if self.chance(0.15):
+            self.add("parameter", name="bound_ms", value=self.random.choice((-1, 0, 3, 10)))
+        if self.chance(0.03):
+            self.add("parameter", name="faults_meant", value=self.random.choice((0, 1, 2)))
+        if self.chance(0.2):
+            self.add("parameter", name="order_ms", value=self.random.choice((0, 2, 8)))
+
+    def phase(self) -> None:
+        for _ in range(self.random.choice((1, 1, 1, 2))):
+            self.add("phase", name=self.random.choice(("quiet", "quiet", "quiet", "storm")))
 
     def open(self) -> None:
         for client in self.clients:
             for lock in self.locks:
-                self.add("lock-open", client, name=lock, value=self.lease_ms, extra=self.traits, token=self.permits)
+                self.open_lock(client, lock)
+
+    def open_lock(self, client: SimulatedClient, name: str) -> None:
+        lock = self.lock[name]
+        self.add("lock-open", client, name=name, value=lock.lease_ms, extra=lock.traits, token=lock.permits)
 
     def step(self, client: SimulatedClient) -> None:
         if self.chance(0.06):
             return self.aside(client)
+        if self.chance(0.06):
+            return self.heard(client)
         if client.haunted and self.chance(0.3):
             return self.validity(client)
         if client.gone:
@@ -145,7 +197,7 @@ class RandomHistory:
 
     def aside(self, client: SimulatedClient) -> None:
         """Adds a record that is no operation."""
-        kinds = [self.exit, self.validity, self.validity, self.noise, self.again, self.stray]
+        kinds = [self.exit, self.validity, self.validity, self.noise, self.again, self.stray, self.reopen]
         self.random.choice(kinds)(client)
 
     # --- invocations ---
@@ -173,7 +225,8 @@ class RandomHistory:
         self.ask(client, "read-invoke", object=self.random.choice(OBJECTS))
 
     def write(self, client: SimulatedClient) -> None:
-        self.ask(client, "write-invoke", object=self.random.choice(OBJECTS), value=self.random.randint(0, 99))
+        name = self.random.choice(OBJECTS)
+        self.ask(client, "write-invoke", object=name, value=self.random.randint(0, 5 if name == "set" else 99))
 
     # --- answers ---
 
@@ -197,7 +250,7 @@ class RandomHistory:
         client.asked = None
         if asked.kind == "release-invoke" and client.held:
             client.held.pop()
-            client.haunted = self.stated and self.chance(0.2)
+            client.haunted = self.lock[asked.name].stated and self.chance(0.2)
         self.add(
             asked.kind.replace("invoke", "return"),
             client,
@@ -213,55 +266,52 @@ class RandomHistory:
         return len({each.actor for each in held if not 0 < each.value <= self.mono_ns})
 
     def granted(self, client: SimulatedClient, asked: OracleRecord) -> None:
-        lock = asked.name
+        name, lock = asked.name, self.lock[asked.name]
         if client is self.neglected and self.chance(0.8):
             return
         outcome = "ok" if self.chance(self.reliable) else self.random.choice(("refused", "unknown"))
-        if self.believers(lock) >= max(1, self.permits) and self.chance(self.careful):
+        if self.believers(name) >= max(1, lock.permits) and self.chance(self.careful):
             if self.patient or self.chance(0.5):
                 return
             outcome = "refused"
-        until = self.mono_ns + self.random.randint(1, 25) * MS if self.stated and self.chance(0.9) else 0
-        if self.stated and self.chance(0.03):
-            until = self.mono_ns
-        token = self.token(client, lock) if self.traits & TOKEN else 0
+        until = self.mono_ns + self.random.randint(1, 25) * MS if lock.stated and self.chance(0.9) else 0
+        if lock.stated and self.chance(0.06):
+            until = self.random.choice((self.mono_ns, self.mono_ns - 2 * MS, FOR_EVER))
+        token = self.token(client, name) if lock.traits & TOKEN else 0
         client.asked = None
-        answer = self.add("acquire-return", client, name=lock, op=asked.op, outcome=outcome, token=token, value=until)
+        answer = self.add("acquire-return", client, name=name, op=asked.op, outcome=outcome, token=token, value=until)
         if is_grant(answer):
-            client.held = (
-                client.held if self.traits & REENTRANT else [each for each in client.held if each.name != lock]
-            )
+            client.held = client.held if lock.keeps_each() else [each for each in client.held if each.name != name]
             client.held.append(answer)
 
-    def token(self, client: SimulatedClient, lock: str) -> int:
-        mine = [each.token for each in client.held if each.name == lock]
-        if self.traits & REENTRANT and mine and self.chance(0.8):
+    def token(self, client: SimulatedClient, name: str) -> int:
+        lock = self.lock[name]
+        mine = [each.token for each in client.held if each.name == name]
+        if lock.traits & REENTRANT and mine and self.chance(0.8):
             return mine[-1]
         if self.chance(self.honest):
-            self.newest[lock] += self.random.randint(1, 2)
-            return self.newest[lock]
-        return max(0, self.newest[lock] + self.random.randint(-3, 2))
+            lock.newest += self.random.randint(1, 2)
+            return lock.newest
+        return max(0, lock.newest + self.random.randint(-3, 2))
 
     def access(self, client: SimulatedClient, asked: OracleRecord) -> OracleRecord:
         """Adds the store's record of an access: under the newest grant, an older one of the client, or none."""
-        grants = [each for each in self.records if is_grant(each) and each.actor == client.name]
-        grant = client.held[-1] if client.held else self.random.choice(grants) if grants else None
-        if self.chance(0.05):
-            grant = None
+        named = self.named_grant(client)
+        grant = next((each for each in self.records if each.index == named and is_grant(each)), None)
         token = grant.token if grant else self.random.choice((0, 0, self.random.randint(1, 5)))
         newest = max((each.token for each in self.records if is_access(each) and each.ok), default=0)
         refused = self.fences and token < newest and self.chance(0.8)
         write = asked.kind == "write-invoke"
-        atomic = write and asked.object == "counter" and self.chance(0.2)
+        atomic = write and self.chance({"register": 0.0, "counter": 0.2, "set": 0.8}[asked.object])
         stored = self.add(
             "store-write" if write else "store-read",
-            actor="store",
+            actor=self.store,
             name=client.name,
             object=asked.object,
             op=asked.op,
-            grant=grant.index if grant else 0,
+            grant=named,
             token=token,
-            outcome="refused" if refused else "ok",
+            outcome="refused" if refused else "unknown" if self.chance(0.02) else "ok",
             flags=(FENCED if refused else 0) | (ATOMIC if atomic else 0),
             value=asked.value,
             extra=self.base(client, asked.object) if write and not atomic else self.version[asked.object],
@@ -271,6 +321,18 @@ class RandomHistory:
         elif stored.ok:
             client.seen[asked.object] = stored.extra
         return stored
+
+    def named_grant(self, client: SimulatedClient) -> int:
+        """The newest grant, an older one of the client or of another one, none, or an index that is no grant."""
+        grants = [each for each in self.records if is_grant(each)]
+        mine = [each for each in grants if each.actor == client.name]
+        if self.chance(0.05):
+            return self.random.choice((0, 1, self.next, self.next + 3, self.random.randrange(self.next)))
+        if grants and self.chance(0.04):
+            return self.random.choice(grants).index
+        if len(client.held) > 1 and self.chance(0.3):
+            return self.random.choice(client.held).index
+        return client.held[-1].index if client.held else self.random.choice(mine).index if mine else 0
 
     def base(self, client: SimulatedClient, name: str) -> int:
         """The version that a write is computed from."""
@@ -291,12 +353,45 @@ class RandomHistory:
             client.op = 0 if self.chance(0.5) else client.op
 
     def validity(self, client: SimulatedClient) -> None:
-        if self.stated or self.chance(0.1):
-            lock, _ = self.under(client)
+        lock, _ = self.under(client)
+        if self.lock[lock].stated or self.chance(0.1):
             until = self.random.choice((self.mono_ns + self.random.randint(-5, 25) * MS, self.mono_ns, 0, FOR_EVER))
-            valid = self.chance(0.5) if self.chance(0.2) else until > self.mono_ns
-            host_clock = int(valid and self.chance(0.1))
-            self.add("validity", client, name=lock, value=until, outcome=OUTCOMES[valid], extra=host_clock)
+            outcome = self.random.choice(OUTCOMES) if self.chance(0.2) else OUTCOMES[until > self.mono_ns]
+            self.add("validity", client, name=lock, value=until, outcome=outcome)
+            if self.chance(0.15):  # its host is suspended; the driver records what the client believes meanwhile
+                self.add("validity", client, name=lock, value=FOR_EVER, outcome="ok", extra=1)
+                self.suspended.append((client, lock))
+        elif self.suspended and self.chance(0.5):
+            client, lock = self.suspended.pop()
+            until = self.mono_ns + self.random.randint(1, 25) * MS
+            self.add("validity", client, name=lock, value=until, outcome="ok", extra=1)
+
+    def reopen(self, client: SimulatedClient) -> None:
+        """A lock is opened once more, and perhaps describes itself in another way; or a phase begins."""
+        name = self.random.choice(self.locks)
+        if self.chance(0.3):
+            self.lock[name] = replace(SimulatedLock.drawn(self.random), newest=self.lock[name].newest)
+        if self.chance(0.5):
+            self.open_lock(client, name)
+        if self.chance(0.4):
+            self.parameters()
+        if self.chance(0.1):
+            self.phase()
+
+    def heard(self, client: SimulatedClient) -> None:
+        """A server hears of a renewal, at once or late."""
+        lock, grant = self.under(client)
+        self.add(
+            "server-renewal",
+            client,
+            name=lock,
+            outcome=self.random.choice(("ok", "ok", "refused")),
+            op=max(0, client.op - self.random.choice((0, 0, 0, 1))),
+            grant=grant if self.chance(0.8) else 0,
+            value=self.random.choice((0, 0, 20, -1)),
+            flags=self.random.choice((0, 0, 0, MADE)),
+            extra=0 if self.chance(0.8) else 1 + 2 * self.random.randrange(len(self.names)),
+        )
 
     def noise(self, client: SimulatedClient) -> None:
         kinds = ("note", "clock", "fault-heal", "released")
@@ -307,11 +402,9 @@ class RandomHistory:
         """An answer without an invocation, or without a number."""
         if self.chance(0.3) and not client.asked:
             kind = self.random.choice(("acquire-return", "acquire-return", "renew-return", "release-return"))
-            outcome = self.random.choice(("ok", "ok", "refused", "unknown"))
-            token = self.token(client, self.locks[0]) if self.traits & TOKEN and kind == "acquire-return" else 0
-            self.add(
-                kind, client, name=self.locks[0], op=self.random.choice((0, client.op)), outcome=outcome, token=token
-            )
+            outcome, name = self.random.choice(("ok", "ok", "refused", "unknown")), self.random.choice(self.locks)
+            token = self.token(client, name) if self.lock[name].traits & TOKEN and kind == "acquire-return" else 0
+            self.add(kind, client, name=name, op=self.random.choice((0, client.op)), outcome=outcome, token=token)
 
     def again(self, client: SimulatedClient) -> None:
         """A write reaches the store again, or late, or from a client that records nothing."""
@@ -329,8 +422,11 @@ class RandomHistory:
             self.version[write.object] += 1
         else:
             name = self.random.choice(OBJECTS)
-            self.add("store-write", actor="store", outcome="ok", object=name, extra=self.base(client, name))
-            self.version[name] += 1
+            token = self.random.choice((0, 0, self.random.randint(1, 5)))
+            base = self.base(client, name)
+            outcome, name = ("unknown", "") if self.chance(0.1) else ("ok", name)
+            self.add("store-write", actor=self.store, outcome=outcome, object=name, extra=base, token=token)
+            self.version[name] = self.version.get(name, 0) + 1
 
     def fault(self) -> None:
         for _ in range(self.random.randint(1, 4)):

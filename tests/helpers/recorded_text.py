@@ -25,10 +25,10 @@ NAMED = READINGS[0]  # the reading of the default policy
 SORTS = {
     "integrity": ("stale write", "lost update", "duplicated operation"),
     "fencing": ("missing token", "repeated token", "falling token", "stale access"),
-    "ownership": ("foreign release", "foreign renewal", "broken hold"),
+    "ownership": ("foreign release", "foreign renewal", "broken hold", "foreign extension"),
     "liveness": ("stuck waiter", "lost wake-up", "residue"),
     "capacity": ("surplus grant", "unowned release"),
-    "lease": ("spent grant", "late write", "late renewal"),
+    "lease": ("spent grant", "late write", "late renewal", "hollow renewal"),
 }
 
 
@@ -110,6 +110,9 @@ def measures(history: History) -> dict[str, Json]:
         "fairness": fairness_measures(history),
         "cost": cost_measures(history),
     }
+    if any(each.kind == "phase" for each in history):
+        longest_ns = max((free_ns for _, free_ns in oracle.unnoticed(history, NAMED)), default=0)
+        found["liveness"] = {"longest_unnoticed_ms": longest_ns / 1e6}
     left = validity_left_ms(history)
     return found | ({"lease": {"least_validity_left_ms": min(left)}} if left else {})
 

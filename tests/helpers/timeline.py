@@ -8,6 +8,9 @@ Clients are capital letters, one lock is called stock; `A.cash+` is about anothe
     A<  A>  A-    releases; is answered ok; both. `A>x` refused, `A>~` unknown
     A(  A)  A=    renews; is answered ok; both. `A)x`, `A)~`
     A/30          the lock announces a validity until 30 ms; `A/30x` refused: the lock is lost
+    Ah            a server hears a renewal that A sends now, and lengthens A's key. `Ahx`: it has no key of A's;
+                  `AhB`: it lengthens B's; `Ahm`: it makes a key of A's; `Ah<`, `Ahm<`: A had sent it before its latest
+                  operation
     Ar            reads the register
     Aw            writes what it computed from the version it read last. `Aw~`: its outcome stays unknown to the writer,
                   `Aw,`: the answer is not there yet, `Aw.`: there it is, `Awx`: refused, the token is too old,
@@ -15,7 +18,7 @@ Clients are capital letters, one lock is called stock; `A.cash+` is about anothe
                   `Awt7`: with token 7 and no grant, not computed from anything
     Aa            lets the store add to the counter; `Aa2`: and the network delivers it twice
     A*            its process ends
-    quiet  storm  a phase begins;  bound=5  is the parameter bound_ms;  keys=2  are left behind at the end
+    quiet  storm  a phase begins;  bound=5  is the parameter bound_ms, order=5 order_ms;  keys=2  are left behind
     torn          a record that is not whole
     hurt=A  hurt+A  a fault, and its proof
     {lease=30 permits=2 tokens reentrant fair renews}   the traits of the lock, before anything else;
@@ -27,13 +30,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tests.helpers.checker_oracle import ATOMIC, FAIR, FENCED, REENTRANT, RENEWS, TOKEN, History, OracleRecord
+from tests.helpers.checker_oracle import ATOMIC, FAIR, FENCED, MADE, REENTRANT, RENEWS, TOKEN, History, OracleRecord
 
 MS = 10**6
-WORD = re.compile(r"([A-Z])(?:\.([a-z]+))?([?!+<>()=/rwa*-])(.*)")
+WORD = re.compile(r"([A-Z])(?:\.([a-z]+))?([?!+<>()=/hrwa*-])(.*)")
 TRAITS = {"tokens": TOKEN, "reentrant": REENTRANT, "fair": FAIR, "renews": RENEWS, "lease": 1}
 OUTCOMES = {"": "ok", "x": "refused", "~": "unknown"}
-NAMES = [*"ABCDEF", "stock", "cash", "quiet", "storm", "bound_ms", "keys", "hurt", "store"]
+NAMES = [*"ABCDEF", "stock", "cash", "quiet", "storm", "bound_ms", "order_ms", "keys", "hurt", "store"]
 
 
 @dataclass
@@ -54,7 +57,7 @@ class Timeline:
         self.versions = {"register": 0, "counter": 0}
         self.now_ms = 0
         opened, _, words = text.strip().rpartition("}")
-        self.clients = sorted(set(re.findall(r"[A-F](?=[.?!+<>()=/rwa*-])", words)))
+        self.clients = sorted(set(re.findall(r"[A-F](?=[.?!+<>()=/hrwa*-])", words)))
         if opened:
             self.open(opened.strip("{ ").split())
         for word in words.split():
@@ -88,8 +91,8 @@ class Timeline:
             self.records.append(OracleRecord(1 + 2 * len(NAMES) + len(self.records), "torn"))
         elif word.startswith("hurt"):
             self.add("fault-prove" if word[4] == "+" else "fault-inject", name="hurt", outcome="ok", value=ord(word[5]))
-        elif key == "bound":
-            self.add("parameter", name="bound_ms", value=int(value))
+        elif key in ("bound", "order"):
+            self.add("parameter", name=f"{key}_ms", value=int(value))
         elif key == "keys":
             self.add("residue", name="keys", value=int(value))
         else:
@@ -120,6 +123,8 @@ class Timeline:
         elif verb == "/":
             outcome = "refused" if rest.endswith("x") else "ok"
             self.add("validity", actor=client, name=lock, value=int(rest.strip("x")) * MS, outcome=outcome)
+        elif verb == "h":
+            self.hear(client, lock, rest)
         elif verb in "rwa":
             self.use(client, verb, rest)
         elif verb == "*":
@@ -143,6 +148,21 @@ class Timeline:
         if grant.ok:
             side.grants.append(grant)
             side.held.append(grant)
+
+    def hear(self, client: str, lock: str, rest: str) -> None:
+        side, earlier, what = self.sides[client], rest.endswith("<"), rest.strip("<")
+        held = [each for each in (side.grants if earlier else side.held) if each.name == lock]
+        self.add(
+            "server-renewal",
+            actor=client,
+            name=lock,
+            outcome="refused" if what == "x" else "ok",
+            op=side.op - earlier,
+            grant=held[-1].index if held else 0,
+            value=30 if what in ("", "m") else 0,
+            flags=MADE if what == "m" else 0,
+            extra=1 + 2 * NAMES.index(what) if what in [*"ABCDEF"] else 0,
+        )
 
     def use(self, client: str, verb: str, rest: str) -> None:
         side = self.sides[client]

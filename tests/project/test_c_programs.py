@@ -1,5 +1,7 @@
-"""The C programs of tests/c: the history under many writers and one that is stopped, the live environment's waiting
-calls, every lock among the threads of one process, messages cut anywhere in front of a guard page."""
+"""The C programs of tests/c: the history under many writers and one that is stopped, what a client's page shows of its
+validity, processes that are idle or not, the live environment's waiting calls and its session with ZooKeeper, every
+lock among the threads of one process, messages cut anywhere in front of a guard page, the options of an exhaustive
+search."""
 
 import json
 import subprocess
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from lockstorm.locks.lock_names import AS_ASKED
-from lockstorm.native.library import locks
+from lockstorm.native.library import locks, locks_on
 from lockstorm.process.process import Sandbox
 from lockstorm.servers.etcd_server import EtcdServer
 from lockstorm.servers.postgres_server import PostgresServer, conninfo
@@ -91,6 +93,11 @@ def programs() -> Path:
     return make("test-programs") / "tests"
 
 
+def test_an_exhaustive_search_has_an_option_for_everything_that_can_happen(programs: Path) -> None:
+    said = run_program(programs / "exhaustive_options")
+    assert said["options"] == said["possible"] > 256
+
+
 @pytest.mark.parametrize(("processes", "records"), [(1, 20000), (2, 50000), (16, 5000)])
 def test_writers_at_once_lose_nothing_and_stand_in_one_order(
     programs: Path, tmp_path: Path, processes: int, records: int
@@ -112,11 +119,82 @@ def test_a_writer_is_stopped_between_two_records(programs: Path, tmp_path: Path)
     assert said["stops_between_records"] > 0
 
 
+def test_an_announcement_on_its_way_shows_nothing_after_the_release(programs: Path, tmp_path: Path) -> None:
+    said = run_program(programs / "announcements", tmp_path)
+    assert said["announced"] >= 2 * said["rounds"] > 0
+    assert said["wrong_moments"] == said["shown_after_end"] == 0
+
+
+# A process is idle when it has nothing to do, however often it wakes up. A polling sleep, after which it tries again,
+# is none.
+IDLE = [
+    "reads a pipe",
+    "polls a pipe",
+    "polls a pipe often",
+    "selects a pipe",
+    "has a sleeping child",
+    "has an ended child",
+    "two that sleep",
+    "none at all",
+    "asked once without a limit",
+    "asked for as long as allowed",
+    "threads that read",
+    "threads that still read",
+    "a thread that wakes up often",
+    "a thread in a futex",
+    "a thread has ended",
+    "the new thread reads",
+    "the timer sleeps again and again",
+    "beside its timer",
+    "beside its spinning timer",
+]
+BUSY = [
+    "spins",
+    "naps",
+    "polls nothing",
+    "ppolls nothing",
+    "selects nothing",
+    "has a spinning child",
+    "the first spins",
+    "the second spins",
+    "two that wake each other",
+    "stopped",
+    "gone",
+    "a thread spins",
+    "another thread spins",
+    "a thread naps",
+    "two threads wake each other",
+    "a new thread spins",
+    "the timer waits for a byte",
+    "the timer spins",
+    "the timer waits for a lock",
+    "there is no such timer",
+    "its process is gone",
+    "it was gone before",
+]
+
+
+def test_processes_are_idle_when_they_have_nothing_to_do(programs: Path) -> None:
+    said = run_program(programs / "idle_processes")
+    assert said == dict.fromkeys(IDLE, True) | dict.fromkeys(BUSY, False)
+
+
 def test_waiting_calls_stand_exactly_in_time(programs: Path) -> None:
     with redis_with_virtual_clock() as (server, directory):
         said = run_program(programs / "blocking_call", server.socket, server.clock, directory / "page")
     # 7 s, 5 s and three times 35 s of the trial's time
     assert sum(said[name]["real_ms"] for name in ("nobody_pushes", "pushed_after_5_s", "renewed_three_times")) < 5000
+
+
+def test_a_limit_that_is_longer_than_any_stamp_is_none(programs: Path) -> None:
+    assert run_program(programs / "env_limits") == {"cases": 8, "wrong": 0}
+
+
+@pytest.mark.skipif(not locks_on("zookeeper")[0].built, reason="this build cannot speak to ZooKeeper")
+def test_a_session_without_a_watchdog_is_none_and_the_next_one_may_begin(programs: Path, tmp_path: Path) -> None:
+    said = run_program(programs / "session_begin", tmp_path / "page")
+    assert said["beside_another"] == {"outcome": "unknown", "state": "lost", "connected": False}
+    assert said["after_it"] == {"outcome": "unknown", "state": "suspended", "connected": True}
 
 
 @pytest.mark.parametrize("lock", EXCLUSIVE)

@@ -78,6 +78,11 @@ def test_history_writers(sanitizer: str, reports: Path, tmp_path: Path) -> None:
     assert_no_report(reports)
 
 
+def test_announcements(sanitizer: str, reports: Path, tmp_path: Path) -> None:
+    run_program(*not_randomised(), built(sanitizer) / "tests" / "announcements", tmp_path)
+    assert_no_report(reports)
+
+
 def test_blocking_call(sanitizer: str, reports: Path) -> None:
     with redis_with_virtual_clock() as (server, directory):
         program = built(sanitizer) / "tests" / "blocking_call"

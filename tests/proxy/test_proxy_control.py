@@ -85,6 +85,23 @@ def test_what_is_due_on_several_connections_is_delivered_in_its_order() -> None:
         wait_until(lambda: server.link.llen("order") == 4)
 
 
+def test_bytes_that_are_no_message_are_each_delayed_once() -> None:
+    with proxy(VIRTUAL) as running:
+        target = running.directory / "fake.sock"
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(str(target))
+            listening.listen()
+            wire = running.wire(running.add(LINK, target, "PLAIN"))
+            fake, _ = listening.accept()
+            with fake:
+                running.rule("slow * to-server delay 20")
+                for turn in (1, 2, 3):
+                    wire.raw(b"x")
+                    assert running.settle() == turn * 20_000_000
+                    assert running.advance(20) == -1
+                    assert fake.recv(10) == b"x"
+
+
 def test_jitter_in_virtual_time_comes_from_the_seed() -> None:
     def delays(*options: str) -> list[int]:
         with proxy(VIRTUAL) as running, redis_behind(running) as server:
@@ -117,6 +134,34 @@ def test_rate_in_virtual_time_is_exact() -> None:
             running.advance((due_ns - running.page.mono_ns) / 1e6)
             wire.expect(b"+OK\r\n")
         assert wire.silent()
+
+
+FARTHEST_MS = (2**63 - 1) // 1_000_000  # of one rule
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        [f"delay {FARTHEST_MS}"],
+        [f"delay {FARTHEST_MS}", f"delay {FARTHEST_MS}"],
+        [f"delay {FARTHEST_MS} JITTER {FARTHEST_MS}", "delay 1"],
+        ["delay 1", f"delay {FARTHEST_MS}", "rate 1"],
+    ],
+)
+@pytest.mark.parametrize("began_ms", [0, 1_000])
+def test_what_is_delayed_beyond_all_time_never_arrives(rules: list[str], began_ms: int) -> None:
+    """A sum of delays that no stamp can show is not one that has passed."""
+    with proxy(VIRTUAL) as running, redis_behind(running) as server:
+        wire = running.wire(running.add(LINK, server.socket))
+        running.advance(began_ms)
+        for number, rule in enumerate(rules):
+            running.rule(f"slow-{number} * to-server {rule}")
+        wire.send(("SET", "a", "1"))
+        running.fired("slow-0")
+        assert running.settle() == -1 and running.deadline_ns is None
+        assert running.advance(3_600_000) == -1
+        assert server.link.get("a") is None
+        assert running.command("LINK", "CLOSE", LINK) == 1
 
 
 # --- SETTLE ---
@@ -269,6 +314,7 @@ WRONG = [
     ("RULE", "ADD", "x", "*", "both", "drop", "PUSH"),
     ("RULE", "ADD", "x", "*", "to-server", "drop", "REPLY"),
     ("RULE", "ADD", "x", "*", "to-client", "drop", "PUSH", "REPLY"),
+    ("RULE", "ADD", "x", "*", "to-client", "drop", "REPLY", "PUSH"),
     ("RULE", "STAT", "x"),
     ("RULE", "RELEASE", "x"),
     ("RULE", "RELEASE", "x", "0"),
@@ -321,6 +367,14 @@ def test_hostile_control_bytes_end_that_connection_only(running: Proxy) -> None:
         assert wire.socket.recv(100).startswith(b"-ERR"), data
         wire.close()
     assert running.command("PING")
+
+
+def test_a_control_command_may_come_byte_by_byte(running: Proxy) -> None:
+    wire = running.wire(str(running.control_path))
+    for each in encode("PING"):
+        wire.raw(bytes([each]))
+        running.settle()  # by now the proxy has read the byte, which stands before this request
+    wire.expect(b"+PONG\r\n")
 
 
 def test_settle_keeps_its_place_among_pipelined_commands(running: Proxy) -> None:

@@ -73,6 +73,18 @@ def test_arguments_beyond_the_head_cannot_match(running: Proxy, server: RedisSer
     assert running.stat("x")["fired"] == 1
 
 
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_an_argument_may_end_with_the_head(running: Proxy, server: RedisServer, wire: Wire, beyond: int) -> None:
+    head = 64 << 10
+    short = len(encode("MSET", "a", b"x" * 60_000, "b", "needle"))
+    request = encode("MSET", "a", b"x" * (60_000 + head - short + beyond), "b", "needle")
+    assert len(request) == head + beyond
+    running.rule("x * to-server drop ARG needle")
+    wire.raw(request + encode("PING"))
+    wire.expect(b"+OK\r\n+PONG\r\n" if beyond else b"+PONG\r\n")
+    assert running.stat("x")["fired"] == 1 - beyond
+
+
 def test_rules_concern_the_links_they_name(running: Proxy, server: RedisServer) -> None:
     first = running.wire(running.add("client-1>redis-1", server.socket))
     second = running.wire(running.add("client-2>redis-1", server.socket))
@@ -232,7 +244,17 @@ def test_a_replica_follows_through_the_proxy(running: Proxy, server: RedisServer
         replica.link.replicaof("NO", "ONE")
 
 
-@pytest.mark.parametrize("garbage", [b"*1\r\n:1\r\n", b"*1\r\n$-5\r\n", b"*99999999999999999999\r\n", b"*?\r\n"])
+GARBAGE = [
+    b"*1\r\n:1\r\n",
+    b"*1\r\n$-5\r\n",
+    b"*99999999999999999999\r\n",
+    b"*?\r\n",
+    b"*1x\n$4\r\nPING\r\n",
+    b"*1\r\n$4x\nPING\r\n",
+]
+
+
+@pytest.mark.parametrize("garbage", GARBAGE)
 def test_garbage_makes_a_connection_opaque_and_nothing_else(
     running: Proxy, server: RedisServer, wire: Wire, garbage: bytes
 ) -> None:

@@ -3,11 +3,13 @@
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
+from lockstorm.base import paths
 from lockstorm.trial.trial import Trial
 from tests.helpers.support import trial
 
@@ -105,6 +107,10 @@ def test_a_refused_token_teaches_nothing() -> None:
         assert ask(link, "SET", "counter", 2, "TOKEN", 5) == [2, 2]
 
 
+NO_NUMBERS = ["", "x", "1x", "1 ", " 1", "\t1", "+1", "--1", "-", "0x1", "1.0", "1e3", "1\0", "1\0002", "\0", "9" * 30]
+OPTIONS = ["TOKEN", "VERSION", "ACTOR", "OP", "GRANT"]
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -122,12 +128,41 @@ def test_a_refused_token_teaches_nothing() -> None:
         ("FLUSHALL",),
         ("SET", "counter", ""),
         ("", ""),
+        ("SET", "counter", "1", "VERSION", "-2"),
+        ("SET", "counter", "1", "GRANT", "-1"),
+        ("SET", "counter", "1", "ACTOR", str(2**32)),
+        ("SET\0", "counter", "1"),
+        ("SET", "counter\0", "1"),
+        ("SET", "counter", "1", "TOKEN\0", "1"),
     ],
 )
 def test_wrong_requests_are_answered_and_change_nothing(words: tuple[str, ...]) -> None:
     with store("open") as (link, _):
-        assert ask(link, *words).startswith(("usage", "unknown", "ERR"))
+        answer = ask(link, *words)
+        assert isinstance(answer, str) and answer.startswith(("usage", "unknown", "ERR")), answer
         assert ask(link, "GET", "counter") == [0, 0]
+        assert ask(link, "GET", "set") == [0, 0]
+
+
+def test_a_malformed_number_is_an_error_and_never_a_number() -> None:
+    requests: list[tuple[str, ...]] = [("SET", "counter", number) for number in NO_NUMBERS]
+    requests += [("ADD", "set", number) for number in NO_NUMBERS]
+    requests += [("SET", "counter", "1", option, number) for option in OPTIONS for number in NO_NUMBERS]
+    with store("open") as (link, running):
+        accepted = [request for request in requests if not str(ask(link, *request)).startswith("usage")]
+        assert accepted == []
+        assert ask(link, "GET", "counter") == ask(link, "GET", "set") == [0, 0]
+        assert not [record for record in running.story() if record.kind == "store-write"]
+
+
+@pytest.mark.parametrize("option", ["--actor", "--stranger", "--counter"])
+@pytest.mark.parametrize("number", ["", "x", "7x", " 7", "+7", "9" * 30])
+def test_a_store_that_is_started_with_no_number_says_so(option: str, number: str, tmp_path: Path) -> None:
+    given = {"--history": tmp_path / "none", "--page": tmp_path / "none", "--socket": tmp_path / "socket"}
+    words = {**given, "--mode": "open", "--actor": 1, option: number}
+    command = [paths.program("store"), *[str(word) for pair in words.items() for word in pair]]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+    assert (done.returncode, done.stderr) == (2, f"store: not a usable number: {option} {number}\n")
 
 
 def test_hostile_bytes_end_the_connection_and_nothing_else() -> None:

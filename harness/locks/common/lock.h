@@ -70,6 +70,7 @@ struct lock_type {
     enum lock_service service;
     int nodes;    /* independent servers that it needs; 0: one */
     int replicas; /* of each of them */
+    int poll_ms;  /* the longest that a waiter sleeps between two tries; 0: it does not poll, or does not say */
     size_t state_size;
     /* All but acquire may be NULL: there is nothing to do, and without renew every renewal is refused. wait_ms: 0: one
      * attempt, -1: as long as the pattern itself waits. An acquire of unknown outcome may have been granted: the lock

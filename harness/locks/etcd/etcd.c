@@ -124,6 +124,7 @@ const struct lock_type LOCK_ETCD = {
     .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_TOKEN,
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
+    .poll_ms = 1500,
     .service = LOCK_SERVICE_ETCD,
     .state_size = sizeof(struct etcd_session),
     .open = open,

@@ -69,6 +69,7 @@ const struct lock_type LOCK_PG_ADVISORY = {
     .traits = LOCK_TRAIT_REENTRANT,
     .capacity = 1,
     .waits = LOCK_WAITS_IN_SERVER,
+    .poll_ms = 1500,
     .service = LOCK_SERVICE_POSTGRES,
     .state_size = sizeof(struct pg_advisory),
     .open = open,

@@ -38,6 +38,7 @@ const struct lock_type LOCK_PG_FOR_UPDATE = {
     .source = "PostgreSQL documentation, 13.3.2 Row-Level Locks; ShedLock and Quartz keep locks in rows",
     .capacity = 1,
     .waits = LOCK_WAITS_IN_SERVER,
+    .poll_ms = 1500,
     .service = LOCK_SERVICE_POSTGRES,
     .state_size = sizeof(struct pg_transaction),
     .open = open,

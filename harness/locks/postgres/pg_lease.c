@@ -113,6 +113,7 @@ const struct lock_type LOCK_PG_LEASE = {
     .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_TOKEN,
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
+    .poll_ms = 1500,
     .service = LOCK_SERVICE_POSTGRES,
     .state_size = sizeof(struct pg_lease),
     .open = open,

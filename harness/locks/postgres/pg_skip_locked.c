@@ -94,6 +94,7 @@ const struct lock_type LOCK_PG_SKIP_LOCKED = {
     .capacity = LOCK_CAPACITY_ASKED,
     .once = true,
     .waits = LOCK_WAITS_POLLING,
+    .poll_ms = 1500,
     .service = LOCK_SERVICE_POSTGRES,
     .state_size = sizeof(struct pg_skip_locked),
     .open = open,

@@ -51,6 +51,7 @@ const struct lock_type LOCK_REPLICA_WAIT = {
     .traits = LOCK_TRAIT_LEASE,
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
+    .poll_ms = 1500,
     .replicas = REPLICAS,
     .state_size = sizeof(struct set_nx_px),
     .open = set_nx_px_open,

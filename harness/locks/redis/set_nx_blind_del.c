@@ -36,6 +36,7 @@ const struct lock_type LOCK_SET_NX_BLIND_DEL = {
     .traits = LOCK_TRAIT_LEASE,
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
+    .poll_ms = 25,
     .acquire = acquire,
     .release = release,
 };

@@ -23,6 +23,7 @@ const struct lock_type LOCK_SET_NX_GET_DEL = {
     .traits = LOCK_TRAIT_LEASE,
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
+    .poll_ms = 1500,
     .state_size = sizeof(struct set_nx_px),
     .open = set_nx_px_open,
     .acquire = acquire,

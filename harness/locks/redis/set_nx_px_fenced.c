@@ -67,6 +67,7 @@ const struct lock_type LOCK_SET_NX_PX_FENCED = {
     .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_TOKEN,
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
+    .poll_ms = 1500,
     .state_size = sizeof(struct set_nx_px_fenced),
     .open = open,
     .acquire = acquire,

@@ -45,6 +45,7 @@ const struct lock_type LOCK_SET_NX_PX_RENEW = {
     .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_RENEWS,
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
+    .poll_ms = 1500,
     .state_size = sizeof(struct set_nx_px_renew),
     .open = set_nx_px_open,
     .acquire = acquire,

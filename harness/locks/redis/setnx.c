@@ -29,6 +29,7 @@ const struct lock_type LOCK_SETNX = {
     .source = "Redis documentation of SETNX (the old locking pattern); first article, \"SETNX\"",
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
+    .poll_ms = 150,
     .state_size = sizeof(struct set_nx_px),
     .open = set_nx_px_open,
     .acquire = acquire,

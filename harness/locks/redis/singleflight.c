@@ -39,6 +39,7 @@ const struct lock_type LOCK_SINGLEFLIGHT = {
     .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT,
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
+    .poll_ms = 1500,
     .state_size = sizeof(struct singleflight),
     .open = set_nx_px_open,
     .acquire = acquire,

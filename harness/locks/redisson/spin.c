@@ -33,6 +33,7 @@ const struct lock_type LOCK_SPIN = {
     .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_RENEWS,
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
+    .poll_ms = 192,
     .state_size = sizeof(struct redisson),
     .open = open,
     .acquire = spin_acquire,

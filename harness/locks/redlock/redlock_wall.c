@@ -27,6 +27,7 @@ const struct lock_type LOCK_REDLOCK_WALL = {
     .traits = LOCK_TRAIT_LEASE,
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
+    .poll_ms = 300,
     .nodes = REDLOCK_NODES,
     .state_size = sizeof(struct redlock),
     .open = open,

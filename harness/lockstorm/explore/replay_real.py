@@ -88,7 +88,7 @@ def strike_of(schedule: ScheduleFile, name: str) -> Strike:
             "order of their steps"
         )
     match = LINE.fullmatch(schedule.lines[0])
-    if not match or schedule.turns > 1 or schedule.bound_ms or schedule.extends:
+    if not match or schedule.turns > 1 or schedule.bound_ms or schedule.extends or schedule.checks_validity:
         raise UsageError(
             f"{line}: --real: with real processes client 1, who begins, can be paused or killed in its only turn, "
             "and nothing else"

@@ -37,6 +37,7 @@ NUMBERS = {  # key: from, to
     "permits": (1, PERMIT_LIMIT),
     "fixed_lease": (0, 1),
     "extends": (0, 1),
+    "checks_validity": (0, 1),
     "lease_ms": (1, LEASE_LIMIT_MS),
     "wait_ms": (WAIT_FOR_EVER, LEASE_LIMIT_MS),
     "work_ms": (0, LEASE_LIMIT_MS),
@@ -44,7 +45,7 @@ NUMBERS = {  # key: from, to
     "seed": (0, SEED_LIMIT),
     "number": (0, 2**62),
 }
-OPTIONAL = ("extends",)  # 0 in a file without it
+OPTIONAL = ("extends", "checks_validity")  # 0 in a file without it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +65,7 @@ class ScheduleContext:
     bound_ms: int  # liveness: how long a free lock may stay unclaimed; 0: liveness is not judged
     seed: int  # of the search
     extends: int = 0  # clients extend their lease in the middle of their work
+    checks_validity: int = 0  # clients do not write after the end of the validity that the lock stated
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -150,6 +150,11 @@ class SearchRequest:
     )
     fixed_lease: bool = option("--fixed-lease", "Disable the lock's watchdog.", "flag")
     extends: bool = option("--extends", "Let clients extend their lease in the middle of their work.", "flag")
+    checks_validity: bool = option(
+        "--checks-validity",
+        "Let clients look at their clock before each write, and not write when the stated validity is over.",
+        "flag",
+    )
     keep_going: bool = option(
         "--all", "Search on after a violation, and group violations by what they violate.", "flag"
     )
@@ -187,6 +192,7 @@ class SearchPlan:
             "permits": request.permits,
             "fixed_lease": request.fixed_lease,
             "extends": request.extends,
+            **({"checks_validity": True} if request.checks_validity else {}),
             "require": ",".join(self.required),
             "keep_going": request.keep_going,
             **({"build": self.lock.plugin.version} if self.lock.plugin else {}),
@@ -265,6 +271,7 @@ def _context(
         permits=request.permits or 1,
         fixed_lease=int(request.fixed_lease),
         extends=int(request.extends),
+        checks_validity=int(request.checks_validity),
         lease_ms=lease_ms,
         wait_ms=WAIT_LEASES * lease_ms if request.wait_ms is None else request.wait_ms,
         bound_ms=BOUND_LEASES * lease_ms + BOUND_NAP_MS if LIVENESS in required else 0,
@@ -324,7 +331,11 @@ def context_arguments(context: ScheduleContext, required: Sequence[str]) -> list
     words += ["--require", ",".join(required)]
     words += ["--bound-ms", str(context.bound_ms)] if context.bound_ms else []
     words += ["--replicas", str(context.replicas)] if context.replicas else []
-    flags = {"--fixed-lease": context.fixed_lease, "--extends": context.extends}
+    flags = {
+        "--fixed-lease": context.fixed_lease,
+        "--extends": context.extends,
+        "--checks-validity": context.checks_validity,
+    }
     return words + [flag for flag, wanted in flags.items() if wanted]
 
 

@@ -41,6 +41,7 @@ def run_gate(
         missing = play_plan(policy, plan, run, played, report, workers)
     except KeyboardInterrupt:
         missing = INTERRUPTED
+        take_kept_results(run, played)
     except BaseException:
         run.end("interrupted")
         raise
@@ -68,6 +69,15 @@ def play_plan(
             if deadline_s is not None and time.monotonic() > deadline_s and len(played) < len(jobs):
                 return OUT_OF_TIME
     return ""
+
+
+def take_kept_results(run: Run, played: Played) -> None:
+    """Adds the trials whose results were kept, but had not been reported when the run was interrupted: the verdict is
+    that of the kept run."""
+    for name, result in read_results(run.directory, run.document):
+        if name not in played:
+            played[name] = result
+            run.note_played(name, result)
 
 
 def write_outputs(verdict: dict[str, Any], directory: Path) -> None:

@@ -64,6 +64,12 @@ def _ended(event: Event) -> tuple[str, str]:
     return (f"{event.name} is killed" if event.value == SIGNAL_KILL else f"{event.name} ends"), "warn"
 
 
+def _server_renewal(event: Event) -> tuple[str, str]:
+    if event.extra:
+        return f"a server lengthens the key of {event.extra_name}", "warn"
+    return by_outcome(event, "a server hears of the renewal", "a server finds nothing to renew", "", "dim")
+
+
 PHRASES: dict[str, Callable[[Event], tuple[str, str]]] = {
     "lock-open": lambda event: (f"starts as {event.actor}", "dim"),
     "acquire-invoke": lambda event: ("asks for the lock", "dim"),
@@ -71,6 +77,7 @@ PHRASES: dict[str, Callable[[Event], tuple[str, str]]] = {
     "renew-invoke": lambda event: ("renews", "dim"),
     "renew-return": lambda event: by_outcome(event, "renewed", "renewal refused", "renewal: no answer", "dim"),
     "validity": _validity,
+    "server-renewal": _server_renewal,
     "release-invoke": lambda event: ("releases", "dim"),
     "release-return": lambda event: by_outcome(event, "released", "release refused", "release: no answer"),
     "read-invoke": lambda event: (f"reads {thing(event)}", "dim"),

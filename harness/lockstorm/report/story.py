@@ -239,7 +239,7 @@ def resolve_targets(events: list[Event]) -> list[Event]:
         is_text = event.kind == "parameter" and event.flags & FLAG_TEXT
         if event.kind.startswith("fault-") or event.kind == "checkpoint" or is_text:
             event = structs.replace(event, value_name=names.get(event.value, ""))
-        if event.kind in ("rule", "released"):
+        if event.kind in ("rule", "released", "server-renewal"):
             event = structs.replace(event, extra_name=names.get(event.extra, ""))
         resolved.append(event)
     return resolved

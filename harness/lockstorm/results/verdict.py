@@ -33,6 +33,7 @@ class PropertyVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
     foreign_releases: int | None = None
     foreign_renewals: int | None = None
     broken_holds: int | None = None
+    foreign_extensions: int | None = None
     stuck_waiters: int | None = None
     lost_wake_ups: int | None = None
     residues: int | None = None
@@ -41,6 +42,7 @@ class PropertyVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
     spent_grants: int | None = None
     late_writes: int | None = None
     late_renewals: int | None = None
+    hollow_renewals: int | None = None
     fenced: int | None = None  # stale accesses that the resource refused
     measures: dict[str, int | float] | None = None
     reason: str | None = None  # why it is inconclusive

@@ -34,6 +34,7 @@ NEEDS: dict[str, tuple[Callable[[LockEntry], bool], str]] = {
     "majority": (lambda lock: lock.nodes >= MAJORITY_NODES, "does not live on five nodes"),
     "push": (lambda lock: lock.waits == "push", "wakes its waiters without a message"),
     "told": (lambda lock: lock.waits in ("push", "blocking-pop"), "notifies no waiter: its waiters poll"),
+    "renewable": (lambda lock: bool(lock.renewable), "cannot be renewed by its holder"),
     "re-entrant": (lambda lock: bool(lock.reentrant), "refuses its own holder"),
     "queue": (lambda lock: bool(lock.fair), "has no queue"),
     "no queue": (lambda lock: not lock.fair, "has a queue: see dead-waiters"),

@@ -95,6 +95,10 @@ class Nodes(ABC, Generic[Node]):
         """What locks have left at the nodes: name -> time until it expires in ms; below 0: never."""
         return {}
 
+    def traces(self) -> dict[bytes, int]:
+        """What clients have at the nodes, by name: keys with their number of elements, subscriptions."""
+        return {self.remains_of.encode() + b" " + name: 1 for name in self.remains()}
+
     def master(self, node: Node) -> Node:
         """The server that the links to this node reach: the node, or its successor."""
         return node

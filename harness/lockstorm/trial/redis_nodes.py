@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import redis
 
@@ -20,6 +21,7 @@ PERSISTENCE = {
     "aof": ("--appendonly", "yes", "--appendfsync", "always"),
 }
 FAULTS_KEYS = b"lockstorm:"
+LENGTHS = {b"list": "LLEN", b"set": "SCARD", b"zset": "ZCARD", b"hash": "HLEN"}  # by type: how many elements a key has
 # Commands of the trial itself and of replicas, whose number depends on the machine. A lock's own WAIT is not counted
 # either, therefore.
 UNCOUNTED_COMMANDS = ("ping", "time", "info", "hello", "wait", "replconf", "psync", "config|get", "config|set")
@@ -166,6 +168,19 @@ class RedisNodes(Nodes[RedisServer]):
         links = [self.master(node).link for node in self.masters]
         keys = {os.fsencode(key): int(link.pttl(key)) for link in links for key in link.keys("*")}
         return {key: rest_ms for key, rest_ms in keys.items() if not key.startswith(FAULTS_KEYS)}
+
+    def traces(self) -> dict[bytes, int]:
+        found: dict[bytes, int] = {}
+        for node in self.masters:
+            link: Any = self.master(node).link
+            where = b" on " + node.name.encode() if len(self.masters) > 1 else b""
+            for key in link.keys("*"):
+                length = LENGTHS.get(link.type(key))
+                if not key.startswith(FAULTS_KEYS):
+                    found[b"key " + key + where] = int(link.execute_command(length, key)) if length else 1
+            for channel, count in link.pubsub_numsub(*link.pubsub_channels()):
+                found[b"subscription to " + channel + where] = int(count)
+        return found
 
     # --- replication ---
 

@@ -121,3 +121,4 @@ class TrialSettings:
     resource: bytes = RESOURCE
     history_records: int = 1 << 18
     parameters: dict[str, int] = field(default_factory=dict)
+    also_require: tuple[str, ...] = ()  # properties that decide besides the usual ones

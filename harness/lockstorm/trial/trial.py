@@ -19,6 +19,7 @@ from typing import Self
 from lockstorm.base.atomic_file import write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.locks.lock_names import lock_named
+from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.native.library import FOREVER, TaskState
 from lockstorm.process.process import Sandbox, on_core, own_core
 from lockstorm.results.event import Event
@@ -43,6 +44,7 @@ from lockstorm.trial.trial_context import TrialContext
 from lockstorm.trial.trial_faults import TrialFaults
 from lockstorm.trial.trial_links import TrialLinks
 from lockstorm.trial.trial_recorder import TrialRecorder
+from lockstorm.trial.trial_residue import TrialResidue
 from lockstorm.trial.trial_scheduler import TrialScheduler
 from lockstorm.trial.trial_store import TrialStore
 from lockstorm.trial.zookeeper_nodes import ZooKeeperNodes
@@ -74,6 +76,7 @@ class Trial:
     store: TrialStore
     clock: TrialClock
     faults: TrialFaults
+    residue: TrialResidue
     _clients: TrialClients
 
     def __init__(self, settings: TrialSettings) -> None:
@@ -83,6 +86,7 @@ class Trial:
         self.resource = tagged(settings.resource) if settings.topology == "cluster" else settings.resource
         usual_ms = BOUND_LEASES * self.lease_ms + BOUND_SLEEP_MS + lease_late_ms(self.lock)
         self.bound_ms = settings.parameters.get("bound_ms", usual_ms)  # how long a free lock may stay unclaimed
+        self.patience_ms = self.bound_ms  # of a quiet phase: longer than any promise, to see who is late
         self.verdict: Verdict | None = None
         self.elapsed_ms: dict[str, float] = {}
         self._store_mode = settings.store or "open"
@@ -110,6 +114,7 @@ class Trial:
         self.clock = TrialClock(self.context, self.nodes)
         self._clients = TrialClients(self.context, self.nodes, self.store.socket)
         self.faults = TrialFaults(TrialMeans(self.context, self.nodes, self._clients))
+        self.residue = TrialResidue(self.context, self.nodes)
         self.scheduler.after_run = self.nodes.check
         self.scheduler.explain_death = self._clients.explain_death
         self._start_servers()
@@ -148,6 +153,16 @@ class Trial:
         self._lap("clients")
         return new
 
+    def begin_quiet(self) -> None:
+        """Begins a phase in which nothing is broken, and records how long a free lock may stay unclaimed in it: what
+        its pattern promises, and more if something was broken before (harness/lockstorm/locks/waiting.py)."""
+        if "bound_ms" not in self.settings.parameters and self.settings.time == "virtual":
+            promised_ms = None if self.recorder.is_disturbed else noticed_ms(self.lock)
+            healed_ms = recovered_ms(self.lock, self.lease_ms, self.reply_limit_ms)
+            self.bound_ms = min(self.patience_ms, healed_ms if promised_ms is None else promised_ms)
+            self.recorder.number("bound_ms", self.bound_ms)
+        self.recorder.phase("quiet")
+
     def quiet(self, *clients: Client) -> None:
         """Plays the last phase: heals every fault, then has each of these clients that lives served once more. A client
         without a step increments; if there is none, the first one does so when it has done its step. Ends when all are
@@ -157,14 +172,14 @@ class Trial:
         if not living:
             raise UsageError("quiet() needs a client that lives: a scenario must leave one that can be served")
         self.faults.heal()
-        self.recorder.phase("quiet")
+        self.begin_quiet()
         idle = [client for client in living if client.state is TaskState.IDLE]
         for client in living:
             client.go_on()
             if client in idle:
                 client.start_increment()
-        held_ms = self.lease_ms if self.lock.lease else self.bound_ms  # by a client that is dead
-        limit_ns = (held_ms + self.bound_ms + QUIET_BEYOND_MS) * 1_000_000
+        held_ms = self.lease_ms if self.lock.lease else self.patience_ms  # by a client that is dead
+        limit_ns = (held_ms + self.patience_ms + QUIET_BEYOND_MS) * 1_000_000
         self.run(living, self.mono_ns + limit_ns)
         if not idle and living[0].state is TaskState.IDLE:  # none has asked for the lock in this phase
             living[0].start_increment()
@@ -181,6 +196,9 @@ class Trial:
         self.recorder.end()
         self._lap("scenario")
         self.verdict = self.recorder.judge(require)
+        if self.settings.also_require and not require:
+            required = dict.fromkeys((*self.verdict.required, *self.settings.also_require))
+            self.verdict = self.recorder.judge(",".join(required))
         self._lap("judge")
         return self.verdict
 

@@ -78,6 +78,7 @@ class TrialFaults:
         self, name: str, target: Target, other: RedisServer | None = None, **options: str | float | bytes
     ) -> Fault:
         fault = Fault(self.means, name, target, other, **options)
+        self.means.trial.recorder.is_disturbed = True
         self.every.append(fault)
         return fault
 

@@ -11,6 +11,10 @@ from lockstorm.results.verdict import Verdict
 from lockstorm.trial.settings import TrialSettings
 from lockstorm.trial.trial_scheduler import TrialScheduler, must_succeed, time_number
 
+# In virtual time nothing is in flight when time passes, so requests that are further apart arrive in their order. The
+# margin is for a client that takes several steps until it stands in a queue.
+ORDER_MS = 50
+
 
 class TrialRecorder:
     """Makes the history at `path`; clients, store and proxy append to the same file."""
@@ -18,6 +22,7 @@ class TrialRecorder:
     def __init__(self, path: Path, scheduler: TrialScheduler, settings: TrialSettings) -> None:
         lib, message = library(), Message()
         self.path = path
+        self.is_disturbed = False  # something was broken, or a client was held inside its lock
         self._scheduler = scheduler
         self._texts: dict[str, int] = {}
         head = Settings(time=time_number(settings), seed=settings.seed, capacity=settings.history_records)
@@ -38,8 +43,14 @@ class TrialRecorder:
             self.record(Kind.PARAMETER, name=self.text(key), value=self.text(word), flags=FLAG_TEXT)
         numbers = {"seed": settings.seed, "control": int(settings.control), "lease_ms": lease_ms}
         numbers |= {"counter": settings.counter, "bound_ms": bound_ms}
-        for key, number in {**numbers, **settings.parameters}.items():
-            self.record(Kind.PARAMETER, name=self.text(key), value=number)
+        if settings.time == "virtual":
+            numbers |= {"order_ms": ORDER_MS}
+        for key, value in {**numbers, **settings.parameters}.items():
+            self.number(key, value)
+
+    def number(self, name: str, value: int) -> None:
+        """Records a parameter; it holds from here on."""
+        self.record(Kind.PARAMETER, name=self.text(name), value=value)
 
     def text(self, text: str) -> int:
         """The index by which records name this text."""

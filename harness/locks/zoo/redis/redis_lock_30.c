@@ -57,6 +57,7 @@ const struct lock_type LOCK_REDIS_LOCK_30 = {
     .traits = LOCK_TRAIT_LEASE,
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
+    .poll_ms = 1500,
     .state_size = sizeof(struct redis_lock_30),
     .open = open,
     .acquire = acquire,

@@ -40,6 +40,7 @@ const struct lock_type LOCK_REDIS_PY_415 = {
     .traits = LOCK_TRAIT_LEASE,
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
+    .poll_ms = 1500,
     .state_size = sizeof(struct set_nx_px),
     .open = open,
     .acquire = acquire,

@@ -26,6 +26,7 @@ const struct lock_type LOCK_REDIS_SEMAPHORE_175 = {
     .traits = LOCK_TRAIT_LEASE,
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
+    .poll_ms = 1500,
     .state_size = sizeof(struct set_nx_px),
     .open = open,
     .acquire = acquire,

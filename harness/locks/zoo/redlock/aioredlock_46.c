@@ -24,6 +24,7 @@ const struct lock_type LOCK_AIOREDLOCK_46 = {
     .traits = LOCK_TRAIT_LEASE,
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
+    .poll_ms = 250,
     .nodes = REDLOCK_NODES,
     .state_size = sizeof(struct redlock),
     .open = redlock_open_standard,

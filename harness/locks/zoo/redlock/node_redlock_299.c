@@ -37,6 +37,7 @@ const struct lock_type LOCK_NODE_REDLOCK_299 = {
     .traits = LOCK_TRAIT_LEASE,
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
+    .poll_ms = 250,
     .nodes = REDLOCK_NODES,
     .state_size = sizeof(struct node_redlock_299),
     .open = redlock_open_standard,

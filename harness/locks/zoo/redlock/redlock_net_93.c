@@ -30,6 +30,7 @@ const struct lock_type LOCK_REDLOCK_NET_93 = {
     .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_RENEWS,
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
+    .poll_ms = 250,
     .nodes = REDLOCK_NODES,
     .state_size = sizeof(struct redlock),
     .open = open,

@@ -20,6 +20,7 @@ const struct lock_type LOCK_REDLOCK_PY_3 = {
     .traits = LOCK_TRAIT_LEASE,
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
+    .poll_ms = 250,
     .nodes = REDLOCK_NODES,
     .state_size = sizeof(struct redlock),
     .open = open,

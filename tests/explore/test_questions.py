@@ -1,0 +1,125 @@
+"""Questions about what servers heard and what clients left behind: locks with one mistake each are told apart from
+their right twins."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstorm.explore.explore import replay_schedule, search_schedules
+from lockstorm.explore.schedule_file import parse_schedule_file
+from lockstorm.explore.search_plan import SearchRequest, plan_search
+from tests.helpers.planted_plugins import plant
+from tests.helpers.planted_renewals import MISTAKES, renewing_plugin
+from tests.helpers.planted_traces import plugin_with_trace
+
+CALM_FAULTS = "pause,pause-before-send,crash,lose-reply,drop-request,hold-request,duplicate-request,error-reply,restart"
+
+
+def search(lock: str, faults: str, require: str, **requests: Any) -> dict[str, Any]:
+    """A search in one process whose clients work for a lease and a half, so that watchdogs renew."""
+    usual = {"jobs": 1, "work_ms": 1500, "schedules": 1500}
+    plan = plan_search(SearchRequest(lock, faults=faults, require=require, **{**usual, **requests}))
+    result = search_schedules(plan, lambda _: None)
+    assert "verdict" in result, result["sentence"]
+    return result
+
+
+def evidence_of(result: dict[str, Any], name: str) -> str:
+    assert result["exit"] == 1, result["sentence"]
+    return " ".join(str(each["text"]) for each in result["verdict"][name]["evidence"])
+
+
+@pytest.mark.parametrize(
+    "mistake,faults,require,said",
+    [
+        ("blind-pexpire", "pause", "ownership", "lengthened what client-"),
+        ("unstopped", "none", "lease", "sent after the release"),
+        ("blind-set", "hold-request", "lease", "made the lock's key again"),
+        ("deaf", "pause", "lease", "no server that heard of it had a key of its own"),
+    ],
+)
+def test_a_mistake_in_a_renewal_is_found(tmp_path: Path, mistake: str, faults: str, require: str, said: str) -> None:
+    extends = mistake == "deaf"
+    file = renewing_plugin(tmp_path, mistake)
+    result = search(f"plugin:{file}", faults, require, extends=extends, fixed_lease=extends)
+    assert said in evidence_of(result, require)
+    twin = search(f"plugin:{renewing_plugin(tmp_path)}", faults, require, extends=extends, fixed_lease=extends)
+    assert twin["exit"] == 0, twin["sentence"]
+    assert twin["verdict"][require]["schedules"]["holds"] > 100
+
+
+@pytest.mark.parametrize("require", ["ownership", "lease"])
+def test_a_right_watchdog_stands_all_faults(tmp_path: Path, require: str) -> None:
+    result = search(f"plugin:{renewing_plugin(tmp_path)}", CALM_FAULTS, require, schedules=1000)
+    counts = result["verdict"][require]["schedules"]
+    assert (result["exit"], counts["violated"]) == (0, 0), result["sentence"]
+
+
+def test_every_mistake_is_played() -> None:
+    assert {*MISTAKES} == {"blind-pexpire", "blind-set", "deaf", "unstopped"}
+
+
+# --- a client that keeps to its validity ---
+
+
+def keeping(file: str, faults: str, **requests: Any) -> dict[str, Any]:
+    usual = {"require": "integrity", "checks_validity": True, "work_ms": 20, "schedules": 1500}
+    return search(f"plugin:{file}", faults, **{**usual, **requests})
+
+
+def test_a_client_that_checks_its_validity_stands_a_pause_before_the_check(tmp_path: Path) -> None:
+    """The example states a validity. A pause after which the client looks at its clock does no harm."""
+    file = plant(tmp_path)
+    kept = keeping(file, "pause")
+    assert kept["exit"] == 0, kept["sentence"]
+    assert kept["verdict"]["integrity"]["schedules"]["holds"] == 1500
+    assert kept["injected"]["pause"] > 1000
+    assert kept["verdict"]["mutual_exclusion"]["status"] == "holds"
+    assert keeping(file, "pause", checks_validity=False)["exit"] == 1
+
+
+def test_a_pause_after_the_check_makes_its_write_late(tmp_path: Path) -> None:
+    """Nothing but the resource can stop a write that was right when it was sent."""
+    late = keeping(plant(tmp_path), "pause-before-send")
+    assert late["exit"] == 1, late["sentence"]
+    assert "\nchecks_validity 1\n" in late["found"]["file"]
+    assert parse_schedule_file(late["found"]["file"], "found").checks_validity == 1
+    assert " --checks-validity" in late["replay"]
+    struck = replay_schedule(parse_schedule_file(late["found"]["file"], "found"), "found")
+    assert struck.properties["integrity"].status == "violated"
+
+
+def test_an_announcement_moves_the_end_of_a_validity() -> None:
+    """The watchdog of redlock-renew announces; the client's work is longer than its first validity."""
+    held = search("redlock-renew", "pause", "integrity,lease", checks_validity=True, clients=2, schedules=300)
+    assert held["exit"] == 0, held["sentence"]
+    assert held["verdict"]["lease"]["schedules"]["holds"] == 300
+    held = search("redlock-renew", "none", "integrity", checks_validity=True, clients=2, schedules=100)
+    assert held["exit"] == 0
+    assert held["verdict"]["integrity"]["schedules"]["holds"] == 100
+    written = search("redlock-renew", "none", "integrity", clients=2, schedules=100)
+    assert written["steps"] == held["steps"]  # it wrote as often as a client that does not check
+
+
+# --- what a refused acquire leaves ---
+
+
+@pytest.mark.parametrize(
+    "mistake,faults,said",
+    [
+        ("place-kept", "none", "entries"),
+        ("unanswered-kept", "lose-reply", "entries"),
+        ("subscription-kept", "none", "subscriptions"),
+    ],
+)
+def test_what_a_refused_acquire_leaves_is_found(tmp_path: Path, mistake: str, faults: str, said: str) -> None:
+    """Clients wait for a shorter time than another works, so some of them give up."""
+    requests: dict[str, Any] = {"work_ms": 300, "wait_ms": 100, "schedules": 800}
+    planted = plugin_with_trace(tmp_path, mistake, planted=True)
+    found = search(f"plugin:{planted}", faults, "liveness", **requests)
+    assert f"of {said} of client-" in evidence_of(found, "liveness")
+    right = plugin_with_trace(tmp_path, mistake, planted=False)
+    twin = search(f"plugin:{right}", CALM_FAULTS, "liveness", **requests)
+    assert twin["exit"] == 0, twin["sentence"]
+    assert twin["verdict"]["liveness"]["schedules"]["holds"] > 20

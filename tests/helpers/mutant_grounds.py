@@ -1,0 +1,76 @@
+"""Where `make mutants` plants mistakes, and what has to find them."""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CHECKERS = "checkers"
+LEAVE_OUT = {"explore_main", "explore_options", "proxy_main", "linearize_main", "check_main"}  # command lines
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Folders and single files, the targets of the Makefile that are built of them, and the tests: words for pytest.
+    Without tests the verdicts are compared with the definitions."""
+
+    places: tuple[str, ...]
+    targets: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> list[Path]:
+        """The source files, from the root of the tree."""
+        found: set[Path] = set()
+        for place in self.places:
+            here = ROOT / place
+            found |= {*here.glob("*.c"), *here.glob("*.py")} if here.is_dir() else {here}
+        kept = (path for path in found if path.stem not in LEAVE_OUT and path.name != "__init__.py")
+        return sorted(path.relative_to(ROOT) for path in kept)
+
+
+BUILT = ("build", "test-programs")
+GROUNDS = {
+    CHECKERS: Ground(("checkers/engine", "checkers/properties", "checkers/commands/render.c"), ("judge",)),
+    "linearizability": Ground(
+        ("checkers/linearizability", "checkers/formats"),
+        BUILT,
+        ("tests/checkers/test_outside.py", "tests/checkers/test_linearizable.py", "-k", "not planted"),
+    ),
+    "scheduler": Ground(
+        ("harness/scheduler",),
+        BUILT,
+        (
+            *("tests/trial/test_scheduler.py", "tests/project/test_c_programs.py", "tests/trial/test_quiet.py"),
+            "tests/trial/test_trial.py",
+            "tests/faults/test_faults_clients.py::test_what_a_stalled_worker_had_begun_goes_on_when_it_is_healed",
+            *("tests/faults/test_faults_clocks.py", "tests/trial/test_determinism.py", "-k"),
+            "not threads and not messages and not never_comes and not beside_a_cpu",
+        ),
+    ),
+    "proxy": Ground(("faults/proxy",), BUILT, ("tests/proxy", "tests/project/test_c_programs.py", "-k", "not threads")),
+    "explorer": Ground(
+        ("harness/explorer", "harness/simulation/world_choices.c"),
+        BUILT,
+        (
+            *("tests/explore/test_strategies.py", "tests/explore/test_shrinking.py", "tests/explore/test_found.py"),
+            *("tests/explore/test_explore.py", "-k"),
+            "not command and not bad_usage and not real and not busy_processor and not page and not every_lock"
+            " and not acknowledgement and not other_servers and not failover and not wrong",
+        ),
+    ),
+    "gate": Ground(
+        tuple(f"harness/lockstorm/gate/gate_{part}.py" for part in ("policy", "plan", "verdict", "advice")),
+        ("build",),
+        ("tests/gate/test_gate_policy.py", "tests/gate/test_gate_verdict.py"),
+    ),
+}
+
+
+@cache
+def file_paths() -> dict[str, Path]:
+    """Every file in which mistakes are planted, by its name without the suffix."""
+    found = [path for ground in GROUNDS.values() for path in ground.paths]
+    named = {path.stem: path for path in found}
+    assert len(named) == len(found), "two files have the same name"
+    return named

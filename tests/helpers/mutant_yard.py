@@ -1,0 +1,147 @@
+"""A copy of the tree in which mutants are built and tried."""
+
+import ast
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from tests.helpers.mutant_grounds import ROOT, Ground, file_paths
+from tests.helpers.mutation import Mutant
+
+QUICKLY = "-w -Wno-error -O1 -g0"  # compiler flags: a mutant may have a warning, and is compiled once
+LIMIT_S, LIMIT_FACTOR = 60, 5  # for the tests of a mutant: this, and that many times what the original takes
+MEMORY_KB, FILES = 8 << 20, "2g"
+NO_TESTS = 5  # pytest's exit status
+
+# A mutant of process handling may signal anything, and its tests may leave anything behind: in namespaces of its own it
+# reaches no process outside, all of its processes end with the first one, and its files in memory are gone.
+ISOLATED = ("unshare", "--fork", "--pid", "--kill-child", "--mount", "--mount-proc", "sh", "-c")
+PRIVATE = f"mount -t tmpfs -o size={FILES} tmpfs /tmp && mount -t tmpfs -o size={FILES} tmpfs /dev/shm || exit 125"
+
+
+@cache
+def can_isolate() -> bool:
+    return (
+        shutil.which("unshare") is not None
+        and subprocess.run([*ISOLATED, PRIVATE], capture_output=True).returncode == 0
+    )
+
+
+def private_command(words: Sequence[str]) -> list[str]:
+    script = f'ulimit -v {MEMORY_KB}; "$@"; exit $?'
+    if can_isolate():
+        return [*ISOLATED, f"{PRIVATE}; {script}", "sh", *words]
+    return ["sh", "-c", script, "sh", *words]
+
+
+class Yard:
+    """The copy, with the targets of a ground built from it."""
+
+    def __init__(self, directory: Path, ground: Ground, flags: str = QUICKLY) -> None:
+        """With flags of its own all is compiled anew; with none, what the tree has built is used."""
+        self.root, self.ground, self.flags = directory / "tree", ground, flags
+        ignored = shutil.ignore_patterns("build", ".git", ".venv", "__pycache__", ".*_cache")
+        shutil.copytree(ROOT, self.root, ignore=ignored)
+        (self.root / ".venv").symlink_to((ROOT / ".venv").resolve())
+        (self.root / "build").mkdir()
+        if (ROOT / "build" / "adapters").is_dir():
+            (self.root / "build" / "adapters").symlink_to(ROOT / "build" / "adapters")
+        for part in () if flags else ("o", "bin", "lib", "tests", "include"):
+            shutil.copytree(ROOT / "build" / part, self.root / "build" / part)
+        if not flags:
+            shutil.copy2(ROOT / "build" / "flags", self.root / "build" / "flags")
+        assert self.is_built(*ground.targets), "the original cannot be built"
+        self.text = {path.stem: (self.root / path).read_text() for path in ground.paths}
+        self.original: dict[str, bytes | str] = {}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        python_path = os.pathsep.join([str(self.root / "harness"), str(self.root)])
+        own = {"EXTRA": self.flags, "PYTHONPATH": python_path, "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": "/tmp"}
+        return {key: value for key, value in os.environ.items() if key != "CI"} | own
+
+    def is_built(self, *targets: str) -> bool:
+        command = ["make", "-s", "-j", str(os.cpu_count() or 1), *targets]
+        return subprocess.run(command, cwd=self.root, env=self.environment, capture_output=True).returncode == 0
+
+    def object(self, file: str) -> Path:
+        return Path("build", "o", file_paths()[file].with_suffix(".o"))
+
+    def code(self, file: str) -> bytes | str:
+        """The machine code of a C file without line numbers; the syntax tree of a Python file."""
+        path = self.root / file_paths()[file]
+        if path.suffix == ".py":
+            return ast.dump(ast.parse(path.read_text()))
+        bare = self.root / "bare.o"
+        subprocess.run(["objcopy", "--strip-debug", self.root / self.object(file), bare], check=True)
+        return bare.read_bytes()
+
+    def compiles(self, file: str) -> bool:
+        path = self.root / file_paths()[file]
+        if path.suffix != ".py":
+            return self.is_built(str(self.object(file)))
+        try:
+            compile(path.read_text(), path, "exec")
+        except SyntaxError:
+            return False
+        return True
+
+    def plant(self, mutant: Mutant) -> str:
+        """Why the mutant does not count, or nothing: then it is built."""
+        if mutant.file not in self.original:
+            self.original[mutant.file] = self.code(mutant.file)
+        lines = self.text[mutant.file].splitlines(keepends=True)
+        lines[mutant.line - 1] = mutant.after + "\n"
+        (self.root / file_paths()[mutant.file]).write_text("".join(lines))
+        if not self.compiles(mutant.file):
+            return "do not compile"
+        if self.code(mutant.file) == self.original[mutant.file]:
+            return "come to the same code"
+        return "" if self.is_built(*self.ground.targets) else "do not compile"
+
+    def restore(self, mutant: Mutant) -> None:
+        (self.root / file_paths()[mutant.file]).write_text(self.text[mutant.file])
+
+    def failure(self, tests: Sequence[str], limit_s: float | None = None) -> str:
+        """Which of some tests fails first; nothing if all pass. Tests that take too long fail."""
+        words = [sys.executable, "-m", "pytest", "-x", "-q", "--ff", "--tb=no", "-p", "xdist", "-n0", *tests]
+        running = subprocess.Popen(
+            private_command(words),
+            cwd=self.root,
+            env=self.environment,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            said = running.communicate(timeout=limit_s)[0]
+        except subprocess.TimeoutExpired:
+            return f"not done after {limit_s:.0f} s"
+        finally:
+            end_session(running)
+        assert running.returncode != NO_TESTS, f"no tests: {tests}"
+        failed = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        return "" if running.returncode == 0 else failed[0] if failed else said[-1000:]
+
+    def original_takes_s(self) -> float:
+        """How long the tests of the ground take, all of which the original must pass."""
+        began = time.monotonic()
+        failure = self.failure(self.ground.tests)
+        assert not failure, f"the original itself does not pass: {failure}"
+        return time.monotonic() - began
+
+
+def end_session(running: subprocess.Popen[str]) -> None:
+    """Also what a mutant's tests left behind, as far as it stayed in their session."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(running.pid, signal.SIGKILL)
+    running.wait()
