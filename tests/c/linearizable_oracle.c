@@ -5,7 +5,8 @@
  * called, and when the model allows it; all firm ones must come, free ones may. It judges every prefix, so that the
  * shortest one that is not linearizable is compared too. With leases, which half of the histories of locks with an
  * owner have, a hold may end by itself between two operations, once the acquires that it consists of were answered.
- * Half of the histories are what a correct object did, some of them with one thing changed; half are arbitrary.
+ * Half of the histories are what a correct object did, some of them with one thing changed; half are arbitrary, or of
+ * fenced-mutex such that little room is left for tokens that are not known.
  *
  * long: histories too long for all orders, of the locks that have an owner. There the checker is compared with itself
  * without dropping configurations.
