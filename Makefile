@@ -1,7 +1,8 @@
 # `make help` lists the targets. Variables: CC, BUILD (directory of the results), EXTRA (more compiler flags),
 # FUZZ_SECONDS (per fuzzer), BENCH (options of the benchmark), SCHEDULES (per lock in explore-soak), SOAK_MINUTES (of
 # storms), FIXED_SCHEDULES (per lock without its bug in the zoo), MATRIX_REPEAT (trials per cell), ORACLE_HISTORIES (number
-# of histories) from seed ORACLE_FIRST on, MUTANTS (most mistakes to plant).
+# of histories) from seed ORACLE_FIRST on, PORCUPINE_HISTORIES (per model) from PORCUPINE_SEED on, MUTANTS (most mistakes
+# to plant, in each part), MUTANT_OPTIONS.
 CC ?= gcc
 ifeq ($(origin CC),default)
 CC = gcc
@@ -18,7 +19,10 @@ FIXED_SCHEDULES ?= 10000
 MATRIX_REPEAT ?= 20
 ORACLE_HISTORIES ?= 200000
 ORACLE_FIRST ?= 0
+PORCUPINE_HISTORIES ?= 100000
+PORCUPINE_SEED ?= 1
 MUTANTS ?= 100000
+MUTANT_OPTIONS ?=
 
 # clang does not know hiredis' %b.
 WARNINGS = -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wconversion -Wvla -Wformat=2 \
@@ -76,15 +80,20 @@ HEADERS        = $(addprefix $(BUILD)/include/harness/,client/lockstorm.h enviro
 TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
                  announcements \
                  blocking_call \
+                 env_limits \
                  exhaustive_options \
                  history_writers \
                  http_requests \
                  idle_processes \
                  judged_events \
+                 linearizable_each \
                  linearizable_oracle \
                  lock_threads \
                  resp_guard \
+                 session_begin \
+                 shrinking \
                  stop_writer \
+                 strategies \
                  )
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
@@ -100,7 +109,7 @@ READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
-.PHONY: all deps-all build programs headers test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle mutants matrix schemas zoo bench \
+.PHONY: all deps-all build programs headers test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle porcupine mutants mutants-short matrix schemas zoo bench \
         soak explore-soak clean help
 all: build
 
@@ -142,6 +151,8 @@ $(BUILD)/bin/reaper: LIBS = $(STATIC) # static: every trial starts it, and it sh
 $(BUILD)/tests/announcements: $(call object,tests/c/announcements.c harness/client/validity.c $(SHARED))
 $(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c $(SCHEDULER) $(ENV) $(SHARED))
 $(BUILD)/tests/blocking_call: LIBS = -lhiredis $(SERVICE_LIBS)
+$(BUILD)/tests/env_limits: $(call object,tests/c/env_limits.c harness/environment/env_ops.c)
+$(BUILD)/tests/env_limits: LIBS = -lhiredis
 $(BUILD)/tests/exhaustive_options: $(call object,tests/c/exhaustive_options.c $(filter-out harness/explorer/explore_main.c,$(EXPLORE)))
 $(BUILD)/tests/exhaustive_options: LIBS = -lhiredis -ljansson -lm
 $(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(SHARED))
@@ -149,11 +160,17 @@ $(BUILD)/tests/http_requests: $(call object,tests/c/http_requests.c $(ENV) $(SHA
 $(BUILD)/tests/http_requests: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/idle_processes: $(call object,tests/c/idle_processes.c harness/scheduler/quiescence.c harness/scheduler/clock.c)
 $(BUILD)/tests/judged_events: $(call object,tests/c/judged_events.c $(call room,checkers/engine) $(HISTORY))
+$(BUILD)/tests/linearizable_each: $(call object,tests/c/linearizable_each.c $(LINEAR) harness/history/history_json.c $(HISTORY))
+$(BUILD)/tests/linearizable_each: LIBS = -ljansson
 $(BUILD)/tests/linearizable_oracle: $(call object,tests/c/linearizable_oracle.c $(LINEAR) harness/history/history_json.c $(HISTORY))
 $(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(SHARED))
 $(BUILD)/tests/lock_threads: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
 $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.c)
+$(BUILD)/tests/session_begin: $(call object,tests/c/session_begin.c $(ENV) $(SHARED))
+$(BUILD)/tests/session_begin: LIBS = -lhiredis $(SERVICE_LIBS)
+$(BUILD)/tests/shrinking: $(call object,tests/c/shrinking.c harness/explorer/shrink.c harness/explorer/schedule.c)
+$(BUILD)/tests/strategies: $(call object,tests/c/strategies.c harness/explorer/strategy.c)
 $(BUILD)/tests/stop_writer: $(call object,tests/c/stop_writer.c $(SCHEDULER) $(SHARED))
 $(BUILD)/tests/stop_writer: LIBS = -lhiredis
 
@@ -161,6 +178,11 @@ $(BUILD)/bench/history_append: $(call object,bench/history_append.c $(SHARED))
 $(BUILD)/bench/make_history: $(call object,bench/make_history.c $(HISTORY))
 $(BUILD)/bench/make_operations: $(call object,bench/make_operations.c)
 $(BUILD)/bench/scan: $(call object,bench/scan.c)
+
+# Needs Go; the tests that use it make it.
+$(BUILD)/tests/porcupine_judge: $(wildcard tests/porcupine/*.go tests/porcupine/go.*)
+	@mkdir -p $(@D)
+	cd tests/porcupine && PATH="$$PATH:/usr/local/go/bin" go build -o $(abspath $@) .
 
 $(PROGRAMS) $(TEST_PROGRAMS) $(BENCH_PROGRAMS):
 	@mkdir -p $(@D)
@@ -265,14 +287,25 @@ fuzz: ## run each fuzzer of the readers of histories and messages for FUZZ_SECON
 	cd $(BUILD)/fuzz && ./schedule_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=256 -print_final_stats=1 \
 	    -dict=$(CURDIR)/tests/fuzz/schedule.dict found/schedule $(CURDIR)/tests/fuzz/corpus/schedule
 
-oracle: ## compare the checkers with their definitions on ORACLE_HISTORIES (200000) random histories, from seed ORACLE_FIRST (0)
+oracle: ## compare the checkers with their definitions on ORACLE_HISTORIES (200000) random histories, from seed ORACLE_FIRST (0), and with themselves on changed ones
 	@$(READY_TO_TEST)
 	LOCKSTORM_ORACLE_HISTORIES=$(ORACLE_HISTORIES) LOCKSTORM_ORACLE_FIRST=$(ORACLE_FIRST) \
-	    $(PYTHON) -m pytest -q -n 2 tests/checkers/test_checkers.py -k definitions
+	    $(PYTHON) -m pytest -q -n 2 tests/checkers/test_checkers.py tests/checkers/test_metamorphic.py \
+	    tests/checkers/test_generator_coverage.py -k 'definitions or metamorphic or generator'
 
-mutants: ## plant at most MUTANTS (100000) mistakes in the checkers, one at a time, and report which ones the tests find
+porcupine: ## compare the linearizability checker with Porcupine on PORCUPINE_HISTORIES (100000) random histories per model; needs Go
 	@$(READY_TO_TEST)
-	@PYTHONPATH=harness:. $(PYTHON) -m tests.helpers.mutants --most $(MUTANTS)
+	LOCKSTORM_PORCUPINE_HISTORIES=$(PORCUPINE_HISTORIES) LOCKSTORM_PORCUPINE_SEED=$(PORCUPINE_SEED) \
+	    $(PYTHON) -m pytest -q -n 2 -rP --durations=0 tests/checkers/test_porcupine.py
+
+mutants: ## plant at most MUTANTS (100000) mistakes in each part that decides (MUTANT_OPTIONS="--ground proxy": in one), one at a time, and report which ones the tests find
+	@$(READY_TO_TEST)
+	@PYTHONPATH=harness:. $(PYTHON) -m tests.helpers.mutants --most $(MUTANTS) $(MUTANT_OPTIONS)
+
+mutants-short: ## plant each mistake of tests/planted_mistakes.txt: the test beside it must find it
+	@$(READY_TO_TEST)
+	@$(MAKE) -s build test-programs
+	@PYTHONPATH=harness:. $(PYTHON) -m tests.helpers.mutants_short
 
 matrix: ## write the tables of expected verdicts into README.md, docs/matrix.md and docs/adapters.md
 	@$(READY)

@@ -96,7 +96,7 @@ def test_extend_lost_lock(trial: Trial) -> None:
 @scenario(
     "renewal-overtaken",
     summary="A renewal stays in the network until its sender has released the lock, and another has it for a while.",
-    source="redlock-rb#36, RedLock.net#48: a late extension; a renewal that reads the owner and extends in two commands",
+    source="redlock-rb#36, RedLock.net#48: a late extension; redis-py PR#1031: a read and a write in two commands",
     control="the renewal arrives at once",
     virtual_lease_ms=LEASE_MS,
     needs=("lock", "renewable"),

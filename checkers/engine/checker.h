@@ -93,8 +93,8 @@ struct check_member {
 
 /* A record, and who it is about (NULL: nobody). lock and member are those of a record about a lock. actor is the client
  * that recorded it; for a record of the store, the client that it served; for ACTOR_EXIT, the one that is gone. The
- * lock of a record of the store is that of the grant which it names; NULL where it names none, or no grant before it.
- */
+ * lock of a record of the store is that of the grant which it names, and the member is the client's side of it; NULL
+ * where it names none, or no grant before it. */
 struct event {
     const struct history_record *record;
     uint64_t index;

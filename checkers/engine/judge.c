@@ -187,27 +187,32 @@ static inline __attribute__((always_inline)) void about_lock(struct pass *pass, 
     if (kind == HISTORY_ACQUIRE_RETURN && record->outcome == OUTCOME_OK) event->member->grant = event->index;
 }
 
-/* The lock of a grant that is not its client's latest, or that is none. */
-static SELDOM struct check_lock *lock_of_grant(const struct pass *pass, const struct event *event) {
+/* Of a grant that is not its client's latest, or that is none. */
+static SELDOM void find_lock_of_grant(struct pass *pass, struct event *event) {
     uint32_t grant = event->record->grant;
-    if (grant >= event->index) return NULL;
+    if (grant >= event->index) return;
     struct history_record record = check_record_at(&pass->judgement->check, grant);
-    if (record.kind != HISTORY_ACQUIRE_RETURN || record.outcome != OUTCOME_OK) return NULL;
-    return participants_find(&pass->judgement->participants.locks, record.name)->thing;
+    if (record.kind != HISTORY_ACQUIRE_RETURN || record.outcome != OUTCOME_OK) return;
+    event->member = participants_member(&pass->judgement->participants, record.name, event->actor->name);
+    event->lock = event->member->lock;
 }
 
-static inline struct check_lock *lock_of_access(const struct pass *pass, const struct event *event) {
-    const struct check_member *latest = event->actor->latest;
-    if (event->record->grant == 0) return NULL;
-    if (latest && latest->grant == event->record->grant) return latest->lock;
-    return lock_of_grant(pass, event);
+static inline void find_lock_of_access(struct pass *pass, struct event *event) {
+    struct check_member *latest = event->actor->latest;
+    if (event->record->grant == 0) return;
+    if (latest && latest->grant == event->record->grant) {
+        event->member = latest;
+        event->lock = latest->lock;
+    } else {
+        find_lock_of_grant(pass, event);
+    }
 }
 
 /* A record of a client and the store. */
 static inline __attribute__((always_inline)) void about_store(struct pass *pass, struct event *event, unsigned kind) {
     bool by_store = kind == HISTORY_STORE_READ || kind == HISTORY_STORE_WRITE;
     find_client(pass, event, by_store ? event->record->name : event->record->actor);
-    if (by_store) event->lock = lock_of_access(pass, event);
+    if (by_store) find_lock_of_access(pass, event);
     if (by_store) assumptions_store(&pass->judgement->assumptions, event);
     else if (kind % 2 == 1) assumptions_invoked(&pass->judgement->assumptions, event);
     else assumptions_returned(&pass->judgement->assumptions, event);

@@ -68,6 +68,8 @@
  * what is linearizable is linearizable. */
 #include "checkers/linearizability/linearizable_owner.h"
 
+#include <stdio.h>
+
 #include "checkers/linearizability/owner_configurations.h"
 
 /* --- events --- */
@@ -90,25 +92,23 @@ static void pay(struct owner_sweep *sweep, struct owner_configuration *it, uint3
 }
 
 /* Takes a token for a free acquire at a free moment, larger than the newest and smaller than the next known one. If
- * there is none, the acquire with that one happens first, if it was called before and a free release ends its hold. At
- * a moment before a hold of unknown token (`held`), that token then has to be larger, too. */
-static bool take_token(struct owner_sweep *sweep, struct owner_configuration *it, uint32_t moment, bool held) {
+ * there is none, the acquire with that one happens first, if it was called before and a free release ends its hold.
+ * Before a hold of unknown token, this takes the token of the hold, which then has the one that is found. */
+static bool take_token(struct owner_sweep *sweep, struct owner_configuration *it, uint32_t moment) {
     const struct token_order *order = &sweep->order;
     struct token_place *place = &it->tokens;
-    int64_t wanted = 1;
     if (sweep->model != MODEL_FENCED_MUTEX) return true;
     for (; place->next < order->count; place->next++) {
         const struct operation *next = &sweep->timeline->object->list[order->grants[place->next]];
         if (place->newest >= next->value) return false;
-        if ((uint64_t)next->value - (uint64_t)place->newest > (uint64_t)wanted) break;
+        if (place->newest < next->value - 1) break;
         if (next->call > moment) return false;
         if (owner_releases_used(sweep, it, next->process) >= sweep->releases.called[next->process]) return false;
         owner_difference_get(sweep, it, next->process)->releases++;
         place->newest = next->value;
-        wanted = held ? 2 : 1;
     }
-    if (place->newest > INT64_MAX - wanted) return false;
-    place->newest += wanted;
+    if (place->newest == INT64_MAX) return false;
+    place->newest++;
     return true;
 }
 
@@ -123,7 +123,7 @@ static bool was_free_since(const struct owner_sweep *sweep, const struct owner_c
 static bool pay_back_then(struct owner_sweep *sweep, struct owner_configuration *it,
                           const struct operation *operation) {
     bool gap = sweep->model == MODEL_FENCED_MUTEX && token_place_take_gap(&it->tokens, operation->call);
-    if (!gap && !(was_free_since(sweep, it, operation) && take_token(sweep, it, it->since, true))) return false;
+    if (!gap && !(was_free_since(sweep, it, operation) && take_token(sweep, it, it->since))) return false;
     pay(sweep, it, operation->process);
     return true;
 }
@@ -132,7 +132,7 @@ static bool pay_back_then(struct owner_sweep *sweep, struct owner_configuration 
 static bool pay_now(struct owner_sweep *sweep, struct owner_configuration *it, const struct operation *operation) {
     if (it->holder != NOBODY && !owner_can_let_go(sweep, it)) return false;
     if (it->holder != NOBODY) owner_let_go(sweep, it);
-    if (!take_token(sweep, it, sweep->position, false)) return false;
+    if (!take_token(sweep, it, sweep->position)) return false;
     pay(sweep, it, operation->process);
     return true;
 }
@@ -184,7 +184,7 @@ static bool grant_next(struct owner_sweep *sweep, struct owner_configuration *it
     place->newest = token;
     if (room > 0 && owner_owes_any(it))
         token_place_add_gap(place, back_then ? it->since : sweep->position, room, sweep->limits);
-    return !back_then || take_token(sweep, it, it->since, false);
+    return !back_then || take_token(sweep, it, it->since);
 }
 
 /* The hold of an acquire begins now, when nobody holds. */
@@ -359,6 +359,7 @@ static void bisect(struct owner_sweep *sweep) {
     if (last != TIMELINE_NOTHING && last / 2 != result->operation) {
         linearizable_block(result, result->operation);
         result->operation = last / 2;
+        snprintf(result->why, sizeof result->why, "when it has happened, there is no place for what is in its way");
     }
 }
 

@@ -165,6 +165,7 @@ static void opened(struct checking *my, const struct event *event) {
 
 static void finish(struct checking *my) {
     const struct capacity *self = my->state;
+    my->verdict.applies = self->applies;
     verdict_decide(&my->verdict, self->granted,
                    self->applies ? "nobody was granted a permit" : "no lock has more than one permit");
 }
@@ -174,7 +175,6 @@ const struct checker CHECKER_CAPACITY = {
     .title = "capacity",
     .question = "were never more permits out than there are?",
     .sorts = {"surplus grant", "unowned release"},
-    .advisory = true,
     .state_size = sizeof(struct capacity),
     .lock_size = sizeof(struct permit_pool),
     .member_size = sizeof(struct permits),

@@ -2,9 +2,9 @@
  *
  * Spent grant: an acquire that came back ok with a validity (`value`) that was not after the stamp of its return.
  *
- * Late write: the store accepted a write under its client's latest grant, at or after the end of the validity that the
- * lock had announced to that client, or after a `validity` (refused): the grant was lost. The stamps are that of the
- * store's record and the latest validity (`acquire-return` or `validity`) before it.
+ * Late write: the store accepted a write under its client's latest grant of the lock, at or after the end of the
+ * validity that the lock had announced to that client, or after a `validity` (refused): the grant was lost. The stamps
+ * are that of the store's record and the latest validity (`acquire-return` or `validity`) before it.
  *
  * Late renewal: a renewal came back ok to a client that had nothing to renew when it invoked it, because its latest
  * release had come back ok; or the second `validity` (ok) after such a release (the first may have been on its way).
@@ -41,18 +41,15 @@ struct lease_side {
     bool done;          /* that release came back ok */
     uint64_t renewing;  /* index of a renewal that was invoked after that, 0: none */
     bool counted;       /* this hold has been counted */
+    struct latest {
+        uint64_t grant; /* index; 0: none */
+        int64_t until_ns;
+        uint64_t announced_at; /* index of the record of `until_ns` */
+    } latest;
     bool hollow;        /* a hollow renewal of this hold has been counted */
     uint32_t asking;    /* number of the renewal that was invoked last */
     struct heard in_renewal, since_announced; /* in that renewal; since the last grant or validity */
     struct released_hold last;
-};
-
-/* A client's latest grant, of any lock. */
-struct latest {
-    uint32_t grant;
-    struct check_member *member;
-    int64_t until_ns;
-    uint64_t announced_at; /* index of the record of `until_ns` */
 };
 
 struct lease_state {
@@ -87,12 +84,12 @@ static SELDOM void state(struct checking *my, const struct event *event) {
 
 static void granted(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
-    struct latest *latest = my_actor(my, event->actor);
     const struct history_record *record = event->record;
     if (record->outcome != OUTCOME_OK) return;
     bool again = side->depth && (event->lock->traits & CHECK_TRAIT_REENTRANT || has_permits_to_count(event->lock));
-    *side = (struct lease_side){.depth = again ? side->depth + 1 : 1, .last = side->last};
-    *latest = (struct latest){(uint32_t)event->index, event->member, record->value, event->index};
+    *side = (struct lease_side){.depth = again ? side->depth + 1 : 1,
+                                .latest = {event->index, record->value, event->index},
+                                .last = side->last};
     if (record->value) state(my, event);
 }
 
@@ -196,11 +193,8 @@ static void renewed(struct checking *my, const struct event *event) {
 
 static void announced(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
-    struct latest *latest = my_actor(my, event->actor);
-    if (latest->member == event->member) {
-        latest->until_ns = validity_until_ns(event->record);
-        latest->announced_at = event->index;
-    }
+    side->latest.until_ns = validity_until_ns(event->record);
+    side->latest.announced_at = event->index;
     if (event->record->outcome == OUTCOME_OK && side->done && ++side->announced == 2) late_renewal(my, event, side);
     if (event->record->outcome == OUTCOME_OK) told(my, event, side, side->since_announced);
     side->since_announced = (struct heard){0};
@@ -221,14 +215,14 @@ static SELDOM void late_write(struct checking *my, const struct event *event, co
 }
 
 static void written(struct checking *my, const struct event *event) {
-    const struct latest *latest = my_actor(my, event->actor);
     const struct history_record *record = event->record;
+    if (!event->member) return;
+    const struct latest *latest = &((struct lease_side *)my_member(my, event->member))->latest;
     if (latest->until_ns == 0 || record->outcome != OUTCOME_OK || record->grant != latest->grant) return;
     if (record->mono_ns >= latest->until_ns) late_write(my, event, latest);
 }
 
 static SELDOM void ended(struct checking *my, const struct event *event) {
-    *(struct latest *)my_actor(my, event->actor) = (struct latest){0};
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor)
         *(struct lease_side *)my_member(my, member) = (struct lease_side){0};
 }
@@ -247,7 +241,6 @@ const struct checker CHECKER_LEASE = {
     .sorts = {"spent grant", "late write", "late renewal", "hollow renewal"},
     .advisory = true,
     .state_size = sizeof(struct lease_state),
-    .actor_size = sizeof(struct latest),
     .member_size = sizeof(struct lease_side),
     .on = {[HISTORY_ACQUIRE_RETURN] = granted,
            [HISTORY_RELEASE_INVOKE] = invoked,

@@ -1,6 +1,7 @@
 /* Liveness: was every client served once nothing stood in the way any more, and was nothing left behind?
  *
- * Judged from the beginning of the last phase "quiet", in which everything has been healed.
+ * Judged in every phase "quiet", in which nothing is broken; stuck waiters at the end, if the last phase is a quiet
+ * one.
  *
  * A hold stands from its `acquire-return` (ok) to the stamp of its `release-return`; where the lock has a lease and no
  * watchdog, no longer than a lease after its grant or latest renewal. A hold whose client ended, or whose release never
@@ -218,7 +219,7 @@ static void renewed(struct checking *my, const struct event *event) {
     int64_t stamp_ns = event->record->mono_ns;
     if (event->record->outcome != OUTCOME_OK || side->depth == 0) return;
     hold_begin(my_lock(my, event->lock), side, my->check->now_ns, hold_until(event->lock, stamp_ns), false);
-    if (has_permits_to_count(event->lock) && side->permits < side->depth) side->permits = side->depth;
+    if (has_permits_to_count(event->lock)) side->permits = (uint32_t)larger(side->permits, side->depth);
 }
 
 static void releases(struct checking *my, const struct event *event) {

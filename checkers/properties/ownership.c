@@ -99,7 +99,8 @@ static void answered(struct checking *my, const struct event *event) {
     side->grant = event->index;
     if (!again) side->since = event->index;
     side->depth = again ? side->depth + 1 : 1;
-    if (event->lock->capacity == 1 && asked_at > latest->invoked) *latest = (struct asked){event->member, asked_at, event->index};
+    if (event->lock->capacity == 1 && asked_at > latest->invoked)
+        *latest = (struct asked){event->member, asked_at, event->index};
 }
 
 static void begun(struct checking *my, const struct event *event) {

@@ -14,7 +14,7 @@ _Static_assert(sizeof(struct lock_type) == 128 && sizeof(struct lock) == 72, "th
 _Static_assert(sizeof(struct lock_grant) == 32 && sizeof(struct lock_options) == 40, "what it is asked has changed");
 _Static_assert(sizeof(struct env_reply) == 48, "the layout of a reply has changed");
 
-enum { NAME_MOST = 40, NODES_MOST = 7, REPLICAS_MOST = 2, STATE_MOST = 1 << 20 };
+enum { NAME_MOST = 40, NODES_MOST = 7, REPLICAS_MOST = 2, STATE_MOST = 1 << 20, POLL_MOST_MS = 86400000 };
 enum { TRAITS = LOCK_TRAIT_LEASE | LOCK_TRAIT_TOKEN | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_FAIR | LOCK_TRAIT_RENEWS };
 
 static bool refuse(char reason[PLUGIN_REASON], const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -62,6 +62,8 @@ static bool lock_is_whole(const struct lock_type *lock, char *reason) {
         return refuse(reason, "its .nodes are %d: %d at most, 0 means one", lock->nodes, NODES_MOST);
     if (lock->replicas < 0 || lock->replicas > REPLICAS_MOST)
         return refuse(reason, "its .replicas are %d: %d at most", lock->replicas, REPLICAS_MOST);
+    if (lock->poll_ms < 0 || lock->poll_ms > POLL_MOST_MS)
+        return refuse(reason, "its .poll_ms is %d: %d at most, 0 states none", lock->poll_ms, POLL_MOST_MS);
     if (lock->state_size > STATE_MOST)
         return refuse(reason, "its .state_size is %zu bytes: %d at most", lock->state_size, STATE_MOST);
     if (lock->fixed) return refuse(reason, "its .fixed is set, which is for lockstorm's own bugs: leave it out");

@@ -103,7 +103,8 @@ enum env_session_state {
 /* Begins a session that the servers end when they have not heard from this client for timeout_ms; does nothing when
  * there is one that is not lost. Starts the client's watchdog, which sends the session's heartbeats. `changed` is
  * called from there, with that task's environment, whenever the session's state changes. UNKNOWN when there was no
- * answer, or when the servers grant another timeout; the session may still be made. */
+ * answer, or when the servers grant another timeout; the session may still be made. UNKNOWN also when the client has a
+ * watchdog already, or none can be started: then the state is LOST, and a later call tries again. */
 enum outcome env_session_open(struct env *env, int64_t timeout_ms,
                               void (*changed)(struct env *env, enum env_session_state state, void *argument),
                               void *argument);

@@ -9,6 +9,11 @@
 
 enum { HEADER_ROOM = 32 /* "*", "$", a number, two line ends */, SENTENCE_ROOM = 512 };
 
+/* Below 0, or longer than any stamp: no limit. */
+static int64_t limit_ns_of(int64_t limit_ms) {
+    return limit_ms < 0 || limit_ms > INT64_MAX / ENV_NS_PER_MS ? INT64_MAX : limit_ms * ENV_NS_PER_MS;
+}
+
 static char *put_header(char *to, char kind, size_t number) {
     return to + sprintf(to, "%c%zu\r\n", kind, number);
 }
@@ -43,8 +48,8 @@ static const struct env_reply *send(struct env *env, int node, int64_t limit_ms,
     if (formatted < 0) abort(); /* a format that a programmer got wrong, or no memory */
     size_t length = (size_t)formatted;
     char *whole = count > 0 ? prepend(words, count, command, &length) : NULL;
-    int64_t limit_ns = limit_ms < 0 ? INT64_MAX : limit_ms * ENV_NS_PER_MS;
-    const struct env_reply *reply = env->ops->command(env, node, whole ? whole : command, length, limit_ns, may_block);
+    const struct env_reply *reply =
+        env->ops->command(env, node, whole ? whole : command, length, limit_ns_of(limit_ms), may_block);
     free(whole);
     redisFreeCommand(command);
     return reply;
@@ -90,7 +95,7 @@ const struct env_reply *env_query_blocking(struct env *env, int node, const char
 }
 
 const struct env_reply *env_post(struct env *env, int node, int64_t limit_ms, const char *path, const char *body) {
-    return env->ops->post(env, node, path, body, limit_ms * ENV_NS_PER_MS);
+    return env->ops->post(env, node, path, body, limit_ns_of(limit_ms));
 }
 
 enum outcome env_stream(struct env *env, int node, const char *path, const char *body) {
@@ -98,7 +103,7 @@ enum outcome env_stream(struct env *env, int node, const char *path, const char 
 }
 
 const struct env_reply *env_stream_line(struct env *env, int node, int64_t limit_ms) {
-    return env->ops->stream_line(env, node, limit_ms < 0 ? INT64_MAX : limit_ms * ENV_NS_PER_MS);
+    return env->ops->stream_line(env, node, limit_ns_of(limit_ms));
 }
 
 void env_stream_end(struct env *env, int node) {
@@ -123,7 +128,7 @@ const struct env_reply *env_tree(struct env *env, enum env_tree_verb verb, const
 }
 
 bool env_tree_news(struct env *env, int64_t limit_ms) {
-    return env->ops->tree_news(env, limit_ms < 0 ? INT64_MAX : limit_ms * ENV_NS_PER_MS);
+    return env->ops->tree_news(env, limit_ns_of(limit_ms));
 }
 
 bool env_adapter_send(struct env *env, const char *line) {
@@ -131,7 +136,7 @@ bool env_adapter_send(struct env *env, const char *line) {
 }
 
 const struct env_reply *env_adapter_receive(struct env *env, int64_t limit_ms) {
-    return env->ops->adapter_receive(env, limit_ms < 0 ? INT64_MAX : limit_ms * ENV_NS_PER_MS);
+    return env->ops->adapter_receive(env, limit_ns_of(limit_ms));
 }
 
 const char *env_node_address(const struct env *env, int node) {
@@ -157,7 +162,7 @@ void env_unsubscribe(struct env *env, int node, const char *channel, size_t leng
 }
 
 const struct env_reply *env_message(struct env *env, int node, int64_t limit_ms) {
-    return env->ops->message(env, node, limit_ms < 0 ? INT64_MAX : limit_ms * ENV_NS_PER_MS);
+    return env->ops->message(env, node, limit_ns_of(limit_ms));
 }
 
 int env_nodes(const struct env *env) {
@@ -177,7 +182,7 @@ int64_t env_wall_ns(const struct env *env) {
 }
 
 void env_sleep(struct env *env, int64_t duration_ms) {
-    if (duration_ms > 0) env->ops->sleep_until(env, env_mono_ns(env) + duration_ms * ENV_NS_PER_MS);
+    if (duration_ms > 0) env->ops->sleep_until(env, env_deadline_ns(env_mono_ns(env), limit_ns_of(duration_ms)));
 }
 
 uint64_t env_random(struct env *env) {

@@ -60,13 +60,17 @@ static char *addresses_of(const struct live_env *live) {
     return where;
 }
 
+/* A session that no watchdog tends would be SUSPENDED for ever: there is none then, and a later call may begin one. */
 static bool begin(struct live_env *live, int64_t timeout_ms) {
     struct zookeeper_caller caller = caller_of(live);
     char *where = addresses_of(live);
     live->ensemble = zookeeper_session_open(where, timeout_ms, &caller);
     free(where);
     live->tending.session = live->ensemble;
-    return live->ensemble && live_watchdog_start(&live->env, tend, &live->tending);
+    if (live->ensemble && live_watchdog_start(&live->env, tend, &live->tending)) return true;
+    zookeeper_session_close(live->ensemble, &caller);
+    live->ensemble = NULL;
+    return false;
 }
 
 enum env_session_state live_ensemble_state(struct env *env) {

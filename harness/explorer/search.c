@@ -42,7 +42,7 @@ static void outcome_judge(struct schedule_search *search, struct search_outcome 
     if (!whole) abort(); /* this process alone writes the history */
     for (int each = 0; each < judgement.checkers; each++) {
         outcome->status[each] = judgement.at_work[each].verdict.status;
-        bool counts = CHECKER_TABLE[each]->advisory || outcome->status[each] == VERDICT_VIOLATED;
+        bool counts = CHECKER_TABLE[each]->advisory || outcome->status[each] != VERDICT_INCONCLUSIVE;
         outcome->applies[each] =
             judgement.at_work[each].verdict.applies || (counts && search->settings->required[each]);
         outcome->violates |= search->settings->required[each] && outcome->status[each] == VERDICT_VIOLATED;
@@ -179,8 +179,10 @@ static uint64_t commands_of(const struct world *world) {
 static void group_add(struct search_tally *tally, const struct search_outcome *outcome, uint64_t number) {
     uint32_t properties = 0;
     int each = 0;
-    for (int place = 0; place < CHECKERS_MOST; place++)
-        properties |= (uint32_t)(outcome->status[place] == VERDICT_VIOLATED) << place;
+    for (int place = 0; CHECKER_TABLE[place]; place++) {
+        bool counts = outcome->applies[place] || CHECKER_TABLE[place]->advisory;
+        properties |= (uint32_t)(counts && outcome->status[place] == VERDICT_VIOLATED) << place;
+    }
     if (!properties) return;
     while (each < tally->group_count &&
            (tally->groups[each].properties != properties || tally->groups[each].faults != outcome->faults))

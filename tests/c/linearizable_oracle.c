@@ -42,6 +42,8 @@ struct trial {
     uint32_t count, clock, processes, permits;
     enum model model;
     bool leases;
+    bool honest; /* what a correct object did */
+    bool dense;  /* tokens follow each other closely, and much is ambiguous: what an unknown grant took is tight */
     struct random random;
     int open[PROCESSES];      /* the operation under way, -1 */
     struct model_state state; /* of the object that is simulated */
@@ -170,6 +172,9 @@ static uint32_t first_fault(struct trial *trial) {
 /* --- random histories --- */
 
 static int64_t some_value(struct trial *trial, enum operation_kind kind) {
+    if (kind == OPERATION_ACQUIRE && trial->dense && !trial->honest && trial->state.token < TOKENS - 2)
+        return trial->state.token =
+                   (trial->state.token ? trial->state.token : FIRST_TOKEN) + 1 + (below(trial, 4) == 0);
     if (kind == OPERATION_ACQUIRE)
         return trial->model == MODEL_FENCED_MUTEX ? FIRST_TOKEN + below(trial, TOKENS - FIRST_TOKEN) : OPERATION_NIL;
     return kind < OPERATION_READ ? OPERATION_NIL : (int64_t)below(trial, VALUES);
@@ -198,7 +203,7 @@ static void call(struct trial *trial, uint32_t process) {
 static void happen(struct trial *trial, uint32_t index) {
     struct operation *operation = &trial->list[index];
     if (operation->kind == OPERATION_READ && operation->end == OPERATION_OPEN) operation->value = trial->state.token;
-    int64_t token = trial->state.token + 1 + below(trial, 2);
+    int64_t token = trial->state.token + 1 + (trial->dense ? below(trial, 8) == 0 : below(trial, 2));
     if (token < FIRST_TOKEN) token = FIRST_TOKEN;
     if (trial->happened[index] || (trial->most == OPERATIONS && token > TOKENS)) return;
     if (!step(trial, &trial->state, operation, token)) return;
@@ -236,7 +241,8 @@ static void change_one_thing(struct trial *trial) {
 }
 
 static void make(struct trial *trial) {
-    bool honest = trial->most == LONG || below(trial, 2); /* arbitrary histories go wrong early */
+    trial->dense = trial->model == MODEL_FENCED_MUTEX && below(trial, 2);
+    bool honest = trial->honest = trial->most == LONG || below(trial, 2); /* arbitrary histories go wrong early */
     uint32_t wanted = trial->most - below(trial, below(trial, 2) ? trial->most : 3);
     trial->count = trial->clock = 0;
     trial->processes = trial->most == LONG ? 2 + below(trial, 2) : 1 + below(trial, PROCESSES);
@@ -247,14 +253,15 @@ static void make(struct trial *trial) {
     trial->state = (struct model_state){.owner = -1, .token = trial->model == MODEL_REGISTER ? OPERATION_NIL : 0};
     memset(trial->open, 0xff, sizeof trial->open);
     /* Often the history begins with operations that may happen at any later time: they make others ambiguous. */
-    for (uint32_t strays = below(trial, 2) ? below(trial, trial->most / 2) : 0; strays > 0 && trial->count + 3 < wanted;
-         strays--) {
+    uint32_t strays = trial->dense || below(trial, 2) ? below(trial, trial->most / 2) : 0;
+    for (; strays > 0 && trial->count + 3 < wanted; strays--) {
         uint32_t process = below(trial, trial->processes);
         call(trial, process);
         trial->open[process] = -1;
-        trial->doubt = below(trial, 2);
+        trial->doubt = trial->dense ? 0 : below(trial, 2);
         trial->list[trial->count - 1].kind =
             trial->model == MODEL_REGISTER ? OPERATION_WRITE + (uint8_t)below(trial, 2) : (uint8_t)below(trial, 2);
+        if (trial->dense && trial->list[trial->count - 1].kind == OPERATION_ACQUIRE) trial->holds[process] = true;
     }
     for (uint32_t steps = 0; steps < 6 * trial->most; steps++) {
         uint32_t process = below(trial, trial->processes);

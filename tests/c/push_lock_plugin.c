@@ -1,9 +1,11 @@
 /* A plug-in for tests: a lock whose release wakes its waiters by a message, and its mistakes:
  *   SILENT   the release publishes nothing: waiters sleep until the lease would have ended
  *   LISTENS  a client that gives up stays subscribed
- *   KEEPS    the release leaves the key, which then ends with its lease */
+ *   KEEPS    the release leaves the key, which then ends with its lease
+ *   IS_HOST  the owner is the client's host, and a key with that owner is taken for a grant, however old it is */
 #include <stdio.h>
 
+#include "host_name.h"
 #include "lockstorm.h"
 
 static const char RELEASE[] = "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end "
@@ -31,11 +33,23 @@ static enum outcome open(struct lock *lock) {
 static struct lock_grant attempt(struct lock *lock) {
     struct push_lock *self = lock->state;
     const struct lock_options *options = &lock->options;
-    snprintf(self->owner, sizeof self->owner, "%016llx", (unsigned long long)env_random(lock->env));
+#ifdef IS_HOST
+    unsigned long long who = host_name();
+#else
+    unsigned long long who = env_random(lock->env);
+#endif
+    snprintf(self->owner, sizeof self->owner, "%016llx", who);
     const struct env_reply *reply = env_command(lock->env, 0, "SET %b %s NX PX %lld", options->resource,
                                                 options->resource_length, self->owner, (long long)options->lease_ms);
     if (reply->kind == ENV_REPLY_STATUS) return (struct lock_grant){.outcome = OUTCOME_OK};
+#ifdef IS_HOST
+    reply = env_command(lock->env, 0, "GET %b", options->resource, options->resource_length);
+    if (reply->kind == ENV_REPLY_STRING && strcmp(reply->text, self->owner) == 0)
+        return (struct lock_grant){.outcome = OUTCOME_OK};
+    return (struct lock_grant){.outcome = reply->kind == ENV_REPLY_UNKNOWN ? OUTCOME_UNKNOWN : OUTCOME_REFUSED};
+#else
     return (struct lock_grant){.outcome = reply->kind == ENV_REPLY_NIL ? OUTCOME_REFUSED : OUTCOME_UNKNOWN};
+#endif
 }
 
 /* A waiter that misses a message tries again when the lease that it saw is over. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "host_name.h"
 #include "lockstorm.h"
 
 enum { NUMBER_DIGITS = 10, POLL_MS = 50 };
@@ -22,22 +23,6 @@ static enum outcome open(struct lock *lock) {
     enum outcome outcome = env_session_open(lock->env, lock->options.lease_ms, session_changed, NULL);
     if (outcome == OUTCOME_OK) (void)env_tree(lock->env, ENV_TREE_CREATE, DIRECTORY); /* an error: it is there */
     return outcome;
-}
-
-/* What all lives of a client have in common, as a host's name: the path of its first link. */
-static unsigned long long host(void) {
-    unsigned long long hash = 14695981039346656037u;
-#ifdef FINDS_OLD
-    char line[8192];
-    FILE *file = fopen("/proc/self/cmdline", "r");
-    size_t length = file ? fread(line, 1, sizeof line - 1, file) : 0;
-    if (file) fclose(file);
-    line[length] = '\0';
-    for (const char *word = line; word < line + length; word += strlen(word) + 1)
-        for (const char *at = strncmp(word, "--node=", 7) == 0 ? word : ""; *at; at++)
-            hash = (hash ^ (unsigned char)*at) * 1099511628211u;
-#endif
-    return hash;
 }
 
 static const char *number_in(const char *name) {
@@ -80,9 +65,10 @@ static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
     struct tree_lock *self = lock->state;
     int64_t until_ns = wait_ms < 0 ? INT64_MAX : env_mono_ns(lock->env) + wait_ms * ENV_NS_PER_MS;
     char name[17];
-    unsigned long long who = host();
-#ifndef FINDS_OLD
-    who = env_random(lock->env);
+#ifdef FINDS_OLD
+    unsigned long long who = host_name();
+#else
+    unsigned long long who = env_random(lock->env);
 #endif
     snprintf(name, sizeof name, "%016llx", who);
     enum outcome outcome = node_make(lock, name);

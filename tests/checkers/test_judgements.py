@@ -337,13 +337,48 @@ def test_what_is_required_decides() -> None:
         assert (said["required"], said["exit"]) == (list(required), status)
         assert {each["exit"] for each in said["policies"]} == {status}
     assert judged_timeline(timeline, Asked(required=("capacity",)))["sentence"] == (
-        "Mutual exclusion holds, integrity inconclusive, fencing holds, capacity violated "
-        "(1 surplus grant, 1 unowned release)"
+        "Mutual exclusion holds, fencing holds, capacity violated (1 surplus grant, 1 unowned release)"
     )
     assert judged_timeline("A+ B- A-", Asked(required=("lease",)))["sentence"] == (
         "Mutual exclusion holds, integrity inconclusive, lease inconclusive; besides, ownership violated "
         "(1 foreign release)"
     )
+
+
+SIDE_BY_SIDE = "A+ B+ Ar Br Aw Bw"  # B overwrites the update of A
+
+
+@pytest.mark.parametrize(
+    ("timeline", "required", "status"),
+    [
+        (f"{{permits=2}} {SIDE_BY_SIDE} A- B-", ("mutual_exclusion", "capacity"), 0),
+        (f"{{permits=2}} {SIDE_BY_SIDE} C+ A- B- C-", ("mutual_exclusion", "capacity"), 1),
+        (f"{{permits=1}} {SIDE_BY_SIDE} A- B-", ("mutual_exclusion", "integrity"), 1),
+        ("{permits=2} A+ B+ Aa Ba A- B-", ("mutual_exclusion", "integrity", "capacity"), 0),
+        ("{permits=2} A+ B+ Aa2 A- B-", ("mutual_exclusion", "integrity", "capacity"), 1),
+    ],
+)
+def test_holders_of_a_semaphore_may_overwrite_each_other(timeline: str, required: tuple[str, ...], status: int) -> None:
+    said = judged_timeline(timeline)
+    assert (tuple(said["required"]), said["exit"]) == (required, status)
+
+
+def test_integrity_is_judged_of_a_semaphore_if_it_is_asked_for() -> None:
+    timeline = f"{{permits=2}} {SIDE_BY_SIDE} A- B-"
+    assert judged_timeline(timeline)["sentence"] == (
+        "Mutual exclusion holds, capacity holds; besides, integrity violated (1 lost update)"
+    )
+    said = judged_timeline(timeline, Asked(required=("integrity",)))
+    assert (said["required"], said["exit"]) == (["integrity"], 1)
+
+
+def test_beside_a_mutex_integrity_is_required() -> None:
+    """A semaphore and a lock with one permit in one history: the latter's data may be what was damaged."""
+    story = Timeline("{permits=2} A+ B+ A.cash+ Ar Aw A.cash- A- B-")
+    records = [
+        replace(each, token=1) if (each.kind, each.name) == ("lock-open", "cash") else each for each in story.records
+    ]
+    assert judge(story.names, records)["required"] == ["mutual_exclusion", "integrity", "capacity"]
 
 
 def test_what_depends_on_the_policy_is_inconclusive() -> None:

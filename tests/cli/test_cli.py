@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import shutil
 import stat
 import subprocess
@@ -13,7 +15,8 @@ from typing import Any
 import pytest
 
 from lockstorm.base import paths
-from lockstorm.base.errors import UsageError
+from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.cli.doctor import find_programs
 from lockstorm.cli.main import tidy_end
 from lockstorm.scenario.scenario import scenario, scenarios_in
 from lockstorm.servers.services import missing
@@ -306,6 +309,22 @@ def test_doctor_finds_nothing_wrong_here() -> None:
     assert {found["name"] for found in answer["findings"]} >= {"redis-server", "libfaketime", "virtual time"}
 
 
+@pytest.mark.parametrize("missing_one", paths.PROGRAMS)
+def test_doctor_misses_every_program(missing_one: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    for program in (paths.build() / "bin").iterdir():
+        if program.name != missing_one:
+            (tmp_path / "bin" / program.name).symlink_to(program)
+    monkeypatch.setenv("LOCKSTORM_PROGRAMS", str(tmp_path))
+    with pytest.raises(Inconclusive, match=f"bin/{missing_one} is not built"):
+        find_programs()
+
+
+def test_doctor_knows_the_programs_that_are_built() -> None:
+    made = re.search(r"^PROGRAMS\s*=.*bin/,([^)]*)\)", (paths.ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert made and sorted(made[1].split()) == sorted(paths.PROGRAMS)
+
+
 def test_colour_on_a_terminal() -> None:
     """With a short output: the test reads the terminal only at the end, and its buffer is small."""
     master, slave = os.openpty()
@@ -348,6 +367,16 @@ def test_an_unexpected_error_is_no_verdict(capfd: pytest.CaptureFixture[str]) ->
             raise error
         assert ended.value.code == 3
         assert type(error).__name__ in capfd.readouterr().err
+
+
+def test_the_command_that_repeats_a_trial_works_where_it_is_printed(tmp_path: Path) -> None:
+    """In the checkout it is short; elsewhere it has the launcher's path."""
+    words = [sys.executable, "-m", "lockstorm", "run", "gc-pause", "--lock", "none", "-q"]
+    for directory, launcher in ((paths.ROOT, "./lockstorm"), (tmp_path, str(paths.ROOT / "lockstorm"))):
+        done = subprocess.run(words, capture_output=True, text=True, cwd=directory, env=ENVIRONMENT)
+        command = shlex.split(done.stdout.splitlines()[-1].removeprefix("again: "))
+        assert command[:3] == [launcher, "run", "gc-pause"]
+        assert os.access(directory / command[0], os.X_OK)
 
 
 def test_run_from_another_directory(tmp_path: Path) -> None:

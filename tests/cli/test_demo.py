@@ -1,17 +1,21 @@
 """The demonstration announces the expected verdicts, and reports a trial that deviates."""
 
+import re
 from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
+from lockstorm.base import paths
 from lockstorm.cli import demo
+from lockstorm.locks.lock_names import lock_named
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.cells import cell_result
 from lockstorm.scenario.expected import expected
 from tests.helpers.results import made_property, made_result
 
+WORDS = {"Three": 3, "Four": 4, "Five": 5, "Six": 6}
 SCENES = [(act, scene) for act in demo.ACTS for scene in (act.broken, act.saved)]
 
 
@@ -21,6 +25,18 @@ def test_what_is_announced_is_what_the_table_expects(act: demo.Act, scene: demo.
     statuses = expected()[request.scenario, request.lock, request.store or "open"].expects(request.control)
     assert {name: statuses[name] for name in scene.announced} == scene.announced, act.title
     assert cell_result(statuses) == scene.result
+
+
+def test_the_readme_promises_the_acts_that_a_first_installation_can_play() -> None:
+    """`./lockstorm demo` installs redis-server and no other server (ci/packages)."""
+    on_redis = [act for act in demo.ACTS if lock_named(act.broken.request.lock).service == "redis"]
+    readme = (paths.ROOT / "README.md").read_text()
+    (number, *_), (listed, _, elsewhere) = (
+        re.findall(r"(\w+) more acts follow:", readme),
+        readme.partition("more acts follow:")[2].partition("\n\n")[0].partition("A sixth"),
+    )
+    assert WORDS[number] == len(on_redis) - 1 == len(re.split(r",(?: and)?\s+a ", listed.replace("\n", " ")))
+    assert len(demo.ACTS) == len(on_redis) + 1 and "make deps-all" in elsewhere
 
 
 def test_each_act_is_broken_and_then_saved() -> None:

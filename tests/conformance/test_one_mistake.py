@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from lockstorm.base import paths
-from tests.helpers.planted_plugins import built_from
+from tests.helpers.planted_plugins import one_mistake
 from tests.helpers.support import lockstorm
 
 # The lock, its mistake, the scenario that must see it, and the property that is violated.
@@ -20,17 +19,13 @@ MISTAKES = [
     ("queue", "STAYS", "refused-acquire", "liveness"),
     ("queue", "STAYS", "waiter-behind-gives-up", "liveness"),
     ("queue", "SLOW", "waiter-behind-gives-up", "liveness"),
+    ("queue", "SLOW", "contention", "liveness"),
     ("majority", "FORGETS_SILENT", "late-answers", "liveness"),
     ("renewing", "TWO_COMMANDS", "renewal-overtaken", "liveness"),
     ("renewing", "GOES_ON", "renewal-after-release", "liveness"),
+    ("push", "IS_HOST", "holder-restarts", "mutual_exclusion"),
     ("tree", "FINDS_OLD", "holder-restarts", "mutual_exclusion"),
 ]
-
-
-def planted(directory: Path, lock: str, *mistakes: str) -> str:
-    """The shared object of a lock of tests/c with these mistakes."""
-    source = (paths.ROOT / "tests" / "c" / f"{lock}_lock_plugin.c").read_text()
-    return built_from(source, directory, f"{lock}{''.join(mistakes)}.so", *(f"-D{each}" for each in mistakes))
 
 
 def played(*words: str) -> dict[str, Any]:
@@ -42,8 +37,8 @@ def played(*words: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("lock", "mistake", "scenario", "broken"), MISTAKES)
 def test_a_mistake_is_seen(tmp_path: Path, lock: str, mistake: str, scenario: str, broken: str) -> None:
-    right = played(scenario, "--plugin", planted(tmp_path, lock))
+    right = played(scenario, "--plugin", one_mistake(tmp_path, lock))
     assert right["exit"] == 0, right["sentence"]
-    wrong = played(scenario, "--plugin", planted(tmp_path, lock, mistake))
+    wrong = played(scenario, "--plugin", one_mistake(tmp_path, lock, mistake))
     assert wrong["exit"] == 1 and broken in wrong["required"], wrong["sentence"]
     assert wrong["verdict"][broken]["status"] == "violated", wrong["sentence"]

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -74,6 +75,21 @@ def test_the_old_name_of_the_header_still_works(planted: Planter) -> None:
     file = planted({'#include "lockstorm.h"': '#include "harness/lockstorm.h"'})
     hosted = plugin.plugin_entry(file).plugin
     assert hosted and hosted.name == "my-lock"
+
+
+def test_a_plugin_built_before_poll_ms_states_none(tmp_path: Path) -> None:
+    """The field lies where the struct had padding."""
+    headers = tmp_path / "include"
+    shutil.copytree(paths.build() / "include", headers)
+    table = headers / "harness" / "locks" / "common" / "lock.h"
+    before = re.sub(r"\n    int poll_ms;.*", "", table.read_text())
+    assert before != table.read_text()
+    table.write_text(before)
+    source = re.sub(r"\n    \.poll_ms.*", "", plugin.STARTER.read_text())
+    old = built_from(source, tmp_path / "old", "old.so", "-I", str(headers))
+    assert plugin.plugin_entry(old).poll_ms == 0
+    assert plugin.plugin_entry(plant(tmp_path / "new")).poll_ms == 1500
+    assert result_of(old, "--control")["exit"] == 0
 
 
 def test_its_control_holds(example: str) -> None:
@@ -166,6 +182,8 @@ def test_a_file_that_is_no_shared_object_is_refused(tmp_path: Path) -> None:
         ({".waits = LOCK_WAITS_POLLING": ".waits = (enum lock_waiting)9"}, "its .waits is 9"),
         ({".capacity = 1,": ".capacity = 1, .service = (enum lock_service)9,"}, "its .service is 9"),
         ({".capacity = 1,": ".capacity = 1, .nodes = 8,"}, "its .nodes are 8"),
+        ({".poll_ms = 1500": ".poll_ms = -1"}, "its .poll_ms is -1"),
+        ({".poll_ms = 1500": ".poll_ms = 86400001"}, "its .poll_ms is 86400001"),
         ({".capacity = 1,": ".capacity = 1, .replicas = 3,"}, "its .replicas are 3"),
         ({".state_size = sizeof(struct state)": ".state_size = 1 << 21"}, "its .state_size is 2097152 bytes"),
         ({".capacity = 1,": '.capacity = 1, .fixed = "redlock",'}, "its .fixed is set"),

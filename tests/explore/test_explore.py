@@ -456,6 +456,14 @@ def test_a_file_says_everything(tmp_path: Path) -> None:
         (" 3000", "", "line 17: milliseconds are missing"),
         ("before client-", "before late-", "line 17: this never comes up"),
         ("client-1 4:", "client-1 400:", "line 17: this never comes up"),
+        ("client-1 4:", "client-1 0:", "line 17: a line is: before WHO STEP"),
+        ("client-1 4:", "client-0 4:", "line 17: only client-N"),
+        ("client-1 4:", "client- 4:", "line 17: only client-N"),
+        (" 3000", " 0", "line 17: milliseconds are missing or out of range"),
+        (" 3000", " -3000", "line 17: milliseconds are missing or out of range"),
+        (" 3000", " 1000000001", "line 17: milliseconds are missing or out of range"),
+        (" 3000", " 3000 4000", "line 17: a line is: before WHO STEP"),
+        ("pause client-1 3000", "crash client-1 3000", "line 17: this fault has no duration"),
     ],
 )
 def test_a_file_that_is_wrong(old: str, new: str, said: str, tmp_path: Path) -> None:

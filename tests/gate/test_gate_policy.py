@@ -119,6 +119,12 @@ def test_the_defaults(tmp_path: Path) -> None:
     assert len(plan.jobs) == 2 * len(plan.cases), "with and without its fault"
 
 
+def test_a_scenario_may_be_one_trial(tmp_path: Path) -> None:
+    plan = plan_gate(policy(tmp_path, LOCK + "[scenarios]\nplay = ['gc-pause']\ncontrols = false\n"))
+    (job,) = plan.jobs
+    assert (job.request.scenario, job.request.control) == ("gc-pause", False)
+
+
 def test_fencing_is_not_required_of_a_lock_without_tokens_by_default(tmp_path: Path) -> None:
     text = LOCK + '[require]\nopen = ["integrity", "fencing"]\n'
     assert policy(tmp_path, text).locks[0].require == ("integrity",)
@@ -164,6 +170,15 @@ def test_fencing_is_not_required_of_a_lock_without_tokens_by_default(tmp_path: P
         (LOCK + "[[storm]]\nname = 'A b'", "lockstorm.toml:4: 'A b': a name is made of small letters"),
         (LOCK + "[[storm]]\nname='a'\n[[storm]]\nname='a'", "lockstorm.toml:6: there are two storms called a"),
         (LOCK + "[[storm]]\nname='a'\nfaults=['pause']", "lockstorm.toml:5: there is no fault called 'pause'"),
+        (LOCK + "[[storm]]\nname='a'\nclients=0", "lockstorm.toml:5: clients has to be a whole number from 1 to"),
+        (LOCK + "[[storm]]\nname='a'\ntrials=0", "lockstorm.toml:5: trials has to be a whole number from 1 to"),
+        (LOCK + "[[storm]]\nname='a'\nseed=-1", "lockstorm.toml:5: seed has to be a whole number from 0 to"),
+        (LOCK + "[[storm]]\nname='a'\nlease='0s'", "lockstorm.toml:5: lease has to be a duration"),
+        (LOCK + "permits = 0", "lockstorm.toml:3: permits has to be a whole number from 1 to"),
+        (
+            LOCK.replace("set-nx-px", "pg-skip-locked") + "[[storm]]\nname='a'",
+            "lockstorm.toml:1: a storm asks for its lock again and again",
+        ),
         (LOCK + "[require]\nopen = ['safety']", "lockstorm.toml:4: there is no property called 'safety'"),
         (LOCK + "[require]\nopen = ['cost']", "lockstorm.toml:4: there is no property called 'cost'"),
         (LOCK + "[budget]\ntrials = 3", "lockstorm.toml: this policy asks for "),

@@ -13,7 +13,7 @@ import pytest
 from lockstorm.base import paths
 from lockstorm.gate.gate_advice import advise_instead, survives
 from lockstorm.gate.gate_plan import GateJob, GatePlan, plan_gate
-from lockstorm.gate.gate_policy import Policy, read_policy
+from lockstorm.gate.gate_policy import Acceptance, Policy, read_policy
 from lockstorm.gate.gate_verdict import judge_gate
 from lockstorm.gate.junit import as_junit
 from lockstorm.gate.markdown import as_markdown
@@ -208,6 +208,18 @@ def test_an_acceptance_covers_only_what_it_names(tmp_path: Path) -> None:
     assert judging.verdict()["exit"] == 1
 
 
+def test_an_acceptance_covers_its_lock_its_scenario_and_its_store() -> None:
+    def covers(store: str | None, *what: str) -> bool:
+        return Acceptance("setnx", store, "gc-pause", ("integrity",), "known", TODAY, 1).covers(*what)
+
+    assert covers(None, "setnx", "open", "gc-pause") and covers("open", "setnx", "open", "gc-pause")
+    for store in (None, "open"):
+        assert not covers(store, "blpop", "open", "gc-pause")
+        assert not covers(store, "setnx", "open", "contention")
+    assert covers(None, "setnx", "fence-writes", "gc-pause")
+    assert not covers("open", "setnx", "fence-writes", "gc-pause")
+
+
 def test_an_acceptance_of_what_no_longer_happens_is_reported(tmp_path: Path) -> None:
     judging = Judging(tmp_path, accept("2026-01-01"))
     verdict = judging.verdict()
@@ -333,7 +345,7 @@ def test_junit(tmp_path: Path) -> None:
         "Integrity <was> seen",
         "Why it matters:",
         "What to do:",
-        "See it again: ./lockstorm",
+        "See it again, in the checkout of lockstorm: ./lockstorm",
     ):
         assert part in failure.text
     assert root.find("testsuite/testcase[@name='packet-delay']/error") is not None

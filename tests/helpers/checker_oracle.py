@@ -28,7 +28,7 @@ PROPERTIES = (
     "fairness",
     "cost",
 )
-ADVISORY = ("ownership", "capacity", "lease", "fairness", "cost")
+ADVISORY = ("ownership", "lease", "fairness", "cost")
 INVOCATIONS = ("acquire-invoke", "renew-invoke", "release-invoke", "read-invoke", "write-invoke")
 RETURNS = ("acquire-return", "renew-return", "release-return", "read-return", "write-return")
 OPERATIONS = INVOCATIONS + RETURNS
@@ -742,11 +742,11 @@ def capacity(history: History, reading: Reading) -> Iterator[Violation]:
 # --- lease ---
 
 
-def life_grant(history: History, client: str, at: int) -> OracleRecord | None:
-    """A client's latest grant, of any lock, since its process began."""
+def life_grant(history: History, client: str, lock: str, at: int) -> OracleRecord | None:
+    """A client's latest grant of a lock since its process began."""
     latest = None
     for each in before(history, at):
-        if is_grant(each) and each.actor == client:
+        if is_grant(each) and (each.actor, each.name) == (client, lock):
             latest = each
         elif each.kind == "actor-exit" and each.name == client:
             latest = None
@@ -863,7 +863,8 @@ def lease(history: History, reading: Reading) -> Iterator[Violation]:
         if is_grant(each) and each.value and each.value <= each.mono_ns:
             yield "spent_grants", each.index
         if each.kind == "store-write" and each.ok:
-            grant = life_grant(history, each.name, each.index)
+            lock = lock_of(history, each)
+            grant = life_grant(history, each.name, lock, each.index) if lock is not None else None
             if (
                 grant
                 and grant.index == each.grant
@@ -1081,8 +1082,26 @@ def under(results: dict[Reading, Json], release: str, acquire: str) -> dict[str,
     return verdict
 
 
+def has_semaphore(history: History) -> bool:
+    return any(each.kind == "lock-open" and each.token > 1 for each in history)
+
+
+def is_integrity_asked(history: History) -> bool:
+    """Holders of a semaphore work at the same time. What the store adds itself is to be added once all the same."""
+    end = 1 + max((each.index for each in history), default=0)
+    about_locks = ("lock-open", "validity", *(each for each in OPERATIONS if each.startswith(("acq", "ren", "rel"))))
+    locks = {each.name for each in history if each.kind in about_locks}
+    shared = bool(locks) and all(permits(history, name, end) > 1 for name in locks)
+    return not shared or any(each.flags & ATOMIC for each in accepted_writes(history))
+
+
 def required(history: History) -> list[str]:
     """The properties that decide the exit status without --require."""
     end = 1 + max((each.index for each in history), default=0)
-    applies = {"fencing": has_tokens(history), "liveness": quiet_phase(history, end) is not None}
+    applies = {
+        "integrity": is_integrity_asked(history),
+        "fencing": has_tokens(history),
+        "liveness": quiet_phase(history, end) is not None,
+        "capacity": has_semaphore(history),
+    }
     return [name for name in PROPERTIES if name not in ADVISORY and applies.get(name, True)]

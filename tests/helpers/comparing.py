@@ -68,6 +68,8 @@ def evidence_faults(name: str, verdict: Json, history: History, violations: list
 def shows(name: str, history: History, shown: History, completed: set[int]) -> bool:
     """Whether these records are a violation: one of those that the definitions find, and what it takes to see it."""
     last, before = shown[-1], shown[:-1]
+    if name == "integrity" and last.kind == "write-return" and len(shown) == 3:  # told of it when it was lost already
+        return last.ok and last.actor == shown[0].name and shows(name, history, before, completed)
     if name == "integrity" and before and len(shown) == 2 and oracle.loses(history, last, before[0]):
         return before[0].index in completed
     if name == "liveness" and shown[0].kind == "acquire-invoke" and last.kind == "phase":

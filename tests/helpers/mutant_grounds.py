@@ -43,6 +43,7 @@ GROUNDS = {
         (
             *("tests/trial/test_scheduler.py", "tests/project/test_c_programs.py", "tests/trial/test_quiet.py"),
             "tests/trial/test_trial.py",
+            "tests/faults/test_faults_clients.py::test_what_a_stalled_worker_had_begun_goes_on_when_it_is_healed",
             *("tests/faults/test_faults_clocks.py", "tests/trial/test_determinism.py", "-k"),
             "not threads and not messages and not never_comes and not beside_a_cpu",
         ),
@@ -50,10 +51,19 @@ GROUNDS = {
     "proxy": Ground(("faults/proxy",), BUILT, ("tests/proxy", "tests/project/test_c_programs.py", "-k", "not threads")),
     "explorer": Ground(
         ("harness/explorer", "harness/simulation/world_choices.c"),
-        ("build",),
-        ("tests/explore", "-k", "not command and not bad_usage and not real and not busy_processor and not page"),
+        BUILT,
+        (
+            *("tests/explore/test_strategies.py", "tests/explore/test_shrinking.py", "tests/explore/test_found.py"),
+            *("tests/explore/test_explore.py", "-k"),
+            "not command and not bad_usage and not real and not busy_processor and not page and not every_lock"
+            " and not acknowledgement and not other_servers and not failover and not wrong",
+        ),
     ),
-    "gate": Ground(("harness/lockstorm/gate",), ("build",), ("tests/gate",)),
+    "gate": Ground(
+        tuple(f"harness/lockstorm/gate/gate_{part}.py" for part in ("policy", "plan", "verdict", "advice")),
+        ("build",),
+        ("tests/gate/test_gate_policy.py", "tests/gate/test_gate_verdict.py"),
+    ),
 }
 
 

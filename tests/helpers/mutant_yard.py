@@ -45,6 +45,7 @@ class Yard:
     """The copy, with the targets of a ground built from it."""
 
     def __init__(self, directory: Path, ground: Ground, flags: str = QUICKLY) -> None:
+        """With flags of its own all is compiled anew; with none, what the tree has built is used."""
         self.root, self.ground, self.flags = directory / "tree", ground, flags
         ignored = shutil.ignore_patterns("build", ".git", ".venv", "__pycache__", ".*_cache")
         shutil.copytree(ROOT, self.root, ignore=ignored)
@@ -52,9 +53,13 @@ class Yard:
         (self.root / "build").mkdir()
         if (ROOT / "build" / "adapters").is_dir():
             (self.root / "build" / "adapters").symlink_to(ROOT / "build" / "adapters")
+        for part in () if flags else ("o", "bin", "lib", "tests", "include"):
+            shutil.copytree(ROOT / "build" / part, self.root / "build" / part)
+        if not flags:
+            shutil.copy2(ROOT / "build" / "flags", self.root / "build" / "flags")
         assert self.is_built(*ground.targets), "the original cannot be built"
         self.text = {path.stem: (self.root / path).read_text() for path in ground.paths}
-        self.original = {file: self.code(file) for file in self.text}
+        self.original: dict[str, bytes | str] = {}
 
     @property
     def environment(self) -> dict[str, str]:
@@ -90,6 +95,8 @@ class Yard:
 
     def plant(self, mutant: Mutant) -> str:
         """Why the mutant does not count, or nothing: then it is built."""
+        if mutant.file not in self.original:
+            self.original[mutant.file] = self.code(mutant.file)
         lines = self.text[mutant.file].splitlines(keepends=True)
         lines[mutant.line - 1] = mutant.after + "\n"
         (self.root / file_paths()[mutant.file]).write_text("".join(lines))
@@ -123,7 +130,7 @@ class Yard:
             end_session(running)
         assert running.returncode != NO_TESTS, f"no tests: {tests}"
         failed = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        return "" if running.returncode == 0 else failed[0] if failed else f"exit status {running.returncode}"
+        return "" if running.returncode == 0 else failed[0] if failed else said[-1000:]
 
     def original_takes_s(self) -> float:
         """How long the tests of the ground take, all of which the original must pass."""

@@ -72,7 +72,8 @@ class Mutant:
     @property
     def mutated(self) -> str:
         """The line as mutated; a removed line is named by what it was."""
-        return self.after.strip() or f"(nothing): {self.before.strip()}"
+        after = self.after.strip()
+        return after if after not in ("", "pass") else f"(nothing): {self.before.strip()}"
 
 
 def mutants_of(path: Path) -> Iterator[Mutant]:
@@ -87,11 +88,14 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
 def code_lines(text: str) -> Iterator[tuple[int, str]]:
     """The lines within functions, without comments, strings and calls that only write text."""
     inside = comment = False
+    header = ""
     for number, line in enumerate(text.splitlines(), 1):
         bare = line.strip()
         comment |= bare.startswith("/*")
-        if not comment and line[:1].isalpha() and line.endswith("{"):
-            inside = not line.startswith(("struct", "enum", "const", "static const"))
+        header = line if not comment and line[:1].isalpha() else header
+        if not inside and not comment and line.endswith("{") and header:
+            inside = not header.startswith(("struct", "enum", "union", "typedef", "const", "static const"))
+            header = ""
         elif line == "}":
             inside = False
         elif inside and not comment and bare and '"' not in bare and not WORDS.search(bare):
@@ -126,12 +130,12 @@ def c_changes(text: str) -> Iterator[tuple[int, str, str]]:
 
 def python_changes(text: str) -> Iterator[tuple[int, str, str]]:
     lines = text.splitlines()
-    for function in ast.parse(text).body:
-        for node in ast.walk(function) if isinstance(function, (ast.FunctionDef, ast.ClassDef)) else ():
-            for place, swap in python_swaps(lines, node):
-                if place.lineno == place.end_lineno:
-                    line = lines[place.lineno - 1]
-                    yield place.lineno, line, replaced(line, place, swap)
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    for node in (inner for function in functions for part in function.body for inner in ast.walk(part)):
+        for place, swap in python_swaps(lines, node):
+            if place.lineno == place.end_lineno:
+                line = lines[place.lineno - 1]
+                yield place.lineno, line, replaced(line, place, swap)
 
 
 def python_swaps(lines: list[str], node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:

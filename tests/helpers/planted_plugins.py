@@ -15,7 +15,7 @@ def built_from(source: str, directory: Path, name: str = "lock.so", *more: str) 
     directory.mkdir(exist_ok=True)
     text, target = directory / f"{name}.c", directory / name
     text.write_text(source)
-    command = ["cc", *FLAGS, "-I", str(paths.build() / "include"), *more, "-o", str(target), str(text)]
+    command = ["cc", *FLAGS, *more, "-I", str(paths.build() / "include"), "-o", str(target), str(text)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return str(target)
@@ -32,3 +32,11 @@ def changed(changes: Mapping[str, str]) -> str:
 
 def plant(directory: Path, changes: Mapping[str, str] | None = None, *more: str) -> str:
     return built_from(changed(changes or {}), directory, "lock.so", *more)
+
+
+def one_mistake(directory: Path, lock: str, *mistakes: str) -> str:
+    """The shared object of a lock of tests/c with these mistakes; without any, the right one."""
+    room = paths.ROOT / "tests" / "c"
+    source = (room / f"{lock}_lock_plugin.c").read_text()
+    flags = ["-I", str(room), *(f"-D{each}" for each in mistakes)]
+    return built_from(source, directory, f"{lock}{''.join(mistakes)}.so", *flags)

@@ -58,7 +58,7 @@ class SimulatedLock:
         traits = rng.choice((0, 0, TOKEN, TOKEN, TOKEN)) | rng.choice((0, 0, REENTRANT))
         traits |= rng.choice((0, 0, FAIR)) | rng.choice((0, 0, RENEWS))
         lease_ms = rng.choice((0, 0, 10, 30))
-        return cls(traits, rng.choice((0, 1, 1, 1, 2, 3)), lease_ms, lease_ms > 0 and rng.random() < 0.6)
+        return cls(traits, rng.choice((-1, 0, 1, 1, 1, 2, 3)), lease_ms, lease_ms > 0 and rng.random() < 0.6)
 
     def keeps_each(self) -> bool:
         """Whether a client may hold several of its grants at once."""
@@ -126,24 +126,18 @@ class RandomHistory:
     # --- the order of events ---
 
     def generate(self) -> None:
-        if self.chance(0.15):
-            self.add("parameter", name="bound_ms", value=self.random.choice((-1, 0, 3, 10)))
-        if self.chance(0.03):
-            self.add("parameter", name="faults_meant", value=self.random.choice((0, 1, 2)))
-        if self.chance(0.2):
-            self.add("parameter", name="order_ms", value=self.random.choice((0, 2, 8)))
+        self.parameters()
         if self.chance(0.9):
             self.open()
         length = 45 if self.brisk else self.random.choice((3, 10, 20, 30, 45))
-        calm = self.random.randrange(2 * length)
-        if self.chance(0.4):
-            calm = 0
+        calm = 0 if self.chance(0.4) else self.random.randrange(2 * length)
+        struck = self.random.randrange(length) if self.chance(0.08) else -1
         for step in range(length):
             if step == calm:
-                self.add("phase", name=self.random.choice(("quiet", "quiet", "quiet", "storm")))
+                self.phase()
+            if step == struck:
+                self.fault()
             self.step(self.random.choice(self.clients))
-        if self.chance(0.08):
-            self.fault()
         if self.chance(0.15):
             for name in ("keys", "jobs")[: self.random.randint(1, 2)]:
                 self.add("residue", name=name, value=self.random.choice((-1, 0, 0, 2)))
@@ -151,6 +145,20 @@ class RandomHistory:
             self.tear()
         elif self.chance(0.08):
             self.spoil()
+        if self.chance(0.05):
+            self.records = [replace(each, op=0) for each in self.records]
+
+    def parameters(self) -> None:
+        if self.chance(0.15):
+            self.add("parameter", name="bound_ms", value=self.random.choice((-1, 0, 3, 10)))
+        if self.chance(0.03):
+            self.add("parameter", name="faults_meant", value=self.random.choice((0, 1, 2)))
+        if self.chance(0.2):
+            self.add("parameter", name="order_ms", value=self.random.choice((0, 2, 8)))
+
+    def phase(self) -> None:
+        for _ in range(self.random.choice((1, 1, 1, 2))):
+            self.add("phase", name=self.random.choice(("quiet", "quiet", "quiet", "storm")))
 
     def open(self) -> None:
         for client in self.clients:
@@ -303,7 +311,7 @@ class RandomHistory:
             op=asked.op,
             grant=named,
             token=token,
-            outcome="refused" if refused else "ok",
+            outcome="refused" if refused else "unknown" if self.chance(0.02) else "ok",
             flags=(FENCED if refused else 0) | (ATOMIC if atomic else 0),
             value=asked.value,
             extra=self.base(client, asked.object) if write and not atomic else self.version[asked.object],
@@ -359,12 +367,16 @@ class RandomHistory:
             self.add("validity", client, name=lock, value=until, outcome="ok", extra=1)
 
     def reopen(self, client: SimulatedClient) -> None:
-        """A lock is opened once more, and perhaps describes itself in another way."""
+        """A lock is opened once more, and perhaps describes itself in another way; or a phase begins."""
         name = self.random.choice(self.locks)
         if self.chance(0.3):
             self.lock[name] = replace(SimulatedLock.drawn(self.random), newest=self.lock[name].newest)
         if self.chance(0.5):
             self.open_lock(client, name)
+        if self.chance(0.4):
+            self.parameters()
+        if self.chance(0.1):
+            self.phase()
 
     def heard(self, client: SimulatedClient) -> None:
         """A server hears of a renewal, at once or late."""
@@ -412,8 +424,9 @@ class RandomHistory:
             name = self.random.choice(OBJECTS)
             token = self.random.choice((0, 0, self.random.randint(1, 5)))
             base = self.base(client, name)
-            self.add("store-write", actor=self.store, outcome="ok", object=name, extra=base, token=token)
-            self.version[name] += 1
+            outcome, name = ("unknown", "") if self.chance(0.1) else ("ok", name)
+            self.add("store-write", actor=self.store, outcome=outcome, object=name, extra=base, token=token)
+            self.version[name] = self.version.get(name, 0) + 1
 
     def fault(self) -> None:
         for _ in range(self.random.randint(1, 4)):

@@ -135,11 +135,11 @@ def applies(history: History) -> dict[str, bool]:
     renewed = any(each.kind == "renew-return" and each.ok for each in history)
     return {
         "mutual_exclusion": True,
-        "integrity": True,
+        "integrity": oracle.is_integrity_asked(history),
         "fencing": oracle.has_tokens(history),
         "ownership": oracle.answered_ok(history),
         "liveness": "liveness" in oracle.required(history),
-        "capacity": any(oracle.permits(history, each.name, each.index + 1) > 1 for each in opened),
+        "capacity": oracle.has_semaphore(history),
         "lease": renewed or bool(validity_left_ms(history)),
         "fairness": any(each.extra & oracle.FAIR for each in opened),
         "cost": False,

@@ -18,7 +18,7 @@ Clients are capital letters, one lock is called stock; `A.cash+` is about anothe
                   `Awt7`: with token 7 and no grant, not computed from anything
     Aa            lets the store add to the counter; `Aa2`: and the network delivers it twice
     A*            its process ends
-    quiet  storm  a phase begins;  bound=5  is the parameter bound_ms, order=5 order_ms;  keys=2  are left behind at the end
+    quiet  storm  a phase begins;  bound=5  is the parameter bound_ms, order=5 order_ms;  keys=2  are left behind
     torn          a record that is not whole
     hurt=A  hurt+A  a fault, and its proof
     {lease=30 permits=2 tokens reentrant fair renews}   the traits of the lock, before anything else;

@@ -1,6 +1,7 @@
 """The C programs of tests/c: the history under many writers and one that is stopped, what a client's page shows of its
-validity, processes that are idle or not, the live environment's waiting calls, every lock among the threads of one
-process, messages cut anywhere in front of a guard page, the options of an exhaustive search."""
+validity, processes that are idle or not, the live environment's waiting calls and its session with ZooKeeper, every
+lock among the threads of one process, messages cut anywhere in front of a guard page, the options of an exhaustive
+search."""
 
 import json
 import subprocess
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from lockstorm.locks.lock_names import AS_ASKED
-from lockstorm.native.library import locks
+from lockstorm.native.library import locks, locks_on
 from lockstorm.process.process import Sandbox
 from lockstorm.servers.etcd_server import EtcdServer
 from lockstorm.servers.postgres_server import PostgresServer, conninfo
@@ -183,6 +184,17 @@ def test_waiting_calls_stand_exactly_in_time(programs: Path) -> None:
         said = run_program(programs / "blocking_call", server.socket, server.clock, directory / "page")
     # 7 s, 5 s and three times 35 s of the trial's time
     assert sum(said[name]["real_ms"] for name in ("nobody_pushes", "pushed_after_5_s", "renewed_three_times")) < 5000
+
+
+def test_a_limit_that_is_longer_than_any_stamp_is_none(programs: Path) -> None:
+    assert run_program(programs / "env_limits") == {"cases": 8, "wrong": 0}
+
+
+@pytest.mark.skipif(not locks_on("zookeeper")[0].built, reason="this build cannot speak to ZooKeeper")
+def test_a_session_without_a_watchdog_is_none_and_the_next_one_may_begin(programs: Path, tmp_path: Path) -> None:
+    said = run_program(programs / "session_begin", tmp_path / "page")
+    assert said["beside_another"] == {"outcome": "unknown", "state": "lost", "connected": False}
+    assert said["after_it"] == {"outcome": "unknown", "state": "suspended", "connected": True}
 
 
 @pytest.mark.parametrize("lock", EXCLUSIVE)

@@ -85,19 +85,6 @@ def test_what_is_due_on_several_connections_is_delivered_in_its_order() -> None:
         wait_until(lambda: server.link.llen("order") == 4)
 
 
-def test_what_is_due_at_once_is_delivered_in_the_order_in_which_it_came() -> None:
-    """Also when more comes on a connection on which something waits."""
-    with proxy(VIRTUAL) as running, redis_behind(running) as server:
-        one, other = (running.wire(running.add(name, server.socket)) for name in ("one", "other"))
-        running.rule("slow * to-server delay 20")
-        for wire, what in ((one, "first"), (other, "second"), (one, "with the first")):
-            wire.send(("RPUSH", "order", what))
-            running.settle()
-        running.advance(20)
-        wait_until(lambda: server.link.llen("order") == 3)
-        assert server.link.lrange("order", 0, -1) == [b"first", b"with the first", b"second"]
-
-
 def test_bytes_that_are_no_message_are_each_delayed_once() -> None:
     with proxy(VIRTUAL) as running:
         target = running.directory / "fake.sock"

@@ -1,5 +1,7 @@
 """The story: its sentences about leases must be true."""
 
+import pytest
+
 from lockstorm.report.story import StoryRenderer, resolve_targets
 from lockstorm.results.event import Event
 from tests.helpers.support import trial
@@ -58,3 +60,41 @@ def test_faults_of_a_server_have_sentences() -> None:
         "redis-1 has been started again",
         "redis-1 crash-server: proved",
     ]
+
+
+@pytest.mark.parametrize(
+    ("lock", "store", "reason"),
+    [
+        ("set-nx-px-fenced", "fence-writes", " with token 1: it has seen a newer token"),
+        ("set-nx-px-fenced", "table-fence-reads-and-writes", " with token 1: it has seen a newer token"),
+        ("set-nx-px", "compare-owner", ": the last read was under another grant"),
+        ("set-nx-px", "compare-and-set", ": it was not computed from the newest version"),
+    ],
+)
+def test_a_refusal_has_the_reason_of_its_store(lock: str, store: str, reason: str) -> None:
+    """Only a store that checks tokens refuses a write because of one."""
+    with trial(lock, store=store) as running:
+        one, two = running.clients(2)
+        one.acquire()
+        one.read()
+        running.advance(running.lease_ms * 2)
+        two.increment()
+        one.write(1)
+        lines = [line for line in rendered(running.story()) if line.startswith("store refuses")]
+    assert lines == [f"store refuses counter = 1 from client-1{reason}"]
+
+
+@pytest.mark.parametrize(
+    ("lock", "store", "reason"),
+    [
+        ("set-nx-px-fenced", "fence-writes", "it came without a token"),
+        ("set-nx-px", "compare-owner", "it came without a grant"),
+        ("set-nx-px", "compare-and-set", "it was not computed from the newest version"),
+    ],
+)
+def test_a_write_without_a_grant_is_refused_for_that(lock: str, store: str, reason: str) -> None:
+    with trial(lock, store=store) as running:
+        (one,) = running.clients(1)
+        one.write(1)
+        (line,) = [line for line in rendered(running.story()) if line.startswith("store refuses")]
+    assert line == f"store refuses counter = 1 from client-1: {reason}"

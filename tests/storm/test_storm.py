@@ -24,6 +24,7 @@ from lockstorm.storm.storm_plan import StormRequest, choose_faults, plan_storm, 
 from lockstorm.storm.storm_schedule import Schedule, StormEvent, draw_schedule, read_schedule
 from lockstorm.trial.settings import TrialSettings
 from lockstorm.trial.trial import Trial
+from tests.helpers.planted_plugins import one_mistake
 from tests.helpers.results import made_result
 from tests.helpers.support import ENVIRONMENT, lockstorm, processes_below, short_directory, start_lockstorm
 from tests.trial.test_leftovers import assert_clean, wait_until
@@ -286,7 +287,7 @@ def test_after_the_storm_each_client_is_served_once_more(tmp_path: Path) -> None
     run_storm(plan_storm(request("set-nx-px", seed=4, duration_ms=2000)), save=tmp_path / "history")
     events = read_history(tmp_path / "history")
     phases = {event.name: event.index for event in events if event.kind == "phase"}
-    assert list(phases) == ["storm", "quiet"]
+    assert [event.name for event in events if event.kind == "phase"] == ["quiet", "storm", "quiet"]
     later = [event for event in events if event.index > phases["quiet"]]
     assert not [event for event in later if event.kind.startswith("fault-")]
     for client in range(1, 5):
@@ -461,3 +462,43 @@ def test_several_storms_are_shown_in_short() -> None:
     done = lockstorm(*words, "--trials", "2")
     assert done.returncode == 1, done.stderr
     assert "1 of 2 storms violated" in done.stdout and "again: ./lockstorm storm" in done.stdout
+
+
+# --- how long a free lock may stay unclaimed ---
+
+
+@pytest.mark.parametrize(
+    ("lock", "faults", "bound_ms", "promised_ms"),
+    [
+        ("set-nx-px", "pause-client", 3_600, 1_600),
+        ("pubsub", "drop-message", 2_100, 100),
+        ("blpop", "kill-client", 3_100, 100),
+        ("pubsub", "clock-jump", 4_100, 100),  # a lease may have begun by a clock that was two leases ahead
+        ("fair", "clock-drift,kill-client", 4_100, 100),
+    ],
+)
+def test_the_bound_is_what_the_lock_promises_and_what_the_faults_may_add(
+    lock: str, faults: str, bound_ms: int, promised_ms: int
+) -> None:
+    plan = plan_storm(request(lock, faults))
+    assert (plan.bound_ms, plan.promised_ms) == (bound_ms, promised_ms)
+
+
+def test_a_bound_that_is_given_counts_from_the_beginning() -> None:
+    plan = plan_storm(StormRequest(TrialSettings("pubsub", "storm"), "pause-client", bound_ms=9_000))
+    assert (plan.bound_ms, plan.promised_ms) == (9_000, 9_000)
+
+
+def test_in_real_time_the_machine_may_be_busy() -> None:
+    plan = plan_storm(request("pubsub", "pause-client", time="real"))
+    assert plan.bound_ms == plan.promised_ms > 5_000
+
+
+@pytest.mark.parametrize(("mistakes", "status"), [((), "holds"), (("SILENT",), "violated"), (("KEEPS",), "violated")])
+def test_a_release_that_nobody_notices_is_seen_before_the_first_fault(
+    tmp_path: Path, mistakes: tuple[str, ...], status: str
+) -> None:
+    """The waiters of such a lock sleep for a lease: less than a storm's faults may add."""
+    lock = "plugin:" + one_mistake(tmp_path, "push", *mistakes)
+    result = storm(lock, "pause-client", duration_ms=500)
+    assert result.properties["liveness"].status == status, result.sentence

@@ -3,6 +3,8 @@
 import pytest
 
 from lockstorm.base.errors import UsageError
+from lockstorm.locks.lock_names import lock_named
+from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.native.library import TaskState
 from lockstorm.trial.settings import TrialSettings
 from lockstorm.trial.trial import Trial
@@ -47,7 +49,7 @@ def test_who_waits_for_ever_is_a_finding_and_no_error() -> None:
         began_ns = trial.mono_ns
         trial.quiet(one, two)
         assert two.state is not TaskState.IDLE
-        assert (trial.mono_ns - began_ns) / 1e6 < 3 * trial.bound_ms
+        assert (trial.mono_ns - began_ns) / 1e6 < 3 * trial.patience_ms
         assert liveness(trial) == "violated"
 
 
@@ -80,3 +82,57 @@ def test_a_bound_that_is_given_counts() -> None:
         one.finish()
         two.finish()
         assert liveness(trial) == "violated"
+
+
+# --- how long a free lock may stay unclaimed ---
+
+LEASE_S5, REPLY_LIMIT_MS = 5_000, 1_000
+
+
+@pytest.mark.parametrize(
+    ("lock", "promised_ms", "healed_ms"),
+    [
+        ("set-nx-px", 1_600, 7_600),  # a poller sleeps for 1.5 s at most
+        ("redlock", 1_350, 7_350),  # five nodes: five times 250 ms
+        ("pubsub", 100, 6_100),  # a release sends a message
+        ("blpop", 100, 11_100),  # a pop of one lease may begin when what was lost ends
+        ("pg-advisory", 1_600, 7_600),  # with a limit to its wait it polls
+        ("none", None, 8_100),  # it says nothing
+    ],
+)
+def test_the_bound_is_what_the_pattern_promises(lock: str, promised_ms: int | None, healed_ms: int) -> None:
+    assert noticed_ms(lock_named(lock)) == promised_ms
+    assert recovered_ms(lock_named(lock), LEASE_S5, REPLY_LIMIT_MS) == healed_ms
+
+
+def bounds_of(trial: Trial) -> list[int]:
+    return [each.value for each in trial.story() if each.kind == "parameter" and each.name == "bound_ms"]
+
+
+def test_without_a_fault_the_bound_is_the_promise() -> None:
+    with Trial(TrialSettings("set-nx-px", lease_ms=LEASE_MS)) as trial:
+        holder_and_waiter(trial)
+        trial.quiet(*trial.every_client)
+        assert bounds_of(trial) == [trial.patience_ms, 1_600]
+
+
+def test_after_a_fault_a_lease_more() -> None:
+    with Trial(TrialSettings("set-nx-px", lease_ms=LEASE_MS)) as trial:
+        holder_and_waiter(trial)
+        one, two = trial.every_client
+        trial.kill(one)
+        trial.quiet(two)
+        assert bounds_of(trial) == [trial.patience_ms, 1_600 + LEASE_MS + REPLY_LIMIT_MS]
+
+
+def test_a_client_that_was_held_inside_its_lock_counts_as_a_fault() -> None:
+    with Trial(TrialSettings("pubsub", lease_ms=LEASE_MS)) as trial:
+        one, two = trial.clients(2)
+        one.acquire()
+        two.start_increment()
+        two.run_to("between-check-and-subscribe")
+        one.release()
+        trial.advance(1_000)
+        trial.quiet(one, two)
+        assert liveness(trial) == "holds"
+        assert bounds_of(trial) == [trial.patience_ms, 100 + LEASE_MS + REPLY_LIMIT_MS]

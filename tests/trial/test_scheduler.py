@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lockstorm.native.library import RunResult, TaskState
+from lockstorm.native.library import RunResult, TaskState, library
 from tests.helpers.driving import MS, REAL, Driven, driven, targets
 from tests.helpers.support import short_directory
 
@@ -216,6 +216,10 @@ def test_the_end_of_a_process_is_seen(there: Driven) -> None:
     assert not there.call("watch", task.number, process.pid)
 
 
+def test_closing_none_is_harmless() -> None:
+    library().scheduler_close(None)
+
+
 def test_a_slot_is_used_again(there: Driven) -> None:
     task = there.puppet((HELD, 0))
     there.run(task)
@@ -311,6 +315,17 @@ def test_the_clock_of_a_server_in_real_time() -> None:
         assert clock_text(path).endswith(" x000000.500000")
 
 
+@pytest.mark.parametrize("answer,calibrated", [(b"*2\r\n$1\r\n7\r\n$1\r\n5\r\n", True), (b"-ERR\r\n", False)])
+def test_a_clock_is_calibrated_by_what_its_server_says(answer: bytes, calibrated: bool) -> None:
+    with short_directory() as directory, driven(directory, REAL) as there:
+        path = directory / "clock"
+        server = there.server("redis-1", clock=path)
+        server.answers["TIME"] = answer
+        assert there.call("calibrate_server", server.number) == calibrated
+        assert clock_text(path).endswith(" x000001.000000")  # and goes on at the usual rate
+        assert server.said == ["CLIENT SETNAME lockstorm", "PING", "TIME", "PING"][: 4 if calibrated else 3]
+
+
 def test_the_machines_clock_is_not_changed(there: Driven) -> None:
     server = there.server("redis-1").number
     assert not there.call("set_server_clock", server, 1, 0)
@@ -379,6 +394,9 @@ def test_a_server_that_is_silent_on_purpose_is_not_asked(there: Driven) -> None:
     there.call("set_server_silent", one.number, False)
     assert there.settle() and there.call("server_works", one.number)
     assert (one.pings, two.pings) == (3, 9)
+    there.call("set_server_silent", one.number, True)  # and keeps no connection to it
+    there.call("set_server_silent", one.number, False)
+    assert there.settle() and len(one.connections) == 2
 
 
 def test_a_busy_server_is_asked(there: Driven) -> None:

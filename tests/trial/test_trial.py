@@ -336,6 +336,16 @@ def test_locks_of_the_zoo_are_found_by_name_only() -> None:
         assert lock_named(lock.name) == lock
 
 
+def test_a_proxy_that_has_ended_makes_the_trial_inconclusive() -> None:
+    """Its socket breaks; that is not the reader of the command's output that has gone."""
+    with trial("set-nx-px") as running:
+        assert running.proxy
+        running.proxy.process.kill()
+        running.proxy.process.wait()
+        with pytest.raises(Inconclusive, match="the proxy does not answer"):
+            running.proxy.ask("PING")
+
+
 def test_a_trial_of_an_unknown_lock_names_the_nearest() -> None:
     with pytest.raises(UsageError, match="there is no lock called 'set-nx-pz': did you mean set-nx-px"):
         Trial(TrialSettings("set-nx-pz"))

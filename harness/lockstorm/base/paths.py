@@ -1,6 +1,7 @@
 """Paths: the checkout, the programs built from it, and the servers and libraries of the machine."""
 
 import os
+import shlex
 import shutil
 from collections.abc import Iterator
 from functools import cache
@@ -10,11 +11,30 @@ from lockstorm.base.errors import Inconclusive, NotInstalled
 
 ROOT = Path(__file__).resolve().parents[3]
 JARS = Path("/usr/share/java")
+PROGRAMS = (  # of the project, as the Makefile builds them
+    "client",
+    "client-services",
+    "store",
+    "proxy",
+    "check",
+    "linearize",
+    "explore",
+    "plugin",
+    "history",
+    "spawn",
+    "reaper",
+)
 
 
 def python_path() -> str:
     """PYTHONPATH for a Python process of the project: the package, and the scenarios and tests of the checkout."""
     return os.pathsep.join([str(ROOT / "harness"), str(ROOT)])
+
+
+def runnable(command: str) -> str:
+    """A command that begins with the word lockstorm, as a shell can run it in the working directory."""
+    launcher = "./lockstorm" if Path.cwd() == ROOT else shlex.quote(str(ROOT / "lockstorm"))
+    return f"{launcher}{command.removeprefix('lockstorm')}"
 
 
 def build() -> Path:

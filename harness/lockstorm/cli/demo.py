@@ -10,6 +10,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from lockstorm.base.paths import runnable
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.matrix.matrix_table import STYLE
 from lockstorm.report.story import STANDING_STILL, story_table
@@ -234,7 +235,7 @@ def show_scene(
     style = STYLE[scene.result] if as_announced else "bold yellow"
     console.print(Text(f"{result.sentence}.", style))
     print_paragraph(console, scene.moral if as_announced else "This is not what was announced.")
-    console.print(Text(f"again: ./{demo_words(scene.request)}", "dim"), soft_wrap=True)
+    console.print(Text(f"again: {runnable(demo_words(scene.request))}", "dim"), soft_wrap=True)
     if not whole:
         console.print()
 
@@ -276,12 +277,12 @@ def show_summary(console: Console, acts: Sequence[Act], results: list[dict[str, 
     )
     console.print()
     following: tuple[tuple[str, str], ...] = (
-        ("./lockstorm matrix --lock redlock", "one lock in every scenario"),
-        ("./lockstorm advise", "which lock survives what"),
-        ("./lockstorm storm --lock set-nx-px", "random faults"),
-        ("./lockstorm scenarios", "the scenarios, with their sources"),
+        ("lockstorm matrix --lock redlock", "one lock in every scenario"),
+        ("lockstorm advise", "which lock survives what"),
+        ("lockstorm storm --lock set-nx-px", "random faults"),
+        ("lockstorm scenarios", "the scenarios, with their sources"),
     )
     steps = Table(box=None, padding=(0, MARGIN, 0, 0), show_header=False)
     for command, meaning in following:
-        steps.add_row(Text(command, "bold"), meaning)
+        steps.add_row(Text(runnable(command), "bold"), meaning)
     console.print(steps)

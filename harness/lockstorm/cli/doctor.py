@@ -24,7 +24,7 @@ WITHOUT_FAKETIME = "there is virtual time for the locks on Redis and ZooKeeper o
 def examine() -> list[dict[str, Any]]:
     """The findings: a name, `ok`, what was found, and for a failure what helps."""
     return [
-        _look("programs", _programs, "run ./lockstorm in the checkout: it builds them"),
+        _look("programs", find_programs, "run ./lockstorm in the checkout: it builds them"),
         _look("redis-server", _redis, "install the package redis-server"),
         _look("libfaketime", paths.libfaketime, f"install the package libfaketime; without it {WITHOUT_FAKETIME}"),
         _look("private directory", _directory, "set TMPDIR to a directory with a short path that you may write to"),
@@ -47,9 +47,11 @@ def _look(what: str, find: Callable[[], str], help_: str) -> dict[str, Any]:
         return {"name": what, "ok": False, "found": str(reason), "help": help_}
 
 
-def _programs() -> str:
-    for name in ("client", "client-services", "store", "check", "history", "spawn", "reaper"):
+def find_programs() -> str:
+    """Where the programs and libraries of the project are. Raises Inconclusive if one is not built."""
+    for name in paths.PROGRAMS:
         paths.program(name)
+    paths.preload()
     library()
     return f"built in {paths.build()}, on {platform.machine()}"
 

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lockstorm.base.paths import runnable
 from lockstorm.explore.search_plan import SearchPlan
 from lockstorm.report.story import story_table, verdict_table
 from lockstorm.results.event import Event
@@ -35,7 +36,7 @@ def show_search(out: Console, result: dict[str, Any], events: list[Event] | None
     style = {0: "bold green", 1: "bold red"}.get(result["exit"], "bold yellow")
     out.print(Text(result["sentence"], style))
     if "replay" in result:
-        out.print(Text(f"again: ./{result['replay']}", "dim"))
+        out.print(Text(f"again: {runnable(result['replay'])}", "dim"))
     if "saved" in result:
         out.print(Text(f"saved: {result['saved']}", "dim"))
 

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lockstorm.base.paths import runnable
 from lockstorm.report.story import EVIDENCE_SHOWN, excerpt_table, verdict_table
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import Evidence, TrialResult
@@ -28,7 +29,7 @@ def show_storm(console: Console, result: TrialResult, events: list[Event] | None
             console.print(excerpt_table(events, records))
             console.print()
     _show_verdict(console, result)
-    console.print(Text(f"again: ./{result.replay}", "dim"))
+    console.print(Text(f"again: {runnable(result.replay)}", "dim"))
 
 
 def show_storms(console: Console, result: TrialResult) -> None:
@@ -48,7 +49,7 @@ def show_storms(console: Console, result: TrialResult) -> None:
         console.print()
     _show_sentence(console, result)
     if result.exit:
-        console.print(Text(f"again: ./{result.replay}", "dim"))
+        console.print(Text(f"again: {runnable(result.replay)}", "dim"))
 
 
 def faults_table(faults: list[dict[str, Any]]) -> Table:

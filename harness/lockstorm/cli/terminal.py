@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from lockstorm.base.atomic_file import new_file
 from lockstorm.base.errors import UsageError
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -127,5 +128,6 @@ def write_starter_program(output: Path, starter: Path) -> str:
     if output.exists() or not output.parent.is_dir():
         reason = "exists already" if output.exists() else "its directory does not exist"
         raise UsageError(f"-o {output}: {reason}")
-    output.write_text(starter.read_text())
+    with new_file(output) as temporary:
+        temporary.write_text(starter.read_text())
     return str(output) if output.is_absolute() else f"./{output}"

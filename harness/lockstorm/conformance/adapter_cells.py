@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from lockstorm.base import paths
+from lockstorm.base.atomic_file import write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.marked_pages import page_with
 from lockstorm.base.option_fields import choose
@@ -96,4 +97,4 @@ def adapter_page() -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(adapter_page())
+    write_text(PAGE, adapter_page())

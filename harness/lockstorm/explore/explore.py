@@ -30,8 +30,7 @@ from lockstorm.explore.search_plan import (
 )
 from lockstorm.explore.search_result import context_json, plan_again, plan_json, search_result, smallest_schedule
 from lockstorm.locks.lock_names import lock_named
-from lockstorm.native.judgement import judge_history, read_history
-from lockstorm.native.library import Message, library
+from lockstorm.native.judgement import judge_history, read_history, save_history
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import Verdict
 
@@ -127,13 +126,12 @@ def replay_schedule(
 ) -> Verdict:
     """Runs a schedule again and judges its history: what `check` says, and the schedule's context. `story_to` receives
     the history's records; `save`: where to write the history."""
-    required = (*required_properties(None, lock_named(schedule.lock)), *([LIVENESS] if schedule.bound_ms else []))
+    usual = required_properties(None, lock_named(schedule.lock), schedule.permits)
+    required = (*usual, *([LIVENESS] if schedule.bound_ms else []))
     with explorer_for(schedule, 1) as explorer:
         verdict = _replay(explorer, schedule, required, story_to, name)
         if save:
-            message = Message()
-            if not library().history_save(bytes(explorer.history), bytes(save), message):
-                raise UsageError(f"the history was not saved: {message}")
+            save_history(explorer.history, save)
     return structs.replace(verdict, file=name, parameters=None, **context_json(schedule))
 
 

@@ -52,7 +52,7 @@ def replay_real(
     )
     with Trial(settings) as trial:
         _play(trial, schedule, strike)
-        verdict = trial.judge(",".join(required_properties(None, lock_named(schedule.lock))))
+        verdict = trial.judge(",".join(required_properties(None, lock_named(schedule.lock), schedule.permits)))
         if story_to is not None:
             story_to += trial.story()
         if save:
@@ -94,7 +94,7 @@ def strike_of(schedule: ScheduleFile, name: str) -> Strike:
             "and nothing else"
         )
     with explorer_for(schedule, 1) as explorer:
-        arguments = context_arguments(schedule, required_properties(None, lock_named(schedule.lock)))
+        arguments = context_arguments(schedule, required_properties(None, lock_named(schedule.lock), schedule.permits))
         done = explorer.replay(arguments, schedule.lines, schedule.number)
     if wrong := bad_line(done, schedule.line_numbers or (1,), name):
         raise wrong

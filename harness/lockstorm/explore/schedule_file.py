@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstorm.base import paths
+from lockstorm.base.atomic_file import new_file
 from lockstorm.base.errors import UsageError
 from lockstorm.locks.lock_names import is_user_supplied, lock_named
 from lockstorm.native.library import locks_on
@@ -181,8 +182,9 @@ def save_schedule(result: dict[str, Any], directory: Path = FOUND) -> Path:
     directory.mkdir(exist_ok=True)
     for number in range(1, SAVED_MOST):
         path = directory / f"{name}{f'-{number}' if number > 1 else ''}.schedule"
-        with contextlib.suppress(FileExistsError), path.open("x") as file:
-            file.write(text)
+        with contextlib.suppress(FileExistsError):
+            with new_file(path) as temporary:
+                temporary.write_text(text)
             return path
         if read_schedule_file(path).text == result["found"]["file"]:
             return path

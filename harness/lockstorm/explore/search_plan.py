@@ -17,7 +17,7 @@ from lockstorm.explore.schedule_file import (
 )
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.results.lock_entry import LockEntry
-from lockstorm.results.properties import PROPERTIES
+from lockstorm.results.properties import PROPERTIES, with_capacity
 from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, TrialSettings
 
 FAULTS = {
@@ -43,7 +43,7 @@ EXHAUSTIVE = "exhaustive"
 STRATEGIES = ("portfolio", "uniform", "pct", "usual", EXHAUSTIVE)
 USUALLY = ("mutual_exclusion", "integrity", "fencing")  # what is required unless the user says otherwise
 LIVENESS = "liveness"  # judged only if it is required: schedules then end with a phase without faults
-JUDGED = (*USUALLY, "ownership", "lease", LIVENESS)
+JUDGED = (*USUALLY, "ownership", "capacity", "lease", LIVENESS)
 BOUND_LEASES, BOUND_NAP_MS = 4, 2000  # how long a free lock may stay unclaimed, as in storms
 FAULTS_MOST = 16  # STRATEGY_FAULTS
 SCHEDULES_MOST = 1 << 24
@@ -216,7 +216,7 @@ def plan_search(request: SearchRequest) -> SearchPlan:
     check_ranges(request)
     _check_strategy(request)
     budget = fault_budget(request.faults)
-    required = required_properties(request.require, lock)
+    required = required_properties(request.require, lock, request.permits)
     if request.extends and not lock.renewable:
         raise UsageError(f"--extends is for locks that their holders can extend; {lock.name} is none")
     if LIVENESS in required and request.wait_ms == WAIT_FOR_EVER:
@@ -307,10 +307,10 @@ def fault_budget(faults: str | None) -> dict[str, int]:
     return budget
 
 
-def required_properties(require: str | None, lock: LockEntry) -> tuple[str, ...]:
+def required_properties(require: str | None, lock: LockEntry, permits: int | None) -> tuple[str, ...]:
     """The properties that a schedule must not violate."""
     if not require:
-        return tuple(name for name in USUALLY if name != "fencing" or lock.token)
+        return tuple(name for name in with_capacity(USUALLY, permits) if name != "fencing" or lock.token)
     names = tuple(choose("property", name.strip().replace("-", "_"), [*PROPERTIES]) for name in require.split(","))
     for name in names:
         if name not in JUDGED:

@@ -20,6 +20,7 @@ from lockstorm.explore.search_plan import (
     plan_search,
 )
 from lockstorm.locks.lock_names import lock_words
+from lockstorm.results.properties import with_capacity
 from lockstorm.results.statistics import Rate
 
 DEPTH = 3  # STRATEGY_DEPTH
@@ -73,7 +74,8 @@ def search_result(plan: SearchPlan, campaign: Campaign) -> dict[str, Any]:
     found = smallest_schedule(plan.context, campaign.found) if campaign.found else None
     shown = campaign.shown
     tally = campaign.tally
-    judged = (*USUALLY, *(name for name in JUDGED if name in plan.required and name not in USUALLY))
+    usually = with_capacity(USUALLY, plan.context.permits)
+    judged = (*usually, *(name for name in JUDGED if name in plan.required and name not in usually))
     verdict = {name: _verdict_on(tally["verdicts"][name], shown, name) for name in judged}
     statuses = {verdict[name]["status"] for name in plan.required}
     # A lock without tokens is not required to fence: of such a property nothing can be known.

@@ -6,7 +6,7 @@ from itertools import takewhile
 from typing import Any
 
 from lockstorm.gate.gate_policy import USUAL_REQUIRE, LockChoice, Policy
-from lockstorm.locks.lock_names import is_user_supplied, lock_named
+from lockstorm.locks.lock_names import AS_ASKED, is_user_supplied, lock_named
 from lockstorm.native.library import locks_on
 from lockstorm.scenario.expected import expected
 from lockstorm.scenario.scenario import USUAL_STORES, scenarios
@@ -79,9 +79,13 @@ def protects_data(lock: LockChoice) -> bool:
 
 def find_alternatives(policy: Policy, lock: LockChoice) -> Iterable[Alternative]:
     """Locks on the same kind of server: other servers have other scenarios, and replacing a server is not a small
-    change. If the policy requires nothing about data, the store mode stays: a fence would not help."""
+    change. Only a semaphore replaces a semaphore. If the policy requires nothing about data, the store mode stays: a
+    fence would not help."""
     stores = USUAL_STORES if protects_data(lock) else (lock.store,)
+    several = (lock.permits or 1) > 1
     for other in locks_on(lock_named(lock.name).service):
+        if several and (other.capacity != AS_ASKED or other.once):
+            continue
         for store in stores:
             if other.name != "none" and (store == "open" or other.token):
                 yield alternative_of(policy, lock, other.name, store)

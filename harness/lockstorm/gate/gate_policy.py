@@ -17,7 +17,7 @@ from lockstorm.gate import toml_positions
 from lockstorm.locks import adapter, plugin
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.library import locks
-from lockstorm.results.properties import PROPERTIES
+from lockstorm.results.properties import PROPERTIES, with_capacity
 from lockstorm.scenario.play import check_settings, usual_time
 from lockstorm.scenario.scenario import USUAL_STORES, scenarios
 from lockstorm.storm.storm_plan import ALL, DURATION_LEAST_MS, TRIALS_LIMIT, known_faults
@@ -29,7 +29,8 @@ CLIENTS_LIMIT = 64
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 JUDGED = tuple(name for name in PROPERTIES if name != "cost")  # cost is reported, never judged
 
-# Mutual exclusion is not required where the resource refuses old tokens: the fence makes two holders harmless.
+# Mutual exclusion is not required where the resource refuses old tokens: the fence makes two holders harmless. Of a
+# lock with several permits, capacity is required instead of integrity (with_capacity).
 USUAL_REQUIRE = {
     "open": ("mutual_exclusion", "integrity", "liveness"),
     "fence-writes": ("integrity", "fencing", "liveness"),
@@ -260,7 +261,7 @@ def read_policy(file: Path, home: Path | None = None) -> Policy:
         file=file,
         text=text,
         locks=chosen,
-        require=require,
+        require={**USUAL_REQUIRE, **require},
         play=play,
         storms=storms,
         repeat=played.number("repeat", 1, REPEAT_LIMIT, 1) or 1,
@@ -276,7 +277,9 @@ def read_policy(file: Path, home: Path | None = None) -> Policy:
 
 
 def read_require(table: Table) -> dict[str, tuple[str, ...]]:
-    return {store: table.names(store, "property", JUDGED) or usual for store, usual in USUAL_REQUIRE.items()}
+    """The properties that the policy requires, by store mode; without those that it does not mention."""
+    chosen = {store: table.names(store, "property", JUDGED) for store in USUAL_REQUIRE}
+    return {store: names for store, names in chosen.items() if names}
 
 
 def read_name(table: Table, home: Path) -> tuple[str, str]:
@@ -308,7 +311,8 @@ def read_lock(table: Table, require: dict[str, tuple[str, ...]], home: Path) -> 
     own = table.names("require", "property", JUDGED)
     if own and "fencing" in own and not lock.token:
         raise table.error("require", f"{name} gives no fencing token, so fencing cannot be judged")
-    required = own or tuple(each for each in require[store] if each != "fencing" or lock.token)
+    usual = require.get(store) or with_capacity(USUAL_REQUIRE[store], permits)
+    required = own or tuple(each for each in usual if each != "fencing" or lock.token)
     used, written_name = table.text("used"), str(table.values[key])
     return LockChoice(name, store, required, table.line(), used, lease_ms, permits, fixed_lease, written_name)
 

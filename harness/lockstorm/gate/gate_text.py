@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lockstorm.base.paths import runnable
 from lockstorm.gate.gate_verdict import ACCEPTED, FAILED, INCONCLUSIVE, NOT_JUDGED, PASSED
 from lockstorm.gate.messages import what_to_do, why_it_matters
 
@@ -62,7 +63,7 @@ def show_failed(console: Console, failed: list[dict[str, Any]], lock: dict[str, 
         show_part(console, "", f"{where}In the policy, replace the lock from line {lock['line']} on by:")
         console.print(Text(indent(lock["advice"]["change"], " " * 6), "cyan"))
     console.print(Text("See it happen", "bold"))
-    console.print(Text(f"  ./{failed[0]['replay']}"))
+    console.print(Text(f"  {runnable(failed[0]['replay'])}"))
     console.print()
 
 

@@ -48,7 +48,7 @@ def case_element(suite: str, cell: dict[str, Any], lock: dict[str, Any]) -> Elem
         failure.text = xml_text(failure_text(cell, lock))
     elif cell["outcome"] == INCONCLUSIVE:
         error = ElementTree.SubElement(case, "error", message=message, type="inconclusive")
-        error.text = xml_text(f"{cell['sentence']}\nAgain: ./{cell['replay']}")
+        error.text = xml_text(f"{cell['sentence']}\nAgain, in the checkout of lockstorm: ./{cell['replay']}")
     elif cell["outcome"] == ACCEPTED:
         reasons = "; ".join(f"{each['why']} (until {each['until']})" for each in cell["accepted"])
         ElementTree.SubElement(case, "skipped", message=xml_text(f"{cell['in_short']}; accepted: {reasons}"))
@@ -64,4 +64,6 @@ def failure_text(cell: dict[str, Any], lock: dict[str, Any]) -> str:
         lines.append(f"Why this lock: {as_sentence(cell['reason'])}")
     lines += [f"What to do: {paragraph}" for paragraph in what_to_do(lock)]
     lines += [f"The acceptance in the policy expired: it was valid until {each['until']}." for each in cell["accepted"]]
-    return "\n".join([*lines, f"In detail: {cell['sentence']}", f"See it again: ./{cell['replay']}"])
+    return "\n".join(
+        [*lines, f"In detail: {cell['sentence']}", f"See it again, in the checkout of lockstorm: ./{cell['replay']}"]
+    )

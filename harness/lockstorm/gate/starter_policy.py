@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from lockstorm.base.atomic_file import new_file
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import choose
 from lockstorm.locks.lock_names import lock_named
@@ -83,8 +84,8 @@ def write_starter_policy(file: Path, answers: Answers) -> None:
     """Raises UsageError, and writes nothing, if the file exists."""
     text = starter_policy_text(answers)
     try:
-        with file.open("x") as opened:
-            opened.write(text)
+        with new_file(file) as temporary:
+            temporary.write_text(text)
     except FileExistsError:
         raise UsageError(f"{file} exists already: nothing was written; -f names another file") from None
     except OSError as error:

@@ -12,17 +12,17 @@ MS_PER_S = 1000
 
 
 def noticed_ms(lock: LockEntry) -> int | None:
-    """While nothing is broken: within which time a waiter notices that the lock was released or that its lease has ended.
-    None: the lock does not state it. Pollers of several nodes may each take a minority, and try again."""
+    """While nothing is broken: within which time a waiter notices that the lock is free. None: the lock does not state
+    it. Pollers of several nodes may each take a minority, and try again."""
     if lock.waits not in BY_MESSAGE and not lock.poll_ms:
         return None
     return STEPS_MS + lock.poll_ms * lock.nodes
 
 
 def recovered_ms(lock: LockEntry, lease_ms: int, reply_limit_ms: int) -> int:
-    """After faults that are healed: within which time a waiter notices it. What was lost - a wake-up, a release, a grant
-    that its client does not know of - is over with one lease, which may begin when an answer is given up. A blocking pop
-    that has just begun then lasts for another one, in whole seconds."""
+    """The same after faults that are healed. What was lost - a wake-up, a release, a grant that its client does not
+    know of - is over with one lease, which may begin when an answer is given up. A blocking pop that has just begun
+    then lasts for another one, in whole seconds."""
     polled_ms = noticed_ms(lock)
     pop_ms = -(-lease_ms // MS_PER_S) * MS_PER_S if lock.waits == "blocking-pop" else 0
     usual_ms = STEPS_MS + POLL_UNSTATED_MS if polled_ms is None else polled_ms

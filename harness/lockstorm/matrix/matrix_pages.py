@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstorm.base import paths
+from lockstorm.base.atomic_file import write_text
 from lockstorm.base.marked_pages import page_with
 from lockstorm.matrix.matrix import expected_matrix
 from lockstorm.matrix.matrix_table import MARK, MEANING, NOT_APPLICABLE, NOT_PLAYED, grid_of
@@ -146,4 +147,4 @@ def matrix_documents() -> dict[Path, str]:
 
 if __name__ == "__main__":
     for page, text in matrix_documents().items():
-        page.write_text(text)
+        write_text(page, text)

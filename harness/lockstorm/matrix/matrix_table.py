@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from lockstorm.base.paths import runnable
 from lockstorm.native.library import locks
 
 STYLE = {"holds": "green", "fenced": "cyan", "violated": "bold red", "stuck": "magenta", "inconclusive": "yellow"}
@@ -167,15 +168,17 @@ def show_matrix(console: Console, result: dict[str, Any]) -> None:
     show_without_expectation(console, [cell for cell in cells if not cell["expected"]])
     console.print(closing(result))
     if cells and not (by_lock or by_scenario):
-        console.print(Text("One cell in detail: ./lockstorm run SCENARIO --lock LOCK [--store MODE]", "dim"))
+        console.print(
+            Text(f"One cell in detail: {runnable('lockstorm run SCENARIO --lock LOCK [--store MODE]')}", "dim")
+        )
 
 
 def show_difference(console: Console, cell: dict[str, Any]) -> None:
     console.print(Text(f"{cell['scenario']} with {cell['lock']}/{cell['store']}: {cell['difference']}", "bold red"))
     console.print(Text(f"  {cell['sentence']}"))
-    console.print(Text(f"  again: ./{cell['replay']}", "dim"))
+    console.print(Text(f"  again: {runnable(cell['replay'])}", "dim"))
     if "control:" in cell["difference"]:
-        console.print(Text(f"  its control: ./{cell['control_replay']}", "dim"))
+        console.print(Text(f"  its control: {runnable(cell['control_replay'])}", "dim"))
 
 
 def show_without_expectation(console: Console, cells: list[dict[str, Any]]) -> None:

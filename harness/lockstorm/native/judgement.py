@@ -6,7 +6,9 @@ from pathlib import Path
 import msgspec
 
 from lockstorm.base import paths
+from lockstorm.base.atomic_file import new_file
 from lockstorm.base.errors import UsageError
+from lockstorm.native.library import Message, library
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import Verdict
 
@@ -21,6 +23,17 @@ def judge_history(path: Path, require: str | None = None, *words: str) -> Verdic
         reason = done.stderr.strip() or f"check ended with status {done.returncode}"
         raise UsageError(reason)
     return msgspec.json.decode(done.stdout, type=Verdict)
+
+
+def save_history(history: Path, path: Path) -> None:
+    """Copies a history to a new file."""
+    message = Message()
+    try:
+        with new_file(path) as temporary:
+            if not library().history_save(bytes(history), bytes(temporary), message):
+                raise UsageError(f"the history was not saved: {str(message).replace(str(temporary), str(path))}")
+    except OSError as error:
+        raise UsageError(f"the history was not saved: {path}: {error.strerror}") from None
 
 
 def read_history(path: Path) -> list[Event]:

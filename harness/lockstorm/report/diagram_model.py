@@ -186,7 +186,8 @@ class Tracer:
         self._lease_ns[lock] = event.value * NS_PER_MS
         self._renews[lock] = bool(event.extra & TRAIT_RENEWS)
         self._reentrant[lock] = bool(event.extra & TRAIT_REENTRANT)
-        self._permits[lock] = event.token or 1
+        if event.token > 0:
+            self._permits[lock] = event.token
         client = str(event.actor)
         return host_of(client) == client or host_of(client) not in self._place
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from lockstorm.base.atomic_file import write_bytes
 from lockstorm.base.errors import UsageError
 from lockstorm.report.matrix_page import matrix_page, matrix_sentence
 from lockstorm.report.report_source import Recorded, read_recorded, read_source
@@ -40,7 +41,7 @@ def write(
 def save(path: Path, text: str) -> dict[str, Any]:
     content = text.encode(errors="replace")
     try:
-        path.write_bytes(content)
+        write_bytes(path, content)
     except OSError as error:
         raise UsageError(f"{path} was not written: {error.strerror}") from None
     return {"path": str(path), "bytes": len(content)}

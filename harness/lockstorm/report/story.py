@@ -27,11 +27,12 @@ DONE_TO_SERVER: dict[str, tuple[str, str | None]] = {
     "script-flush": ("forgets its scripts", None),
 }
 CLOCK_STANDS = 1  # `extra` of a validity that the driver records for a suspended client
-# Why a store refuses a write, by the beginning of its mode; "table-" before it makes no difference.
+# Why a store refuses a write, by the beginning of its mode; "table-" before it makes no difference. The second reason
+# is for a write that lacks what the mode checks: a token, a grant (harness/resource/resource.c).
 REFUSAL_REASONS = {
-    "fence": "it has seen a newer token",
-    "compare-owner": "another client has read since",
-    "compare-and-set": "the version has changed since",
+    "fence": ("it has seen a newer token", "it came without a token"),
+    "compare-owner": ("the last read was under another grant", "it came without a grant"),
+    "compare-and-set": ("it was not computed from the newest version",) * 2,
 }
 GAUGE = 8  # characters of a full lease
 COLORS = ("cyan", "magenta", "yellow", "blue", "green")
@@ -152,9 +153,15 @@ class StoryRenderer:
         write = f"{event.object} = {event.value} from {event.name}{token}"
         if event.outcome == "ok":
             return "store", f"accepts {write}", ""
+        return "store", f"refuses {write}{self._refusal_reason(event)}", "bold green"
+
+    def _refusal_reason(self, event: Event) -> str:
         mode = self.store.removeprefix("table-")
-        reason = next((f": {reason}" for name, reason in REFUSAL_REASONS.items() if mode.startswith(name)), "")
-        return "store", f"refuses {write}{reason}", "bold green"
+        for name, (usual, lacking) in REFUSAL_REASONS.items():
+            if mode.startswith(name):
+                checked = event.token if name == "fence" else event.grant
+                return f": {usual if checked else lacking}"
+        return ""
 
     def _release_return(self, event: Event) -> tuple[str, str, str] | None:
         actor = event.who

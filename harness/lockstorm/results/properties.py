@@ -1,6 +1,17 @@
 """The properties that a history is judged by (docs/verdicts.md), and the policies that read unknown outcomes."""
 
-REQUIRED = ("mutual_exclusion", "integrity", "fencing", "liveness")  # by default, as far as they apply
+from collections.abc import Iterable
+
+REQUIRED = ("mutual_exclusion", "integrity", "fencing", "liveness", "capacity")  # by default, as far as they apply
 PROPERTIES = (*REQUIRED[:3], "ownership", "liveness", "capacity", "lease", "fairness", "cost")
+
+
+def with_capacity(names: Iterable[str], permits: int | None) -> tuple[str, ...]:
+    """The properties to require by default of a lock with this number of permits (None: 1). `names`: those of a lock
+    with one. Holders of a semaphore work at the same time and may overwrite each other's data, so only their number is
+    judged."""
+    return tuple("capacity" if name == "integrity" and (permits or 1) > 1 else name for name in names)
+
+
 RELEASE_POLICIES = ("not-happened", "released", "unknown")
 ACQUIRE_POLICIES = ("not-happened", "unknown")

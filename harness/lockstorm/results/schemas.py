@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from lockstorm.base import paths
+from lockstorm.base.atomic_file import write_text
 from lockstorm.results.fault_entry import FaultEntry
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.results.verdict import TrialResult, Verdict
@@ -31,4 +32,4 @@ def schema_text() -> str:
 
 
 if __name__ == "__main__":
-    FILE.write_text(schema_text())
+    write_text(FILE, schema_text())

@@ -158,7 +158,7 @@ def inconclusive(reason: str) -> Verdict:
     return Verdict(
         properties={name: PropertyVerdict("inconclusive", 0, [], reason=reason) for name in PROPERTIES},
         sentence=f"Inconclusive: {reason}",
-        required=list(REQUIRED[:3]),
+        required=list(REQUIRED),
         policy=VerdictPolicy("released", "not-happened"),
         faults=[],
         records=0,

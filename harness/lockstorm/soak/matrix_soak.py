@@ -5,7 +5,6 @@
 In virtual time a busy machine may slow a trial down, but must not change its verdict.
 """
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +15,8 @@ from typing import Any
 import click
 
 from lockstorm.base import paths
+from lockstorm.base.atomic_file import write_json
+from lockstorm.base.paths import runnable
 from lockstorm.cli.terminal import progress_of_done
 from lockstorm.matrix.matrix import play_matrix
 from lockstorm.scenario.cells import CellKey
@@ -44,7 +45,8 @@ def soak_report(result: dict[str, Any]) -> list[str]:
     """A line per cell that is not as expected; the last line is the verdict of the soak."""
     wrong = [cell for cell in result["cells"] if not cell["ok"]]
     lines = [
-        f"  {cell['scenario']} with {cell['lock']}/{cell['store']}: {cell['difference']}; again: ./{cell['replay']}"
+        f"  {cell['scenario']} with {cell['lock']}/{cell['store']}: {cell['difference']}; "
+        f"again: {runnable(cell['replay'])}"
         for cell in wrong
     ]
     count = 2 * result["repeat"] * len(result["cells"])
@@ -74,7 +76,7 @@ def main(repeat: int, seed: int, output: Path | None) -> None:
     with progress_of_done(len(cell_keys) * 2 * repeat) as report:
         result = soak_matrix(cell_keys, repeat, seed, report)
     if output:
-        output.write_text(json.dumps(result, indent=2) + "\n")
+        write_json(output, result)
     for line in soak_report(result):
         click.echo(line)
     raise SystemExit(0 if result["ok"] else 1)

@@ -7,7 +7,6 @@ A violation by a lock is no failure of the soak. Failures are: a process, a desc
 """
 
 import gc
-import json
 import os
 import statistics
 import tempfile
@@ -21,7 +20,9 @@ from typing import Any
 
 import click
 
+from lockstorm.base.atomic_file import write_json
 from lockstorm.base.errors import LockstormError
+from lockstorm.base.paths import runnable
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.library import locks_on
 from lockstorm.process.process import PREFIX, zygotes
@@ -98,7 +99,7 @@ class Soak:
                     break
         self.report(f"{'FAILED' if self.failures else 'clean'}: {self.summary}")
         for failure in self.failures:
-            self.report(f"  {failure['what']}; again: ./{failure['again']}")
+            self.report(f"  {failure['what']}; again: {runnable(failure['again'])}")
 
     @property
     def summary(self) -> str:
@@ -300,7 +301,7 @@ def main(minutes: float, seed: int, output: Path | None) -> None:
     except LockstormError as error:
         raise click.ClickException(str(error)) from None
     if output:
-        output.write_text(json.dumps(soak.as_json(), indent=2) + "\n")
+        write_json(output, soak.as_json())
     raise SystemExit(1 if soak.failures else 0)
 
 

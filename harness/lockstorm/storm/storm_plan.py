@@ -10,6 +10,7 @@ from typing import Any
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import check_range, check_ranges, choose, option, option_words
 from lockstorm.locks.lock_names import lock_words
+from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.native.library import faults as fault_table
 from lockstorm.results.fault_entry import FaultEntry
 from lockstorm.results.lock_entry import LockEntry
@@ -18,6 +19,7 @@ from lockstorm.servers.services import lease_late_ms
 from lockstorm.storm.storm_faults import BY_NAME, StormContext, StormFault
 from lockstorm.storm.storm_schedule import Schedule, draw_schedule, read_schedule
 from lockstorm.trial.settings import DURATION_LIMIT_MS, SEED_LIMIT, TrialSettings
+from lockstorm.trial.trial_context import REPLY_LIMIT_MS
 
 ALL = "all"
 USUAL_CLIENTS = 4
@@ -32,10 +34,11 @@ RECORDS_MOST = 1 << 24  # 1 GiB
 RECORDS_PER_TURN = 16
 RECORDS_PER_EVENT = 64
 
-# The quiet phase: how long a free lock may stay unclaimed, and how long the clients' turns may take.
+# The quiet phase: how long a free lock may stay unclaimed in real time, and how long the clients' turns may take.
 PATIENCE_LEASES = 4
 POLL_LIMIT_MS = 2_000  # the longest sleep of a poller is 1.5 s
 HAND_OVER_MS = 500  # mean time between two grants when every client polls
+CLOCK_FAULTS = ("clock-drift", "clock-jump", "failover")  # a new master's clock may differ, too
 TURNS_IN_QUIET = 2  # of each client: the one that had begun, and the last one
 
 SCENARIO = "storm"  # the scenario's name in the result and in the history
@@ -70,7 +73,8 @@ class StormRequest:
     )
     bound_ms: int | None = option(
         "--bound",
-        "Recovery: how long a free lock may stay unclaimed. Default: 4 leases + 2s.",
+        "Recovery: how long a free lock may stay unclaimed. Default: as long as the lock's pattern promises, and one "
+        "lease more for what the faults have lost.",
         "duration",
         low=1,
         high=DURATION_LIMIT_MS,
@@ -87,6 +91,8 @@ class StormPlan:
     replay: str  # the command that repeats it
     require: str | None
     bound_ms: int  # in the quiet phase: how long a lock may stay free while a client waits for it
+    promised_ms: int  # the same, before the first fault
+    patience_ms: int  # by which the quiet phase is longer than the clients' turns
 
     @property
     def work_ms(self) -> int:
@@ -96,7 +102,7 @@ class StormPlan:
     def quiet_ms(self) -> int:
         """How long the quiet phase lasts at most: a client that still waits then has waited too long in any case."""
         turns_ms = TURNS_IN_QUIET * self.schedule.clients * (self.work_ms + HAND_OVER_MS)
-        return 2 * self.bound_ms + turns_ms  # one more for the lease of a dead holder
+        return 2 * max(self.bound_ms, self.patience_ms) + turns_ms  # one more for the lease of a dead holder
 
 
 # --- planning ---
@@ -178,11 +184,25 @@ def plan_storm(storm: StormRequest, seed: int | None = None) -> StormPlan:
     else:
         schedule = _draw(storm, request, lock, time)
     settings = _settings(request, schedule, lock)
-    bound_ms = storm.bound_ms or usual_bound_ms(lock, schedule.lease_ms)
-    return StormPlan(settings, schedule, storm_replay_command(storm, schedule.seed), request.require, bound_ms)
+    bounds = (storm.bound_ms, storm.bound_ms) if storm.bound_ms else _bounds_ms(lock, time, schedule)
+    patience_ms = _patience_ms(lock, schedule.lease_ms)
+    replay = storm_replay_command(storm, schedule.seed)
+    return StormPlan(settings, schedule, replay, request.require, *bounds, patience_ms)
 
 
-def usual_bound_ms(lock: LockEntry, lease_ms: int) -> int:
+def _bounds_ms(lock: LockEntry, time: str, schedule: Schedule) -> tuple[int, int]:
+    """How long a free lock may stay unclaimed after the faults, and before the first one."""
+    patience_ms = _patience_ms(lock, schedule.lease_ms)
+    if time == "real":
+        return patience_ms, patience_ms
+    recovered = recovered_ms(lock, schedule.lease_ms, REPLY_LIMIT_MS)
+    if any(event.fault in CLOCK_FAULTS for event in schedule.events):  # a lease that began by a clock that was wrong
+        recovered += schedule.longest_ms
+    promised_ms = noticed_ms(lock)
+    return min(recovered, patience_ms), patience_ms if promised_ms is None else promised_ms
+
+
+def _patience_ms(lock: LockEntry, lease_ms: int) -> int:
     return PATIENCE_LEASES * lease_ms + lease_late_ms(lock) + POLL_LIMIT_MS + work_ms(lease_ms)
 
 

@@ -60,7 +60,10 @@ class StormRun:
         self._usual: set[bytes] = set()  # keys that this lock always leaves at its servers
 
     def warm_up(self) -> None:
-        """Has each client served once. The keys that are then at the servers are those that this lock always leaves."""
+        """Has each client served once, before anything is broken: a first quiet phase. The keys that are then at the
+        servers are those that this lock always leaves."""
+        self.trial.recorder.number("bound_ms", self.plan.promised_ms)
+        self.trial.recorder.phase("quiet")
         for client in self.clients:
             client.start_increment(work_ms=self.plan.work_ms)
         self.trial.finish(*self.clients)
@@ -95,6 +98,7 @@ class StormRun:
                 course.state, course.reason = "skipped", "the storm was over before"
         self.trial.faults.heal()
         self._let_go()
+        self.trial.recorder.number("bound_ms", self.plan.bound_ms)
         self.trial.recorder.phase("quiet")
         self._keep_busy()
         for client in self._living():

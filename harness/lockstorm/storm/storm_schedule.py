@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from lockstorm.base.atomic_file import write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.storm.storm_faults import BY_NAME, Option, Rng, StormContext
 from lockstorm.trial.settings import CLIENT_LIMIT
@@ -64,7 +65,7 @@ class Schedule:
         fields = self.as_json()
         events = ",\n".join("    " + json.dumps(event) for event in fields.pop("events"))
         head = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in fields.items())
-        path.write_text(f'{{\n{head},\n  "events": [\n{events}\n  ]\n}}\n')
+        write_text(path, f'{{\n{head},\n  "events": [\n{events}\n  ]\n}}\n')
 
 
 def draw_schedule(seed: int, faults: Sequence[str], context: StormContext, duration_ms: int) -> Schedule:

@@ -9,6 +9,8 @@ from lockstorm.process.process import Process
 from lockstorm.trial.trial_context import TrialContext
 
 ANYWHERE = "*"  # every checkpoint (SHARED_PAGE_ANYWHERE)
+# The checkpoints at which a client that is held is an ordinary holder, who takes long (harness/client/client.c).
+OUTSIDE_THE_LOCK = ("after-acquire", "before-read", "before-write", "after-write")
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,7 @@ class Client:
     def record_checkpoint(self, checkpoint: str) -> None:
         """Records that this client is held at a checkpoint."""
         recorder = self.trial.recorder
+        recorder.is_disturbed |= checkpoint not in OUTSIDE_THE_LOCK
         recorder.record(Kind.CHECKPOINT, name=recorder.text(checkpoint), value=self.identity)
 
     def go_on(self) -> None:

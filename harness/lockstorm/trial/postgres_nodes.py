@@ -105,6 +105,7 @@ class PostgresNodes(Nodes[PostgresServer]):
         self._successors[master.name] = replica
         self.trial.links.lead(f"client-*>{master.name}", replica.socket)
         self.trial.scheduler.settle()
+        self.trial.recorder.is_disturbed = True
         self.trial.recorder.note(f"{master.name} was killed, and {replica.name} promoted")
 
     def master(self, node: PostgresServer) -> PostgresServer:

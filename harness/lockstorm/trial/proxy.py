@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstorm.base import paths
-from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.base.errors import Inconclusive, Unanswered, UsageError
 from lockstorm.process.line_client import LineClient, Refusal
 from lockstorm.process.process import Process, Sandbox
 from lockstorm.trial.direct_links import LINKS, place_in
@@ -42,6 +42,8 @@ class Proxy:
             return self._client.request(*words)
         except Refusal as error:
             raise UsageError(f"the proxy: {error}") from None
+        except OSError as error:
+            raise Unanswered(f"the proxy does not answer: {error}") from None
 
     def link(
         self, name: str, target: Path | str, *, listen: str | None = None, option: str = "", file: str = ""

@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import redis
 
@@ -171,7 +172,8 @@ class RedisNodes(Nodes[RedisServer]):
     def traces(self) -> dict[bytes, int]:
         found: dict[bytes, int] = {}
         for node in self.masters:
-            link, where = self.master(node).link, b" on " + node.name.encode() if len(self.masters) > 1 else b""
+            link: Any = self.master(node).link
+            where = b" on " + node.name.encode() if len(self.masters) > 1 else b""
             for key in link.keys("*"):
                 length = LENGTHS.get(link.type(key))
                 if not key.startswith(FAULTS_KEYS):

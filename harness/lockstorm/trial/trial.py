@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
 
+from lockstorm.base.atomic_file import write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
@@ -85,7 +86,7 @@ class Trial:
         self.resource = tagged(settings.resource) if settings.topology == "cluster" else settings.resource
         usual_ms = BOUND_LEASES * self.lease_ms + BOUND_SLEEP_MS + lease_late_ms(self.lock)
         self.bound_ms = settings.parameters.get("bound_ms", usual_ms)  # how long a free lock may stay unclaimed
-        self._quiet_bound_ms = self.bound_ms  # a quiet phase lasts so long that this one could be seen to be kept
+        self.patience_ms = self.bound_ms  # of a quiet phase: longer than any promise, to see who is late
         self.verdict: Verdict | None = None
         self.elapsed_ms: dict[str, float] = {}
         self._store_mode = settings.store or "open"
@@ -153,19 +154,14 @@ class Trial:
         return new
 
     def begin_quiet(self) -> None:
-        """Begins a phase in which nothing is broken, and records how long a free lock may stay unclaimed in it: what the
-        lock's pattern promises, and more if something was broken before (harness/lockstorm/locks/waiting.py)."""
+        """Begins a phase in which nothing is broken, and records how long a free lock may stay unclaimed in it: what
+        its pattern promises, and more if something was broken before (harness/lockstorm/locks/waiting.py)."""
         if "bound_ms" not in self.settings.parameters and self.settings.time == "virtual":
-            promised_ms = None if self.is_disturbed else noticed_ms(self.lock)
+            promised_ms = None if self.recorder.is_disturbed else noticed_ms(self.lock)
             healed_ms = recovered_ms(self.lock, self.lease_ms, self.reply_limit_ms)
-            self.bound_ms = min(self._quiet_bound_ms, healed_ms if promised_ms is None else promised_ms)
+            self.bound_ms = min(self.patience_ms, healed_ms if promised_ms is None else promised_ms)
             self.recorder.number("bound_ms", self.bound_ms)
         self.recorder.phase("quiet")
-
-    @property
-    def is_disturbed(self) -> bool:
-        """Whether a fault was injected, or a rule given to the proxy."""
-        return self.faults.any_injected or self.links.any_rule
 
     def quiet(self, *clients: Client) -> None:
         """Plays the last phase: heals every fault, then has each of these clients that lives served once more. A client
@@ -182,8 +178,8 @@ class Trial:
             client.go_on()
             if client in idle:
                 client.start_increment()
-        held_ms = self.lease_ms if self.lock.lease else self._quiet_bound_ms  # by a client that is dead
-        limit_ns = (held_ms + self._quiet_bound_ms + QUIET_BEYOND_MS) * 1_000_000
+        held_ms = self.lease_ms if self.lock.lease else self.patience_ms  # by a client that is dead
+        limit_ns = (held_ms + self.patience_ms + QUIET_BEYOND_MS) * 1_000_000
         self.run(living, self.mono_ns + limit_ns)
         if not idle and living[0].state is TaskState.IDLE:  # none has asked for the lock in this phase
             living[0].start_increment()
@@ -221,7 +217,7 @@ class Trial:
             yield
         finally:
             if path and (written := self.sandbox.logs()):
-                path.write_text("".join(f"== {name}\n{text}" for name, text in written.items()))
+                write_text(path, "".join(f"== {name}\n{text}" for name, text in written.items()))
 
     def _lap(self, name: str) -> None:
         now = time.perf_counter()

@@ -14,7 +14,6 @@ class TrialFaults:
 
     def __init__(self, means: TrialMeans) -> None:
         self.means = means
-        self.any_injected = False
         self.every: list[Fault] = []  # since the last `heal`, also those that a block has healed
 
     @contextlib.contextmanager
@@ -79,7 +78,7 @@ class TrialFaults:
         self, name: str, target: Target, other: RedisServer | None = None, **options: str | float | bytes
     ) -> Fault:
         fault = Fault(self.means, name, target, other, **options)
-        self.any_injected = True
+        self.means.trial.recorder.is_disturbed = True
         self.every.append(fault)
         return fault
 

@@ -23,10 +23,9 @@ class TrialLinks:
     def __init__(
         self, sandbox: Sandbox, scheduler: TrialScheduler, recorder: TrialRecorder, settings: TrialSettings
     ) -> None:
-        self._scheduler = scheduler
+        self._scheduler, self._recorder = scheduler, recorder
         self._addresses: dict[str, str] = {}  # link -> where clients connect
         self._peer_ports: dict[str, int] = {}  # link -> the port on which the proxy listens for it
-        self.any_rule = False  # besides those of faults
         self.proxy: Proxy | None = None
         self._links: Proxy | DirectLinks
         if settings.direct:
@@ -78,7 +77,7 @@ class TrialLinks:
         if not self.proxy:
             raise UsageError("the links of this trial do not lead through the proxy")
         library().scheduler_set_unreliable(self._scheduler)
-        self.any_rule = True
+        self._recorder.is_disturbed = True
         self.proxy.rule(name, links, direction, *words)
         try:
             yield self.proxy

@@ -3,8 +3,8 @@
 import ctypes
 from pathlib import Path
 
-from lockstorm.base.errors import Inconclusive, UsageError
-from lockstorm.native.judgement import judge_history, read_history
+from lockstorm.base.errors import Inconclusive
+from lockstorm.native.judgement import judge_history, read_history, save_history
 from lockstorm.native.library import FLAG_TEXT, FULL, Kind, Message, Outcome, Record, Settings, library
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import Verdict
@@ -22,6 +22,7 @@ class TrialRecorder:
     def __init__(self, path: Path, scheduler: TrialScheduler, settings: TrialSettings) -> None:
         lib, message = library(), Message()
         self.path = path
+        self.is_disturbed = False  # something was broken, or a client was held inside its lock
         self._scheduler = scheduler
         self._texts: dict[str, int] = {}
         head = Settings(time=time_number(settings), seed=settings.seed, capacity=settings.history_records)
@@ -97,6 +98,4 @@ class TrialRecorder:
 
     def save(self, path: Path) -> None:
         """Writes the history to a new file."""
-        message = Message()
-        if not library().history_save(bytes(self.path), bytes(path), message):
-            raise UsageError(f"the history was not saved: {message}")
+        save_history(self.path, path)

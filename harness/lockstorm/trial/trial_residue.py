@@ -1,4 +1,4 @@
-"""What the operations of a trial leave at the nodes: looked at before and after, recorded as residue (docs/verdicts.md)."""
+"""What operations leave at the nodes of a trial: looked at before and after, and recorded as residue."""
 
 import os
 from collections.abc import Mapping
@@ -30,10 +30,8 @@ class TrialResidue:
     def compare_expiries(self, before: Mapping[bytes, int]) -> None:
         """Records by how many ms the leases have become longer since `before`, for which no client that may do so has
         asked."""
-        gained = {
-            b"ms more for " + name: left - before[name] for name, left in self.expiries().items() if name in before
-        }
-        self._record(gained, "no time")
+        after = self.expiries()
+        self._record({b"ms more for " + name: after[name] - before[name] for name in after.keys() & before}, "no time")
 
     def commands(self, count: int) -> None:
         """Records the number of commands that the nodes have run although no client had a reason to send one."""

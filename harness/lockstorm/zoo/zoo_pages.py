@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstorm.base import paths
+from lockstorm.base.atomic_file import write_json, write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.marked_pages import page_with
 from lockstorm.zoo.zoo import GOOD, zoo_entry, zoo_numbers
@@ -63,7 +64,7 @@ def updated_record(result: Mapping[str, Any], path: Path = RECORD) -> dict[str, 
 
 def write_record(result: Mapping[str, Any]) -> list[str]:
     """Writes the record. Returns the bugs that were not recorded, because they were not caught."""
-    RECORD.write_text(json.dumps(updated_record(result), indent=1) + "\n")
+    write_json(RECORD, updated_record(result), indent=1)
     return [entry["name"] for entry in result["entries"] if entry["result"] != "caught"]
 
 
@@ -124,4 +125,4 @@ def zoo_pages() -> dict[Path, str]:
 
 if __name__ == "__main__":
     for page, text in zoo_pages().items():
-        page.write_text(text)
+        write_text(page, text)

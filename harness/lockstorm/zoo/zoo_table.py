@@ -7,6 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lockstorm.base.paths import runnable
+
 STYLE = {
     "caught": "green",
     "missed": "bold red",
@@ -84,7 +86,7 @@ def show_wrong(console: Console, entry: Mapping[str, Any]) -> None:
             if shown and shown[role.rstrip("_") or "bug"] != good:
                 console.print(Text(f"  {lock}: {shown[f'{role}sentence']}"))
                 if shown[f"{role}replay"]:
-                    console.print(Text(f"  again: ./{shown[f'{role}replay']}", "dim"))
+                    console.print(Text(f"  again: {runnable(shown[f'{role}replay'])}", "dim"))
     console.print()
 
 

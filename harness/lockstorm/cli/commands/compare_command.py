@@ -1,10 +1,10 @@
 """`lockstorm compare`."""
 
-import json
 from pathlib import Path
 
 import click
 
+from lockstorm.base.atomic_file import write_json
 from lockstorm.base.errors import UsageError
 from lockstorm.cli.options import Duration, Numbers, check_new_file, json_option, names_option
 from lockstorm.cli.terminal import console, print_json, progress
@@ -83,7 +83,7 @@ def compare_command(
     with progress(len(chosen) * len(loads)) as report:
         result = compare_.compare_locks(chosen, loads, duration, report)
     if output:
-        output.write_text(json.dumps(result, indent=2) + "\n")
+        write_json(output, result)
     if as_json:
         print_json(result)
     else:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from lockstorm.base.atomic_file import write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import options_of
 from lockstorm.cli.options import (
@@ -81,7 +82,7 @@ def explore_command(
     events: list[Event] | None = None if as_json or quiet else []
     result = _search(plan, events, campaign, kept or resume)
     if output and result.get("found"):
-        output.write_text(result["found"]["file"])
+        write_text(output, result["found"]["file"])
     if save and result.get("found"):
         result["saved"] = str(save_schedule(result))
     if as_json:

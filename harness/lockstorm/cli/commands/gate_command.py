@@ -1,11 +1,13 @@
 """`lockstorm gate`."""
 
+import shlex
 from pathlib import Path
 
 import click
 from rich.text import Text
 
 from lockstorm.base.errors import UsageError
+from lockstorm.base.paths import runnable
 from lockstorm.base.version import VERSION
 from lockstorm.cli.options import json_option, policy_option
 from lockstorm.cli.terminal import console, print_json, progress_of_done
@@ -51,7 +53,12 @@ def gate_command(file: Path, output: Path | None, keep: int | None, workers: int
         print_json(verdict)
     else:
         show_verdict(console(), verdict)
-        console().print(Text(f"kept: {directory}; judge it again: ./lockstorm check {directory}", "dim"))
+        console().print(
+            Text(
+                f"kept: {directory}; judge it again: {runnable(f'lockstorm check {shlex.quote(str(directory))}')}",
+                "dim",
+            )
+        )
     return INTERRUPTED if verdict["interrupted"] else int(verdict["exit"])
 
 

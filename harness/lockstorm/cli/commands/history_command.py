@@ -1,13 +1,16 @@
 """`lockstorm history`."""
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
 import click
 
 from lockstorm.base import paths
+from lockstorm.base.atomic_file import new_file
 from lockstorm.base.errors import UsageError
+from lockstorm.cli.options import check_new_file
 from lockstorm.native.linearizability import FORMS, MODELS, operations_words
 
 
@@ -34,11 +37,11 @@ def history_command(form: str, file: str, output: Path | None, model: str) -> in
     if form == "from-json":
         if not output:
             raise UsageError("from-json needs -o FILE")
-        return run_program([paths.program("history"), form, file, str(output)])
+        return write_new(output, lambda temporary: run_program([paths.program("history"), form, file, str(temporary)]))
     if form == "follow" and output:
         raise UsageError("follow writes to standard output")
     words = operations_words(file, form, model) if form in FORMS else [paths.program("history"), form, file]
-    return write_new(output, words) if output else run_program(words)
+    return write_new(output, lambda temporary: run_into(temporary, words)) if output else run_program(words)
 
 
 def run_program(words: list[str], stdout: IO[bytes] | None = None) -> int:
@@ -49,13 +52,24 @@ def run_program(words: list[str], stdout: IO[bytes] | None = None) -> int:
     return done.returncode if done.returncode >= 0 else 128 - done.returncode
 
 
-def write_new(path: Path, words: list[str]) -> int:
-    """Runs a program that writes a new file; removes the file if the program fails. Raises UsageError if it exists."""
+def run_into(temporary: Path, words: list[str]) -> int:
+    """Runs a program whose output goes to a new file."""
+    with temporary.open("xb") as file:
+        return run_program(words, file)
+
+
+def write_new(path: Path, write: Callable[[Path], int]) -> int:
+    """Calls `write`, which writes a file and returns an exit status. If that is 0, the file gets its name: a program
+    that failed or was ended by a signal leaves none. Raises UsageError if there is a file of that name."""
     try:
-        with path.open("xb") as file:
-            return run_program(words, file)
+        check_new_file("-o", path)
+        with new_file(path) as temporary:
+            status = write(temporary)
+            if status:
+                click.echo(
+                    f"lockstorm: {path} was not written: the program was ended by signal {status - 128}", err=True
+                )
+                raise SystemExit(status)
     except OSError as reason:
         raise UsageError(f"{path}: {reason.strerror}: choose another name") from None
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
+    return 0

@@ -1,5 +1,6 @@
 """`lockstorm init`."""
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from rich.text import Text
 
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import choose
+from lockstorm.base.paths import runnable
 from lockstorm.cli.terminal import console
 from lockstorm.gate.gate_policy import USUAL_FILE
 from lockstorm.gate.starter_policy import PURPOSES, RESOURCES, ask_questions, write_starter_policy
@@ -37,7 +39,8 @@ def init_command(lock: str | None, purpose: str | None, resource: str | None, fi
     summaries = {known.name: known.summary for known in locks() if known.name != "none"}
     answers = ask_questions(given, ask_on_terminal, summaries)
     write_starter_policy(file, answers)
-    console().print(f"written: {file}; now: ./lockstorm gate" + ("" if file == Path(USUAL_FILE) else f" -f {file}"))
+    chosen = "" if file == Path(USUAL_FILE) else f" -f {shlex.quote(str(file))}"
+    console().print(f"written: {file}; now: {runnable(f'lockstorm gate{chosen}')}")
     return 0
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import click
 from rich.text import Text
 
+from lockstorm.base.paths import runnable
 from lockstorm.cli.options import (
     adapter_option,
     chosen_lock,
@@ -57,5 +58,5 @@ def run_command(
         print_json(result)
     else:
         show_result(console(), result, events)
-        console().print(Text(f"again: ./{result.replay}", "dim"))
+        console().print(Text(f"again: {runnable(result.replay)}", "dim"))
     return int(result.exit)

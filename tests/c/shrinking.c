@@ -1,0 +1,209 @@
+/* shrinking: has harness/explorer/shrink.h make schedules smaller whose violations this program plays: a schedule
+ * violates when certain deviations are in it, with a certain number of clients.
+ *
+ * Prints one JSON line: for each case the clients, the number of schedules that were run, and the deviations that are
+ * left. Exit status: 0 printed, 2 a case cannot be read. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/explorer/search.h"
+#include "harness/explorer/shrink.h"
+
+enum { LINES = 16, LEASE_MS = 1000, NO_EFFECT = 100, SEED = 7, NUMBER = 3 };
+enum { WANTED = 0, OTHER = 1, UNWANTED = 2 }; /* checkers: of the first two a violation counts, the first was found */
+
+/* A schedule violates if all lines of one of the two are in it, with so many clients (0: any number). */
+struct cause {
+    int clients;
+    const char *lines[4];
+};
+
+static const struct shrink_case {
+    const char *name;
+    int clients, violates; /* violates: which checker */
+    int64_t runs;
+    const char *lines[LINES];
+    struct cause causes[2];
+} CASES[] = {
+    {"two_of_eight",
+     2,
+     WANTED,
+     1000,
+     {"before client-1 1: client-2", "before client-1 2: client-2", "before client-2 3: client-1",
+      "before client-1 4: client-2", "before client-2 5: client-1", "before client-1 6: client-2",
+      "before client-1 7: clock", "before client-2 8: client-1"},
+     {{2, {"before client-2 3: client-1", "before client-1 7: clock"}}}},
+    {"all_of_three",
+     2,
+     WANTED,
+     1000,
+     {"before client-1 1: client-2", "before client-2 3: client-1", "before client-1 6: client-2"},
+     {{2, {"before client-1 1: client-2", "before client-2 3: client-1", "before client-1 6: client-2"}}}},
+    {"what_has_no_effect",
+     2,
+     WANTED,
+     1000,
+     {"before client-1 1: client-2", "before client-1 100: client-2", "before client-2 101: client-1"},
+     {{2, {"before client-1 1: client-2"}}}},
+    {"another_client_moves_up",
+     4,
+     WANTED,
+     1000,
+     {"before client-1 1: client-3", "before client-2 2: client-1", "before client-3 3: pause client-3 1000",
+      "before client-3 4: lose-reply client-3-watchdog", "before client-4 1: client-1"},
+     {{3,
+       {"before client-1 1: client-2", "before client-2 3: pause client-2 1000",
+        "before client-2 4: lose-reply client-2-watchdog"}},
+      {2,
+       {"before client-1 1: client-2", "before client-2 3: pause client-2 1000",
+        "before client-2 4: lose-reply client-2-watchdog"}}}},
+    {"every_name",
+     2,
+     WANTED,
+     0,
+     {"before client-1 1: client-2-watchdog", "before client-16-watchdog 2: late-1", "before late-16 3: clock",
+      "before clock 4: stream-1", "before stream-1-replica-2 5: stream-8-replica-2",
+      "before client-1 6: failover redis-1", "before client-1 7: stall-replica redis-8-replica-2 1",
+      "before client-1 8: clock-jump redis-1 -1000000000", "before client-1 9: client-clock-jump client-2 1000000000",
+      "before client-1 10: restart redis-8", "before client-1 11: lose-message client-2", "before client-1 12: quiet"},
+     {{0}}},
+    {"the_fault_alone",
+     4,
+     WANTED,
+     1000,
+     {"before client-1 1: client-3", "before client-4 2: client-1", "before client-3 3: pause client-3 1000"},
+     {{2, {"before client-2 17: pause client-2 1000"}}}},
+    {"the_fault_of_a_task_alone",
+     3,
+     WANTED,
+     1000,
+     {"before client-1 1: client-3", "before client-3 3: lose-reply client-3-watchdog"},
+     {{2, {"before client-1 40: lose-reply client-1"}}}},
+    {"the_fault_of_a_node_alone",
+     3,
+     WANTED,
+     1000,
+     {"before client-1 1: client-3", "before client-3 3: restart redis-2"},
+     {{2, {"before client-2 1: restart redis-2"}}}},
+    {"the_fault_is_too_late_alone",
+     2,
+     WANTED,
+     1000,
+     {"before client-1 1: client-2", "before client-1 41: crash client-1"},
+     {{2, {"before client-1 41: crash client-1"}}}},
+    {"two_faults_are_not_one",
+     2,
+     WANTED,
+     1000,
+     {"before client-1 1: crash client-1", "before client-2 3: crash client-2"},
+     {{2, {"before client-1 2: crash client-1"}}, {2, {"before client-1 1: crash client-1"}}}},
+    {"shorter",
+     1,
+     WANTED,
+     1000,
+     {"before client-1 1: pause client-1 9000"},
+     {{1, {"before client-1 1: pause client-1 2250"}}, {1, {"before client-1 1: pause client-1 4500"}}}},
+    {"short_enough",
+     1,
+     WANTED,
+     1000,
+     {"before client-1 1: pause client-1 2000"},
+     {{1, {"before client-1 1: pause client-1 1000"}}, {1, {"before client-1 1: pause client-1 2000"}}}},
+    {"within_its_runs",
+     2,
+     WANTED,
+     3,
+     {"before client-1 1: client-2", "before client-1 2: client-2", "before client-2 3: client-1"},
+     {{2, {"before client-2 3: client-1"}}}},
+    {"another_violation_is_another",
+     2,
+     OTHER,
+     1000,
+     {"before client-1 1: client-2", "before client-1 2: client-2"},
+     {{2, {"before client-1 1: client-2"}}}},
+    {"what_is_not_required_does_not_count",
+     2,
+     UNWANTED,
+     1000,
+     {"before client-1 1: client-2", "before client-1 2: client-2"},
+     {{2, {"before client-1 1: client-2"}}}},
+};
+
+static const struct shrink_case *played;
+static int64_t runs;
+static bool asked_wrongly;
+
+uint64_t search_seed(uint64_t seed, uint64_t number) {
+    return seed * 100 + number;
+}
+
+uint64_t search_seed_number(const struct schedule_search *search, uint64_t number) {
+    (void)search;
+    return number;
+}
+
+static bool has_line(const struct schedule *schedule, const char *wanted) {
+    char line[SCHEDULE_LINE];
+    for (size_t each = 0; each < schedule->count; each++)
+        if (strcmp(deviation_write(&schedule->deviations[each], line), wanted) == 0) return true;
+    return false;
+}
+
+static bool is_caused(const struct cause *cause, const struct schedule *schedule, int clients) {
+    if (!cause->lines[0] || cause->clients != clients) return false;
+    for (int each = 0; each < 4 && cause->lines[each]; each++)
+        if (!has_line(schedule, cause->lines[each])) return false;
+    return true;
+}
+
+struct search_outcome search_replay(struct schedule_search *search, const struct schedule *schedule, int clients,
+                                    uint64_t seed, uint64_t number, bool *used) {
+    struct search_outcome outcome = {.opened = true};
+    runs++;
+    asked_wrongly |= seed != search_seed(SEED, NUMBER) || number != NUMBER || used;
+    search->schedule.count = 0;
+    for (size_t each = 0; each < schedule->count; each++)
+        if (schedule->deviations[each].step < NO_EFFECT) schedule_add(&search->schedule, schedule->deviations[each]);
+    for (int each = 0; each < CHECKERS_MOST; each++) outcome.status[each] = VERDICT_HOLDS;
+    outcome.status[UNWANTED] = VERDICT_VIOLATED;
+    for (int each = 0; each < 2; each++)
+        if (is_caused(&played->causes[each], schedule, clients)) outcome.status[played->violates] = VERDICT_VIOLATED;
+    return outcome;
+}
+
+static void play(const struct shrink_case *asked, const char *separator) {
+    static struct world world;
+    struct search_settings settings = {.seed = SEED, .shrink_runs = asked->runs};
+    struct schedule_search search = {.world = &world, .settings = &settings};
+    int clients = asked->clients;
+    char line[SCHEDULE_LINE];
+    played = asked;
+    runs = 0;
+    asked_wrongly = false;
+    world.settings.lease_ms = LEASE_MS;
+    settings.required[WANTED] = settings.required[OTHER] = true;
+    for (int each = 0; each < CHECKERS_MOST; each++) search.found_outcome.status[each] = VERDICT_HOLDS;
+    search.found_outcome.status[WANTED] = search.found_outcome.status[UNWANTED] = VERDICT_VIOLATED;
+    for (int each = 0; each < LINES && asked->lines[each]; each++) {
+        struct deviation deviation;
+        const char *reason;
+        if (!deviation_read(asked->lines[each], &deviation, &reason)) exit(2);
+        schedule_add(&search.found, deviation);
+    }
+    search_shrink(&search, NUMBER, &clients);
+    printf("%s\"%s\": {\"clients\": %d, \"runs\": %" PRId64 ", \"asked_wrongly\": %s, \"lines\": [", separator,
+           asked->name, clients, runs, asked_wrongly ? "true" : "false");
+    for (size_t each = 0; each < search.schedule.count; each++)
+        printf("%s\"%s\"", each ? ", " : "", deviation_write(&search.schedule.deviations[each], line));
+    printf("]}");
+    schedule_free(&search.found);
+    schedule_free(&search.schedule);
+}
+
+int main(void) {
+    for (size_t each = 0; each < sizeof CASES / sizeof CASES[0]; each++) play(&CASES[each], each ? ", " : "{");
+    printf("}\n");
+    return 0;
+}

@@ -1,0 +1,264 @@
+/* strategies: asks harness/explorer/strategy.h for many schedules of a small world that this program plays: every task
+ * can always take a step, and every fault is allowed unless a case says otherwise.
+ *
+ * Prints one JSON line with what was chosen how often. Exit status: 0. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/explorer/strategy.h"
+#include "harness/simulation/world_choices.h"
+
+enum { SEEDS = 4000, HORIZON = 40, CLIENTS = 3, TASKS = TASKS_PER_CLIENT * CLIENTS, NODES = 2, REPLICAS = 2 };
+enum { LEASE_MS = 1000, EXHAUSTIVE_STEPS = 4, EXHAUSTIVE_CHOICES = 3 };
+
+static struct world world; /* only its settings, clients and steps are used */
+static uint64_t allowed_from;
+static bool (*allows)(struct choice choice);
+
+bool world_allows(const struct world *asked, struct choice choice) {
+    return asked->steps >= allowed_from && (!allows || allows(choice));
+}
+
+struct choice world_usual_choice(const struct world *asked, const struct choice *choices, int count) {
+    return choices[asked->current < count ? asked->current : 0];
+}
+
+uint64_t world_steps_of(const struct world *asked, struct choice choice) {
+    return choice.kind == CHOICE_TASK ? asked->steps : 0;
+}
+
+static struct choice choices[TASKS];
+
+static void world_reset(void) {
+    memset(&world, 0, sizeof world);
+    world.settings.nodes = NODES;
+    world.settings.replicas = REPLICAS;
+    world.client_count = CLIENTS;
+    allowed_from = 0;
+    allows = NULL;
+    for (int task = 0; task < TASKS; task++) choices[task] = (struct choice){CHOICE_TASK, task, 0};
+}
+
+static const char *separator = "{";
+
+static void say(const char *name, const int64_t *counts, int count) {
+    printf("%s\"%s\": [", separator, name);
+    for (int each = 0; each < count; each++) printf("%s%" PRId64, each ? ", " : "", counts[each]);
+    printf("]");
+    separator = ", ";
+}
+
+/* --- the order of steps --- */
+
+/* How often each task goes first, how many schedules have 0, 1, 2, 3 or more changes of task, and how many of these are
+ * in each quarter of the horizon. */
+static void say_pct(void) {
+    int64_t first[TASKS] = {0}, changes[4] = {0}, moments[4] = {0}, back = 0;
+    const struct fault_budget none = {{0}};
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct strategy strategy;
+        int before = -1, changed = 0;
+        bool demoted[TASKS] = {false};
+        strategy_begin(&strategy, STRATEGY_PCT, seed, &none, LEASE_MS, HORIZON);
+        for (world.steps = 0; world.steps < HORIZON; world.steps++) {
+            struct choice chosen = strategy_choose(&strategy, &world, choices, TASKS);
+            if (before < 0) first[chosen.who]++;
+            if (before >= 0 && chosen.who != before) {
+                changed++;
+                moments[world.steps * 4 / HORIZON]++;
+                demoted[before] = true;
+            }
+            back += demoted[chosen.who];
+            before = chosen.who;
+        }
+        changes[changed < 3 ? changed : 3]++;
+    }
+    say("pct_first", first, TASKS);
+    say("pct_changes", changes, 4);
+    say("pct_moments", moments, 4);
+    say("pct_back", &back, 1);
+}
+
+static bool is_step_of_clock(void) {
+    struct strategy strategy;
+    const struct fault_budget none = {{0}};
+    struct choice mixed[] = {{CHOICE_CLOCK, 0, 0}, {CHOICE_LATE, 0, 0}, {CHOICE_TASK, 5, 0}};
+    strategy_begin(&strategy, STRATEGY_PCT, 1, &none, LEASE_MS, HORIZON);
+    return strategy_choose(&strategy, &world, mixed, 3).kind == CHOICE_TASK;
+}
+
+static void say_others(void) {
+    int64_t uniform[TASKS] = {0}, usual[TASKS] = {0}, task_first = is_step_of_clock();
+    const struct fault_budget none = {{0}};
+    struct strategy strategy;
+    strategy_begin(&strategy, STRATEGY_UNIFORM, 1, &none, LEASE_MS, HORIZON);
+    for (int each = 0; each < SEEDS; each++) uniform[strategy_choose(&strategy, &world, choices, TASKS).who]++;
+    strategy_begin(&strategy, STRATEGY_USUAL, 1, &none, LEASE_MS, HORIZON);
+    world.current = 4;
+    for (int each = 0; each < SEEDS; each++) usual[strategy_choose(&strategy, &world, choices, TASKS).who]++;
+    say("uniform", uniform, TASKS);
+    say("usual", usual, TASKS);
+    say("task_first", &task_first, 1);
+}
+
+/* --- faults --- */
+
+struct struck {
+    int64_t per_schedule[STRATEGY_FAULTS + 1], whom[8], halves[7], backwards, quarters[4];
+};
+
+static void strike(struct struck *struck, struct choice fault) {
+    struck->whom[fault.who < 7 ? fault.who : 7]++;
+    int64_t amount = fault.amount < 0 ? -fault.amount : fault.amount;
+    struck->halves[amount % (LEASE_MS / 2) == 0 && amount <= 3 * LEASE_MS ? amount / (LEASE_MS / 2) : 5]++;
+    struck->backwards += fault.amount < 0;
+    struck->quarters[world.steps * 4 / HORIZON]++;
+}
+
+static void say_faults(const char *name, enum choice_kind kind, int most) {
+    struct struck struck = {0};
+    struct fault_budget budget = {{0}};
+    char words[64];
+    budget.most[kind] = most;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct strategy strategy;
+        int count = 0;
+        strategy_begin(&strategy, STRATEGY_UNIFORM, seed, &budget, LEASE_MS, HORIZON);
+        for (world.steps = 0; world.steps < HORIZON; world.steps++) {
+            struct choice chosen;
+            while ((chosen = strategy_choose(&strategy, &world, choices, TASKS)).kind != CHOICE_TASK) {
+                strike(&struck, chosen);
+                count += chosen.kind == kind;
+            }
+        }
+        struck.per_schedule[count]++;
+    }
+    const struct {
+        const char *what;
+        const int64_t *counts;
+        int count;
+    } rows[] = {{"per_schedule", struck.per_schedule, STRATEGY_FAULTS + 1},
+                {"whom", struck.whom, 8},
+                {"halves", struck.halves, 7},
+                {"backwards", &struck.backwards, 1},
+                {"quarters", struck.quarters, 4}};
+    for (size_t each = 0; each < sizeof rows / sizeof rows[0]; each++) {
+        snprintf(words, sizeof words, "%s_%s", name, rows[each].what);
+        say(words, rows[each].counts, rows[each].count);
+    }
+}
+
+/* A fault that is not allowed before a step strikes then, and once; QUIET comes after it. */
+static void say_late(void) {
+    struct strategy strategy;
+    struct fault_budget budget = {{[CHOICE_CRASH] = 1}};
+    int64_t struck[2] = {-1, 0}, quiet = -1, seed = 0;
+    do {
+        strategy_begin(&strategy, STRATEGY_UNIFORM, (uint64_t)seed++, &budget, LEASE_MS, HORIZON / 4);
+    } while (strategy.fault_count == 0);
+    strategy.ends_quiet = true;
+    allowed_from = HORIZON / 2;
+    for (world.steps = 0; world.steps < HORIZON; world.steps++) {
+        struct choice chosen = strategy_choose(&strategy, &world, choices, TASKS);
+        if (chosen.kind == CHOICE_CRASH && struck[1]++ == 0) struck[0] = (int64_t)world.steps;
+        if (chosen.kind == CHOICE_QUIET && quiet < 0) quiet = (int64_t)world.steps;
+    }
+    say("late_struck", struck, 2);
+    say("late_quiet", &quiet, 1);
+    world_reset();
+}
+
+/* --- all schedules --- */
+
+static uint64_t hashed(const struct choice *taken) {
+    uint64_t hash = 0;
+    for (int step = 0; step < EXHAUSTIVE_STEPS; step++)
+        hash = hash * 1000 + (uint64_t)taken[step].kind * 10 + (uint64_t)taken[step].who;
+    return hash;
+}
+
+static int compare(const void *one, const void *other) {
+    uint64_t left = *(const uint64_t *)one, right = *(const uint64_t *)other;
+    return (left > right) - (left < right);
+}
+
+/* The number of schedules of four steps with three choices each, how many of them differ, the most faults in one, and
+ * the number of durations that are not three leases. */
+static void say_all(const char *name, int bound, struct fault_budget budget) {
+    struct exhaustive exhaustive = {.bound = bound, .lease_ms = LEASE_MS, .budget = &budget};
+    static uint64_t seen[10000];
+    int64_t counts[4] = {0};
+    do {
+        struct choice taken[EXHAUSTIVE_STEPS];
+        int64_t faults = 0;
+        exhaustive_begin(&exhaustive);
+        for (world.steps = 0; world.steps < EXHAUSTIVE_STEPS; world.steps++) {
+            struct choice chosen = exhaustive_choose(&exhaustive, &world, choices, EXHAUSTIVE_CHOICES);
+            taken[world.steps] = chosen;
+            faults += (int)chosen.kind >= CHOICE_FAULTS_FROM;
+            counts[3] += chosen.amount != (choice_has_amount(chosen.kind) ? 3 * LEASE_MS : 0);
+        }
+        if (faults > counts[2]) counts[2] = faults;
+        seen[counts[0]++] = hashed(taken);
+    } while (exhaustive_next(&exhaustive) && counts[0] < 10000);
+    qsort(seen, (size_t)counts[0], sizeof seen[0], compare);
+    for (int64_t each = 0; each < counts[0]; each++) counts[1] += each == 0 || seen[each] != seen[each - 1];
+    exhaustive_free(&exhaustive);
+    say(name, counts, 4);
+}
+
+/* --- replay --- */
+
+static bool no_crash(struct choice choice) {
+    return choice.kind != CHOICE_CRASH;
+}
+
+/* What is chosen at each of five steps where the usual choice is task 1. */
+static void say_replay(void) {
+    const struct choice usual = {CHOICE_TASK, 1, 0};
+    struct deviation deviations[] = {{usual, 2, {CHOICE_PAUSE, 0, 500}},
+                                     {usual, 3, {CHOICE_CRASH, 0, 0}},
+                                     {usual, 3, {CHOICE_TASK, 2, 0}},
+                                     {usual, 4, {CHOICE_TASK, 3, 0}},
+                                     {{CHOICE_TASK, 0, 0}, 4, {CHOICE_TASK, 5, 0}}};
+    struct schedule schedule = {.deviations = deviations, .count = 5, .room = 5};
+    struct replay replay;
+    int64_t kinds[10], whom[10];
+    allows = no_crash;
+    replay_begin(&replay, &schedule);
+    for (int each = 0; each < 10; each++) {
+        world.steps = (uint64_t)each / 2; /* each step is asked for twice: a deviation is used once */
+        struct choice chosen = replay_choose(&replay, &world, usual);
+        kinds[each] = chosen.kind;
+        whom[each] = chosen.who;
+    }
+    replay_free(&replay);
+    say("replay_kinds", kinds, 10);
+    say("replay_whom", whom, 10);
+    world_reset();
+}
+
+int main(void) {
+    world_reset();
+    say_pct();
+    say_others();
+    world_reset();
+    say_faults("pause", CHOICE_PAUSE, 1);
+    say_faults("restart", CHOICE_RESTART, 3);
+    say_faults("failover", CHOICE_FAILOVER, 1);
+    say_faults("clock", CHOICE_CLIENT_CLOCK_JUMP, 1);
+    say_faults("reply", CHOICE_LOSE_REPLY, 1);
+    say_faults("many", CHOICE_DROP_REQUEST, 40);
+    say_late();
+    say_all("none", 0, (struct fault_budget){{0}});
+    say_all("one", 1, (struct fault_budget){{0}});
+    say_all("two", 2, (struct fault_budget){{0}});
+    say_all("faults", 2, (struct fault_budget){{[CHOICE_PAUSE] = 1}});
+    say_all("failovers", 1, (struct fault_budget){{[CHOICE_FAILOVER] = 1}});
+    say_all("more_faults", 2, (struct fault_budget){{[CHOICE_CRASH] = 2}});
+    say_replay();
+    printf("}\n");
+    return 0;
+}

@@ -1,0 +1,97 @@
+"""What `make mutants` plants, and the lists that it goes by."""
+
+from pathlib import Path
+
+import pytest
+
+from lockstorm.base import paths
+from tests.helpers.mutant_grounds import GROUNDS, file_paths
+from tests.helpers.mutants import chosen_mutants, equivalent_mutants
+from tests.helpers.mutants_short import planted_mistakes
+from tests.helpers.mutation import mutants_of
+
+C_CODE = """/* if (a < b) is a comment. */
+static const int LIMITS[] = {0, 1};
+
+static bool is_late(int64_t now_ns, int64_t until_ns) {
+    if (now_ns >= until_ns && until_ns) return true; /* a == b */
+    note(now_ns, "a < b");
+    count++;
+    return false;
+}
+
+static void look_for(struct place *place,
+                     bool first) {
+    place->seen |= first;
+}
+
+struct place {
+    int seen;
+};
+"""
+C_MISTAKES = {
+    "if (now_ns > until_ns && until_ns) return true;",
+    "if (now_ns >= until_ns || until_ns) return true;",
+    "if (now_ns >= until_ns && until_ns) return false;",
+    "if (!(now_ns >= until_ns && until_ns)) return true;",
+    "(nothing): if (now_ns >= until_ns && until_ns) return true;",
+    "count--;",
+    "(nothing): count++;",
+    "return true;",
+    "place->seen = first;",
+    "(nothing): place->seen |= first;",
+}
+PYTHON_CODE = '''LIMIT = 0
+
+
+@cache(1)
+def is_late(now, until):
+    """now == until"""
+    if until and now >= until:
+        record("a == b")
+    return [each for each in now if not each], 1 if now in until else 2
+'''
+PYTHON_MISTAKES = {
+    "if not (until and now >= until):",
+    "if until or now >= until:",
+    "if until and now > until:",
+    '(nothing): record("a == b")',
+    "return [each for each in now if each], 1 if now in until else 2",
+    "return [each for each in now if not each], 0 if now in until else 2",
+    "return [each for each in now if not each], 1 if now not in until else 2",
+}
+
+
+@pytest.mark.parametrize("name,code,mistakes", [("x.c", C_CODE, C_MISTAKES), ("x.py", PYTHON_CODE, PYTHON_MISTAKES)])
+def test_mistakes_are_planted_in_code_and_nowhere_else(
+    tmp_path: Path, name: str, code: str, mistakes: set[str]
+) -> None:
+    path = tmp_path / name
+    path.write_text(code)
+    assert {mutant.mutated for mutant in mutants_of(path)} == mistakes
+
+
+def test_every_ground_has_code_and_tests_that_exist() -> None:
+    for ground in GROUNDS.values():
+        assert ground.paths
+        for word in ground.tests:
+            assert not word.startswith("tests/") or (paths.ROOT / word.partition("::")[0]).exists(), word
+
+
+def test_a_seed_names_its_sample() -> None:
+    ground = GROUNDS["proxy"]
+    one, again, other = (chosen_mutants(ground, (), 20, seed, None) for seed in (1, 1, 2))
+    assert one == again != other
+    assert len(one) == 20
+
+
+def test_equivalent_mutants_are_mutants() -> None:
+    """A line of the list that the code no longer has is to be removed from it."""
+    planted = {(file, each.mutated) for file in file_paths() for each in mutants_of(paths.ROOT / file_paths()[file])}
+    assert equivalent_mutants() - planted == set()
+
+
+def test_mistakes_of_the_short_form_can_be_planted() -> None:
+    for mutant, test in planted_mistakes():
+        assert mutant.before != mutant.after
+        assert (paths.ROOT / test.partition("::")[0]).exists(), test
