@@ -11,9 +11,9 @@
  * One per hold.
  *
  * What servers heard (`server-renewal`), one of each per hold. Late renewal: a command of a renewal that was sent after
- * the client's release had come back, ok or refused, and before it invoked anything else; or one that made a key between
- * such an answer and the client's next grant. Hollow renewal: a renewal came back ok, or a `validity` (ok) was announced, though no
- * server that heard of it had a key of the client's own afterwards. */
+ * the client's release had come back, ok or refused, and before it invoked anything else; or one that made a key
+ * between such an answer and the client's next grant. Hollow renewal: a renewal came back ok, or a `validity` (ok) was
+ * announced, though no server that heard of it had a key of the client's own afterwards. */
 #include <stdio.h>
 
 #include "checkers/engine/checker.h"
@@ -46,8 +46,8 @@ struct lease_side {
         int64_t until_ns;
         uint64_t announced_at; /* index of the record of `until_ns` */
     } latest;
-    bool hollow;        /* a hollow renewal of this hold has been counted */
-    uint32_t asking;    /* number of the renewal that was invoked last */
+    bool hollow;                              /* a hollow renewal of this hold has been counted */
+    uint32_t asking;                          /* number of the renewal that was invoked last */
     struct heard in_renewal, since_announced; /* in that renewal; since the last grant or validity */
     struct released_hold last;
 };

@@ -123,3 +123,14 @@ def test_what_a_refused_acquire_leaves_is_found(tmp_path: Path, mistake: str, fa
     twin = search(f"plugin:{right}", CALM_FAULTS, "liveness", **requests)
     assert twin["exit"] == 0, twin["sentence"]
     assert twin["verdict"]["liveness"]["schedules"]["holds"] > 20
+
+
+def test_what_servers_are_asked_depends_on_nothing_but_the_seed(tmp_path: Path) -> None:
+    """Also the records of renewals and of what is left, in one process and in two."""
+    file = plugin_with_trace(tmp_path, "place-kept", planted=True)
+    for lock, faults in ((f"plugin:{file}", "none"), ("redlock-renew", CALM_FAULTS), ("fair", CALM_FAULTS)):
+        requests: dict[str, Any] = {"schedules": 60, "keep_going": True, "wait_ms": 100, "seed": 7}
+        one = search(lock, faults, "ownership,lease,liveness", **requests)
+        two = search(lock, faults, "ownership,lease,liveness", **{**requests, "jobs": 2})
+        assert one["history_sha256"] == two["history_sha256"]
+        assert one["verdict"] == two["verdict"]

@@ -64,7 +64,8 @@ const struct lock_type lockstorm_lock = {.name = "pair", .summary = "a key on tw
     .traits = LOCK_TRAIT_LEASE, """
     + FACE
     + """
-static const char DELETE[] = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
+static const char DELETE[] = "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end "
+                             "return redis.call('del', KEYS[1])";
 static enum outcome leave_on(struct lock *lock, int node) {
     struct state *self = lock->state;
     return script_outcome(env_command(lock->env, node, "EVAL %s 1 %b %s", DELETE, RESOURCE, self->me));
