@@ -19,7 +19,7 @@ static bool judge_each(struct operations_file *file, struct linearizable_setting
         linearizable_decide(object, (uint32_t)operations->process_count, settings, &file->source.limits, &result);
         if (result.status == VERDICT_INCONCLUSIVE)
             return fprintf(stderr, "%s: %s\n", object->name, result.fault), false;
-        printf("%s %s\n", object->name, result.status == VERDICT_HOLDS ? "true" : "false");
+        printf("%s %s\n", object->name ? object->name : "-", result.status == VERDICT_HOLDS ? "true" : "false");
     }
     return true;
 }

