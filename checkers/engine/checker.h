@@ -44,9 +44,10 @@ struct verdict_measure {
 
 struct verdict {
     enum verdict_status status;
-    bool applies;                  /* the question arises (fencing: there are tokens); advisory checkers leave it */
-    uint64_t count;                /* violations */
-    uint64_t stopped;              /* accesses that the store refused instead */
+    bool applies;     /* the question arises (fencing: there are tokens); advisory checkers leave it */
+    bool partial;     /* some failed releases may have happened and others not, and that might be another verdict */
+    uint64_t count;   /* violations */
+    uint64_t stopped; /* accesses that the store refused instead */
     uint64_t sorts[VERDICT_PARTS]; /* the violations by sort */
     struct verdict_measure measures[VERDICT_MEASURES];
     char reason[160];                        /* inconclusive: why */

@@ -41,15 +41,16 @@ void readings_close(struct readings *readings) {
 }
 
 void policy_verdict(const struct readings *readings, struct policy policy, int checker, struct verdict *verdict) {
-    bool first = true, same = true;
+    bool first = true, same = true, partial = false;
     for (int reading = 0; reading < READINGS; reading++) {
         if (!allows(policy, reading)) continue;
         const struct verdict *other = &readings->verdict[reading][checker];
         same &= first || other->status == verdict->status;
+        partial |= other->partial && other->status != VERDICT_VIOLATED;
         if (first || (same && other->count < verdict->count)) *verdict = *other;
         first = false;
     }
-    if (same) return;
+    if (same && !(partial && policy.release == RELEASE_UNKNOWN)) return;
     bool applies = verdict->applies;
     *verdict = (struct verdict){.applies = applies};
     snprintf(verdict->reason, sizeof verdict->reason,

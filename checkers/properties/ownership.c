@@ -14,7 +14,9 @@
  *
  * Foreign extension: a server heard of a renewal and lengthened another client's key (`server-renewal`).
  *
- * The policy says whether an acquire of unknown outcome happened; if it did, it counts as its client's latest grant. */
+ * The policy says whether an acquire of unknown outcome happened; if it did, it counts as its client's latest grant. Of
+ * failed releases of a re-entrant lock, one client's may have happened and another's not: only then does a client enter
+ * again a hold that another's was within. The two readings do not show that, so nothing holds under both. */
 #include <stdio.h>
 
 #include "checkers/engine/checker.h"
@@ -37,6 +39,12 @@ struct ownership_side {
     struct asked loss;  /* the grant that superseded it, when its release or renewal was invoked */
     uint64_t operation; /* index of that invocation */
     uint64_t under;     /* its latest grant at that time, 0: none */
+};
+
+/* Of one lock. */
+struct succession {
+    struct asked latest;               /* the grant that was asked for last */
+    const struct check_member *failed; /* whose release failed, of a re-entrant lock */
 };
 
 struct ownership {
@@ -81,7 +89,7 @@ static void invoked(struct checking *my, const struct event *event) {
 }
 
 static void answered(struct checking *my, const struct event *event) {
-    struct asked *latest = my_lock(my, event->lock);
+    struct asked *latest = &((struct succession *)my_lock(my, event->lock))->latest;
     struct ownership_side *side = my_member(my, event->member);
     uint64_t asked_at = side->invoked ? side->invoked : event->index;
     side->invoked = 0;
@@ -103,12 +111,20 @@ static void answered(struct checking *my, const struct event *event) {
         *latest = (struct asked){event->member, asked_at, event->index};
 }
 
+static void failed(struct checking *my, const struct event *event, struct succession *lock) {
+    my->verdict.partial |= lock->failed && lock->failed != event->member;
+    lock->failed = event->member;
+}
+
 static void begun(struct checking *my, const struct event *event) {
     struct ownership_side *side = my_member(my, event->member);
-    side->loss = superseding(my_lock(my, event->lock), side->grant);
+    struct succession *lock = my_lock(my, event->lock);
+    side->loss = superseding(&lock->latest, side->grant);
     side->operation = event->index;
     side->under = side->grant;
-    if (event->record->kind == HISTORY_RELEASE_INVOKE && side->depth && !event->failed) side->depth--;
+    if (event->record->kind != HISTORY_RELEASE_INVOKE) return;
+    if (!event->failed) side->depth -= side->depth > 0;
+    else if (event->lock->traits & CHECK_TRAIT_REENTRANT) failed(my, event, lock);
 }
 
 static void ended_ok(struct checking *my, const struct event *event) {
@@ -167,7 +183,7 @@ const struct checker CHECKER_OWNERSHIP = {
     .sorts = {"foreign release", "foreign renewal", "broken hold", "foreign extension"},
     .advisory = true,
     .state_size = sizeof(struct ownership),
-    .lock_size = sizeof(struct asked),
+    .lock_size = sizeof(struct succession),
     .member_size = sizeof(struct ownership_side),
     .on = {[HISTORY_ACQUIRE_INVOKE] = invoked,
            [HISTORY_ACQUIRE_RETURN] = answered,

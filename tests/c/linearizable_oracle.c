@@ -5,7 +5,8 @@
  * called, and when the model allows it; all firm ones must come, free ones may. It judges every prefix, so that the
  * shortest one that is not linearizable is compared too. With leases, which half of the histories of locks with an
  * owner have, a hold may end by itself between two operations, once the acquires that it consists of were answered.
- * Half of the histories are what a correct object did, some of them with one thing changed; half are arbitrary.
+ * Half of the histories are what a correct object did, some of them with one thing changed; half are arbitrary, or of
+ * fenced-mutex such that little room is left for tokens that are not known.
  *
  * long: histories too long for all orders, of the locks that have an owner. There the checker is compared with itself
  * without dropping configurations.
@@ -42,8 +43,7 @@ struct trial {
     uint32_t count, clock, processes, permits;
     enum model model;
     bool leases;
-    bool honest; /* what a correct object did */
-    bool dense;  /* tokens follow each other closely, and much is ambiguous: what an unknown grant took is tight */
+    bool dense; /* tokens follow each other closely, and much is ambiguous: what an unknown grant took is tight */
     struct random random;
     int open[PROCESSES];      /* the operation under way, -1 */
     struct model_state state; /* of the object that is simulated */
@@ -172,9 +172,6 @@ static uint32_t first_fault(struct trial *trial) {
 /* --- random histories --- */
 
 static int64_t some_value(struct trial *trial, enum operation_kind kind) {
-    if (kind == OPERATION_ACQUIRE && trial->dense && !trial->honest && trial->state.token < TOKENS - 2)
-        return trial->state.token =
-                   (trial->state.token ? trial->state.token : FIRST_TOKEN) + 1 + (below(trial, 4) == 0);
     if (kind == OPERATION_ACQUIRE)
         return trial->model == MODEL_FENCED_MUTEX ? FIRST_TOKEN + below(trial, TOKENS - FIRST_TOKEN) : OPERATION_NIL;
     return kind < OPERATION_READ ? OPERATION_NIL : (int64_t)below(trial, VALUES);
@@ -240,9 +237,48 @@ static void change_one_thing(struct trial *trial) {
     }
 }
 
+/* Calls an operation of a kind; tokens rise in the order of calls. */
+static void call_kind(struct trial *trial, uint32_t process, enum operation_kind kind) {
+    call(trial, process);
+    struct operation *operation = &trial->list[trial->count - 1];
+    *operation = (struct operation){.call = operation->call,
+                                    .end = OPERATION_OPEN,
+                                    .process = process,
+                                    .kind = (uint8_t)kind,
+                                    .called_at = operation->called_at,
+                                    .value = OPERATION_NIL,
+                                    .from = OPERATION_NIL};
+    if (kind == OPERATION_ACQUIRE && trial->state.token + 2 < TOKENS) trial->state.token += 1 + (below(trial, 3) == 0);
+    if (kind == OPERATION_ACQUIRE) operation->value = trial->state.token;
+    trial->holds[process] = kind != OPERATION_RELEASE;
+}
+
+/* Grants of unknown tokens that renewals and releases prove, among known grants with hardly a token between them. */
+static void make_tight(struct trial *trial) {
+    trial->doubt = below(trial, 2);
+    trial->state.token = FIRST_TOKEN;
+    for (int each = 0; each < 2; each++) {
+        call_kind(trial, PROCESSES - 1, each ? OPERATION_RELEASE : OPERATION_ACQUIRE);
+        come_back(trial, PROCESSES - 1, false);
+    }
+    for (uint32_t strays = 2 + below(trial, 3); strays > 0; strays--) {
+        uint32_t process = below(trial, PROCESSES);
+        call_kind(trial, process, process < PROCESSES / 2 ? OPERATION_ACQUIRE : OPERATION_RELEASE);
+        trial->open[process] = -1;
+    }
+    for (uint32_t steps = 0; steps < 4 * trial->most; steps++) {
+        uint32_t process = below(trial, PROCESSES);
+        bool holds = trial->holds[process];
+        enum operation_kind proof = below(trial, 2) ? OPERATION_RENEW : OPERATION_RELEASE;
+        if (trial->open[process] < 0 && trial->count < trial->most)
+            call_kind(trial, process, holds ? proof : OPERATION_ACQUIRE);
+        else if (trial->open[process] >= 0 && below(trial, 3) == 0) come_back(trial, process, false);
+    }
+}
+
 static void make(struct trial *trial) {
     trial->dense = trial->model == MODEL_FENCED_MUTEX && below(trial, 2);
-    bool honest = trial->honest = trial->most == LONG || below(trial, 2); /* arbitrary histories go wrong early */
+    bool honest = trial->most == LONG || below(trial, 2); /* arbitrary histories go wrong early */
     uint32_t wanted = trial->most - below(trial, below(trial, 2) ? trial->most : 3);
     trial->count = trial->clock = 0;
     trial->processes = trial->most == LONG ? 2 + below(trial, 2) : 1 + below(trial, PROCESSES);
@@ -252,6 +288,10 @@ static void make(struct trial *trial) {
     memset(trial->holds, 0, sizeof trial->holds);
     trial->state = (struct model_state){.owner = -1, .token = trial->model == MODEL_REGISTER ? OPERATION_NIL : 0};
     memset(trial->open, 0xff, sizeof trial->open);
+    if (trial->dense && !honest) {
+        make_tight(trial);
+        return;
+    }
     /* Often the history begins with operations that may happen at any later time: they make others ambiguous. */
     uint32_t strays = trial->dense || below(trial, 2) ? below(trial, trial->most / 2) : 0;
     for (; strays > 0 && trial->count + 3 < wanted; strays--) {

@@ -131,6 +131,46 @@ static const struct shrink_case {
      {{2, {"before client-1 1: client-2"}}}},
 };
 
+/* Lines that are none: a name with more behind it, a number that is none, a target of another kind, a duration that is
+ * missing, out of range, or that the fault has not. */
+static const char *const REFUSED[] = {
+    "before client-1x 1: clock",
+    "before client-0 1: clock",
+    "before client-33 1: clock",
+    "before client- 1: clock",
+    "before client-1-watchdo 1: clock",
+    "before late-1x 1: clock",
+    "before stream-1x 1: clock",
+    "before stream-9 1: clock",
+    "before stream-1-replica-3 1: clock",
+    "before stream-1-replica-0 1: clock",
+    "before stream-1-replica-2x 1: clock",
+    "before clock2 1: clock",
+    "before redis-1 1: clock",
+    "before client-1 0: clock",
+    "before client-1 1: pause client-1",
+    "before client-1 1: pause client-1 0",
+    "before client-1 1: pause client-1 -1",
+    "before client-1 1: pause client-1 1000000001",
+    "before client-1 1: pause client-1x 1",
+    "before client-1 1: pause client-1-watchdog 1",
+    "before client-1 1: pause redis-1 1",
+    "before client-1 1: crash client-1 1",
+    "before client-1 1: clock-jump redis-1 0",
+    "before client-1 1: clock-jump redis-1 -1000000001",
+    "before client-1 1: clock-jump redis-1-replica-2 1",
+    "before client-1 1: clock-jump client-1 1",
+    "before client-1 1: restart redis-1x",
+    "before client-1 1: failover redis-9",
+    "before client-1 1: failover client-1",
+    "before client-1 1: lose-reply redis-1",
+    "before client-1 1: lose-reply client-1x",
+    "before client-1 1: pause client-1 1 1",
+    "before client-1 1: nonsense client-1",
+    "before client-1 1 clock",
+    "after client-1 1: clock",
+};
+
 static const struct shrink_case *played;
 static int64_t runs;
 static bool asked_wrongly;
@@ -202,8 +242,21 @@ static void play(const struct shrink_case *asked, const char *separator) {
     schedule_free(&search.schedule);
 }
 
+static void say_accepted(void) {
+    struct deviation deviation;
+    const char *separator = "", *reason;
+    printf(", \"accepted\": [");
+    for (size_t each = 0; each < sizeof REFUSED / sizeof REFUSED[0]; each++) {
+        if (!deviation_read(REFUSED[each], &deviation, &reason)) continue;
+        printf("%s\"%s\"", separator, REFUSED[each]);
+        separator = ", ";
+    }
+    printf("]");
+}
+
 int main(void) {
     for (size_t each = 0; each < sizeof CASES / sizeof CASES[0]; each++) play(&CASES[each], each ? ", " : "{");
+    say_accepted();
     printf("}\n");
     return 0;
 }

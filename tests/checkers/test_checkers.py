@@ -15,6 +15,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from lockstorm.base import paths
 from tests.helpers import checker_oracle as oracle
 from tests.helpers.building import make
 from tests.helpers.changed_histories import NamedHistory, smallest
-from tests.helpers.checker_oracle import PROPERTIES, READINGS, History, Json, OracleRecord
+from tests.helpers.checker_oracle import PROPERTIES, READINGS, History, Json, OracleRecord, Reading
 from tests.helpers.comparing import differences
 from tests.helpers.judging import KINDS, judge
 from tests.helpers.random_histories import ManyWriters, RandomHistory
@@ -278,6 +279,25 @@ def test_checkers_say_what_the_definitions_say_of_many_writers() -> None:
         assert not wrong, f"seed {seed}: {wrong}"
         lost[min(3, said["verdict"]["integrity"]["lost_updates"])] += 1
     assert min(lost[each] for each in range(4)) >= 2, lost
+
+
+def test_two_readings_of_failed_releases_are_enough() -> None:
+    """What holds, or is violated, under the policy `unknown` is so whichever of the failed releases happened."""
+    tried = 0
+    for seed in (*range(900), 3818, 4938):
+        history = RandomHistory(seed).records
+        releases = [each for each in history if each.kind == "release-invoke"]
+        failed = [each.index for each in releases if oracle.has_failed(history, Reading(True), each)]
+        if not 2 <= len(failed) <= 4 or oracle.broken(history):
+            continue
+        tried += 1
+        some = [each for size in range(1, len(failed)) for each in combinations(failed, size)]
+        results = {reading: oracle.verdicts(history, reading) for reading in READINGS}
+        both = oracle.under(results, "unknown", "not-happened", oracle.is_partly_read(history))
+        for only in some:
+            for name, (status, _) in oracle.verdicts(history, Reading(True, only=frozenset(only))).items():
+                assert both[name][0] in (status, "inconclusive"), (seed, name, only)
+    assert tried >= 60
 
 
 def test_random_histories_reach_every_verdict() -> None:

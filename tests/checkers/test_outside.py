@@ -223,6 +223,9 @@ def test_leases_in_a_history_of_any_form(tmp_path: Path) -> None:
         ('{"type":"ok","type":"ok"}', 13, "stands twice"),
         ('{"type":"ok","x":tru}', 17, "not a value of JSON"),
         ('{"type":"o\\q"}', 11, "an escape"),
+        ('{"x":{5:1}}', 6, "where a key should be"),
+        ('{"x":{"y":[1,{"z" 2}]}}', 18, "where a ':' should be"),
+        ('{"x":[1,]}', 8, "where a value should be"),
         ('{"type":"o\n"}', 10, "byte 0x0a in a string"),
     ],
 )
@@ -230,6 +233,16 @@ def test_json_that_is_refused(tmp_path: Path, text: str, byte: int, words: str) 
     said = refusal(written(tmp_path / "history.json", text), "--format=atlas")
     assert words in said, said
     assert f": byte {byte}: " in said, said
+
+
+def test_other_keys_of_json_are_skipped_whatever_they_hold(tmp_path: Path) -> None:
+    lines = ['"type":"invoke","f":"lock","value":"a","process":%d', '"type":"ok","f":"lock","value":"7","process":%d']
+    events = [line % process for process in (0, 1) for line in lines]
+    extra = ',"x":{"y":[1,{"z":null},[ ]],"w":{ }, "v" : {"u":"}"}}'
+    for more in ("", extra):
+        path = written(tmp_path / "history.json", "[" + ",".join(f"{{{event}{more}}}" for event in events) + "]")
+        assert status(linearized(path, "--format=atlas", "--model=owner-mutex")) == "holds"  # its leases may have ended
+        assert linearized(path, "--format=atlas", "--model=owner-mutex")["operations"] == 2
 
 
 # --- lockstorm's own ---

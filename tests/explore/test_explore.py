@@ -352,6 +352,12 @@ def test_going_on_after_a_violation() -> None:
     assert result["found"]["number"] == paused()["found"]["number"]
 
 
+def test_a_schedule_that_is_too_long_is_cut_short_and_counted() -> None:
+    long, short = (search("set-nx-px", "none", schedules=1, clients=clients, turns=1000) for clients in (3, 1))
+    assert (long["cut_short"], long["steps"]) == (1, 20_000)
+    assert short["cut_short"] == 0 < short["steps"] < 20_000
+
+
 def test_what_it_has_seen() -> None:
     """The checkpoints at which pauses struck, and the number of states, which grows with the schedules."""
     few, many = search("set-nx-px", schedules=50, keep_going=True), search("set-nx-px", schedules=600, keep_going=True)

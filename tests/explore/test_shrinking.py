@@ -64,7 +64,11 @@ def said() -> dict[str, Any]:
 
 
 def test_every_case_is_played(said: dict[str, Any]) -> None:
-    assert said.keys() == LEFT.keys()
+    assert said.keys() == {*LEFT, "accepted"}
+
+
+def test_lines_that_are_none_are_refused(said: dict[str, Any]) -> None:
+    assert said["accepted"] == []
 
 
 @pytest.mark.parametrize("case", LEFT)

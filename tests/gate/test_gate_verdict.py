@@ -96,6 +96,20 @@ def test_all_holds(tmp_path: Path) -> None:
     assert (cell["outcome"], cell["statuses"]) == ("passed", {"mutual_exclusion": "holds", "integrity": "holds"})
     assert cell["replay"] == "lockstorm run gc-pause --lock set-nx-px --seed 1 --time virtual --store open"
     assert cell["control_replay"].endswith("--control")
+    assert cell["in_short"] == "every required property held"
+
+
+def test_without_controls_one_trial_is_enough(tmp_path: Path) -> None:
+    judging = Judging(tmp_path, POLICY + "controls = false\n")
+    cell = judging.cell()
+    assert (cell["outcome"], cell["in_short"], cell["control_replay"]) == ("passed", "every required property held", "")
+
+
+def test_storms_that_hold_bound_the_chance(tmp_path: Path) -> None:
+    text = POLICY + '[[storm]]\nname = "s"\ntrials = 3\nduration = "1s"\n'
+    cells = {cell["scenario"]: cell for cell in Judging(tmp_path, text).verdict()["cells"]}
+    assert cells["storm-s"]["in_short"] == "0 violations in 3 storms: under 63 % at 95 %"  # 1 - 0.05^(1/3)
+    assert cells["gc-pause"]["in_short"] == "every required property held"
 
 
 def test_a_violation_says_what_happened_why_it_matters_and_what_to_do(tmp_path: Path) -> None:
@@ -152,6 +166,7 @@ def test_a_trial_that_failed_is_inconclusive(tmp_path: Path) -> None:
     judging.played["set-nx-px.open.gc-pause.1"] = unplayable("redis-server did not start")
     verdict = judging.verdict()
     assert verdict["exit"] == 3
+    assert verdict["sentence"] == "Not known: of 1 cases 1 could not be judged"
     assert verdict["cells"][0]["in_short"] == "Inconclusive: redis-server did not start"
     assert as_sarif(verdict, paths.ROOT)["runs"][0]["results"][0]["level"] == "warning"
 
@@ -171,6 +186,7 @@ def test_a_property_that_only_some_ask_for(tmp_path: Path) -> None:
     judging = Judging(tmp_path, POLICY.replace('"mutual_exclusion", "integrity"', '"ownership"'))
     assert judging.verdict()["exit"] == 3, "no trial judged it"
     assert judging.cell()["outcome"] == "not-judged"
+    assert judging.cell()["in_short"] == "none of the required properties can be judged here"
     judging.set("gc-pause", {"ownership": "holds"})
     assert judging.verdict()["exit"] == 0
     judging.set("gc-pause", {"mutual_exclusion": "inconclusive"})

@@ -77,6 +77,7 @@ class Reading:
 
     releases_failed: bool = False
     acquires_happen: bool = False
+    only: frozenset[int] | None = None  # if some failed releases happened and others not: the indices of these
 
 
 # --- what several definitions use ---
@@ -136,7 +137,7 @@ def asked_at(history: History, answer: OracleRecord) -> int:
 
 def has_failed(history: History, reading: Reading, release: OracleRecord) -> bool:
     """Whether a release-invoke never happened, by the reading."""
-    if not reading.releases_failed:
+    if not reading.releases_failed or (reading.only is not None and release.index not in reading.only):
         return False
     for each in history:
         if each.index <= release.index:
@@ -1071,12 +1072,22 @@ def verdicts_by_reading(history: History) -> dict[Reading, Json]:
     return {each: verdicts(history, each) for each in READINGS}
 
 
-def under(results: dict[Reading, Json], release: str, acquire: str) -> dict[str, tuple[str, int]]:
-    """The verdict under a pair of policies: inconclusive where readings differ."""
+def is_partly_read(history: History) -> bool:
+    """Whether releases of a re-entrant lock failed of two clients: one of them may have happened and another not."""
+    failed = [each for each in history if each.kind == "release-invoke" and has_failed(history, Reading(True), each)]
+    failed = [each for each in failed if has_trait(history, each.name, each.index, REENTRANT)]
+    return any((each.name, each.actor != one.actor) == (one.name, True) for each in failed for one in failed)
+
+
+def under(results: dict[Reading, Json], release: str, acquire: str, partly: bool) -> dict[str, tuple[str, int]]:
+    """The verdict under a pair of policies: inconclusive where readings differ, and for ownership where some readings
+    of failed releases were not tried (`partly`)."""
     verdict = {}
     for name in PROPERTIES:
         answers = [results[each][name] for each in allowed(release, acquire)]
         same = len({status for status, _ in answers}) == 1
+        if name == "ownership" and release == "unknown" and partly and answers[0][0] != "violated":
+            same = False
         least = min(len(found) for _, found in answers)
         verdict[name] = (answers[0][0], least) if same else ("inconclusive", 0)
     return verdict

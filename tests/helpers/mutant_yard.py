@@ -60,6 +60,7 @@ class Yard:
         assert self.is_built(*ground.targets), "the original cannot be built"
         self.text = {path.stem: (self.root / path).read_text() for path in ground.paths}
         self.original: dict[str, bytes | str] = {}
+        self.files = self.found_files()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -108,6 +109,16 @@ class Yard:
 
     def restore(self, mutant: Mutant) -> None:
         (self.root / file_paths()[mutant.file]).write_text(self.text[mutant.file])
+        for path in self.found_files() - self.files:
+            path.unlink()  # a test that failed may have left it, and later tests would read it
+
+    def found_files(self) -> set[Path]:
+        """The files of the tree, without what is built and cached."""
+        found: set[Path] = set()
+        for directory, folders, files in os.walk(self.root):
+            folders[:] = [each for each in folders if each not in ("build", ".pytest_cache", "__pycache__")]
+            found |= {Path(directory, each) for each in files}
+        return found
 
     def failure(self, tests: Sequence[str], limit_s: float | None = None) -> str:
         """Which of some tests fails first; nothing if all pass. Tests that take too long fail."""

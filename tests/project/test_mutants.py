@@ -6,9 +6,10 @@ import pytest
 
 from lockstorm.base import paths
 from tests.helpers.mutant_grounds import GROUNDS, file_paths
+from tests.helpers.mutant_yard import Yard
 from tests.helpers.mutants import chosen_mutants, equivalent_mutants
 from tests.helpers.mutants_short import planted_mistakes
-from tests.helpers.mutation import mutants_of
+from tests.helpers.mutation import Mutant, mutants_of
 
 C_CODE = """/* if (a < b) is a comment. */
 static const int LIMITS[] = {0, 1};
@@ -83,6 +84,22 @@ def test_a_seed_names_its_sample() -> None:
     one, again, other = (chosen_mutants(ground, (), 20, seed, None) for seed in (1, 1, 2))
     assert one == again != other
     assert len(one) == 20
+
+
+def test_a_yard_is_as_it_was_after_each_mutant(tmp_path: Path) -> None:
+    yard = Yard.__new__(Yard)  # without building it
+    fence = tmp_path / file_paths()["fence"]
+    (tmp_path / "scenarios").mkdir()
+    fence.parent.mkdir(parents=True)
+    fence.write_text("as it was\n")
+    yard.root, yard.text = tmp_path, {"fence": "as it was\n"}
+    yard.files = yard.found_files()
+    fence.write_text("mutated\n")
+    left = tmp_path / "scenarios" / "left.schedule"
+    left.write_text("by a test that failed")
+    yard.restore(Mutant("fence", 1, "as it was", "mutated"))
+    assert fence.read_text() == "as it was\n"
+    assert not left.exists()
 
 
 def test_equivalent_mutants_are_mutants() -> None:

@@ -502,3 +502,20 @@ def test_a_release_that_nobody_notices_is_seen_before_the_first_fault(
     lock = "plugin:" + one_mistake(tmp_path, "push", *mistakes)
     result = storm(lock, "pause-client", duration_ms=500)
     assert result.properties["liveness"].status == status, result.sentence
+
+
+@pytest.mark.parametrize(
+    ("lock", "mistakes", "status"),
+    [
+        ("queue", (), "holds"),
+        ("queue", ("STAYS",), "violated"),
+        ("push", (), "holds"),
+        ("push", ("LISTENS",), "violated"),
+    ],
+)
+def test_what_a_refused_acquire_leaves_is_seen(
+    tmp_path: Path, lock: str, mistakes: tuple[str, ...], status: str
+) -> None:
+    """No client of a storm gives up before its end."""
+    result = storm("plugin:" + one_mistake(tmp_path, lock, *mistakes), "pause-client", duration_ms=500)
+    assert result.properties["liveness"].status == status, result.sentence

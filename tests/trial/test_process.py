@@ -33,7 +33,11 @@ def test_without_a_reaper_no_directory_is_made(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(Inconclusive, match="reaper is not built"):
         Sandbox()
-    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "programs" / "bin").mkdir(parents=True)
+    (tmp_path / "programs" / "bin" / "reaper").write_text("no program")
+    with pytest.raises(Inconclusive, match="reaper cannot be run: Permission denied"):
+        Sandbox()
+    assert [path.name for path in tmp_path.iterdir()] == ["programs"]
 
 
 def said_by(sandbox: Sandbox, script: str, environment: Sequence[str] = (), inherit: Sequence[int] = ()) -> str:

@@ -3,6 +3,7 @@ servers and proxy."""
 
 import ctypes as c
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -214,6 +215,22 @@ def test_the_end_of_a_process_is_seen(there: Driven) -> None:
     assert TaskState(there.call("state", task.number)) == TaskState.GONE
     assert there.run(task, other) == RunResult.DONE and there.now_ms == 10
     assert not there.call("watch", task.number, process.pid)
+
+
+def test_only_a_child_can_be_stopped_between_records(there: Driven) -> None:
+    """Of another process the scheduler would not see that it has stopped."""
+    number = there.call("add_task")
+    shell = subprocess.Popen(["sh", "-c", "sleep 60 & echo $!; wait"], stdout=subprocess.PIPE, text=True)
+    assert shell.stdout
+    grandchild = int(shell.stdout.readline())
+    try:
+        for pid, stops in ((grandchild, False), (shell.pid, True), (0, False)):
+            there.slot(number).pid = pid
+            assert there.call("stop_between_records", number) == stops
+    finally:
+        os.kill(grandchild, signal.SIGKILL)
+        shell.kill()
+        shell.communicate()
 
 
 def test_closing_none_is_harmless() -> None:

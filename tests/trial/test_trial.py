@@ -9,7 +9,7 @@ import pytest
 from lockstorm import Inconclusive, Object, Outcome, Trial
 from lockstorm.base.errors import UsageError
 from lockstorm.locks.lock_names import lock_named
-from lockstorm.native.library import FaultTarget, Message, library, locks, locks_on, zoo_locks
+from lockstorm.native.library import FaultTarget, Message, TaskState, library, locks, locks_on, zoo_locks
 from lockstorm.scenario.expected import expected, pairs
 from lockstorm.trial.settings import TrialSettings
 from tests.helpers.support import trial
@@ -178,6 +178,19 @@ def test_a_held_client_takes_no_other_step() -> None:
         one.run_to("before-write")
         with pytest.raises(Exception, match="client-1 is held"):
             one.start_acquire()
+
+
+def test_a_client_is_held_at_the_passage_that_was_asked_for() -> None:
+    with trial("none") as running:
+        (one,) = running.clients(1)
+        one.hold_at("before-write", 3)
+        for _ in range(2):
+            one.increment()
+        one.start_increment()
+        running.advance(100)
+        assert one.state is TaskState.HELD
+        one.finish()
+        one.increment()  # only once
 
 
 # --- the pause ---

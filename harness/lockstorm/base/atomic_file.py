@@ -1,4 +1,5 @@
-"""Files that are written in one step: a reader sees the old content or the new one, even if the writer is killed."""
+"""Files that are written in one step: a reader sees the old content or the new one, even if the writer is killed. A
+writer that is killed by SIGKILL can leave its temporary file, `.lockstorm-PID-...`, beside it."""
 
 import contextlib
 import errno

@@ -174,13 +174,17 @@ class Sandbox:
         reaper = paths.program("reaper")  # before there is anything that only the reaper would remove
         self.directory = Path(tempfile.mkdtemp(prefix=PREFIX))
         self.processes: list[Process] = []
-        self._reaper = subprocess.Popen(
-            [reaper, str(self.directory)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-        )
+        try:
+            self._reaper = subprocess.Popen(
+                [reaper, str(self.directory)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+            )
+        except OSError as error:
+            self.directory.rmdir()
+            raise Inconclusive(f"{reaper} cannot be run: {error.strerror}") from None
         assert self._reaper.stdin and self._reaper.stdout and self._reaper.stderr
         if self._reaper.stdout.readline() != b"ready\n":
             reason = self._reaper.communicate()[1].decode(errors="replace").strip()

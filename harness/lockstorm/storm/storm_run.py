@@ -18,6 +18,7 @@ from lockstorm.trial.trial import Trial
 
 NS_PER_MS = 1_000_000
 RESIDUE_LEASES = 2
+GIVE_UP_MS = 50  # after which a client gives up that waits while another holds the lock
 
 
 @dataclass
@@ -109,6 +110,7 @@ class StormRun:
             held = self._let_go()
         self.trial.clock.note()
         if all(client.state is TaskState.IDLE for client in self._living()):
+            self._refuse_one()
             self._record_residue()
 
     def _let_go(self) -> bool:
@@ -117,6 +119,34 @@ class StormRun:
         for client in held:
             client.go_on()
         return bool(held)
+
+    def _refuse_one(self) -> None:
+        """In virtual time: while a client holds the lock, another tries once, and waits a little and gives up. Nothing
+        of it may be left. Then it is served."""
+        clients, is_single = self._living(), self.trial.lock.capacity == 1
+        if len(clients) < 2 or not is_single or self.trial.settings.time == "real":
+            return
+        holder, other = clients[:2]
+        holder.start_acquire()
+        if not self._is_done(holder) or not holder.result().ok:
+            return
+        before = self.trial.residue.traces()
+        for wait_ms in (0, min(GIVE_UP_MS, self.trial.lease_ms // 4)):
+            other.start_acquire(wait_ms=wait_ms)
+            if not self._is_done(other):
+                return
+            if other.result().ok:  # no lock, or one whose lease has ended
+                other.release()
+                break
+            self.trial.residue.compare(before)
+        holder.start_release()
+        other.start_increment(work_ms=self.plan.work_ms)
+        self._is_done(holder, other)
+
+    def _is_done(self, *clients: Client) -> bool:
+        """Whether these clients do their steps in the time in which a quiet phase serves everybody."""
+        self.trial.run(list(clients), self.trial.mono_ns + self.plan.quiet_ms * NS_PER_MS)
+        return all(client.state is TaskState.IDLE for client in clients)
 
     def _record_residue(self) -> None:
         """Records the keys that stay at the servers although no client holds or wants the lock: those that are there
