@@ -1,6 +1,7 @@
 """Questions about what servers heard and what clients left behind: locks with one mistake each are told apart from
 their right twins."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from lockstorm.explore.search_plan import SearchRequest, plan_search
 from tests.helpers.planted_plugins import plant
 from tests.helpers.planted_renewals import MISTAKES, renewing_plugin
 from tests.helpers.planted_traces import plugin_with_trace
+from tests.helpers.support import lockstorm
 
 CALM_FAULTS = "pause,pause-before-send,crash,lose-reply,drop-request,hold-request,duplicate-request,error-reply,restart"
 
@@ -47,6 +49,13 @@ def test_a_mistake_in_a_renewal_is_found(tmp_path: Path, mistake: str, faults: s
     twin = search(f"plugin:{renewing_plugin(tmp_path)}", faults, require, extends=extends, fixed_lease=extends)
     assert twin["exit"] == 0, twin["sentence"]
     assert twin["verdict"][require]["schedules"]["holds"] > 100
+
+
+def test_a_story_tells_what_the_server_did(tmp_path: Path) -> None:
+    result = search(f"plugin:{renewing_plugin(tmp_path, 'blind-pexpire')}", "pause", "ownership")
+    (tmp_path / "found").write_text(result["found"]["file"])
+    told = lockstorm("replay", str(tmp_path / "found")).stdout
+    assert re.search(r"server +lengthens what client-\d holds, for a renewal of client-\d", told), told
 
 
 @pytest.mark.parametrize("require", ["ownership", "lease"])

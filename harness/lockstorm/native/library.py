@@ -18,6 +18,7 @@ from lockstorm.results.lock_entry import LockEntry
 Entry = TypeVar("Entry")
 
 FLAG_TEXT = 1  # of a parameter: its value is the index of a text
+FLAG_MADE = 8  # HISTORY_FLAG_MADE
 FOREVER = 2**63 - 1
 FULL = 2**64 - 1
 

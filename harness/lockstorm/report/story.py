@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lockstorm.native.library import FLAG_TEXT, FOREVER, locks
+from lockstorm.native.library import FLAG_MADE, FLAG_TEXT, FOREVER, locks
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import PolicyVerdict, PropertyVerdict, TrialResult, Verdict
 
@@ -147,6 +147,13 @@ class StoryRenderer:
         if actor == self.holder:
             self.lease_end_ms = self._at_ms(event) + self.lease_ms
         return actor, "extends its lease", "dim"
+
+    def _server_renewal(self, event: Event) -> tuple[str, str, str] | None:
+        if event.extra:
+            return "server", f"lengthens what {event.extra_name} holds, for a renewal of {event.actor}", "bold red"
+        if event.flags & FLAG_MADE:
+            return "server", f"makes a key for a renewal of {event.actor}", "yellow"
+        return None
 
     def _store_write(self, event: Event) -> tuple[str, str, str] | None:
         token = f" with token {event.token}" if event.token else ""
