@@ -89,6 +89,7 @@ TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
                  linearizable_each \
                  linearizable_oracle \
                  lock_threads \
+                 quiet_phase \
                  resp_guard \
                  session_begin \
                  shrinking \
@@ -155,6 +156,8 @@ $(BUILD)/tests/env_limits: $(call object,tests/c/env_limits.c harness/environmen
 $(BUILD)/tests/env_limits: LIBS = -lhiredis
 $(BUILD)/tests/exhaustive_options: $(call object,tests/c/exhaustive_options.c $(filter-out harness/explorer/explore_main.c,$(EXPLORE)))
 $(BUILD)/tests/exhaustive_options: LIBS = -lhiredis -ljansson -lm
+$(BUILD)/tests/quiet_phase: $(call object,tests/c/quiet_phase.c $(filter-out harness/explorer/explore_main.c,$(EXPLORE)))
+$(BUILD)/tests/quiet_phase: LIBS = -lhiredis -ljansson -lm
 $(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(SHARED))
 $(BUILD)/tests/http_requests: $(call object,tests/c/http_requests.c $(ENV) $(SHARED))
 $(BUILD)/tests/http_requests: LIBS = -lhiredis $(SERVICE_LIBS)

@@ -235,6 +235,11 @@ def test_json_that_is_refused(tmp_path: Path, text: str, byte: int, words: str) 
     assert f": byte {byte}: " in said, said
 
 
+def test_what_happened_or_may_have_happened_counts_as_an_operation(tmp_path: Path) -> None:
+    path = write_events(tmp_path / "h.edn", "0+lock 0=lock 1+lock 1?lock 2+lock 2-lock")
+    assert linearized(path, "--model=owner-mutex")["operations"] == 2
+
+
 def test_other_keys_of_json_are_skipped_whatever_they_hold(tmp_path: Path) -> None:
     lines = ['"type":"invoke","f":"lock","value":"a","process":%d', '"type":"ok","f":"lock","value":"7","process":%d']
     events = [line % process for process in (0, 1) for line in lines]

@@ -53,6 +53,7 @@ GROUNDS = {
         ("harness/explorer", "harness/simulation/world_choices.c"),
         BUILT,
         (
+            "tests/project/test_c_programs.py::test_the_quiet_phase_begins_when_no_fault_lasts",
             *("tests/explore/test_strategies.py", "tests/explore/test_shrinking.py", "tests/explore/test_found.py"),
             *("tests/explore/test_explore.py", "-k"),
             "not command and not bad_usage and not real and not busy_processor and not page and not every_lock"

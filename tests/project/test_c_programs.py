@@ -174,6 +174,18 @@ BUSY = [
 ]
 
 
+def test_the_quiet_phase_begins_when_no_fault_lasts(programs: Path) -> None:
+    said = run_program(programs / "quiet_phase")
+    assert [name for name, may_begin in said.items() if may_begin] == [
+        "commands are on their way",
+        "a request was held and has arrived",
+        "a paused client was killed",
+        "a late command has arrived",
+        "a replica was stalled until now",
+    ]
+    assert len(said) == 10
+
+
 def test_processes_are_idle_when_they_have_nothing_to_do(programs: Path) -> None:
     said = run_program(programs / "idle_processes")
     assert said == dict.fromkeys(IDLE, True) | dict.fromkeys(BUSY, False)
