@@ -39,6 +39,7 @@ READ = {
     "fault-prove": {"name", "value", "outcome"},
     "actor-exit": {"name"},
     "validity": {"actor", "name", "outcome", "value"},
+    "server-renewal": {*OPERATION, "name", "outcome", "grant", "flags", "value", "extra"},
     "phase": {"name"},
     "residue": {"name", "value"},
 }
@@ -54,7 +55,7 @@ def another_value(rng: random.Random, generated: RandomHistory, record: OracleRe
     values = {
         "outcome": ("ok", "refused", "unknown"),
         "object": ("", "register", "counter", "set"),
-        "flags": (0, 1, 2, 4, 6),
+        "flags": (0, 1, 2, 4, 6, oracle.MADE),
         "actor": ("", *generated.names),
         "name": ("", *generated.names),
         "mono_ns": (0, some.mono_ns, record.mono_ns + 10**6, record.mono_ns + 10**9, max(0, record.mono_ns - 10**7)),
@@ -117,7 +118,7 @@ def object_case(history: History, record: OracleRecord) -> str:
 
 
 def flags_case(history: History, record: OracleRecord) -> str:
-    return {0: "plain", oracle.ATOMIC: "added", oracle.FENCED: "fenced"}.get(record.flags, "")
+    return {0: "plain", oracle.ATOMIC: "added", oracle.FENCED: "fenced", oracle.MADE: "made"}.get(record.flags, "")
 
 
 def actor_case(history: History, record: OracleRecord) -> str:
@@ -187,6 +188,8 @@ def value_case(history: History, record: OracleRecord) -> str:
 def extra_case(history: History, record: OracleRecord) -> str:
     if record.kind == "lock-open":
         return str(record.extra)
+    if record.kind == "server-renewal":
+        return "another's key" if record.extra else "none"
     same = oracle.accepted_writes(oracle.before(history, record.index), record.object or " ")
     newest = record.extra - len(same)
     return "blind" if record.extra < 0 else "outdated" if newest < 0 else "ahead" if newest else "newest"
@@ -235,6 +238,12 @@ CASES_OF_KIND = {
     ("fault-inject", "value"): {"positive"},
     ("fault-prove", "value"): {"positive"},
     ("validity", "value"): {"zero", "past", "now", "future", "for ever"},
+    ("server-renewal", "outcome"): {"ok", "refused"},
+    ("server-renewal", "op"): {"none", "same", "earlier"},
+    ("server-renewal", "grant"): {"none", "latest"},
+    ("server-renewal", "flags"): {"plain", "made"},
+    ("server-renewal", "value"): {"negative", "zero", "positive"},
+    ("server-renewal", "extra"): {"none", "another's key"},
     ("residue", "value"): {"negative", "zero", "positive"},
     ("residue", "name"): {"first", "other"},
 }

@@ -27,7 +27,7 @@ from tests.helpers.random_histories import RandomHistory
 SEEDS = range(500, 1400)
 FULL = 8  # causes that a verdict keeps
 PLAIN = (("released", "not-happened"), ("not-happened", "not-happened"))  # policies with one reading
-FIXED_NAMES = ("bound_ms", "faults_meant", "quiet", "storm")
+FIXED_NAMES = ("bound_ms", "order_ms", "faults_meant", "quiet", "storm")
 JUDGED = tuple(name for name in PROPERTIES if name != "cost")
 
 
