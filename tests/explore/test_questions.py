@@ -10,7 +10,7 @@ import pytest
 from lockstorm.explore.explore import replay_schedule, search_schedules
 from lockstorm.explore.schedule_file import parse_schedule_file
 from lockstorm.explore.search_plan import SearchRequest, plan_search
-from tests.helpers.planted_plugins import plant
+from tests.helpers.planted_plugins import one_mistake, plant
 from tests.helpers.planted_renewals import MISTAKES, renewing_plugin
 from tests.helpers.planted_traces import plugin_with_trace
 from tests.helpers.support import lockstorm
@@ -49,6 +49,27 @@ def test_a_mistake_in_a_renewal_is_found(tmp_path: Path, mistake: str, faults: s
     twin = search(f"plugin:{renewing_plugin(tmp_path)}", faults, require, extends=extends, fixed_lease=extends)
     assert twin["exit"] == 0, twin["sentence"]
     assert twin["verdict"][require]["schedules"]["holds"] > 100
+
+
+@pytest.mark.parametrize(("lock", "mistake"), [("push", "SILENT"), ("queue", "SLOW")])
+def test_a_free_lock_that_nobody_notices_in_time_is_found(tmp_path: Path, lock: str, mistake: str) -> None:
+    """Without a fault nobody has to wait for the end of a lease: a message, or the next poll, says that it is free."""
+    requests = {"schedules": 200, "lease_ms": 10_000, "work_ms": 900}
+    wrong = search(f"plugin:{one_mistake(tmp_path, lock, mistake)}", "none", "liveness", **requests)
+    assert "lost wake-up" in evidence_of(wrong, "liveness")
+    twin = search(f"plugin:{one_mistake(tmp_path, lock)}", "none", "liveness", **requests)
+    assert twin["exit"] == 0, twin["sentence"]
+    assert twin["verdict"]["liveness"]["schedules"]["holds"] == 200
+
+
+def test_the_bound_of_a_search_is_what_its_pattern_promises_and_its_faults_may_add() -> None:
+    def bound_ms(lock: str, faults: str) -> int:
+        return plan_search(SearchRequest(lock, faults=faults, require="liveness", lease_ms=1000)).context.bound_ms
+
+    assert bound_ms("pubsub", "none") == 100
+    assert bound_ms("pubsub", "pause") == bound_ms("pubsub", "crash,lose-message") == 100 + 1000 + 1000
+    assert bound_ms("blpop", "pause") == bound_ms("pubsub", "pause") + 1000, "a pop that has just begun"
+    assert bound_ms("pubsub", "clock-jump=2,pause") == bound_ms("pubsub", "pause") + 2 * 3000
 
 
 def test_a_story_tells_what_the_server_did(tmp_path: Path) -> None:

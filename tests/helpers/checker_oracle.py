@@ -973,8 +973,8 @@ def unproved(history: History) -> bool:
         if not outcomes & {"ok", "refused"}:
             return True
         proved |= "ok" in outcomes
-    meant = any(each.kind == "parameter" and each.name == "faults_meant" and each.value > 0 for each in history)
-    return not proved and (bool(injections) or meant)
+    meant = [each.value for each in history if each.kind == "parameter" and each.name == "faults_meant"]
+    return not proved and (bool(injections) or (bool(meant) and meant[-1] > 0))
 
 
 def same_fault(one: OracleRecord, other: OracleRecord) -> bool:
@@ -1100,7 +1100,12 @@ def has_semaphore(history: History) -> bool:
 def is_integrity_asked(history: History) -> bool:
     """Holders of a semaphore work at the same time. What the store adds itself is to be added once all the same."""
     end = 1 + max((each.index for each in history), default=0)
-    about_locks = ("lock-open", "validity", *(each for each in OPERATIONS if each.startswith(("acq", "ren", "rel"))))
+    about_locks = (
+        "lock-open",
+        "validity",
+        "server-renewal",
+        *(each for each in OPERATIONS if each.startswith(("acq", "ren", "rel"))),
+    )
     locks = {each.name for each in history if each.kind in about_locks}
     shared = bool(locks) and all(permits(history, name, end) > 1 for name in locks)
     return not shared or any(each.flags & ATOMIC for each in accepted_writes(history))

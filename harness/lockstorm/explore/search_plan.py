@@ -16,6 +16,7 @@ from lockstorm.explore.schedule_file import (
     check_explorable,
 )
 from lockstorm.locks.lock_names import lock_named
+from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.results.properties import PROPERTIES, with_capacity
 from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, TrialSettings
@@ -44,7 +45,9 @@ STRATEGIES = ("portfolio", "uniform", "pct", "usual", EXHAUSTIVE)
 USUALLY = ("mutual_exclusion", "integrity", "fencing")  # what is required unless the user says otherwise
 LIVENESS = "liveness"  # judged only if it is required: schedules then end with a phase without faults
 JUDGED = (*USUALLY, "ownership", "capacity", "lease", LIVENESS)
-BOUND_LEASES, BOUND_NAP_MS = 4, 2000  # how long a free lock may stay unclaimed, as in storms
+SET_CLOCKS = ("clock-jump", "client-clock-jump")
+JUMP_LEASES = 3  # the furthest jump of a clock: STRATEGY draws half a lease to three
+REPLY_LIMIT_MS = 1000  # of the explored environment
 FAULTS_MOST = 16  # STRATEGY_FAULTS
 SCHEDULES_MOST = 1 << 24
 SECONDS_USUAL = 10
@@ -274,10 +277,20 @@ def _context(
         checks_validity=int(request.checks_validity),
         lease_ms=lease_ms,
         wait_ms=WAIT_LEASES * lease_ms if request.wait_ms is None else request.wait_ms,
-        bound_ms=BOUND_LEASES * lease_ms + BOUND_NAP_MS if LIVENESS in required else 0,
+        bound_ms=_bound_ms(lock, lease_ms, budget) if LIVENESS in required else 0,
         work_ms=max(1, lease_ms // WORK_PARTS) if request.work_ms is None else request.work_ms,
         seed=request.seed,
     )
+
+
+def _bound_ms(lock: LockEntry, lease_ms: int, budget: dict[str, int]) -> int:
+    """How long a free lock may stay unclaimed: what its pattern promises, and what the faults of the search may add to
+    it. A clock that jumped may have made an expiry longer by as much."""
+    promised_ms = noticed_ms(lock)
+    if not budget and promised_ms is not None:
+        return promised_ms
+    jumps = sum(budget.get(fault, 0) for fault in SET_CLOCKS)
+    return recovered_ms(lock, lease_ms, REPLY_LIMIT_MS) + jumps * JUMP_LEASES * lease_ms
 
 
 def _replicas(request: SearchRequest, lock: LockEntry, budget: dict[str, int]) -> int:
