@@ -52,7 +52,7 @@ def played(*trials: dict[str, str]) -> CellTrials:
     """Trials with these statuses."""
     made = CellTrials()
     for number, statuses in enumerate(trials):
-        made.add({"statuses": statuses, "sentence": f"trial {number}", "replay": f"again {number}"})
+        made.add({"statuses": statuses, "sentence": f"trial {number}", "replay": f"lockstorm again {number}"})
     return made
 
 
@@ -65,7 +65,7 @@ VIOLATED = {"mutual_exclusion": "violated", "integrity": "violated"}
 
 def test_a_cell_is_its_worst_trial() -> None:
     cell = cell_of(BROKEN, "virtual", played(HOLDS, VIOLATED, HOLDS), played(HOLDS))
-    assert (cell["result"], cell["sentence"], cell["replay"]) == ("violated", "trial 1", "again 1")
+    assert (cell["result"], cell["sentence"], cell["replay"]) == ("violated", "trial 1", "lockstorm again 1")
     assert cell["results"] == {"holds": 2, "violated": 1}
 
 
@@ -318,7 +318,7 @@ def test_a_difference_is_shown_with_its_command() -> None:
         [cell_of(cell_key, "virtual", played(VIOLATED), played(HOLDS)), cell_as_expected("contention", "setnx")], 120
     )
     assert "gc-pause with setnx/open: fault: integrity violated instead of holds" in text
-    assert "again: ./again 0" in text
+    assert "again: ./lockstorm again 0" in text
     assert "2 cells: 1 not as expected" in text
 
 
