@@ -28,9 +28,10 @@ def test_waiter_expired(trial: Trial) -> None:
     one.start_increment()
     one.run_to("before-write")
     two.start_increment()
-    with trial.pause(two, at="in-queue"):
-        three.start_increment()
-        three.run_to("in-queue")
+    two.run_to("in-queue")  # it stands still there, but its watchdog keeps its place until it is paused
+    three.start_increment()
+    three.run_to("in-queue")  # behind two, however slow the machine is
+    with trial.pause(two):
         if trial.control:
             three.go_on()
             trial.advance(GAP_MS)
