@@ -6,12 +6,18 @@
  * all n clients that asked were granted equally often, 1/n when one had everything. All these numbers are reported.
  *
  * Only a lock that promises to be fair (trait FAIR) is judged, in a history without a fault, a rule or a checkpoint
- * that could have kept a waiter out of its queue. A grant is unfair
+ * that could have kept a waiter out of its queue.
  *
- *   - when another client has been waiting since before this one asked for its *previous* grant of the lock: the same
- *     client has then overtaken it twice, and no race explains that;
- *   - when another client had been waiting for longer than order_ms as this one asked, if that parameter is given: it
- *     says from which distance on two requests reach the lock in the order of their stamps.
+ * The parameter order_ms says for how long a message is under way at most. If it is given, a *wait* is unfair when
+ *
+ *   - its client had asked more than order_ms before another one did that was granted the lock in the meantime
+ * (*passed* it): its request then reached the lock first; and
+ *   - it was still waiting then: it was granted a lock with one permit afterwards, or waited for more than order_ms
+ *     longer. A waiter that is answered sooner may have left its queue before, or have been granted a permit before,
+ *     and its answer was under way.
+ *
+ * Without the parameter a *grant* is unfair when another client has been waiting since before this one asked for its
+ * previous grant of the lock: the same client has then overtaken it twice, which races seldom explain.
  *
  * A holder that acquires a re-entrant lock again overtakes nobody: it is no waiter. */
 #include <stdio.h>
@@ -25,6 +31,8 @@ struct fairness_side {
     int64_t asked_ns;
     uint64_t depth;                        /* grants that it has not asked to release */
     uint64_t overtaken;                    /* during this wait */
+    uint64_t passed;                       /* index of the first grant that has passed this wait, 0: none */
+    int64_t passed_ns;                     /* its stamp */
     struct fairness_side *earlier, *later; /* the other waiters, in the order in which they asked */
 };
 
@@ -55,57 +63,85 @@ static void queue_remove(struct fairness_queue *queue, struct fairness_side *sid
     *(side->later ? &side->later->earlier : &queue->last) = side->earlier;
 }
 
+/* What shows a violation: that a client asked, another was granted the lock, and what makes it unfair. */
+struct fairness_case {
+    uint64_t asked, granted;
+    uint64_t again; /* index of the previous grant of the client that was granted the lock, 0: it is not the reason */
+    uint64_t ended; /* index of the record that ended the wait, 0: it is not the reason */
+    bool to_the_end;
+};
+
+static SELDOM void violate(struct checking *my, struct fairness_case shown) {
+    char name[64], waiter[64], since[40], when[40];
+    struct history_record waits = check_record_at(my->check, shown.asked);
+    struct history_record grant = check_record_at(my->check, shown.granted);
+    struct violation violation = {
+        .times = 1, .who = grant.actor, .whom = waits.actor, .records = {shown.asked}, .record_count = 1};
+    if (shown.again) violation.records[violation.record_count++] = shown.again;
+    violation.records[violation.record_count++] = shown.granted;
+    if (shown.ended) violation.records[violation.record_count++] = shown.ended;
+    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
+    if (evidence)
+        snprintf(evidence->text, sizeof evidence->text,
+                 "%s was granted the lock %s%s while %s, which had asked before it did %s, was waiting%s",
+                 check_name(my->check, grant.actor, name, sizeof name),
+                 check_when(my->check, grant.mono_ns, when, sizeof when),
+                 shown.again ? " for the second time" : " out of turn",
+                 check_name(my->check, waits.actor, waiter, sizeof waiter),
+                 check_when(my->check, waits.mono_ns, since, sizeof since),
+                 shown.to_the_end ? ", as it did to the end" : "");
+}
+
+/* Whether one stamp is so much later than another that the order of their messages is certain. */
+static bool is_later(const struct checking *my, int64_t early_ns, int64_t late_ns) {
+    return elapsed_ns(early_ns, late_ns) > my->check->order_ns;
+}
+
+/* A wait has ended at a record, with a grant or otherwise, or (0) goes on to the end of the history. */
+static void wait_end(struct checking *my, const struct check_lock *lock, const struct fairness_side *side, bool granted,
+                     uint64_t ended, int64_t ended_ns) {
+    if (!side->passed) return;
+    if ((granted && lock->capacity == 1) || is_later(my, side->passed_ns, ended_ns))
+        violate(my, (struct fairness_case){
+                        .asked = side->asked, .granted = side->passed, .ended = ended, .to_the_end = !ended});
+}
+
 static void invoked(struct checking *my, const struct event *event) {
     struct fairness_side *side = my_member(my, event->member);
     struct fairness_queue *queue = my_lock(my, event->lock);
     ((struct fairness_share *)my_actor(my, event->actor))->asked = true;
-    if (side->asked) queue_remove(queue, side);
+    if (side->asked) {
+        wait_end(my, event->lock, side, false, event->index, event->record->mono_ns);
+        queue_remove(queue, side);
+    }
     side->asked = event->index;
     side->asked_ns = event->record->mono_ns;
-    side->overtaken = 0;
+    side->overtaken = side->passed = 0;
     queue_add(queue, side);
 }
 
-static SELDOM void violate(struct checking *my, const struct event *event, const struct fairness_side *late,
-                           bool again) {
-    char name[64], waiter[64], asked[40], when[40];
-    struct history_record waits = check_record_at(my->check, late->asked);
-    struct violation violation = {
-        .times = 1, .who = event->actor->name, .whom = waits.actor, .records = {late->asked}, .record_count = 1};
-    if (again) violation.records[violation.record_count++] = event->member->grant;
-    violation.records[violation.record_count++] = event->index;
-    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
-    if (evidence)
-        snprintf(evidence->text, sizeof evidence->text,
-                 "%s was granted the lock %s%s while %s, which had asked before it did %s, was waiting",
-                 check_name(my->check, event->actor->name, name, sizeof name),
-                 check_when(my->check, event->record->mono_ns, when, sizeof when),
-                 again ? " for the second time" : " out of turn",
-                 check_name(my->check, waits.actor, waiter, sizeof waiter),
-                 check_when(my->check, waits.mono_ns, asked, sizeof asked));
-}
-
-/* Whether a waiter asked so long before another that it was certainly first. */
-static bool is_earlier(const struct checking *my, const struct fairness_side *late, const struct fairness_side *side) {
-    return my->check->order_ns >= 0 && elapsed_ns(late->asked_ns, side->asked_ns) > my->check->order_ns;
+static void pass(struct fairness_side *late, const struct event *grant) {
+    if (late->passed) return;
+    late->passed = grant->index;
+    late->passed_ns = grant->record->mono_ns;
 }
 
 /* The grant overtakes all who asked earlier. */
 static void overtake(struct checking *my, const struct event *event, const struct fairness_side *side,
                      const struct fairness_queue *queue) {
     struct fairness *self = my->state;
-    const struct fairness_side *passed = NULL; /* out of turn, by this one grant */
+    unsigned traits = event->lock->traits;
+    bool judged = traits & CHECK_TRAIT_FAIR && !(side->depth && traits & CHECK_TRAIT_REENTRANT);
+    bool in_order = my->check->order_ns >= 0;
     for (struct fairness_side *late = queue->first; late != side; late = late->later) {
         late->overtaken++;
         self->overtakings++;
         if (late->overtaken > self->most) self->most = late->overtaken;
-        if (!passed && is_earlier(my, late, side)) passed = late;
+        if (judged && in_order && is_later(my, late->asked_ns, side->asked_ns)) pass(late, event);
     }
-    unsigned traits = event->lock->traits;
-    if (queue->first == side || !(traits & CHECK_TRAIT_FAIR) || (side->depth && traits & CHECK_TRAIT_REENTRANT)) return;
-    bool again = side->asked_before > queue->first->asked;
-    if (again) violate(my, event, queue->first, again);
-    else if (passed) violate(my, event, passed, again);
+    if (judged && !in_order && queue->first != side && side->asked_before > queue->first->asked)
+        violate(my, (struct fairness_case){
+                        .asked = queue->first->asked, .granted = event->index, .again = event->member->grant});
 }
 
 static void answered(struct checking *my, const struct event *event) {
@@ -124,6 +160,7 @@ static void answered(struct checking *my, const struct event *event) {
         side->asked_before = side->asked;
     }
     side->depth += ok;
+    wait_end(my, event->lock, side, ok, event->index, event->record->mono_ns);
     queue_remove(queue, side);
     int64_t waited_ns = elapsed_ns(side->asked_ns, event->record->mono_ns);
     self->longest_ns = larger(self->longest_ns, waited_ns);
@@ -138,7 +175,10 @@ static void releases(struct checking *my, const struct event *event) {
 static SELDOM void ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
         struct fairness_side *side = my_member(my, member);
-        if (side->asked) queue_remove(my_lock(my, member->lock), side);
+        if (side->asked) {
+            wait_end(my, member->lock, side, false, event->index, event->record->mono_ns);
+            queue_remove(my_lock(my, member->lock), side);
+        }
         *side = (struct fairness_side){0};
     }
 }
@@ -161,6 +201,10 @@ static double jain(const struct checking *my) {
 static void finish(struct checking *my) {
     struct fairness *self = my->state;
     const uint64_t *seen = my->check->seen;
+    for (struct check_lock *lock = my->check->locks; lock; lock = lock->next)
+        for (const struct fairness_side *side = ((struct fairness_queue *)my_lock(my, lock))->first; side;
+             side = side->later)
+            wait_end(my, lock, side, false, 0, my->check->now_ns);
     struct verdict *verdict = &my->verdict;
     bool disturbed = seen[HISTORY_FAULT_INJECT] || seen[HISTORY_RULE] || seen[HISTORY_CHECKPOINT];
     if (disturbed) *verdict = (struct verdict){0};

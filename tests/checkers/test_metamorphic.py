@@ -170,8 +170,10 @@ def test_a_harmless_client_changes_no_verdict(name: str) -> None:
 
 
 def is_of_the_end(name: str, piece: Json) -> bool:
-    """A stuck waiter is one who waits when the history ends: with another end there may be none."""
-    return name == "liveness" and piece["text"].startswith("stuck waiter")
+    """A stuck waiter, or one that was passed and never answered, is one who waits when the history ends: with another
+    end there may be none."""
+    of_liveness = name == "liveness" and piece["text"].startswith("stuck waiter")
+    return of_liveness or (name == "fairness" and piece["text"].endswith("to the end"))
 
 
 @pytest.mark.parametrize("name", JUDGED)

@@ -909,24 +909,62 @@ def is_reentry(history: History, grant: OracleRecord) -> bool:
     return depth > 0 and has_trait(history, grant.name, grant.index, REENTRANT)
 
 
+def is_owed_its_turn(history: History, grant: OracleRecord) -> bool:
+    """Whether a grant that overtakes others may be unfair."""
+    return has_trait(history, grant.name, grant.index, FAIR) and not is_reentry(history, grant)
+
+
+def asked_for_previous(history: History, grant: OracleRecord) -> int:
+    """When a client asked for its previous grant of a lock, in this life; 0: it had none that it had asked for."""
+    asked_before = 0
+    for each in before(history, grant.index):
+        if each.kind == "actor-exit" and each.name == grant.actor:
+            asked_before = 0
+        elif is_grant(each) and (each.actor, each.name) == (grant.actor, grant.name):
+            asked = asked_at(history, each)
+            asked_before = asked if asked != each.index else asked_before
+    return asked_before
+
+
+def end_of_wait(history: History, wait: OracleRecord) -> OracleRecord | None:
+    """What ends a wait: an answer, the client's next request for the same lock, or its exit."""
+    for each in history:
+        own = (each.actor, each.name) == (wait.actor, wait.name) and each.kind in ("acquire-return", "acquire-invoke")
+        if each.index > wait.index and (own or (each.kind == "actor-exit" and each.name == wait.actor)):
+            return each
+    return None
+
+
+def was_waiting(history: History, wait: OracleRecord, passed: OracleRecord) -> bool:
+    """Whether a client that was passed by a grant certainly had its place in the queue then."""
+    end = end_of_wait(history, wait)
+    if end and is_grant(end) and permits(history, wait.name, end.index) == 1:
+        return True
+    at = end.index if end else 1 + max(each.index for each in history)
+    apart = order_ns(history, at)
+    ended_ns = end.mono_ns if end else now_at(history, at)
+    return apart is not None and ended_ns - passed.mono_ns > apart
+
+
 def fairness(history: History, reading: Reading) -> Iterator[Violation]:
     if any(each.kind in ("fault-inject", "rule", "checkpoint") for each in history):
         return
-    for grant, passed in overtaken_waiters(history):
-        if not has_trait(history, grant.name, grant.index, FAIR) or is_reentry(history, grant):
+    passed_by: dict[int, OracleRecord] = {}  # the first grant that has passed a wait
+    for grant, earlier in overtaken_waiters(history):
+        if not is_owed_its_turn(history, grant):
             continue
-        asked_before = 0  # for its previous grant, in this life
-        for each in before(history, grant.index):
-            if each.kind == "actor-exit" and each.name == grant.actor:
-                asked_before = 0
-            elif is_grant(each) and (each.actor, each.name) == (grant.actor, grant.name):
-                asked = asked_at(history, each)
-                asked_before = asked if asked != each.index else asked_before
-        (own,) = [each for each in waiters(history, grant.name, grant.index) if each.actor == grant.actor]
         apart = order_ns(history, grant.index)
-        much_later = apart is not None and any(own.mono_ns - each.mono_ns > apart for each in passed)
-        if much_later or any(each.index < asked_before for each in passed):
-            yield "", grant.index
+        if apart is None:
+            if any(each.index < asked_for_previous(history, grant) for each in earlier):
+                yield "", grant.index
+            continue
+        (own,) = [each for each in waiters(history, grant.name, grant.index) if each.actor == grant.actor]
+        for each in earlier:
+            if own.mono_ns - each.mono_ns > apart:
+                passed_by.setdefault(each.index, grant)
+    for wait in history:
+        if wait.index in passed_by and was_waiting(history, wait, passed_by[wait.index]):
+            yield "", (end_of_wait(history, wait) or passed_by[wait.index]).index
 
 
 # --- whether it can be judged, and the whole ---
