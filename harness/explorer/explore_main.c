@@ -8,7 +8,8 @@
  *   --directory D                the history is D/history
  *   --seed N
  *   [--bound-ms N]               judge liveness: schedules end quietly, and a free lock is claimed within N ms
- *   --require A,B                properties that a schedule must not violate
+ *   --require A,B                properties that a schedule must not violate; with fairness, the history has order_ms,
+ *                                and some clients give up sooner than others
  *   --fault KIND=N               at most N faults of this kind in a schedule; schedule.h lists the kinds
  *   --strategy uniform|pct|portfolio|usual|exhaustive [--bound N]
  *   --first N --stride N --most N --seconds N --shrink N [--keep-going]      struct search_settings

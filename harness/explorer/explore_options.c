@@ -111,6 +111,12 @@ static bool require_option(char *list, bool *required) {
     return true;
 }
 
+static bool is_required(const struct search_settings *search, const char *property) {
+    for (int each = 0; CHECKER_TABLE[each]; each++)
+        if (strcmp(property, CHECKER_TABLE[each]->property) == 0) return search->required[each];
+    return false;
+}
+
 /* Only locks on redis-servers can be explored. */
 static bool lock_option(const char *name, const struct lock_type **lock) {
     *lock = lock_find(name);
@@ -214,5 +220,6 @@ bool explore_options_parse(int argc, char **argv, struct explore_arguments *argu
     arguments->world.history = arguments->history;
     arguments->world.sink = arguments->sink;
     arguments->world.seed = arguments->search.seed;
+    arguments->world.in_order = is_required(&arguments->search, "fairness");
     return true;
 }

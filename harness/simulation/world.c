@@ -88,6 +88,14 @@ static int64_t linger_ms(const struct explored_client *client) {
     return renews ? settings->lease_ms : 0;
 }
 
+/* Waiters of one patience give up in the order in which they asked: first the head of the queue. */
+static int64_t patience_ms(struct explored_client *client) {
+    const struct world_settings *settings = &client->worker.world->settings;
+    bool gives_up = settings->in_order && env_random_below(&client->worker.env, 2) > 0;
+    bool sooner = settings->wait_ms < 0 || settings->work_ms < settings->wait_ms;
+    return gives_up && sooner ? settings->work_ms : settings->wait_ms;
+}
+
 static void client_main(void *argument) {
     struct explored_client *client = argument;
     struct world *world = client->worker.world;
@@ -102,7 +110,7 @@ static void client_main(void *argument) {
         bool works = env_random_below(&client->worker.env, 2) > 0;
         const struct step step = {.kind = STEP_WORKLOAD,
                                   .object = HISTORY_OBJECT_COUNTER,
-                                  .wait_ms = settings->wait_ms,
+                                  .wait_ms = patience_ms(client),
                                   .value = 1,
                                   .work_ms = works ? settings->work_ms : 0,
                                   .turns = settings->turns};

@@ -93,6 +93,7 @@ void world_prefix_write(struct world *world) {
     parameter(world, "control", 0);
     parameter(world, "lease_ms", settings->lease_ms);
     if (settings->bound_ms) parameter(world, "bound_ms", settings->bound_ms);
+    if (settings->in_order) parameter(world, "order_ms", 0);
     names_write(world);
     world->prefix = history_count(world->history);
 }

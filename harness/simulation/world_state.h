@@ -66,6 +66,8 @@ struct world_settings {
     int64_t lease_ms, wait_ms, work_ms, turns, permits;
     int64_t bound_ms; /* liveness: how long a free lock may stay unclaimed; 0: liveness is not judged */
     bool fixed_lease, extends, checks_validity;
+    bool in_order;              /* fairness is judged: the history says that time passes only when no message is under
+                                   way, and some clients give up sooner than others */
     uint64_t seed;              /* of the search; the history names it */
     const char *history, *sink; /* paths; the sink takes what clients record after they are gone */
     /* Masters, then first replicas, then second ones; the caller's: */

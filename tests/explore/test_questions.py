@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from lockstorm.base.errors import UsageError
 from lockstorm.explore.explore import replay_schedule, search_schedules
-from lockstorm.explore.schedule_file import parse_schedule_file
+from lockstorm.explore.schedule_file import ScheduleFile, parse_schedule_file
 from lockstorm.explore.search_plan import SearchRequest, plan_search
+from lockstorm.results.event import Event
 from tests.helpers.planted_plugins import one_mistake, plant
 from tests.helpers.planted_renewals import MISTAKES, renewing_plugin
 from tests.helpers.planted_traces import plugin_with_trace
@@ -130,6 +132,68 @@ def test_an_announcement_moves_the_end_of_a_validity() -> None:
     assert held["verdict"]["integrity"]["schedules"]["holds"] == 100
     written = search("redlock-renew", "none", "integrity", clients=2, schedules=100)
     assert written["steps"] == held["steps"]  # it wrote as often as a client that does not check
+
+
+# --- a queue that promises an order ---
+
+
+def in_order(lock: str, **requests: Any) -> dict[str, Any]:
+    return search(lock, "none", "fairness", **{"work_ms": None, "schedules": 600, **requests})
+
+
+@pytest.mark.parametrize("work_ms", [None, 900])
+@pytest.mark.parametrize("mistake", ["TAKES_HEAD", "TAKES_TWO", "STAYS"])
+def test_a_waiter_that_gives_up_more_than_its_own_place_is_found(tmp_path: Path, mistake: str, work_ms: int) -> None:
+    wrong = in_order(f"plugin:{one_mistake(tmp_path, 'queue', mistake)}", work_ms=work_ms)
+    assert "out of turn while client-" in evidence_of(wrong, "fairness")
+    twin = in_order(f"plugin:{one_mistake(tmp_path, 'queue')}", work_ms=work_ms)
+    assert twin["exit"] == 0, twin["sentence"]
+    assert twin["verdict"]["fairness"]["schedules"] == {"holds": 600, "violated": 0, "inconclusive": 0}
+
+
+@pytest.mark.parametrize(
+    "requests",
+    [{"wait_ms": 100, "work_ms": 50}, {"clients": 4, "turns": 3, "work_ms": 60, "wait_ms": 100}, {"strategy": "pct"}],
+)
+def test_a_queue_that_keeps_its_order_is_not_accused(tmp_path: Path, requests: dict[str, Any]) -> None:
+    """Polls, ends of waits and releases fall on the same moment: answers overtake each other on their way."""
+    for lock in ("fair", f"plugin:{one_mistake(tmp_path, 'queue')}"):
+        kept = in_order(lock, **requests)
+        assert kept["exit"] == 0, kept["sentence"]
+        assert kept["verdict"]["fairness"]["schedules"]["holds"] == 600
+
+
+def test_a_published_bug_of_a_queue_is_found() -> None:
+    """redisson#5019: a waiter that gave up kept its place, and with it the turn of its next request."""
+    wrong = in_order("redisson-5019")
+    assert "out of turn" in evidence_of(wrong, "fairness")
+    assert "\nin_order 1\n" in wrong["found"]["file"]
+    replayed = replay_schedule(parse_schedule_file(wrong["found"]["file"], "found"), "found")
+    assert replayed.properties["fairness"].status == "violated"
+    assert "fairness" in replayed.required
+
+
+def test_order_is_recorded_only_where_fairness_is_required() -> None:
+    """All other histories stay as they were, byte for byte."""
+    plan = plan_search(SearchRequest("fair", faults="none", schedules=1))
+    assert (plan.context.in_order, plan.context.turns) == (0, 1)
+    for require in ("fairness", "mutual_exclusion"):
+        plan = plan_search(SearchRequest("fair", faults="none", require=require, turns=2, schedules=1, jobs=1))
+        events: list[Event] = []
+        file = ScheduleFile(**vars(plan.context), number=0, violates=(), lines=())
+        replay_schedule(file, "the usual course", events)
+        recorded = {each.name for each in events if each.kind == "parameter"}
+        assert ("order_ms" in recorded) == (require == "fairness")
+        assert ("\nin_order" in file.text) == (require == "fairness")
+
+
+@pytest.mark.parametrize(
+    ("lock", "faults", "reason"),
+    [("pubsub", "none", "promise an order; pubsub does not"), ("fair", "pause", "needs --faults none")],
+)
+def test_fairness_is_refused_where_it_would_stay_open(lock: str, faults: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        plan_search(SearchRequest(lock, faults=faults, require="fairness"))
 
 
 # --- what a refused acquire leaves ---

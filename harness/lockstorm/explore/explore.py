@@ -22,6 +22,7 @@ from lockstorm.explore.explorer import (
 from lockstorm.explore.schedule_file import ScheduleContext, ScheduleFile
 from lockstorm.explore.search_plan import (
     EXHAUSTIVE,
+    FAIRNESS,
     LIVENESS,
     SearchPlan,
     context_arguments,
@@ -127,7 +128,7 @@ def replay_schedule(
     """Runs a schedule again and judges its history: what `check` says, and the schedule's context. `story_to` receives
     the history's records; `save`: where to write the history."""
     usual = required_properties(None, lock_named(schedule.lock), schedule.permits)
-    required = (*usual, *([LIVENESS] if schedule.bound_ms else []))
+    required = (*usual, *([LIVENESS] if schedule.bound_ms else []), *([FAIRNESS] if schedule.in_order else []))
     with explorer_for(schedule, 1) as explorer:
         verdict = _replay(explorer, schedule, required, story_to, name)
         if save:

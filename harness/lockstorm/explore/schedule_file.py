@@ -38,6 +38,7 @@ NUMBERS = {  # key: from, to
     "fixed_lease": (0, 1),
     "extends": (0, 1),
     "checks_validity": (0, 1),
+    "in_order": (0, 1),
     "lease_ms": (1, LEASE_LIMIT_MS),
     "wait_ms": (WAIT_FOR_EVER, LEASE_LIMIT_MS),
     "work_ms": (0, LEASE_LIMIT_MS),
@@ -45,7 +46,7 @@ NUMBERS = {  # key: from, to
     "seed": (0, SEED_LIMIT),
     "number": (0, 2**62),
 }
-OPTIONAL = ("extends", "checks_validity")  # 0 in a file without it
+OPTIONAL = ("extends", "checks_validity", "in_order")  # 0 in a file without it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +67,7 @@ class ScheduleContext:
     seed: int  # of the search
     extends: int = 0  # clients extend their lease in the middle of their work
     checks_validity: int = 0  # clients do not write after the end of the validity that the lock stated
+    in_order: int = 0  # fairness is judged: the history has order_ms, and some clients give up sooner than others
 
 
 @dataclass(frozen=True, kw_only=True)

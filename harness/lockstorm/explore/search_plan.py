@@ -44,7 +44,8 @@ EXHAUSTIVE = "exhaustive"
 STRATEGIES = ("portfolio", "uniform", "pct", "usual", EXHAUSTIVE)
 USUALLY = ("mutual_exclusion", "integrity", "fencing")  # what is required unless the user says otherwise
 LIVENESS = "liveness"  # judged only if it is required: schedules then end with a phase without faults
-JUDGED = (*USUALLY, "ownership", "capacity", "lease", LIVENESS)
+FAIRNESS = "fairness"  # judged only if it is required, and no fault may strike
+JUDGED = (*USUALLY, "ownership", "capacity", "lease", LIVENESS, FAIRNESS)
 SET_CLOCKS = ("clock-jump", "client-clock-jump")
 JUMP_LEASES = 3  # the furthest jump of a clock: STRATEGY draws half a lease to three
 REPLY_LIMIT_MS = 1000  # of the explored environment
@@ -58,6 +59,7 @@ CLIENTS_USUAL = 3
 LEASE_USUAL_MS = 1000
 BOUND_USUAL = 2
 TURNS_OF_LOSS = 2  # the first command of a client after its connection was lost fails
+TURNS_OF_ORDER = 2  # all clients ask at the same moment first, and only later one after the other
 WORK_PARTS = 50  # a client works for this part of a lease between its read and its write
 WAIT_LEASES = 20  # how long a client waits for the lock, so that a schedule ends although nobody releases it
 SHRINK_RUNS = 5000
@@ -122,7 +124,7 @@ class SearchRequest:
     )
     turns: int | None = option(
         "--turns",
-        "Times that each client acquires the lock. Default: 1; 2 if a fault loses connections.",
+        "Times that each client acquires the lock. Default: 1; 2 if a fault loses connections or fairness is required.",
         "number",
         low=1,
         high=TURNS_MOST,
@@ -144,8 +146,9 @@ class SearchRequest:
     permits: int | None = option("--permits", "Permits of a semaphore. Default: 1.", "number", low=1, high=PERMIT_LIMIT)
     require: str | None = option(
         "--require",
-        "Properties that a schedule must not violate, of mutual_exclusion, integrity, fencing, ownership, lease and "
-        "liveness. Default: mutual_exclusion, integrity, and fencing if the lock gives tokens.",
+        "Properties that a schedule must not violate, of mutual_exclusion, integrity, fencing, ownership, lease, "
+        "liveness and fairness (the last one only with --faults none). Default: mutual_exclusion, integrity, and "
+        "fencing if the lock gives tokens.",
         metavar="PROPERTY,…",
     )
     jobs: int | None = option(
@@ -224,6 +227,8 @@ def plan_search(request: SearchRequest) -> SearchPlan:
         raise UsageError(f"--extends is for locks that their holders can extend; {lock.name} is none")
     if LIVENESS in required and request.wait_ms == WAIT_FOR_EVER:
         raise UsageError("--wait-ms -1 with --require liveness: where a waiter is forgotten, a schedule would not end")
+    if FAIRNESS in required:
+        _check_order(lock, budget)
     context = _context(request, lock, store, budget, required)
     shard = parse_shard(request.shard) if request.shard else Shard()
     exhaustive = request.strategy == EXHAUSTIVE
@@ -260,6 +265,20 @@ def _check_strategy(request: SearchRequest) -> None:
         raise UsageError("--strategy exhaustive goes from one schedule to the next: --jobs 1")
 
 
+def _check_order(lock: LockEntry, budget: dict[str, int]) -> None:
+    if not lock.fair:
+        raise UsageError(f"--require fairness is for locks that promise an order; {lock.name} does not")
+    if budget:
+        raise UsageError("--require fairness needs --faults none: a fault may keep a waiter out of its queue")
+
+
+def _usual_turns(budget: dict[str, int], required: Sequence[str]) -> int:
+    return max(
+        TURNS_OF_LOSS if {*budget} & {*LOSE_CONNECTIONS} else 1,
+        TURNS_OF_ORDER if FAIRNESS in required else 1,
+    )
+
+
 def _context(
     request: SearchRequest, lock: LockEntry, store: str, budget: dict[str, int], required: Sequence[str]
 ) -> ScheduleContext:
@@ -270,11 +289,12 @@ def _context(
         store=store,
         clients=request.clients or CLIENTS_USUAL,
         replicas=_replicas(request, lock, budget),
-        turns=request.turns or (TURNS_OF_LOSS if {*budget} & {*LOSE_CONNECTIONS} else 1),
+        turns=request.turns or _usual_turns(budget, required),
         permits=request.permits or 1,
         fixed_lease=int(request.fixed_lease),
         extends=int(request.extends),
         checks_validity=int(request.checks_validity),
+        in_order=int(FAIRNESS in required),
         lease_ms=lease_ms,
         wait_ms=WAIT_LEASES * lease_ms if request.wait_ms is None else request.wait_ms,
         bound_ms=_bound_ms(lock, lease_ms, budget) if LIVENESS in required else 0,
