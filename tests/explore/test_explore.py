@@ -680,7 +680,7 @@ def test_the_command_and_its_file(tmp_path: Path) -> None:
         (["--strategy", "psychic"], "there is no strategy called 'psychic'"),
         (["--bound", "2"], "--bound is for --strategy exhaustive"),
         (["--strategy", "exhaustive", "--jobs", "2"], "--jobs 1"),
-        (["--require", "cost"], "cost is judged by lockstorm run and storm"),
+        (["--require", "cost"], "cost is reported by lockstorm run, never judged"),
         (["--store", "fence-writes"], "gives no fencing token"),
         (["-o", "/nowhere/at/all"], "its directory does not exist"),
     ],

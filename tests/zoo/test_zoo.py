@@ -90,7 +90,7 @@ def test_the_explorer_may_judge_another_property(tmp_path: Path) -> None:
         ('fixed = "set-nx-px"', 'fixed = "setnx-expire"', "mine: fixed: it is the lock with the bug"),
         ('"liveness"', '"livenes"', "mine: property: there is no property called 'livenes': did you mean liveness?"),
         ('"liveness"', '"cost"', "mine: property: there is no property called 'cost'"),
-        ('"liveness"', '"fairness"', "mine: explore: explore judges"),
+        ('"liveness"', '"fairness"', "mine: explore: --require fairness is for locks that promise an order"),
         ("crash-before-expire", "crash-before", "mine: scenario: there is no scenario called 'crash-before'"),
         ("crash-before-expire", "waiter-expired", "mine: scenario: waiter-expired does not apply to setnx-expire"),
         ("seed = 2", "sed = 2", "mine: request.sed: there is no key called 'sed': did you mean seed?"),

@@ -347,7 +347,7 @@ def required_properties(require: str | None, lock: LockEntry, permits: int | Non
     names = tuple(choose("property", name.strip().replace("-", "_"), [*PROPERTIES]) for name in require.split(","))
     for name in names:
         if name not in JUDGED:
-            raise UsageError(f"explore judges {', '.join(JUDGED)}; {name} is judged by lockstorm run and storm")
+            raise UsageError(f"explore judges {', '.join(JUDGED)}; {name} is reported by lockstorm run, never judged")
     return names
 
 
