@@ -20,7 +20,7 @@ MATTERS = {
     "is unprotected now.",
     "capacity": "More permits were in use than there are: the limit that they enforce was exceeded.",
     "lease": "The lock was used after the end of the validity that it had announced.",
-    "fairness": "A client that had asked first was overtaken again and again.",
+    "fairness": "A client that had asked first was overtaken.",
 }
 SHORT = {
     "integrity": "data was damaged",
