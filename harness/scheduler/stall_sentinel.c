@@ -50,7 +50,7 @@ struct stall_sentinel {
 
 static void note_stall(struct stall_sentinel *self, enum stall_kind kind, int64_t length_ns, const char *process) {
     if (length_ns <= self->longest.length_ns) return;
-    self->longest = (struct stall){.length_ns = length_ns, .kind = kind};
+    self->longest = (struct stall){.length_ns = length_ns, .kind = (int32_t)kind};
     snprintf(self->longest.process, sizeof self->longest.process, "%.19s", process);
 }
 

@@ -30,7 +30,7 @@ class CellTrials:
             self.worst = played
         self.statuses.append(played["statuses"])
         self.results.append(result)
-        self.played_again += played["played_again"]
+        self.played_again += played.get("played_again", 0)
 
     @property
     def result(self) -> str:

@@ -206,6 +206,6 @@ def closing(result: dict[str, Any]) -> Text:
         line += f"; {left_out} cannot be played in {result['time']} time"
     for reason, number in Counter(cell["reason"] for cell in result["not_installed"]).items():
         line += f"; {number} not installed ({reason})"
-    line += played_again_words(result["played_again"])
+    line += played_again_words(result.get("played_again", 0))
     bad = wrong or result["interrupted"]
     return Text(line, "bold red" if wrong else "bold yellow" if bad else "bold green")
