@@ -93,6 +93,7 @@ TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
                  resp_guard \
                  session_begin \
                  shrinking \
+                 stalls \
                  stop_writer \
                  strategies \
                  )
@@ -174,6 +175,7 @@ $(BUILD)/tests/session_begin: $(call object,tests/c/session_begin.c $(ENV) $(SHA
 $(BUILD)/tests/session_begin: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/shrinking: $(call object,tests/c/shrinking.c harness/explorer/shrink.c harness/explorer/schedule.c)
 $(BUILD)/tests/strategies: $(call object,tests/c/strategies.c harness/explorer/strategy.c)
+$(BUILD)/tests/stalls: $(call object,tests/c/stalls.c harness/scheduler/stall_sentinel.c)
 $(BUILD)/tests/stop_writer: $(call object,tests/c/stop_writer.c $(SCHEDULER) $(SHARED))
 $(BUILD)/tests/stop_writer: LIBS = -lhiredis
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from lockstorm.base import paths
 from lockstorm.matrix import matrix as matrix_module
 from lockstorm.matrix.matrix import CellTrials, cell_of, inapplicable_pairs, play_matrix, time_of
-from lockstorm.matrix.matrix_table import show_matrix, table_groups
+from lockstorm.matrix.matrix_table import closing, show_matrix, table_groups
 from lockstorm.scenario.cells import CellKey, cell_result
 from lockstorm.scenario.expected import ExpectedCell, expected
 from lockstorm.scenario.scenario import scenarios
@@ -146,7 +146,8 @@ def test_a_worker_plays_the_same_trial_as_the_command() -> None:
         ((_, first), (_, second)) = pool.play_all([request, request])
     ran = json.loads(lockstorm("run", "gc-pause", "--lock", "set-nx-px", "--store", "open", "--json").stdout)
     statuses = {name: ran["verdict"][name]["status"] for name in ran["required"]}
-    assert first == second == {"statuses": statuses, "sentence": ran["sentence"], "replay": ran["replay"]}
+    same = {"statuses": statuses, "sentence": ran["sentence"], "replay": ran["replay"], "played_again": 0}
+    assert first == second == same
 
 
 def test_a_worker_that_dies_makes_its_trial_inconclusive_and_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,6 +321,16 @@ def test_a_difference_is_shown_with_its_command() -> None:
     assert "gc-pause with setnx/open: fault: integrity violated instead of holds" in text
     assert "again: ./lockstorm again 0" in text
     assert "2 cells: 1 not as expected" in text
+
+
+def test_trials_that_were_played_again_are_counted() -> None:
+    cell_trials = CellTrials()
+    for count in (0, 2, 1):
+        cell_trials.add({"statuses": HOLDS, "sentence": "", "replay": "", "played_again": count})
+    assert cell_trials.played_again == 3
+    result: dict[str, Any] = {"cells": [], "repeat": 1, "unplayed": [], "not_installed": [], "interrupted": False}
+    assert str(closing({**result, "played_again": 3})).endswith("(played again 3 times: the machine stood still)")
+    assert "again" not in str(closing({**result, "played_again": 0}))
 
 
 def test_cells_that_the_table_lacks_are_named_once_per_scenario(monkeypatch: pytest.MonkeyPatch) -> None:

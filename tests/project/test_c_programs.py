@@ -119,6 +119,22 @@ def test_a_writer_is_stopped_between_two_records(programs: Path, tmp_path: Path)
     assert said["stops_between_records"] > 0
 
 
+def test_a_stall_is_as_long_as_the_clocks_say(programs: Path) -> None:
+    said = subprocess.run([programs / "stalls", "clocks"], check=True, capture_output=True, text=True)
+    first, *others = said.stdout.splitlines()
+    assert not first.startswith(("machine", "wall clock"))  # it slept for as long as it meant to
+    # half an hour too long; then the wall clock half an hour ahead, and further back than that; then 5 ms too long
+    moments = ["machine 1700000 ms", "wall clock 1800000 ms", "wall clock 1900000 ms", "wall clock 1900000 ms"]
+    assert [line.strip() for line in others] == moments
+
+
+def test_a_stall_is_a_thread_that_waits_for_a_processor(programs: Path) -> None:
+    said = subprocess.run([programs / "stalls", "threads", "starving"], check=True, capture_output=True, text=True)
+    kind, length_ms, _, name = said.stdout.split()
+    assert (kind, name) == ("thread", "starving")
+    assert int(length_ms) > 10  # longer than the turn of the one that is always ready
+
+
 def test_an_announcement_on_its_way_shows_nothing_after_the_release(programs: Path, tmp_path: Path) -> None:
     said = run_program(programs / "announcements", tmp_path)
     assert said["announced"] >= 2 * said["rounds"] > 0

@@ -16,6 +16,12 @@ class Inconclusive(LockstormError):
     client died or did not answer."""
 
     exit_status = 3
+    played_again = 0  # how often the trial was played again, because the machine stood still each time
+
+
+class Stalled(Inconclusive):
+    """In real time, the machine did not run the trial's processes for so long that a verdict would be about the machine
+    and not about the lock."""
 
 
 class NotInstalled(Inconclusive):

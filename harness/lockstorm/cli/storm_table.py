@@ -9,7 +9,7 @@ from rich.text import Text
 from lockstorm.base.paths import runnable
 from lockstorm.report.story import EVIDENCE_SHOWN, excerpt_table, verdict_table
 from lockstorm.results.event import Event
-from lockstorm.results.verdict import Evidence, TrialResult
+from lockstorm.results.verdict import Evidence, TrialResult, played_again_words
 
 FAULTS_SHOWN = 24
 STATE_STYLE = {"proved": "green", "not proved": "yellow", "skipped": "dim"}
@@ -112,4 +112,4 @@ def _show_verdict(console: Console, result: TrialResult) -> None:
 
 def _show_sentence(console: Console, result: TrialResult) -> None:
     style = {0: "bold green", 1: "bold red"}.get(result.exit, "bold yellow")
-    console.print(Text(result.sentence, style))
+    console.print(Text(result.sentence + played_again_words(result.played_again), style))

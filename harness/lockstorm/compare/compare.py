@@ -29,6 +29,7 @@ from lockstorm.results.lock_entry import LockEntry
 from lockstorm.servers.redis_server import RedisServer
 from lockstorm.trial.client import Client
 from lockstorm.trial.settings import RESOURCE, TrialSettings
+from lockstorm.trial.stall_sentinel import play_unstalled
 from lockstorm.trial.trial import Trial
 
 LEASE_MS = 30_000  # longer than any measurement: nothing expires
@@ -60,6 +61,7 @@ class CostCell:
     rate: int | None
     work_ms: int
     measured: bool = False
+    played_again: int = 0  # times that it was measured again, because the machine stood still
     window_s: float | None = None
     grants: int | None = None
     grants_per_s: float | None = None
@@ -137,13 +139,20 @@ def measure_cell(lock: LockEntry, load: Load, duration_ms: int) -> tuple[CostCel
         history_records=records,
         direct=True,
     )
-    try:
+
+    def observe_once(_: int) -> Observed:
+        nonlocal pair
         with Trial(settings) as trial:
             pair = _reference_pair(trial) if load.rate is None else None
             clients = _clients(trial, load)
             observed = observe(trial, clients, duration_ms)
+            trial.must_not_stall()
+            return observed
+
+    try:
+        observed, cell.played_again = play_unstalled(observe_once)
     except Inconclusive as reason:
-        cell.reason = str(reason)
+        cell.reason, cell.played_again = str(reason), reason.played_again
         return cell, pair
     _fill(cell, load, observed)
     if cell.grants_per_s and pair:

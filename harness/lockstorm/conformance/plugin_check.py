@@ -15,6 +15,7 @@ from lockstorm.scenario.play import usual_time
 from lockstorm.servers.services import check_installed, lease_at_least
 from lockstorm.trial.client import Client
 from lockstorm.trial.settings import TrialSettings
+from lockstorm.trial.stall_sentinel import play_unstalled
 from lockstorm.trial.trial import Trial
 
 LONG_LEASE_MS = 10_000  # for checks during which the lease must not end
@@ -46,6 +47,7 @@ class PluginBench:
         )
         with Trial(settings) as trial:
             yield trial
+            trial.must_not_stall()
 
 
 def must(outcome: Outcome, expected: Outcome, reason: str) -> None:
@@ -247,7 +249,7 @@ def check_plugin(entry: LockEntry, report: Callable[[dict[str, Any]], object]) -
 def one_check(bench: PluginBench, check: Check) -> dict[str, Any]:
     name = (check.__doc__ or "").strip()
     try:
-        check(bench)
+        play_unstalled(lambda _: check(bench))
     except (CheckFailed, Inconclusive, UsageError) as wrong:
         return {"name": name, "ok": False, "wrong": str(wrong).removeprefix(f"{bench.entry.name}: ")}
     return {"name": name, "ok": True, "wrong": ""}

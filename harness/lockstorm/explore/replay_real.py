@@ -17,6 +17,7 @@ from lockstorm.locks.lock_names import lock_named
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import Verdict
 from lockstorm.trial.settings import Store, TrialSettings
+from lockstorm.trial.stall_sentinel import play_unstalled
 from lockstorm.trial.trial import Trial
 
 LINE = re.compile(r"before client-1 [0-9]+: (pause|pause-before-send|crash) client-1( [0-9]+)?")
@@ -50,13 +51,19 @@ def replay_real(
         permits=schedule.permits,
         fixed_lease=bool(schedule.fixed_lease),
     )
-    with Trial(settings) as trial:
-        _play(trial, schedule, strike)
-        verdict = trial.judge(",".join(required_properties(None, lock_named(schedule.lock), schedule.permits)))
-        if story_to is not None:
-            story_to += trial.story()
-        if save:
-            trial.save(save)
+    required = ",".join(required_properties(None, lock_named(schedule.lock), schedule.permits))
+
+    def play_once(_: int) -> Verdict:
+        with Trial(settings) as trial:
+            _play(trial, schedule, strike)
+            verdict = trial.judge(required)
+            if story_to is not None:
+                story_to.extend(trial.story())
+            if save:
+                trial.save(save)
+            return verdict
+
+    verdict, _ = play_unstalled(play_once)
     return structs.replace(
         verdict, file=name, lock=schedule.lock, time="real", struck_at=strike.checkpoint, parameters=None
     )

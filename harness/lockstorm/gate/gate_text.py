@@ -11,6 +11,7 @@ from rich.text import Text
 from lockstorm.base.paths import runnable
 from lockstorm.gate.gate_verdict import ACCEPTED, FAILED, INCONCLUSIVE, NOT_JUDGED, PASSED
 from lockstorm.gate.messages import what_to_do, why_it_matters
+from lockstorm.results.verdict import played_again_words
 
 MARK = {PASSED: "✓", ACCEPTED: "~", FAILED: "✗", INCONCLUSIVE: "?", NOT_JUDGED: "·"}
 STYLE = {PASSED: "green", ACCEPTED: "cyan", FAILED: "bold red", INCONCLUSIVE: "yellow", NOT_JUDGED: "dim"}
@@ -36,7 +37,7 @@ def show_verdict(console: Console, verdict: dict[str, Any]) -> None:
         console.print(Text(remark, "yellow"))
     style = {0: "bold green", 1: "bold red"}.get(verdict["exit"], "bold yellow")
     sentence = f"interrupted: {verdict['sentence']}" if verdict["interrupted"] else verdict["sentence"]
-    console.print(Text(sentence, style))
+    console.print(Text(sentence + played_again_words(verdict["played_again"]), style))
 
 
 def cells_table(cells: list[dict[str, Any]]) -> Table:

@@ -41,6 +41,7 @@ def judge_gate(
         "format": FORMAT,
         "exit": exit_status,
         "sentence": gate_sentence(cells, unjudged),
+        "played_again": sum(result.played_again for result in played.values()),
         "locks": [lock_as_json(lock, advice.get(lock.title), cells) for lock in policy.locks],
         "cells": cells,
         "unjudged": unjudged,

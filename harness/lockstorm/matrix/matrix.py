@@ -22,6 +22,7 @@ class CellTrials:
     statuses: list[dict[str, str]] = field(default_factory=list)  # one per trial, of the required properties
     results: list[str] = field(default_factory=list)
     worst: dict[str, Any] = field(default_factory=dict)  # the trial that gives the cell its result
+    played_again: int = 0  # times that a trial was played again, because the machine stood still
 
     def add(self, played: dict[str, Any]) -> None:
         result = cell_result(played["statuses"])
@@ -29,6 +30,7 @@ class CellTrials:
             self.worst = played
         self.statuses.append(played["statuses"])
         self.results.append(result)
+        self.played_again += played.get("played_again", 0)
 
     @property
     def result(self) -> str:
@@ -107,6 +109,7 @@ def play_matrix(
         "unplayed": [named_cells(cell_key) for cell_key in unplayed],
         "not_installed": not_installed(requested),
         "interrupted": interrupted,
+        "played_again": sum(each.played_again for each in trials.values()),
         "ok": not interrupted and all(cell["ok"] for cell in cells),
     }
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from lockstorm.base.paths import runnable
 from lockstorm.native.library import locks
+from lockstorm.results.verdict import played_again_words
 
 STYLE = {"holds": "green", "fenced": "cyan", "violated": "bold red", "stuck": "magenta", "inconclusive": "yellow"}
 MARK = {"holds": "✓", "fenced": "◇", "violated": "✗", "stuck": "∞", "inconclusive": "?"}
@@ -205,5 +206,6 @@ def closing(result: dict[str, Any]) -> Text:
         line += f"; {left_out} cannot be played in {result['time']} time"
     for reason, number in Counter(cell["reason"] for cell in result["not_installed"]).items():
         line += f"; {number} not installed ({reason})"
+    line += played_again_words(result.get("played_again", 0))
     bad = wrong or result["interrupted"]
     return Text(line, "bold red" if wrong else "bold yellow" if bad else "bold green")

@@ -177,6 +177,21 @@ class Message(c.Structure):
         return bytes(self.text).decode(errors="replace")
 
 
+class StallKind(IntEnum):
+    """enum stall_kind"""
+
+    NONE = 0
+    MACHINE = 1
+    THREAD = 2
+    WALL_CLOCK = 3
+
+
+class Stall(c.Structure):
+    """struct stall"""
+
+    _fields_ = (("length_ns", c.c_int64), ("kind", c.c_int32), ("process", c.c_char * 20))
+
+
 OneServer = c.CFUNCTYPE(c.c_bool, c.c_int)
 OneServerLost = c.CFUNCTYPE(None, c.c_int)
 TwoServers = c.CFUNCTYPE(c.c_bool, c.c_int, c.c_int)
@@ -299,6 +314,9 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "history_save": (_B, [_S, _S, _MESSAGE]),
     "shared_page_create": (_B, [_S, _I, _U64, _MESSAGE]),
     "scheduler_open": (_P, [_S, _MESSAGE]),
+    "stall_sentinel_start": (_P, [_I64]),
+    "stall_sentinel_longest": (None, [_P, c.POINTER(Stall)]),
+    "stall_sentinel_stop": (None, [_P]),
     "scheduler_close": (None, [_P]),
     "scheduler_set_patience": (None, [_P, _I64]),
     "scheduler_set_signal_fd": (None, [_P, _I]),

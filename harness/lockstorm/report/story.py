@@ -13,7 +13,7 @@ from rich.text import Text
 
 from lockstorm.native.library import FLAG_MADE, FLAG_TEXT, FOREVER, locks
 from lockstorm.results.event import Event
-from lockstorm.results.verdict import PolicyVerdict, PropertyVerdict, TrialResult, Verdict
+from lockstorm.results.verdict import PolicyVerdict, PropertyVerdict, TrialResult, Verdict, played_again_words
 
 EVIDENCE_SHOWN = 3
 TRAIT_RENEWS = 16  # harness/locks/common/lock.h, in lock-open's `extra`
@@ -373,4 +373,5 @@ def show_result(console: Console, result: Verdict | TrialResult, events: list[Ev
         console.print(verdict_table(result.properties, result.required))
         console.print()
     style = {0: "bold green", 1: "bold red"}.get(result.exit, "bold yellow")
-    console.print(Text(result.sentence, style))
+    again = played_again_words(result.played_again) if isinstance(result, TrialResult) else ""
+    console.print(Text(result.sentence + again, style))

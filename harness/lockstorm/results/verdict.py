@@ -156,5 +156,11 @@ class TrialResult(
     versions: dict[str, str]
     elapsed_ms: dict[str, float]
     exit: int
+    played_again: int = 0  # times that the trial was played again in real time, because the machine stood still
     storm: dict[str, Any] = {}  # the schedule and the course of a storm; empty for a scenario
     took_s: float | None = None  # real time, in a kept run of the gate
+
+
+def played_again_words(count: int) -> str:
+    """What follows a sentence when trials were played again; empty if none was."""
+    return f" (played again {count} time{'s' if count != 1 else ''}: the machine stood still)" if count else ""

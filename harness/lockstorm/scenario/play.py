@@ -18,7 +18,8 @@ from lockstorm.results.properties import PROPERTIES, REQUIRED
 from lockstorm.results.verdict import PropertyVerdict, TrialResult, Verdict, VerdictPolicy
 from lockstorm.scenario.scenario import Scenario, scenarios
 from lockstorm.servers.services import check_lease, lease_at_least, real_time_reason
-from lockstorm.trial.settings import STORES, TIMES, TOKEN_STORES, Store, Time, TrialSettings
+from lockstorm.trial.settings import STORES, TIMES, TOKEN_STORES, Store, Time, TrialSettings, at_pace
+from lockstorm.trial.stall_sentinel import play_unstalled
 from lockstorm.trial.trial import Trial
 
 RECORDS_PER_INCREMENT = 16
@@ -102,24 +103,30 @@ def play(
     """Runs a trial and returns its result as `run --json` prints it. `story_to` receives the history's records; the
     directory `save_logs` receives the output of the trial's processes.
 
-    A trial that cannot be completed also has a result: inconclusive, with the reason.
+    A trial that cannot be completed also has a result: inconclusive, with the reason. One during which the machine
+    stood still is played again, a few times at most.
     """
     scenario, settings = prepare_trial(request)
     if save and save.exists():
         raise UsageError(f"{save} exists already: choose another name for the history, or remove it")
-    try:
-        with Trial(settings) as trial, trial.logs_kept(save_logs):
+
+    def play_once(pace: int) -> TrialResult:
+        paced = at_pace(settings, pace, lease_is_chosen=bool(request.lease_ms))
+        with Trial(paced) as trial, trial.logs_kept(save_logs):
             scenario.play(trial)
             verdict = trial.judge(request.require)
             if story_to is not None:
-                story_to += trial.story()
+                story_to.extend(trial.story())
             if save:
                 trial.save(save)
-            versions = trial.versions()
-            elapsed = trial.elapsed_ms
+            return trial_result(paced, verdict, trial.versions(), trial.elapsed_ms, trial_command(request))
+
+    try:
+        result, played_again = play_unstalled(play_once)
     except Inconclusive as reason:
-        return trial_result(settings, inconclusive(str(reason)), {}, {}, trial_command(request))
-    return trial_result(settings, verdict, versions, elapsed, trial_command(request))
+        result = trial_result(settings, inconclusive(str(reason)), {}, {}, trial_command(request))
+        played_again = reason.played_again
+    return structs.replace(result, played_again=played_again)
 
 
 def trial_command(settings: TrialSettings) -> str:

@@ -159,7 +159,13 @@ def memory_directory() -> str | None:
 def summary(request: TrialSettings, played: Verdict | TrialResult) -> dict[str, Any]:
     """The part of a trial's result that the matrix needs."""
     statuses = {name: played.properties[name].status for name in played.required}
-    return {"statuses": statuses, "sentence": played.sentence, "replay": trial_command(request)}
+    played_again = played.played_again if isinstance(played, TrialResult) else 0
+    return {
+        "statuses": statuses,
+        "sentence": played.sentence,
+        "replay": trial_command(request),
+        "played_again": played_again,
+    }
 
 
 def serve(

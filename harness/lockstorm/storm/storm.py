@@ -16,10 +16,11 @@ from msgspec import structs
 from lockstorm.base.errors import Inconclusive
 from lockstorm.results.event import Event
 from lockstorm.results.statistics import Rate
-from lockstorm.results.verdict import TrialResult
+from lockstorm.results.verdict import TrialResult, Verdict
 from lockstorm.scenario.play import inconclusive, trial_result
 from lockstorm.storm.storm_plan import StormPlan, StormRequest, plan_storm
 from lockstorm.storm.storm_run import Course, StormRun, count_faults
+from lockstorm.trial.stall_sentinel import play_unstalled
 from lockstorm.trial.trial import Trial
 
 
@@ -32,16 +33,17 @@ def run_storm(
     watch: Callable[[Trial], None] | None = None,
 ) -> TrialResult:
     """Runs one storm and returns its result as `storm --json` prints it. `story_to` receives the history's records,
-    `save_logs` what the trial's processes wrote; `watch` is called after each action of the schedule.
-
-    A storm that could not be run to its end is a result too: inconclusive, with the reason.
+    `save_logs` what the trial's processes wrote; `watch` is called after each action of the schedule. A storm that
+    could not be run to its end is inconclusive, with the reason; one that stalled is run again, a few times at most.
     """
     parameters = {"faults_meant": len(plan.schedule.events), "bound_ms": plan.bound_ms}
     settings = replace(plan.settings, parameters={**plan.settings.parameters, **parameters})
     storm_run: StormRun | None = None
     versions: dict[str, str] = {}
     elapsed: dict[str, float] = {}
-    try:
+
+    def run_once(_: int) -> Verdict:  # always at the pace that the user has chosen: its bound is part of the question
+        nonlocal storm_run
         with Trial(settings) as trial, trial.logs_kept(save_logs):
             storm_run = StormRun(trial, plan, watch)
             storm_run.warm_up()
@@ -49,13 +51,17 @@ def run_storm(
             storm_run.drain()
             verdict = trial.judge(plan.require)
             if story_to is not None:
-                story_to += trial.story()
+                story_to.extend(trial.story())
             if save:
                 trial.save(save)
-            versions |= trial.versions()
-            elapsed = trial.elapsed_ms
+            versions.update(trial.versions())
+            elapsed.update(trial.elapsed_ms)
+            return verdict
+
+    try:
+        verdict, played_again = play_unstalled(run_once)
     except Inconclusive as reason:
-        verdict = inconclusive(str(reason))
+        verdict, played_again = inconclusive(str(reason)), reason.played_again
     result = trial_result(settings, verdict, versions, elapsed, plan.replay)
     course = storm_run.course if storm_run else [Course(event) for event in plan.schedule.events]
     storm = {
@@ -66,7 +72,7 @@ def run_storm(
         "schedule": plan.schedule.as_json(),
         "course": [each.as_json() for each in course],
     }
-    return structs.replace(result, storm=storm)
+    return structs.replace(result, storm=storm, played_again=played_again)
 
 
 def run_storms(
@@ -101,6 +107,7 @@ class StormSummary:
         self.first: TrialResult | None = None  # in which a property was violated
         self.unclear: TrialResult | None = None  # the first that is inconclusive
         self.last: TrialResult | None = None
+        self.played_again = 0
         self.counts = {"holds": 0, "violated": 0, "inconclusive": 0}
         self.properties: dict[str, dict[str, int]] = {}
         self.faults: dict[str, dict[str, Any]] = {}
@@ -109,6 +116,7 @@ class StormSummary:
         outcome = {0: "holds", 1: "violated"}.get(result.exit, "inconclusive")
         self.counts[outcome] += 1
         self.last = result
+        self.played_again += result.played_again
         if outcome == "violated":
             self.first = self.first or result
         if outcome == "inconclusive":
@@ -156,5 +164,10 @@ class StormSummary:
         }
         exit_status = 1 if self.first else 3 if self.unclear else 0
         return structs.replace(
-            shown, seed=self.storm.request.seed, sentence=self.sentence, exit=exit_status, storm=storm
+            shown,
+            seed=self.storm.request.seed,
+            sentence=self.sentence,
+            exit=exit_status,
+            played_again=self.played_again,
+            storm=storm,
         )

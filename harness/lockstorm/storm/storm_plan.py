@@ -18,8 +18,7 @@ from lockstorm.scenario.play import check_settings
 from lockstorm.servers.services import lease_late_ms
 from lockstorm.storm.storm_faults import BY_NAME, StormContext, StormFault
 from lockstorm.storm.storm_schedule import Schedule, draw_schedule, read_schedule
-from lockstorm.trial.settings import DURATION_LIMIT_MS, SEED_LIMIT, TrialSettings
-from lockstorm.trial.trial_context import REPLY_LIMIT_MS
+from lockstorm.trial.settings import DURATION_LIMIT_MS, REPLY_LIMIT_MS, SEED_LIMIT, TrialSettings
 
 ALL = "all"
 USUAL_CLIENTS = 4

@@ -1,6 +1,6 @@
 """What makes two trials the same trial: the one value that the command line, a policy, a storm and a test fill in."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from lockstorm.base.option_fields import option
@@ -38,6 +38,7 @@ SEED_LIMIT = 2**63 - 1
 CLIENT_LIMIT = 128
 PERMIT_LIMIT = 64
 DURATION_LIMIT_MS = 3_600_000
+REPLY_LIMIT_MS = 1000  # how long a client waits for an ordinary answer (client.c)
 
 
 @dataclass(frozen=True)
@@ -122,3 +123,16 @@ class TrialSettings:
     history_records: int = 1 << 18
     parameters: dict[str, int] = field(default_factory=dict)
     also_require: tuple[str, ...] = ()  # properties that decide besides the usual ones
+    pace: int = 1  # in real time: on a machine that stands still, clients wait this many times as long for an answer
+
+
+def at_pace(settings: TrialSettings, pace: int, *, lease_is_chosen: bool = False) -> TrialSettings:
+    """The settings of a trial that is played again because the machine stood still: it bears stalls that are `pace`
+    times as long. Clients wait longer for answers, and a lease that is shorter than that becomes longer too, unless
+    the user has chosen it."""
+    if settings.time != "real" or pace == 1:
+        return settings
+    lease_ms = settings.lease_ms
+    if lease_ms and not lease_is_chosen:
+        lease_ms = max(lease_ms, pace * min(lease_ms, REPLY_LIMIT_MS))
+    return replace(settings, lease_ms=lease_ms, pace=pace)

@@ -37,7 +37,8 @@ from lockstorm.trial.nodes import AnyNodes
 from lockstorm.trial.postgres_nodes import PostgresNodes
 from lockstorm.trial.proxy import Proxy
 from lockstorm.trial.redis_nodes import RedisNodes
-from lockstorm.trial.settings import VIRTUAL_LEASE_MS, TrialSettings
+from lockstorm.trial.settings import REPLY_LIMIT_MS, VIRTUAL_LEASE_MS, TrialSettings
+from lockstorm.trial.stall_sentinel import StallSentinel
 from lockstorm.trial.trial_clients import TrialClients
 from lockstorm.trial.trial_clock import TrialClock
 from lockstorm.trial.trial_context import TrialContext
@@ -86,9 +87,11 @@ class Trial:
         self.resource = tagged(settings.resource) if settings.topology == "cluster" else settings.resource
         usual_ms = BOUND_LEASES * self.lease_ms + BOUND_SLEEP_MS + lease_late_ms(self.lock)
         self.bound_ms = settings.parameters.get("bound_ms", usual_ms)  # how long a free lock may stay unclaimed
+        self.bound_ms += (settings.pace - 1) * REPLY_LIMIT_MS
         self.patience_ms = self.bound_ms  # of a quiet phase: longer than any promise, to see who is late
         self.verdict: Verdict | None = None
         self.elapsed_ms: dict[str, float] = {}
+        self._sentinel: StallSentinel | None = None  # in real time
         self._store_mode = settings.store or "open"
         self._exit = contextlib.ExitStack()
         self._mark = time.perf_counter()
@@ -104,8 +107,9 @@ class Trial:
             raise
         return self
 
-    def __exit__(self, *exception: object) -> None:
-        self._exit.close()
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        with self._exit:
+            self.explain_by_stall(error)
 
     def _open(self) -> None:
         self.context = self._open_context()
@@ -135,7 +139,9 @@ class Trial:
         links = TrialLinks(sandbox, scheduler, recorder, settings)
         self._exit.callback(links.close)
         lock, lease_ms, resource = self.lock, self.lease_ms, self.resource
-        return TrialContext(settings, lock, lease_ms, resource, sandbox, scheduler, recorder, links, self._exit)
+        context = TrialContext(settings, lock, lease_ms, resource, sandbox, scheduler, recorder, links, self._exit)
+        context.reply_limit_ms *= settings.pace
+        return context
 
     def _start_servers(self) -> None:
         """Starts the nodes, their replicas and the store side by side."""
@@ -146,6 +152,24 @@ class Trial:
         self.store.ready()
         if self.settings.time == "virtual":
             self.clock.prove()
+        else:
+            self._watch_for_stalls()
+
+    def _watch_for_stalls(self) -> None:
+        times_ms = {"lease": self.lease_ms, "bound": self.bound_ms, "limit of an answer": self.reply_limit_ms}
+        shortest = min(times_ms, key=lambda name: times_ms[name])
+        self._sentinel = StallSentinel(times_ms[shortest], shortest)
+        self._exit.callback(self._sentinel.stop)
+
+    def must_not_stall(self) -> None:
+        """Raises Stalled if the machine stood still for longer than the trial could bear (in real time)."""
+        if self._sentinel:
+            self._sentinel.must_not_stall()
+
+    def explain_by_stall(self, error: BaseException | None) -> None:
+        """Raises Stalled in the place of an error, if the machine stood still before (in real time)."""
+        if self._sentinel:
+            self._sentinel.explain(error)
 
     def clients(self, count: int, resource: bytes | None = None) -> list[Client]:
         """Starts client-1 .. client-N side by side; returns when each has opened its lock and waits for a step."""
@@ -187,7 +211,8 @@ class Trial:
         self.clock.note()
 
     def judge(self, require: str | None = None) -> Verdict:
-        """Ends the trial and judges its history: the result of `check` (docs/verdicts.md)."""
+        """Ends the trial and judges its history: the result of `check` (docs/verdicts.md). Raises Stalled if the
+        machine stood still for longer than the trial could bear."""
         self.faults.heal()
         self.links.check_rules()
         if self.settings.time == "real":
@@ -195,6 +220,7 @@ class Trial:
         self.scheduler.settle()
         self.recorder.end()
         self._lap("scenario")
+        self.must_not_stall()
         self.verdict = self.recorder.judge(require)
         if self.settings.also_require and not require:
             required = dict.fromkeys((*self.verdict.required, *self.settings.also_require))

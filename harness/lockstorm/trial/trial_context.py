@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 from lockstorm.process.process import Sandbox
 from lockstorm.results.lock_entry import LockEntry
-from lockstorm.trial.settings import TrialSettings
+from lockstorm.trial.settings import REPLY_LIMIT_MS, TrialSettings
 from lockstorm.trial.trial_links import TrialLinks
 from lockstorm.trial.trial_recorder import TrialRecorder
 from lockstorm.trial.trial_scheduler import TrialScheduler
-
-REPLY_LIMIT_MS = 1000  # how long a client waits for an ordinary answer (client.c)
 
 
 @dataclass
