@@ -46,6 +46,7 @@ def doubtful_histories(records: History) -> Iterator[tuple[History, str]]:
     yield changed(4, grant=records[6].index), "A releases under a grant that it was never given"
 
 
+PARAMETER_TEXT = 1  # HISTORY_FLAG_TEXT
 NONE = "none of the faults was seen to take effect"
 HURT = "the fault hurt was not seen to take effect"
 
@@ -116,6 +117,7 @@ STORE = "store has a monotonic clock that went back"
         ((("store", 2), ("store", 1)), STORE),
         ((("", 5), ("", 4)), ""),  # nobody knows whether this is one store
         ((("store", 5), ("", 3), ("store", 4)), STORE),
+        ((("store", 5), ("A", 3), ("store", 5)), ""),  # it need not have gone on
         ((("store", 5), ("A", 3), ("store", 6), ("A", 4)), ""),  # two stores, each with a clock of its own
         ((("store", 5), ("A", 3), ("store", 4)), STORE),
         ((("store", 5), ("A", 3), ("store", 6), ("A", 2)), "A has a monotonic clock that went back"),
@@ -480,6 +482,12 @@ def test_more_faults_and_parameters_than_a_table_begins_with() -> None:
     assert [(each["name"], each["proved"]) for each in said["faults"]] == [(name, how == "ok") for name, how in proofs]
     assert said["parameters"] == {name: 21 + 2 * place for place, name in enumerate(names[:20])}
     assert said["unfit"] == "nobody was granted the lock"
+
+
+def test_a_parameter_is_a_number_or_a_text() -> None:
+    for flags, value in ((0, 1), (PARAMETER_TEXT, "A")):
+        parameter = OracleRecord(5, "parameter", name="stock", value=1, flags=flags)
+        assert judge(["A", "stock"], [parameter])["parameters"] == {"stock": value}
 
 
 # --- to the moment ---
