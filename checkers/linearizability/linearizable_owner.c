@@ -272,10 +272,10 @@ static void violated(struct owner_sweep *sweep, uint32_t index) {
         if (sweep->list[each].grant != NOBODY) linearizable_block(sweep->result, sweep->list[each].grant);
 }
 
-static void called(struct owner_sweep *sweep, uint32_t index, enum standing standing) {
+static void called(struct owner_sweep *sweep, uint32_t index) {
     const struct operation *operation = &sweep->timeline->object->list[index];
     bool acquires = operation->kind == OPERATION_ACQUIRE;
-    if (standing == STANDS_FREE) {
+    if (timeline_standing(sweep->timeline, operation) == STANDS_FREE) {
         if (operation->kind == OPERATION_RENEW) return; /* beyond the prefix: it may not have happened */
         (acquires ? &sweep->acquires : &sweep->releases)->called[operation->process]++;
         return;
@@ -287,13 +287,11 @@ static void called(struct owner_sweep *sweep, uint32_t index, enum standing stan
     if (!acquires) proof_called(sweep, operation);
 }
 
-/* Takes one event. False: no configuration is left. */
+/* Takes one event of the prefix: whatever returns there is firm. False: no configuration is left. */
 static bool take(struct owner_sweep *sweep, uint32_t event) {
     uint32_t index = event / 2;
     const struct operation *operation = &sweep->timeline->object->list[index];
-    enum standing standing = timeline_standing(sweep->timeline, operation);
-    if (standing == STANDS_NOT || (event % 2 && standing != STANDS_FIRM)) return true;
-    if (event % 2 == 0) return called(sweep, index, standing), true;
+    if (event % 2 == 0) return called(sweep, index), true;
     for (size_t each = 0; each < sweep->under_way_count; each++)
         if (sweep->under_way[each] == index) sweep->under_way[each] = sweep->under_way[--sweep->under_way_count];
     if (operation->kind == OPERATION_RELEASE) release_returned(sweep, operation);
@@ -325,9 +323,10 @@ static void run(struct owner_sweep *sweep) {
         sweep->count = 1;
         if (sweep->model == MODEL_FENCED_MUTEX) made = token_order_begin(&sweep->order, sweep->timeline, sweep->result);
     }
-    for (uint32_t position = 0; made && position < sweep->timeline->length; position++) {
+    const struct timeline *timeline = sweep->timeline;
+    for (uint32_t position = 0; made && position < timeline->length && position <= timeline->prefix; position++) {
         sweep->position = position;
-        uint32_t event = sweep->timeline->events[position];
+        uint32_t event = timeline->events[position];
         if (event == TIMELINE_NOTHING) continue;
         if (!take(sweep, event) || limits_late(sweep->limits)) break;
     }

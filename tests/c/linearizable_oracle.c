@@ -8,6 +8,8 @@
  * Half of the histories are what a correct object did, some of them with one thing changed; half are arbitrary, or of
  * fenced-mutex such that little room is left for tokens that are not known.
  *
+ * Each history is also judged with less memory than that takes.
+ *
  * long: histories too long for all orders, of the locks that have an owner. There the checker is compared with itself
  * without dropping configurations.
  *
@@ -335,25 +337,37 @@ static void print(const struct trial *trial) {
     }
 }
 
-static void decide(struct trial *trial, bool keep_all, struct limits *limits, struct linearizable_result *result) {
+static void decide(struct trial *trial, bool keep_all, uint64_t memory_bytes, struct limits *limits,
+                   struct linearizable_result *result) {
     struct concurrent_object object = {.list = trial->list, .count = trial->count, .clock = trial->clock};
     struct linearizable_settings settings = {.model = trial->model,
                                              .permits = trial->permits,
                                              .initial = OPERATION_NIL,
                                              .leases = trial->leases,
                                              .keep_all = keep_all};
-    limits_begin(limits, trial->most == LONG ? LONG_MEMORY : 0, 0);
+    limits_begin(limits, memory_bytes, 0);
     linearizable_decide(&object, PROCESSES, &settings, limits, result);
+}
+
+/* With less memory than it took, wherever that ends, the checker must say so and give back what it has. */
+static bool is_limited(struct trial *trial, uint64_t peak) {
+    struct limits limits;
+    struct linearizable_result result;
+    if (peak < 2) return true;
+    decide(trial, false, 1 + below(trial, (uint32_t)peak - 1), &limits, &result);
+    return result.status == VERDICT_INCONCLUSIVE && limits.exceeded[0] && limits.used == 0;
 }
 
 static bool agree(struct trial *trial, uint64_t number, uint64_t *violated) {
     struct limits limits;
     struct linearizable_result result, full;
-    decide(trial, false, &limits, &result);
+    uint64_t memory_bytes = trial->most == LONG ? LONG_MEMORY : 0;
+    decide(trial, false, memory_bytes, &limits, &result);
     uint64_t left = limits.used;
+    bool limited = is_limited(trial, limits.peak);
     uint32_t said = result.status == VERDICT_VIOLATED ? result.prefix : 0, fault;
     if (trial->most == LONG) {
-        decide(trial, true, &limits, &full);
+        decide(trial, true, memory_bytes, &limits, &full);
         if (full.status == VERDICT_INCONCLUSIVE) return true;
         fault = full.status == VERDICT_VIOLATED ? full.prefix : 0;
     } else {
@@ -361,12 +375,13 @@ static bool agree(struct trial *trial, uint64_t number, uint64_t *violated) {
     }
     *violated += fault != 0;
     bool named = !said || trial->list[result.operation].end == said;
-    if (said == fault && named && result.status != VERDICT_INCONCLUSIVE && left == 0) return true;
+    if (said == fault && named && result.status != VERDICT_INCONCLUSIVE && left == 0 && limited) return true;
     printf(
         "history %llu of %s (%u permits%s): the definition says %u, the checker %u (status %d, operation %u, %s%s; %llu "
-        "bytes left)\n",
+        "bytes left%s)\n",
         (unsigned long long)number, model_name(trial->model), trial->permits, trial->leases ? ", leases" : "", fault,
-        said, result.status, result.operation, result.why, result.fault, (unsigned long long)left);
+        said, result.status, result.operation, result.why, result.fault, (unsigned long long)left,
+        limited ? "" : "; with less memory it decides all the same, or keeps some");
     print(trial);
     return false;
 }

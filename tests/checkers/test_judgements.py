@@ -46,6 +46,7 @@ def doubtful_histories(records: History) -> Iterator[tuple[History, str]]:
     yield changed(4, grant=records[6].index), "A releases under a grant that it was never given"
 
 
+PARAMETER_TEXT = 1  # HISTORY_FLAG_TEXT
 NONE = "none of the faults was seen to take effect"
 HURT = "the fault hurt was not seen to take effect"
 
@@ -116,6 +117,7 @@ STORE = "store has a monotonic clock that went back"
         ((("store", 2), ("store", 1)), STORE),
         ((("", 5), ("", 4)), ""),  # nobody knows whether this is one store
         ((("store", 5), ("", 3), ("store", 4)), STORE),
+        ((("store", 5), ("A", 3), ("store", 5)), ""),  # it need not have gone on
         ((("store", 5), ("A", 3), ("store", 6), ("A", 4)), ""),  # two stores, each with a clock of its own
         ((("store", 5), ("A", 3), ("store", 4)), STORE),
         ((("store", 5), ("A", 3), ("store", 6), ("A", 2)), "A has a monotonic clock that went back"),
@@ -482,6 +484,12 @@ def test_more_faults_and_parameters_than_a_table_begins_with() -> None:
     assert said["unfit"] == "nobody was granted the lock"
 
 
+def test_a_parameter_is_a_number_or_a_text() -> None:
+    for flags, value in ((0, 1), (PARAMETER_TEXT, "A")):
+        parameter = OracleRecord(5, "parameter", name="stock", value=1, flags=flags)
+        assert judge(["A", "stock"], [parameter])["parameters"] == {"stock": value}
+
+
 # --- to the moment ---
 
 
@@ -490,8 +498,9 @@ def test_times_are_told_from_the_first_record_on() -> None:
     for timeline, granted_ms in (("@10 A+ B+", 13), ("@10 A+ torn B+", 13)):
         slots = image(Timeline.names, Timeline(timeline).records)
         note = LAYOUT.pack(0, KINDS["note"], 0, 0, 0, 0, 0, 3 * 10**6, 0, 0, 0, 0, 0, 0)
-        verdict = json.loads(judged_text(note + slots[64:]))["verdict"]["mutual_exclusion"]
-        assert f"(at {granted_ms - 3}.000 ms)" in verdict["evidence"][0]["text"]
+        for first in (note, note + bytes(64)):  # the first record alone, before one that is torn
+            verdict = json.loads(judged_text(first + slots[64:]))["verdict"]["mutual_exclusion"]
+            assert f"(at {granted_ms - 3}.000 ms)" in verdict["evidence"][0]["text"]
 
 
 def test_a_nanosecond_of_validity_is_some() -> None:

@@ -156,6 +156,89 @@ def test_who_holds_nothing_can_neither_renew_nor_release(
     )
 
 
+@pytest.mark.parametrize("model", ("owner-mutex", "reentrant-mutex"))
+@pytest.mark.parametrize("go_on, most", ((True, 3), (False, 1)), ids=("", "the last that they do"))
+def test_an_ambiguity_that_is_over_costs_nothing(tmp_path: Path, go_on: bool, most: int, model: str) -> None:
+    """In each round three processes are granted the lock at once, and each has a release that may have happened: any
+    two of these did, so any of the three may hold the lock. The first that is granted it again ends that. Where they
+    do nothing more it does not matter which of them holds it."""
+    words = list[str]()
+    for round_ in range(12):
+        three = range(3 * round_, 3 * round_ + 3)
+        words += [f"{each}+release {each}?release" for each in three]
+        words += [f"{each}+acquire" for each in three] + [f"{each}=acquire" for each in three]
+        if go_on:
+            words += [f"{each}+acquire {each}=acquire {each}+release {each}=release" for each in three]
+    path = write_events(tmp_path / "h.edn", " ".join(words))
+    for leases in ([], ["--leases"])[: 1 + go_on]:
+        said = linearized(path, "--model", model, *leases)
+        assert (status(said), said["configurations"]) == ("holds", most), leases
+
+
+def test_an_ambiguous_renewal_that_is_over_costs_nothing(tmp_path: Path) -> None:
+    """In each round an acquire and a release that may have happened explain a renewal: before the grant that came while
+    it was under way, or after it. The next grant ends that."""
+    words, token = list[str](), 0
+    for round_ in range(12):
+        one, other = 2 * round_, 2 * round_ + 1
+        words += [f"{one}+acquire {one}?acquire {one}+release {one}?release {other}+release {other}?release"]
+        words += [f"{one}+renew {other}+acquire {other}=acquire:{token + 10} {one}=renew"]
+        for each in (one, other):
+            words += [f"{each}+acquire {each}=acquire:{token + 20 + each} {each}+release {each}=release"]
+        token += 100
+    path = write_events(tmp_path / "h.edn", " ".join(words))
+    for leases in ([], ["--leases"]):
+        said = linearized(path, "--model=fenced-mutex", *leases)
+        assert (status(said), said["configurations"]) == ("holds", 2), leases
+
+
+def test_what_is_in_the_way_of_a_grant_that_comes_too_late(tmp_path: Path) -> None:
+    """Of the grants with larger tokens, the one that was answered first."""
+    events = "0+acquire 0=acquire:4 0+release 0=release 1+acquire 1=acquire:9 1+release 1=release"
+    late = "2+acquire 2=acquire:10 3+acquire 3=acquire:8"
+    said = linearized(write_events(tmp_path / "h.edn", f"{events} {late}"), "--model=fenced-mutex")
+    evidence = said["verdict"]["linearizable"]["evidence"][0]
+    assert evidence["operation"] == "process 3's acquire (events 10 to 11, token 8)"
+    assert evidence["in_the_way"] == ["process 1's acquire (events 4 to 5, token 9)"]
+    assert "a larger token had been granted before it was called" in evidence["text"]
+
+
+HOLDS_NOT = "its process does not hold the lock, and no acquire of unknown outcome makes up for it"
+
+
+@pytest.mark.parametrize(
+    "model, events, why, blockers",
+    (
+        (
+            "owner-mutex",
+            "0+acquire 0=acquire 1+acquire 1=acquire",
+            "the lock is held until it returns, and no release of unknown outcome makes up for it",
+            {"process 0's acquire (events 0 to 1)"},
+        ),
+        (
+            "fenced-mutex",
+            "0+acquire 0=acquire:1 1+acquire 1=acquire:2",
+            "with tokens rising, the lock is held by another when it would have to be granted",
+            {"process 0's acquire (events 0 to 1, token 1)"},
+        ),
+        ("owner-mutex", "0+acquire 0=acquire 1+release 1=release", HOLDS_NOT, {"process 0's acquire (events 0 to 1)"}),
+        (  # one of the two holds the lock; both do something later
+            "owner-mutex",
+            "0+release 0?release 1+release 1?release 0+acquire 1+acquire 0=acquire 1=acquire 2+release 2=release "
+            "0+acquire 0=acquire 1+acquire 1=acquire",
+            HOLDS_NOT,
+            {"process 0's acquire (events 4 to 6)", "process 1's acquire (events 5 to 7)"},
+        ),
+    ),
+)
+def test_why_an_operation_cannot_be_placed(
+    tmp_path: Path, model: str, events: str, why: str, blockers: set[str]
+) -> None:
+    said = linearized(write_events(tmp_path / "h.edn", events), "--model", model)
+    evidence = said["verdict"]["linearizable"]["evidence"][0]
+    assert why in evidence["text"] and set(evidence["in_the_way"]) == blockers
+
+
 # --- the definition, and mistakes that it must find ---
 
 
