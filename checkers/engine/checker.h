@@ -24,7 +24,7 @@ static inline const char *verdict_status_name(enum verdict_status status) {
     return status == VERDICT_HOLDS ? "holds" : status == VERDICT_VIOLATED ? "violated" : "inconclusive";
 }
 
-enum { EVIDENCE_RECORDS = 4, EVIDENCE_KEPT = 8, VERDICT_PARTS = 4, VERDICT_MEASURES = 6, CHECKERS_MOST = 16 };
+enum { EVIDENCE_RECORDS = 4, EVIDENCE_KEPT = 8, VERDICT_PARTS = 5, VERDICT_MEASURES = 6, CHECKERS_MOST = 16 };
 
 /* One cause: violations of one sort by the same client against the same other one. */
 struct evidence {
@@ -147,7 +147,13 @@ struct checker {
 extern const struct checker *const CHECKER_TABLE[];
 
 /* The bits of HISTORY_LOCK_OPEN that checkers use; the same numbers as in harness/locks/common/lock.h. */
-enum { CHECK_TRAIT_TOKEN = 2, CHECK_TRAIT_REENTRANT = 4, CHECK_TRAIT_FAIR = 8, CHECK_TRAIT_RENEWS = 16 };
+enum {
+    CHECK_TRAIT_LEASE = 1,
+    CHECK_TRAIT_TOKEN = 2,
+    CHECK_TRAIT_REENTRANT = 4,
+    CHECK_TRAIT_FAIR = 8,
+    CHECK_TRAIT_RENEWS = 16
+};
 
 /* Whether a client that holds the lock takes another permit when it is granted it again. */
 static inline bool has_permits_to_count(const struct check_lock *lock) {

@@ -12,6 +12,11 @@
  * Broken hold: a release, a renewal or the re-entry into a hold came back ok although the latest grant had been
  * superseded, by a grant that was over again. The answer says that the hold had lasted, and it had not.
  *
+ * Empty renewal: a renewal came back ok to a client that held nothing, and no other case applies. That nothing is left
+ * has to be certain: before the renewal was invoked, every acquire of the client had come back ok or refused, and every
+ * release ok. Only of a lock with a lease and without a watchdog: elsewhere a renewal may have nothing to do, and then
+ * its answer says nothing.
+ *
  * Foreign extension: a server heard of a renewal and lengthened another client's key (`server-renewal`).
  *
  * The policy says whether an acquire of unknown outcome happened; if it did, it counts as its client's latest grant. Of
@@ -23,7 +28,7 @@
 
 extern const struct checker CHECKER_OWNERSHIP;
 
-enum { FOREIGN_RELEASE, FOREIGN_RENEWAL, BROKEN_HOLD, FOREIGN_EXTENSION };
+enum { FOREIGN_RELEASE, FOREIGN_RENEWAL, BROKEN_HOLD, FOREIGN_EXTENSION, EMPTY_RENEWAL };
 
 /* A grant, and when it was asked for. */
 struct asked {
@@ -39,6 +44,9 @@ struct ownership_side {
     struct asked loss;  /* the grant that superseded it, when its release or renewal was invoked */
     uint64_t operation; /* index of that invocation */
     uint64_t under;     /* its latest grant at that time, 0: none */
+    int64_t unsettled;  /* acquires and releases that were invoked, less the acquires that came back ok or refused, and
+                           the releases that came back ok */
+    bool settled;       /* there was none when the operation was invoked */
 };
 
 /* Of one lock. */
@@ -84,8 +92,25 @@ static SELDOM void violate(struct checking *my, const struct event *event, unsig
              sort == BROKEN_HOLD ? ", which has left it again" : ", which holds it still");
 }
 
+static void violate_empty(struct checking *my, const struct event *event, uint64_t grant) {
+    char name[64], when[40], mine[160];
+    struct violation violation = {.sort = EMPTY_RENEWAL, .times = 1, .who = event->actor->name};
+    if (grant) violation.records[violation.record_count++] = grant;
+    violation.records[violation.record_count++] = event->index;
+    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
+    if (!evidence) return;
+    if (grant) check_grant(my->check, grant, mine, sizeof mine);
+    else
+        snprintf(mine, sizeof mine, "%s (never granted)", check_name(my->check, event->actor->name, name, sizeof name));
+    snprintf(evidence->text, sizeof evidence->text, "%s renewed %s and was told ok, though it %s", mine,
+             check_when(my->check, event->record->mono_ns, when, sizeof when),
+             grant ? "had released the lock" : "held nothing");
+}
+
 static void invoked(struct checking *my, const struct event *event) {
-    ((struct ownership_side *)my_member(my, event->member))->invoked = event->index;
+    struct ownership_side *side = my_member(my, event->member);
+    side->invoked = event->index;
+    side->unsettled++;
 }
 
 static void answered(struct checking *my, const struct event *event) {
@@ -93,6 +118,7 @@ static void answered(struct checking *my, const struct event *event) {
     struct ownership_side *side = my_member(my, event->member);
     uint64_t asked_at = side->invoked ? side->invoked : event->index;
     side->invoked = 0;
+    side->unsettled -= event->record->outcome == OUTCOME_OK || event->record->outcome == OUTCOME_REFUSED;
     if (event->record->outcome == OUTCOME_REFUSED) return;
     if (event->record->outcome != OUTCOME_OK) {
         if (my->check->reading.acquires_happen) side->grant = event->index;
@@ -122,24 +148,30 @@ static void begun(struct checking *my, const struct event *event) {
     side->loss = superseding(&lock->latest, side->grant);
     side->operation = event->index;
     side->under = side->grant;
+    side->settled = side->unsettled == 0;
     if (event->record->kind != HISTORY_RELEASE_INVOKE) return;
+    side->unsettled++;
     if (!event->failed) side->depth -= side->depth > 0;
     else if (event->lock->traits & CHECK_TRAIT_REENTRANT) failed(my, event, lock);
+}
+
+static bool is_renewed_by_holder(const struct check_lock *lock) {
+    return (lock->traits & (CHECK_TRAIT_LEASE | CHECK_TRAIT_RENEWS)) == CHECK_TRAIT_LEASE;
 }
 
 static void ended_ok(struct checking *my, const struct event *event) {
     struct ownership *self = my->state;
     struct ownership_side *side = my_member(my, event->member);
     bool pending = event->asked && side->operation == event->asked;
+    bool release = event->record->kind == HISTORY_RELEASE_RETURN;
+    side->unsettled -= release && event->record->outcome == OUTCOME_OK;
     if (!pending || event->record->outcome != OUTCOME_OK || event->lock->capacity > 1) return;
     self->answered = true;
-    if (!side->loss.member) return;
-    if (!stands(my, side->loss)) {
-        if (side->under) violate(my, event, BROKEN_HOLD, side->under, side->loss);
-        return;
-    }
-    bool release = event->record->kind == HISTORY_RELEASE_RETURN;
-    violate(my, event, release ? FOREIGN_RELEASE : FOREIGN_RENEWAL, side->under, side->loss);
+    if (side->loss.member && stands(my, side->loss))
+        violate(my, event, release ? FOREIGN_RELEASE : FOREIGN_RENEWAL, side->under, side->loss);
+    else if (side->loss.member && side->under) violate(my, event, BROKEN_HOLD, side->under, side->loss);
+    else if (!release && side->settled && !side->depth && is_renewed_by_holder(event->lock))
+        violate_empty(my, event, side->under);
 }
 
 static void extended(struct checking *my, const struct event *event) {
@@ -180,7 +212,7 @@ const struct checker CHECKER_OWNERSHIP = {
     .property = "ownership",
     .title = "ownership",
     .question = "did anyone release or extend what another held?",
-    .sorts = {"foreign release", "foreign renewal", "broken hold", "foreign extension"},
+    .sorts = {"foreign release", "foreign renewal", "broken hold", "foreign extension", "empty renewal"},
     .advisory = true,
     .state_size = sizeof(struct ownership),
     .lock_size = sizeof(struct succession),

@@ -137,9 +137,24 @@ static void client_read(struct client *client, unsigned object, struct step_resu
                                                          .extra = result->version});
 }
 
-/* verb SET writes a value that was computed from the version last read; ADD lets the resource compute. */
+/* Whether the grant is valid, as far as the client knows. Nothing holds between this and the write's arrival. */
+static bool client_may_write(struct client *client) {
+    if (!client->checks_validity) return true;
+    int64_t until_ns = atomic_load(&client->valid_until_ns);
+    bool valid = until_ns == 0 || env_mono_ns(client->env) < until_ns;
+    env_checkpoint(client->env, "after-validity-check");
+    return valid;
+}
+
+/* verb SET writes a value that was computed from the version last read; ADD lets the resource compute. A write that the
+ * client does not make leaves no record. */
 static void client_write(struct client *client, const char *verb, unsigned object, int64_t value,
                          struct step_result *result) {
+    if (!client_may_write(client)) {
+        result->outcome = OUTCOME_REFUSED;
+        snprintf(result->error, sizeof result->error, "the validity that the lock stated is over");
+        return;
+    }
     uint32_t op = ++client->op;
     int64_t based_on = client->version[object];
     actor_append(&client->actor, (struct history_record){.kind = HISTORY_WRITE_INVOKE,
@@ -179,15 +194,6 @@ static bool workload_work(struct client *client, int64_t work_ms) {
     return true;
 }
 
-/* Whether the client may write, as far as it knows. Nothing holds between this and the write's arrival. */
-static bool workload_may_write(struct client *client) {
-    if (!client->checks_validity) return true;
-    int64_t until_ns = atomic_load(&client->valid_until_ns);
-    bool valid = until_ns == 0 || env_mono_ns(client->env) < until_ns;
-    env_checkpoint(client->env, "after-validity-check");
-    return valid;
-}
-
 /* One read-modify-write under the lock. A refused write ends the turn like an accepted one: a lock promises only a
  * place in the critical section. False: the lock was not granted. */
 static bool workload_turn(struct client *client, const struct step *step, struct step_result *result) {
@@ -196,7 +202,7 @@ static bool workload_turn(struct client *client, const struct step *step, struct
     client_read(client, step->object, result);
     if (result->outcome == OUTCOME_OK) {
         int64_t value = result->value;
-        if (workload_work(client, step->work_ms) && workload_may_write(client))
+        if (workload_work(client, step->work_ms))
             client_write(client, "SET", step->object, value + step->value, result);
     }
     struct step_result written = *result;

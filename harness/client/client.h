@@ -17,8 +17,7 @@ struct client {
     struct task_slot *place;
     bool renewing; /* a renewal that it has invoked is under way */
     bool extends;  /* extends its lease in the middle of a workload's work, and does not write when that is refused */
-    bool
-        checks_validity; /* looks at its clock before a workload's write, and does not write after the validity's end */
+    bool checks_validity; /* looks at its clock before each write, and does not write after the validity's end */
     _Atomic int64_t valid_until_ns; /* what the lock last announced, by its host's clock; 0: the grant states none */
     struct resource_connection resource;
     uint32_t lock_name; /* index of the lock's name */

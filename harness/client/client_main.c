@@ -28,7 +28,7 @@ static void client_serve(struct client *client, struct task *task) {
 /* --- start --- */
 
 struct client_arguments {
-    bool fixed_lease;
+    bool fixed_lease, checks_validity;
     const char *history, *page, *lock, *plugin, *store;
     char *resource;
     size_t resource_length;
@@ -59,17 +59,27 @@ static bool unhex(const char *text, char **bytes, size_t *length) {
 }
 
 static bool parse(int argc, char **argv, struct client_arguments *arguments) {
-    const struct option options[] = {
-        {"history", required_argument, NULL, 'h'},        {"page", required_argument, NULL, 's'},
-        {"lock", required_argument, NULL, 'l'},           {"resource-hex", required_argument, NULL, 'r'},
-        {"store", required_argument, NULL, 'S'},          {"node", required_argument, NULL, 'n'},
-        {"actor", required_argument, NULL, 'a'},          {"resource-id", required_argument, NULL, 'R'},
-        {"lease-ms", required_argument, NULL, 'L'},       {"task", required_argument, NULL, 't'},
-        {"life", required_argument, NULL, 'i'},           {"turn-fd", required_argument, NULL, 'T'},
-        {"watchdog-fd", required_argument, NULL, 'W'},    {"yield-fd", required_argument, NULL, 'Y'},
-        {"reply-limit-ms", required_argument, NULL, 'm'}, {"permits", required_argument, NULL, 'p'},
-        {"fixed-lease", no_argument, NULL, 'f'},          {"adapter", required_argument, NULL, 'A'},
-        {"plugin", required_argument, NULL, 'P'},         {0}};
+    const struct option options[] = {{"history", required_argument, NULL, 'h'},
+                                     {"page", required_argument, NULL, 's'},
+                                     {"lock", required_argument, NULL, 'l'},
+                                     {"resource-hex", required_argument, NULL, 'r'},
+                                     {"store", required_argument, NULL, 'S'},
+                                     {"node", required_argument, NULL, 'n'},
+                                     {"actor", required_argument, NULL, 'a'},
+                                     {"resource-id", required_argument, NULL, 'R'},
+                                     {"lease-ms", required_argument, NULL, 'L'},
+                                     {"task", required_argument, NULL, 't'},
+                                     {"life", required_argument, NULL, 'i'},
+                                     {"turn-fd", required_argument, NULL, 'T'},
+                                     {"watchdog-fd", required_argument, NULL, 'W'},
+                                     {"yield-fd", required_argument, NULL, 'Y'},
+                                     {"reply-limit-ms", required_argument, NULL, 'm'},
+                                     {"permits", required_argument, NULL, 'p'},
+                                     {"fixed-lease", no_argument, NULL, 'f'},
+                                     {"adapter", required_argument, NULL, 'A'},
+                                     {"plugin", required_argument, NULL, 'P'},
+                                     {"checks-validity", no_argument, NULL, 'c'},
+                                     {0}};
     struct env_live_options *env = &arguments->env;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         bool good = true;
@@ -89,6 +99,7 @@ static bool parse(int argc, char **argv, struct client_arguments *arguments) {
         case 'R': good = number(optarg, &arguments->resource_id); break;
         case 'L': good = number(optarg, &arguments->lease_ms); break;
         case 'f': arguments->fixed_lease = true; break;
+        case 'c': arguments->checks_validity = true; break;
         case 'p': good = number(optarg, &arguments->permits); break;
         case 't': good = number(optarg, &arguments->task); break;
         case 'i': good = number(optarg, &arguments->life); break;
@@ -145,6 +156,7 @@ int main(int argc, char **argv) {
     struct client client = {
         .actor = {history, page, (uint32_t)arguments.actor, arguments.env.host},
         .place = arguments.env.worker.place,
+        .checks_validity = arguments.checks_validity,
         .lock_name = (uint32_t)arguments.resource_id,
     };
     arguments.env.announce_validity = client_announce_validity;

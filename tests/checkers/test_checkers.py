@@ -319,7 +319,7 @@ def test_random_histories_reach_every_verdict() -> None:
 SORTS = {
     *("stale_writes", "lost_updates", "duplicated_operations"),
     *("missing_tokens", "repeated_tokens", "falling_tokens", "stale_accesses"),
-    *("foreign_releases", "foreign_renewals", "broken_holds", "foreign_extensions"),
+    *("foreign_releases", "foreign_renewals", "broken_holds", "foreign_extensions", "empty_renewals"),
     *("stuck_waiters", "lost_wake_ups", "residues"),
     *("surplus_grants", "unowned_releases"),
     *("spent_grants", "late_writes", "late_renewals", "hollow_renewals"),

@@ -2,6 +2,7 @@
 their right twins."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from lockstorm.base.errors import UsageError
 from lockstorm.explore.explore import replay_schedule, search_schedules
+from lockstorm.explore.replay_real import replay_real
 from lockstorm.explore.schedule_file import ScheduleFile, parse_schedule_file
 from lockstorm.explore.search_plan import SearchRequest, plan_search
 from lockstorm.results.event import Event
@@ -120,6 +122,22 @@ def test_a_pause_after_the_check_makes_its_write_late(tmp_path: Path) -> None:
     assert " --checks-validity" in late["replay"]
     struck = replay_schedule(parse_schedule_file(late["found"]["file"], "found"), "found")
     assert struck.properties["integrity"].status == "violated"
+
+
+@pytest.mark.parametrize(
+    ("line", "checkpoint", "checks", "status"),
+    [
+        ("before client-1 7: pause-before-send client-1 3000", "before-write", 1, "violated"),
+        ("before client-1 4: pause client-1 3000", "before-read", 0, "violated"),
+        ("before client-1 4: pause client-1 3000", "before-read", 1, "holds"),
+    ],
+)
+def test_real_processes_check_their_validity_too(
+    line: str, checkpoint: str, checks: int, status: str, tmp_path: Path
+) -> None:
+    found = parse_schedule_file(keeping(plant(tmp_path), "pause-before-send")["found"]["file"], "found")
+    played = replay_real(replace(found, lines=(line,), checks_validity=checks), "found")
+    assert (played.struck_at, played.properties["integrity"].status) == (checkpoint, status)
 
 
 def test_an_announcement_moves_the_end_of_a_validity() -> None:

@@ -52,6 +52,7 @@ lease = "10s"
 [[lock]]
 name = "permit-semaphore"
 permits = 3
+checks_validity = true
 
 [require]
 open = ["integrity", "capacity"]
@@ -102,6 +103,7 @@ def test_a_policy_with_every_key(tmp_path: Path) -> None:
     assert (read.budget_ms, read.budget_trials, read.runs, read.keep) == (600_000, 100, tmp_path / "kept", 5)
     assert read.accepted[0].until.isoformat() == "2027-03-31"
     jobs = plan_gate(read).jobs
+    assert {job.request.lock for job in jobs if job.request.checks_validity} == {"permit-semaphore"}
     assert len(jobs) == 2 * (2 + 3), "for each lock a scenario twice, and three storms"
     assert len({job.name for job in jobs}) == len(jobs)
     assert {job.request.seed for job in jobs if job.faults} == {5, 6, 7}
@@ -154,6 +156,7 @@ def test_fencing_is_not_required_of_a_lock_without_tokens_by_default(tmp_path: P
         (LOCK + LOCK, "lockstorm.toml:1: set-nx-px/open is there more than once"),
         (LOCK + "store = 'fence-writes'", "lockstorm.toml:3: set-nx-px gives no fencing token"),
         (LOCK + "fixed_lease = 1", "lockstorm.toml:3: fixed_lease has to be true or false"),
+        (LOCK + "checks_validity = 1", "lockstorm.toml:3: checks_validity has to be true or false"),
         (LOCK + "lease = 30", "lockstorm.toml:3: lease has to be a duration such as 500ms"),
         (LOCK + "lease = '0s'", "lockstorm.toml:3: lease has to be a duration such as 500ms"),
         (LOCK + "permits = 2", "lockstorm.toml:2: --permits is for locks that have several"),

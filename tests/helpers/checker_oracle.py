@@ -11,7 +11,7 @@ from typing import Any
 Json = dict[str, Any]
 Violation = tuple[str, int]
 
-TOKEN, REENTRANT, FAIR, RENEWS = 2, 4, 8, 16
+LEASE, TOKEN, REENTRANT, FAIR, RENEWS = 1, 2, 4, 8, 16
 ATOMIC, FENCED, MADE = 2, 4, 8
 FOR_EVER = 2**63 - 1
 LOST = -(2**63)  # a validity that has ended before every stamp
@@ -436,13 +436,28 @@ def ownership(history: History, reading: Reading) -> Iterator[Violation]:
             continue
         mine = latest_grant(history, reading, actor, lock, asked.index)
         loss = superseding(history, actor, lock, mine, asked.index)
-        if not loss or (mine == 0 and not stands(history, reading, loss, asked.index)):
-            continue
-        if stands(history, reading, loss, answer.index):
+        both = (asked.index, answer.index) if mine == 0 else (answer.index,)
+        if loss and all(stands(history, reading, loss, at) for at in both):
             yield ("foreign_releases" if answer.kind == "release-return" else "foreign_renewals"), answer.index
-        elif mine:
+        elif loss and mine:
             yield "broken_holds", answer.index
+        elif answer.kind == "renew-return" and holds_nothing(history, reading, asked, answer):
+            yield "empty_renewals", answer.index
     yield from foreign_extensions(history)
+
+
+def holds_nothing(history: History, reading: Reading, asked: OracleRecord, answer: OracleRecord) -> bool:
+    """Whether a client that was told that its renewal is ok had certainly no hold, of a lock that its holder renews."""
+    if not has_trait(history, answer.name, answer.index, LEASE) or has_trait(
+        history, answer.name, answer.index, RENEWS
+    ):
+        return False
+    own = [each for each in before(history, asked.index) if (each.actor, each.name) == (asked.actor, asked.name)]
+    invoked = [each for each in own if each.kind in ("acquire-invoke", "release-invoke")]
+    acquires = [each for each in own if each.kind == "acquire-return" and not each.unknown]
+    releases = [each for each in own if each.kind == "release-return" and each.ok]
+    is_certain = len(invoked) == len(acquires) + len(releases)
+    return is_certain and not hold(history, reading, answer.actor, answer.name, answer.index, never)
 
 
 def extensions(history: History) -> Iterator[OracleRecord]:

@@ -25,7 +25,7 @@ NAMED = READINGS[0]  # the reading of the default policy
 SORTS = {
     "integrity": ("stale write", "lost update", "duplicated operation"),
     "fencing": ("missing token", "repeated token", "falling token", "stale access"),
-    "ownership": ("foreign release", "foreign renewal", "broken hold", "foreign extension"),
+    "ownership": ("foreign release", "foreign renewal", "broken hold", "foreign extension", "empty renewal"),
     "liveness": ("stuck waiter", "lost wake-up", "residue"),
     "capacity": ("surplus grant", "unowned release"),
     "lease": ("spent grant", "late write", "late renewal", "hollow renewal"),

@@ -72,9 +72,10 @@ struct lock_type {
     int replicas; /* of each of them */
     int poll_ms;  /* the longest that a waiter sleeps between two tries; 0: it does not poll, or does not say */
     size_t state_size;
-    /* All but acquire may be NULL: there is nothing to do, and without renew every renewal is refused. wait_ms: 0: one
-     * attempt, -1: as long as the pattern itself waits. An acquire of unknown outcome may have been granted: the lock
-     * keeps what it needs to release it. */
+    /* All but acquire may be NULL: there is nothing to do. Without renew a renewal is refused if the lock has a lease
+     * and no watchdog, and is otherwise ok, because its holder has nothing to renew. wait_ms: 0: one attempt, -1: as
+     * long as the pattern itself waits. An acquire of unknown outcome may have been granted: the lock keeps what it
+     * needs to release it. */
     enum outcome (*open)(struct lock *lock);
     struct lock_grant (*acquire)(struct lock *lock, int64_t wait_ms);
     enum outcome (*renew)(struct lock *lock);

@@ -50,6 +50,7 @@ def replay_real(
         replicas=schedule.replicas,
         permits=schedule.permits,
         fixed_lease=bool(schedule.fixed_lease),
+        checks_validity=bool(schedule.checks_validity),
     )
     required = ",".join(required_properties(None, lock_named(schedule.lock), schedule.permits))
 
@@ -95,7 +96,7 @@ def strike_of(schedule: ScheduleFile, name: str) -> Strike:
             "order of their steps"
         )
     match = LINE.fullmatch(schedule.lines[0])
-    if not match or schedule.turns > 1 or schedule.bound_ms or schedule.extends or schedule.checks_validity:
+    if not match or schedule.turns > 1 or schedule.bound_ms or schedule.extends:
         raise UsageError(
             f"{line}: --real: with real processes client 1, who begins, can be paused or killed in its only turn, "
             "and nothing else"

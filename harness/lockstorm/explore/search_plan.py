@@ -158,7 +158,8 @@ class SearchRequest:
     extends: bool = option("--extends", "Let clients extend their lease in the middle of their work.", "flag")
     checks_validity: bool = option(
         "--checks-validity",
-        "Let clients look at their clock before each write, and not write when the stated validity is over.",
+        "Let clients look at their clock before each write, and not write when the stated validity is over. With a "
+        "lock that states none they always write.",
         "flag",
     )
     keep_going: bool = option(

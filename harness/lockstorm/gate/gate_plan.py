@@ -102,8 +102,17 @@ def gate_inapplicable_reason(lock: LockChoice, scenario: str, time: str | None) 
 
 
 def gate_request(lock: LockChoice, scenario: str, time: str, seed: int) -> TrialSettings:
-    options = {"lease_ms": lock.lease_ms, "permits": lock.permits, "fixed_lease": lock.fixed_lease}
-    return TrialSettings(lock.name, scenario, store=lock.store, time=time, seed=seed, **options)  # type: ignore[arg-type]
+    return TrialSettings(
+        lock.name,
+        scenario,
+        store=lock.store,
+        time=time,
+        seed=seed,
+        lease_ms=lock.lease_ms,
+        permits=lock.permits,
+        fixed_lease=lock.fixed_lease,
+        checks_validity=lock.checks_validity,
+    )
 
 
 def case_of(policy: Policy, lock: LockChoice, scenario: str) -> Case:

@@ -41,7 +41,10 @@ USER_SUPPLIED = {"adapter": adapter.PREFIX, "plugin": plugin.PREFIX}
 # The keys that each table may have; "" is the top level.
 KEYS = {
     "": ("lock", "require", "scenarios", "storm", "budget", "accept", "runs"),
-    "lock": ("name", "adapter", "plugin", "store", "require", "used", "lease", "permits", "fixed_lease"),
+    "lock": (
+        *("name", "adapter", "plugin", "store", "require", "used", "lease", "permits", "fixed_lease"),
+        "checks_validity",
+    ),
     "require": USUAL_STORES,
     "scenarios": ("play", "skip", "repeat", "seed", "time", "controls"),
     "storm": ("name", "faults", "trials", "duration", "clients", "lease", "seed", "time"),
@@ -63,6 +66,7 @@ class LockChoice:
     lease_ms: int | None = None
     permits: int | None = None
     fixed_lease: bool = False
+    checks_validity: bool = False
     written_name: str = ""  # the name in the policy; of a user-supplied lock without its prefix
 
     @property
@@ -314,7 +318,9 @@ def read_lock(table: Table, require: dict[str, tuple[str, ...]], home: Path) -> 
     usual = require.get(store) or with_capacity(USUAL_REQUIRE[store], permits)
     required = own or tuple(each for each in usual if each != "fencing" or lock.token)
     used, written_name = table.text("used"), str(table.values[key])
-    return LockChoice(name, store, required, table.line(), used, lease_ms, permits, fixed_lease, written_name)
+    checks_validity = table.flag("checks_validity", False)
+    options = (used, lease_ms, permits, fixed_lease, checks_validity)
+    return LockChoice(name, store, required, table.line(), *options, written_name)
 
 
 def read_scenarios(table: Table) -> tuple[str, ...]:

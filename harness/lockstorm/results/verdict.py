@@ -34,6 +34,7 @@ class PropertyVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
     foreign_renewals: int | None = None
     broken_holds: int | None = None
     foreign_extensions: int | None = None
+    empty_renewals: int | None = None
     stuck_waiters: int | None = None
     lost_wake_ups: int | None = None
     residues: int | None = None

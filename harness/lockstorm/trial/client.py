@@ -10,7 +10,7 @@ from lockstorm.trial.trial_context import TrialContext
 
 ANYWHERE = "*"  # every checkpoint (SHARED_PAGE_ANYWHERE)
 # The checkpoints at which a client that is held is an ordinary holder, who takes long (harness/client/client.c).
-OUTSIDE_THE_LOCK = ("after-acquire", "before-read", "before-write", "after-write")
+OUTSIDE_THE_LOCK = ("after-acquire", "before-read", "after-validity-check", "before-write", "after-write")
 
 
 @dataclass(frozen=True)

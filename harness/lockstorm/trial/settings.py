@@ -110,6 +110,12 @@ class TrialSettings:
         "--control", "Play the schedule without its fault, or with the fault inside the lease.", "flag"
     )
     fixed_lease: bool = option("--fixed-lease", "Disable the lock's watchdog: nothing renews the lease.", "flag")
+    checks_validity: bool = option(
+        "--checks-validity",
+        "Let clients look at their clock before each write, and not write when the stated validity is over. With a "
+        "lock that states none they always write.",
+        "flag",
+    )
     counter: int = 0
     nodes: int = 1
     replicas: int = 0  # of each node

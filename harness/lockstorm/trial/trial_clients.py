@@ -86,6 +86,7 @@ class TrialClients:
         command = [paths.program(program), *(f"--{key}={value}" for key, value in options.items())]
         command += [f"--node={address}" for address in self._nodes.addresses(client)]
         command += ["--fixed-lease"] if self._trial.settings.fixed_lease else []
+        command += ["--checks-validity"] if self._trial.settings.checks_validity else []
         client.process = self._trial.sandbox.start(client.name, command, inherit=(turn, watchdog, yields))
         for task in (client.task, client.task + 1):
             if not lib.scheduler_watch(scheduler, task, client.pid):

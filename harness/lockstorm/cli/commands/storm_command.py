@@ -27,7 +27,10 @@ from lockstorm.storm.storm import run_storm, run_storms
 from lockstorm.storm.storm_plan import StormRequest, plan_storm
 from lockstorm.trial.settings import TrialSettings
 
-TRIAL_OPTIONS = ("duration_ms", "clients", "seed", "time", "store", "lease_ms", "fixed_lease", "permits", "require")
+TRIAL_OPTIONS = (
+    *("duration_ms", "clients", "seed", "time", "store", "lease_ms", "fixed_lease", "checks_validity"),
+    *("permits", "require"),
+)
 HELPS = {
     "duration_ms": "Length of a storm by the trial's clock. Default: 10s.",
     "clients": "Number of clients that want the lock. Default: 4.",
