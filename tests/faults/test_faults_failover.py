@@ -461,6 +461,6 @@ def test_a_driver_that_is_killed_leaves_no_sentinel_and_no_cluster(kind: Topolog
         pids = processes_below(directory)
         assert len(pids) >= processes, "servers, sentinels, proxy, store, reaper, clients"
         driver.send_signal(signal.SIGKILL)
-        driver.communicate(timeout=20)
+        driver.communicate(timeout=600)
         wait_until(lambda: not processes_below(directory), 10, "processes gone")
         assert_clean(directory, pids)

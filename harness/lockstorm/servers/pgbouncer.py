@@ -12,12 +12,12 @@ from typing import Literal
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
+from lockstorm.base.hang_limit import START_LIMIT_S, HangLimit
 from lockstorm.process.process import Sandbox
 from lockstorm.servers.postgres_server import DATABASE, PORT, ROLE, SOCKET, PostgresServer, server_user
 from lockstorm.servers.postgres_session import PostgresSession
 
 PoolMode = Literal["session", "transaction"]
-START_LIMIT_S = 20.0
 
 # It goes by the machine's clock, and does nothing by that clock during a trial.
 CONFIGURATION = """[databases]
@@ -56,12 +56,12 @@ class PgBouncer:
 
     def ready(self) -> None:
         """Returns when it answers in its mode. Raises Inconclusive with its own log if it does not start."""
-        deadline = time.monotonic() + START_LIMIT_S
+        limit = HangLimit(START_LIMIT_S)
         while True:
             if self.socket.exists():
                 with contextlib.suppress(Inconclusive):
                     return self._check_mode()
-            if self.process.poll() is not None or time.monotonic() > deadline:
+            if self.process.poll() is not None or limit.is_over():
                 raise Inconclusive(f"PgBouncer did not start: {self._sandbox.log_tail(self.name)}")
             time.sleep(0.002)
 

@@ -16,13 +16,13 @@ import redis
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
+from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.process.process import Sandbox
 from lockstorm.servers.redis_server import PORT_TRIES, RedisServer, free_port
 
 Topology = Literal["single", "sentinel", "cluster"]
 TOPOLOGIES: tuple[Topology, ...] = ("single", "sentinel", "cluster")
 
-START_LIMIT_S = 5.0  # until sentinels or a cluster are ready, after their servers answer
 PATIENCE_MS = 5000
 SENTINELS = 3
 QUORUM = 2
@@ -44,9 +44,9 @@ SENTINEL_PERIODS = {
 
 
 def _await(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + START_LIMIT_S
+    limit = HangLimit(START_LIMIT_S, CONNECTION_LIMIT_S)
     while not condition():
-        if time.monotonic() > deadline:
+        if limit.is_over():
             raise Inconclusive(f"{what}: not within {START_LIMIT_S:g} s")
         time.sleep(0.01)
 
@@ -66,7 +66,7 @@ class Sentinel:
         self.directory.mkdir(mode=0o700)
         self._sandbox, self._master, self._announce = sandbox, master, announce
         self._start()
-        self.link = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=10, driver_info=None)
+        self.link = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=CONNECTION_LIMIT_S, driver_info=None)
 
     def _start(self) -> None:
         port, master = free_port(), self._master
@@ -89,8 +89,8 @@ class Sentinel:
     def ready(self) -> None:
         """Returns when it answers; starts it again if another process has taken its port."""
         for _ in range(PORT_TRIES):
-            deadline = time.monotonic() + START_LIMIT_S
-            while self.process.poll() is None and time.monotonic() < deadline:
+            limit = HangLimit(START_LIMIT_S, CONNECTION_LIMIT_S)
+            while self.process.poll() is None and not limit.is_over():
                 with contextlib.suppress(redis.exceptions.RedisError):
                     periods = (word for name, ms in SENTINEL_PERIODS.items() for word in (name, ms))
                     self.link.execute_command("SENTINEL", "DEBUG", *periods)  # type: ignore[no-untyped-call]
