@@ -2,7 +2,6 @@
 
 #include <stdarg.h>
 
-#include "faults/common/admin_command.h"
 #include "harness/scheduler/hang_limit.h"
 
 static bool write_command(redisContext *link) {

@@ -9,6 +9,7 @@
 
 #include "faults/common/fault.h"
 
+enum { ADMIN_LIMIT_MS = 60000 };
 #define ADMIN_CONNECTION_NAME "lockstorm"
 
 /* Connects to a unix socket. limit_ms of real time bounds the connecting, and each
