@@ -19,7 +19,7 @@ from lockstorm.servers.postgres_session import PostgresSession
 
 PoolMode = Literal["session", "transaction"]
 
-# It goes by the machine's clock, and does nothing by that clock during a trial.
+# It goes by the machine's clock, and does nothing by that clock during a trial, also if the machine stands still.
 CONFIGURATION = """[databases]
 {database} = host={server} port={port} user={role} dbname={database}
 [pgbouncer]
@@ -33,6 +33,9 @@ default_pool_size = 20
 server_check_delay = 86400
 server_idle_timeout = 0
 server_lifetime = 86400
+server_connect_timeout = 86400
+client_login_timeout = 86400
+query_wait_timeout = 86400
 """
 
 
