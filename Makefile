@@ -49,7 +49,7 @@ room = $(sort $(wildcard $(addsuffix /*.c,$(1))))
 rooms = $(patsubst %/,%,$(wildcard $(1)/*/))
 
 HISTORY   = harness/history/history.c
-SHARED    = harness/scheduler/clock.c harness/scheduler/shared_page.c $(HISTORY)
+SHARED    = harness/scheduler/clock.c harness/scheduler/hang_limit.c harness/scheduler/shared_page.c $(HISTORY)
 SCHEDULER = $(filter-out harness/scheduler/task.c $(SHARED),$(call room,harness/scheduler))
 LOCKS     = $(call room,harness/locks $(call rooms,harness/locks) $(call rooms,harness/locks/zoo))
 SESSIONS  = $(addprefix harness/environment/,http_session.c postgres_session.c zookeeper_session.c)
@@ -162,7 +162,7 @@ $(BUILD)/tests/quiet_phase: LIBS = -lhiredis -ljansson -lm
 $(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(SHARED))
 $(BUILD)/tests/http_requests: $(call object,tests/c/http_requests.c $(ENV) $(SHARED))
 $(BUILD)/tests/http_requests: LIBS = -lhiredis $(SERVICE_LIBS)
-$(BUILD)/tests/idle_processes: $(call object,tests/c/idle_processes.c harness/scheduler/quiescence.c harness/scheduler/clock.c)
+$(BUILD)/tests/idle_processes: $(call object,tests/c/idle_processes.c $(addprefix harness/scheduler/,quiescence.c hang_limit.c clock.c))
 $(BUILD)/tests/judged_events: $(call object,tests/c/judged_events.c $(call room,checkers/engine) $(HISTORY))
 $(BUILD)/tests/linearizable_each: $(call object,tests/c/linearizable_each.c $(LINEAR) harness/history/history_json.c $(HISTORY))
 $(BUILD)/tests/linearizable_each: LIBS = -ljansson

@@ -8,7 +8,7 @@
 #include "faults/common/process.h"
 #include "faults/common/real_time.h"
 
-enum { END_LIMIT_MS = 20000, POLL_US = 50 };
+enum { END_LIMIT_MS = 60000, POLL_US = 50 };
 
 /* Reads how the process ended; info->si_pid is 0 while it runs. Leaves the exit status in place: prove and the driver
  * read it too. */

@@ -13,7 +13,7 @@
 
 enum {
     LEASES = 8,
-    STAND_LIMIT_MS = 20000,
+    STAND_LIMIT_MS = 60000,
     POLL_US = 200,
     SEEN_POLL_US = 10000,
     LEASES_LIMIT_MS = 500,

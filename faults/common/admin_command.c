@@ -36,7 +36,7 @@ static bool conclude(redisContext *link, redisReply *received, struct admin_repl
         reply_fill(reply, received);
         freeReplyObject(received);
     } else if (link) {
-        fault_fail(report, "no reply: %.100s", link->errstr);
+        fault_fail(report, "no reply: %.100s", link->err ? link->errstr : "none came in time");
     }
     if (link) redisFree(link);
     return received != NULL;
@@ -45,7 +45,8 @@ static bool conclude(redisContext *link, redisReply *received, struct admin_repl
 static bool command_list(const char *socket, int limit_ms, struct admin_reply *reply, struct fault_report *report,
                          const char *format, va_list arguments) {
     redisContext *link = admin_connection_reach(socket, limit_ms, report);
-    redisReply *received = link ? redisvCommand(link, format, arguments) : NULL;
+    bool appended = link && redisvAppendCommand(link, format, arguments) == REDIS_OK;
+    redisReply *received = appended ? admin_connection_read(link, limit_ms) : NULL;
     return conclude(link, received, reply, report);
 }
 
@@ -70,7 +71,8 @@ bool admin_command_within(const char *socket, int limit_ms, struct admin_reply *
 bool admin_command_argv(const char *socket, int limit_ms, struct admin_reply *reply, struct fault_report *report,
                         int count, const char **words, const size_t *lengths) {
     redisContext *link = admin_connection_reach(socket, limit_ms, report);
-    redisReply *received = link ? redisCommandArgv(link, count, words, lengths) : NULL;
+    bool appended = link && redisAppendCommandArgv(link, count, words, lengths) == REDIS_OK;
+    redisReply *received = appended ? admin_connection_read(link, limit_ms) : NULL;
     return conclude(link, received, reply, report);
 }
 

@@ -4,7 +4,7 @@
 
 #include "faults/common/fault.h"
 
-enum { ADMIN_LIMIT_MS = 5000, ADMIN_REPLY_TEXT = 4096, PROBE_KEY = 128 };
+enum { ADMIN_REPLY_TEXT = 4096, PROBE_KEY = 128 };
 
 struct admin_reply {
     bool error;                  /* it is an error */

@@ -10,7 +10,7 @@
 
 #include "faults/common/real_time.h"
 
-enum { STOP_LIMIT_MS = 20000, POLL_US = 20, CHILDREN_ROOM = 4096 };
+enum { STOP_LIMIT_MS = 60000, POLL_US = 20, CHILDREN_ROOM = 4096 };
 
 /* The state letter of one thread, 0: it has ended. The name before it may hold blanks and parentheses. */
 static char thread_state(int pid, const char *thread) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "faults/common/admin_command.h"
+#include "faults/common/admin_connection.h"
 
 enum { RULE_NAME = 96, RULE_TRIES = 1000 };
 

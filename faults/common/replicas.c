@@ -7,7 +7,7 @@
 #include "faults/common/admin_command.h"
 #include "faults/common/real_time.h"
 
-enum { RETURN_LIMIT_MS = 20000, POLL_US = 2000 };
+enum { RETURN_LIMIT_MS = 60000, POLL_US = 2000 };
 
 int replicas_connected(const char *socket, struct fault_report *report) {
     struct admin_reply reply;

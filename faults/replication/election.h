@@ -8,7 +8,7 @@
 
 #include "faults/replication/replication.h"
 
-enum { ELECTION_LIMIT_MS = 20000, ELECTION_POLL_US = 5000 };
+enum { ELECTION_LIMIT_MS = 60000, ELECTION_POLL_US = 5000 };
 
 /* Stands in the target's state, zero before use. */
 struct election {

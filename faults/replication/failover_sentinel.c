@@ -59,9 +59,8 @@ static redisContext *subscribe(const char *socket, struct fault_report *report) 
 static bool await_switch(redisContext *link, const char *master, struct fault_report *report) {
     size_t length = strlen(master);
     bool seen = false;
-    void *raw = NULL;
-    while (!seen && redisGetReply(link, &raw) == REDIS_OK) {
-        redisReply *push = raw;
+    redisReply *push;
+    while (!seen && (push = admin_connection_read(link, ELECTION_LIMIT_MS))) {
         const char *text = push->elements == 3 && push->element[2]->str ? push->element[2]->str : "";
         seen = strncmp(text, master, length) == 0 && text[length] == ' ';
         freeReplyObject(push);

@@ -8,7 +8,7 @@
 #include "faults/common/proxy_rule.h"
 #include "faults/common/real_time.h"
 
-enum { CATCH_UP_LIMIT_MS = 2000, CATCH_UP_POLL_US = 1000, ROLE_POLL_US = 5000, PAUSE_WRITES_MS = 60000 };
+enum { CATCH_UP_LIMIT_MS = 10000, CATCH_UP_POLL_US = 1000, ROLE_POLL_US = 5000, PAUSE_WRITES_MS = 60000 };
 
 static const char *name_of(const struct fault_target *target) {
     return target && target->name ? target->name : "the server";

@@ -15,7 +15,7 @@
 #include "faults/server/postgres.h"
 #include "faults/server/postgres_crash.h"
 
-enum { LOST_MOST = 1000000, WRITE_LIMIT_MS = 1000, CLUSTER_LIMIT_MS = 20000, POLL_US = 2000, DIRECTORIES_OPEN = 8 };
+enum { LOST_MOST = 1000000, WRITE_LIMIT_MS = 5000, CLUSTER_LIMIT_MS = 60000, POLL_US = 2000, DIRECTORIES_OPEN = 8 };
 static const char LAST[] = "lockstorm:last-write", LEFT[] = "lockstorm:end-of-what-is-left";
 
 static const struct fault_option_type OPTIONS[] = {

@@ -7,8 +7,9 @@
 
 #include "faults/common/admin_command.h"
 #include "faults/common/admin_connection.h"
+#include "faults/common/real_time.h"
 
-enum { REFUSAL_LIMIT_MS = 500 };
+enum { REFUSAL_LIMIT_MS = 5000 };
 
 struct max_clients_state {
     redisContext *link; /* NULL: the limit is unchanged */
@@ -52,10 +53,9 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
 
 /* The refusal comes unasked, and nothing may be sent: the server closes the connection at once. */
 static bool prove(struct fault_target *target, struct fault_report *report) {
-    struct timeval limit = {.tv_usec = REFUSAL_LIMIT_MS * 1000};
-    redisContext *link = redisConnectUnixWithTimeout(target->socket, limit);
+    redisContext *link = redisConnectUnix(target->socket);
     void *read = NULL;
-    if (link && !link->err && redisSetTimeout(link, limit) == REDIS_OK) redisGetReply(link, &read);
+    if (link && !link->err && real_time_await_readable(link->fd, REFUSAL_LIMIT_MS)) redisGetReply(link, &read);
     redisReply *reply = read;
     bool refused = reply && reply->type == REDIS_REPLY_ERROR && strstr(reply->str, "max number of clients");
     snprintf(report->text, sizeof report->text, "a new connection is answered: %.150s",

@@ -6,7 +6,7 @@
 #include "faults/common/process.h"
 #include "faults/server/postgres.h"
 
-enum { SILENCE_MS = 50, RETURN_LIMIT_MS = 10000 };
+enum { SILENCE_MS = 50, RETURN_LIMIT_MS = 60000 };
 
 struct pause_server_state {
     bool sent, silent;

@@ -13,7 +13,7 @@
 #include "faults/common/process_end.h"
 #include "faults/common/real_time.h"
 
-enum { PROCESSES_MOST = 256, TEXT_ROOM = 4096, STOP_LIMIT_MS = 20000, POLL_US = 100 };
+enum { PROCESSES_MOST = 256, TEXT_ROOM = 4096, STOP_LIMIT_MS = 60000, POLL_US = 100 };
 
 /* The SSLRequest with which a client may begin: the server replies with one letter. */
 static const unsigned char SSL_REQUEST[] = {0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f};
@@ -43,7 +43,7 @@ bool postgres_answers(const struct fault_target *target, int limit_ms) {
     strcpy(address.sun_path, target->socket);
     bool answers = connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
                    send(fd, SSL_REQUEST, sizeof SSL_REQUEST, MSG_NOSIGNAL) == sizeof SSL_REQUEST &&
-                   poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, limit_ms) > 0 && recv(fd, &letter, 1, 0) == 1;
+                   real_time_await_readable(fd, limit_ms) && recv(fd, &letter, 1, 0) == 1;
     close(fd);
     return answers;
 }

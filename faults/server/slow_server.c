@@ -3,9 +3,10 @@
 #include <string.h>
 
 #include "faults/common/admin_command.h"
+#include "faults/common/admin_connection.h"
 #include "faults/common/real_time.h"
 
-enum { SILENCE_MS = 50, BUSY_LIMIT_MS = 20000, POLL_US = 2000, LONGEST_MS = 600000 };
+enum { SILENCE_MS = 50, BUSY_LIMIT_MS = 60000, POLL_US = 2000, LONGEST_MS = 600000 };
 
 struct slow_server_state {
     bool busy, silent;

@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/scheduler/clock.h"
+#include "harness/scheduler/hang_limit.h"
 
-enum { CLOSE_ON_EXEC = 1 << 2, END_LIMIT_MS = 1000, POLL_MS = 5, REASON_ROOM = 96 };
+enum { CLOSE_ON_EXEC = 1 << 2, END_LIMIT_MS = 5000, POLL_MS = 5, REASON_ROOM = 96 };
 
 struct adapter_session {
     pid_t pid;
@@ -58,9 +58,9 @@ struct adapter_session *adapter_session_open(const char *path) {
 /* Whether the program has ended, or ends within the limit; `reason` then says how. */
 static bool await_end(struct adapter_session *session, int limit_ms) {
     int status;
-    int64_t until_ns = clock_real_deadline_ns(limit_ms);
+    int64_t until_ns = hang_limit_deadline_ns(limit_ms);
     while (session->pid > 0 && waitpid(session->pid, &status, WNOHANG) == 0) {
-        if (clock_real_mono_ns() >= until_ns) return false;
+        if (hang_limit_is_over(until_ns)) return false;
         poll(NULL, 0, POLL_MS);
     }
     if (session->pid == 0) return true;

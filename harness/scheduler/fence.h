@@ -65,7 +65,7 @@ bool fence_settle_before_turn(struct fence *fence);
 /* Which part did not answer, or did not become idle, when a fence last failed; "": none has failed. */
 const char *fence_unanswered(const struct fence *fence);
 /* Returns when a process and its children, which had been stopped, are idle: they have dealt with what waited for them.
- * Gives up after FENCE_LIMIT_S. */
+ * Gives up after FENCE_LIMIT_MS. */
 void fence_catch_up(int pid);
 
 /* Whether the server answers a PING now. */

@@ -1,7 +1,9 @@
 #include "harness/scheduler/quiescence.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "harness/scheduler/clock.h"
+#include "harness/scheduler/hang_limit.h"
 
 enum { SLEEPERS = 256, STATUS_ROOM = 4096, LINE_ROOM = 1024, SNAPSHOT_PAUSE_NS = 20000, ROUND_PAUSE_NS = 200000 };
 
@@ -118,15 +120,26 @@ static void yield_core(int64_t pause_ns) {
     nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
 }
 
+static bool is_gone(int pid) {
+    return kill(pid, 0) < 0 && errno == ESRCH;
+}
+
+static bool any_is_gone(const int *pids, int count) {
+    for (int each = 0; each < count; each++)
+        if (is_gone(pids[each])) return true;
+    return false;
+}
+
 bool families_await_quiescence(const int *pids, int count, int64_t limit_ms) {
-    int64_t until_ns = clock_real_deadline_ns(limit_ms);
+    int64_t until_ns = hang_limit_deadline_ns(limit_ms);
     do {
         struct snapshot before = {0}, after = {0};
         if (snapshot_families(pids, count, &before) && none_polls(&before) && snapshot_families(pids, count, &after) &&
             is_same(&before, &after))
             return true;
+        if (any_is_gone(pids, count)) return false;
         yield_core(SNAPSHOT_PAUSE_NS);
-    } while (clock_real_mono_ns() < until_ns);
+    } while (!hang_limit_is_over(until_ns));
     return false;
 }
 
@@ -291,12 +304,13 @@ static bool threads_stayed_idle(const struct thread_watch *watch) {
 }
 
 bool threads_await_quiescence(struct thread_watch *watch, int64_t limit_ms) {
-    int64_t until_ns = clock_real_deadline_ns(limit_ms);
+    int64_t until_ns = hang_limit_deadline_ns(limit_ms);
     do {
         threads_list(watch);
         if (threads_are_idle(watch) && threads_stayed_idle(watch)) return true;
+        if (is_gone(watch->pid)) return false;
         yield_core(SNAPSHOT_PAUSE_NS);
-    } while (clock_real_mono_ns() < until_ns);
+    } while (!hang_limit_is_over(until_ns));
     return false;
 }
 
@@ -322,7 +336,7 @@ static const struct thread *timer_find(struct thread_watch *watch) {
 /* The timer may have looked just before this was called and sleep since then, so a second sleep is awaited. It sleeps
  * until some time only when it has found nothing more to do, however much it had to catch up with. */
 bool timer_await_round(struct thread_watch *watch, int64_t limit_ms) {
-    int64_t until_ns = clock_real_deadline_ns(limit_ms);
+    int64_t until_ns = hang_limit_deadline_ns(limit_ms);
     uint64_t first = 0, before, after;
     bool has_first = false;
     const struct thread *timer = timer_find(watch);
@@ -331,7 +345,7 @@ bool timer_await_round(struct thread_watch *watch, int64_t limit_ms) {
         bool slept = is_new && is_timed_sleep(timer) && count_read(watch, timer, &after) && after == before;
         if (slept && has_first) return true;
         if (slept) first = before, has_first = true;
-        if (clock_real_mono_ns() >= until_ns) return false;
+        if (hang_limit_is_over(until_ns)) return false;
         yield_core(ROUND_PAUSE_NS);
     }
     return false;
@@ -385,9 +399,9 @@ static uint64_t packets_waiting(void) {
 }
 
 bool packets_await_delivery(int64_t limit_ms) {
-    int64_t until_ns = clock_real_deadline_ns(limit_ms);
+    int64_t until_ns = hang_limit_deadline_ns(limit_ms);
     while (packets_waiting() > 0) {
-        if (clock_real_mono_ns() >= until_ns) return false;
+        if (hang_limit_is_over(until_ns)) return false;
         yield_core(SNAPSHOT_PAUSE_NS);
     }
     return true;

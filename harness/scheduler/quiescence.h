@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Returns true once this process and its children were seen idle; false when they were not within limit_ms of real
- * time, or the process is gone. */
+/* Returns true once this process and its children were seen idle; false when they were not within limit_ms
+ * (hang_limit.h), or the process is gone: then at once. */
 bool processes_await_quiescence(int pid, int64_t limit_ms);
 /* The same for several processes that talk to each other: all must be idle in the same snapshot, because what one has
  * dealt with may have given another something to do. */
@@ -28,8 +28,8 @@ struct thread_watch;
 struct thread_watch *thread_watch_open(int pid, int timer);
 void thread_watch_close(struct thread_watch *watch);
 bool threads_await_quiescence(struct thread_watch *watch, int64_t limit_ms);
-/* Returns true once the timer has looked at the clock after this was called; false when it has not within limit_ms of
- * real time, or is gone. */
+/* Returns true once the timer has looked at the clock after this was called; false when it has not within limit_ms,
+ * or is gone. */
 bool timer_await_round(struct thread_watch *watch, int64_t limit_ms);
 
 /* Number of packets that wait at all processors together, as the kernel's table says (/proc/net/softnet_stat), which is
@@ -37,7 +37,7 @@ bool timer_await_round(struct thread_watch *watch, int64_t limit_ms);
  * not say (before 5.12). */
 uint64_t packets_waiting_in(int fd);
 
-/* Returns true once no packet waited at any of the machine's processors, false when some did for limit_ms of real time.
+/* Returns true once no packet waited at any of the machine's processors, false when some did for limit_ms.
  * What is written to a unix socket has arrived when the writer's call returns. On a TCP connection it has not, not even
  * within one machine: on a busy one a packet may wait for milliseconds, and neither side knows. A packet that a
  * processor has taken from its queue to deliver is not counted any more, but no process runs on that processor until it

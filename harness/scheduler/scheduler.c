@@ -10,13 +10,14 @@
 
 #include "harness/scheduler/clock.h"
 #include "harness/scheduler/fence.h"
+#include "harness/scheduler/hang_limit.h"
 #include "harness/scheduler/host_clocks.h"
 #include "harness/scheduler/random.h"
 #include "harness/scheduler/server_clocks.h"
 #include "harness/scheduler/task_stops.h"
 #include "harness/scheduler/wakeup.h"
 
-enum { REAL_POLL_MS = 1000 };
+enum { REAL_POLL_NS = HANG_LIMIT_LOOK_MS * CLOCK_NS_PER_MS };
 
 struct scheduler {
     struct shared_page *page;
@@ -373,9 +374,19 @@ static enum scheduler_result await_event(struct scheduler *scheduler, int timeou
     return SCHEDULER_DONE;
 }
 
+/* STUCK: nothing happened for limit_ms of the time that counts. */
+static enum scheduler_result await_event_within(struct scheduler *scheduler, int limit_ms) {
+    int64_t until_ns = hang_limit_deadline_ns(limit_ms);
+    for (;;) {
+        bool is_last = hang_limit_is_over(until_ns);
+        enum scheduler_result result = await_event(scheduler, is_last ? 0 : HANG_LIMIT_LOOK_MS);
+        if (result != SCHEDULER_STUCK || is_last) return result;
+    }
+}
+
 static enum scheduler_result await_yield(struct scheduler *scheduler, int real_limit_ms) {
     while (any_task_runs(scheduler)) {
-        enum scheduler_result result = await_event(scheduler, real_limit_ms);
+        enum scheduler_result result = await_event_within(scheduler, real_limit_ms);
         if (result != SCHEDULER_DONE) return result;
     }
     return SCHEDULER_DONE;
@@ -486,15 +497,16 @@ static enum scheduler_result run_virtual(struct scheduler *scheduler, const stru
 
 static enum scheduler_result run_real(struct scheduler *scheduler, const struct awaited *awaited, int64_t until_ns,
                                       int real_limit_ms) {
-    int64_t limit_ns = clock_real_deadline_ns(real_limit_ms);
+    int64_t limit_ns = hang_limit_deadline_ns(real_limit_ms);
     int ready[SHARED_PAGE_TASKS], wanting = list_ready(scheduler, ready);
     for (int each = 0; each < wanting; each++) give_turn(scheduler, ready[each], TASK_RUNNING);
     for (;;) {
         if (have_parked(scheduler, awaited)) return SCHEDULER_DONE;
-        int64_t now_ns = clock_real_mono_ns(), next_ns = until_ns < limit_ns ? until_ns : limit_ns;
-        if (now_ns >= next_ns) return until_ns <= limit_ns ? SCHEDULER_TIME : SCHEDULER_STUCK;
-        int64_t left_ms = clock_ms_rounded_up(next_ns - now_ns);
-        enum scheduler_result result = await_event(scheduler, left_ms > REAL_POLL_MS ? REAL_POLL_MS : (int)left_ms);
+        int64_t left_ns = until_ns - clock_real_mono_ns();
+        if (left_ns <= 0) return SCHEDULER_TIME;
+        if (hang_limit_is_over(limit_ns)) return SCHEDULER_STUCK;
+        int64_t left_ms = clock_ms_rounded_up(left_ns < REAL_POLL_NS ? left_ns : REAL_POLL_NS);
+        enum scheduler_result result = await_event(scheduler, (int)left_ms);
         if (result != SCHEDULER_DONE && result != SCHEDULER_STUCK) return result;
     }
 }

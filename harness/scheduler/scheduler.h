@@ -139,8 +139,7 @@ int scheduler_set_process_stopped(struct scheduler *scheduler, int pid, bool sto
 int scheduler_set_task_stalled(struct scheduler *scheduler, int task, bool stalled);
 /* Stops the process of a task, a child of the caller, so that none of its records is half written: a caller may then
  * end it, or read the history to its end. True: it is stopped, which counts as no reason
- * (scheduler_set_process_stopped). False: it has ended, or was in the middle of a record every time for five seconds.
- */
+ * (scheduler_set_process_stopped). False: it has ended, or was in the middle of a record every time for 20 seconds. */
 bool scheduler_stop_between_records(struct scheduler *scheduler, int task);
 /* Virtual time: returns when a process that had been stopped, and its children, have dealt with what had waited for
  * them. In real time at once. */
@@ -158,7 +157,7 @@ struct step_result scheduler_result_of(const struct scheduler *scheduler, int ta
 
 /* Runs the trial until every task of `awaited` (an array of `count` numbers) is parked, the clock reaches until_ns
  * (INT64_MAX: no bound), or one of the other results. With count 0 it runs until until_ns. real_limit_ms bounds how
- * long one task may keep the turn; in real time, the whole call. */
+ * long one task may keep the turn; in real time, the whole call. It only guards against hanging (hang_limit.h). */
 enum scheduler_result scheduler_run(struct scheduler *scheduler, const int *awaited, int count, int64_t until_ns,
                                     int real_limit_ms);
 /* The same until the first of them is parked. */

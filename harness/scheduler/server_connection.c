@@ -4,16 +4,31 @@
 #include <stdlib.h>
 
 #include "harness/scheduler/clock.h"
+#include "harness/scheduler/hang_limit.h"
 
-static const struct timeval LIMIT = {.tv_sec = FENCE_LIMIT_S};
+static bool write_appended(redisContext *redis) {
+    int written = 0;
+    while (!written)
+        if (redisBufferWrite(redis, &written) != REDIS_OK) return false;
+    return true;
+}
+
+redisReply *server_connection_read(redisContext *redis) {
+    void *reply = NULL;
+    int64_t until_ns = hang_limit_deadline_ns(FENCE_LIMIT_MS);
+    if (redis->err || !write_appended(redis)) return NULL;
+    while (redisGetReplyFromReader(redis, &reply) == REDIS_OK && !reply)
+        if (!hang_limit_await_readable(redis->fd, until_ns) || redisBufferRead(redis) != REDIS_OK) return NULL;
+    return reply;
+}
 
 /* The name distinguishes this connection from the clients' in a server's list of connections; the store keeps no such
  * list. */
 static void open_connection(struct server_connection *connection) {
-    connection->redis = redisConnectUnixWithTimeout(connection->address, LIMIT);
+    connection->redis = redisConnectUnix(connection->address);
     if (!connection->redis || connection->redis->err) return;
-    redisSetTimeout(connection->redis, LIMIT);
-    redisReply *named = redisCommand(connection->redis, "CLIENT SETNAME lockstorm");
+    redisAppendCommand(connection->redis, "CLIENT SETNAME lockstorm");
+    redisReply *named = server_connection_read(connection->redis);
     if (named) freeReplyObject(named);
 }
 
@@ -23,40 +38,36 @@ void server_connection_close(struct server_connection *connection) {
 }
 
 bool server_connection_ping(struct server_connection *connection) {
+    server_connection_ping_send(connection);
+    return server_connection_ping_receive(connection);
+}
+
+void server_connection_ping_send(struct server_connection *connection) {
     if (!connection->redis) open_connection(connection);
-    bool usable = connection->redis && !connection->redis->err;
-    redisReply *pong = usable ? redisCommand(connection->redis, "PING") : NULL;
+    if (!connection->redis || connection->redis->err) return;
+    redisAppendCommand(connection->redis, "PING");
+    write_appended(connection->redis);
+}
+
+bool server_connection_ping_receive(struct server_connection *connection) {
+    redisReply *pong = connection->redis ? server_connection_read(connection->redis) : NULL;
     if (pong) return freeReplyObject(pong), true;
     server_connection_close(connection);
     return false;
 }
 
-void server_connection_ping_send(struct server_connection *connection) {
-    int written = 0;
-    if (!connection->redis) open_connection(connection);
-    if (!connection->redis || connection->redis->err) return;
-    redisAppendCommand(connection->redis, "PING");
-    while (!written && redisBufferWrite(connection->redis, &written) == REDIS_OK) continue;
-}
-
-bool server_connection_ping_receive(struct server_connection *connection) {
-    void *pong = NULL;
-    bool usable = connection->redis && !connection->redis->err;
-    if (usable && redisGetReply(connection->redis, &pong) == REDIS_OK && pong) return freeReplyObject(pong), true;
-    server_connection_close(connection);
-    return false;
-}
-
-/* Without a limit: the server's clock stands still, so a limit would never be reached either. */
+/* Without a limit of the server's: the server's clock stands still, so a limit would never be reached either. */
 bool server_connection_await_replicas(struct server_connection *connection, int replicas) {
-    redisReply *reply = redisCommand(connection->redis, "WAIT %d 0", replicas);
+    redisAppendCommand(connection->redis, "WAIT %d 0", replicas);
+    redisReply *reply = server_connection_read(connection->redis);
     bool acknowledged = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer >= replicas;
     if (reply) freeReplyObject(reply);
     return acknowledged && server_connection_ping(connection);
 }
 
 bool server_connection_read_time(struct server_connection *connection, int64_t *wall_ns) {
-    redisReply *reply = redisCommand(connection->redis, "TIME");
+    redisAppendCommand(connection->redis, "TIME");
+    redisReply *reply = server_connection_read(connection->redis);
     bool answered = reply && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2;
     if (answered)
         *wall_ns = strtoll(reply->element[0]->str, NULL, 10) * CLOCK_NS_PER_S +

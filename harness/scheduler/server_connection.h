@@ -7,10 +7,11 @@
 #include <stdint.h>
 
 enum { SERVERS_MAX = 32 }; /* in one trial */
-/* How long a server, the proxy or a process may take to answer or to become idle; seconds of real time. */
-enum { FENCE_LIMIT_S = 10 };
+/* How long a server, the proxy or a process may take to answer or to become idle (hang_limit.h). */
+enum { FENCE_LIMIT_MS = 60000 };
 
 struct redisContext;
+struct redisReply;
 
 /* Zero but for the address: not connected. */
 struct server_connection {
@@ -18,7 +19,7 @@ struct server_connection {
     struct redisContext *redis;
 };
 
-/* Sends PING and reads the answer; connects first if there is no connection. False: no answer within FENCE_LIMIT_S, or
+/* Sends PING and reads the answer; connects first if there is no connection. False: no answer within FENCE_LIMIT_MS, or
  * the connection was lost; it is closed then. */
 bool server_connection_ping(struct server_connection *connection);
 /* The same in two steps, so that several servers can be asked at once. Sending never fails: receiving does. */
@@ -29,6 +30,9 @@ bool server_connection_ping_receive(struct server_connection *connection);
 bool server_connection_await_replicas(struct server_connection *connection, int replicas);
 /* The server's wall clock, ns since 1970, to the microsecond. Only when connected. False: no answer. */
 bool server_connection_read_time(struct server_connection *connection, int64_t *wall_ns);
+/* For a connection of hiredis' own: sends what was appended to it and reads one reply, which the caller frees. NULL:
+ * none within FENCE_LIMIT_MS, or the connection was lost; it is of no more use then. */
+struct redisReply *server_connection_read(struct redisContext *redis);
 void server_connection_close(struct server_connection *connection);
 
 #endif

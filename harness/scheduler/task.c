@@ -12,6 +12,8 @@
 #include "harness/scheduler/clock.h"
 #include "harness/scheduler/wakeup.h"
 
+enum { NO_LIMIT = -1 };
+
 static bool is_virtual(const struct task *task) {
     return shared_page_is_virtual(task->page);
 }
@@ -122,11 +124,12 @@ void task_await_end(struct task *first, struct task *second) {
     while (is_virtual(first) && !task_has_ended(second)) task_sleep_until(first, INT64_MAX);
 }
 
-/* Whether one of `fds` is readable within timeout_ms of real time. */
+/* Whether one of `fds` is readable within timeout_ms of real time; below 0: without limit. */
 static bool readable(struct pollfd *fds, nfds_t count, int timeout_ms) {
     int ready;
     int64_t until_ns = clock_real_deadline_ns(timeout_ms);
-    while ((ready = poll(fds, count, timeout_ms)) < 0 && errno == EINTR && timeout_ms > 0) {
+    while ((ready = poll(fds, count, timeout_ms)) < 0 && errno == EINTR && timeout_ms != 0) {
+        if (timeout_ms < 0) continue;
         int64_t left_ns = until_ns - clock_real_mono_ns();
         timeout_ms = left_ns > 0 ? (int)(left_ns / CLOCK_NS_PER_MS) + 1 : 0;
     }
@@ -147,11 +150,13 @@ static bool wait_without_turn(struct task *task, int fd, int64_t deadline_ns) {
     }
 }
 
+/* Virtual time stands still for an answer that comes for certain. A limit here would be one of the machine's time, and
+ * what it ended would be recorded as an answer that never came: the driver gives up a task that keeps the turn. */
 static bool wait_readable(struct task *task, int fd, int64_t deadline_ns, bool may_block) {
     struct pollfd socket = {.fd = fd, .events = POLLIN};
     bool may_stay_away = may_block || atomic_load_explicit(&task->page->unreliable, memory_order_acquire);
     if (is_virtual(task))
-        return may_stay_away ? wait_without_turn(task, fd, deadline_ns) : readable(&socket, 1, TASK_REPLY_LIMIT_MS);
+        return may_stay_away ? wait_without_turn(task, fd, deadline_ns) : readable(&socket, 1, NO_LIMIT);
     for (;;) {
         int64_t left_ns = deadline_ns - clock_real_mono_ns();
         int64_t left_ms = left_ns <= 0 ? 0 : clock_ms_rounded_up(left_ns);

@@ -34,12 +34,10 @@ bool task_has_ended(const struct task *second);
 
 /* Waits until `fd` is readable: true; or until the trial's clock passes deadline_ns: false. With `may_block` the other
  * side may keep the task waiting (a blocking pop, a subscription): other tasks run and the clock moves meanwhile.
- * Without, virtual time stands still until the answer is there, for at most TASK_REPLY_LIMIT_MS of real time. */
+ * Without, virtual time stands still until the answer is there, however long the machine takes. */
 bool task_wait_readable(struct task *task, int fd, int64_t deadline_ns, bool may_block);
 
 /* Holds here if the driver has armed this checkpoint. Returns true if it was held. */
 bool task_checkpoint(struct task *task, const char *name);
-
-enum { TASK_REPLY_LIMIT_MS = 10000 };
 
 #endif

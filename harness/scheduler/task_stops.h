@@ -26,7 +26,7 @@ int task_stops_set_task(struct task_stops *stops, int task, bool stalled);
 /* Another process is about to use the task's slot: no reason is left. */
 void task_stops_forget_task(struct task_stops *stops, int task);
 /* Stops the process of a slot, a child of the caller, so that none of its records is half written. True: it is stopped.
- * False: it has ended, or was in the middle of a record every time for five seconds. */
+ * False: it has ended, or was in the middle of a record every time for 20 seconds. */
 bool task_stops_between_records(const struct task_slot *slot);
 
 #endif

@@ -41,7 +41,7 @@ BY_FILE = ("mutual_exclusion", "integrity", "fencing")  # that the files of test
 
 
 def check(path: Path, *words: str) -> tuple[int, Json]:
-    done = subprocess.run([paths.program("check"), *words, str(path)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([paths.program("check"), *words, str(path)], capture_output=True, text=True, timeout=600)
     assert done.stdout, (path, done.returncode, done.stderr)
     said: Json = json.loads(done.stdout)
     assert said["exit"] == done.returncode
@@ -103,8 +103,8 @@ def through_binary(history: Path, tmp_path: Path) -> list[Json]:
     if not history.stat().st_size:
         return []
     tool, binary = paths.program("history"), tmp_path / "binary"
-    subprocess.run([tool, "from-json", str(history), str(binary)], check=True, timeout=60)
-    done = subprocess.run([tool, "to-json", str(binary)], check=True, capture_output=True, text=True, timeout=60)
+    subprocess.run([tool, "from-json", str(history), str(binary)], check=True, timeout=600)
+    done = subprocess.run([tool, "to-json", str(binary)], check=True, capture_output=True, text=True, timeout=600)
     return [json.loads(line) for line in done.stdout.splitlines()[1:]]
 
 
@@ -226,9 +226,9 @@ def test_what_a_checker_is_told_of_a_record_is_of_that_record(reading: tuple[str
     """Nothing is left of the record before: neither its lock nor its client, nor that it failed."""
     timeline = "{lease=30} quiet A+ Ar Aw~ A-~ A/9x hurt=A hurt+A B.cash+ Bw A* keys=2 bound=3 Bwt3 B.cash= B- C? quiet"
     path, binary = history_of(timeline, tmp_path / "history.jsonl"), tmp_path / "binary"
-    subprocess.run([paths.program("history"), "from-json", str(path), str(binary)], check=True, timeout=60)
+    subprocess.run([paths.program("history"), "from-json", str(path), str(binary)], check=True, timeout=600)
     program = make("build/tests/judged_events") / "tests" / "judged_events"
-    done = subprocess.run([program, str(binary), *reading], check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([program, str(binary), *reading], check=True, capture_output=True, text=True, timeout=600)
     told = {int(line.split()[0]): [int(each) for each in line.split()[1:]] for line in done.stdout.splitlines()}
     records = Timeline(timeline).records
     number = {"": 0} | {name: 1 + 2 * place for place, name in enumerate(Timeline.names)}

@@ -32,7 +32,7 @@ Json = dict[str, Any]
 
 def linearized(path: Path, *words: str) -> Json:
     """The verdict on a file; the exit status must agree with it."""
-    done = subprocess.run([paths.program("linearize"), *words, str(path)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([paths.program("linearize"), *words, str(path)], capture_output=True, text=True, timeout=600)
     assert done.stdout, (path, done.returncode, done.stderr)
     said: Json = json.loads(done.stdout)
     assert said["exit"] == done.returncode == EXIT[status(said)]

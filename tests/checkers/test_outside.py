@@ -21,7 +21,7 @@ MIB = 1 << 20
 
 def run(path: Path | str, *words: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [paths.program("linearize"), "--model=mutex", *words, str(path)], capture_output=True, timeout=60, **options
+        [paths.program("linearize"), "--model=mutex", *words, str(path)], capture_output=True, timeout=600, **options
     )
 
 

@@ -28,7 +28,7 @@ GRANT = '{"kind": "acquire-return", "actor": "A", "name": "stock", "outcome": "o
 
 
 def run(program: str, *words: str | Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([paths.program(program), *map(str, words)], capture_output=True, timeout=60)
+    return subprocess.run([paths.program(program), *map(str, words)], capture_output=True, timeout=600)
 
 
 def refusal(done: subprocess.CompletedProcess[bytes]) -> str:
@@ -164,7 +164,7 @@ def test_the_history_may_come_through_a_pipe() -> None:
     text = FIRST_LINE + GRANT + '{"kind": "store-read", "object": "set", "outcome": "ok"}\n'
     for given_text, status in ((text, 0), ("", 3), ("x", 2)):
         words = [paths.program("check"), "/dev/stdin"]
-        done = subprocess.run(words, input=given_text, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(words, input=given_text, capture_output=True, text=True, timeout=600)
         assert done.returncode == status, done
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
+from lockstorm.base.hang_limit import HangLimit
 from lockstorm.locks import adapter as adapters
 from lockstorm.native.library import Outcome
 from tests.helpers.planting import USUAL, plant_in
@@ -230,9 +231,9 @@ def test_a_client_is_stopped_and_killed_together_with_its_adapter(plant: Callabl
 
 
 def await_end(*pids: int) -> None:
-    deadline = time.monotonic() + 5
+    limit = HangLimit(5)
     while any(state(pid) not in ("gone", "Z") for pid in pids):
-        assert time.monotonic() < deadline, [(pid, state(pid)) for pid in pids]
+        assert not limit.is_over(), [(pid, state(pid)) for pid in pids]
         time.sleep(0.01)
 
 
@@ -246,16 +247,16 @@ def test_nothing_is_left_when_the_command_is_killed(plant: Callable[[str], str],
     program = plant(CHILD + "def answer(asked):\n    return lock(asked)")
     arguments = ("run", "contention", "--adapter", program, "--duration", "30s")
     command = start_lockstorm(*arguments, env={**os.environ, "TMPDIR": str(private), "PYTHONPATH": paths.python_path()})
-    deadline = time.monotonic() + 20
+    limit = HangLimit(20)
     while not (found := [path for path in private.glob("lockstorm-*/family") if len(family(path.parent)) >= 3]):
-        assert time.monotonic() < deadline and command.poll() is None
+        assert not limit.is_over() and command.poll() is None
         time.sleep(0.01)
     members = family(found[0].parent)
     command.send_signal(signal.SIGKILL)
     command.communicate()
     await_end(*members)
     while list(private.glob("lockstorm-*")):
-        assert time.monotonic() < deadline
+        assert not limit.is_over()
         time.sleep(0.01)
 
 

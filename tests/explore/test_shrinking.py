@@ -58,7 +58,7 @@ LEFT: dict[str, tuple[int, list[str]]] = {
 @pytest.fixture(scope="module")
 def said() -> dict[str, Any]:
     program = make("build/tests/shrinking") / "tests" / "shrinking"
-    done = subprocess.run([program], capture_output=True, text=True, timeout=50, check=True)
+    done = subprocess.run([program], capture_output=True, text=True, timeout=600, check=True)
     read: dict[str, Any] = json.loads(done.stdout)
     return read
 

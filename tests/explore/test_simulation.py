@@ -125,7 +125,7 @@ def test_a_replay_in_which_the_lock_does_not_open_is_inconclusive(tmp_path: Path
 def explore(*words: str) -> subprocess.CompletedProcess[str]:
     usual = ["--lock", "set-nx-px", "--clients", "1", "--node", "/nowhere/s", "--clock", "/nowhere/c"]
     return subprocess.run(
-        [paths.program("explore"), *usual, *words], capture_output=True, text=True, timeout=20, check=False
+        [paths.program("explore"), *usual, *words], capture_output=True, text=True, timeout=600, check=False
     )
 
 

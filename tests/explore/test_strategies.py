@@ -17,7 +17,7 @@ CLIENTS = 3
 @pytest.fixture(scope="module")
 def said() -> dict[str, Any]:
     program = make("build/tests/strategies") / "tests" / "strategies"
-    done = subprocess.run([program], capture_output=True, text=True, timeout=50, check=True)
+    done = subprocess.run([program], capture_output=True, text=True, timeout=600, check=True)
     read: dict[str, Any] = json.loads(done.stdout)
     return read
 

@@ -1,10 +1,15 @@
-"""Limits in real time: they end by the clock, however long the machine makes the caller wait between two looks."""
+"""Limits that only guard against hanging, in C (hang_limit.h, real_time.h) and in Python (hang_limit.py): they count
+the time that passes while their process runs, not the number of looks, and not a time in which the machine stood
+still."""
 
 import ctypes
+import os
 import re
+import signal
 import time
 
 from lockstorm.base import paths
+from lockstorm.base.hang_limit import HangLimit, await_readable
 from lockstorm.native.library import library
 
 SLEEP = re.compile(r"\b(nanosleep|clock_nanosleep|usleep|sleep|thrd_sleep)\s*\(|\bpoll\s*\(\s*NULL\b")
@@ -14,12 +19,12 @@ PAUSES_ADDED_UP = re.compile(r"\+=\s*(?:\w*_)?(?:POLL|PAUSE|NAP)_(?:US|MS|NS)\b"
 # Every C file that sleeps between two looks, with the clock that ends its waiting.
 SLEEPING = {
     "faults/common/real_time.c": "the deadline of real_time_pause",
-    "harness/environment/adapter_session.c": "clock_real_deadline_ns",
+    "harness/environment/adapter_session.c": "hang_limit_deadline_ns",
     "harness/environment/http_session.c": "libcurl's limit for connecting",
     "harness/history/history_json.c": "no limit: follows a history until it has ended",
     "harness/process/reaper_main.c": "now_s",
-    "harness/scheduler/quiescence.c": "clock_real_deadline_ns",
-    "harness/scheduler/task_stops.c": "clock_real_deadline_ns",
+    "harness/scheduler/quiescence.c": "hang_limit_deadline_ns",
+    "harness/scheduler/task_stops.c": "hang_limit_deadline_ns",
 }
 
 
@@ -35,14 +40,15 @@ def deadline(limit_ms: int) -> int:
     return int(function(limit_ms))
 
 
-def now_ms() -> float:
-    return time.clock_gettime_ns(time.CLOCK_MONOTONIC) / 1e6
+def readable(descriptor: int, limit_ms: int) -> bool:
+    function = library().real_time_await_readable
+    function.restype, function.argtypes = ctypes.c_bool, [ctypes.c_int, ctypes.c_int64]
+    return bool(function(descriptor, limit_ms))
 
 
 def test_a_deadline_is_as_far_away_as_its_limit() -> None:
-    before_ms = now_ms()
-    until_ms = deadline(700)
-    assert before_ms + 699 <= until_ms <= now_ms() + 700
+    now_ms = deadline(0)
+    assert now_ms + 700 <= deadline(700) < now_ms + 1400
 
 
 def test_a_limit_counts_time_and_not_pauses() -> None:
@@ -54,10 +60,64 @@ def test_a_limit_counts_time_and_not_pauses() -> None:
     assert looks <= 8
 
 
+def test_a_time_in_which_nothing_ran_is_not_counted() -> None:
+    """A caller that has not looked for a second: the machine may have stood still."""
+    until_ms, limit = deadline(1000), HangLimit(1.0)
+    time.sleep(1.5)
+    assert pause(until_ms, 0) and not limit.is_over()
+    assert deadline(0) < until_ms - 800 and limit.left_s() > 0.8
+
+
+def test_a_look_may_be_long_where_that_is_announced() -> None:
+    limit = HangLimit(0.4, look_s=1.0)
+    time.sleep(0.5)
+    assert limit.is_over()
+
+
+def test_a_process_that_was_stopped_goes_on_waiting() -> None:
+    """Longer than the limit, which the old one would then have found to be over."""
+    outcome, child_outcome = os.pipe()
+    answer, child_answer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(child_outcome, b"r")
+        os.write(child_outcome, b"%d" % readable(answer, 1000))
+        os._exit(0)
+    try:
+        assert os.read(outcome, 1) == b"r"
+        time.sleep(0.1)  # it waits
+        os.kill(child, signal.SIGSTOP)
+        os.waitpid(child, os.WUNTRACED)
+        time.sleep(1.5)
+        os.kill(child, signal.SIGCONT)
+        time.sleep(0.1)  # time enough to give up
+        os.write(child_answer, b".")
+        assert os.read(outcome, 1) == b"1"
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        for end in (outcome, child_outcome, answer, child_answer):
+            os.close(end)
+
+
+def test_what_never_comes_is_given_up() -> None:
+    reading, writing = os.pipe()
+    began = time.monotonic()
+    assert not readable(reading, 300)
+    assert await_readable([reading], HangLimit(0.3)) == []
+    assert time.monotonic() - began >= 0.6
+    os.write(writing, b".")
+    assert readable(reading, 0)
+    assert await_readable([reading], HangLimit(0)) == [reading]
+    os.close(reading)
+    os.close(writing)
+
+
 def test_a_condition_is_looked_at_once_more_after_the_deadline() -> None:
-    until_ms = deadline(500)
-    assert pause(until_ms, 3_600_000_000), "look again"
-    assert until_ms <= now_ms() < until_ms + 60_000, "it has slept until the deadline, not for an hour"
+    until_ms, looks = deadline(500), 0
+    while pause(until_ms, 3_600_000_000):  # an hour: no pause is so long that the caller does not look
+        looks += 1
+    assert looks >= 5, "the last of them after the deadline"
     assert not pause(until_ms, 3_600_000_000)
 
 

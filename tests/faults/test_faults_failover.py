@@ -440,6 +440,21 @@ def test_a_topology_that_is_not_ready_in_time_ends_the_trial(monkeypatch: pytest
         pass
 
 
+def test_nodes_of_a_cluster_that_have_not_met_are_made_to_meet_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node forgets one that is not heard of for a second, which is what a machine that stands still looks like."""
+    meetings, meet = [], topology._meet
+
+    def meet_from_the_second_time_on(nodes: list[RedisServer]) -> None:
+        meetings.append(len(nodes))
+        if len(meetings) > 1:
+            meet(nodes)
+
+    monkeypatch.setattr(topology, "_meet", meet_from_the_second_time_on)
+    monkeypatch.setattr(topology, "MEET_AGAIN_S", 2.0)
+    with trial("none", time="real", topology="cluster"):
+        assert len(meetings) >= 2
+
+
 LONG = """
 import time
 from tests.helpers.support import trial
@@ -461,6 +476,6 @@ def test_a_driver_that_is_killed_leaves_no_sentinel_and_no_cluster(kind: Topolog
         pids = processes_below(directory)
         assert len(pids) >= processes, "servers, sentinels, proxy, store, reaper, clients"
         driver.send_signal(signal.SIGKILL)
-        driver.communicate(timeout=20)
+        driver.communicate(timeout=600)
         wait_until(lambda: not processes_below(directory), 10, "processes gone")
         assert_clean(directory, pids)

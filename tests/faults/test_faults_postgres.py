@@ -11,6 +11,7 @@ import pytest
 
 from lockstorm import Inconclusive, Outcome, UsageError
 from lockstorm.base import paths
+from lockstorm.base.hang_limit import HangLimit
 from lockstorm.servers.services import missing
 from lockstorm.trial.trial import Trial
 from tests.helpers.support import ENVIRONMENT, trial
@@ -204,7 +205,7 @@ def test_a_driver_that_is_killed_during_a_pause_leaves_nobody_stopped() -> None:
     assert done.returncode == -signal.SIGKILL, done.stderr
     family = [int(pid) for pid in done.stdout.split()]
     assert len(family) > 3
-    deadline = time.monotonic() + 30
+    limit = HangLimit(30)
     while left := [pid for pid in family if lives(pid)]:
-        assert time.monotonic() < deadline, f"{left} of {family} live"
+        assert not limit.is_over(), f"{left} of {family} live"
         time.sleep(0.01)

@@ -13,6 +13,7 @@ from typing import Any
 import redis
 
 from lockstorm.base import paths
+from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, HangLimit
 from lockstorm.native.judgement import read_history
 from lockstorm.native.library import FOREVER, Message, Settings, library
 from lockstorm.process.process import Sandbox
@@ -43,10 +44,10 @@ class SharedPageHead(ctypes.Structure):
     )
 
 
-def wait_until(condition: Callable[[], object], within_s: float = 5.0) -> None:
-    deadline = time.monotonic() + within_s
+def wait_until(condition: Callable[[], object], within_s: float = 30.0) -> None:
+    limit = HangLimit(within_s)
     while not condition():
-        assert time.monotonic() < deadline, "the condition did not become true in time"
+        assert not limit.is_over(), "the condition did not become true in time"
         time.sleep(0.001)
 
 
@@ -60,7 +61,7 @@ class Wire:
         else:
             host, _, port = address.rpartition(":")
             self.socket = socket.create_connection((host, int(port)))
-        self.socket.settimeout(5)
+        self.socket.settimeout(CONNECTION_LIMIT_S)
 
     def send(self, *requests: tuple[str | bytes | int, ...]) -> None:
         self.raw(b"".join(encode(*request) for request in requests))
@@ -87,7 +88,7 @@ class Wire:
         except BlockingIOError:
             return True
         finally:
-            self.socket.settimeout(5)
+            self.socket.settimeout(CONNECTION_LIMIT_S)
 
     def ended(self) -> bool:
         """The stream ends, or is broken off, without another byte."""

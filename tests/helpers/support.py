@@ -21,7 +21,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": paths.python_path()}
 
 def lockstorm(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """Runs the command as a user does, from the checkout, without the launcher's set-up."""
-    options = {"capture_output": True, "text": True, "timeout": 120, "env": ENVIRONMENT, **options}
+    options = {"capture_output": True, "text": True, "timeout": 600, "env": ENVIRONMENT, **options}
     return subprocess.run([sys.executable, "-m", "lockstorm", *words], cwd=paths.ROOT, **options)
 
 

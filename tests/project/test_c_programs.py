@@ -41,7 +41,7 @@ WAITS_MS = {"pubsub-naive": 300, "blpop-default": 3000}
 def run_program(*command: object, environment: Mapping[str, str] | None = None, status: int = 0) -> dict[str, Any]:
     """What a test program printed. Its exit status must be the given one: 0 for success, 1 for a failed check."""
     words = [str(word) for word in command]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=50, env=environment)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, env=environment)
     assert done.returncode == status, f"status {done.returncode}: {done.stdout}{done.stderr}"
     said: dict[str, Any] = json.loads(done.stdout)
     return said

@@ -80,7 +80,7 @@ def run_script(script: str, project: Path, tools: Path, **environment: str) -> s
     kept = {key: value for key, value in os.environ.items() if not key.startswith("LOCKSTORM_")}
     whole = {**kept, **environment, "PATH": f"{tools}:{os.environ['PATH']}"}
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
-    return subprocess.run(command, cwd=project, env=whole, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, cwd=project, env=whole, capture_output=True, text=True, timeout=600)
 
 
 # --- the GitHub action ---

@@ -31,7 +31,7 @@ def project(tmp_path: Path) -> Path:
 
 def gate(project: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "lockstorm", "gate", *words]
-    return subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=300, env=ENVIRONMENT)
+    return subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=600, env=ENVIRONMENT)
 
 
 def follow_patch(project: Path) -> None:

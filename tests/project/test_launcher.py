@@ -31,7 +31,7 @@ NEEDED = (
 def launch(*words: str, root: Path = paths.ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith("LOCKSTORM_")}
     command = [str(root / "lockstorm"), *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env={**kept, **environment})
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, env={**kept, **environment})
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def play_scripts_of_a_package(environment: str, directory: Path) -> str:
         ["unshare", "-m", *(["-r"] if os.getuid() else []), "sh", "-c", script, "sh", str(directory)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     return done.stdout
 

@@ -75,7 +75,7 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "harness/lockstorm/native": (("faults/common/fault.h", "harness/locks/common"), ("jansson.h",)),
     "faults": (("faults/common", "faults/network/rule_faults.h"), ()),
-    "faults/common": ((), ("hiredis/",)),
+    "faults/common": (("harness/scheduler/hang_limit.h",), ("hiredis/",)),
     "faults/client": (("faults/common",), ("hiredis/",)),
     "faults/clock": (("faults/common",), ("hiredis/",)),
     "faults/network": (("faults/common",), ("hiredis/",)),

@@ -104,7 +104,7 @@ def test_proxy(reports: Path) -> None:
     programs = make("programs", sanitizer="asan")
     environment = {**os.environ, "LOCKSTORM_PROGRAMS": str(programs)}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *PROXY_TESTS]
-    done = subprocess.run(command, cwd=paths.ROOT, env=environment, capture_output=True, text=True, timeout=180)
+    done = subprocess.run(command, cwd=paths.ROOT, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-4000:]
     assert_no_report(reports)
 

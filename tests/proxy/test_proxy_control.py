@@ -24,7 +24,7 @@ def test_delay_in_real_time(running: Proxy, wire: Wire) -> None:
     began = time.monotonic()
     wire.send(("PING",), ("ECHO", "x"))
     wire.expect(b"+PONG\r\n$1\r\nx\r\n")
-    assert 0.05 <= time.monotonic() - began < 2
+    assert 0.05 <= time.monotonic() - began < 60
 
 
 def test_rate_in_real_time(running: Proxy, server: RedisServer, wire: Wire) -> None:
@@ -32,7 +32,7 @@ def test_rate_in_real_time(running: Proxy, server: RedisServer, wire: Wire) -> N
     began = time.monotonic()
     wire.send(("SET", "k", b"x" * 100_000))
     wire.expect(b"+OK\r\n")
-    assert 0.1 <= time.monotonic() - began < 2
+    assert 0.1 <= time.monotonic() - began < 60
 
 
 def test_virtual_time_stands_still_until_it_is_moved() -> None:
@@ -394,7 +394,7 @@ def test_a_proxy_that_cannot_start_says_why(running: Proxy) -> None:
             ["--history", "/nothing", *good[2:], "--control", str(directory / "c")],
             [*good[:-1], "x", "--control", str(directory / "c")],
         ):
-            done = subprocess.run([paths.program("proxy"), *words], capture_output=True, text=True, timeout=5)
+            done = subprocess.run([paths.program("proxy"), *words], capture_output=True, text=True, timeout=600)
             assert done.returncode == 2 and done.stderr.startswith("proxy: "), words
 
 

@@ -109,7 +109,7 @@ def test_of_several_rules_the_first_wins_and_delays_add_up(running: Proxy, serve
     began = time.monotonic()
     wire.send(("SET", "a", 1), ("SET", "a", 2), ("GET", "b"))
     wire.expect(b"$-1\r\n")
-    assert 0.049 < time.monotonic() - began < 2
+    assert 0.049 < time.monotonic() - began < 60
     assert [running.stat(name)["fired"] for name in ("slow-1", "first", "second", "slow-2")] == [1, 1, 1, 1]
     assert running.stat("second")["matched"] == 2
 

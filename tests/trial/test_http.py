@@ -134,7 +134,7 @@ def program() -> Path:
 
 def output_of(program: Path, path: Path, *words: str) -> list[str]:
     command = [str(program), str(path.parent / "page"), str(path), str(LIMIT_MS), *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return [line.strip() for line in done.stdout.splitlines()]
 

@@ -5,6 +5,7 @@ import ctypes as c
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -487,3 +488,13 @@ def test_what_nobody_waits_for_arrives_before_the_next_turn(there: Driven) -> No
     task = there.puppet((READY, 0), (READY, 0))
     assert there.run(task) == RunResult.DONE
     assert server.pings == 3
+
+
+def test_a_process_that_has_ended_is_not_waited_for() -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    await_quiescence = library().processes_await_quiescence
+    await_quiescence.restype, await_quiescence.argtypes = c.c_bool, [c.c_int, c.c_int64]
+    began = time.monotonic()
+    assert not await_quiescence(ended.pid, 3_600_000)
+    assert time.monotonic() - began < 600, "an hour is the limit for a process that lives"

@@ -161,7 +161,7 @@ def test_a_store_that_is_started_with_no_number_says_so(option: str, number: str
     given = {"--history": tmp_path / "none", "--page": tmp_path / "none", "--socket": tmp_path / "socket"}
     words = {**given, "--mode": "open", "--actor": 1, option: number}
     command = [paths.program("store"), *[str(word) for pair in words.items() for word in pair]]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stderr) == (2, f"store: not a usable number: {option} {number}\n")
 
 

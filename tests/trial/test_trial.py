@@ -1,5 +1,6 @@
 """Trials by hand: locks, virtual time, the pause fault and the history that they leave."""
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -89,14 +90,25 @@ def test_a_server_that_lost_its_scripts_gets_them_again(lock: str) -> None:
 
 @pytest.mark.parametrize("lock", EXCLUSIVE)
 def test_an_answer_that_never_comes_is_unknown_never_success(lock: str) -> None:
-    with trial(lock, time="real", lease_ms=10_000) as running:
+    with trial(lock, lease_ms=10_000) as running:
         one, two = running.clients(2)
+        with contextlib.ExitStack() as paused:
+            for server in running.servers:
+                paused.enter_context(running.fault("client-pause", server, mode="all"))
+            assert one.acquire(wait_ms=0).outcome is Outcome.UNKNOWN
+        assert two.acquire(wait_ms=0).outcome is not Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize("lock", EXCLUSIVE)
+def test_an_answer_that_never_comes_is_unknown_in_real_time_too(lock: str) -> None:
+    """The servers are paused for an hour: however long the machine stands still, none of them answers meanwhile."""
+    with trial(lock, time="real", lease_ms=10_000) as running:
+        (one,) = running.clients(1)
         for server in running.servers:
-            server.link.execute_command("CLIENT", "PAUSE", "3000", "ALL")  # type: ignore[no-untyped-call]
+            server.link.execute_command("CLIENT", "PAUSE", "3600000", "ALL")  # type: ignore[no-untyped-call]
         assert one.acquire(wait_ms=0).outcome is Outcome.UNKNOWN
         for server in running.servers:
             server.link.execute_command("CLIENT", "UNPAUSE")  # type: ignore[no-untyped-call]
-        assert two.acquire(wait_ms=0).outcome is not Outcome.UNKNOWN
 
 
 def test_tokens_rise_with_every_grant() -> None:

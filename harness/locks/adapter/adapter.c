@@ -7,7 +7,7 @@
 
 /* How long an answer is waited for, in reply limits of a node: a program has to start, and may try again by itself, or
  * wait for the lock without a limit. */
-enum { HELLO_LIMITS = 30, ANSWER_LIMITS = 15, PATIENCE_LIMITS = 60, PROTOCOL = 1 };
+enum { HELLO_LIMITS = 120, ANSWER_LIMITS = 15, PATIENCE_LIMITS = 60, PROTOCOL = 1 };
 
 static const struct {
     const char *key;

@@ -15,9 +15,10 @@ from typing import Any, Self
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.base.hang_limit import START_LIMIT_S, HangLimit
 from lockstorm.locks.plugin import how_ended
-from lockstorm.process.process import Sandbox, on_core
-from lockstorm.servers.redis_server import OPTIONS, REPLICATION, START_LIMIT_S, mapped_clock
+from lockstorm.process.process import Process, Sandbox, on_core
+from lockstorm.servers.redis_server import OPTIONS, REPLICATION, mapped_clock
 
 CLOCK_PAGE = struct.Struct("=64sq")  # preload/clock_page.h; the text is not used
 EPOCH_NS = 1_767_225_600 * 10**9  # where every schedule's clock begins (world.c)
@@ -41,6 +42,7 @@ class SearchJob:
     directory: Path
     core: int
     nodes: list[str] = field(default_factory=list)  # arguments of `explore`
+    servers: dict[str, Process] = field(default_factory=dict)
     bytes_read: int = 0  # of its output
     progress: dict[str, Any] = field(default_factory=dict)  # its latest tally
     done: dict[str, Any] = field(default_factory=dict)  # its result
@@ -85,15 +87,18 @@ class Explorer:
             environment = mapped_clock(clock)
             command = [paths.redis_server(), *SERVER_OPTIONS, "--unixsocket", str(listening), "--dir", str(own)]
             with on_core(core):
-                self._sandbox.start(f"{job.directory.name}-{name}", command, environment=environment, near=True)
+                process = self._sandbox.start(
+                    f"{job.directory.name}-{name}", command, environment=environment, near=True
+                )
+            job.servers[name] = process
             job.nodes += ["--node", str(listening), "--clock", str(clock)]
         return job
 
     def _await_servers(self, job: SearchJob) -> None:
-        deadline = time.monotonic() + START_LIMIT_S
+        limit = HangLimit(START_LIMIT_S)
         for name in self._servers:
             while not _listens(job.directory / f"{name}.sock"):
-                if time.monotonic() > deadline:
+                if job.servers[name].poll() is not None or limit.is_over():
                     complaint = self._sandbox.log_tail(f"{job.directory.name}-{name}")
                     raise Inconclusive(f"redis-server did not start: {complaint or 'it gave no reason'}")
                 time.sleep(0.002)

@@ -4,11 +4,9 @@ those of the table of locks, and a connection to a running adapter."""
 import contextlib
 import json
 import os
-import select
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -16,13 +14,14 @@ from typing import Any, Self
 
 from lockstorm.base import paths
 from lockstorm.base.errors import NotInstalled, UsageError
+from lockstorm.base.hang_limit import HangLimit, await_readable
 from lockstorm.results.lock_entry import HostedLibrary, LockEntry
 
 PROTOCOL = 1
 PREFIX = "adapter:"  # of the names of such locks
 SHIPPED = paths.ROOT / "adapters"
 NOT_INSTALLED = 69  # exit status of an adapter whose library is missing (EX_UNAVAILABLE)
-HELLO_LIMIT_S = 30.0
+HELLO_LIMIT_S = 120.0
 END_LIMIT_S = 5.0
 LINE_MOST = 64 * 1024
 OUTCOMES = ("ok", "refused", "unknown")
@@ -234,7 +233,7 @@ class AdapterProgram:
         """Its exit status, or the negative signal; None if it goes on. Leaves it to be waited for."""
         watch = os.pidfd_open(self._process.pid)
         try:
-            if not select.select([watch], [], [], END_LIMIT_S)[0]:
+            if not await_readable([watch], HangLimit(END_LIMIT_S)):
                 return None
         finally:
             os.close(watch)
@@ -264,11 +263,11 @@ class AdapterProgram:
 
     def _line(self, limit_s: float) -> bytes | None:
         assert self._process.stdout
-        until = time.monotonic() + limit_s
+        limit = HangLimit(limit_s)
         while b"\n" not in self._unread:
             if len(self._unread) > LINE_MOST:
                 raise ProtocolError(f"it wrote more than {LINE_MOST} bytes without a line end")
-            if not self._readable(max(0.0, until - time.monotonic())):
+            if not self._readable(limit):
                 return None
             some = os.read(self._process.stdout.fileno(), 1 << 16)
             if not some:
@@ -277,13 +276,13 @@ class AdapterProgram:
         line, _, self._unread = self._unread.partition(b"\n")
         return line
 
-    def _readable(self, limit_s: float) -> bool:
+    def _readable(self, limit: HangLimit) -> bool:
         """Whether there is output to read within the limit. Raises at once if the adapter has ended: a child of it may
         still hold its output open."""
         assert self._process.stdout
         watch = os.pidfd_open(self._process.pid)
         try:
-            ready = select.select([self._process.stdout.fileno(), watch], [], [], limit_s)[0]
+            ready = await_readable([self._process.stdout.fileno(), watch], limit)
         finally:
             os.close(watch)
         if ready == [watch]:

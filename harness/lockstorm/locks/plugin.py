@@ -16,7 +16,7 @@ from lockstorm.results.lock_entry import HostedPlugin, LockEntry
 
 PREFIX = "plugin:"  # of the names of such locks
 STARTER = paths.ROOT / "adapters" / "starters" / "lock-plugin.c"
-LOAD_LIMIT_S = 20.0
+LOAD_LIMIT_S = 120.0
 DIGEST_SHOWN = 12
 # The libraries that a plug-in may be linked with; others may open connections or start threads.
 LIBRARIES = ("libc.so", "libm.so", "libgcc_s.so", "ld-linux")

@@ -5,7 +5,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-LIMIT_S = 10.0
+from lockstorm.base.hang_limit import CONNECTION_LIMIT_S
 
 
 class Refusal(Exception):
@@ -38,7 +38,7 @@ class LineClient:
 
     def _connect(self) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(LIMIT_S)
+        self._socket.settimeout(CONNECTION_LIMIT_S)
         self._socket.connect(bytes(self._path))
         if self._greeting:
             self._exchange(self._greeting)

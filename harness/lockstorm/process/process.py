@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import fcntl
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -20,6 +19,7 @@ from typing import Self
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
+from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, HangLimit, await_readable
 from lockstorm.native.library import library
 
 PREFIX = "lockstorm-"
@@ -61,7 +61,7 @@ class Process:
         if self.poll() is None:
             watch = os.pidfd_open(self.pid)
             try:
-                select.select([watch], [], [], limit_s)
+                await_readable([watch], HangLimit(limit_s))
             finally:
                 os.close(watch)
         return self.poll()
@@ -87,7 +87,7 @@ class Zygote:
 
     ARGUMENT_BYTES = 4096  # reserved for the arguments of its processes
     WORD_LIMIT, REQUEST_LIMIT = 200, 60_000  # the latter in bytes
-    ANSWER_LIMIT_S = 10.0
+    ANSWER_LIMIT_S = CONNECTION_LIMIT_S
 
     def __init__(self, program: str, preload: str) -> None:
         self.driver, self._thread = os.getpid(), threading.current_thread()

@@ -26,7 +26,7 @@ from lockstorm.trial.settings import TrialSettings
 
 Request = TypeVar("Request")
 
-END_LIMIT_S = 30.0
+END_LIMIT_S = 120.0
 MEMORY, MEMORY_ROOM_BYTES = "/dev/shm", 1 << 30  # files are cheapest here; used if this much space is free
 EXTRA_WORKERS = 1  # trials also wait: for replicas to catch up, for servers to start
 REAL_TIME_WORKERS_PER_CORE = 3

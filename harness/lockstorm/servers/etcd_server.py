@@ -17,10 +17,11 @@ from typing import Any, Self
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
+from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.process.process import Process, Sandbox
 
-START_LIMIT_S = 20.0
-ANSWER_LIMIT_S = 5.0
+ANSWER_LIMIT_S = CONNECTION_LIMIT_S
+LEADER_ASK_LIMIT_S = 1.0  # one that is stopped does not answer; the others are asked meanwhile, and it again
 CLIENT_PORT, PEER_PORT = 1, 2  # not ports: they tell its two sockets apart
 ADDRESS_BYTES = 107  # longest path of a unix socket
 
@@ -91,12 +92,12 @@ class EtcdServer:
 
     def ready(self) -> None:
         """Returns when it knows a leader. Raises Inconclusive with its own log if it does not start."""
-        deadline = time.monotonic() + START_LIMIT_S
+        limit = HangLimit(START_LIMIT_S, ANSWER_LIMIT_S)
         while True:
             with contextlib.suppress(Inconclusive):
                 if self.socket.exists() and self.leader() != NO_LEADER:
                     return
-            if self.process.poll() is not None or time.monotonic() > deadline:
+            if self.process.poll() is not None or limit.is_over():
                 raise Inconclusive(f"etcd did not start: {self._sandbox.log_tail(self.name) or 'it gave no reason'}")
             time.sleep(0.005)
 
@@ -153,13 +154,13 @@ def _url(path: Path) -> str:
 
 def leader_of(servers: Sequence[EtcdServer], within_s: float = START_LIMIT_S) -> EtcdServer:
     """The server that a majority of these has as its leader; waits until there is one."""
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
+    limit = HangLimit(within_s, len(servers) * LEADER_ASK_LIMIT_S)
+    while not limit.is_over():
         votes: dict[str, int] = {}
         members: dict[str, EtcdServer] = {}
         for server in servers:
             with contextlib.suppress(Inconclusive):
-                status = server.ask("/v3/maintenance/status", limit_s=1)
+                status = server.ask("/v3/maintenance/status", limit_s=LEADER_ASK_LIMIT_S)
                 members[status["header"]["member_id"]] = server
                 votes[status.get("leader", NO_LEADER)] = votes.get(status.get("leader", NO_LEADER), 0) + 1
         for leader, count in votes.items():

@@ -12,14 +12,14 @@ from typing import Literal
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
+from lockstorm.base.hang_limit import START_LIMIT_S, HangLimit
 from lockstorm.process.process import Sandbox
 from lockstorm.servers.postgres_server import DATABASE, PORT, ROLE, SOCKET, PostgresServer, server_user
 from lockstorm.servers.postgres_session import PostgresSession
 
 PoolMode = Literal["session", "transaction"]
-START_LIMIT_S = 20.0
 
-# It goes by the machine's clock, and does nothing by that clock during a trial.
+# It goes by the machine's clock, and does nothing by that clock during a trial, also if the machine stands still.
 CONFIGURATION = """[databases]
 {database} = host={server} port={port} user={role} dbname={database}
 [pgbouncer]
@@ -33,6 +33,9 @@ default_pool_size = 20
 server_check_delay = 86400
 server_idle_timeout = 0
 server_lifetime = 86400
+server_connect_timeout = 86400
+client_login_timeout = 86400
+query_wait_timeout = 86400
 """
 
 
@@ -56,12 +59,12 @@ class PgBouncer:
 
     def ready(self) -> None:
         """Returns when it answers in its mode. Raises Inconclusive with its own log if it does not start."""
-        deadline = time.monotonic() + START_LIMIT_S
+        limit = HangLimit(START_LIMIT_S)
         while True:
             if self.socket.exists():
                 with contextlib.suppress(Inconclusive):
                     return self._check_mode()
-            if self.process.poll() is not None or time.monotonic() > deadline:
+            if self.process.poll() is not None or limit.is_over():
                 raise Inconclusive(f"PgBouncer did not start: {self._sandbox.log_tail(self.name)}")
             time.sleep(0.002)
 

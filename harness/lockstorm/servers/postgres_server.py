@@ -19,13 +19,13 @@ from pathlib import Path
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
+from lockstorm.base.hang_limit import START_LIMIT_S, HangLimit
 from lockstorm.native.library import Message, library
 from lockstorm.process.process import Process, Sandbox, User
 from lockstorm.servers.postgres_session import PostgresSession
 from lockstorm.servers.redis_server import settable_clock
 
-START_LIMIT_S = 20.0
-STOP_LIMIT_S = 5.0
+STOP_LIMIT_S = 30.0
 PORT = 5432  # not a port: it names the socket
 SOCKET = f".s.PGSQL.{PORT}"
 DATABASE = "postgres"
@@ -151,13 +151,13 @@ class PostgresServer:
 
     def ready(self) -> None:
         """Returns when the server answers. Raises Inconclusive with its own log if it does not start."""
-        deadline = time.monotonic() + START_LIMIT_S
+        limit = HangLimit(START_LIMIT_S)
         while True:
             if self.socket.exists():
                 with contextlib.suppress(Inconclusive):
                     self.session.value("SELECT 1")
                     break
-            if self.process.poll() is not None or time.monotonic() > deadline:
+            if self.process.poll() is not None or limit.is_over():
                 raise Inconclusive(f"PostgreSQL did not start: {self._sandbox.log_tail(self.name)}")
             time.sleep(0.002)
         if self.clock:
@@ -177,14 +177,14 @@ class PostgresServer:
         self._session_end()
         self.process.wait()
         self.socket.unlink(missing_ok=True)
-        deadline = time.monotonic() + START_LIMIT_S
+        limit = HangLimit(START_LIMIT_S)
         while True:
             self.process = self._start()
             try:
                 return self.ready()
             except Inconclusive:
                 in_use = "shared memory block" in self._sandbox.log_tail(self.name, 4)
-                if not in_use or time.monotonic() > deadline:
+                if not in_use or limit.is_over():
                     raise
             time.sleep(0.01)
 
@@ -195,9 +195,9 @@ class PostgresServer:
 
     def await_write(self, end: str) -> None:
         """For a replica: returns when it has replayed its master's WAL up to `end`."""
-        deadline = time.monotonic() + START_LIMIT_S
+        limit = HangLimit(START_LIMIT_S)
         while self.session.value(f"SELECT coalesce(pg_last_wal_replay_lsn() >= '{end}', false)") != "t":
-            if time.monotonic() > deadline:
+            if limit.is_over():
                 raise Inconclusive(f"{self.name} does not follow: {self._sandbox.log_tail(self.name)}")
             time.sleep(0.002)
 

@@ -16,10 +16,10 @@ from redis.retry import Retry
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
+from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.process.line_client import LineClient, Refusal
 from lockstorm.process.process import Process, Sandbox
 
-START_LIMIT_S = 20.0
 PORT_TRIES = 20
 PROBE = "lockstorm:probe"
 OWN_NAME = "lockstorm"  # the name of the driver's own connections in the server's list
@@ -114,7 +114,7 @@ class RedisServer:
         """A full Redis client, for what few trials need. It reconnects once after a lost connection."""
         return redis.Redis(
             unix_socket_path=str(self.socket),
-            socket_timeout=10,
+            socket_timeout=CONNECTION_LIMIT_S,
             driver_info=None,
             client_name=OWN_NAME,
             retry=Retry(NoBackoff(), 1),
@@ -176,12 +176,12 @@ class RedisServer:
 
     def ready(self) -> None:
         """Returns when the server answers. Raises Inconclusive with its own log if it does not start."""
-        deadline = time.monotonic() + START_LIMIT_S
+        limit = HangLimit(START_LIMIT_S, CONNECTION_LIMIT_S)
         while True:
             with contextlib.suppress(OSError, Refusal):
                 self._client.request("PING")
                 break
-            over = time.monotonic() > deadline
+            over = limit.is_over()
             if over or (self.process.poll() is not None and not self._start_elsewhere()):
                 raise Inconclusive(f"redis-server did not start: {self._reason()}")
             time.sleep(0.002)
@@ -221,9 +221,9 @@ class RedisServer:
 
     def await_link(self, master: "RedisServer") -> None:
         """Returns when it follows the master and has acknowledged a write."""
-        deadline = time.monotonic() + START_LIMIT_S
+        limit = HangLimit(START_LIMIT_S, CONNECTION_LIMIT_S)
         while self.link.info("replication").get("master_link_status") != "up":
-            if time.monotonic() > deadline:
+            if limit.is_over():
                 raise Inconclusive(f"{self.name} did not become a replica: {self._sandbox.log_tail(self.name)}")
             time.sleep(0.005)
         master.replicas.append(self)

@@ -16,18 +16,19 @@ import redis
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
+from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.process.process import Sandbox
 from lockstorm.servers.redis_server import PORT_TRIES, RedisServer, free_port
 
 Topology = Literal["single", "sentinel", "cluster"]
 TOPOLOGIES: tuple[Topology, ...] = ("single", "sentinel", "cluster")
 
-START_LIMIT_S = 5.0  # until sentinels or a cluster are ready, after their servers answer
-PATIENCE_MS = 5000
+PATIENCE_MS = 30_000
 SENTINELS = 3
 QUORUM = 2
 CLUSTER_MASTERS = 3
 SLOTS = 16384
+MEET_AGAIN_S = 5.0  # a node that is not heard of for a second is forgotten: it may be the machine that stood still
 JOINING_TIMEOUT_MS = 1000  # nodes tell each other their roles within half of it
 
 # In ms; with the defaults it takes 10 s until the sentinels know the replicas. With a ping period below 400 ms, they
@@ -43,11 +44,15 @@ SENTINEL_PERIODS = {
 }
 
 
-def _await(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + START_LIMIT_S
+def _await(condition: Callable[[], bool], what: str, begin_again: Callable[[], None] = lambda: None) -> None:
+    """`begin_again` is called whenever the condition has not come for a while."""
+    limit, soon = HangLimit(START_LIMIT_S, CONNECTION_LIMIT_S), HangLimit(MEET_AGAIN_S)
     while not condition():
-        if time.monotonic() > deadline:
+        if limit.is_over():
             raise Inconclusive(f"{what}: not within {START_LIMIT_S:g} s")
+        if soon.is_over():
+            begin_again()
+            soon = HangLimit(MEET_AGAIN_S)
         time.sleep(0.01)
 
 
@@ -66,7 +71,7 @@ class Sentinel:
         self.directory.mkdir(mode=0o700)
         self._sandbox, self._master, self._announce = sandbox, master, announce
         self._start()
-        self.link = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=10, driver_info=None)
+        self.link = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=CONNECTION_LIMIT_S, driver_info=None)
 
     def _start(self) -> None:
         port, master = free_port(), self._master
@@ -89,8 +94,8 @@ class Sentinel:
     def ready(self) -> None:
         """Returns when it answers; starts it again if another process has taken its port."""
         for _ in range(PORT_TRIES):
-            deadline = time.monotonic() + START_LIMIT_S
-            while self.process.poll() is None and time.monotonic() < deadline:
+            limit = HangLimit(START_LIMIT_S, CONNECTION_LIMIT_S)
+            while self.process.poll() is None and not limit.is_over():
                 with contextlib.suppress(redis.exceptions.RedisError):
                     periods = (word for name, ms in SENTINEL_PERIODS.items() for word in (name, ms))
                     self.link.execute_command("SENTINEL", "DEBUG", *periods)  # type: ignore[no-untyped-call]
@@ -161,6 +166,12 @@ def _is_settled(server: RedisServer, nodes: int, replicas: int) -> bool:
     return known and "cluster_state:ok" in _ask(server, "INFO")
 
 
+def _meet(nodes: Sequence[RedisServer]) -> None:
+    for number, node in enumerate(nodes):
+        for other in nodes[:number]:
+            _ask(node, "MEET", "127.0.0.1", other.announced, other.announced_bus)
+
+
 def join(masters: Sequence[RedisServer], replicas: Mapping[RedisServer, RedisServer]) -> None:
     """Makes a cluster of nodes without a configuration; returns when every node reports it as ok."""
     nodes = [*masters, *replicas]
@@ -169,13 +180,13 @@ def join(masters: Sequence[RedisServer], replicas: Mapping[RedisServer, RedisSer
         master.probe = probe_in(slots)
     for epoch, node in enumerate(nodes, 1):
         _ask(node, "SET-CONFIG-EPOCH", epoch)
-        for other in nodes[: epoch - 1]:
-            _ask(node, "MEET", "127.0.0.1", other.announced, other.announced_bus)
+    meet = partial(_meet, nodes)
+    meet()
     for replica, master in replicas.items():
         identity = _ask(master, "MYID")
-        _await(partial(_knows, replica, identity), "the nodes of the cluster meet")
+        _await(partial(_knows, replica, identity), "the nodes of the cluster meet", meet)
         _ask(replica, "REPLICATE", identity)
         replica.probe = master.probe
-    _await(lambda: all(_is_settled(node, len(nodes), len(replicas)) for node in nodes), "the cluster is ok")
+    _await(lambda: all(_is_settled(node, len(nodes), len(replicas)) for node in nodes), "the cluster is ok", meet)
     for node in nodes:
         node.link.config_set("cluster-node-timeout", PATIENCE_MS)

@@ -17,12 +17,13 @@ from pathlib import Path
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
+from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.process.process import Process, Sandbox
 from lockstorm.servers.redis_server import free_port
 
-START_LIMIT_S = 20.0
-ASK_LIMIT_S = 5.0
-START_ASK_LIMIT_S = 0.1  # a request that comes too early may never be answered
+ASK_LIMIT_S = CONNECTION_LIMIT_S
+# A request that comes too early may never be answered; the next one gets twice the time.
+START_ASK_LIMIT_S, START_ASK_MOST_S = 0.1, 5.0
 ENSEMBLE_TICK_MS = 50
 ENSEMBLE_PATIENCE_TICKS = 20  # silence after which a leader or follower is given up
 TICK_MS = 4  # how often the server ends expired sessions: the accuracy of their end
@@ -114,16 +115,18 @@ class ZooKeeperServer:
 
     def ready(self) -> None:
         """Returns when the server answers. Raises Inconclusive with its own log if it does not start."""
-        deadline = time.monotonic() + START_LIMIT_S
-        while not self._is_serving():
-            if self.process.poll() is not None or time.monotonic() > deadline:
+        limit, ask_s = HangLimit(START_LIMIT_S, START_ASK_MOST_S), START_ASK_LIMIT_S
+        while True:
+            try:
+                if "Mode: " in self.ask("srvr", ask_s):
+                    return
+            except TimeoutError:
+                ask_s = min(2 * ask_s, START_ASK_MOST_S)
+            except OSError:
+                pass  # it does not listen yet
+            if self.process.poll() is not None or limit.is_over():
                 raise Inconclusive(f"ZooKeeper did not start: {self._sandbox.log_tail(self.name)}")
             time.sleep(0.01)
-
-    def _is_serving(self) -> bool:
-        with contextlib.suppress(OSError):
-            return "Mode: " in self.ask("srvr", START_ASK_LIMIT_S)
-        return False
 
     def ask(self, word: str, limit_s: float = ASK_LIMIT_S) -> str:
         """The server's answer to a four-letter word."""
@@ -145,8 +148,8 @@ class ZooKeeperServer:
 
     def timer(self) -> int:
         """The thread that ends sessions. It may get its name only after another thread has answered `ready`."""
-        deadline = time.monotonic() + START_LIMIT_S
-        while time.monotonic() < deadline:
+        limit = HangLimit(START_LIMIT_S)
+        while not limit.is_over():
             for task in Path(f"/proc/{self.process.pid}/task").iterdir():
                 with contextlib.suppress(OSError):  # it has just ended
                     if (task / "comm").read_text().strip() == TIMER_THREAD:
@@ -234,8 +237,8 @@ def _record(sandbox: Sandbox, archive: Path) -> None:
     )
     command = java_command(configuration, f"-XX:ArchiveClassesAtExit={beside}")
     process = sandbox.start("zookeeper-archive", command)
-    deadline = time.monotonic() + START_LIMIT_S
-    while time.monotonic() < deadline and process.poll() is None:
+    limit = HangLimit(START_LIMIT_S)
+    while not limit.is_over() and process.poll() is None:
         with (
             contextlib.suppress(OSError),
             socket.create_connection(("127.0.0.1", port), START_ASK_LIMIT_S) as connection,

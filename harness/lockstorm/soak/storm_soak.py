@@ -22,6 +22,7 @@ import click
 
 from lockstorm.base.atomic_file import write_json
 from lockstorm.base.errors import LockstormError
+from lockstorm.base.hang_limit import HangLimit
 from lockstorm.base.paths import runnable
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.library import locks_on
@@ -44,7 +45,7 @@ CLIENTS = 3
 REAL_LEASE_MS = 300
 DURATION_MS = {"virtual": 4_000, "real": 2_000}
 APART_EVERY = 20  # one storm in this many has a fault that needs a trial of its own kind; those start slowly
-LEFTOVERS_LIMIT_S = 10.0
+LEFTOVERS_LIMIT_S = 30.0
 # Beginnings of the reasons for which `check` finds a completed storm inconclusive.
 EXPLAINED = ("none of the faults", "nobody was granted", "nobody wanted", "the history ended too early")
 
@@ -207,13 +208,13 @@ def grown(watch: Watch) -> str:
 
 def left_behind(directory: Path, pids: set[int], shm_before: set[str]) -> list[str]:
     """Processes, directories and shared memory that are left LEFTOVERS_LIMIT_S after their trial."""
-    deadline = time.monotonic() + LEFTOVERS_LIMIT_S
+    limit = HangLimit(LEFTOVERS_LIMIT_S)
     while True:
         left = [f"process {pid} is left" for pid in sorted(alive(pids) | children() | those_in(directory))]
         left += [f"the directory {entry.name} is left" for entry in directory.iterdir()]
         new = names_in(SHM) - shm_before
         left += [f"/dev/shm/{name} is left" for name in sorted(new) if any(name.endswith(f"_{pid}") for pid in pids)]
-        if not left or time.monotonic() > deadline:
+        if not left or limit.is_over():
             return left
         time.sleep(0.01)
 

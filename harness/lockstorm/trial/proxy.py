@@ -7,11 +7,10 @@ from typing import Any
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, Unanswered, UsageError
+from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.process.line_client import LineClient, Refusal
 from lockstorm.process.process import Process, Sandbox
 from lockstorm.trial.direct_links import LINKS, place_in
-
-START_LIMIT_S = 10.0
 
 
 class Proxy:
@@ -27,12 +26,12 @@ class Proxy:
         command = [paths.program("proxy"), *(word for key, value in words.items() for word in (f"--{key}", str(value)))]
         self.process: Process = sandbox.start("proxy", command)
         self._client = LineClient(self.control)
-        deadline = time.monotonic() + START_LIMIT_S
+        limit = HangLimit(START_LIMIT_S, CONNECTION_LIMIT_S)
         while True:
             with contextlib.suppress(OSError):
                 self._client.request("PING")
                 return
-            if self.process.poll() is not None or time.monotonic() > deadline:
+            if self.process.poll() is not None or limit.is_over():
                 raise Inconclusive(f"the proxy did not start: {sandbox.log_tail('proxy')}")
             time.sleep(0.001)
 

@@ -14,7 +14,7 @@ from lockstorm.native.library import FOREVER, Message, RunResult, library
 from lockstorm.trial.settings import TrialSettings
 
 PATIENCE_LEASES, PATIENCE_MS = 100, 3_600_000  # virtual time: how long a run without a bound may last
-TURN_LIMIT_MS = 30_000  # virtual time: how long one task may keep the turn before the trial is given up
+TURN_LIMIT_MS = 120_000  # virtual time: how long one task may keep the turn before the trial is given up
 RUN_LIMIT_MS = 180_000  # real time: how long a run may last, beyond a workload's own duration; 100 polls take 150 s
 
 

@@ -5,12 +5,11 @@ import time
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
+from lockstorm.base.hang_limit import START_LIMIT_S, HangLimit
 from lockstorm.process.process import Process
 from lockstorm.servers.postgres_server import PostgresServer, conninfo
 from lockstorm.servers.services import TABLE, is_table
 from lockstorm.trial.trial_context import TrialContext
-
-START_LIMIT_S = 10.0
 
 
 class TrialStore:
@@ -44,8 +43,8 @@ class TrialStore:
     def ready(self) -> None:
         """Returns when it listens."""
         assert self._process
-        deadline = time.monotonic() + START_LIMIT_S
+        limit = HangLimit(START_LIMIT_S)
         while not self.socket.exists():
-            if self._process.poll() is not None or time.monotonic() > deadline:
+            if self._process.poll() is not None or limit.is_over():
                 raise Inconclusive(f"the store did not start: {self._trial.sandbox.log_tail('store')}")
             time.sleep(0.001)
