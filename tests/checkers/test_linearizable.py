@@ -203,6 +203,13 @@ def test_what_is_in_the_way_of_a_grant_that_comes_too_late(tmp_path: Path) -> No
     assert "a larger token had been granted before it was called" in evidence["text"]
 
 
+@pytest.mark.parametrize("newest, verdict", ((2**63 - 2, "holds"), (2**63 - 1, "violated")))
+def test_a_grant_without_an_answer_needs_a_token_that_there_is(tmp_path: Path, newest: int, verdict: str) -> None:
+    """Not a file in tests/linearizable: Porcupine would try all tokens up to the largest."""
+    events = f"1+acquire 1?acquire 0+acquire 0=acquire:{newest} 0+release 0=release 1+release 1=release"
+    assert status(linearized(write_events(tmp_path / "h.edn", events), "--model=fenced-mutex")) == verdict
+
+
 HOLDS_NOT = "its process does not hold the lock, and no acquire of unknown outcome makes up for it"
 
 
