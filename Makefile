@@ -61,6 +61,7 @@ CHECKS    = $(call room,checkers checkers/engine checkers/properties)
 
 CLIENT  = $(filter-out harness/client/plugin_main.c,$(call room,harness/client)) $(ENV) $(LOCKS) $(SHARED)
 STORE   = $(call room,harness/resource) $(SHARED)
+TABLE   = harness/resource/store_table.c
 PROXY   = $(PROXY_ROOM) $(SHARED)
 CHECK   = checkers/commands/check_main.c checkers/commands/render.c $(CHECKS) harness/history/history_json.c $(HISTORY)
 LINEARIZE = checkers/commands/linearize_main.c checkers/commands/render_linearizability.c $(LINEAR) harness/history/history_json.c $(HISTORY)
@@ -70,7 +71,7 @@ EXPLORE = $(call room,harness/explorer harness/simulation) $(addprefix harness/c
 DRIVER  = $(SCHEDULER) $(call room,harness/lockstorm/native) harness/client/validity.c harness/environment/env_ops.c harness/process/spawn.c $(LOCKS) $(FAULTS) $(SHARED)
 PLUGIN  = harness/client/plugin_main.c harness/client/plugin.c harness/environment/env_ops.c $(LOCKS)
 
-PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store proxy check linearize explore plugin history spawn reaper)
+PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store store-table proxy check linearize explore plugin history spawn reaper)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
 PRELOAD        = $(BUILD)/lib/liblockstorm-preload.so
 # The headers for plug-ins, which are compiled with -I $(BUILD)/include.
@@ -122,13 +123,16 @@ judge: $(JUDGE)
 bench-programs: $(BENCH_PROGRAMS)
 fuzzers: $(FUZZERS)
 
-# Loading the libraries of the other services takes ten times as long as starting a client: locks on Redis use `client`.
+# Loading the libraries of the other services takes ten times as long as starting a client or a store: locks on Redis use
+# `client`, and a resource that is no table `store`.
 $(BUILD)/bin/client: $(call object,$(filter-out $(SESSIONS),$(CLIENT))) $(patsubst %.c,$(BUILD)/o/without/%.o,$(SESSIONS))
 $(BUILD)/bin/client: LIBS = -lhiredis -ljansson
 $(BUILD)/bin/client-services: $(call object,$(CLIENT))
 $(BUILD)/bin/client-services: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
-$(BUILD)/bin/store: $(call object,$(STORE))
-$(BUILD)/bin/store: LIBS = -lhiredis -lev $(POSTGRES_LIBS)
+$(BUILD)/bin/store: $(call object,$(filter-out $(TABLE),$(STORE))) $(patsubst %.c,$(BUILD)/o/without/%.o,$(TABLE))
+$(BUILD)/bin/store: LIBS = -lhiredis -lev
+$(BUILD)/bin/store-table: $(call object,$(STORE))
+$(BUILD)/bin/store-table: LIBS = -lhiredis -lev $(POSTGRES_LIBS)
 $(BUILD)/bin/proxy: $(call object,$(PROXY))
 $(BUILD)/bin/proxy: LIBS = -lhiredis -lev
 $(BUILD)/bin/check: $(call object,$(CHECK))

@@ -15,6 +15,7 @@ PROGRAMS = (  # of the project, as the Makefile builds them
     "client",
     "client-services",
     "store",
+    "store-table",
     "proxy",
     "check",
     "linearize",

@@ -31,7 +31,8 @@ class TrialStore:
 
     def start(self) -> None:
         trial, recorder = self._trial, self._trial.recorder
-        command = [paths.program("store"), "--history", str(recorder.path), "--page", str(trial.scheduler.page)]
+        program = paths.program("store-table" if self.table else "store")
+        command = [program, "--history", str(recorder.path), "--page", str(trial.scheduler.page)]
         command += ["--socket", str(self.socket), "--mode", self._mode.removeprefix(TABLE)]
         command += ["--actor", str(recorder.text("store")), "--stranger", str(recorder.text("stranger"))]
         command += ["--counter", str(trial.settings.counter)]
