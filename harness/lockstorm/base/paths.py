@@ -45,10 +45,10 @@ def build() -> Path:
 
 def program(name: str) -> str:
     """A program of the project. LOCKSTORM_PROGRAMS names a build directory for programs, if not that of the library."""
-    path = Path(os.environ.get("LOCKSTORM_PROGRAMS") or build()) / "bin" / name
-    if not path.exists():
+    path = os.path.join(os.environ.get("LOCKSTORM_PROGRAMS") or build(), "bin", name)
+    if not os.path.exists(path):
         raise Inconclusive(f"{path} is not built: run ./lockstorm (or make build) in {ROOT}")
-    return str(path)
+    return path
 
 
 def redis_server() -> str:

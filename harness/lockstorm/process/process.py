@@ -38,10 +38,9 @@ class Process:
     def start(
         cls, command: Sequence[str], environment: Sequence[str], output: int, inherit: Sequence[int], near: bool
     ) -> Self:
-        variables = {**os.environ, **dict(word.split("=", 1) for word in environment)}
-        words, kept = _texts(command), (ctypes.c_int * len(inherit))(*inherit)
-        values = _texts([f"{key}={value}" for key, value in variables.items()])
-        pid: int = library().spawn_process(words, values, output, kept, len(inherit), near)
+        """`environment`: variables (NAME=VALUE) that are added to this process's own."""
+        kept = (ctypes.c_int * len(inherit))(*inherit)
+        pid: int = library().spawn_process(_texts(command), _texts(environment), output, kept, len(inherit), near)
         if pid < 0:
             raise Inconclusive(f"{command[0]}: {os.strerror(ctypes.get_errno())}")
         return cls(pid)
