@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -39,6 +40,8 @@ _Static_assert(offsetof(struct header, next) == 64 && offsetof(struct header, en
 _Static_assert(sizeof(struct header) <= HISTORY_HEADER_SIZE, "the header fits its page");
 
 enum { STRETCH_RECORDS = 1 << 18 }; /* 16 MiB, whole pages of it */
+/* The longest history that is not reserved as a whole, and the part of it that is. */
+enum { SHORT_RECORDS = 1 << 16, RESERVED_RECORDS = 1 << 12 };
 
 struct history {
     struct header *header;
@@ -111,13 +114,25 @@ void history_header_fill(void *bytes, const struct history_settings *settings, u
     memcpy(bytes, &header, sizeof header);
 }
 
+/* Reserves the room for the records, so that no writer finds the disk full. In memory that costs as much as writing
+ * them. A scripted trial leaves a short history, which seldom goes beyond its first part: of that only this part is
+ * reserved, if there is room for the rest. Returns 0 or an errno. */
+static int reserve_records(int fd, uint64_t capacity) {
+    struct statvfs there;
+    off_t bytes = (off_t)(HISTORY_HEADER_SIZE + capacity * HISTORY_RECORD_SIZE);
+    if (capacity > SHORT_RECORDS || capacity <= RESERVED_RECORDS || fstatvfs(fd, &there) != 0 ||
+        there.f_bavail * there.f_frsize <= (uint64_t)bytes)
+        return posix_fallocate(fd, 0, bytes);
+    if (ftruncate(fd, bytes) != 0) return errno;
+    return posix_fallocate(fd, 0, HISTORY_HEADER_SIZE + (off_t)RESERVED_RECORDS * HISTORY_RECORD_SIZE);
+}
+
 bool history_create(const char *path, const struct history_settings *settings, struct history_error *error) {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) return fail(error, path, strerror(errno));
-    off_t bytes = (off_t)(HISTORY_HEADER_SIZE + settings->capacity * HISTORY_RECORD_SIZE);
     char header[HISTORY_HEADER_SIZE];
     history_header_fill(header, settings, 0);
-    int full = posix_fallocate(fd, 0, bytes);
+    int full = reserve_records(fd, settings->capacity);
     bool written = !full && pwrite(fd, &header, sizeof header, 0) == (ssize_t)sizeof header;
     int reason = full ? full : errno;
     close(fd);

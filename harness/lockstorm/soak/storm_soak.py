@@ -25,7 +25,7 @@ from lockstorm.base.errors import LockstormError
 from lockstorm.base.paths import runnable
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.library import locks_on
-from lockstorm.process.process import PREFIX, zygotes
+from lockstorm.process.process import PREFIX, lasting_processes
 from lockstorm.results.verdict import TrialResult
 from lockstorm.storm.storm import run_storm
 from lockstorm.storm.storm_faults import BY_NAME
@@ -227,12 +227,12 @@ def alive(pids: set[int]) -> set[int]:
 
 
 def children() -> set[int]:
-    """The children of this process, including zombies, except for the zygotes, which serve the next trial too."""
+    """The children of this process, including zombies, except for those that serve the next trial too."""
     found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and parent_of(entry) == os.getpid():
             found.add(int(entry.name))
-    return found - zygotes()
+    return found - lasting_processes()
 
 
 def parent_of(entry: Path) -> int:

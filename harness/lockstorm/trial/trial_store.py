@@ -11,6 +11,7 @@ from lockstorm.servers.services import TABLE, is_table
 from lockstorm.trial.trial_context import TrialContext
 
 START_LIMIT_S = 10.0
+START_NAP_S = 0.0003
 
 
 class TrialStore:
@@ -39,7 +40,7 @@ class TrialStore:
         if self.table:
             self.table.ready()
             command += ["--table", conninfo(self.table.sockets)]
-        self._process = trial.sandbox.start("store", command)
+        self._process = trial.sandbox.start_program("store", command)
         trial.scheduler.add_server(None, self.socket)
 
     def ready(self) -> None:
@@ -49,4 +50,4 @@ class TrialStore:
         while not self.socket.exists():
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise Inconclusive(f"the store did not start: {self._trial.sandbox.log_tail('store')}")
-            time.sleep(0.001)
+            time.sleep(START_NAP_S)
