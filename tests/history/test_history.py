@@ -44,6 +44,21 @@ def test_a_reader_follows_live_and_stops_at_the_end(tmp_path: Path) -> None:
             assert reader.wait() == 0
 
 
+def test_a_short_history_has_room_for_all_its_records_and_takes_little(tmp_path: Path) -> None:
+    capacity = 1 << 16
+    with history(tmp_path / "h", capacity) as opened:
+        about = (tmp_path / "h").stat()
+        assert about.st_size == 4096 + capacity * 64
+        assert about.st_blocks * 512 < about.st_size / 8
+        assert [append(opened, value) for value in range(capacity + 1)] == [*range(capacity), FULL]
+
+
+def test_a_long_history_is_reserved(tmp_path: Path) -> None:
+    with history(tmp_path / "h", 1 << 17):
+        about = (tmp_path / "h").stat()
+        assert about.st_blocks * 512 >= about.st_size
+
+
 def test_a_full_history_counts_what_it_dropped_and_is_inconclusive(tmp_path: Path) -> None:
     with history(tmp_path / "h", 3) as opened:
         assert [append(opened, 1) for _ in range(5)] == [0, 1, 2, FULL, FULL]

@@ -153,6 +153,10 @@ class Reaper:
             return ""
         return self.process.communicate()[1].decode(errors="replace").strip() or "the reaper has ended"
 
+    @property
+    def lives(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
     def tell(self, lines: bytes) -> None:
         assert self.process and self.process.stdin
         self.process.stdin.write(lines)
@@ -189,7 +193,10 @@ def _take_reaper(program: str) -> Reaper:
         if reaper.program == program and reaper.driver == os.getpid():
             with contextlib.suppress(ValueError):  # another thread has taken it
                 _idle_reapers.remove(reaper)
-                return reaper
+                if reaper.lives:
+                    return reaper
+                reaper.close()
+                break
     return Reaper(program)
 
 
