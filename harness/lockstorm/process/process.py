@@ -303,9 +303,10 @@ class Sandbox:
         return self.start(name, command, environment=environment, inherit=inherit)
 
     def start_program(self, name: str, command: Sequence[str], inherit: Sequence[int] = ()) -> Process:
-        """Starts a program of ours that calls zygote_begin. One that another build has made, with a sanitizer, is
-        started as it is."""
-        start = self.start if "LOCKSTORM_PROGRAMS" in os.environ else self.start_from_zygote
+        """Starts a program of ours that calls zygote_begin. One of another build, with a sanitizer, is started by exec:
+        a sanitizer does not know of such children."""
+        is_other_build = os.environ.get("LOCKSTORM_PROGRAMS") or os.environ.get("LOCKSTORM_BUILD")
+        start = self.start if is_other_build else self.start_from_zygote
         return start(name, command, inherit=inherit)
 
     @contextlib.contextmanager

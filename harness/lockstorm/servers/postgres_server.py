@@ -71,7 +71,9 @@ OPTIONS = {
 # With a replica: it begins with a copy of the same data directory, so all WAL since then must be kept. No timeout ends
 # a connection, for the trial may have stopped the clock.
 REPLICATION = {
-    "max_wal_senders": "10",  # a replica may not have fewer than its master had
+    # A replica may not have fewer than its master had, or the server that made the data directory.
+    "max_wal_senders": "10",
+    "max_locks_per_transaction": "64",
     "wal_level": "replica",
     "wal_keep_size": "64MB",
     "wal_sender_timeout": "0",
