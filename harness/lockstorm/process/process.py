@@ -149,6 +149,7 @@ class Reaper:
             pipe = subprocess.PIPE
             command = [self.program, str(directory)]
             self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
+            _reaper_pids.add(self.process.pid)
         if self._line() == b"ready\n":
             return ""
         return self.process.communicate()[1].decode(errors="replace").strip() or "the reaper has ended"
@@ -178,6 +179,7 @@ class Reaper:
                 with contextlib.suppress(OSError):
                     stream.close()
         self.process.wait()
+        _reaper_pids.discard(self.process.pid)
 
     def _line(self) -> bytes:
         assert self.process and self.process.stdout
@@ -185,6 +187,7 @@ class Reaper:
 
 
 _idle_reapers: list[Reaper] = []
+_reaper_pids: set[int] = set()  # of those that have not ended
 
 
 def _take_reaper(program: str) -> Reaper:
@@ -234,9 +237,8 @@ def _process_from_zygote(
 
 
 def lasting_processes() -> set[int]:
-    """The ids of zygotes and idle reapers, which belong to no trial: they stay for the next one."""
-    reapers = {reaper.process.pid for reaper in _idle_reapers if reaper.process}
-    return reapers | {zygote.process.pid for zygote in _zygotes.values()}
+    """The ids of zygotes and reapers, which belong to no single trial: they stay for the next one."""
+    return _reaper_pids | {zygote.process.pid for zygote in _zygotes.values()}
 
 
 def _end_zygotes() -> None:

@@ -209,7 +209,8 @@ def left_behind(directory: Path, pids: set[int], shm_before: set[str]) -> list[s
     """Processes, directories and shared memory that are left LEFTOVERS_LIMIT_S after their trial."""
     deadline = time.monotonic() + LEFTOVERS_LIMIT_S
     while True:
-        left = [f"process {pid} is left" for pid in sorted(alive(pids) | children() | those_in(directory))]
+        found = (alive(pids) | children() | those_in(directory)) - lasting_processes()
+        left = [f"process {pid} is left" for pid in sorted(found)]
         left += [f"the directory {entry.name} is left" for entry in directory.iterdir()]
         new = names_in(SHM) - shm_before
         left += [f"/dev/shm/{name} is left" for name in sorted(new) if any(name.endswith(f"_{pid}") for pid in pids)]
@@ -227,12 +228,12 @@ def alive(pids: set[int]) -> set[int]:
 
 
 def children() -> set[int]:
-    """The children of this process, including zombies, except for those that serve the next trial too."""
+    """The children of this process, including zombies."""
     found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and parent_of(entry) == os.getpid():
             found.add(int(entry.name))
-    return found - lasting_processes()
+    return found
 
 
 def parent_of(entry: Path) -> int:
