@@ -59,18 +59,20 @@ PROXY_ROOM = $(call room,faults/proxy)
 LINEAR    = $(call room,checkers/linearizability checkers/formats)
 CHECKS    = $(call room,checkers checkers/engine checkers/properties)
 
-CLIENT  = $(filter-out harness/client/plugin_main.c,$(call room,harness/client)) $(ENV) $(LOCKS) $(SHARED)
-STORE   = $(call room,harness/resource) $(SHARED)
-PROXY   = $(PROXY_ROOM) $(SHARED)
+ZYGOTE  = harness/process/zygote_service.c harness/process/spawn.c
+CLIENT  = $(filter-out harness/client/plugin_main.c,$(call room,harness/client)) $(ENV) $(LOCKS) $(SHARED) $(ZYGOTE)
+STORE   = $(call room,harness/resource) $(SHARED) $(ZYGOTE)
+TABLE   = harness/resource/store_table.c
+PROXY   = $(PROXY_ROOM) $(SHARED) $(ZYGOTE)
 CHECK   = checkers/commands/check_main.c checkers/commands/render.c $(CHECKS) harness/history/history_json.c $(HISTORY)
 LINEARIZE = checkers/commands/linearize_main.c checkers/commands/render_linearizability.c $(LINEAR) harness/history/history_json.c $(HISTORY)
 TOOL    = harness/history/history_main.c harness/history/history_json.c $(HISTORY)
 EXPLORE = $(call room,harness/explorer harness/simulation) $(addprefix harness/client/,client.c plugin.c resource_connection.c validity.c) \
           harness/resource/resource.c $(addprefix harness/environment/,env_ops.c env_reply.c redis_push.c) $(LOCKS) $(CHECKS) $(SHARED)
-DRIVER  = $(SCHEDULER) $(call room,harness/lockstorm/native) harness/client/validity.c harness/environment/env_ops.c harness/process/spawn.c $(LOCKS) $(FAULTS) $(SHARED)
+DRIVER  = $(SCHEDULER) $(call room,harness/lockstorm/native) harness/client/validity.c harness/environment/env_ops.c harness/process/spawn.c $(LOCKS) $(FAULTS) $(CHECKS) checkers/commands/render.c $(SHARED)
 PLUGIN  = harness/client/plugin_main.c harness/client/plugin.c harness/environment/env_ops.c $(LOCKS)
 
-PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store proxy check linearize explore plugin history spawn reaper)
+PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store store-table proxy check linearize explore plugin history spawn reaper)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
 PRELOAD        = $(BUILD)/lib/liblockstorm-preload.so
 # The headers for plug-ins, which are compiled with -I $(BUILD)/include.
@@ -123,13 +125,16 @@ judge: $(JUDGE)
 bench-programs: $(BENCH_PROGRAMS)
 fuzzers: $(FUZZERS)
 
-# Loading the libraries of the other services takes ten times as long as starting a client: locks on Redis use `client`.
+# Loading the libraries of the other services takes ten times as long as starting a client or a store: locks on Redis use
+# `client`, and a resource that is no table `store`.
 $(BUILD)/bin/client: $(call object,$(filter-out $(SESSIONS),$(CLIENT))) $(patsubst %.c,$(BUILD)/o/without/%.o,$(SESSIONS))
 $(BUILD)/bin/client: LIBS = -lhiredis -ljansson
 $(BUILD)/bin/client-services: $(call object,$(CLIENT))
 $(BUILD)/bin/client-services: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
-$(BUILD)/bin/store: $(call object,$(STORE))
-$(BUILD)/bin/store: LIBS = -lhiredis -lev $(POSTGRES_LIBS)
+$(BUILD)/bin/store: $(call object,$(filter-out $(TABLE),$(STORE))) $(patsubst %.c,$(BUILD)/o/without/%.o,$(TABLE))
+$(BUILD)/bin/store: LIBS = -lhiredis -lev
+$(BUILD)/bin/store-table: $(call object,$(STORE))
+$(BUILD)/bin/store-table: LIBS = -lhiredis -lev $(POSTGRES_LIBS)
 $(BUILD)/bin/proxy: $(call object,$(PROXY))
 $(BUILD)/bin/proxy: LIBS = -lhiredis -lev
 $(BUILD)/bin/check: $(call object,$(CHECK))
@@ -206,11 +211,11 @@ $(BUILD)/include/harness/lockstorm.h: Makefile
 
 $(LIBRARY): $(call object,$(DRIVER))
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -shared -o $@ $^ -lhiredis -ljansson
+	$(CC) $(CFLAGS) -shared -o $@ $^ -lhiredis -ljansson -lm
 
 # Without EXTRA: servers load it, and they are built without a sanitizer.
-$(PRELOAD): harness/process/preload/preload_clock.c harness/process/preload/zygote.c harness/process/spawn.c harness/process/preload/clock_page.h \
-            harness/process/preload/preload.h harness/process/spawn.h
+$(PRELOAD): harness/process/preload/preload_clock.c harness/process/preload/zygote.c $(ZYGOTE) harness/process/preload/clock_page.h \
+            harness/process/preload/preload.h harness/process/spawn.h harness/process/zygote_service.h
 	@mkdir -p $(@D)
 	$(CC) $(STANDARD) -O2 -fPIC $(WARNINGS) -shared -o $@ $(filter %.c,$^)
 

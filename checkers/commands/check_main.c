@@ -83,20 +83,6 @@ static struct history_reader *input_open(const char *path) {
     return reader;
 }
 
-/* A comma-separated list of properties; '-' and '_' are the same. */
-static bool require(struct demand *demand, char *list) {
-    for (char *word = strtok(list, ","); word; word = strtok(NULL, ",")) {
-        int found = -1;
-        for (char *letter = word; *letter; letter++) *letter = *letter == '-' ? '_' : *letter;
-        for (int each = 0; CHECKER_TABLE[each]; each++)
-            if (strcmp(word, CHECKER_TABLE[each]->property) == 0) found = each;
-        if (found < 0) return fprintf(stderr, "--require: no property is called %s\n", word), false;
-        demand->required[found] = true;
-        demand->chosen = true;
-    }
-    return true;
-}
-
 /* The index of a word in a list. */
 static bool choose(const char *option, const char *word, const char *const *words, int count, int *chosen) {
     for (int each = 0; each < count; each++)
@@ -113,11 +99,12 @@ static bool parse(int argc, char **argv, struct check_request *request) {
                                      {"acquire-timeout", required_argument, NULL, 'A'},
                                      {"all-policies", no_argument, NULL, 'a'},
                                      {0}};
+    struct history_error error;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         int chosen = 0;
         switch (option) {
         case 'r':
-            if (!require(&request->demand, optarg)) return false;
+            if (!demand_parse(&request->demand, optarg, &error)) return fprintf(stderr, "%s\n", error.text), false;
             break;
         case 'R':
             if (!choose("--release-policy", optarg, RELEASE_POLICY, RELEASE_POLICIES, &chosen)) return false;
@@ -146,10 +133,9 @@ static int check(const struct check_request *request, struct history_reader *rea
         putchar('\n');
         json_decref(verdict);
     } else {
-        uint64_t index = readings.first.damaged;
-        fprintf(stderr, "%s: damaged record %llu at byte %llu: its content does not match its checksum\n",
-                request->path, (unsigned long long)index,
-                (unsigned long long)(HISTORY_HEADER_SIZE + index * HISTORY_RECORD_SIZE));
+        struct history_error error;
+        describe_damage(&readings, request->path, &error);
+        fprintf(stderr, "%s\n", error.text);
     }
     readings_close(&readings);
     return status;

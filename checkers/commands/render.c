@@ -6,6 +6,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool demand_parse(struct demand *demand, char *list, struct history_error *error) {
+    char *rest = NULL;
+    for (char *word = strtok_r(list, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
+        int found = -1;
+        for (char *letter = word; *letter; letter++) *letter = *letter == '-' ? '_' : *letter;
+        for (int each = 0; CHECKER_TABLE[each]; each++)
+            if (strcmp(word, CHECKER_TABLE[each]->property) == 0) found = each;
+        if (found < 0) return history_fail(error, "--require: no property is called %s", word);
+        demand->required[found] = true;
+        demand->chosen = true;
+    }
+    return true;
+}
+
+void describe_damage(const struct readings *readings, const char *path, struct history_error *error) {
+    uint64_t index = readings->first.damaged;
+    history_fail(error, "%.120s: damaged record %llu at byte %llu: its content does not match its checksum", path,
+                 (unsigned long long)index, (unsigned long long)(HISTORY_HEADER_SIZE + index * HISTORY_RECORD_SIZE));
+}
+
 /* The verdicts under one policy, and which of them count. */
 struct result {
     int checkers;

@@ -15,6 +15,7 @@
 #include "faults/proxy/control.h"
 #include "faults/proxy/link.h"
 #include "faults/proxy/rule_set.h"
+#include "harness/process/zygote_service.h"
 
 struct proxy_options {
     const char *history, *page, *control, *actor, *seed;
@@ -83,6 +84,7 @@ int main(int argc, char **argv) {
     struct history_error error = {.text = "usage: proxy --history F --page F --actor N --control S [--seed N]"};
     struct address_error reason;
     struct proxy proxy = {0};
+    zygote_begin(&argc, &argv);
     if (!parse_options(argc, argv, &given) || !open_files(&proxy, &given, &error))
         return fprintf(stderr, "proxy: %s\n", error.text), 2;
     raise_descriptor_limit();

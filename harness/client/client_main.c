@@ -13,6 +13,7 @@
 #include "harness/client/live_resource.h"
 #include "harness/client/plugin.h"
 #include "harness/environment/env_live.h"
+#include "harness/process/zygote_service.h"
 
 static void client_serve(struct client *client, struct task *task) {
     for (;;) {
@@ -142,6 +143,7 @@ static void tasks_fill(struct client_arguments *arguments, struct shared_page *p
 
 int main(int argc, char **argv) {
     struct client_arguments arguments = {.task = -1, .permits = 1, .env = {.reply_limit_ms = 1000}};
+    zygote_begin(&argc, &argv);
     if (!parse(argc, argv, &arguments)) return 2;
     struct history_error error;
     const struct lock_type *type = type_find(&arguments);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -39,6 +41,9 @@ _Static_assert(offsetof(struct header, next) == 64 && offsetof(struct header, en
 _Static_assert(sizeof(struct header) <= HISTORY_HEADER_SIZE, "the header fits its page");
 
 enum { STRETCH_RECORDS = 1 << 18 }; /* 16 MiB, whole pages of it */
+/* The longest history that need not be reserved as a whole, the part of it that is reserved at least, and the memory
+ * that must then be free. */
+enum { SHORT_RECORDS = 1 << 16, RESERVED_RECORDS = 1 << 12, ROOMY_BYTES = 256 << 20 };
 
 struct history {
     struct header *header;
@@ -111,13 +116,31 @@ void history_header_fill(void *bytes, const struct history_settings *settings, u
     memcpy(bytes, &header, sizeof header);
 }
 
+/* In memory, and with room for many histories. */
+static bool is_in_roomy_memory(int fd) {
+    struct statfs there;
+    return fstatfs(fd, &there) == 0 && there.f_type == TMPFS_MAGIC &&
+           there.f_bavail * (uint64_t)there.f_bsize >= ROOMY_BYTES;
+}
+
+/* Reserves the room for the records, so that no writer finds the disk full. In memory that takes as long as writing
+ * them. A scripted trial has a short history, and seldom leaves its first part: where memory is not scarce only this
+ * part is reserved. Returns 0 or an errno. */
+static int reserve_records(int fd, uint64_t capacity) {
+    off_t bytes = (off_t)(HISTORY_HEADER_SIZE + capacity * HISTORY_RECORD_SIZE);
+    if (capacity > RESERVED_RECORDS && capacity <= SHORT_RECORDS && is_in_roomy_memory(fd)) {
+        if (ftruncate(fd, bytes) != 0) return errno;
+        bytes = HISTORY_HEADER_SIZE + (off_t)RESERVED_RECORDS * HISTORY_RECORD_SIZE;
+    }
+    return posix_fallocate(fd, 0, bytes);
+}
+
 bool history_create(const char *path, const struct history_settings *settings, struct history_error *error) {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) return fail(error, path, strerror(errno));
-    off_t bytes = (off_t)(HISTORY_HEADER_SIZE + settings->capacity * HISTORY_RECORD_SIZE);
     char header[HISTORY_HEADER_SIZE];
     history_header_fill(header, settings, 0);
-    int full = posix_fallocate(fd, 0, bytes);
+    int full = reserve_records(fd, settings->capacity);
     bool written = !full && pwrite(fd, &header, sizeof header, 0) == (ssize_t)sizeof header;
     int reason = full ? full : errno;
     close(fd);

@@ -1,16 +1,18 @@
 /* reaper DIRECTORY: cleans up after a trial, also when its driver was killed.
  *
- * Its standard input is a pipe from the driver. Each line "PID" names a process of the trial. At the end of input - the
- * driver has closed it, or is dead - the reaper kills the processes that are left, removes the shared memory that
- * libfaketime and PostgreSQL leave behind when a process is killed, and removes DIRECTORY, with what it links to in
- * memory. It runs in a session of its own, so no Ctrl-C reaches it. It holds processes by pidfd, so a process id that
- * was given out again is never killed. A line "hunt" asks for more: every process with LOCKSTORM_TRIAL=DIRECTORY in its
- * environment is killed, too.
+ * Its standard input is a pipe from the driver. Each line "PID" names a process of the trial. At the line "over" and at
+ * the end of input - the driver has closed it, or is dead - the reaper kills the processes that are left, removes the
+ * shared memory that libfaketime and PostgreSQL leave behind when a process is killed, and removes DIRECTORY, with what
+ * it links to in memory. It runs in a session of its own, so no Ctrl-C reaches it. It holds processes by pidfd, so a
+ * process id that was given out again is never killed. A line "hunt" asks for more: every process with
+ * LOCKSTORM_TRIAL=DIRECTORY in its environment is killed, too.
  *
  * While it lives it locks DIRECTORY/.reaper. A sibling directory whose lock is free belongs to a trial whose reaper was
  * killed too (with its process group, or by a machine that was switched off): it is removed at the start.
  *
- * Prints "ready" once DIRECTORY is locked. Exit status: 0; 2 bad usage or DIRECTORY cannot be locked. */
+ * After "over" it prints "gone", and the next line is the directory of the driver's next trial.
+ *
+ * Prints "ready" once a directory is locked. Exit status: 0; 2 bad usage or DIRECTORY cannot be locked. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -116,13 +118,16 @@ static void trial_remove(const char *directory) {
     remove_tree(directory);
 }
 
-/* The lock file is locked before it gets its name, so an unlocked one means that its owner is dead. */
-static bool directory_lock(const char *directory) {
+/* Returns the descriptor that keeps the lock, or -1. The lock file is locked before it gets its name, so an unlocked
+ * one means that its owner is dead. */
+static int directory_lock(const char *directory) {
     char fresh[4096], name[4096];
     join(fresh, sizeof fresh, directory, ".reaper.new");
     join(name, sizeof name, directory, LOCK);
     int fd = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && rename(fresh, name) == 0;
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && rename(fresh, name) == 0) return fd;
+    if (fd >= 0) close(fd);
+    return -1;
 }
 
 /* Removes the directories of trials whose reaper is dead. */
@@ -212,21 +217,49 @@ static void hunt(const char *directory) {
     }
 }
 
-int main(int argc, char **argv) {
-    if (argc != 2) return fprintf(stderr, "reaper: usage: reaper DIRECTORY\n"), 2;
-    setsid();
-    signal(SIGINT, SIG_IGN), signal(SIGTERM, SIG_IGN), signal(SIGHUP, SIG_IGN), signal(SIGPIPE, SIG_IGN);
-    if (!directory_lock(argv[1])) return fprintf(stderr, "reaper: %s: %s\n", argv[1], strerror(errno)), 2;
-    siblings_sweep(argv[1]);
-    puts("ready");
+static void say(const char *word) {
+    puts(word);
     fflush(stdout);
-    bool hunts = false;
-    for (char line[32]; fgets(line, sizeof line, stdin);) {
+}
+
+/* Looks after a trial until it is over, and removes what is left. False: the driver has no further trial. */
+static bool trial_serve(const char *directory) {
+    bool hunts = false, is_over = false;
+    for (char line[32]; !is_over && fgets(line, sizeof line, stdin);) {
+        is_over = strcmp(line, "over\n") == 0;
         if (strcmp(line, "hunt\n") == 0) hunts = true;
         else process_add(atoi(line));
     }
     for (int each = 0; each < process_count; each++) process_end(&processes[each]);
-    if (hunts) hunt(argv[1]);
-    trial_remove(argv[1]);
+    process_count = 0;
+    if (hunts) hunt(directory);
+    trial_remove(directory);
+    return is_over;
+}
+
+/* Reads the directory of the next trial. */
+static bool directory_read(char *directory, size_t size) {
+    if (!fgets(directory, (int)size, stdin)) return false;
+    directory[strcspn(directory, "\n")] = '\0';
+    return true;
+}
+
+int main(int argc, char **argv) {
+    char directory[4096];
+    if (argc != 2) return fprintf(stderr, "reaper: usage: reaper DIRECTORY\n"), 2;
+    if (snprintf(directory, sizeof directory, "%s", argv[1]) >= (int)sizeof directory) return 2;
+    setsid();
+    signal(SIGINT, SIG_IGN), signal(SIGTERM, SIG_IGN), signal(SIGHUP, SIG_IGN), signal(SIGPIPE, SIG_IGN);
+    for (bool goes_on = true; goes_on;) {
+        int lock = directory_lock(directory);
+        if (lock < 0) return fprintf(stderr, "reaper: %s: %s\n", directory, strerror(errno)), 2;
+        siblings_sweep(directory);
+        say("ready");
+        goes_on = trial_serve(directory);
+        close(lock);
+        if (!goes_on) return 0;
+        say("gone");
+        goes_on = directory_read(directory, sizeof directory);
+    }
     return 0;
 }

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -41,9 +43,34 @@ static int become(char *const *words, char *const *environment, int output, cons
     return errno;
 }
 
+static size_t text_count(char *const *texts) {
+    size_t count = 0;
+    while (texts[count]) count++;
+    return count;
+}
+
+/* Whether one of the variables has the name of this entry of an environment. */
+static bool is_replaced(const char *entry, char *const *variables) {
+    size_t name = strcspn(entry, "=") + 1;
+    for (; *variables; variables++)
+        if (strncmp(entry, *variables, name) == 0) return true;
+    return false;
+}
+
+/* This process's environment with these variables. The caller frees the array; its texts belong to others. */
+static char **environment_with(char *const *variables) {
+    size_t added = text_count(variables), count = 0;
+    char **all = malloc((text_count(environ) + added + 1) * sizeof *all);
+    if (!all) abort();
+    for (char **entry = environ; *entry; entry++)
+        if (!is_replaced(*entry, variables)) all[count++] = *entry;
+    memcpy(all + count, variables, (added + 1) * sizeof *all);
+    return all;
+}
+
 /* By vfork: the cost does not grow with the parent's size, and the parent goes on once exec has succeeded or failed. */
-pid_t spawn_process(char *const *words, char *const *environment, int output, const int *kept, int kept_count,
-                    bool near) {
+static pid_t spawn_within(char *const *words, char *const *environment, int output, const int *kept, int kept_count,
+                          bool near) {
     volatile int reason = 0;
     sigset_t all, usual;
     pid_t parent = getpid();
@@ -61,4 +88,14 @@ pid_t spawn_process(char *const *words, char *const *environment, int output, co
     if (child > 0) waitpid(child, NULL, 0);
     errno = reason;
     return -1;
+}
+
+pid_t spawn_process(char *const *words, char *const *variables, int output, const int *kept, int kept_count,
+                    bool near) {
+    char **environment = environment_with(variables);
+    pid_t child = spawn_within(words, environment, output, kept, kept_count, near);
+    int reason = errno;
+    free(environment);
+    errno = reason;
+    return child;
 }

@@ -14,11 +14,10 @@
  * times a second belong in one: on a busy core that was seen to be thirty times as fast. */
 bool spawn_bind(pid_t parent, bool near);
 
-/* Starts the program words[0] (found on PATH) with these words and this environment, both ended by NULL, bound to the
- * calling thread. Its standard input is empty, its output and errors go to the descriptor `output`, its signals have
- * their default actions. Of the other descriptors it gets those in `kept`, by the same numbers. Returns its process id,
- * or -1 with errno. */
-pid_t spawn_process(char *const *words, char *const *environment, int output, const int *kept, int kept_count,
-                    bool near);
+/* Starts the program words[0] (found on PATH) with these words, bound to the calling thread. `variables` (NAME=VALUE)
+ * are added to this process's environment, or replace what it has; both arrays end with NULL. Its standard input is
+ * empty, its output and errors go to the descriptor `output`, its signals have their default actions. Of the other
+ * descriptors it gets those in `kept`, by the same numbers. Returns its process id, or -1 with errno. */
+pid_t spawn_process(char *const *words, char *const *variables, int output, const int *kept, int kept_count, bool near);
 
 #endif

@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "harness/process/zygote_service.h"
 #include "harness/resource/store_table.h"
 
 enum { REQUEST_LIMIT = 1 << 20, ERROR_ROOM = 200 };
@@ -301,6 +302,7 @@ int main(int argc, char **argv) {
     struct history_error error = {.text = "usage: store --history F --page F --socket S --mode M --actor N"};
     struct store store = {0};
     struct resource *resource = &store.resource;
+    zygote_begin(&argc, &argv);
     if (parse(argc, argv, &arguments, &error) && resource_mode_find(arguments.mode, &resource->mode)) {
         resource->actor.history = history_open(arguments.history, &error);
         resource->actor.page = resource->actor.history ? shared_page_open(arguments.page, &error) : NULL;

@@ -2,8 +2,10 @@
 
 import ctypes
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,6 +44,30 @@ def test_a_reader_follows_live_and_stops_at_the_end(tmp_path: Path) -> None:
             library().history_end(opened)
             assert reader.stdout.read() == ""
             assert reader.wait() == 0
+
+
+def reserved_bytes(path: Path) -> int:
+    return path.stat().st_blocks * 512
+
+
+def test_a_short_history_in_memory_is_reserved_in_part_and_has_room_for_all_its_records() -> None:
+    capacity, size = 1 << 16, 4096 + (1 << 16) * 64
+    memory = os.statvfs("/dev/shm")
+    is_roomy = memory.f_bavail * memory.f_frsize >= 256 << 20
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory, history(Path(directory) / "h", capacity) as opened:
+        assert (Path(directory) / "h").stat().st_size == size
+        assert (reserved_bytes(Path(directory) / "h") < size / 8) == is_roomy
+        assert [append(opened, value) for value in range(capacity + 1)] == [*range(capacity), FULL]
+
+
+def test_a_long_history_is_reserved() -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory, history(Path(directory) / "h", 1 << 17):
+        assert reserved_bytes(Path(directory) / "h") >= 4096 + (1 << 17) * 64
+
+
+def test_a_history_on_a_disk_is_reserved(tmp_path: Path) -> None:
+    with history(tmp_path / "h", 1 << 16):
+        assert reserved_bytes(tmp_path / "h") >= 4096 + (1 << 16) * 64
 
 
 def test_a_full_history_counts_what_it_dropped_and_is_inconclusive(tmp_path: Path) -> None:

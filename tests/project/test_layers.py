@@ -18,7 +18,7 @@ FORBIDDEN_IN_LOCKS = ("time.h", "sys/", "unistd.h", "pthread.h", "poll.h", "neti
 C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "harness/history": ((), ("jansson.h",)),
     "harness/process": ((), ()),
-    "harness/process/preload": (("harness/process/spawn.h",), ()),
+    "harness/process/preload": (("harness/process/zygote_service.h",), ()),
     "harness/scheduler": (("harness/history", "harness/process/preload/clock_page.h"), ("hiredis/",)),
     "harness/environment": (
         ("harness/history", "harness/scheduler"),
@@ -38,7 +38,12 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "harness/locks/zoo/redisson": (("harness/locks/common", "harness/locks/redisson", "harness/locks/zoo"), ()),
     "harness/locks/zoo/redlock": (("harness/locks/common", "harness/locks/redlock", "harness/locks/zoo"), ()),
     "harness/resource": (
-        ("harness/history", "harness/scheduler/actor.h", "harness/scheduler/shared_page.h"),
+        (
+            "harness/history",
+            "harness/process/zygote_service.h",
+            "harness/scheduler/actor.h",
+            "harness/scheduler/shared_page.h",
+        ),
         ("hiredis/", "ev.h", "libpq-fe.h"),
     ),
     "harness/client": (
@@ -47,6 +52,7 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "harness/history",
             "harness/locks/common",
             "harness/locks/redis/set_nx_px.h",
+            "harness/process/zygote_service.h",
             "harness/scheduler",
         ),
         ("hiredis/", "jansson.h"),
@@ -73,7 +79,10 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
         ("hiredis/", "jansson.h"),
     ),
-    "harness/lockstorm/native": (("faults/common/fault.h", "harness/locks/common"), ("jansson.h",)),
+    "harness/lockstorm/native": (
+        ("checkers/commands/render.h", "faults/common/fault.h", "harness/history/history.h", "harness/locks/common"),
+        ("jansson.h",),
+    ),
     "faults": (("faults/common", "faults/network/rule_faults.h"), ()),
     "faults/common": (("harness/scheduler/hang_limit.h",), ("hiredis/",)),
     "faults/client": (("faults/common",), ("hiredis/",)),
@@ -84,6 +93,7 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "faults/proxy": (
         (
             "harness/history/history.h",
+            "harness/process/zygote_service.h",
             "harness/scheduler/actor.h",
             "harness/scheduler/clock.h",
             "harness/scheduler/random.h",

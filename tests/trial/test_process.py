@@ -40,6 +40,45 @@ def test_without_a_reaper_no_directory_is_made(monkeypatch: pytest.MonkeyPatch, 
     assert [path.name for path in tmp_path.iterdir()] == ["programs"]
 
 
+def test_one_reaper_serves_one_trial_after_the_other() -> None:
+    reapers, left_behind = [], []
+    for _ in range(2):
+        made = Sandbox()
+        reapers.append(made._reaper.process)
+        (made.directory / "deep").mkdir()
+        (made.directory / "deep" / "file").touch()
+        sleeper = made.start("it", ["sleep", "60"])
+        left_behind.append(made.directory)
+        made.close()
+        assert sleeper.returncode == -signal.SIGKILL
+        assert not made.directory.exists()
+    assert reapers[0] is reapers[1]
+    assert reapers[0] and reapers[0].pid in process.lasting_processes()
+    assert left_behind[0] != left_behind[1]
+
+
+def test_two_trials_at_once_have_a_reaper_each() -> None:
+    first, second = Sandbox(), Sandbox()
+    assert first._reaper is not second._reaper
+    first.close()
+    assert second.directory.exists()
+    second.close()
+    assert not second.directory.exists()
+
+
+def test_an_idle_reaper_that_was_killed_is_replaced() -> None:
+    made = Sandbox()
+    killed = made._reaper.process
+    made.close()
+    assert killed
+    killed.kill()
+    killed.wait()
+    made = Sandbox()
+    assert made._reaper.process and made._reaper.process.pid != killed.pid
+    made.close()
+    assert not made.directory.exists()
+
+
 def said_by(sandbox: Sandbox, script: str, environment: Sequence[str] = (), inherit: Sequence[int] = ()) -> str:
     process = sandbox.start("said", ["sh", "-c", script], environment=environment, inherit=inherit)
     assert process.wait() == 0
@@ -107,6 +146,18 @@ def test_a_process_from_a_zygote_is_as_one_that_is_started(sandbox: Sandbox, clo
         planet, count, *descriptors, _, ignored, date, loud = sandbox.logs()[name].split()
         assert (planet, count, date, loud, int(ignored, 16)) == ("a=b", "2", "7", "loud", 0)
         assert len(descriptors) == 4  # the usual ones, and the descriptor that ls opens
+
+
+def test_a_process_from_a_zygote_keeps_descriptors_by_their_numbers(sandbox: Sandbox, clock: list[str]) -> None:
+    """Whatever numbers they have in the zygote: the packet brings them under others, the second one as the first."""
+    pipes = [os.pipe() for _ in range(3)]
+    kept = [writing for _, writing in reversed(pipes)]
+    words = ["python3", "-c", f"import os; [os.write(number, b'%d' % number) for number in {kept}]"]
+    assert sandbox.start_from_zygote("it", words, clock, inherit=kept).wait() == 0, sandbox.logs()
+    for reading, writing in pipes:
+        os.close(writing)
+        with os.fdopen(reading, "rb") as pipe:
+            assert pipe.read() == b"%d" % writing
 
 
 def test_ps_shows_the_words_of_a_process_from_a_zygote(sandbox: Sandbox, clock: list[str]) -> None:

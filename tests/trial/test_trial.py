@@ -10,6 +10,7 @@ import pytest
 from lockstorm import Inconclusive, Object, Outcome, Trial
 from lockstorm.base.errors import UsageError
 from lockstorm.locks.lock_names import lock_named
+from lockstorm.native.judgement import judge_history, judge_in_process
 from lockstorm.native.library import FaultTarget, Message, TaskState, library, locks, locks_on, zoo_locks
 from lockstorm.scenario.expected import expected, pairs
 from lockstorm.trial.settings import TrialSettings
@@ -128,6 +129,35 @@ def test_every_lock_says_where_it_comes_from() -> None:
 
 
 # --- the store, through a client ---
+
+
+@pytest.mark.parametrize("require", [None, "integrity,mutual-exclusion"])
+def test_a_trial_is_judged_as_check_judges_its_history(require: str | None, tmp_path: Path) -> None:
+    with trial("set-nx-px") as running:
+        a, b = running.clients(2)
+        a.start_increment()
+        with running.pause(a, at="before-write"):
+            b.increment()
+        a.finish()
+        verdict = running.judge(require)
+        running.save(tmp_path / "history")
+    assert verdict == judge_history(tmp_path / "history", require)
+    assert verdict.exit == 1
+
+
+def test_a_damaged_history_is_refused_as_check_refuses_it(tmp_path: Path) -> None:
+    with trial("set-nx-px") as running:
+        running.clients(1)[0].increment()
+        running.save(tmp_path / "history")
+    bytes_ = bytearray((tmp_path / "history").read_bytes())
+    bytes_[-1] ^= 1
+    (tmp_path / "history").write_bytes(bytes_)
+    reasons = []
+    for judge in (judge_in_process, judge_history):
+        with pytest.raises(UsageError, match="does not match its checksum") as refused:
+            judge(tmp_path / "history")
+        reasons.append(str(refused.value))
+    assert reasons[0] == reasons[1]
 
 
 def test_a_client_reads_and_writes_what_the_store_holds() -> None:

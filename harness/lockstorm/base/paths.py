@@ -10,11 +10,13 @@ from pathlib import Path
 from lockstorm.base.errors import Inconclusive, NotInstalled
 
 ROOT = Path(__file__).resolve().parents[3]
+BUILD = str(ROOT / "build")
 JARS = Path("/usr/share/java")
 PROGRAMS = (  # of the project, as the Makefile builds them
     "client",
     "client-services",
     "store",
+    "store-table",
     "proxy",
     "check",
     "linearize",
@@ -39,20 +41,25 @@ def runnable(command: str) -> str:
 
 def build() -> Path:
     """The build directory; LOCKSTORM_BUILD chooses another one (a build with sanitizers)."""
-    return Path(os.environ.get("LOCKSTORM_BUILD") or ROOT / "build")
+    return Path(os.environ.get("LOCKSTORM_BUILD") or BUILD)
 
 
 def program(name: str) -> str:
     """A program of the project. LOCKSTORM_PROGRAMS names a build directory for programs, if not that of the library."""
-    path = Path(os.environ.get("LOCKSTORM_PROGRAMS") or build()) / "bin" / name
-    if not path.exists():
+    path = os.path.join(os.environ.get("LOCKSTORM_PROGRAMS") or os.environ.get("LOCKSTORM_BUILD") or BUILD, "bin", name)
+    if not os.path.exists(path):
         raise Inconclusive(f"{path} is not built: run ./lockstorm (or make build) in {ROOT}")
-    return str(path)
+    return path
 
 
 def redis_server() -> str:
     """The redis-server to start; LOCKSTORM_REDIS_SERVER names one that is not on the PATH."""
-    found = shutil.which(os.environ.get("LOCKSTORM_REDIS_SERVER") or "redis-server", path=search_path())
+    return _redis_server_on(search_path(), os.environ.get("LOCKSTORM_REDIS_SERVER") or "redis-server")
+
+
+@cache
+def _redis_server_on(path: str, command: str) -> str:
+    found = shutil.which(command, path=path)
     if not found:
         raise Inconclusive("redis-server is not installed: on Debian and Ubuntu it is in the package redis-server")
     return found

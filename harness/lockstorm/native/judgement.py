@@ -1,5 +1,6 @@
-"""Runs the C programs that judge a recorded history or convert it to JSON."""
+"""Judges a recorded history, by the program `check` or in this process, and converts it to JSON."""
 
+import ctypes
 import subprocess
 from pathlib import Path
 
@@ -23,6 +24,18 @@ def judge_history(path: Path, require: str | None = None, *words: str) -> Verdic
         reason = done.stderr.strip() or f"check ended with status {done.returncode}"
         raise UsageError(reason)
     return msgspec.json.decode(done.stdout, type=Verdict)
+
+
+def judge_in_process(path: Path, require: str | None = None) -> Verdict:
+    """The same for the history of a trial that has just ended, without starting a program."""
+    message = Message()
+    text = library().trial_verdict(bytes(path), require.encode() if require else None, message)
+    if not text:
+        raise UsageError(str(message))
+    try:
+        return msgspec.json.decode(ctypes.string_at(text), type=Verdict)
+    finally:
+        library().describe_free(text)
 
 
 def save_history(history: Path, path: Path) -> None:

@@ -377,6 +377,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "describe_zoo": (_P, []),
     "describe_faults": (_P, []),
     "describe_free": (None, [_P]),
+    "trial_verdict": (_P, [_S, _S, _MESSAGE]),
 }
 
 

@@ -38,10 +38,9 @@ class Process:
     def start(
         cls, command: Sequence[str], environment: Sequence[str], output: int, inherit: Sequence[int], near: bool
     ) -> Self:
-        variables = {**os.environ, **dict(word.split("=", 1) for word in environment)}
-        words, kept = _texts(command), (ctypes.c_int * len(inherit))(*inherit)
-        values = _texts([f"{key}={value}" for key, value in variables.items()])
-        pid: int = library().spawn_process(words, values, output, kept, len(inherit), near)
+        """`environment`: variables (NAME=VALUE) that are added to this process's own."""
+        kept = (ctypes.c_int * len(inherit))(*inherit)
+        pid: int = library().spawn_process(_texts(command), _texts(environment), output, kept, len(inherit), near)
         if pid < 0:
             raise Inconclusive(f"{command[0]}: {os.strerror(ctypes.get_errno())}")
         return cls(pid)
@@ -83,16 +82,18 @@ class Process:
 
 
 class Zygote:
-    """A program that is loaded but not started; it forks the processes that start (preload/zygote.c)."""
+    """A program that is loaded but not started; it forks the processes that start (zygote_service.h)."""
 
     ARGUMENT_BYTES = 4096  # reserved for the arguments of its processes
     WORD_LIMIT, REQUEST_LIMIT = 200, 60_000  # the latter in bytes
+    KEPT_LIMIT = 8  # descriptors that a process inherits
     ANSWER_LIMIT_S = CONNECTION_LIMIT_S
 
     def __init__(self, program: str, preload: str) -> None:
+        """`preload`: the variable LD_PRELOAD of a server that becomes a zygote by it; empty for programs of ours."""
         self.driver, self._thread = os.getpid(), threading.current_thread()
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        environment = [preload, f"LOCKSTORM_ZYGOTE={theirs.fileno()}"]
+        environment = [*([preload] if preload else []), f"LOCKSTORM_ZYGOTE={theirs.fileno()}"]
         self._line.settimeout(self.ANSWER_LIMIT_S)
         with theirs, open(os.devnull, "w") as nowhere:
             command = [program, "." * self.ARGUMENT_BYTES]
@@ -107,13 +108,16 @@ class Zygote:
         """False after the end of the thread that started it, with which it ends too."""
         return self.driver == os.getpid() and self._thread.is_alive() and self.process.poll() is None
 
-    def start(self, words: Sequence[str], environment: Sequence[str], output: int) -> Process | None:
+    def start(
+        self, words: Sequence[str], environment: Sequence[str], output: int, inherit: Sequence[int]
+    ) -> Process | None:
         """Starts a process. None if the zygote cannot."""
-        request = b"".join(os.fsencode(word) + b"\0" for word in (str(len(words)), *words, *environment))
-        if len(words) > self.WORD_LIMIT or len(request) > self.REQUEST_LIMIT:
+        head = " ".join(str(number) for number in (len(words), *inherit))
+        request = "\0".join((head, *words, *environment, "")).encode("utf-8", "surrogateescape")
+        if len(words) > self.WORD_LIMIT or len(request) > self.REQUEST_LIMIT or len(inherit) > self.KEPT_LIMIT:
             return None
         try:
-            socket.send_fds(self._line, [request], [output])
+            socket.send_fds(self._line, [request], [output, *inherit])
             answer = self._line.recv(4)
         except OSError:
             self.process.kill()  # it is not loaded properly, and a late answer would be taken for the next one's
@@ -128,12 +132,99 @@ class Zygote:
             self.process.wait()
 
 
+class Reaper:
+    """The process that removes what a trial leaves behind (harness/process/reaper_main.c), for one trial after the
+    other. It ends by itself when the driver does."""
+
+    def __init__(self, program: str) -> None:
+        self.program, self.driver = program, os.getpid()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def guard(self, directory: Path) -> str:
+        """Begins to look after the directory. The reason, if it cannot."""
+        if self.process:
+            with contextlib.suppress(OSError):
+                self.tell(os.fsencode(directory) + b"\n")
+        else:
+            pipe = subprocess.PIPE
+            command = [self.program, str(directory)]
+            self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
+            _reaper_pids.add(self.process.pid)
+        if self._line() == b"ready\n":
+            return ""
+        return self.process.communicate()[1].decode(errors="replace").strip() or "the reaper has ended"
+
+    @property
+    def lives(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def tell(self, lines: bytes) -> None:
+        assert self.process and self.process.stdin
+        self.process.stdin.write(lines)
+
+    def finish(self) -> bool:
+        """Returns when the trial's processes and directory are gone. False: it cannot serve another trial."""
+        with contextlib.suppress(OSError):
+            self.tell(b"over\n")
+            if self._line() == b"gone\n" and self.driver == os.getpid():
+                return True
+        self.close()
+        return False
+
+    def close(self) -> None:
+        """Ends it. It first removes what a trial has left."""
+        assert self.process
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        self.process.wait()
+        _reaper_pids.discard(self.process.pid)
+
+    def _line(self) -> bytes:
+        assert self.process and self.process.stdout
+        return self.process.stdout.readline()
+
+
+_idle_reapers: list[Reaper] = []
+_reaper_pids: set[int] = set()  # of those that have not ended
+
+
+def _take_reaper(program: str) -> Reaper:
+    """An idle reaper of this process that is this program, or a new one."""
+    for reaper in _idle_reapers:
+        if reaper.program == program and reaper.driver == os.getpid():
+            with contextlib.suppress(ValueError):  # another thread has taken it
+                _idle_reapers.remove(reaper)
+                if reaper.lives:
+                    return reaper
+                reaper.close()
+                break
+    return Reaper(program)
+
+
+def _keep_reaper(reaper: Reaper) -> None:
+    """Keeps a reaper for the next trial."""
+    if not _idle_reapers:
+        atexit.register(_end_reapers)
+    _idle_reapers.append(reaper)
+
+
+def _end_reapers() -> None:
+    while _idle_reapers:
+        reaper = _idle_reapers.pop()
+        if reaper.driver == os.getpid():
+            reaper.close()
+
+
 _zygotes: dict[tuple[str, str], Zygote] = {}
 
 
-def _process_from_zygote(command: Sequence[str], environment: Sequence[str], output: int) -> Process | None:
+def _process_from_zygote(
+    command: Sequence[str], environment: Sequence[str], output: int, inherit: Sequence[int]
+) -> Process | None:
     """Starts a process from the program's zygote, which is started if there is none. None if that is not possible."""
-    preload = next(word for word in environment if word.startswith("LD_PRELOAD="))
+    preload = next((word for word in environment if word.startswith("LD_PRELOAD=")), "")
     key = command[0], preload
     zygote = _zygotes.get(key)
     if not zygote or not zygote.lives:
@@ -142,12 +233,12 @@ def _process_from_zygote(command: Sequence[str], environment: Sequence[str], out
         elif not _zygotes:
             atexit.register(_end_zygotes)
         zygote = _zygotes[key] = Zygote(*key)
-    return zygote.start(command[1:], environment, output)
+    return zygote.start(command[1:], environment, output, inherit)
 
 
-def zygotes() -> set[int]:
-    """The ids of the zygotes, which belong to no trial: they stay for the next one."""
-    return {zygote.process.pid for zygote in _zygotes.values()}
+def lasting_processes() -> set[int]:
+    """The ids of zygotes and reapers, which belong to no single trial: they stay for the next one."""
+    return _reaper_pids | {zygote.process.pid for zygote in _zygotes.values()}
 
 
 def _end_zygotes() -> None:
@@ -171,25 +262,17 @@ class Sandbox:
     """
 
     def __init__(self) -> None:
-        reaper = paths.program("reaper")  # before there is anything that only the reaper would remove
+        program = paths.program("reaper")  # before there is anything that only the reaper would remove
         self.directory = Path(tempfile.mkdtemp(prefix=PREFIX))
         self.processes: list[Process] = []
+        self._reaper = _take_reaper(program)
         try:
-            self._reaper = subprocess.Popen(
-                [reaper, str(self.directory)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-            )
+            if reason := self._reaper.guard(self.directory):
+                self.directory.rmdir()
+                raise Inconclusive(f"no private directory: {reason}")
         except OSError as error:
             self.directory.rmdir()
-            raise Inconclusive(f"{reaper} cannot be run: {error.strerror}") from None
-        assert self._reaper.stdin and self._reaper.stdout and self._reaper.stderr
-        if self._reaper.stdout.readline() != b"ready\n":
-            reason = self._reaper.communicate()[1].decode(errors="replace").strip()
-            self.directory.rmdir()
-            raise Inconclusive(f"no private directory: {reason}")
+            raise Inconclusive(f"{program} cannot be run: {error.strerror}") from None
 
     def start(
         self,
@@ -210,14 +293,23 @@ class Sandbox:
         with self._log(name) as log:
             return self._keep(Process.start(command, environment, log, inherit, near))
 
-    def start_from_zygote(self, name: str, command: Sequence[str], environment: Sequence[str]) -> Process:
-        """Starts a program from a zygote (preload/zygote.c): the second start with the same LD_PRELOAD, which must be
-        ours, is cheaper."""
+    def start_from_zygote(
+        self, name: str, command: Sequence[str], environment: Sequence[str] = (), inherit: Sequence[int] = ()
+    ) -> Process:
+        """Starts a program from a zygote (zygote_service.h): the second start is cheaper. It is a program of ours that
+        calls zygote_begin, or a server with our LD_PRELOAD, which has to be the same each time."""
         with self._log(name) as log:
-            process = _process_from_zygote(command, [*environment, f"{COOKIE}={self.directory}"], log)
+            process = _process_from_zygote(command, [*environment, f"{COOKIE}={self.directory}"], log, inherit)
             if process:
                 return self._keep(process)
-        return self.start(name, command, environment=environment)
+        return self.start(name, command, environment=environment, inherit=inherit)
+
+    def start_program(self, name: str, command: Sequence[str], inherit: Sequence[int] = ()) -> Process:
+        """Starts a program of ours that calls zygote_begin. One of another build, with a sanitizer, is started by exec:
+        a sanitizer does not know of such children."""
+        is_other_build = os.environ.get("LOCKSTORM_PROGRAMS") or os.environ.get("LOCKSTORM_BUILD")
+        start = self.start if is_other_build else self.start_from_zygote
+        return start(name, command, inherit=inherit)
 
     @contextlib.contextmanager
     def _log(self, name: str) -> Iterator[int]:
@@ -244,9 +336,8 @@ class Sandbox:
         self._tell_reaper(b"".join(b"%d\n" % pid for pid in pids))
 
     def _tell_reaper(self, lines: bytes) -> None:
-        assert self._reaper.stdin
         try:
-            self._reaper.stdin.write(lines)
+            self._reaper.tell(lines)
         except BrokenPipeError:
             raise Inconclusive(f"the reaper has ended, so nothing removes {self.directory}") from None
 
@@ -274,18 +365,13 @@ class Sandbox:
 
     def close(self) -> None:
         """Kills the processes that are left; returns when they and the directory are gone."""
-        assert self._reaper.stdin
         for process in self.processes:
             if process.poll() is None:
                 process.kill()
         for process in self.processes:
             process.wait()
-        with contextlib.suppress(OSError):
-            self._reaper.stdin.close()
-        self._reaper.wait()
-        for stream in (self._reaper.stdout, self._reaper.stderr):
-            if stream:
-                stream.close()
+        if self._reaper.finish():
+            _keep_reaper(self._reaper)
 
 
 @contextlib.contextmanager

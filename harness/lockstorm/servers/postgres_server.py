@@ -27,6 +27,7 @@ from lockstorm.servers.redis_server import settable_clock
 
 STOP_LIMIT_S = 30.0
 PORT = 5432  # not a port: it names the socket
+TEMPLATE = 2  # in the template's name; another number when what it contains has changed
 SOCKET = f".s.PGSQL.{PORT}"
 DATABASE = "postgres"
 ROLE = "lockstorm"
@@ -57,7 +58,9 @@ OPTIONS = {
     "autovacuum": "off",
     "jit": "off",
     "max_connections": "300",
-    "shared_buffers": "16MB",
+    "shared_buffers": "2MB",  # with the tables of locks, what a server writes to when it makes its shared memory
+    "max_locks_per_transaction": "10",
+    "max_pred_locks_per_transaction": "10",
     "dynamic_shared_memory_type": "mmap",
     "max_parallel_workers": "0",
     "max_logical_replication_workers": "0",
@@ -68,7 +71,9 @@ OPTIONS = {
 # With a replica: it begins with a copy of the same data directory, so all WAL since then must be kept. No timeout ends
 # a connection, for the trial may have stopped the clock.
 REPLICATION = {
-    "max_wal_senders": "10",  # a replica may not have fewer than its master had
+    # A replica may not have fewer than its master had, or the server that made the data directory.
+    "max_wal_senders": "10",
+    "max_locks_per_transaction": "64",
     "wal_level": "replica",
     "wal_keep_size": "64MB",
     "wal_sender_timeout": "0",
@@ -269,7 +274,7 @@ def _template(sandbox: Sandbox, user: User | None) -> Iterator[Path]:
     """The data directory to copy. Makes it, under a lock, if there is none for this version."""
     places = paths.build() / "templates"
     places.mkdir(exist_ok=True)
-    template = places / f"postgres-{postgres_version()}-of-{user.uid if user else os.geteuid()}"
+    template = places / f"postgres-{postgres_version()}-{TEMPLATE}-of-{user.uid if user else os.geteuid()}"
     with (places / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX if not template.exists() else fcntl.LOCK_SH)
         if not template.exists():
@@ -292,3 +297,5 @@ def _initialize(directory: Path, user: User | None) -> None:
             raise Inconclusive(f"{command[0]} failed: {done.stderr.strip()[-200:]}")
     for path in (*directory.rglob("*_fsm"), *directory.rglob("*_vm")):
         path.unlink()  # free-space and visibility maps, which a server can do without: each trial would copy them
+    for path in sorted((directory / "pg_wal").glob("0*"))[1:]:
+        path.unlink()  # segments for later, behind the one with the last checkpoint: a third of what a trial would copy

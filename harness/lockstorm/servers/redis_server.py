@@ -20,6 +20,7 @@ from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLim
 from lockstorm.process.line_client import LineClient, Refusal
 from lockstorm.process.process import Process, Sandbox
 
+START_NAP_S = 0.001
 PORT_TRIES = 20
 PROBE = "lockstorm:probe"
 OWN_NAME = "lockstorm"  # the name of the driver's own connections in the server's list
@@ -184,7 +185,7 @@ class RedisServer:
             over = limit.is_over()
             if over or (self.process.poll() is not None and not self._start_elsewhere()):
                 raise Inconclusive(f"redis-server did not start: {self._reason()}")
-            time.sleep(0.002)
+            time.sleep(START_NAP_S)
         self._known = True
         if self.clock and not self.frozen:
             # libfaketime's shared memory stays mapped; without a name, nothing of it is left when the server is killed.

@@ -26,7 +26,7 @@ from lockstorm.base.hang_limit import HangLimit
 from lockstorm.base.paths import runnable
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.library import locks_on
-from lockstorm.process.process import PREFIX, zygotes
+from lockstorm.process.process import PREFIX, lasting_processes
 from lockstorm.results.verdict import TrialResult
 from lockstorm.storm.storm import run_storm
 from lockstorm.storm.storm_faults import BY_NAME
@@ -210,7 +210,8 @@ def left_behind(directory: Path, pids: set[int], shm_before: set[str]) -> list[s
     """Processes, directories and shared memory that are left LEFTOVERS_LIMIT_S after their trial."""
     limit = HangLimit(LEFTOVERS_LIMIT_S)
     while True:
-        left = [f"process {pid} is left" for pid in sorted(alive(pids) | children() | those_in(directory))]
+        found = (alive(pids) | children() | those_in(directory)) - lasting_processes()
+        left = [f"process {pid} is left" for pid in sorted(found)]
         left += [f"the directory {entry.name} is left" for entry in directory.iterdir()]
         new = names_in(SHM) - shm_before
         left += [f"/dev/shm/{name} is left" for name in sorted(new) if any(name.endswith(f"_{pid}") for pid in pids)]
@@ -228,12 +229,12 @@ def alive(pids: set[int]) -> set[int]:
 
 
 def children() -> set[int]:
-    """The children of this process, including zombies, except for the zygotes, which serve the next trial too."""
+    """The children of this process, including zombies."""
     found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and parent_of(entry) == os.getpid():
             found.add(int(entry.name))
-    return found - zygotes()
+    return found
 
 
 def parent_of(entry: Path) -> int:

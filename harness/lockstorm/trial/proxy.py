@@ -12,6 +12,8 @@ from lockstorm.process.line_client import LineClient, Refusal
 from lockstorm.process.process import Process, Sandbox
 from lockstorm.trial.direct_links import LINKS, place_in
 
+START_NAP_S = 0.0003  # about what it takes from its zygote
+
 
 class Proxy:
     """Started by the constructor, which returns when it answers."""
@@ -24,7 +26,7 @@ class Proxy:
         self._rules: list[str] = []
         words = {"history": history, "page": page, "actor": actor, "seed": seed, "control": self.control}
         command = [paths.program("proxy"), *(word for key, value in words.items() for word in (f"--{key}", str(value)))]
-        self.process: Process = sandbox.start("proxy", command)
+        self.process: Process = sandbox.start_program("proxy", command)
         self._client = LineClient(self.control)
         limit = HangLimit(START_LIMIT_S, CONNECTION_LIMIT_S)
         while True:
@@ -33,7 +35,7 @@ class Proxy:
                 return
             if self.process.poll() is not None or limit.is_over():
                 raise Inconclusive(f"the proxy did not start: {sandbox.log_tail('proxy')}")
-            time.sleep(0.001)
+            time.sleep(START_NAP_S)
 
     def ask(self, *words: str | int | bytes) -> Any:
         """Sends one command to its control socket; faults/proxy/README.md lists them."""

@@ -87,7 +87,10 @@ class TrialClients:
         command += [f"--node={address}" for address in self._nodes.addresses(client)]
         command += ["--fixed-lease"] if self._trial.settings.fixed_lease else []
         command += ["--checks-validity"] if self._trial.settings.checks_validity else []
-        client.process = self._trial.sandbox.start(client.name, command, inherit=(turn, watchdog, yields))
+        # What hosts the code of others starts afresh: that code would find the environment of the zygote in /proc.
+        sandbox, hosts = self._trial.sandbox, self._trial.lock.adapter or self._trial.lock.plugin
+        start = sandbox.start if hosts else sandbox.start_program
+        client.process = start(client.name, command, inherit=(turn, watchdog, yields))
         for task in (client.task, client.task + 1):
             if not lib.scheduler_watch(scheduler, task, client.pid):
                 raise Inconclusive(f"{client.name} did not start: {self._trial.sandbox.log_tail(client.name)}")

@@ -4,7 +4,7 @@ import ctypes
 from pathlib import Path
 
 from lockstorm.base.errors import Inconclusive
-from lockstorm.native.judgement import judge_history, read_history, save_history
+from lockstorm.native.judgement import judge_in_process, read_history, save_history
 from lockstorm.native.library import FLAG_TEXT, FULL, Kind, Message, Outcome, Record, Settings, library
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import Verdict
@@ -90,7 +90,7 @@ class TrialRecorder:
 
     def judge(self, require: str | None) -> Verdict:
         """The verdict of `check` on the history (docs/verdicts.md)."""
-        return judge_history(self.path, require)
+        return judge_in_process(self.path, require)
 
     def read(self) -> list[Event]:
         """The records, in order."""

@@ -11,6 +11,8 @@ from lockstorm.servers.postgres_server import PostgresServer, conninfo
 from lockstorm.servers.services import TABLE, is_table
 from lockstorm.trial.trial_context import TrialContext
 
+START_NAP_S = 0.0003
+
 
 class TrialStore:
     """`start_table`, `start`, then `ready`; the lock's own servers start in between."""
@@ -30,14 +32,15 @@ class TrialStore:
 
     def start(self) -> None:
         trial, recorder = self._trial, self._trial.recorder
-        command = [paths.program("store"), "--history", str(recorder.path), "--page", str(trial.scheduler.page)]
+        program = paths.program("store-table" if self.table else "store")
+        command = [program, "--history", str(recorder.path), "--page", str(trial.scheduler.page)]
         command += ["--socket", str(self.socket), "--mode", self._mode.removeprefix(TABLE)]
         command += ["--actor", str(recorder.text("store")), "--stranger", str(recorder.text("stranger"))]
         command += ["--counter", str(trial.settings.counter)]
         if self.table:
             self.table.ready()
             command += ["--table", conninfo(self.table.sockets)]
-        self._process = trial.sandbox.start("store", command)
+        self._process = trial.sandbox.start_program("store", command)
         trial.scheduler.add_server(None, self.socket)
 
     def ready(self) -> None:
@@ -47,4 +50,4 @@ class TrialStore:
         while not self.socket.exists():
             if self._process.poll() is not None or limit.is_over():
                 raise Inconclusive(f"the store did not start: {self._trial.sandbox.log_tail('store')}")
-            time.sleep(0.001)
+            time.sleep(START_NAP_S)

@@ -2,9 +2,6 @@
 #ifndef LOCKSTORM_PRELOAD_PRELOAD_H
 #define LOCKSTORM_PRELOAD_PRELOAD_H
 
-/* In the environment of a zygote: the descriptor of the socket on which it receives requests (zygote.c). */
-#define ZYGOTE_VARIABLE "LOCKSTORM_ZYGOTE"
-
 /* Maps the clock page that the environment names; from then on it is the wall clock. Ends the process if it cannot. */
 void preload_map_clock(void);
 

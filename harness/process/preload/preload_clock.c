@@ -17,6 +17,7 @@
 
 #include "harness/process/preload/clock_page.h"
 #include "harness/process/preload/preload.h"
+#include "harness/process/zygote_service.h"
 
 enum { NS_PER_S = 1000000000, NS_PER_US = 1000 };
 
