@@ -149,7 +149,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> LaneS
     return LaneScheduling(config) if wants else None
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    worker = getattr(config, "workerinput", None)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Not before: the tests begin when the last worker has collected."""
+    worker = getattr(session.config, "workerinput", None)
     if worker and worker["workercount"] > CORES and computes(worker["workerid"]):
         os.nice(PRIORITY)
