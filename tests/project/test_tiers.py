@@ -12,7 +12,7 @@ from lockstorm.base import paths
 from tests.helpers.mutants_short import planted_mistakes
 from tests.tiers import changes, closing_lines
 from tests.tiers.collected import Collected
-from tests.tiers.lanes import Lane
+from tests.tiers.lanes import COMPUTING, Lane
 from tests.tiers.nightly import STEPS, Step, night
 
 TESTS = """
@@ -146,12 +146,11 @@ def test_a_marker_without_a_reason_is_refused(project: Path) -> None:
 
 
 def test_tests_that_wait_run_beside_those_that_compute(project: Path) -> None:
-    cores = os.cpu_count() or 1
-    _, notes = played(project, "-n", str(cores + 2), "--dist", "worksteal")
+    _, notes = played(project, "-n", str(COMPUTING + 2), "--dist", "worksteal")
     assert names(notes) == USUAL
     usual = os.nice(0)
     for name, worker, priority in (note.split() for note in notes):
-        computing = int(worker.removeprefix("gw")) < cores
+        computing = int(worker.removeprefix("gw")) < COMPUTING
         assert computing or name == "waits", notes
         assert (int(priority) > usual) == (computing and usual < 19), notes
 
@@ -159,7 +158,7 @@ def test_tests_that_wait_run_beside_those_that_compute(project: Path) -> None:
 def test_a_worker_that_crashes_is_replaced(project: Path) -> None:
     (project / "tests" / "test_other.py").write_text("import os\ndef test_it(): os._exit(1)\n")
     with pytest.raises(AssertionError, match="1 failed, 16 passed"):
-        played(project, "-n", str((os.cpu_count() or 1) + 2), "--dist", "worksteal")
+        played(project, "-n", str(COMPUTING + 2), "--dist", "worksteal")
 
 
 def test_a_worker_stays_with_its_file() -> None:

@@ -1,4 +1,4 @@
-"""Which worker runs which test. As many workers as there are cores compute, with a lower priority; the others run the
+"""Which worker runs which test. One worker more than there are cores compute, with a lower priority; the others run the
 tests with the marker `waits`, side by side. A worker stays with a file, whose fixtures it has, until nothing is left of
 it."""
 
@@ -15,14 +15,14 @@ from tests.tiers.collected import collected
 if TYPE_CHECKING:
     from xdist.remote import Producer  # type: ignore[import-untyped]
 
-CORES = os.cpu_count() or 1
+COMPUTING = (os.cpu_count() or 1) + 1  # workers; one more than cores, since a trial also waits for its servers
 PRIORITY = 10  # of the workers that compute: less than that of those that wait for a moment
 QUEUED = 2  # a worker has to know its next test to know which fixtures end with this one
 
 
 def computes(worker: str) -> bool:
     """Of a worker's name, gw0, gw1, ..."""
-    return int(worker.removeprefix("gw")) < CORES
+    return int(worker.removeprefix("gw")) < COMPUTING
 
 
 @dataclass
@@ -144,13 +144,13 @@ class LaneScheduling:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> LaneScheduling | None:
-    """If there are more workers than cores."""
-    wants = config.getoption("dist") == "worksteal" and len(parse_tx_spec_config(config)) > CORES
+    """If there are workers beside those that compute."""
+    wants = config.getoption("dist") == "worksteal" and len(parse_tx_spec_config(config)) > COMPUTING
     return LaneScheduling(config) if wants else None
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Not before: the tests begin when the last worker has collected."""
     worker = getattr(session.config, "workerinput", None)
-    if worker and worker["workercount"] > CORES and computes(worker["workerid"]):
+    if worker and worker["workercount"] > COMPUTING and computes(worker["workerid"]):
         os.nice(PRIORITY)

@@ -8,7 +8,7 @@ import click
 
 from lockstorm.base import paths
 
-WAITING_WORKERS = 3  # for tests that wait most of their time, beside one worker for each core
+MORE_WORKERS = 4  # than cores: one computes, three run tests that wait most of their time (tests/tiers/lanes.py)
 
 
 @click.command("test", context_settings={"ignore_unknown_options": True})
@@ -21,6 +21,6 @@ def test_command(arguments: tuple[str, ...]) -> int:
     \b
     Example: lockstorm test -k gc_pause
     """
-    workers = (os.cpu_count() or 1) + WAITING_WORKERS
+    workers = (os.cpu_count() or 1) + MORE_WORKERS
     words = [sys.executable, "-m", "pytest", "-n", str(workers), "--dist", "worksteal", *arguments]
     return subprocess.run(words, cwd=paths.ROOT).returncode
