@@ -113,7 +113,7 @@ READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
-.PHONY: all deps-all build programs headers test-programs judge bench-programs fuzzers demo test lint format sanitize fuzz oracle porcupine mutants mutants-short matrix schemas zoo bench \
+.PHONY: all deps-all build programs headers test-programs judge bench-programs fuzzers demo test nightly lint format sanitize fuzz oracle porcupine mutants mutants-short matrix schemas zoo bench \
         soak explore-soak clean help
 all: build
 
@@ -255,8 +255,12 @@ demo: ## show a lock that fails on a real Redis, and a fencing token that preven
 deps-all: ## install all packages of locks, tests and benchmarks, with the other servers
 	@$(READY_WITH_ALL)
 
-test: ## run all tests
+test: ## run the tests, except slow ones; `./lockstorm test --all` runs all
 	@./lockstorm test
+
+nightly: ## run all tests, and for hours: repetitions, sanitizers, fuzzers, random histories, mutants, soaks; each step has a time limit
+	@$(READY_TO_TEST)
+	@PYTHONPATH=harness:. $(PYTHON) -m tests.tiers.nightly
 
 lint: ## check the style and types of C and Python without changing a file
 	@$(READY_TO_TEST)

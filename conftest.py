@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+pytest_plugins = [f"tests.tiers.{name}" for name in ("collected", "selection", "lanes", "closing_lines")]
+
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if os.environ.get("CI") and terminalreporter.stats.get("skipped"):

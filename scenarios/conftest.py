@@ -19,6 +19,7 @@ from lockstorm.trial.stall_sentinel import pace_of
 # `lockstorm matrix --time real` plays all.
 REAL_EVERYWHERE = "gc-pause"
 REAL_LOCKS = ("set-nx-px", "set-nx-px-fenced", "pubsub", "redlock")
+REAL = pytest.mark.slow("in real time, where another lock that waits in the same way is played", seconds=3)
 
 
 def is_played(scenario: Scenario, lock: str, time: str) -> bool:
@@ -39,7 +40,27 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         for control in (False, True)
     ]
     names = [f"{w.lock}-{w.store}-{w.time}-{'control' if w.control else 'fault'}" for w in requests]
-    metafunc.parametrize("trial", requests, ids=names, indirect=True)
+    usual = one_per_mechanism(requests)
+    params = [pytest.param(w, marks=marks_of(w, w in usual)) for w in requests]
+    metafunc.parametrize("trial", params, ids=names, indirect=True)
+
+
+def marks_of(request: TrialSettings, is_usual: bool) -> list[pytest.MarkDecorator]:
+    if request.time != "real":
+        return []
+    return [pytest.mark.waits] if is_usual else [pytest.mark.waits, REAL]
+
+
+def one_per_mechanism(requests: list[TrialSettings]) -> list[TrialSettings]:
+    """Of the trials in real time: those of the first lock and store for each service and each way of waiting."""
+    chosen: dict[tuple[str, str], tuple[str, str | None]] = {}
+    kept = []
+    for request in requests:
+        lock = lock_named(request.lock)
+        pair = (request.lock, request.store)
+        if request.time == "real" and chosen.setdefault((lock.service, lock.waits), pair) == pair:
+            kept.append(request)
+    return kept
 
 
 @pytest.fixture

@@ -23,3 +23,10 @@ def server(running: Proxy) -> Iterator[RedisServer]:
 @pytest.fixture
 def wire(running: Proxy, server: RedisServer) -> Wire:
     return running.wire(running.add(LINK, server.socket))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test with a parameter "real" plays in real time, in which it waits."""
+    for item in items:
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and "real" in item.callspec.params.values():
+            item.add_marker(pytest.mark.waits)

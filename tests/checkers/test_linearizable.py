@@ -498,6 +498,10 @@ def planted(tmp_path: Path, name: str, old: str, new: str, *sources: str) -> str
     return str(tmp_path / "program")
 
 
+RARE_IN = ("linearizable_owner", "owner_configurations")
+RARE = pytest.mark.slow("the mistake shows in one of many thousand histories", seconds=20)
+
+
 @pytest.mark.parametrize("mutant", RARE_MUTANTS, ids=lambda mutant: mutant[3])
 def test_a_planted_mistake_is_found_by_hand(tmp_path: Path, mutant: tuple[str, str, str, str]) -> None:
     *place, stem = mutant
@@ -510,7 +514,11 @@ def test_a_planted_mistake_is_found_by_hand(tmp_path: Path, mutant: tuple[str, s
     assert done.returncode not in (EXIT[about(path)["expect"]], 2), done
 
 
-@pytest.mark.parametrize("mutant", MUTANTS[SHORT], ids=lambda mutant: f"{mutant[0]}-{MUTANTS.index(mutant)}")
+@pytest.mark.parametrize(
+    "mutant",
+    [pytest.param(each, marks=RARE if each[0] in RARE_IN else []) for each in MUTANTS[SHORT]],
+    ids=lambda mutant: f"{mutant[0]}-{MUTANTS.index(mutant)}",
+)
 def test_a_planted_mistake_is_found(tmp_path: Path, mutant: tuple[str, str, str]) -> None:
     name = mutant[0]
     program = planted(tmp_path, *mutant, "tests/c/linearizable_oracle.c")

@@ -13,11 +13,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.cli.doctor import find_programs
-from lockstorm.cli.main import tidy_end
+from lockstorm.cli.main import cli, tidy_end
 from lockstorm.scenario.scenario import scenario, scenarios_in
 from lockstorm.servers.services import missing
 from lockstorm.trial.trial import Trial
@@ -51,6 +52,12 @@ def as_json(*words: str, status: int = 0, **options: Any) -> dict[str, Any]:
     assert done.stderr == ""
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
+
+
+def in_process(*words: str) -> str:
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
 def refused(*words: str, **options: Any) -> str:
@@ -258,13 +265,15 @@ def test_no_privilege_is_needed() -> None:
 
 @pytest.mark.parametrize("kind", ["locks", "faults", "scenarios"])
 def test_lists(kind: str) -> None:
+    """Of the many entries, the first is shown by the command as users call it, and each in this process."""
     entries = as_json(kind)[kind]
-    assert entries
+    listed = lockstorm(kind).stdout
+    assert as_json(kind, entries[0]["name"]) == entries[0]
     for entry in entries:
         assert all(entry[key] for key in ("name", "summary", "source")), entry
-        assert as_json(kind, entry["name"]) == entry
-        assert entry["name"] in lockstorm(kind, entry["name"]).stdout
-        assert entry["name"] in lockstorm(kind).stdout
+        assert json.loads(in_process(kind, entry["name"], "--json")) == entry
+        assert entry["name"] in in_process(kind, entry["name"])
+        assert entry["name"] in listed
     assert [entry["name"] for entry in entries] == sorted(entry["name"] for entry in entries)
 
 

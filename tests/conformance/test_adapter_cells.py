@@ -8,9 +8,14 @@ from lockstorm.locks.adapter import PREFIX, adapter_entry
 from lockstorm.scenario.play import play
 from lockstorm.trial.settings import TrialSettings
 
+VARIANT = pytest.mark.slow("starts a Java virtual machine for one more lock of this library", seconds=2)
+
 
 @pytest.mark.parametrize("control", [False, True], ids=["fault", "control"])
-@pytest.mark.parametrize(("adapter", "scenario"), sorted(adapter_cells()))
+@pytest.mark.parametrize(
+    ("adapter", "scenario"),
+    [pytest.param(*cell, marks=VARIANT if cell[0].startswith("redisson-") else []) for cell in sorted(adapter_cells())],
+)
 def test_a_library_has_the_expected_verdict(adapter: str, scenario: str, control: bool) -> None:
     cell = adapter_cells()[adapter, scenario]
     try:

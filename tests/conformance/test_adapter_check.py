@@ -158,7 +158,12 @@ def test_a_whole_run_says_what_is_wrong_and_ends_with_1(tmp_path: Path) -> None:
     assert "  WRONG  only the holder can release\n         a copy that was refused the lock" in done.stdout
 
 
-@pytest.mark.parametrize("name", shipped_adapters())
+ALL_CHECKS = pytest.mark.slow("plays all checks with a library", seconds=15)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "redis-py" else ALL_CHECKS) for name in shipped_adapters()]
+)
 def test_what_is_shipped_is_right(name: str) -> None:
     try:
         adapter_entry(PREFIX + name)
@@ -189,6 +194,7 @@ def test_the_starter_passes_and_is_not_overwritten(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow("starts a Java program for each check", seconds=20)
 def test_the_starter_in_java_passes(tmp_path: Path) -> None:
     try:
         adapter_entry(PREFIX + "redisson")

@@ -21,7 +21,10 @@ from lockstorm.servers.services import missing
 from lockstorm.trial.client import Result
 from tests.helpers.support import ENVIRONMENT, lockstorm, processes_below, short_directory, start_lockstorm, trial
 
-pytestmark = pytest.mark.skipif(bool(missing("etcd")), reason=f"not installed: {missing('etcd')}")
+pytestmark = [
+    pytest.mark.waits,
+    pytest.mark.skipif(bool(missing("etcd")), reason=f"not installed: {missing('etcd')}"),
+]
 
 LOCKS = [lock.name for lock in locks_on("etcd")]
 QUEUES = ["etcd-queue", "etcd-queue-unchecked"]

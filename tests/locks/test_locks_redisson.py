@@ -534,6 +534,7 @@ def test_a_lock_that_could_not_be_released_for_want_of_memory_is_free_after_its_
         assert two.acquire(wait_ms=0).ok
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("lock", NAMES)
 def test_no_answer_is_unknown_never_success(lock: str) -> None:
     with trial(lock, time="real", lease_ms=20_000) as running:
@@ -554,6 +555,7 @@ def standing_still(running: Trial) -> Iterator[None]:
         os.kill(running.server.process.pid, signal.SIGCONT)
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("lock", REENTRANT)
 def test_a_release_whose_answer_was_lost_counts_once(lock: str) -> None:
     with trial(lock, time="real", lease_ms=20_000) as running:

@@ -481,6 +481,7 @@ def test_a_storm_of_pauses_breaks_it_and_a_fence_stops_the_damage() -> None:
         assert verdict["integrity"]["status"] == integrity
 
 
+@pytest.mark.slow("an ensemble and a Java virtual machine for each fault", seconds=3)
 @pytest.mark.parametrize("name", [entry.name for entry in STORM_FAULTS])
 def test_every_fault_is_in_a_storm_or_says_why_it_cannot_be(name: str) -> None:
     """A fault that applies is injected; for any other the storm says why not, without looking for a missing target."""

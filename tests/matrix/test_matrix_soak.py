@@ -24,6 +24,7 @@ def chosen() -> list[CellKey]:
     return [(*pair, store) for pair, store in strictest.items() if pair[0] in SCENARIOS and pair[1] in CHOICE]
 
 
+@pytest.mark.slow("repeats cells beside a busy core", seconds=12)
 def test_no_flake_beside_a_burning_core() -> None:
     cell_keys = chosen()
     assert len(cell_keys) > len(CHOICE) and {cell_key[0] for cell_key in cell_keys} == set(SCENARIOS)

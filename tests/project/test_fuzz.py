@@ -26,6 +26,7 @@ def fuzzers() -> Path:
     return make("fuzzers") / "fuzz"
 
 
+@pytest.mark.slow("each fuzzer is built, once, and runs for some seconds", seconds=10)
 @pytest.mark.parametrize("name", sorted(FUZZERS))
 def test_fuzzer_finds_nothing(fuzzers: Path, tmp_path: Path, name: str) -> None:
     seeds = SEEDS / name

@@ -187,6 +187,7 @@ def play_scripts_of_a_package(environment: str, directory: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow("compiles half of the programs in a new checkout", seconds=15)
 def test_a_program_that_does_not_compile_is_shown(checkout: Path) -> None:
     shutil.copytree(paths.ROOT / ".venv", checkout / ".venv", symlinks=True)
     (checkout / "build").mkdir()

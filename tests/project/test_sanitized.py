@@ -30,6 +30,10 @@ PLANTED = {
 }
 
 
+# The programs are built once for each sanitizer, in build/asan and build/tsan; a test alone takes 2 s.
+SANITIZED = pytest.mark.slow("builds all programs with a sanitizer", seconds=4)
+
+
 @pytest.fixture(scope="session", params=sorted(SANITIZERS))
 def sanitizer(request: pytest.FixtureRequest) -> str:
     need_clang()
@@ -71,6 +75,7 @@ def test_the_alarm_rings(planted: str, reports: Path, tmp_path: Path) -> None:
     assert list(reports.iterdir())
 
 
+@SANITIZED
 def test_history_writers(sanitizer: str, reports: Path, tmp_path: Path) -> None:
     program = built(sanitizer) / "tests" / "history_writers"
     run_program(*not_randomised(), program, tmp_path / "history", 3, 3000)
@@ -78,11 +83,13 @@ def test_history_writers(sanitizer: str, reports: Path, tmp_path: Path) -> None:
     assert_no_report(reports)
 
 
+@SANITIZED
 def test_announcements(sanitizer: str, reports: Path, tmp_path: Path) -> None:
     run_program(*not_randomised(), built(sanitizer) / "tests" / "announcements", tmp_path)
     assert_no_report(reports)
 
 
+@SANITIZED
 def test_blocking_call(sanitizer: str, reports: Path) -> None:
     with redis_with_virtual_clock() as (server, directory):
         program = built(sanitizer) / "tests" / "blocking_call"
@@ -90,6 +97,7 @@ def test_blocking_call(sanitizer: str, reports: Path) -> None:
     assert_no_report(reports)
 
 
+@SANITIZED
 @pytest.mark.parametrize("lock", ["set-nx-px", "pubsub", "blpop", "redlock"])
 def test_lock_threads(sanitizer: str, lock: str, reports: Path, tmp_path: Path) -> None:
     """A lock for each way of waiting, and one on several nodes; pubsub starts a watchdog for every grant."""
@@ -98,6 +106,7 @@ def test_lock_threads(sanitizer: str, lock: str, reports: Path, tmp_path: Path) 
     assert_no_report(reports)
 
 
+@SANITIZED
 def test_proxy(reports: Path) -> None:
     """All of the proxy's own tests; it has one thread, so tsan has no race to find."""
     need_clang()
@@ -109,6 +118,7 @@ def test_proxy(reports: Path) -> None:
     assert_no_report(reports)
 
 
+@SANITIZED
 @pytest.mark.parametrize("lock", [lock.name for lock in locks_on("redis") if lock.renews])
 def test_a_watchdog_renews_beside_its_worker(
     sanitizer: str, lock: str, reports: Path, monkeypatch: pytest.MonkeyPatch
@@ -124,6 +134,7 @@ def test_a_watchdog_renews_beside_its_worker(
     assert_no_report(reports)
 
 
+@SANITIZED
 @pytest.mark.parametrize("lock", [lock.name for lock in locks() if not missing(lock.service) and not lock.once])
 def test_gc_pause_comes_to_the_same_verdict(
     sanitizer: str, lock: str, reports: Path, monkeypatch: pytest.MonkeyPatch

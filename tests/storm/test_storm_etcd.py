@@ -13,7 +13,10 @@ from lockstorm.storm.storm_run import StormRun
 from lockstorm.trial.settings import TrialSettings
 from tests.helpers.support import lockstorm
 
-pytestmark = pytest.mark.skipif(bool(missing("etcd")), reason=f"not installed: {missing('etcd')}")
+pytestmark = [
+    pytest.mark.waits,
+    pytest.mark.skipif(bool(missing("etcd")), reason=f"not installed: {missing('etcd')}"),
+]
 
 
 def test_all_means_what_can_happen_to_etcd() -> None:

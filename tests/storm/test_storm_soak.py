@@ -18,6 +18,7 @@ from tests.helpers.results import made_property, made_result
 from tests.helpers.support import ENVIRONMENT, short_directory
 
 
+@pytest.mark.slow("storms for a minute", seconds=65)
 def test_a_minute_of_storms_leaves_nothing(tmp_path: Path) -> None:
     output = tmp_path / "soak.json"
     words = ["-m", "lockstorm.soak.storm_soak", "--minutes", "1", "--seed", "1", "-o", str(output)]

@@ -39,6 +39,7 @@ def history_of(request: TrialSettings, path: Path) -> str:
     return digest
 
 
+@pytest.mark.slow("a hundred trials beside a busy processor", seconds=15)
 def test_a_hundred_verdicts_beside_a_cpu_burner_are_one(tmp_path: Path) -> None:
     request = TrialSettings("set-nx-px", "gc-pause", store="open", seed=7)
     with cpu_burner():

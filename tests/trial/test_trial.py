@@ -89,6 +89,7 @@ def test_a_server_that_lost_its_scripts_gets_them_again(lock: str) -> None:
             assert one.release().ok
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("lock", EXCLUSIVE)
 def test_an_answer_that_never_comes_is_unknown_never_success(lock: str) -> None:
     with trial(lock, lease_ms=10_000) as running:

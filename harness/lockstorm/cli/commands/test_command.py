@@ -1,5 +1,6 @@
 """`lockstorm test`: the project's own tests."""
 
+import os
 import subprocess
 import sys
 
@@ -7,14 +8,19 @@ import click
 
 from lockstorm.base import paths
 
+MORE_WORKERS = 4  # than cores: one computes, three run tests that wait most of their time (tests/tiers/lanes.py)
+
 
 @click.command("test", context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def test_command(arguments: tuple[str, ...]) -> int:
-    """Run lockstorm's own tests; ARGUMENTS go to pytest.
+    """Run lockstorm's own tests, except slow ones: at most ten minutes on two quiet cores. `--all` runs slow ones, too,
+    and so does the name of a file or folder. `--changed`, the default where the variable CI is set, adds slow tests of
+    what has changed, as far as time allows. Other ARGUMENTS go to pytest.
 
     \b
     Example: lockstorm test -k gc_pause
     """
-    words = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "worksteal", *arguments]
+    workers = (os.cpu_count() or 1) + MORE_WORKERS
+    words = [sys.executable, "-m", "pytest", "-n", str(workers), "--dist", "worksteal", *arguments]
     return subprocess.run(words, cwd=paths.ROOT).returncode

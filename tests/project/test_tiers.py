@@ -1,0 +1,213 @@
+"""Which tests a run has, which worker runs them, its closing lines, and `make nightly`."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lockstorm.base import paths
+from tests.helpers.mutants_short import planted_mistakes
+from tests.tiers import changes, closing_lines
+from tests.tiers.collected import Collected
+from tests.tiers.lanes import COMPUTING, Lane
+from tests.tiers.nightly import STEPS, Step, night
+
+TESTS = """
+import os, pathlib, time, pytest
+
+def note(name):
+    with open(os.environ["NOTES"], "a") as file:
+        file.write(f"{name} {os.environ.get('PYTEST_XDIST_WORKER', 'main')} {os.nice(0)}\\n")
+
+@pytest.mark.parametrize("number", range(8))
+def test_computes(number): note("computes")
+
+@pytest.mark.waits
+@pytest.mark.parametrize("number", range(8))
+def test_waits(number): note("waits")
+
+@pytest.mark.slow("takes a while", seconds=100)
+@pytest.mark.parametrize("number", range(2))
+def test_slow(number): note("slow")
+
+@pytest.mark.slow("takes a while", seconds=1)
+def test_slow_too(): note("slow too")
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with the same plug-ins, and git history: `computed` has changed since the first commit."""
+    (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\ntestpaths = ["tests"]\n')
+    (tmp_path / "conftest.py").write_text((paths.ROOT / "conftest.py").read_text())
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_some.py").write_text(TESTS)
+    return tmp_path
+
+
+def played(project: Path, *words: str, **variables: str) -> tuple[str, list[str]]:
+    """What pytest says, and what was run: name, worker and priority."""
+    notes = project / "notes"
+    notes.write_text("")
+    kept = {key: value for key, value in os.environ.items() if key != "CI" and not key.startswith("PYTEST")}
+    places = {"PYTHONPATH": f"{paths.ROOT / 'harness'}:{paths.ROOT}", "NOTES": str(notes)}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--import-mode=importlib", "--strict-markers"]
+    done = subprocess.run(
+        [*command, *words],
+        cwd=project,
+        env={**kept, **places, **variables},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout, notes.read_text().splitlines()
+
+
+def names(notes: list[str]) -> dict[str, int]:
+    found = [note.rsplit(" ", 2)[0] for note in notes]
+    return {name: found.count(name) for name in found}
+
+
+USUAL = {"computes": 8, "waits": 8}
+ALL = {**USUAL, "slow": 2, "slow too": 1}
+
+
+def test_slow_tests_are_left_out_and_counted(project: Path) -> None:
+    said, notes = played(project, "-n", "2")
+    assert names(notes) == USUAL
+    assert "3 slow tests were left out; all: ./lockstorm test --all" in said
+    said, notes = played(project, "-n", "0")
+    assert names(notes) == USUAL and "3 deselected" in said
+
+
+@pytest.mark.parametrize("words", [["--all"], ["tests/test_some.py"], ["tests"]])
+def test_all_of_them_run_when_they_are_asked_for(project: Path, words: list[str]) -> None:
+    said, notes = played(project, "-n", "2", *words)
+    assert names(notes) == ALL
+    assert "left out" not in said
+
+
+def commit(project: Path) -> None:
+    git = ["git", "-C", str(project), "-c", "user.name=test", "-c", "user.email=test@localhost"]
+    if not (project / ".git").exists():
+        subprocess.run([*git, "init", "-q", "-b", "main"], check=True)
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "more"], check=True)
+
+
+@pytest.mark.parametrize("asked", [{"words": ("--changed",)}, {"CI": "true"}])
+def test_what_has_changed_adds_slow_tests_as_far_as_time_allows(project: Path, asked: dict[str, object]) -> None:
+    words: tuple[str, ...] = asked.get("words", ())  # type: ignore[assignment]
+    variables = {key: str(value) for key, value in asked.items() if key != "words"}
+    commit(project)
+    assert names(played(project, "-n", "2", *words, **variables)[1]) == USUAL, "no history"
+    commit(project)
+    assert names(played(project, "-n", "2", *words, **variables)[1]) == USUAL, "nothing has changed"
+    (project / "tests" / "test_some.py").write_text(TESTS + "# changed\n")
+    commit(project)
+    said, notes = played(project, "-n", "2", *words, **variables)
+    assert names(notes) == {**USUAL, "slow": 1, "slow too": 1}, "every second one: 201 s are more than 150 s"
+    assert "1 slow tests were left out, 2 others were run because of what has changed" in said
+
+
+def test_every_concern_is_of_folders_and_tests_that_exist() -> None:
+    for concern, tests in changes.CONCERNS.items():
+        for place in (concern, *tests):
+            assert (paths.ROOT / place).exists(), place
+
+
+def test_a_change_needs_its_own_tests() -> None:
+    assert changes.needed_tests([]) == ()
+    assert changes.needed_tests(["docs/trust.md"]) == ()
+    assert changes.needed_tests(["tests/cli/test_cli.py"]) == ("tests/cli/test_cli.py",)
+    assert "tests/project/test_fuzz.py" in changes.needed_tests(["faults/proxy/resp.c"])
+
+
+def test_planted_mistakes_are_found_by_tests_of_the_default_run() -> None:
+    wanted = {test for _, test in planted_mistakes()}
+    files = sorted({test.partition("::")[0] for test in wanted})
+    command = [sys.executable, "-m", "pytest", "-n", "0", "--collect-only", "-q", "-m", "not slow", *files]
+    done = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True, timeout=120)
+    collected = done.stdout.splitlines()
+    assert [test for test in wanted if not any(each.startswith(test) for each in collected)] == []
+
+
+def test_a_marker_without_a_reason_is_refused(project: Path) -> None:
+    (project / "tests" / "test_other.py").write_text("import pytest\n@pytest.mark.slow('')\ndef test_it(): pass\n")
+    with pytest.raises(AssertionError, match=r"slow\(reason, seconds\)"):
+        played(project, "-n", "0")
+
+
+# --- workers ---
+
+
+def test_tests_that_wait_run_beside_those_that_compute(project: Path) -> None:
+    _, notes = played(project, "-n", str(COMPUTING + 2), "--dist", "worksteal")
+    assert names(notes) == USUAL
+    usual = os.nice(0)
+    for name, worker, priority in (note.split() for note in notes):
+        computing = int(worker.removeprefix("gw")) < COMPUTING
+        assert computing or name == "waits", notes
+        assert (int(priority) > usual) == (computing and usual < 19), notes
+
+
+def test_a_worker_that_crashes_is_replaced(project: Path) -> None:
+    (project / "tests" / "test_other.py").write_text("import os\ndef test_it(): os._exit(1)\n")
+    with pytest.raises(AssertionError, match="1 failed, 16 passed"):
+        played(project, "-n", str(COMPUTING + 2), "--dist", "worksteal")
+
+
+def test_a_worker_stays_with_its_file() -> None:
+    lane, one, two = Lane(), object(), object()
+    for test, file in enumerate("aaaabb"):
+        lane.add(file, test)
+    taken = [lane.take(worker) for worker in (one, two, one, two, two, one, one)]
+    assert taken == [0, 4, 1, 5, 2, 3, None], "the second helps the first when its own file is done"
+
+
+# --- closing lines ---
+
+
+def test_a_long_test_without_a_reason_is_named() -> None:
+    seconds = {f"usual {number}": 0.1 for number in range(20)} | {"with": 7.0, "without": 6.0}
+    lines = closing_lines.slowest(seconds, {"with": "starts a server"})
+    assert len(lines) == 10
+    assert lines[0] == "   7.0 s  with  [starts a server]"
+    assert lines[1] == f"   6.0 s  without  [{closing_lines.NO_REASON}]"
+    assert not any(closing_lines.NO_REASON in line for line in lines[2:])
+
+
+def test_long_tests_beyond_the_ten_slowest_are_counted() -> None:
+    seconds = {f"long {number}": 6.0 + number for number in range(13)}
+    assert closing_lines.slowest(seconds, {"long 0": "a reason"})[10:] == [
+        "2 others took more than 5 s without a reason"
+    ]
+
+
+def test_a_run_without_slow_tests_says_nothing_of_them() -> None:
+    assert closing_lines.left_out(Collected()) == ""
+
+
+# --- nights ---
+
+
+def test_a_night_goes_on_after_a_step_that_fails_and_fails(capfd: pytest.CaptureFixture[str]) -> None:
+    steps = [Step("wrong", 1, ("false",)), Step("endless", 0.005, ("sleep", "60")), Step("right", 1, ("true",))]
+    assert night(steps) == 1
+    said = capfd.readouterr().out
+    assert re.findall(r"min  (.*)", said) == [
+        "wrong: ended with 1",
+        "endless: took more than 0.005 minutes",
+        "right: passed",
+    ]
+    assert night(steps[2:]) == 0
+
+
+def test_every_step_of_a_night_is_a_target_or_the_launcher() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (paths.ROOT / "Makefile").read_text(), re.MULTILINE))
+    for step in STEPS:
+        assert step.command[:2] == ("./lockstorm", "test") or step.command[2] in targets, step
