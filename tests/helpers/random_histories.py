@@ -12,6 +12,7 @@ from tests.helpers.checker_oracle import (
     FAIR,
     FENCED,
     FOR_EVER,
+    LEASE,
     MADE,
     OPERATIONS,
     REENTRANT,
@@ -58,6 +59,7 @@ class SimulatedLock:
         traits = rng.choice((0, 0, TOKEN, TOKEN, TOKEN)) | rng.choice((0, 0, REENTRANT))
         traits |= rng.choice((0, 0, FAIR)) | rng.choice((0, 0, RENEWS))
         lease_ms = rng.choice((0, 0, 10, 30))
+        traits |= LEASE if lease_ms else 0
         return cls(traits, rng.choice((-1, 0, 1, 1, 1, 2, 3)), lease_ms, lease_ms > 0 and rng.random() < 0.6)
 
     def keeps_each(self) -> bool:
