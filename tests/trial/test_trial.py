@@ -109,8 +109,6 @@ def test_an_answer_that_never_comes_is_unknown_in_real_time_too(lock: str) -> No
         for server in running.servers:
             server.link.execute_command("CLIENT", "PAUSE", "3600000", "ALL")  # type: ignore[no-untyped-call]
         assert one.acquire(wait_ms=0).outcome is Outcome.UNKNOWN
-        for server in running.servers:
-            server.link.execute_command("CLIENT", "UNPAUSE")  # type: ignore[no-untyped-call]
 
 
 def test_tokens_rise_with_every_grant() -> None:
