@@ -89,7 +89,6 @@ def test_a_server_that_lost_its_scripts_gets_them_again(lock: str) -> None:
             assert one.release().ok
 
 
-@pytest.mark.waits
 @pytest.mark.parametrize("lock", EXCLUSIVE)
 def test_an_answer_that_never_comes_is_unknown_never_success(lock: str) -> None:
     with trial(lock, lease_ms=10_000) as running:
@@ -101,6 +100,7 @@ def test_an_answer_that_never_comes_is_unknown_never_success(lock: str) -> None:
         assert two.acquire(wait_ms=0).outcome is not Outcome.UNKNOWN
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("lock", EXCLUSIVE)
 def test_an_answer_that_never_comes_is_unknown_in_real_time_too(lock: str) -> None:
     """The servers are paused for an hour: however long the machine stands still, none of them answers meanwhile."""
