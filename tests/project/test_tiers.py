@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +13,7 @@ from lockstorm.base import paths
 from tests.helpers.mutants_short import planted_mistakes
 from tests.tiers import changes, closing_lines
 from tests.tiers.collected import Collected
-from tests.tiers.lanes import COMPUTING, Lane
+from tests.tiers.lanes import COMPUTING, Lane, LaneScheduling
 from tests.tiers.nightly import STEPS, Step, night
 
 TESTS = """
@@ -159,6 +160,43 @@ def test_a_worker_that_crashes_is_replaced(project: Path) -> None:
     (project / "tests" / "test_other.py").write_text("import os\ndef test_it(): os._exit(1)\n")
     with pytest.raises(AssertionError, match="1 failed, 16 passed"):
         played(project, "-n", str(COMPUTING + 2), "--dist", "worksteal")
+
+
+class OneWorker:
+    """A worker of xdist, as its scheduler sees it."""
+
+    def __init__(self, name: str) -> None:
+        self.gateway = SimpleNamespace(id=name)
+        self.shutting_down = False
+        self.tests: list[int] = []
+
+    def send_runtest_some(self, tests: list[int]) -> None:
+        self.tests += tests
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+
+def test_a_worker_that_replaces_another_gets_tests_when_the_others_have_finished() -> None:
+    config = SimpleNamespace(getvalue=lambda name: ["2*popen"], stash={})
+    scheduling = LaneScheduling(config)  # type: ignore[arg-type]
+    first, second, third = (OneWorker(f"gw{number}") for number in range(3))
+    names = ["one.py::test_1", "two.py::test_2", "two.py::test_3"]
+    for worker in (first, second):
+        scheduling.add_node(worker)
+        scheduling.add_node_collection(worker, names)
+    scheduling.schedule()
+    finished, crashed = (first, second) if len(first.tests) < len(second.tests) else (second, first)
+    for test in list(finished.tests):
+        scheduling.mark_test_complete(finished, test)
+    assert scheduling.remove_node(finished) is None, "it has done all its tests"
+    crash = scheduling.remove_node(crashed)
+    assert crash == names[crashed.tests[0]]
+    scheduling.add_node(third)
+    scheduling.add_node_collection(third, names)
+    assert scheduling.collection_is_completed, "xdist would not ask for a schedule, and the worker would wait for ever"
+    scheduling.schedule()
+    assert third.tests == crashed.tests[1:] and third.shutting_down
 
 
 def test_a_worker_stays_with_its_file() -> None:

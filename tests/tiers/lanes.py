@@ -135,8 +135,7 @@ class LaneScheduling:
 
     def remove_node(self, node: WorkerController) -> str | None:
         """The test in which the worker crashed; its others are left for the rest."""
-        given = self.running.pop(node)
-        self.collections.pop(node, None)
+        given = self.running.pop(node)  # what it has collected still counts: its replacement has to be the last one
         for test in given[1:]:
             self.put_back(test)
         return self.collection[given[0]] if given and self.collection is not None else None

@@ -40,7 +40,10 @@ def test_without_a_reaper_no_directory_is_made(monkeypatch: pytest.MonkeyPatch, 
     assert [path.name for path in tmp_path.iterdir()] == ["programs"]
 
 
-def test_one_reaper_serves_one_trial_after_the_other() -> None:
+@pytest.mark.parametrize("idle", [0, 2])
+def test_one_reaper_serves_one_trial_after_the_other(idle: int) -> None:
+    for each in [Sandbox() for _ in range(idle)]:
+        each.close()
     reapers, left_behind = [], []
     for _ in range(2):
         made = Sandbox()

@@ -191,8 +191,8 @@ _reaper_pids: set[int] = set()  # of those that have not ended
 
 
 def _take_reaper(program: str) -> Reaper:
-    """An idle reaper of this process that is this program, or a new one."""
-    for reaper in _idle_reapers:
+    """The reaper that served the last trial of this process, if it is idle and this program, or a new one."""
+    for reaper in reversed(_idle_reapers):
         if reaper.program == program and reaper.driver == os.getpid():
             with contextlib.suppress(ValueError):  # another thread has taken it
                 _idle_reapers.remove(reaper)
