@@ -14,7 +14,7 @@ MORE_WORKERS = 3  # than cores: they run tests that wait most of their time (tes
 @click.command("test", context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def test_command(arguments: tuple[str, ...]) -> int:
-    """Run lockstorm's own tests, except slow ones: at most ten minutes on two quiet cores. `--all` runs slow ones, too,
+    """Run lockstorm's own tests, except slow ones: 11 to 13 minutes on two cores. `--all` runs slow ones, too,
     and so does the name of a file or folder. `--changed`, the default where the variable CI is set, adds slow tests of
     what has changed, as far as time allows. Other ARGUMENTS go to pytest.
 
