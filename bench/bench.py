@@ -27,8 +27,8 @@ from lockstorm.compare.benchmark import measure_pair, request_us
 from lockstorm.explore.explore import search_schedules
 from lockstorm.explore.explorer import Explorer
 from lockstorm.explore.search_plan import SearchRequest, plan_search, search_arguments
+from lockstorm.process.cores import on_core
 from lockstorm.process.machine import machine
-from lockstorm.process.process import on_core
 from lockstorm.scenario.play import play
 from lockstorm.trial.settings import TrialSettings
 from lockstorm.trial.trial import Trial

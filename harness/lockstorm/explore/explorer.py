@@ -4,7 +4,6 @@
 import contextlib
 import json
 import math
-import os
 import socket
 import struct
 import time
@@ -17,7 +16,8 @@ from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.base.hang_limit import START_LIMIT_S, HangLimit
 from lockstorm.locks.plugin import how_ended
-from lockstorm.process.process import Process, Sandbox, on_core
+from lockstorm.process.cores import claimed_cores, on_core
+from lockstorm.process.process import Process, Sandbox
 from lockstorm.servers.redis_server import OPTIONS, REPLICATION, mapped_clock
 
 CLOCK_PAGE = struct.Struct("=64sq")  # preload/clock_page.h; the text is not used
@@ -64,8 +64,8 @@ class Explorer:
         with contextlib.ExitStack() as undo:
             self._sandbox = Sandbox()
             undo.callback(self._sandbox.close)
-            cores = sorted(os.sched_getaffinity(0))
-            self.jobs = [self._job_start(each, cores[each % len(cores)]) for each in range(self._job_count)]
+            cores = undo.enter_context(claimed_cores(self._job_count))
+            self.jobs = [self._job_start(each, core) for each, core in enumerate(cores)]
             for job in self.jobs:
                 self._await_servers(job)
             self._exit = undo.pop_all()

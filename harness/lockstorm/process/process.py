@@ -374,22 +374,6 @@ class Sandbox:
             _keep_reaper(self._reaper)
 
 
-@contextlib.contextmanager
-def on_core(core: int) -> Iterator[None]:
-    """Processes that are started in the block stay on that core."""
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {core})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
-
-
-def own_core() -> int:
-    """The core on which this process runs."""
-    return int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[36])
-
-
 def inheritable(descriptor: int) -> int:
     """A descriptor that the C library owns, checked to be open; it is passed on and never closed here."""
     fcntl.fcntl(descriptor, fcntl.F_GETFD)

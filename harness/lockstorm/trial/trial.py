@@ -21,7 +21,8 @@ from lockstorm.base.errors import UsageError
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.native.library import FOREVER, TaskState
-from lockstorm.process.process import Sandbox, on_core, own_core
+from lockstorm.process.cores import claimed_cores, on_core
+from lockstorm.process.process import Sandbox
 from lockstorm.results.event import Event
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.results.verdict import Verdict
@@ -127,7 +128,8 @@ class Trial:
     def _open_context(self) -> TrialContext:
         settings = self.settings
         if settings.time == "virtual":
-            self._exit.enter_context(on_core(own_core()))
+            (core,) = self._exit.enter_context(claimed_cores(1))
+            self._exit.enter_context(on_core(core))
         sandbox = Sandbox()
         self._exit.callback(sandbox.close)
         plugin = settings.lock if self.lock.plugin else ""
