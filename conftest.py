@@ -1,10 +1,18 @@
 """For all tests: in CI a skipped test counts as failed, because a test that does not run proves nothing."""
 
 import os
+import signal
 
 import pytest
 
 pytest_plugins = [f"tests.tiers.{name}" for name in ("collected", "selection", "lanes", "closing_lines")]
+
+
+def pytest_configure() -> None:
+    """A shell starts what is to run in the background with SIGINT ignored, and programs inherit that: what a test
+    interrupts would go on."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
