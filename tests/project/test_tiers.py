@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -154,6 +155,26 @@ def test_tests_that_wait_run_beside_those_that_compute(project: Path) -> None:
         computing = int(worker.removeprefix("gw")) < COMPUTING
         assert computing or name == "waits", notes
         assert (int(priority) > usual) == (computing and usual < 19), notes
+
+
+INTERRUPTED = """
+import signal, subprocess
+def test_it():
+    sleeping = subprocess.Popen(["sleep", "30"])
+    sleeping.send_signal(signal.SIGINT)
+    assert sleeping.wait(10) == -signal.SIGINT
+"""
+
+
+def test_what_is_interrupted_ends_although_sigint_was_ignored_when_the_run_began(project: Path) -> None:
+    """A shell that starts it in the background does that."""
+    (project / "tests" / "test_some.py").write_text(INTERRUPTED)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        played(project)
+        played(project, "-n", "2")
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_worker_that_crashes_is_replaced(project: Path) -> None:
