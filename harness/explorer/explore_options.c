@@ -12,7 +12,7 @@
 
 /* For one schedule, which takes milliseconds. The alarm is set again and again, so that a machine that stood still has
  * used up one of its periods. */
-enum { PLUGIN_PERIOD_S = 10, PLUGIN_PERIODS = 3 };
+enum { PLUGIN_PERIOD_S = 2, PLUGIN_PERIODS = 5 };
 
 /* No lease, wait, work or bound is longer, in ms: 31 years. Sums of a few of them fit into 64 bits of nanoseconds. */
 static const int64_t TIME_MOST_MS = 1000000000000;
@@ -22,7 +22,7 @@ static const char *const STRATEGY_NAMES[] = {"uniform", "pct", "usual", "exhaust
 /* --- a plug-in --- */
 
 static struct plugin plugin;
-static const char PLUGIN_LATE[] = "it did not come back within 30 s in one schedule\n";
+static const char PLUGIN_LATE[] = "it did not come back within 10 s in one schedule\n";
 
 static volatile sig_atomic_t plugin_periods; /* that the schedule has used up */
 

@@ -317,11 +317,12 @@ def test_one_that_crashes_in_the_explorer_is_inconclusive_with_its_name(planted:
     assert f"plugin:{file}: the explorer, which hosts it, ended by SIGABRT" in done.stdout
 
 
+@pytest.mark.lengthy("waits for 10 s")
 def test_one_that_never_comes_back_in_the_explorer_is_given_up(planted: Planter) -> None:
     file = planted({GRANT: STAYS + GRANT})
     done = explored(file)
     assert done.returncode == 3, done.stdout + done.stderr
-    assert f"plugin:{file}: the explorer, which hosts it, ended early: it did not come back" in done.stdout
+    assert f"plugin:{file}: the explorer, which hosts it, ended early: it did not come back within 10 s" in done.stdout
 
 
 def test_a_campaign_does_not_go_on_with_another_build(planted: Planter, tmp_path: Path) -> None:
