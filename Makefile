@@ -102,6 +102,7 @@ TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
 FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz resp_fuzz schedule_fuzz)
+PASSED_CLANG   = $(patsubst %.c,$(BUILD)/lint/%.passed,$(filter %.c,$(SOURCES)))
 SOURCES        = $(sort $(shell find harness checkers faults tests bench adapters/starters -name '*.[ch]'))
 
 PYTHON = .venv/bin/python
@@ -242,6 +243,12 @@ $(BUILD)/o/without/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(filter-out $(SERVICES),$(CFLAGS)) -MMD -MP -c -o $@ $<
 
+# A file that clang has accepted, with all that it includes.
+$(BUILD)/lint/%.passed: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	clang $(STANDARD) -Iharness/client $(WARNINGS) $(SERVICES) -fsyntax-only -MMD -MP -MF $(@:.passed=.d) -MT $@ $<
+	@touch $@
+
 # Changes with the compiler and its flags: everything is then compiled and linked again.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
@@ -268,7 +275,7 @@ lint: ## check the style and types of C and Python without changing a file
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/clang-format --dry-run -Werror $(SOURCES)
-	clang $(STANDARD) -Iharness/client $(WARNINGS) $(SERVICES) -fsyntax-only $(filter %.c,$(SOURCES))
+	@$(MAKE) --no-print-directory -s -j $$(nproc) $(PASSED_CLANG)
 
 format: ## format C and Python
 	@$(READY_TO_TEST)
@@ -351,10 +358,10 @@ explore-soak: ## search SCHEDULES (1000000) schedules of each correct lock for a
 	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.soak.explore_soak --schedules $(SCHEDULES) -o $(BUILD)/explore-soak
 
 clean: ## remove the results of builds; installed packages stay
-	rm -rf $(BUILD)/bin $(BUILD)/lib $(BUILD)/include $(BUILD)/o $(BUILD)/tests $(BUILD)/bench $(BUILD)/fuzz $(BUILD)/asan $(BUILD)/tsan \
+	rm -rf $(BUILD)/bin $(BUILD)/lib $(BUILD)/include $(BUILD)/o $(BUILD)/tests $(BUILD)/bench $(BUILD)/fuzz $(BUILD)/asan $(BUILD)/tsan $(BUILD)/lint \
 	    $(BUILD)/flags $(BUILD)/bench.json $(BUILD)/soak.json $(BUILD)/matrix.json
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
--include $(shell [ -d $(BUILD)/o ] && find $(BUILD)/o -name '*.d')
+-include $(shell find $(wildcard $(BUILD)/o $(BUILD)/lint) /dev/null -name '*.d')
