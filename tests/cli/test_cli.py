@@ -127,6 +127,7 @@ def test_replay_repeats_the_trial() -> None:
     assert {**second, "elapsed_ms": None} == {**first, "elapsed_ms": None}
 
 
+@pytest.mark.waits
 def test_run_in_real_time() -> None:
     result = as_json("run", "gc-pause", "--lock", "set-nx-px", "--time", "real", "--lease-ms", "200", status=1)
     assert (result["time"], result["lease_ms"]) == ("real", 200)

@@ -8,6 +8,8 @@ from lockstorm.locks.adapter import PREFIX, adapter_entry
 from lockstorm.scenario.play import play
 from lockstorm.trial.settings import TrialSettings
 
+pytestmark = pytest.mark.waits  # a library runs in real time only
+
 VARIANT = pytest.mark.slow("starts a Java virtual machine for one more lock of this library", seconds=2)
 
 

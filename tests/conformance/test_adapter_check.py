@@ -19,6 +19,8 @@ from lockstorm.servers.redis_server import RedisServer
 from tests.helpers.planting import USUAL, plant_in
 from tests.helpers.support import lockstorm
 
+pytestmark = pytest.mark.waits  # a library runs in real time only
+
 RIGHT = """
 HELLO["operations"] = ["renew", "is_held", "status"]
 mine = str(os.getpid())

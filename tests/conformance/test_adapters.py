@@ -21,6 +21,8 @@ from lockstorm.native.library import Outcome
 from tests.helpers.planting import USUAL, plant_in
 from tests.helpers.support import lockstorm, short_directory, start_lockstorm, trial
 
+pytestmark = pytest.mark.waits  # a library runs in real time only
+
 
 @pytest.fixture
 def plant(tmp_path: Path) -> Callable[[str], str]:

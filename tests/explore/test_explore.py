@@ -100,6 +100,7 @@ def changed(line: str, **said: Any) -> ScheduleFile:
     return replace(found_in(paused()), lines=(line,), line_numbers=(17,), **said)
 
 
+@pytest.mark.waits
 def test_a_pause_in_real_time() -> None:
     """The same course of events in real time."""
     events: list[Event] = []

@@ -132,6 +132,7 @@ def test_a_pause_after_the_check_makes_its_write_late(tmp_path: Path) -> None:
         ("before client-1 4: pause client-1 3000", "before-read", 1, "holds"),
     ],
 )
+@pytest.mark.waits
 def test_real_processes_check_their_validity_too(
     line: str, checkpoint: str, checks: int, status: str, tmp_path: Path
 ) -> None:

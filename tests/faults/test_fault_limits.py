@@ -60,6 +60,7 @@ def test_a_limit_counts_time_and_not_pauses() -> None:
     assert looks <= 8
 
 
+@pytest.mark.waits
 def test_a_time_in_which_nothing_ran_is_not_counted() -> None:
     """A caller that has not looked for a second: the machine may have stood still."""
     until_ms, limit = deadline(1000), HangLimit(1.0)
@@ -74,6 +75,7 @@ def test_a_look_may_be_long_where_that_is_announced() -> None:
     assert limit.is_over()
 
 
+@pytest.mark.waits
 def test_a_process_that_was_stopped_goes_on_waiting() -> None:
     """Longer than the limit, which the old one would then have found to be over."""
     outcome, child_outcome = os.pipe()

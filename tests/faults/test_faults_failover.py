@@ -270,6 +270,7 @@ def test_anothers_replica_is_not_promoted() -> None:
         assert role(second.replicas[0]) == "slave"
 
 
+@pytest.mark.waits
 def test_a_replica_that_hears_nothing_cannot_have_the_last_writes() -> None:
     with trial("none", replicas=1) as running:
         running.clients(2)
@@ -331,6 +332,7 @@ def election(kind: Topology, how: str, replicated: str, more: Callable[[Trial], 
         assert status(running) == ("violated" if replicated == LOST else "holds")
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize(("how", "replicated"), [("kill", LOST), ("pause", KEPT)])
 def test_sentinels_promote_a_replica(how: str, replicated: str) -> None:
     def more(running: Trial) -> None:
@@ -344,6 +346,7 @@ def test_sentinels_promote_a_replica(how: str, replicated: str) -> None:
     election("sentinel", how, replicated, more)
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize(("how", "replicated"), [("kill", KEPT), ("pause", LOST)])
 def test_a_cluster_elects_a_replica(how: str, replicated: str) -> None:
     def more(running: Trial) -> None:
@@ -355,6 +358,7 @@ def test_a_cluster_elects_a_replica(how: str, replicated: str) -> None:
     election("cluster", how, replicated, more)
 
 
+@pytest.mark.waits
 def test_the_second_replica_follows_whom_the_sentinels_chose() -> None:
     with trial("replica-wait", time="real", lease_ms=LEASE_MS, topology="sentinel", replicas=2) as running:
         one, two = running.clients(2)
@@ -371,6 +375,7 @@ def test_the_second_replica_follows_whom_the_sentinels_chose() -> None:
             running.inject("failover", new)
 
 
+@pytest.mark.waits
 def test_links_without_a_proxy_follow_too() -> None:
     with trial("set-nx-px", time="real", lease_ms=LEASE_MS, topology="sentinel", direct=True) as running:
         one, two = running.clients(2)
@@ -401,6 +406,7 @@ def test_the_resource_chooses_the_master_of_its_slot() -> None:
     assert len(set(masters)) > 1
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize(
     ("lock", "why"),
     [
@@ -413,6 +419,7 @@ def test_a_lock_that_cannot_work_in_a_cluster_is_inconclusive(lock: str, why: st
         running.clients(1)[0].acquire(wait_ms=0)
 
 
+@pytest.mark.waits
 def test_locks_of_several_keys_work_in_a_cluster() -> None:
     """All keys of a lock contain the resource's name in braces, so they share a slot."""
     with trial("fair", time="real", lease_ms=LEASE_MS, topology="cluster") as running:
@@ -431,6 +438,7 @@ def test_a_name_with_braces_gets_no_others() -> None:
         assert running.server.link.exists("{account}:1", "redisson_lock_token:{account}:1") == 2
 
 
+@pytest.mark.waits
 def test_a_topology_that_is_not_ready_in_time_ends_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topology, "START_LIMIT_S", 0.05)
     with (
@@ -440,6 +448,7 @@ def test_a_topology_that_is_not_ready_in_time_ends_the_trial(monkeypatch: pytest
         pass
 
 
+@pytest.mark.waits
 def test_nodes_of_a_cluster_that_have_not_met_are_made_to_meet_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A node forgets one that is not heard of for a second, which is what a machine that stands still looks like."""
     meetings, meet = [], topology._meet

@@ -122,6 +122,7 @@ def test_a_lost_message_costs_a_waiter_the_rest_of_the_lease() -> None:
         assert running.lease_ms / 2 < waited_ms <= running.lease_ms
 
 
+@pytest.mark.waits
 def test_a_lost_message_in_real_time() -> None:
     with trial("pubsub", time="real", lease_ms=600) as running:
         assert wait_after_release(running, "drop-message") > 100
@@ -137,6 +138,7 @@ def test_a_late_message_wakes_the_waiter_late() -> None:
         assert wait_after_release(running, "delay-message", ms=5000) == 5000
 
 
+@pytest.mark.waits
 def test_a_late_message_in_real_time() -> None:
     with trial("pubsub", time="real", lease_ms=10_000) as running:
         assert wait_after_release(running, "delay-message", ms=200) >= 200

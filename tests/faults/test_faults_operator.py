@@ -231,6 +231,7 @@ def test_a_replica_is_not_crashed() -> None:
         assert running.replicas[0].link.ping()
 
 
+@pytest.mark.waits
 def test_a_node_of_a_cluster_comes_back_to_it() -> None:
     with trial("set-nx-px", time="real", topology="cluster") as running:
         one, two = running.clients(2)
@@ -537,6 +538,7 @@ def test_faults_overlap_on_one_server() -> None:
             assert two.acquire(wait_ms=0).ok, name
 
 
+@pytest.mark.waits
 def test_a_server_that_takes_no_writes_cannot_prove_what_it_forgets() -> None:
     for name, why in (("read-only", "refuses writes: NOREPLICAS"), ("client-pause", "no reply")):
         with held() as (running, _, _):

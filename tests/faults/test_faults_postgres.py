@@ -152,6 +152,7 @@ def test_a_lease_of_before_a_step_back_lasts_as_much_longer() -> None:
         assert two.acquire(wait_ms=0).ok
 
 
+@pytest.mark.waits
 def test_in_real_time_its_clock_is_the_machines() -> None:
     with trial("pg-lease", time="real") as running, pytest.raises(Inconclusive, match="runs by the machine's clock"):
         running.inject("clock-jump", running.database, offset_ms=1000)

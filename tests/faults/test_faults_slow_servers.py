@@ -174,6 +174,7 @@ def test_busy_and_paused_at_once() -> None:
         assert one.acquire(wait_ms=0).ok, "what was sent meanwhile was told -BUSY"
 
 
+@pytest.mark.waits
 def test_a_server_sleeps_and_answers_afterwards() -> None:
     with trial("set-nx-px", time="real", lease_ms=10_000) as running:
         one, two = running.clients(2)
@@ -185,6 +186,7 @@ def test_a_server_sleeps_and_answers_afterwards() -> None:
         assert two.acquire(wait_ms=0).outcome is Outcome.REFUSED
 
 
+@pytest.mark.waits
 def test_a_server_that_slept_too_short_is_not_proved() -> None:
     with trial("none", time="real") as running:
         one, _ = running.clients(2)
@@ -194,6 +196,7 @@ def test_a_server_that_slept_too_short_is_not_proved() -> None:
         assert running.judge().exit == 3
 
 
+@pytest.mark.waits
 def test_a_server_that_may_not_sleep() -> None:
     refused = pytest.raises(Inconclusive, match="it does not sleep: ERR DEBUG command not allowed")
     with trial("none", time="real", server_options=("--enable-debug-command", "no")) as running, refused:

@@ -205,6 +205,7 @@ def test_a_run_whose_process_ended_is_marked(number: int) -> None:
         assert remove_old_runs(directory / "runs", 0) == [run["id"]]
 
 
+@pytest.mark.waits
 def test_out_of_time_is_not_safe(tmp_path: Path) -> None:
     storm = '[[storm]]\nname = "long"\nduration = "3s"\ntrials = 9\nfaults = ["pause-client"]\ntime = "real"\n'
     text = SAFE + '[budget]\ntime = "1s"\n' + storm

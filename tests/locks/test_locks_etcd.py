@@ -370,6 +370,7 @@ def test_a_node_that_stands_still_answers_later() -> None:
         assert one.finish().ok
 
 
+@pytest.mark.waits
 def test_a_server_that_nobody_can_start_again_is_no_target_of_the_fault() -> None:
     with trial("etcd", time="real", lease_ms=LONG_MS) as running:
         raw = running.faults.means.raw

@@ -246,6 +246,7 @@ def test_without_its_replica_the_lock_is_refused_and_given_back(time_: str) -> N
         assert waited_ms == 1001 if time_ == "virtual" else waited_ms >= 1000
 
 
+@pytest.mark.waits
 def test_a_replica_that_stands_still_acknowledges_nothing_in_real_time() -> None:
     with trial("replica-wait", time="real", lease_ms=400) as running:
         (one,) = running.clients(1)

@@ -240,6 +240,7 @@ def test_a_token_goes_back_with_a_server_that_lost_its_last_commits() -> None:
         assert running.judge().properties["fencing"].status == "violated"
 
 
+@pytest.mark.waits
 def test_under_contention_the_last_token_counts_all_grants() -> None:
     with trial("pg-lease", time="real", lease_ms=30_000) as running:
         clients = running.clients(4)
@@ -299,6 +300,7 @@ def test_a_claim_whose_session_ended_is_not_marked_from_another_one() -> None:
         assert running.judge().properties["mutual_exclusion"].status == "violated"
 
 
+@pytest.mark.waits
 def test_in_a_race_each_message_is_dispatched_once() -> None:
     with trial("pg-skip-locked", scenario=OUTBOX, time="real", permits=40) as running:
         publishers = running.clients(4)
@@ -461,6 +463,7 @@ def segments_of(pids: list[int]) -> list[str]:
     return [line for line in lines[1:] if int(line.split()[creator]) in pids]
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
 def test_a_driver_that_is_ended_leaves_nothing(ending: signal.Signals) -> None:
     words = ("run", "contention", "--lock", "pg-lease", "--time", "real", "--duration", "60s", "--json")

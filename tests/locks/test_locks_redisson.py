@@ -130,6 +130,7 @@ def test_a_waiter_enters_at_the_moment_of_the_release(lock: str) -> None:
         assert running.mono_ns == released_ns
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("lock", PUSH)
 def test_a_waiter_in_real_time_does_not_wait_for_the_lease(lock: str) -> None:
     with trial(lock, time="real", lease_ms=20_000) as running:
@@ -573,6 +574,7 @@ def test_a_release_whose_answer_was_lost_counts_once(lock: str) -> None:
         assert one.release().outcome is Outcome.REFUSED
 
 
+@pytest.mark.waits
 def test_a_release_of_a_semaphore_whose_answer_was_lost_counts_twice() -> None:
     """redisson#5066: the server cannot tell a repeated release from another one."""
     with trial("semaphore", time="real") as running:

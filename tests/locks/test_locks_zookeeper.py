@@ -330,6 +330,7 @@ def first_answer(ask: Callable[[], Result]) -> Result:
     return result
 
 
+@pytest.mark.waits
 def test_a_lock_and_its_token_survive_the_leaders_end() -> None:
     with ensemble() as (running, holder, other, leader):
         token = holder.acquire().token
@@ -338,6 +339,7 @@ def test_a_lock_and_its_token_survive_the_leaders_end() -> None:
         assert running.zookeeper.leader not in (None, leader)
 
 
+@pytest.mark.waits
 def test_a_lock_and_its_token_survive_a_leader_that_stands_still() -> None:
     with ensemble() as (running, holder, other, leader):
         token = holder.acquire().token
@@ -346,6 +348,7 @@ def test_a_lock_and_its_token_survive_a_leader_that_stands_still() -> None:
             assert any(server.is_leader() for server in running.zookeeper.members if server is not leader)
 
 
+@pytest.mark.waits
 def test_a_lock_and_its_token_survive_a_leader_cut_off_from_the_others() -> None:
     with ensemble() as (running, holder, other, leader):
         token = holder.acquire().token
@@ -354,6 +357,7 @@ def test_a_lock_and_its_token_survive_a_leader_cut_off_from_the_others() -> None
             assert any(server.is_leader() for server in running.zookeeper.members if server is not leader)
 
 
+@pytest.mark.waits
 def test_a_minority_cut_off_takes_its_holder_nothing_but_the_server() -> None:
     with ensemble() as (running, _, other, leader):
         (holder,) = (client for client in running.every_client[:3] if client.name == f"client-{minority_of(leader)}")
@@ -369,6 +373,7 @@ def minority_of(leader: ZooKeeperServer) -> int:
     return number_of(leader.name) % 3 + 1
 
 
+@pytest.mark.waits
 def test_who_is_cut_off_from_its_server_goes_on_with_another() -> None:
     with ensemble() as (running, holder, other, leader):
         token = holder.acquire().token
@@ -379,6 +384,7 @@ def test_who_is_cut_off_from_its_server_goes_on_with_another() -> None:
         assert running.zookeeper.leader is leader
 
 
+@pytest.mark.waits
 def test_without_a_majority_nobody_is_given_the_lock_and_tokens_rise_after_it() -> None:
     with ensemble(lease_ms=2_000) as (running, holder, other, leader):
         token = holder.acquire().token

@@ -27,6 +27,7 @@ def test_all_means_what_can_happen_to_etcd() -> None:
     )
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("lock", ["etcd", "etcd-queue"])
 def test_a_storm_over_etcd_kills_its_server_and_every_client_is_served(lock: str) -> None:
     words = ("--faults", "kill-server,kill-client,pause-client", "--duration", "4s", "--clients", "3", "--json")
@@ -37,6 +38,7 @@ def test_a_storm_over_etcd_kills_its_server_and_every_client_is_served(lock: str
     assert said["verdict"]["liveness"]["status"] == "holds" and said["exit"] != 3
 
 
+@pytest.mark.waits
 def test_a_key_without_a_lease_is_left_behind_by_a_storm() -> None:
     """Tests the alarm: no lock of ours leaves a key behind, so the test does."""
     plan = plan_storm(
