@@ -75,6 +75,7 @@ PLUGIN  = harness/client/plugin_main.c harness/client/plugin.c harness/environme
 PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store store-table proxy check linearize explore plugin history spawn reaper)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
 PRELOAD        = $(BUILD)/lib/liblockstorm-preload.so
+NEAR           = $(BUILD)/lib/liblockstorm-near.so
 # The headers for plug-ins, which are compiled with -I $(BUILD)/include.
 HEADERS        = $(addprefix $(BUILD)/include/harness/,client/lockstorm.h environment/env.h history/outcome.h \
                  $(addprefix locks/common/,key.h lock.h majority.h poll.h script.h watchdog.h) locks/redis/set_nx_px.h) \
@@ -118,7 +119,7 @@ object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
         soak explore-soak clean help
 all: build
 
-build: $(PROGRAMS) $(LIBRARY) $(PRELOAD) $(HEADERS) ## compile the programs and libraries
+build: $(PROGRAMS) $(LIBRARY) $(PRELOAD) $(NEAR) $(HEADERS) ## compile the programs and libraries
 programs: $(PROGRAMS)
 headers: $(HEADERS)
 test-programs: $(TEST_PROGRAMS) $(JUDGE)
@@ -219,6 +220,10 @@ $(PRELOAD): harness/process/preload/preload_clock.c harness/process/preload/zygo
             harness/process/preload/preload.h harness/process/spawn.h harness/process/zygote_service.h
 	@mkdir -p $(@D)
 	$(CC) $(STANDARD) -O2 -fPIC $(WARNINGS) -shared -o $@ $(filter %.c,$^)
+
+$(NEAR): harness/process/preload/near.c
+	@mkdir -p $(@D)
+	$(CC) $(STANDARD) -O2 -fPIC $(WARNINGS) -shared -o $@ $<
 
 $(JUDGE): $(call object,tests/c/judge_records.c $(filter-out checkers/commands/check_main.c,$(CHECK)))
 	@mkdir -p $(@D)

@@ -10,8 +10,10 @@
  * `parent` has died already.
  *
  * `near`: the child stays in the parent's session, in a process group of its own; otherwise it gets a session. Linux
- * shares the processor out among sessions first (sched_autogroup), so processes that answer each other many thousand
- * times a second belong in one: on a busy core that was seen to be thirty times as fast. */
+ * shares the processor out among sessions first (sched_autogroup), so processes that wait for each other many thousand
+ * times a second belong in one: on a busy core that was seen to be thirty times as fast, and Linux 6.18 was seen to run
+ * one session on both cores for minutes while others waited (docs/decisions/0098-one-session.md). In real time each
+ * process has a session, and so a share of a busy machine. */
 bool spawn_bind(pid_t parent, bool near);
 
 /* Starts the program words[0] (found on PATH) with these words, bound to the calling thread. `variables` (NAME=VALUE)

@@ -1,5 +1,5 @@
-/* spawn [--user=UID:GID] COMMAND ...: runs COMMAND bound to its parent (spawn.h), for callers that connect its
- * descriptors themselves.
+/* spawn [--near] [--user=UID:GID] COMMAND ...: runs COMMAND bound to its parent (spawn.h, which explains --near), for
+ * callers that connect its descriptors themselves.
  *
  * With --user COMMAND runs as that user and group, and in no other group: for servers that refuse to be root. The
  * parent is the process LOCKSTORM_PARENT; without it, the one that started this program. Exit status 127: COMMAND
@@ -13,7 +13,7 @@
 
 #include "harness/process/spawn.h"
 
-static const char USER[] = "--user=";
+static const char NEAR[] = "--near", USER[] = "--user=";
 
 /* "UID:GID" */
 static bool user_become(const char *text) {
@@ -27,11 +27,13 @@ static bool user_become(const char *text) {
 int main(int argc, char **argv) {
     int word = 1;
     const char *parent = getenv("LOCKSTORM_PARENT");
-    if (argc > 1 && strncmp(argv[1], USER, sizeof USER - 1) == 0)
+    bool near = argc > word && strcmp(argv[word], NEAR) == 0;
+    if (near) word++;
+    if (argc > word && strncmp(argv[word], USER, sizeof USER - 1) == 0)
         if (!user_become(argv[word++] + sizeof USER - 1)) return perror("spawn: --user"), 127;
-    if (word >= argc) return fprintf(stderr, "spawn: usage: spawn [--user=UID:GID] COMMAND ...\n"), 127;
+    if (word >= argc) return fprintf(stderr, "spawn: usage: spawn [--near] [--user=UID:GID] COMMAND ...\n"), 127;
     /* After the change of user, which removes the binding. */
-    if (!spawn_bind(parent ? (pid_t)atol(parent) : getppid(), false)) return 127;
+    if (!spawn_bind(parent ? (pid_t)atol(parent) : getppid(), near)) return 127;
     unsetenv("LOCKSTORM_PARENT");
     execvp(argv[word], &argv[word]);
     fprintf(stderr, "%s: %s\n", argv[word], strerror(errno));

@@ -88,9 +88,10 @@ static int child_begin(struct request *request, const struct own_words *own, cha
     int numbers[DESCRIPTORS] = {STDOUT_FILENO};
     char *head = request->text, *first = text_after(request->text), *variables = first;
     long count = own->count + strtol(head, &head, 10);
+    bool near = strtol(head, &head, 10) != 0;
     for (int each = 1; each < request->descriptor_count; each++) numbers[each] = (int)strtol(head, &head, 10);
     char **all = count > WORDS ? NULL : calloc((size_t)count + 1, sizeof *all);
-    if (!all || !spawn_bind(parent, false) || !descriptors_place(request, numbers)) _exit(127);
+    if (!all || !spawn_bind(parent, near) || !descriptors_place(request, numbers)) _exit(127);
     processors_inherit(parent);
     for (long each = own->count; each < count; each++) variables = text_after(variables);
     size_t size = (size_t)(variables - first);

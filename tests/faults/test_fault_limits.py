@@ -8,6 +8,8 @@ import re
 import signal
 import time
 
+import pytest
+
 from lockstorm.base import paths
 from lockstorm.base.hang_limit import HangLimit, await_readable
 from lockstorm.native.library import library

@@ -1,10 +1,11 @@
-"""Which core the processes of a trial in virtual time share."""
+"""Processes of a trial in virtual time share a core and a session."""
 
 import os
 import signal
 import subprocess
 import sys
 import uuid
+from pathlib import Path
 
 import pytest
 
@@ -63,3 +64,28 @@ def test_a_trial_stays_on_a_core_that_no_other_has() -> None:
         (own,) = os.sched_getaffinity(0)
         assert own != taken
     assert os.sched_getaffinity(0) == ALL
+
+
+def family(pid: int) -> list[int]:
+    """With all that it has started, and they."""
+    children = [int(word) for path in Path(f"/proc/{pid}/task").glob("*/children") for word in path.read_text().split()]
+    return [pid, *(each for child in children for each in family(child))]
+
+
+@pytest.mark.parametrize("lock", ["set-nx-px", "pg-advisory", "zookeeper"])
+def test_a_trial_in_virtual_time_has_one_session(lock: str) -> None:
+    """Another session may have to wait for its share of a core (decision 0098)."""
+    with Trial(TrialSettings(lock, "gc-pause")) as running:
+        running.clients(2)
+        pids = [each for process in running.context.sandbox.processes for each in family(process.pid)]
+        assert len(pids) >= 5
+        assert {os.getsid(pid) for pid in pids} == {os.getsid(0)}
+        groups = {os.getpgid(pid) for pid in pids}
+        assert os.getpgid(0) not in groups, "a Ctrl-C at the terminal would reach it"
+
+
+def test_in_real_time_each_process_has_a_share_of_a_busy_core() -> None:
+    with Trial(TrialSettings("set-nx-px", "gc-pause", time="real")) as running:
+        running.clients(2)
+        pids = [process.pid for process in running.context.sandbox.processes]
+        assert [os.getsid(pid) for pid in pids] == pids

@@ -135,6 +135,16 @@ def clock(tmp_path: Path) -> list[str]:
     return mapped_clock(page)
 
 
+@pytest.mark.parametrize("kind", ["start", "zygote"])
+def test_one_that_is_near_stays_in_the_session_in_a_group_of_its_own(kind: str, clock: list[str]) -> None:
+    made = Sandbox(near=True)
+    words = ["sleep", "60"]
+    sleeper = made.start("it", words) if kind == "start" else made.start_from_zygote("it", words, clock)
+    wait_until(lambda: os.getpgid(sleeper.pid) == sleeper.pid)
+    assert os.getsid(sleeper.pid) == os.getsid(0)
+    made.close()
+
+
 def in_own_session(pid: int) -> bool:
     return os.getsid(pid) == pid
 

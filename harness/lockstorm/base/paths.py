@@ -141,7 +141,16 @@ def _libfaketime_at(chosen: str | None) -> str:
 
 def preload() -> str:
     """The library of the project that makes a server read its clock from a shared page."""
-    path = build() / "lib" / "liblockstorm-preload.so"
+    return _own_library("liblockstorm-preload.so")
+
+
+def near() -> str:
+    """The library of the project that keeps a server's processes in one session."""
+    return _own_library("liblockstorm-near.so")
+
+
+def _own_library(name: str) -> str:
+    path = build() / "lib" / name
     if not path.exists():
         raise Inconclusive(f"{path} is not built: run ./lockstorm (or make build) in {ROOT}")
     return str(path)

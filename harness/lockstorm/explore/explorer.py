@@ -62,7 +62,7 @@ class Explorer:
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as undo:
-            self._sandbox = Sandbox()
+            self._sandbox = Sandbox(near=True)
             undo.callback(self._sandbox.close)
             cores = undo.enter_context(claimed_cores(self._job_count))
             self.jobs = [self._job_start(each, core) for each, core in enumerate(cores)]
@@ -87,9 +87,7 @@ class Explorer:
             environment = mapped_clock(clock)
             command = [paths.redis_server(), *SERVER_OPTIONS, "--unixsocket", str(listening), "--dir", str(own)]
             with on_core(core):
-                process = self._sandbox.start(
-                    f"{job.directory.name}-{name}", command, environment=environment, near=True
-                )
+                process = self._sandbox.start(f"{job.directory.name}-{name}", command, environment=environment)
             job.servers[name] = process
             job.nodes += ["--node", str(listening), "--clock", str(clock)]
         return job
@@ -177,7 +175,7 @@ class Explorer:
                 (job.directory / name).unlink(missing_ok=True)
             command = [paths.program("explore"), "--directory", str(job.directory), *job.nodes, *words]
             with on_core(job.core):
-                processes.append(self._sandbox.start(job.directory.name, command, near=True))
+                processes.append(self._sandbox.start(job.directory.name, command))
         while any([process.poll() is None for process in processes]):
             time.sleep(POLL_S)
             for job in jobs:

@@ -109,10 +109,10 @@ class Zygote:
         return self.driver == os.getpid() and self._thread.is_alive() and self.process.poll() is None
 
     def start(
-        self, words: Sequence[str], environment: Sequence[str], output: int, inherit: Sequence[int]
+        self, words: Sequence[str], environment: Sequence[str], output: int, inherit: Sequence[int], near: bool
     ) -> Process | None:
         """Starts a process. None if the zygote cannot."""
-        head = " ".join(str(number) for number in (len(words), *inherit))
+        head = " ".join(str(number) for number in (len(words), int(near), *inherit))
         request = "\0".join((head, *words, *environment, "")).encode("utf-8", "surrogateescape")
         if len(words) > self.WORD_LIMIT or len(request) > self.REQUEST_LIMIT or len(inherit) > self.KEPT_LIMIT:
             return None
@@ -221,7 +221,7 @@ _zygotes: dict[tuple[str, str], Zygote] = {}
 
 
 def _process_from_zygote(
-    command: Sequence[str], environment: Sequence[str], output: int, inherit: Sequence[int]
+    command: Sequence[str], environment: Sequence[str], output: int, inherit: Sequence[int], near: bool
 ) -> Process | None:
     """Starts a process from the program's zygote, which is started if there is none. None if that is not possible."""
     preload = next((word for word in environment if word.startswith("LD_PRELOAD=")), "")
@@ -233,7 +233,7 @@ def _process_from_zygote(
         elif not _zygotes:
             atexit.register(_end_zygotes)
         zygote = _zygotes[key] = Zygote(*key)
-    return zygote.start(command[1:], environment, output, inherit)
+    return zygote.start(command[1:], environment, output, inherit, near)
 
 
 def lasting_processes() -> set[int]:
@@ -261,7 +261,9 @@ class Sandbox:
     however it dies.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, near: bool = False) -> None:
+        """`near`: its processes stay in this session, as harness/process/spawn.h explains."""
+        self._near = near
         program = paths.program("reaper")  # before there is anything that only the reaper would remove
         self.directory = Path(tempfile.mkdtemp(prefix=PREFIX))
         self.processes: list[Process] = []
@@ -281,17 +283,17 @@ class Sandbox:
         *,
         environment: Sequence[str] = (),
         inherit: Sequence[int] = (),
-        near: bool = False,
         user: User | None = None,
     ) -> Process:
         """Starts a process whose output goes to NAME.log. `inherit`: descriptors that it inherits, by the same number;
-        `near`: in this session, as harness/process/spawn.h explains; `user`: the user as which it runs."""
+        `user`: the user as which it runs."""
         environment = [*environment, f"{COOKIE}={self.directory}"]
         if user:  # spawn must not run with this environment before it changes the user: libfaketime makes files
-            command = [paths.program("spawn"), f"--user={user.uid}:{user.gid}", "env", *environment, *command]
+            near = ["--near"] if self._near else []
+            command = [paths.program("spawn"), *near, f"--user={user.uid}:{user.gid}", "env", *environment, *command]
             environment = [f"LOCKSTORM_PARENT={os.getpid()}"]
         with self._log(name) as log:
-            return self._keep(Process.start(command, environment, log, inherit, near))
+            return self._keep(Process.start(command, environment, log, inherit, self._near))
 
     def start_from_zygote(
         self, name: str, command: Sequence[str], environment: Sequence[str] = (), inherit: Sequence[int] = ()
@@ -299,7 +301,8 @@ class Sandbox:
         """Starts a program from a zygote (zygote_service.h): the second start is cheaper. It is a program of ours that
         calls zygote_begin, or a server with our LD_PRELOAD, which has to be the same each time."""
         with self._log(name) as log:
-            process = _process_from_zygote(command, [*environment, f"{COOKIE}={self.directory}"], log, inherit)
+            own = [*environment, f"{COOKIE}={self.directory}"]
+            process = _process_from_zygote(command, own, log, inherit, self._near)
             if process:
                 return self._keep(process)
         return self.start(name, command, environment=environment, inherit=inherit)

@@ -144,7 +144,7 @@ class PostgresServer:
         options = {**self._options, "unix_socket_directories": self.sockets}
         words = [word for key, value in options.items() for word in ("-c", f"{key}={value}")]
         command = [paths.postgres(), "-D", str(self.directory), *words]
-        environment = settable_clock(self.clock) if self.clock else []
+        environment = settable_clock(self.clock, paths.near()) if self.clock else []
         return self._sandbox.start(self.name, command, environment=environment, user=self._user)
 
     @property

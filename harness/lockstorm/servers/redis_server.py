@@ -264,11 +264,12 @@ def mapped_clock(clock: Path) -> list[str]:
     return [f"LD_PRELOAD={paths.preload()}", f"LOCKSTORM_CLOCK_PAGE={clock}", "TZ=UTC"]
 
 
-def settable_clock(clock: Path) -> list[str]:
-    """The environment of a server under libfaketime, with this file's offset and rate. libfaketime comes first and the
-    C library second: then malloc is libc's, and jemalloc does not read the time while libfaketime starts."""
+def settable_clock(clock: Path, *libraries: str) -> list[str]:
+    """The environment of a server under libfaketime, with this file's offset and rate, and other libraries to load.
+    libfaketime comes first and the C library second: then malloc is libc's, and jemalloc does not read the time while
+    libfaketime starts."""
     return [
-        f"LD_PRELOAD={paths.libfaketime()} {paths.libc()}",
+        f"LD_PRELOAD={' '.join((paths.libfaketime(), *libraries, paths.libc()))}",
         f"FAKETIME_TIMESTAMP_FILE={clock}",
         "FAKETIME_NO_CACHE=1",
         "FAKETIME_DONT_FAKE_MONOTONIC=1",

@@ -130,7 +130,7 @@ class Trial:
         if settings.time == "virtual":
             (core,) = self._exit.enter_context(claimed_cores(1))
             self._exit.enter_context(on_core(core))
-        sandbox = Sandbox()
+        sandbox = Sandbox(near=settings.time == "virtual")
         self._exit.callback(sandbox.close)
         plugin = settings.lock if self.lock.plugin else ""
         scheduler = TrialScheduler(sandbox.directory / "page", settings, self.lease_ms, plugin)
