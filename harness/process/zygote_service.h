@@ -3,9 +3,10 @@
  * driver's child, as if the driver had started it.
  *
  * A request is one packet of texts, each ended by a zero byte: first a list of numbers - how many words follow the
- * program's own, whether the child is near (spawn.h), then the numbers of the descriptors that it keeps - then those words, and variables for its
- * environment (NAME=VALUE). With it come the descriptor for its output and those that it keeps. The answer is the
- * child's process id, or a negative errno. The zygote ends with its socket, and with the thread that started it. */
+ * program's own, whether the child is near (spawn.h), then the numbers of the descriptors that it keeps - then those
+ * words, and variables for its environment (NAME=VALUE). With it come the descriptor for its output and those that it
+ * keeps. The answer is the child's process id, or a negative errno. The zygote ends with its socket, and with the
+ * thread that started it. */
 #ifndef LOCKSTORM_ZYGOTE_SERVICE_H
 #define LOCKSTORM_ZYGOTE_SERVICE_H
 
