@@ -1,4 +1,4 @@
-"""`make bench`: the cost of a record, a check, a trial and the demonstration on this machine, and the targets.
+"""`make bench`: the cost of a record, a check, a trial, the matrix and the demonstration on this machine, and the targets.
 
 Every number is the median of several runs, compared with a reference that was measured in the same run, because
 machines differ and this one may be busy. Writes build/bench.json.
@@ -27,6 +27,7 @@ from lockstorm.compare.benchmark import measure_pair, request_us
 from lockstorm.explore.explore import search_schedules
 from lockstorm.explore.explorer import Explorer
 from lockstorm.explore.search_plan import SearchRequest, plan_search, search_arguments
+from lockstorm.native.library import locks
 from lockstorm.process.cores import on_core
 from lockstorm.process.machine import machine
 from lockstorm.scenario.play import play
@@ -54,6 +55,7 @@ class Effort:
     schedules: int
     explorer_requests: int
     explorer_seeds: int
+    matrix_words: tuple[str, ...]
 
 
 FULL = Effort(
@@ -70,6 +72,7 @@ FULL = Effort(
     schedules=5000,
     explorer_requests=50_000,
     explorer_seeds=20,
+    matrix_words=(),
 )
 QUICK = Effort(
     runs=2,
@@ -85,6 +88,7 @@ QUICK = Effort(
     schedules=100,
     explorer_requests=2000,
     explorer_seeds=2,
+    matrix_words=("--scenario", "gc-pause"),
 )
 
 
@@ -318,6 +322,24 @@ def measure_proxy(effort: Effort) -> list[Row]:
     return rows
 
 
+def measure_matrix(effort: Effort) -> list[Row]:
+    """The whole matrix in virtual time, each cell with its control: on Redis, and on all services. A quick run has one
+    scenario."""
+    redis = ",".join(lock.name for lock in locks() if lock.service == "redis")
+    words = ["./lockstorm", "matrix", "--time", "virtual", "--json", *effort.matrix_words]
+    rows = []
+    for name, chosen, target_s in (("Redis", ["--lock", redis], 40), ("all services", [], 80)):
+        began = time.perf_counter()
+        done = subprocess.run([*words, *chosen], cwd=paths.ROOT, capture_output=True, text=True)
+        took_s = time.perf_counter() - began
+        if done.returncode != 0:
+            raise click.ClickException(f"matrix: {done.stderr or done.stdout[-500:]}")
+        cells = len(json.loads(done.stdout)["cells"])
+        detail = f"{cells} cells, with controls"
+        rows.append(Row(f"matrix, {name}", took_s, "s", detail, target_s, less_is_better=True))
+    return rows
+
+
 def measure_explorer(effort: Effort) -> list[Row]:
     """Commands per second of the search, compared with redis-benchmark on the same server, socket and core; and
     schedules per second on all cores."""
@@ -406,6 +428,7 @@ def main(quick: bool, output: Path) -> None:
             *measure_grants(effort),
             *measure_proxy(effort),
             *measure_trials(effort),
+            *measure_matrix(effort),
             *measure_explorer(effort),
             *measure_first_violations(effort),
             *measure_demo(effort),
