@@ -1,4 +1,4 @@
-"""`make bench`: the cost of a record, a check, a trial, the matrix and the demonstration on this machine, and the targets.
+"""`make bench`: what a record, a check, a trial, the matrix and the demonstration cost here, and the targets.
 
 Every number is the median of several runs, compared with a reference that was measured in the same run, because
 machines differ and this one may be busy. Writes build/bench.json.

@@ -96,6 +96,7 @@ def matters(kind: str, field: str, tries: int) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS_MADE)
+@pytest.mark.lengthy("judges histories with each field of a record changed")
 def test_what_the_checkers_read_is_listed(kind: str) -> None:
     listed = READ[kind] | {"mono_ns"}
     wrong = [

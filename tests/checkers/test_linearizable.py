@@ -263,6 +263,7 @@ def test_nothing_is_lost_with_the_configurations_that_are_dropped(oracle: Path, 
 
 
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.lengthy("tries all orders of 200,000 histories")
 def test_the_definition_tried_in_all_orders(oracle: Path, model: str) -> None:
     command = [str(oracle), model, str(RANDOM_HISTORIES), str(SEED)]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -59,6 +59,7 @@ DETERMINED = ["set-nx-px", "set-nx-px-renew", "blpop-renew", "pubsub", "fair", "
 
 
 @pytest.mark.parametrize("lock", DETERMINED)
+@pytest.mark.lengthy("searches three times with all faults")
 def test_the_same_seed_gives_the_same_histories(lock: str) -> None:
     """All faults at once, in one process and in two: no schedule may depend on earlier ones of its process."""
     faults = EVERY_FAULT if lock in ("set-nx-px", "replica-wait") else ONE_SERVER_FAULTS
@@ -289,6 +290,7 @@ def test_a_check_by_the_wall_clock_is_only_as_good_as_that_clock() -> None:
     assert result["injected"]["client-clock-jump"] > 100
 
 
+@pytest.mark.lengthy("plays some thousand schedules with two replicas")
 def test_one_acknowledgement_of_two_replicas_is_not_enough() -> None:
     """redisson#5256: the one that did not acknowledge is promoted."""
     found = found_in(search("replica-wait", "failover", replicas=2, schedules=4000, seed=2))
@@ -580,6 +582,7 @@ def test_what_was_begun_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         resumed("kept", read_campaign(path), schedules=2500)
 
 
+@pytest.mark.lengthy("runs the command several times")
 def test_the_commands_of_a_campaign(tmp_path: Path) -> None:
     words = ["--lock", "setnx", "--schedules", "60", "-q"]
     files = [tmp_path / "one.json", tmp_path / "two.json"]

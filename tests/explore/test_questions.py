@@ -174,6 +174,7 @@ def test_a_waiter_that_gives_up_more_than_its_own_place_is_found(tmp_path: Path,
     "requests",
     [{"wait_ms": 100, "work_ms": 50}, {"clients": 4, "turns": 3, "work_ms": 60, "wait_ms": 100}, {"strategy": "pct"}],
 )
+@pytest.mark.lengthy("plays 1,200 schedules")
 def test_a_queue_that_keeps_its_order_is_not_accused(tmp_path: Path, requests: dict[str, Any]) -> None:
     """Polls, ends of waits and releases fall on the same moment: answers overtake each other on their way."""
     for lock in ("fair", f"plugin:{one_mistake(tmp_path, 'queue')}"):

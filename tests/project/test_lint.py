@@ -2,9 +2,12 @@
 
 import subprocess
 
+import pytest
+
 from lockstorm.base import paths
 
 
+@pytest.mark.lengthy("reads every file that has changed with four tools")
 def test_lint_passes() -> None:
     done = subprocess.run(["make", "-s", "lint"], cwd=paths.ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

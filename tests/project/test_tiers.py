@@ -102,6 +102,7 @@ def commit(project: Path) -> None:
 
 
 @pytest.mark.parametrize("asked", [{"words": ("--changed",)}, {"CI": "true"}])
+@pytest.mark.lengthy("runs pytest with workers three times")
 def test_what_has_changed_adds_slow_tests_as_far_as_time_allows(project: Path, asked: dict[str, object]) -> None:
     words: tuple[str, ...] = asked.get("words", ())  # type: ignore[assignment]
     variables = {key: str(value) for key, value in asked.items() if key != "words"}
@@ -147,6 +148,7 @@ def test_a_marker_without_a_reason_is_refused(project: Path) -> None:
 # --- workers ---
 
 
+@pytest.mark.lengthy("runs pytest with workers")
 def test_tests_that_wait_run_beside_those_that_compute(project: Path) -> None:
     _, notes = played(project, "-n", str(COMPUTING + 2), "--dist", "worksteal")
     assert names(notes) == USUAL

@@ -354,6 +354,7 @@ def test_a_violation_stays_one_though_no_fault_took_effect() -> None:
     assert storm("none", "delay-write", clients=3, duration_ms=100, seed=2, longest_ms=1).exit == 1
 
 
+@pytest.mark.lengthy("a storm with all faults at once")
 def test_a_fault_that_cannot_begin_is_skipped_with_a_reason() -> None:
     """Far too many faults at once: one that cannot begin while another is active is skipped, and names the other."""
     result = storm("set-nx-px", "all", clients=2, duration_ms=2000, longest_ms=40)

@@ -1,6 +1,6 @@
 """The last lines of a run with several workers: its ten slowest tests, and how many slow ones were left out. A test of
-more than 5 s has a reason, in one of the markers `slow` and `lengthy`. Where it has none, these lines say so; nothing
-fails, since on a busy machine each test may be long."""
+more than 5 s has a reason: in one of the markers `slow` and `lengthy`, or it has the marker `waits`. Where it has none,
+these lines say so; nothing fails, since on a busy machine each test may be long."""
 
 from collections import defaultdict
 from collections.abc import Generator
@@ -11,6 +11,7 @@ from tests.tiers.collected import Collected, collected
 
 SHOWN = 10
 LONG_S = 5.0
+WAITS = "waits in real time"
 NO_REASON = "NO REASON: mark it slow or lengthy, or make it faster (tests/tiers/README.md)"
 
 
@@ -60,7 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Sends the reason of a long test to the controller."""
     report = yield
-    for marker in (item.get_closest_marker(name) for name in ("slow", "lengthy")):
-        if marker and marker.args:
-            report.user_properties.append(("reason", str(marker.args[0])))
+    markers = [marker for name in ("slow", "lengthy") if (marker := item.get_closest_marker(name)) and marker.args]
+    if markers or item.get_closest_marker("waits"):
+        report.user_properties.append(("reason", str(markers[-1].args[0]) if markers else WAITS))
     return report

@@ -125,6 +125,7 @@ def history_left_by(driver: "subprocess.Popen[bytes]") -> bytes:
     return history
 
 
+@pytest.mark.lengthy("stops two trials for 11 s")
 def test_a_machine_that_stands_still_changes_nothing() -> None:
     """All processes of a trial are stopped together, while some of them wait for a server's answer, and continued
     together; the server is the last to be given a processor."""

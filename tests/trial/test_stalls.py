@@ -63,6 +63,7 @@ def test_the_matrix_counts_what_was_played_again(monkeypatch: pytest.MonkeyPatch
     assert play_request(REAL)["played_again"] == 1
 
 
+@pytest.mark.waits
 def test_storms_count_what_was_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
     Stalls(1, monkeypatch)
     request = TrialSettings("set-nx-px", "storm", time="real", lease_ms=400, duration_ms=200, clients=2)
