@@ -49,15 +49,37 @@ static void slow_down(struct flow *flow, struct rule *rule) {
     flow->delay_ns = timer_heap_later_ns(flow->delay_ns, later_ns);
 }
 
-/* Matches the rules with a message, or with bytes that are none (NULL). */
+static void record_match(const struct flow *flow, struct rule *rule, const struct message *message, uint64_t bytes) {
+    if (message) record_firing(flow, rule, bytes);
+    else if (!rule->raw.goes_on) record_firing(flow, rule, 0);
+}
+
+/* Whether the rule applies to bytes that are no message. Those that come at one time count as one: a sender may write a
+ * message in two pieces, and whether the proxy reads the first one alone is chance. */
+static bool applies_raw(const struct flow *flow, struct rule *rule) {
+    if (!rule_matches_raw(rule)) return false;
+    int64_t now_ns = shared_page_mono_ns(flow->connection->proxy->actor.page);
+    rule->raw.goes_on = rule->raw.flow == flow && rule->raw.mono_ns == now_ns;
+    if (rule->raw.goes_on) return rule->raw.applies;
+    rule->raw.flow = flow;
+    rule->raw.mono_ns = now_ns;
+    rule->raw.applies = rule_count_match(rule);
+    return rule->raw.applies;
+}
+
+static bool applies(const struct flow *flow, struct rule *rule, const struct message *message) {
+    if (!message) return applies_raw(flow, rule);
+    return rule_matches(rule, message) && rule_count_match(rule);
+}
+
+/* Matches the rules with a message of so many bytes, or with bytes that are none (NULL). */
 static void match_rules(struct flow *flow, const struct message *message, uint64_t bytes) {
     const struct rule_list *list = &flow->connection->link->rules[flow->direction];
     struct rule *winner = NULL;
     for (size_t each = 0; each < list->count; each++) {
         struct rule *rule = list->rules[each];
         rule->chosen = false;
-        if (rule->is_blanket || !(message ? rule_matches(rule, message) : rule_matches_raw(rule))) continue;
-        if (!rule_count_match(rule)) continue;
+        if (rule->is_blanket || !applies(flow, rule, message)) continue;
         bool needs_aside = rule->action == RULE_REORDER || rule->action == RULE_DUPLICATE;
         if (is_slowing(rule)) rule->chosen = true;
         else if (!winner && !(needs_aside && flow->aside_is_waiting)) winner = rule;
@@ -66,13 +88,15 @@ static void match_rules(struct flow *flow, const struct message *message, uint64
     if (winner) {
         flow->disposition = DISPOSITIONS[winner->action];
         flow->truncate_left = (uint64_t)winner->amount;
-        record_firing(flow, winner, bytes);
+        record_match(flow, winner, message, bytes);
+        if (!message && winner->raw.goes_on && winner->action == RULE_HOLD)
+            flow->disposition = DISPOSITION_PASS; /* it queues up behind what is held */
         if (is_lost(flow->disposition)) return;
     }
     for (size_t each = 0; each < list->count; each++) {
         if (!list->rules[each]->chosen) continue;
         slow_down(flow, list->rules[each]);
-        record_firing(flow, list->rules[each], bytes);
+        record_match(flow, list->rules[each], message, bytes);
     }
 }
 
@@ -139,13 +163,13 @@ void disposition_count(struct flow *flow) {
     ++*(matched.push ? &link->pushes : &link->replies);
 }
 
-void disposition_decide_raw(struct flow *flow, size_t length) {
+void disposition_decide_raw(struct flow *flow) {
     flow->disposition = DISPOSITION_PASS;
     flow->rule = flow->input_closed ? flow->rule : NULL;
     flow->delay_ns = 0;
     flow->ns_per_byte = 0;
     if (flow->input_closed) flow->disposition = DISPOSITION_SWALLOW;
-    else match_rules(flow, NULL, length);
+    else match_rules(flow, NULL, 0);
 }
 
 /* --- carrying out --- */
@@ -195,7 +219,7 @@ static void truncate_part(struct flow *flow, struct span part, bool is_last) {
 }
 
 void disposition_lose(struct flow *flow, size_t length) {
-    if (!flow->black_hole_fired) record_firing(flow, flow->black_hole, length);
+    if (!flow->black_hole_fired) record_firing(flow, flow->black_hole, flow->opaque ? 0 : length);
     flow->black_hole_fired = true;
     flow->lost = true;
     flow->black_hole->swallowed_bytes += length;

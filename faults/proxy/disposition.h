@@ -12,8 +12,8 @@
 bool disposition_is_watched(const struct flow *flow);
 /* Decides on the message that the flow's scanner is in: flow->disposition, the rule and the delay. */
 void disposition_decide(struct flow *flow, struct span head);
-/* Decides on `length` bytes that are no message. */
-void disposition_decide_raw(struct flow *flow, size_t length);
+/* Decides on bytes that are no message. */
+void disposition_decide_raw(struct flow *flow);
 /* Counts a message that was not watched when it began. */
 void disposition_count(struct flow *flow);
 /* Carries the decision out on a part of the message; `is_last`: its last part. */

@@ -158,7 +158,7 @@ void flow_put(struct flow *flow, struct span bytes, struct rule *holder, int64_t
     struct chunk *chunk = chunk_add(flow, &flow->queue, bytes);
     chunk->due_ns = due_ns;
     if (!holder) return;
-    chunk->message_bytes = flow->opaque ? bytes.length : resp_announced_bytes(&flow->scanner);
+    chunk->message_bytes = flow->opaque ? 0 : resp_announced_bytes(&flow->scanner);
     chunk_hold(chunk, holder);
 }
 

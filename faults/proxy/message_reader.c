@@ -46,7 +46,7 @@ static void take_raw(struct flow *flow, struct span part) {
         disposition_lose(flow, part.length);
         return;
     }
-    disposition_decide_raw(flow, part.length);
+    disposition_decide_raw(flow);
     disposition_apply(flow, part, true);
 }
 

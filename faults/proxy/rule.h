@@ -56,6 +56,11 @@ struct rule {
     bool is_blanket; /* it swallows a whole direction, without looking at messages */
 
     bool chosen; /* slows the message that is being decided on */
+    struct {
+        const struct flow *flow; /* NULL: none yet */
+        int64_t mono_ns;
+        bool applies, goes_on; /* goes_on: more bytes came at that time */
+    } raw;                     /* the last bytes that are no message: where, when, and what was decided */
     uint64_t fired, matched, released, swallowed_bytes;
     size_t held;
     struct chunk *held_first, *held_last; /* in the order in which they were held */

@@ -56,7 +56,9 @@ enum history_kind {
     HISTORY_ACTOR_EXIT = 22, /* by the driver: name = actor that has ended, value = wait status */
     HISTORY_NOTE = 23,       /* name = text */
     HISTORY_VALIDITY = 24,   /* announced by the lock: value = stamp of its end; REFUSED: the lock is lost */
-    HISTORY_RULE = 25, /* by the proxy: rule `name` fired; value = bytes, extra = index of the link's name, op = n */
+    /* By the proxy: rule `name` fired; value = bytes of the message, 0 if they are none, extra = index of the link's
+     * name, op = n. */
+    HISTORY_RULE = 25,
     HISTORY_RELEASED =
         26,             /* by the proxy: what rule `name` had held is passed on; value = bytes, extra = link, op = n */
     HISTORY_PHASE = 27, /* by the driver: the phase `name` ("storm", "quiet") begins */

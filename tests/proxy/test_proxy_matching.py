@@ -6,7 +6,19 @@ import time
 import pytest
 
 from lockstorm.servers.redis_server import RedisServer
-from tests.helpers.proxying import DUMMY, LAST, LINK, Proxy, Wire, another, encode, redis_behind, wait_until
+from tests.helpers.proxying import (
+    DUMMY,
+    LAST,
+    LINK,
+    VIRTUAL,
+    Proxy,
+    Wire,
+    another,
+    encode,
+    proxy,
+    redis_behind,
+    wait_until,
+)
 
 # --- matching ---
 
@@ -225,6 +237,29 @@ def test_monitor_makes_a_connection_opaque(running: Proxy, server: RedisServer, 
     server.link.set("k", "2")
     running.fired("hole")
     assert wire.silent()
+
+
+def test_on_an_opaque_connection_what_comes_at_one_moment_is_one_message() -> None:
+    """A sender may write it in two pieces, and the proxy may read the first alone (ZooKeeper's clients do that)."""
+    with proxy(VIRTUAL) as running, redis_behind(running) as server:
+        wire = running.wire(running.add(LINK, server.socket))
+        wire.send(("MONITOR",))
+        wire.expect(b"+OK\r\n")
+        running.rule("held * to-server hold")
+        running.rule("late * to-server delay 10")
+        for _ in range(2):
+            for piece in (b"1234", b"12345678"):
+                wire.raw(piece)
+                running.settle()
+            running.advance(1)
+        fired = [(record.name, record.value, record.op) for record in running.records("rule")]
+        assert [op for name, _, op in fired if str(name).startswith("held")] == [1, 2]
+        assert [op for name, _, op in fired if str(name).startswith("late")] == [1, 2]
+        assert {value for _, value, _ in fired} == {0}
+        running.command("RULE", "REMOVE", "late")
+        running.command("RULE", "REMOVE", "held")
+        assert [(record.value, record.op) for record in running.records("released")] == [(0, 1), (0, 2)]
+        running.advance(10)
 
 
 def test_a_replica_follows_through_the_proxy(running: Proxy, server: RedisServer) -> None:
