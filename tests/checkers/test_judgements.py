@@ -403,6 +403,14 @@ def test_what_is_the_same_in_every_reading_is_told_with_the_least() -> None:
     assert said["evidence"][0]["text"].startswith("C was granted the lock (at 8.000 ms) while B")
 
 
+def test_of_readings_with_as_many_violations_the_first_is_shown() -> None:
+    """C meets B in every reading; if A's release did not happen, it meets A first."""
+    for release, holder in (("not-happened", "A"), ("released", "B"), ("unknown", "B")):
+        said = judged_timeline("A+ B+ A-~ C+", Asked(release))["verdict"]["mutual_exclusion"]
+        assert (said["status"], said["count"]) == ("violated", 2)
+        assert f"C was granted the lock (at 8.000 ms) while {holder}" in said["evidence"][1]["text"]
+
+
 def test_nobody_is_lost_when_tables_grow() -> None:
     """Hundreds of clients take permits of two locks each, then all release them: each had what it releases."""
     clients, locks = [f"client-{number}" for number in range(700)], [f"lock-{number}" for number in range(100)]
@@ -827,6 +835,39 @@ def test_the_evidence_is_the_smallest_that_shows_it(timeline: str) -> None:
 
 def shown(record: OracleRecord) -> str:
     return f"{record.kind} {record.actor or record.name}@{record.mono_ns // 10**6}"
+
+
+@pytest.mark.parametrize(("another", "violated"), [(0, 0), (3, 1), (2**32 - 1, 1), (2**32, 0), (-1, 0)])
+def test_a_renewal_lengthens_a_key_of_a_client_that_has_a_name(another: int, violated: int) -> None:
+    """Names are numbers of 32 bits."""
+    records = Timeline("A+ Ah").records
+    changed = [replace(each, extra=another) if each.kind == "server-renewal" else each for each in records]
+    said = judge(Timeline.names, changed)
+    assert said["verdict"]["ownership"]["foreign_extensions"] == violated
+    assert list(differences(said, changed)) == []
+
+
+@pytest.mark.parametrize(
+    ("timeline", "counts"),
+    [
+        ("{tokens} A+1 Ar A- B+4 Bwb B- C+4", (0, 1, 0)),
+        ("{tokens} A+4 B+1 Bwb Awb", (1, 0, 0)),
+        ("{tokens} A+4 Ar B+1 Bwb", (1, 0, 1)),
+        ("{tokens} A+ B+1 Bw", (0, 0, 0)),  # what is missing is not compared
+        ("C+ Cr Awt1 Bwt4 Awt1", (0, 0, 1)),
+    ],
+)
+def test_a_token_below_zero_is_one(timeline: str, counts: tuple[int, int, int]) -> None:
+    """Tokens are compared with each other, and not with 0, which is none."""
+    for less in (0, 2, 7):  # 1 and 4 on both sides of 0, or below it
+        records = [
+            replace(each, token=each.token - less) if each.token and each.kind != "lock-open" else each
+            for each in Timeline(timeline).records
+        ]
+        said = judge(Timeline.names, records)
+        fencing = said["verdict"]["fencing"]
+        found = fencing["falling_tokens"], fencing["repeated_tokens"], fencing["stale_accesses"]
+        assert (found, list(differences(said, records))) == (counts, [])
 
 
 SENTENCES = {
