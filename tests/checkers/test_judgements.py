@@ -646,15 +646,18 @@ def test_additions_are_known_again_for_64_operations(operations: tuple[int, ...]
         ("BaCtA", 2),  # C's is newer than A's, though A was told later
         ("BaCDtA", 3),
         ("aBCtA", 2),
+        ("batuA", 0),  # B's is older, and was told of later
+        ("bCatuA", 1),  # so is C's, which is newer than B's
     ],
 )
 def test_the_newest_update_that_is_lost_is_shown(order: str, shown_lost: int | None) -> None:
-    """a: A's first, blind; A: it again, computed from version 0; t: it is acknowledged; others record nothing."""
+    """a: A's first, blind; A: it again, computed from version 0; t: it is acknowledged; b, u: the same of B. Other writes
+    are of clients that record nothing."""
     records: History = []
     for place, what in enumerate(order):
-        write = stored((what.upper(), int(what in "aA"), 0 if what == "A" else -1))[0]
-        told = OracleRecord(0, "write-return", actor="A", op=1, object="register", outcome="ok")
-        records.append(replace(told if what == "t" else write, index=FIRST + place))
+        write = stored((what.upper(), int(what in "abA"), 0 if what == "A" else -1))[0]
+        told = OracleRecord(0, "write-return", actor="AB"[what == "u"], op=1, object="register", outcome="ok")
+        records.append(replace(told if what in "tu" else write, index=FIRST + place))
     verdict = judge(NAMES, records)["verdict"]["integrity"]
     lost = [piece["records"] for piece in verdict["evidence"]]
     again = FIRST + len(order) - 1
