@@ -651,8 +651,8 @@ def test_additions_are_known_again_for_64_operations(operations: tuple[int, ...]
     ],
 )
 def test_the_newest_update_that_is_lost_is_shown(order: str, shown_lost: int | None) -> None:
-    """a: A's first, blind; A: it again, computed from version 0; t: it is acknowledged; b, u: the same of B. Other writes
-    are of clients that record nothing."""
+    """a: A's first, blind; A: it again, computed from version 0; t: it is acknowledged; b, u: the same of B. Others record
+    nothing."""
     records: History = []
     for place, what in enumerate(order):
         write = stored((what.upper(), int(what in "abA"), 0 if what == "A" else -1))[0]
@@ -695,18 +695,23 @@ def test_what_is_no_object_of_the_store_is_not_looked_at(number: int) -> None:
         ("isuBr", 0),  # the first answer counts
         ("sBx", 0),  # an answer to something else
         ("isrrB", 1),  # and one that comes twice
+        ("issrb", 0),  # what is delivered again is no further update
+        ("nsrB", 0),  # an answer to an operation that came after a newer one
     ],
 )
 def test_who_is_told_of_an_update(order: str, lost: int) -> None:
     """A invokes a write (i), the store accepts it (s), A is answered ok (r) or unknown (u); I, R: its next operation;
-    x: an answer to another; B, which records nothing, overwrites."""
+    x: an answer to another; n: an operation with a larger number. B, which records nothing, overwrites all (B), or what
+    came after the first (b)."""
     steps = {
         "i": OracleRecord(0, "write-invoke", actor="A", op=1, object="register"),
         "s": stored(("A", 1, -1))[0],
         "r": OracleRecord(0, "write-return", actor="A", op=1, object="register", outcome="ok"),
         "I": OracleRecord(0, "read-invoke", actor="A", op=2, object="register"),
         "R": OracleRecord(0, "read-return", actor="A", op=2, object="register", outcome="ok"),
+        "n": stored(("A", 7, -1))[0],
         "B": stored(("B", 0, 0))[0],
+        "b": stored(("B", 0, 1))[0],
         "u": OracleRecord(0, "write-return", actor="A", op=1, object="register"),
         "x": OracleRecord(0, "write-return", actor="A", op=7, object="register", outcome="ok"),
     }
