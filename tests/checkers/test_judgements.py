@@ -651,8 +651,8 @@ def test_additions_are_known_again_for_64_operations(operations: tuple[int, ...]
     ],
 )
 def test_the_newest_update_that_is_lost_is_shown(order: str, shown_lost: int | None) -> None:
-    """a: A's first, blind; A: it again, computed from version 0; t: it is acknowledged; b, u: the same of B. Others record
-    nothing."""
+    """a: A's first, blind; A: it again, computed from version 0; t: it is acknowledged; b, u: B's, likewise. All other
+    writers record nothing."""
     records: History = []
     for place, what in enumerate(order):
         write = stored((what.upper(), int(what in "abA"), 0 if what == "A" else -1))[0]
