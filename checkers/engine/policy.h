@@ -23,8 +23,8 @@ enum { READINGS = 4 };
 
 /* The verdicts by reading, and the first judgement for what is the same in all. */
 struct readings {
-    struct judgement first;
     struct verdict verdict[READINGS][CHECKERS_MOST];
+    struct judgement first;
 };
 
 /* Judges under the readings that a policy allows. False: a record is damaged (first.damaged). */
