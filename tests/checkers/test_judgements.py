@@ -697,12 +697,15 @@ def test_what_is_no_object_of_the_store_is_not_looked_at(number: int) -> None:
         ("isrrB", 1),  # and one that comes twice
         ("issrb", 0),  # what is delivered again is no further update
         ("nsrB", 0),  # an answer to an operation that came after a newer one
+        ("RsrB", 0),  # it came when A had been answered a later operation
+        ("esrB", 0),  # it came when A had ended
+        ("eqsrB", 1),  # and had been heard of again since
     ],
 )
 def test_who_is_told_of_an_update(order: str, lost: int) -> None:
     """A invokes a write (i), the store accepts it (s), A is answered ok (r) or unknown (u); I, R: its next operation;
-    x: an answer to another; n: an operation with a larger number. B, which records nothing, overwrites all (B), or what
-    came after the first (b)."""
+    x: an answer to another; n: an operation with a larger number; e: A ends; q: an answer without a number. B, which
+    records nothing, overwrites all (B), or what came after the first (b)."""
     steps = {
         "i": OracleRecord(0, "write-invoke", actor="A", op=1, object="register"),
         "s": stored(("A", 1, -1))[0],
@@ -710,6 +713,8 @@ def test_who_is_told_of_an_update(order: str, lost: int) -> None:
         "I": OracleRecord(0, "read-invoke", actor="A", op=2, object="register"),
         "R": OracleRecord(0, "read-return", actor="A", op=2, object="register", outcome="ok"),
         "n": stored(("A", 7, -1))[0],
+        "e": OracleRecord(0, "actor-exit", name="A"),
+        "q": OracleRecord(0, "read-return", actor="A", object="register", outcome="ok"),
         "B": stored(("B", 0, 0))[0],
         "b": stored(("B", 0, 1))[0],
         "u": OracleRecord(0, "write-return", actor="A", op=1, object="register"),
