@@ -47,11 +47,11 @@ struct fencing {
 
 enum { LOOKED_MOST = 1 << 26 };
 
-static bool is_older(int64_t token, const struct issued *than) {
+static bool token_is_older(int64_t token, const struct issued *than) {
     return than->index && token < than->token;
 }
 
-static bool is_newer(int64_t token, const struct issued *than) {
+static bool token_is_newer(int64_t token, const struct issued *than) {
     return !than->index || token > than->token;
 }
 
@@ -103,15 +103,15 @@ static void given(struct checking *my, const struct event *event, const struct f
     int64_t token = event->record->token;
     if (token == 0 && !(event->lock->traits & CHECK_TRAIT_TOKEN)) return;
     self->granted = true;
-    if (again && token && side->token == token && !is_older(token, &floor))
+    if (again && token && side->token == token && !token_is_older(token, &floor))
         return; /* the same token again: nothing new was given out */
     self->changed += again && side->token != token;
     if (token == 0) {
         violate(my, event, MISSING, 0);
-    } else if (is_newer(token, newest)) {
+    } else if (token_is_newer(token, newest)) {
         *newest = (struct issued){token, event->index};
-    } else if (!is_newer(token, &floor)) {
-        violate(my, event, is_older(token, &floor) ? FALLING : REPEATED, floor.index);
+    } else if (!token_is_newer(token, &floor)) {
+        violate(my, event, token_is_older(token, &floor) ? FALLING : REPEATED, floor.index);
     } else {
         uint64_t same = repeated(my, event, since);
         if (same) violate(my, event, REPEATED, same);
@@ -175,7 +175,7 @@ static void accessed(struct checking *my, const struct event *event) {
     if (event->lock && event->lock->capacity > 1) return;
     struct issued *seen =
         event->lock ? &((struct tokens *)my_lock(my, event->lock))->seen : &self->seen[record->object];
-    if (is_older(record->token, seen)) violate_stale(my, event, seen->index);
+    if (token_is_older(record->token, seen)) violate_stale(my, event, seen->index);
     else *seen = (struct issued){record->token, event->index};
 }
 
