@@ -127,7 +127,7 @@ static int check(const struct check_request *request, struct history_reader *rea
     static struct readings readings;
     const struct policy widest = request->all ? (struct policy){RELEASE_UNKNOWN, ACQUIRE_UNKNOWN} : request->policy;
     int status = EXIT_BAD;
-    if (readings_judge(&readings, reader, policy_readings(widest))) {
+    if (readings_judge(&readings, reader, widest)) {
         json_t *verdict = render_verdict(&readings, &request->demand, request->policy, request->all, &status);
         json_dumpf(verdict, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
         putchar('\n');

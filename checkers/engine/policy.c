@@ -14,16 +14,10 @@ static bool allows(struct policy policy, int reading) {
     return policy.acquire == ACQUIRE_UNKNOWN || !happen;
 }
 
-unsigned policy_readings(struct policy policy) {
-    unsigned wanted = 0;
-    for (int reading = 0; reading < READINGS; reading++) wanted |= (unsigned)allows(policy, reading) << reading;
-    return wanted;
-}
-
-bool readings_judge(struct readings *readings, struct history_reader *reader, unsigned wanted) {
+bool readings_judge(struct readings *readings, struct history_reader *reader, struct policy policy) {
     bool first = true;
     for (int reading = 0; reading < READINGS; reading++) {
-        if (!(wanted >> reading & 1)) continue;
+        if (!allows(policy, reading)) continue;
         struct judgement other, *judgement = first ? &readings->first : &other;
         const struct check_reading as = {.releases_failed = reading & 1, .acquires_happen = reading & 2};
         bool whole = judge(judgement, reader, as);

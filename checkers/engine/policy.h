@@ -23,17 +23,15 @@ enum { READINGS = 4 };
 
 /* The verdicts by reading, and the first judgement for what is the same in all. */
 struct readings {
-    struct judgement first;
     struct verdict verdict[READINGS][CHECKERS_MOST];
+    struct judgement first;
 };
 
-/* The readings that a policy needs, one bit each. */
-unsigned policy_readings(struct policy policy);
-/* Judges under these readings, at least one. False: a record is damaged (first.damaged). */
-bool readings_judge(struct readings *readings, struct history_reader *reader, unsigned wanted);
+/* Judges under the readings that a policy allows. False: a record is damaged (first.damaged). */
+bool readings_judge(struct readings *readings, struct history_reader *reader, struct policy policy);
 void readings_close(struct readings *readings);
 
-/* The verdict on a checker's property under a policy that was judged. */
+/* The verdict on a checker's property under a policy whose readings were all judged. */
 void policy_verdict(const struct readings *readings, struct policy policy, int checker, struct verdict *verdict);
 
 #endif

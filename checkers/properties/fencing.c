@@ -21,7 +21,7 @@ enum { MISSING, REPEATED, FALLING, STALE };
 
 struct issued {
     int64_t token;
-    uint64_t index; /* of the grant */
+    uint64_t index; /* of the grant; 0: there is none */
 };
 
 struct fencing_side {
@@ -46,6 +46,14 @@ struct fencing {
 };
 
 enum { LOOKED_MOST = 1 << 26 };
+
+static bool token_is_older(int64_t token, const struct issued *than) {
+    return than->index && token < than->token;
+}
+
+static bool token_is_newer(int64_t token, const struct issued *than) {
+    return !than->index || token > than->token;
+}
 
 /* An earlier grant of the same token since this acquire was invoked; 0: none. It is looked for only when the token is
  * not the newest one, which takes a lock whose grants overlap: so the history is read again instead of kept in memory.
@@ -95,18 +103,19 @@ static void given(struct checking *my, const struct event *event, const struct f
     int64_t token = event->record->token;
     if (token == 0 && !(event->lock->traits & CHECK_TRAIT_TOKEN)) return;
     self->granted = true;
-    if (again && token && side->token == token && token >= floor.token)
+    if (again && token && side->token == token && !token_is_older(token, &floor))
         return; /* the same token again: nothing new was given out */
     self->changed += again && side->token != token;
     if (token == 0) {
         violate(my, event, MISSING, 0);
-    } else if (token <= floor.token) {
-        violate(my, event, token < floor.token ? FALLING : REPEATED, floor.index);
-    } else if (token <= newest->token) {
+    } else if (token_is_newer(token, newest)) {
+        *newest = (struct issued){token, event->index};
+    } else if (!token_is_newer(token, &floor)) {
+        violate(my, event, token_is_older(token, &floor) ? FALLING : REPEATED, floor.index);
+    } else {
         uint64_t same = repeated(my, event, since);
         if (same) violate(my, event, REPEATED, same);
     }
-    if (token > newest->token) *newest = (struct issued){token, event->index};
 }
 
 static void answered(struct checking *my, const struct event *event) {
@@ -166,7 +175,7 @@ static void accessed(struct checking *my, const struct event *event) {
     if (event->lock && event->lock->capacity > 1) return;
     struct issued *seen =
         event->lock ? &((struct tokens *)my_lock(my, event->lock))->seen : &self->seen[record->object];
-    if (record->token < seen->token) violate_stale(my, event, seen->index);
+    if (token_is_older(record->token, seen)) violate_stale(my, event, seen->index);
     else *seen = (struct issued){record->token, event->index};
 }
 

@@ -47,7 +47,8 @@ struct lease_side {
         uint64_t announced_at; /* index of the record of `until_ns` */
     } latest;
     bool hollow;                              /* a hollow renewal of this hold has been counted */
-    uint32_t asking;                          /* number of the renewal that was invoked last */
+    uint64_t renewal;                         /* index of the renewal that was invoked last, 0: none */
+    uint32_t asking;                          /* its number */
     struct heard in_renewal, since_announced; /* in that renewal; since the last grant or validity */
     struct released_hold last;
 };
@@ -176,6 +177,7 @@ static void told(struct checking *my, const struct event *event, struct lease_si
 
 static void renews(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
+    side->renewal = event->index;
     side->asking = event->record->op;
     side->in_renewal = (struct heard){0};
     if (side->done) side->renewing = event->index;
@@ -188,7 +190,7 @@ static void renewed(struct checking *my, const struct event *event) {
     if (event->record->outcome != OUTCOME_OK) return;
     self->renewed = true;
     if (late) late_renewal(my, event, side);
-    if (event->asked) told(my, event, side, side->in_renewal);
+    if (event->asked && side->renewal == event->asked) told(my, event, side, side->in_renewal);
 }
 
 static void announced(struct checking *my, const struct event *event) {

@@ -27,8 +27,7 @@ char *judge_records(const struct history_record *records, uint64_t count, uint64
     struct demand demand = {.chosen = required != 0};
     for (int each = 0; each < CHECKERS_MOST; each++) demand.required[each] = required >> each & 1;
     int status;
-    if (reader &&
-        readings_judge(&readings, reader, policy_readings((struct policy){RELEASE_UNKNOWN, ACQUIRE_UNKNOWN}))) {
+    if (reader && readings_judge(&readings, reader, (struct policy){RELEASE_UNKNOWN, ACQUIRE_UNKNOWN})) {
         json_t *verdict = render_verdict(&readings, &demand, policy, true, &status);
         text = json_dumps(verdict, JSON_COMPACT | JSON_ENSURE_ASCII);
         json_decref(verdict);

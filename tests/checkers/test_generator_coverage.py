@@ -170,6 +170,8 @@ def token_case(history: History, record: OracleRecord) -> str:
     tokens = [each.token for each in alike if each.token]
     if not record.token or not tokens:
         return "none" if not record.token else "first"
+    if record.token < 0:
+        return "below zero"
     return "newer" if record.token > max(tokens) else "same" if record.token in tokens else "older"
 
 
@@ -224,12 +226,12 @@ CASES_OF_KIND = {
     ("lock-open", "extra"): {str(each) for each in range(0, 32, 2)},
     ("acquire-invoke", "value"): {"negative", "zero", "positive"},
     ("acquire-return", "value"): {"zero", "past", "now", "future", "for ever"},
-    ("acquire-return", "token"): {"none", "first", "older", "same", "newer"},
+    ("acquire-return", "token"): {"none", "first", "older", "same", "newer", "below zero"},
     ("release-invoke", "grant"): {"none", "no grant", "latest", "of another lock", "earlier"},
     ("store-read", "grant"): {"none", "no grant", "latest", "of another lock", "earlier", "another's"},
     ("store-write", "grant"): {"none", "no grant", "latest", "of another lock", "earlier", "another's"},
-    ("store-read", "token"): {"none", "first", "older", "same", "newer"},
-    ("store-write", "token"): {"none", "first", "older", "same", "newer"},
+    ("store-read", "token"): {"none", "first", "older", "same", "newer", "below zero"},
+    ("store-write", "token"): {"none", "first", "older", "same", "newer", "below zero"},
     ("store-write", "name"): {*NAMES, "none"},
     ("store-write", "object"): {"", "register", "counter", "set"},
     ("store-write", "flags"): {"plain", "added", "fenced"},

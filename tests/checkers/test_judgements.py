@@ -403,6 +403,14 @@ def test_what_is_the_same_in_every_reading_is_told_with_the_least() -> None:
     assert said["evidence"][0]["text"].startswith("C was granted the lock (at 8.000 ms) while B")
 
 
+def test_of_readings_with_as_many_violations_the_first_is_shown() -> None:
+    """C meets B in every reading; if A's release did not happen, it meets A first."""
+    for release, holder in (("not-happened", "A"), ("released", "B"), ("unknown", "B")):
+        said = judged_timeline("A+ B+ A-~ C+", Asked(release))["verdict"]["mutual_exclusion"]
+        assert (said["status"], said["count"]) == ("violated", 2)
+        assert f"C was granted the lock (at 8.000 ms) while {holder}" in said["evidence"][1]["text"]
+
+
 def test_nobody_is_lost_when_tables_grow() -> None:
     """Hundreds of clients take permits of two locks each, then all release them: each had what it releases."""
     clients, locks = [f"client-{number}" for number in range(700)], [f"lock-{number}" for number in range(100)]
@@ -638,15 +646,18 @@ def test_additions_are_known_again_for_64_operations(operations: tuple[int, ...]
         ("BaCtA", 2),  # C's is newer than A's, though A was told later
         ("BaCDtA", 3),
         ("aBCtA", 2),
+        ("batuA", 0),  # B's is older, and was told of later
+        ("bCatuA", 1),  # so is C's, which is newer than B's
     ],
 )
 def test_the_newest_update_that_is_lost_is_shown(order: str, shown_lost: int | None) -> None:
-    """a: A's first, blind; A: it again, computed from version 0; t: it is acknowledged; others record nothing."""
+    """a: A's first, blind; A: it again, computed from version 0; t: it is acknowledged; b, u: B's, likewise. All other
+    writers record nothing."""
     records: History = []
     for place, what in enumerate(order):
-        write = stored((what.upper(), int(what in "aA"), 0 if what == "A" else -1))[0]
-        told = OracleRecord(0, "write-return", actor="A", op=1, object="register", outcome="ok")
-        records.append(replace(told if what == "t" else write, index=FIRST + place))
+        write = stored((what.upper(), int(what in "abA"), 0 if what == "A" else -1))[0]
+        told = OracleRecord(0, "write-return", actor="AB"[what == "u"], op=1, object="register", outcome="ok")
+        records.append(replace(told if what in "tu" else write, index=FIRST + place))
     verdict = judge(NAMES, records)["verdict"]["integrity"]
     lost = [piece["records"] for piece in verdict["evidence"]]
     again = FIRST + len(order) - 1
@@ -684,18 +695,28 @@ def test_what_is_no_object_of_the_store_is_not_looked_at(number: int) -> None:
         ("isuBr", 0),  # the first answer counts
         ("sBx", 0),  # an answer to something else
         ("isrrB", 1),  # and one that comes twice
+        ("issrb", 0),  # what is delivered again is no further update
+        ("nsrB", 0),  # an answer to an operation that came after a newer one
+        ("RsrB", 0),  # it came when A had been answered a later operation
+        ("esrB", 0),  # it came when A had ended
+        ("eqsrB", 1),  # and had been heard of again since
     ],
 )
 def test_who_is_told_of_an_update(order: str, lost: int) -> None:
     """A invokes a write (i), the store accepts it (s), A is answered ok (r) or unknown (u); I, R: its next operation;
-    x: an answer to another; B, which records nothing, overwrites."""
+    x: an answer to another; n: an operation with a larger number; e: A ends; q: an answer without a number. B, which
+    records nothing, overwrites all (B), or what came after the first (b)."""
     steps = {
         "i": OracleRecord(0, "write-invoke", actor="A", op=1, object="register"),
         "s": stored(("A", 1, -1))[0],
         "r": OracleRecord(0, "write-return", actor="A", op=1, object="register", outcome="ok"),
         "I": OracleRecord(0, "read-invoke", actor="A", op=2, object="register"),
         "R": OracleRecord(0, "read-return", actor="A", op=2, object="register", outcome="ok"),
+        "n": stored(("A", 7, -1))[0],
+        "e": OracleRecord(0, "actor-exit", name="A"),
+        "q": OracleRecord(0, "read-return", actor="A", object="register", outcome="ok"),
         "B": stored(("B", 0, 0))[0],
+        "b": stored(("B", 0, 1))[0],
         "u": OracleRecord(0, "write-return", actor="A", op=1, object="register"),
         "x": OracleRecord(0, "write-return", actor="A", op=7, object="register", outcome="ok"),
     }
@@ -827,6 +848,39 @@ def test_the_evidence_is_the_smallest_that_shows_it(timeline: str) -> None:
 
 def shown(record: OracleRecord) -> str:
     return f"{record.kind} {record.actor or record.name}@{record.mono_ns // 10**6}"
+
+
+@pytest.mark.parametrize(("another", "violated"), [(0, 0), (3, 1), (2**32 - 1, 1), (2**32, 0), (-1, 0)])
+def test_a_renewal_lengthens_a_key_of_a_client_that_has_a_name(another: int, violated: int) -> None:
+    """Names are numbers of 32 bits."""
+    records = Timeline("A+ Ah").records
+    changed = [replace(each, extra=another) if each.kind == "server-renewal" else each for each in records]
+    said = judge(Timeline.names, changed)
+    assert said["verdict"]["ownership"]["foreign_extensions"] == violated
+    assert list(differences(said, changed)) == []
+
+
+@pytest.mark.parametrize(
+    ("timeline", "counts"),
+    [
+        ("{tokens} A+1 Ar A- B+4 Bwb B- C+4", (0, 1, 0)),
+        ("{tokens} A+4 B+1 Bwb Awb", (1, 0, 0)),
+        ("{tokens} A+4 Ar B+1 Bwb", (1, 0, 1)),
+        ("{tokens} A+ B+1 Bw", (0, 0, 0)),  # what is missing is not compared
+        ("C+ Cr Awt1 Bwt4 Awt1", (0, 0, 1)),
+    ],
+)
+def test_a_token_below_zero_is_one(timeline: str, counts: tuple[int, int, int]) -> None:
+    """Tokens are compared with each other, and not with 0, which is none."""
+    for less in (0, 2, 7):  # 1 and 4 on both sides of 0, or below it
+        records = [
+            replace(each, token=each.token - less) if each.token and each.kind != "lock-open" else each
+            for each in Timeline(timeline).records
+        ]
+        said = judge(Timeline.names, records)
+        fencing = said["verdict"]["fencing"]
+        found = fencing["falling_tokens"], fencing["repeated_tokens"], fencing["stale_accesses"]
+        assert (found, list(differences(said, records))) == (counts, [])
 
 
 SENTENCES = {

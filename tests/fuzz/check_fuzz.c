@@ -49,7 +49,7 @@ static void look(struct history_reader *reader) {
     const struct policy policy = {RELEASE_UNKNOWN, ACQUIRE_UNKNOWN};
     const struct demand demand = {.chosen = false};
     int status = EXIT_BAD;
-    if (!readings_judge(&readings, reader, policy_readings(policy))) abort();
+    if (!readings_judge(&readings, reader, policy)) abort();
     json_t *verdict = render_verdict(&readings, &demand, policy, true, &status);
     char *text = json_dumps(verdict, JSON_COMPACT);
     if (!text || status == EXIT_BAD) abort();

@@ -15,6 +15,7 @@ LEASE, TOKEN, REENTRANT, FAIR, RENEWS = 1, 2, 4, 8, 16
 ATOMIC, FENCED, MADE = 2, 4, 8
 FOR_EVER = 2**63 - 1
 LOST = -(2**63)  # a validity that has ended before every stamp
+LAST_NAME = 2**32 - 1  # names are numbered by the index of the record that defines them
 WINDOW = 64
 
 PROPERTIES = (
@@ -345,7 +346,8 @@ def reenters(history: History, reading: Reading, grant: OracleRecord) -> History
 
 def fencing(history: History, reading: Reading) -> Iterator[Violation]:
     for grant in token_grants(history):
-        earlier = [each for each in token_grants(history) if each.name == grant.name and each.index < grant.index]
+        given = [each for each in token_grants(history) if each.name == grant.name and each.token]
+        earlier = [each for each in given if each.index < grant.index]
         known = [each.token for each in earlier if each.index < asked_at(history, grant)]
         mine = reenters(history, reading, grant)
         same = mine and grant.token and mine[-1].token == grant.token
@@ -469,7 +471,7 @@ def extensions(history: History) -> Iterator[OracleRecord]:
 
 def foreign_extensions(history: History) -> Iterator[Violation]:
     for each in extensions(history):
-        if each.extra > 0:
+        if 0 < each.extra <= LAST_NAME:
             yield "foreign_extensions", each.index
 
 

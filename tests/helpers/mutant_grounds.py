@@ -4,8 +4,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tests.helpers.mutation import name_of
+
 ROOT = Path(__file__).resolve().parents[2]
 CHECKERS = "checkers"
+HEADERS = tuple(f"checkers/engine/{name}.h" for name in ("participants", "assumptions", "checker", "hash"))  # with code
 LEAVE_OUT = {"explore_main", "explore_options", "proxy_main", "linearize_main", "check_main"}  # command lines
 
 
@@ -31,7 +34,7 @@ class Ground:
 
 BUILT = ("build", "test-programs")
 GROUNDS = {
-    CHECKERS: Ground(("checkers/engine", "checkers/properties", "checkers/commands/render.c"), ("judge",)),
+    CHECKERS: Ground(("checkers/engine", "checkers/properties", "checkers/commands/render.c", *HEADERS), ("judge",)),
     "linearizability": Ground(
         ("checkers/linearizability", "checkers/formats"),
         BUILT,
@@ -70,8 +73,8 @@ GROUNDS = {
 
 @cache
 def file_paths() -> dict[str, Path]:
-    """Every file in which mistakes are planted, by its name without the suffix."""
+    """Every file in which mistakes are planted, by its name."""
     found = [path for ground in GROUNDS.values() for path in ground.paths]
-    named = {path.stem: path for path in found}
+    named = {name_of(path): path for path in found}
     assert len(named) == len(found), "two files have the same name"
     return named

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.helpers.mutant_grounds import ROOT, Ground, file_paths
-from tests.helpers.mutation import Mutant
+from tests.helpers.mutation import Mutant, name_of
 
 QUICKLY = "-w -Wno-error -O1 -g0"  # compiler flags: a mutant may have a warning, and is compiled once
 LIMIT_S, LIMIT_FACTOR = 60, 5  # for the tests of a mutant: this, and that many times what the original takes
@@ -58,7 +58,7 @@ class Yard:
         if not flags:
             shutil.copy2(ROOT / "build" / "flags", self.root / "build" / "flags")
         assert self.is_built(*ground.targets), "the original cannot be built"
-        self.text = {path.stem: (self.root / path).read_text() for path in ground.paths}
+        self.text = {name_of(path): (self.root / path).read_text() for path in ground.paths}
         self.original: dict[str, bytes | str] = {}
         self.files = self.found_files()
 
@@ -76,18 +76,23 @@ class Yard:
         return Path("build", "o", file_paths()[file].with_suffix(".o"))
 
     def code(self, file: str) -> bytes | str:
-        """The machine code of a C file without line numbers; the syntax tree of a Python file."""
+        """The machine code of a C file, or of all that may include a header, without line numbers; the syntax tree of a
+        Python file."""
         path = self.root / file_paths()[file]
         if path.suffix == ".py":
             return ast.dump(ast.parse(path.read_text()))
+        objects = sorted(self.root.glob("build/o/**/*.o")) if path.suffix == ".h" else [self.root / self.object(file)]
         bare = self.root / "bare.o"
-        subprocess.run(["objcopy", "--strip-debug", self.root / self.object(file), bare], check=True)
-        return bare.read_bytes()
+        codes = b""
+        for each in objects:
+            subprocess.run(["objcopy", "--strip-debug", each, bare], check=True)
+            codes += bare.read_bytes()
+        return codes
 
     def compiles(self, file: str) -> bool:
         path = self.root / file_paths()[file]
         if path.suffix != ".py":
-            return self.is_built(str(self.object(file)))
+            return self.is_built(*(self.ground.targets if path.suffix == ".h" else [str(self.object(file))]))
         try:
             compile(path.read_text(), path, "exec")
         except SyntaxError:
@@ -97,6 +102,7 @@ class Yard:
     def plant(self, mutant: Mutant) -> str:
         """Why the mutant does not count, or nothing: then it is built."""
         if mutant.file not in self.original:
+            self.is_built(*self.ground.targets)  # without what was planted in a header before
             self.original[mutant.file] = self.code(mutant.file)
         lines = self.text[mutant.file].splitlines(keepends=True)
         lines[mutant.line - 1] = mutant.after + "\n"

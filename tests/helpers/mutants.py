@@ -23,7 +23,7 @@ import click
 from tests.helpers.mutant_definitions import Definitions
 from tests.helpers.mutant_grounds import GROUNDS, ROOT, Ground, file_paths
 from tests.helpers.mutant_yard import LIMIT_FACTOR, LIMIT_S, Yard, can_isolate
-from tests.helpers.mutation import Mutant, mutants_of
+from tests.helpers.mutation import Mutant, mutants_of, name_of
 
 KNOWN = ROOT / "tests" / "equivalent_mutants.txt"
 SURVIVED = "survived: "
@@ -42,7 +42,7 @@ def survivors(log: Path) -> set[str]:
 
 
 def chosen_mutants(ground: Ground, files: tuple[str, ...], most: int, seed: int, again: Path | None) -> list[Mutant]:
-    paths = [path for path in ground.paths if path.stem in (files or file_paths())]
+    paths = [path for path in ground.paths if name_of(path) in (files or file_paths())]
     mutants = list(dict.fromkeys(each for path in paths for each in mutants_of(ROOT / path)))
     if again:
         wanted = survivors(again)

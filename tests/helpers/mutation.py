@@ -59,7 +59,7 @@ PYTHON_SWAPS: dict[type[ast.cmpop], tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """A line of a file, as it is and as mutated. A file is named without its suffix: a name occurs once."""
+    """A line of a file, as it is and as mutated, and the name of the file (name_of)."""
 
     file: str
     line: int
@@ -76,10 +76,15 @@ class Mutant:
         return after if after not in ("", "pass") else f"(nothing): {self.before.strip()}"
 
 
+def name_of(path: Path) -> str:
+    """Without its suffix, but for a header: so a name occurs once."""
+    return path.name if path.suffix == ".h" else path.stem
+
+
 def mutants_of(path: Path) -> Iterator[Mutant]:
     text = path.read_text()
     for number, before, after in python_changes(text) if path.suffix == ".py" else c_changes(text):
-        yield Mutant(path.stem, number, before, after)
+        yield Mutant(name_of(path), number, before, after)
 
 
 # --- C ---

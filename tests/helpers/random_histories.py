@@ -294,13 +294,13 @@ class RandomHistory:
         if self.chance(self.honest):
             lock.newest += self.random.randint(1, 2)
             return lock.newest
-        return max(0, lock.newest + self.random.randint(-3, 2))
+        return lock.newest + self.random.randint(-3, 2)
 
     def access(self, client: SimulatedClient, asked: OracleRecord) -> OracleRecord:
         """Adds the store's record of an access: under the newest grant, an older one of the client, or none."""
         named = self.named_grant(client)
         grant = next((each for each in self.records if each.index == named and is_grant(each)), None)
-        token = grant.token if grant else self.random.choice((0, 0, self.random.randint(1, 5)))
+        token = grant.token if grant else self.random.choice((0, 0, self.random.randint(-2, 5)))
         newest = max((each.token for each in self.records if is_access(each) and each.ok), default=0)
         refused = self.fences and token < newest and self.chance(0.8)
         write = asked.kind == "write-invoke"
@@ -424,7 +424,7 @@ class RandomHistory:
             self.version[write.object] += 1
         else:
             name = self.random.choice(OBJECTS)
-            token = self.random.choice((0, 0, self.random.randint(1, 5)))
+            token = self.random.choice((0, 0, self.random.randint(-2, 5)))
             base = self.base(client, name)
             outcome, name = ("unknown", "") if self.chance(0.1) else ("ok", name)
             self.add("store-write", actor=self.store, outcome=outcome, object=name, extra=base, token=token)
@@ -444,19 +444,22 @@ class RandomHistory:
                 self.records[place] = OracleRecord(self.records[place].index, "torn")
 
     def spoil(self) -> None:
-        """Makes the history invalid: a clock that goes back, a grant that is none, or operations out of order."""
+        """Makes the history invalid: a clock that goes back, a grant that is none, operations out of order or about
+        another lock."""
         whole = [place for place, each in enumerate(self.records) if each.kind in OPERATIONS]
         if len(whole) < 2:
             return
         place, other = sorted(self.random.sample(whole, 2))
         one, two = self.records[place], self.records[other]
-        way = self.random.randrange(4)
+        way = self.random.randrange(5)
         if way == 0:
             self.records[other] = replace(two, mono_ns=self.random.randint(1, max(1, two.mono_ns)))
         elif way == 1:
             self.records[other] = replace(two, grant=one.index)
         elif way == 2:
             self.records[place], self.records[other] = replace(two, index=one.index), replace(one, index=two.index)
+        elif way == 3 and two.name:
+            self.records[other] = replace(two, name=self.random.choice(self.locks))
         else:
             self.records[other] = replace(two, op=self.random.randint(0, 9))
 

@@ -12,7 +12,7 @@ static char *verdict_of(struct history_reader *reader, const char *path, const s
     char *text = NULL;
     int status;
     if (!readings) abort();
-    if (readings_judge(readings, reader, policy_readings(usual))) {
+    if (readings_judge(readings, reader, usual)) {
         json_t *verdict = render_verdict(readings, demand, usual, false, &status);
         text = json_dumps(verdict, JSON_COMPACT | JSON_ENSURE_ASCII);
         json_decref(verdict);
