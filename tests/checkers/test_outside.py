@@ -191,46 +191,11 @@ def an_acquire(more: str = "", type_: str = "ok") -> str:
 
 
 EVERY_FORM = [
-    *(
-        "nil",
-        "-5",
-        "+5N",
-        "1.5",
-        "word",
-        ":key",
-        ":a/b",
-        '"text"',
-        '"a\\"b\\\\"',
-        "\\a",
-        "\\newline",
-        "\\(",
-        "\\ ",
-        '\\"',
-    ),
-    *("[]", "()", "{}", "#{}", "[1 [2 {3 4}] (5)]", "{:a {:b [1 2]} 5 #{6}}", "#tag 5", '#inst "2026"', "#tag [1 2]"),
-    *(
-        "##Inf",
-        "#foo/bar {:a 1}",
-        '#"regular \\" expression"',
-        "^meta 5",
-        "^{:a 1} [5]",
-        "#_ 1 2",
-        "#_#_ 1 2 3",
-        "; x\n 5",
-    ),
-    *(
-        "a#b",
-        "it's",
-        "[1,2,,3]",
-        "(1 2 #_ 3)",
-        '["}" "]"]',
-        "{:a ; }\n 1}",
-        "[#_ 1]",
-        "1;",
-        "[;]\n]",
-        "\\;",
-        "#{#{1} 2}",
-    ),
+    *("nil", "-5", "+5N", "1.5", "word", ":key", ":a/b", '"text"', '"a\\"b\\\\"', "\\a", "\\newline", "\\(", "\\ "),
+    *('\\"', "[]", "()", "{}", "#{}", "[1 [2 {3 4}] (5)]", "{:a {:b [1 2]} 5 #{6}}", "#tag 5", '#inst "2026"'),
+    *("#tag [1 2]", "##Inf", "#foo/bar {:a 1}", '#"a \\" b"', "^meta 5", "^{:a 1} [5]", "#_ 1 2", "#_#_ 1 2 3"),
+    *("; x\n 5", "a#b", "it's", "[1,2,,3]", "(1 2 #_ 3)", '["}" "]"]', "{:a ; }\n 1}", "[#_ 1]", "1;", "[;]\n]", "\\;"),
+    "#{#{1} 2}",
 ]
 
 
@@ -301,7 +266,7 @@ def test_where_a_token_stands_in_edn(tmp_path: Path, said_so: str) -> None:
         ("invoke cas [1 5]; ok cas [1 5]; invoke read nil; ok read 5", "violated"),
         ("invoke cas [1 5]; ok cas [nil 5]; invoke read nil; ok read 5", "holds"),
         ("invoke cas [1 5]; fail cas [1 5]; invoke read nil; ok read nil", "holds"),
-        ("invoke cas [nil 5]; info cas :timed-out; invoke write 1; ok write 1; invoke read 1; ok read 5", "holds"),
+        ("invoke cas [1 5]; info cas :timed-out; invoke write 1; ok write 1; invoke read 1; ok read 5", "holds"),
     ),
 )
 def test_values_of_a_register_in_edn(tmp_path: Path, events: str, verdict: str) -> None:
