@@ -354,12 +354,13 @@ static void bisect(struct owner_sweep *sweep) {
     }
     *result = found;
     result->prefix = bad;
-    uint32_t last = sweep->timeline->events[bad];
-    if (last != TIMELINE_NOTHING && last / 2 != result->operation) {
-        linearizable_block(result, result->operation);
-        result->operation = last / 2;
-        snprintf(result->why, sizeof result->why, "when it has happened, there is no place for what is in its way");
-    }
+    uint32_t last = sweep->timeline->events[bad] / 2;
+    if (last == result->operation) return;
+    linearizable_violate(result, last, bad, "when it has happened, there is no place for what is in its way");
+    result->blocker_count = 0;
+    linearizable_block(result, found.operation);
+    for (int each = 0; each < found.blocker_count; each++)
+        if (found.blockers[each] != last) linearizable_block(result, found.blockers[each]);
 }
 
 void linearizable_owner(struct timeline *timeline, const struct linearizable_settings *settings, struct limits *limits,

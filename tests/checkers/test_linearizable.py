@@ -237,6 +237,12 @@ HOLDS_NOT = "its process does not hold the lock, and no acquire of unknown outco
             "with tokens rising, the lock is held by another when it would have to be granted",
             {"process 0's acquire (events 0 to 1, token 5)"},
         ),
+        (  # it would have to be granted before the one with the larger token
+            "fenced-mutex",
+            "2+acquire 0+acquire 0=acquire:1 0+release 0=release 1+acquire 1=acquire:5 2=acquire:3",
+            "when it has happened, there is no place for what is in its way",
+            {"process 1's acquire (events 5 to 6, token 5)"},
+        ),
         ("owner-mutex", "0+acquire 0=acquire 1+release 1=release", HOLDS_NOT, {"process 0's acquire (events 0 to 1)"}),
         (  # one of the two holds the lock; both do something later
             "owner-mutex",
