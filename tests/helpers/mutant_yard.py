@@ -20,7 +20,7 @@ from tests.helpers.mutation import Mutant
 QUICKLY = "-w -Wno-error -O1 -g0"  # compiler flags: a mutant may have a warning, and is compiled once
 LIMIT_S, LIMIT_FACTOR = 60, 5  # for the tests of a mutant: this, and that many times what the original takes
 CPU_S, CPU_FACTOR = 20, 3  # for each of their processes, of CPU time: also of what all processes of the original take
-PROGRAM_CPU_S = 10  # for a program of the first pass, which takes the original less than one
+PROGRAM_CPU_S = 4  # for a program that is asked first, which takes the original less than one
 OUT_OF_TIME = "the limit of time"
 MEMORY_KB, FILES = 8 << 20, "2g"
 NO_TESTS = 5  # pytest's exit status
