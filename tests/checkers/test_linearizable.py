@@ -231,6 +231,26 @@ HOLDS_NOT = "its process does not hold the lock, and no acquire of unknown outco
             "with tokens rising, the lock is held by another when it would have to be granted",
             {"process 0's acquire (events 0 to 1, token 1)"},
         ),
+        (  # not the renewal itself
+            "owner-mutex",
+            "0+acquire 0?acquire 1+acquire 1=acquire 0+renew 0=renew",
+            HOLDS_NOT,
+            {"process 1's acquire (events 2 to 3)"},
+        ),
+        (
+            "fenced-mutex",
+            "0+acquire 0?acquire 1+acquire 1=acquire:3 0+renew 0=renew",
+            HOLDS_NOT,
+            {"process 1's acquire (events 2 to 3, token 3)"},
+        ),
+        (  # the first four that are under way
+            "register",
+            " ".join(f"{each}+write:{each}" for each in range(6))
+            + " 9+read 9=read:77 "
+            + " ".join(f"{each}=write:{each}" for each in range(6)),
+            "nothing that may have happened by its return leaves the value that it read",
+            {f"process {each}'s write (events {each} to {each + 8}, value {each})" for each in range(4)},
+        ),
         (  # what comes later is wrong for another reason
             "fenced-mutex",
             "0+acquire 0=acquire:5 1+acquire 1=acquire:6 2+acquire 2=acquire:4",
@@ -376,9 +396,8 @@ MUTANTS: list[tuple[str, str, str]] = [
     ("linearizable_owner", "sweep->leases || owner_releases_used", "false && owner_releases_used"),
     ("linearizable_owner", "now->dead = !pay_now(sweep, now, operation);", "now->dead = lapses;"),
     ("linearizable_owner", "now->dead = !pay_now(sweep, now, operation);", "pay_now(sweep, now, operation);"),
-    ("linearizable_owner", "now->since = sweep->position;", "now->since = operation->call;"),
-    ("linearizable_owner", "now->depth = 1;", "now->depth = 2;"),
-    ("linearizable_owner", "now->grant = index;", ""),
+    ("linearizable_owner", "it->depth = 1;", "it->depth = 2;"),
+    ("linearizable_owner", "it->grant = index;", ""),
     ("linearizable_owner", "if (lapses) then->dead = !pay_back_then", "if (lapses) then->dead = pay_back_then"),
     ("linearizable_owner", "if (lapses && !sweep->leases) owner_difference_get", "if (false) owner_difference_get"),
     ("linearizable_owner", "if (operation->kind == OPERATION_RENEW) return;", ""),
@@ -397,7 +416,11 @@ MUTANTS: list[tuple[str, str, str]] = [
     ("token_order", "if (place->gaps[each].end <= start || place", "if (place"),
     ("token_order", "place->gaps[each].room == 0) continue;", "false) continue;"),
     ("token_order", "place->gaps[each].room--;", ""),
-    ("linearizable_owner", "it->since = sweep->position;", "it->since = operation->call;"),
+    (
+        "linearizable_owner",
+        "it->since = sweep->position;",
+        "it->since = sweep->timeline->object->list[index].call;",
+    ),
     ("linearizable_owner", "owner_releases_used(sweep, it, process) < sweep->releases.called[process];", "true;"),
     ("linearizable_owner", "if (it->holder == process || !was_free_since(sweep, it, operation)) return false;", ""),
     (
