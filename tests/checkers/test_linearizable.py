@@ -178,6 +178,20 @@ def test_an_ambiguity_that_is_over_costs_nothing(tmp_path: Path, then: str, most
         assert (status(said), said["configurations"]) == ("holds", most), leases
 
 
+@pytest.mark.parametrize("model", ("owner-mutex", "reentrant-mutex"))
+@pytest.mark.parametrize("holder", range(3))
+def test_what_only_one_of_three_can_have_used(tmp_path: Path, holder: int, model: str) -> None:
+    """Three processes are granted the lock at once, and two of their three releases happened. A renewal tells whose did
+    not: it makes way for one more grant, and for no other."""
+    words = [f"{each}+release {each}?release" for each in range(3)]
+    words += [f"{each}+acquire" for each in range(3)] + [f"{each}=acquire" for each in range(3)]
+    words += [f"{holder}+renew {holder}=renew 3+acquire 3=acquire"]
+    path = write_events(tmp_path / "h.edn", " ".join(words))
+    assert status(linearized(path, "--model", model)) == "holds"
+    path = write_events(tmp_path / "h.edn", " ".join([*words, "4+acquire 4=acquire"]))
+    assert status(linearized(path, "--model", model)) == "violated"
+
+
 def test_an_ambiguous_renewal_that_is_over_costs_nothing(tmp_path: Path) -> None:
     """In each round an acquire and a release that may have happened explain a renewal: before the grant that came while
     it was under way, or after it. The next grant ends that."""

@@ -317,6 +317,10 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     assert "is no operation of a mutex" in refusal(write_events(tmp_path / "register.edn", "0+read"))
     tokenless = write_events(tmp_path / "mutex.edn", "0+acquire 0=acquire")
     assert "a grant without a token" in refusal(tokenless, "--model=fenced-mutex")
+    second = write_events(tmp_path / "second.edn", "0+acquire 0=acquire:1 0+release 0=release 1+acquire 1=acquire")
+    assert "event 5: a grant without a token" in refusal(second, "--model=fenced-mutex")
+    second = write_events(tmp_path / "second.edn", "0+acquire 0=acquire 1+read")
+    assert "event 2: read is no operation of a mutex" in refusal(second)
 
 
 def test_nothing_is_inconclusive(tmp_path: Path) -> None:
