@@ -25,6 +25,7 @@ RANDOM_HISTORIES = int(os.environ.get("LOCKSTORM_LINEARIZABLE_HISTORIES", "20000
 SEED = int(os.environ.get("LOCKSTORM_LINEARIZABLE_SEED", "1"))
 POLICIES = ("--release-policy=unknown", "--release-policy=not-happened", "--release-policy=released")
 EXIT = {"holds": 0, "violated": 1, "inconclusive": 3}
+OWNED = ("fenced-mutex", "owner-mutex", "reentrant-mutex")
 ORACLE_SEED_MUTANTS, ORACLE_HISTORIES_MUTANTS = 1, 200_000
 
 Json = dict[str, Any]
@@ -88,6 +89,50 @@ def check_evidence(path: Path, first: Json, evidence: Json, tmp_path: Path) -> N
         cut = tmp_path / "cut.edn"
         cut.write_text("".join(lines[:length]))
         assert status(linearized(cut, "--model", first["model"], *first.get("args", []))) in expected, (length, first)
+
+
+def test_the_memory_of_a_history_is_given_back() -> None:
+    program = make("build/tests/linearizable_each") / "tests" / "linearizable_each"
+    if os.environ.get("LOCKSTORM_PROGRAMS"):
+        program = Path(os.environ["LOCKSTORM_PROGRAMS"]) / "tests" / "linearizable_each"
+    for path in HISTORIES:
+        first = about(path)
+        leases = "1" if "--leases" in first.get("args", []) else "0"
+        words = [first["model"], "1", leases, "0", "0", str(path)]
+        done = subprocess.run([program, *words], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, ""), path.stem
+
+
+IN_TURN = " ".join(
+    f"{each}+acquire {each}=acquire:{each + 1} {each}+renew {each}=renew {each}+release {each}=release"
+    for each in range(70)
+)
+VALUES = " ".join(f"{each}+write:{each}" for each in range(8)) + " 20+read 20=read:5 20+cas:[5,7] 20=cas:[5,7]"
+
+
+@pytest.mark.parametrize("model", ("mutex", *OWNED, "semaphore", "register"))
+@pytest.mark.parametrize("leases", (False, True), ids=("", "leases"))
+def test_wherever_the_memory_ends_the_verdict_is_inconclusive(tmp_path: Path, model: str, leases: bool) -> None:
+    """The limit is anywhere below what is needed: neither a crash nor a verdict."""
+    path = write_events(tmp_path / "h.edn", VALUES if model == "register" else IN_TURN)
+    text = path.read_text().replace(":process ", ":lock :a-name, :process 1")
+    path.write_text(text + text.replace("a-name", "another-name").replace(":process 1", ":process 2"))
+    words = ["--model", model, *["--leases"][: leases and model != "register"]]
+    peak = linearized(path, *words)["memory_bytes"]
+    for most in (*range(1, 4000, 150), *range(4000, peak, peak // 40), peak - 1):
+        said = linearized(path, *words, f"--memory-limit={(most + 0.5) / (1 << 20):.12f}")
+        assert status(said) == "inconclusive" and said["memory_bytes"] <= most, most
+    assert status(linearized(path, *words, f"--memory-limit={(peak + 0.5) / (1 << 20):.12f}")) == "holds"
+
+
+def test_many_processes_are_told_apart(tmp_path: Path) -> None:
+    """All of them have an operation under way at once, and the first or the last is granted the lock."""
+    for granted in (0, 199):
+        words = [f"{each}+acquire" for each in range(200)]
+        words += [f"{each}{'=' if each == granted else '-'}acquire" for each in range(200)]
+        words += [f"{each}+release {each}{'=' if each == granted else '-'}release" for each in range(200)]
+        said = linearized(write_events(tmp_path / "h.edn", " ".join(words)), "--model=owner-mutex")
+        assert (status(said), said["operations"], said["unknown"]) == ("holds", 2, 0)
 
 
 def test_good_and_bad_in_equal_number() -> None:
@@ -524,7 +569,6 @@ RARE_MUTANTS: list[tuple[str, str, str, str]] = [
     ),
 ]
 SHORT = slice(None) if os.environ.get("LOCKSTORM_MUTANTS") == "all" else slice(0, None, 8)
-OWNED = ("fenced-mutex", "owner-mutex", "reentrant-mutex")
 MODELS_OF = {
     "linearizable_count": ("semaphore", "mutex"),
     "linearizable_owner": OWNED,

@@ -42,7 +42,7 @@ GROUNDS = {
     CHECKERS: Ground(("checkers/engine", "checkers/properties", "checkers/commands/render.c"), ("judge",)),
     "linearizability": Ground(
         ("checkers/linearizability",),
-        ("build/bin/linearize", ORACLE),
+        ("build/bin/linearize", "build/tests/linearizable_each", ORACLE),
         (*OF_HISTORIES, f"{LONG} or command"),
         (
             *((ORACLE, model, FEW_HISTORIES, "1") for model in ("mutex", "semaphore", "register", *OWNED)),
@@ -52,7 +52,7 @@ GROUNDS = {
     ),
     "formats": Ground(
         ("checkers/formats",),
-        ("build/bin/linearize",),
+        ("build/bin/linearize", "build/tests/linearizable_each"),
         (*OF_HISTORIES, "never_crashes or read_again or command"),
         (),
         (*OF_HISTORIES, f"not ({LONG} or command or planted)"),
