@@ -340,6 +340,51 @@ def test_why_an_operation_cannot_be_placed(
     assert why in evidence["text"] and set(evidence["in_the_way"]) == blockers
 
 
+IN_THE_WAY = "until it returns, and no {} is under way or of unknown outcome"
+
+
+@pytest.mark.parametrize(
+    "permits, events, why, blockers",
+    (
+        ("", "0+acquire 0=acquire 1+acquire 1=acquire", "the lock is held " + IN_THE_WAY.format("release"), ["0 0 1"]),
+        (
+            "",
+            "0+acquire 0=acquire 0+release 0=release 1+release 1=release",
+            "the lock is free " + IN_THE_WAY.format("acquire"),
+            ["0 2 3"],
+        ),
+        ("", "1+acquire 1-acquire 0+release 0=release", "the lock is free", []),
+        (
+            "--permits=2",
+            "0+acquire 0=acquire 1+acquire 1=acquire 2+acquire 2=acquire",
+            "all 2 permits are taken " + IN_THE_WAY.format("release"),
+            ["1 2 3", "0 0 1"],
+        ),
+        (
+            "--permits=3",
+            "0+acquire 0=acquire 0+release 0=release 1+release 1=release",
+            "no permit is taken " + IN_THE_WAY.format("acquire"),
+            ["0 2 3"],
+        ),
+        (
+            "--permits=6",
+            " ".join(f"{each}+acquire {each}=acquire" for each in range(7)),
+            "all 6 permits are taken " + IN_THE_WAY.format("release"),
+            ["5 10 11", "4 8 9", "3 6 7", "2 4 5"],
+        ),
+    ),
+)
+def test_why_a_permit_is_missing(tmp_path: Path, permits: str, events: str, why: str, blockers: list[str]) -> None:
+    """The latest of those that are in the way, as many as there are permits, and four at most."""
+    words = ["--model=semaphore", permits] if permits else ["--model=mutex"]
+    said = linearized(write_events(tmp_path / "h.edn", events), *words)
+    evidence = said["verdict"]["linearizable"]["evidence"][0]
+    assert why in evidence["text"]
+    kind = evidence["operation"].split(" ")[2]
+    expected = [each.split() for each in blockers]
+    assert evidence["in_the_way"] == [f"process {a}'s {kind} (events {b} to {c})" for a, b, c in expected]
+
+
 # --- the definition, and mistakes that it must find ---
 
 
