@@ -647,6 +647,7 @@ def test_a_limit_is_never_passed_and_never_guessed_beyond(tmp_path: Path) -> Non
     said = linearized(many, "--model=mutex", "--memory-limit=0.25")
     assert (status(said), said["memory_bytes"] <= MIB // 4) == ("inconclusive", True)
     assert "more than the 0.2 MiB of memory" in said["verdict"]["linearizable"]["reason"]
+    assert status(linearized(many, "--model=mutex", "--memory-limit=0", "--time-limit=0")) == "holds"
     said = linearized(many, "--model=mutex", "--time-limit=0.000001")
     assert "longer than the 1e-06 s" in said["verdict"]["linearizable"]["reason"]
 
