@@ -500,6 +500,7 @@ MUTANTS: list[tuple[str, str, str]] = [
     ("linearizable_owner", "sweep->leases || owner_releases_used", "false && owner_releases_used"),
     ("linearizable_owner", "now->dead = !pay_now(sweep, now, operation);", "now->dead = lapses;"),
     ("linearizable_owner", "now->dead = !pay_now(sweep, now, operation);", "pay_now(sweep, now, operation);"),
+    ("linearizable_owner", "it->holder = sweep->timeline->object->list[index].process;", "it->holder = NOBODY;"),
     ("linearizable_owner", "it->depth = 1;", "it->depth = 2;"),
     ("linearizable_owner", "it->grant = index;", ""),
     ("linearizable_owner", "if (lapses) then->dead = !pay_back_then", "if (lapses) then->dead = pay_back_then"),
