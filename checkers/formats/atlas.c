@@ -38,12 +38,12 @@ static bool string_read(struct text *text, char *word) {
     for (int byte; (byte = text_next(text)) != '"';) {
         if (byte == TEXT_END) return text_fail(text, begin, "a string that does not end");
         if (byte < ' ') return text_fail(text, text_offset(text) - 1, "byte 0x%02x in a string", (unsigned)byte);
-        if (word && used < TEXT_WORD - 2) word[used++] = (char)byte;
+        if (word && used < TEXT_WORD - 1) word[used++] = (char)byte;
         if (byte != '\\') continue;
         byte = text_next(text);
         if (byte == TEXT_END || byte == 0 || !strchr("\"\\/bfnrtu", byte))
             return text_fail(text, text_offset(text) - 1, "an escape that JSON does not have");
-        if (word && used < TEXT_WORD - 2) word[used++] = (char)byte;
+        if (word && used < TEXT_WORD - 1) word[used++] = (char)byte;
     }
     if (word) word[used] = '\0';
     return true;
@@ -106,7 +106,6 @@ static bool nested_skip(struct text *text, int closing, int depth) {
 static bool value_read(struct text *text, struct value *value, int depth) {
     if (!blanks(text)) return false;
     value->offset = text_offset(text);
-    value->whole = false;
     int byte = text_peek(text);
     if (byte == '"') return text->at++, value->kind = VALUE_STRING, string_read(text, value->word);
     if (byte != '{' && byte != '[') return word_read(text, value);
@@ -175,6 +174,9 @@ static enum parse_result object_take(struct text *text, struct operations *opera
     if (event.type == EVENT_INVOKE) {
         if (object->value.kind != VALUE_STRING || !object->value.word[0])
             return text_fail(text, object->offset, "the \"value\" of an invocation must name a lock"), PARSE_BAD;
+        if (strlen(object->value.word) == TEXT_WORD - 1)
+            return text_fail(text, object->value.offset, "a lock's name must have less than %d bytes", TEXT_WORD - 1),
+                   PARSE_BAD;
         event.object = object->value.word;
     }
     if (event.type == EVENT_OK && !says_yes(&object->value)) event.type = EVENT_FAIL;

@@ -329,8 +329,8 @@ static enum parse_result map_take(struct text *text, struct operations *operatio
     event.type = type;
     event.process = map->owner.kind == FORM_NUMBER ? map->owner.number : map->process.number;
     if (map->lock.kind != FORM_NONE && map->lock.kind != FORM_NIL) {
-        if (!map->lock.word[0] || strlen(map->lock.word) == TEXT_WORD - 1)
-            return text_fail(text, map->lock.offset, ":lock must be a name of less than %d bytes", TEXT_WORD - 1),
+        if (!map->lock.word[0] || strlen(map->lock.word) >= TEXT_WORD - 2) /* perhaps cut, and a colon is gone */
+            return text_fail(text, map->lock.offset, ":lock must be a name of less than %d bytes", TEXT_WORD - 2),
                    PARSE_BAD;
         snprintf(name, sizeof name, "%s", map->lock.word);
         event.object = name;

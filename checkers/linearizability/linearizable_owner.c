@@ -150,6 +150,14 @@ static void release_returned(struct owner_sweep *sweep, const struct operation *
     }
 }
 
+/* Of an acquire, or a renewal that shows one. */
+static void hold_begin(const struct owner_sweep *sweep, struct owner_configuration *it, uint32_t index) {
+    it->holder = sweep->timeline->object->list[index].process;
+    it->since = sweep->position;
+    it->depth = 1;
+    it->grant = index;
+}
+
 /* The free acquire that a renewal shows begins a hold now, or began one that was over at once. */
 static void renewal_returned(struct owner_sweep *sweep, uint32_t index) {
     const struct operation *operation = &sweep->timeline->object->list[index];
@@ -163,10 +171,7 @@ static void renewal_returned(struct owner_sweep *sweep, uint32_t index) {
         struct owner_configuration *now = lapses ? owner_fork(sweep, each) : &sweep->list[each];
         if (!now) return;
         now->dead = !pay_now(sweep, now, operation);
-        now->holder = process;
-        now->since = sweep->position;
-        now->depth = 1;
-        now->grant = index;
+        if (!now->dead) hold_begin(sweep, now, index);
         struct owner_configuration *then = &sweep->list[each];
         if (lapses) then->dead = !pay_back_then(sweep, then, operation);
         if (lapses && !sweep->leases) owner_difference_get(sweep, then, process)->releases++;
@@ -191,10 +196,7 @@ static bool grant_next(struct owner_sweep *sweep, struct owner_configuration *it
 static void hold(struct owner_sweep *sweep, struct owner_configuration *it, uint32_t index) {
     const struct operation *operation = &sweep->timeline->object->list[index];
     if (sweep->model == MODEL_FENCED_MUTEX) it->dead = !grant_next(sweep, it, operation->value);
-    it->holder = operation->process;
-    it->since = sweep->position;
-    it->depth = 1;
-    it->grant = index;
+    hold_begin(sweep, it, index);
 }
 
 /* Could the acquire and a free release of its process have taken up the last free moment? */
@@ -268,8 +270,10 @@ static void violated(struct owner_sweep *sweep, uint32_t index) {
                             "release of unknown outcome makes up for it"
                           : "the lock is held until it returns, and no release of unknown outcome makes up for it";
     linearizable_violate(sweep->result, index, sweep->position, why);
-    for (size_t each = 0; each < sweep->count; each++)
-        if (sweep->list[each].grant != NOBODY) linearizable_block(sweep->result, sweep->list[each].grant);
+    for (size_t each = 0; each < sweep->count; each++) {
+        uint32_t grant = sweep->list[each].grant;
+        if (grant != NOBODY && grant != index) linearizable_block(sweep->result, grant);
+    }
 }
 
 static void called(struct owner_sweep *sweep, uint32_t index) {
@@ -354,12 +358,13 @@ static void bisect(struct owner_sweep *sweep) {
     }
     *result = found;
     result->prefix = bad;
-    uint32_t last = sweep->timeline->events[bad];
-    if (last != TIMELINE_NOTHING && last / 2 != result->operation) {
-        linearizable_block(result, result->operation);
-        result->operation = last / 2;
-        snprintf(result->why, sizeof result->why, "when it has happened, there is no place for what is in its way");
-    }
+    uint32_t last = sweep->timeline->events[bad] / 2;
+    if (last == result->operation) return;
+    linearizable_violate(result, last, bad, "when it has happened, there is no place for what is in its way");
+    result->blocker_count = 0;
+    linearizable_block(result, found.operation);
+    for (int each = 0; each < found.blocker_count; each++)
+        if (found.blockers[each] != last) linearizable_block(result, found.blockers[each]);
 }
 
 void linearizable_owner(struct timeline *timeline, const struct linearizable_settings *settings, struct limits *limits,

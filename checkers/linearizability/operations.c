@@ -33,12 +33,6 @@ void operations_begin(struct operations *operations, struct limits *limits, cons
     *operations = (struct operations){.limits = limits, .policies = *policies};
 }
 
-static uint64_t key_of(const char *name) {
-    uint64_t key = 14695981039346656037u; /* FNV-1a */
-    for (; name && *name; name++) key = (key ^ (unsigned char)*name) * 1099511628211u;
-    return key;
-}
-
 /* --- processes and objects --- */
 
 static bool table_grow(struct operations *operations) {
@@ -82,19 +76,18 @@ static uint32_t process_get(struct operations *operations, int64_t number) {
     return *slot;
 }
 
-static bool is_object(const struct concurrent_object *object, uint64_t key, const char *name) {
-    if (object->key != key || !object->name != !name) return false;
-    return !name || strcmp(object->name, name) == 0;
+static bool is_object(const struct concurrent_object *object, const char *name) {
+    if (!object->name || !name) return object->name == name;
+    return strcmp(object->name, name) == 0;
 }
 
 /* The object of a name, which is added if it is not there yet; NONE: a limit is reached. There are few objects, and
  * mostly it is the `likely` one. */
 static uint32_t object_get(struct operations *operations, const char *name, uint32_t likely) {
-    uint64_t key = key_of(name);
     struct concurrent_object *objects = operations->objects;
-    if (likely < operations->object_count && is_object(&objects[likely], key, name)) return likely;
+    if (likely < operations->object_count && is_object(&objects[likely], name)) return likely;
     for (uint32_t each = 0; each < operations->object_count; each++)
-        if (is_object(&objects[each], key, name)) return each;
+        if (is_object(&objects[each], name)) return each;
     if (!limits_grow(operations->limits, (void **)&operations->objects, sizeof *objects, operations->object_count,
                      &operations->object_room))
         return NONE;
@@ -102,7 +95,7 @@ static uint32_t object_get(struct operations *operations, const char *name, uint
     char *copy = name ? limits_resize(operations->limits, NULL, 0, bytes) : NULL;
     if (name && !copy) return NONE;
     if (name) memcpy(copy, name, bytes);
-    operations->objects[operations->object_count] = (struct concurrent_object){.name = copy, .key = key};
+    operations->objects[operations->object_count] = (struct concurrent_object){.name = copy};
     return (uint32_t)operations->object_count++;
 }
 
@@ -251,7 +244,7 @@ static enum take_result complete(struct operations *operations, struct operation
                                  const struct operation_event *event) {
     if (process->open == NONE) return refuse(operations, "it completes an operation that was never invoked");
     struct concurrent_object *object = &operations->objects[process->object];
-    if (event->object && !is_object(object, key_of(event->object), event->object))
+    if (event->object && !is_object(object, event->object))
         return refuse(operations, "it completes an operation on something else");
     if (object->clock > POSITIONS_MAX) return refuse(operations, "more events than can be numbered");
     struct operation *operation = &object->list[process->open];

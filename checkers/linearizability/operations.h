@@ -63,7 +63,6 @@ struct policies {
 /* A lock or register, and what was done to it. */
 struct concurrent_object {
     char *name; /* NULL: the input names none */
-    uint64_t key;
     struct operation *list;
     size_t count, room;
     uint32_t clock; /* position of the last event */

@@ -2,7 +2,7 @@
  * object of a file in any format, one a line: its name, and true or false.
  *
  * LEASES and TIMEOUT are 0 or 1, RELEASE is 0 to 2: the policies of `check --model`, in the order of
- * docs/linearizable.md. Exit status: 0; 2 bad usage or input, or a limit was reached. */
+ * docs/linearizable.md. Exit status: 0; 2 bad usage or input, a limit was reached, or memory was not given back. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -41,5 +41,7 @@ int main(int argc, char **argv) {
     if (!good) fprintf(stderr, "%s\n", error.text);
     good = good && judge_each(&file, &settings);
     operations_file_end(&file);
-    return good ? 0 : 2;
+    uint64_t left = file.source.limits.used;
+    if (left) fprintf(stderr, "%llu bytes were not given back\n", (unsigned long long)left);
+    return good && left == 0 ? 0 : 2;
 }

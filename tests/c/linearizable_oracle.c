@@ -280,7 +280,7 @@ static void make_tight(struct trial *trial) {
 
 static void make(struct trial *trial) {
     trial->dense = trial->model == MODEL_FENCED_MUTEX && below(trial, 2);
-    bool honest = trial->most == LONG || below(trial, 2); /* arbitrary histories go wrong early */
+    bool honest = (trial->most == LONG && !trial->dense) || below(trial, 2); /* arbitrary histories go wrong early */
     uint32_t wanted = trial->most - below(trial, below(trial, 2) ? trial->most : 3);
     trial->count = trial->clock = 0;
     trial->processes = trial->most == LONG ? 2 + below(trial, 2) : 1 + below(trial, PROCESSES);

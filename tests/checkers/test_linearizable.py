@@ -25,6 +25,7 @@ RANDOM_HISTORIES = int(os.environ.get("LOCKSTORM_LINEARIZABLE_HISTORIES", "20000
 SEED = int(os.environ.get("LOCKSTORM_LINEARIZABLE_SEED", "1"))
 POLICIES = ("--release-policy=unknown", "--release-policy=not-happened", "--release-policy=released")
 EXIT = {"holds": 0, "violated": 1, "inconclusive": 3}
+OWNED = ("fenced-mutex", "owner-mutex", "reentrant-mutex")
 ORACLE_SEED_MUTANTS, ORACLE_HISTORIES_MUTANTS = 1, 200_000
 
 Json = dict[str, Any]
@@ -88,6 +89,50 @@ def check_evidence(path: Path, first: Json, evidence: Json, tmp_path: Path) -> N
         cut = tmp_path / "cut.edn"
         cut.write_text("".join(lines[:length]))
         assert status(linearized(cut, "--model", first["model"], *first.get("args", []))) in expected, (length, first)
+
+
+def test_the_memory_of_a_history_is_given_back() -> None:
+    program = make("build/tests/linearizable_each") / "tests" / "linearizable_each"
+    if os.environ.get("LOCKSTORM_PROGRAMS"):
+        program = Path(os.environ["LOCKSTORM_PROGRAMS"]) / "tests" / "linearizable_each"
+    for path in HISTORIES:
+        first = about(path)
+        leases = "1" if "--leases" in first.get("args", []) else "0"
+        words = [first["model"], "1", leases, "0", "0", str(path)]
+        done = subprocess.run([program, *words], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, ""), path.stem
+
+
+IN_TURN = " ".join(
+    f"{each}+acquire {each}=acquire:{each + 1} {each}+renew {each}=renew {each}+release {each}=release"
+    for each in range(70)
+)
+VALUES = " ".join(f"{each}+write:{each}" for each in range(8)) + " 20+read 20=read:5 20+cas:[5,7] 20=cas:[5,7]"
+
+
+@pytest.mark.parametrize("model", ("mutex", *OWNED, "semaphore", "register"))
+@pytest.mark.parametrize("leases", (False, True), ids=("", "leases"))
+def test_wherever_the_memory_ends_the_verdict_is_inconclusive(tmp_path: Path, model: str, leases: bool) -> None:
+    """The limit is anywhere below what is needed: neither a crash nor a verdict."""
+    path = write_events(tmp_path / "h.edn", VALUES if model == "register" else IN_TURN)
+    text = path.read_text().replace(":process ", ":lock :a-name, :process 1")
+    path.write_text(text + text.replace("a-name", "another-name").replace(":process 1", ":process 2"))
+    words = ["--model", model, *["--leases"][: leases and model != "register"]]
+    peak = linearized(path, *words)["memory_bytes"]
+    for most in (*range(1, 4000, 150), *range(4000, peak, peak // 40), peak - 1):
+        said = linearized(path, *words, f"--memory-limit={(most + 0.5) / (1 << 20):.12f}")
+        assert status(said) == "inconclusive" and said["memory_bytes"] <= most, most
+    assert status(linearized(path, *words, f"--memory-limit={(peak + 0.5) / (1 << 20):.12f}")) == "holds"
+
+
+def test_many_processes_are_told_apart(tmp_path: Path) -> None:
+    """All of them have an operation under way at once, and the first or the last is granted the lock."""
+    for granted in (0, 199):
+        words = [f"{each}+acquire" for each in range(200)]
+        words += [f"{each}{'=' if each == granted else '-'}acquire" for each in range(200)]
+        words += [f"{each}+release {each}{'=' if each == granted else '-'}release" for each in range(200)]
+        said = linearized(write_events(tmp_path / "h.edn", " ".join(words)), "--model=owner-mutex")
+        assert (status(said), said["operations"], said["unknown"]) == ("holds", 2, 0)
 
 
 def test_good_and_bad_in_equal_number() -> None:
@@ -157,22 +202,39 @@ def test_who_holds_nothing_can_neither_renew_nor_release(
 
 
 @pytest.mark.parametrize("model", ("owner-mutex", "reentrant-mutex"))
-@pytest.mark.parametrize("go_on, most", ((True, 3), (False, 1)), ids=("", "the last that they do"))
-def test_an_ambiguity_that_is_over_costs_nothing(tmp_path: Path, go_on: bool, most: int, model: str) -> None:
+@pytest.mark.parametrize(
+    "then, most",
+    (("{0}+acquire {0}=acquire {0}+release {0}=release", 3), ("", 1), ("{0}+acquire", 1), ("{0}+renew {0}?renew", 1)),
+    ids=("", "the last that they do", "the last that is answered", "the last that is answered ok"),
+)
+def test_an_ambiguity_that_is_over_costs_nothing(tmp_path: Path, then: str, most: int, model: str) -> None:
     """In each round three processes are granted the lock at once, and each has a release that may have happened: any
     two of these did, so any of the three may hold the lock. The first that is granted it again ends that. Where they
-    do nothing more it does not matter which of them holds it."""
+    do nothing more that is certain, it does not matter which of them holds it."""
     words = list[str]()
     for round_ in range(12):
         three = range(3 * round_, 3 * round_ + 3)
         words += [f"{each}+release {each}?release" for each in three]
         words += [f"{each}+acquire" for each in three] + [f"{each}=acquire" for each in three]
-        if go_on:
-            words += [f"{each}+acquire {each}=acquire {each}+release {each}=release" for each in three]
+        words += [then.format(each) for each in three]
     path = write_events(tmp_path / "h.edn", " ".join(words))
-    for leases in ([], ["--leases"])[: 1 + go_on]:
+    for leases in ([], ["--leases"])[: 1 + (most > 1)]:
         said = linearized(path, "--model", model, *leases)
         assert (status(said), said["configurations"]) == ("holds", most), leases
+
+
+@pytest.mark.parametrize("model", ("owner-mutex", "reentrant-mutex"))
+@pytest.mark.parametrize("holder", range(3))
+def test_what_only_one_of_three_can_have_used(tmp_path: Path, holder: int, model: str) -> None:
+    """Three processes are granted the lock at once, and two of their three releases happened. A renewal tells whose did
+    not: it makes way for one more grant, and for no other."""
+    words = [f"{each}+release {each}?release" for each in range(3)]
+    words += [f"{each}+acquire" for each in range(3)] + [f"{each}=acquire" for each in range(3)]
+    words += [f"{holder}+renew {holder}=renew 3+acquire 3=acquire"]
+    path = write_events(tmp_path / "h.edn", " ".join(words))
+    assert status(linearized(path, "--model", model)) == "holds"
+    path = write_events(tmp_path / "h.edn", " ".join([*words, "4+acquire 4=acquire"]))
+    assert status(linearized(path, "--model", model)) == "violated"
 
 
 def test_an_ambiguous_renewal_that_is_over_costs_nothing(tmp_path: Path) -> None:
@@ -228,6 +290,38 @@ HOLDS_NOT = "its process does not hold the lock, and no acquire of unknown outco
             "with tokens rising, the lock is held by another when it would have to be granted",
             {"process 0's acquire (events 0 to 1, token 1)"},
         ),
+        (  # not the renewal itself
+            "owner-mutex",
+            "0+acquire 0?acquire 1+acquire 1=acquire 0+renew 0=renew",
+            HOLDS_NOT,
+            {"process 1's acquire (events 2 to 3)"},
+        ),
+        (
+            "fenced-mutex",
+            "0+acquire 0?acquire 1+acquire 1=acquire:3 0+renew 0=renew",
+            HOLDS_NOT,
+            {"process 1's acquire (events 2 to 3, token 3)"},
+        ),
+        (  # the first four that are under way
+            "register",
+            " ".join(f"{each}+write:{each}" for each in range(6))
+            + " 9+read 9=read:77 "
+            + " ".join(f"{each}=write:{each}" for each in range(6)),
+            "nothing that may have happened by its return leaves the value that it read",
+            {f"process {each}'s write (events {each} to {each + 8}, value {each})" for each in range(4)},
+        ),
+        (  # what comes later is wrong for another reason
+            "fenced-mutex",
+            "0+acquire 0=acquire:5 1+acquire 1=acquire:6 2+acquire 2=acquire:4",
+            "with tokens rising, the lock is held by another when it would have to be granted",
+            {"process 0's acquire (events 0 to 1, token 5)"},
+        ),
+        (  # it would have to be granted before the one with the larger token
+            "fenced-mutex",
+            "2+acquire 0+acquire 0=acquire:1 0+release 0=release 1+acquire 1=acquire:5 2=acquire:3",
+            "when it has happened, there is no place for what is in its way",
+            {"process 1's acquire (events 5 to 6, token 5)"},
+        ),
         ("owner-mutex", "0+acquire 0=acquire 1+release 1=release", HOLDS_NOT, {"process 0's acquire (events 0 to 1)"}),
         (  # one of the two holds the lock; both do something later
             "owner-mutex",
@@ -244,6 +338,51 @@ def test_why_an_operation_cannot_be_placed(
     said = linearized(write_events(tmp_path / "h.edn", events), "--model", model)
     evidence = said["verdict"]["linearizable"]["evidence"][0]
     assert why in evidence["text"] and set(evidence["in_the_way"]) == blockers
+
+
+IN_THE_WAY = "until it returns, and no {} is under way or of unknown outcome"
+
+
+@pytest.mark.parametrize(
+    "permits, events, why, blockers",
+    (
+        ("", "0+acquire 0=acquire 1+acquire 1=acquire", "the lock is held " + IN_THE_WAY.format("release"), ["0 0 1"]),
+        (
+            "",
+            "0+acquire 0=acquire 0+release 0=release 1+release 1=release",
+            "the lock is free " + IN_THE_WAY.format("acquire"),
+            ["0 2 3"],
+        ),
+        ("", "1+acquire 1-acquire 0+release 0=release", "the lock is free", []),
+        (
+            "--permits=2",
+            "0+acquire 0=acquire 1+acquire 1=acquire 2+acquire 2=acquire",
+            "all 2 permits are taken " + IN_THE_WAY.format("release"),
+            ["1 2 3", "0 0 1"],
+        ),
+        (
+            "--permits=3",
+            "0+acquire 0=acquire 0+release 0=release 1+release 1=release",
+            "no permit is taken " + IN_THE_WAY.format("acquire"),
+            ["0 2 3"],
+        ),
+        (
+            "--permits=6",
+            " ".join(f"{each}+acquire {each}=acquire" for each in range(7)),
+            "all 6 permits are taken " + IN_THE_WAY.format("release"),
+            ["5 10 11", "4 8 9", "3 6 7", "2 4 5"],
+        ),
+    ),
+)
+def test_why_a_permit_is_missing(tmp_path: Path, permits: str, events: str, why: str, blockers: list[str]) -> None:
+    """The latest of those that are in the way, as many as there are permits, and four at most."""
+    words = ["--model=semaphore", permits] if permits else ["--model=mutex"]
+    said = linearized(write_events(tmp_path / "h.edn", events), *words)
+    evidence = said["verdict"]["linearizable"]["evidence"][0]
+    assert why in evidence["text"]
+    kind = evidence["operation"].split(" ")[2]
+    expected = [each.split() for each in blockers]
+    assert evidence["in_the_way"] == [f"process {a}'s {kind} (events {b} to {c})" for a, b, c in expected]
 
 
 # --- the definition, and mistakes that it must find ---
@@ -362,9 +501,9 @@ MUTANTS: list[tuple[str, str, str]] = [
     ("linearizable_owner", "sweep->leases || owner_releases_used", "false && owner_releases_used"),
     ("linearizable_owner", "now->dead = !pay_now(sweep, now, operation);", "now->dead = lapses;"),
     ("linearizable_owner", "now->dead = !pay_now(sweep, now, operation);", "pay_now(sweep, now, operation);"),
-    ("linearizable_owner", "now->since = sweep->position;", "now->since = operation->call;"),
-    ("linearizable_owner", "now->depth = 1;", "now->depth = 2;"),
-    ("linearizable_owner", "now->grant = index;", ""),
+    ("linearizable_owner", "it->holder = sweep->timeline->object->list[index].process;", "it->holder = NOBODY;"),
+    ("linearizable_owner", "it->depth = 1;", "it->depth = 2;"),
+    ("linearizable_owner", "it->grant = index;", ""),
     ("linearizable_owner", "if (lapses) then->dead = !pay_back_then", "if (lapses) then->dead = pay_back_then"),
     ("linearizable_owner", "if (lapses && !sweep->leases) owner_difference_get", "if (false) owner_difference_get"),
     ("linearizable_owner", "if (operation->kind == OPERATION_RENEW) return;", ""),
@@ -383,7 +522,11 @@ MUTANTS: list[tuple[str, str, str]] = [
     ("token_order", "if (place->gaps[each].end <= start || place", "if (place"),
     ("token_order", "place->gaps[each].room == 0) continue;", "false) continue;"),
     ("token_order", "place->gaps[each].room--;", ""),
-    ("linearizable_owner", "it->since = sweep->position;", "it->since = operation->call;"),
+    (
+        "linearizable_owner",
+        "it->since = sweep->position;",
+        "it->since = sweep->timeline->object->list[index].call;",
+    ),
     ("linearizable_owner", "owner_releases_used(sweep, it, process) < sweep->releases.called[process];", "true;"),
     ("linearizable_owner", "if (it->holder == process || !was_free_since(sweep, it, operation)) return false;", ""),
     (
@@ -473,7 +616,6 @@ RARE_MUTANTS: list[tuple[str, str, str, str]] = [
     ),
 ]
 SHORT = slice(None) if os.environ.get("LOCKSTORM_MUTANTS") == "all" else slice(0, None, 8)
-OWNED = ("fenced-mutex", "owner-mutex", "reentrant-mutex")
 MODELS_OF = {
     "linearizable_count": ("semaphore", "mutex"),
     "linearizable_owner": OWNED,

@@ -17,6 +17,7 @@ RECORDED = sorted((paths.ROOT / "tests" / "histories").glob("*.jsonl"))
 ONE = "{:type :invoke, :process 0, :f :acquire, :value nil} {:type :ok, :process 0, :f :acquire, :value nil}\n"
 EVENTS_IN_BOUNDED_MEMORY = 300_000
 MIB = 1 << 20
+TEXT_BUFFER = 1 << 16
 
 
 def run(path: Path | str, *words: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
@@ -98,6 +99,195 @@ def test_edn_that_is_refused(tmp_path: Path, text: str, byte: int, words: str) -
     assert f": byte {byte}: " in said, said
 
 
+HEAD = "{:type :invoke, :f :acquire, :process 0"
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        (HEAD + ", :x foo@\x7f}", "unexpected byte 0x7f in a word"),
+        (HEAD + ", :x foo@\x1f}", "unexpected byte 0x1f in a word"),
+        (HEAD + ", :x @)}", "unexpected ')' where a value should be"),
+        (HEAD + ", :x @]}", "unexpected ']' where a value should be"),
+        (HEAD + ", :x @", "the file ends where a value should be"),
+        ("@" + HEAD + " ; }", "a map that does not end"),
+        (HEAD + ', :x @"}', "a string that does not end"),
+        (HEAD + ', :x @"\\', "a string that does not end"),
+        (HEAD + ', :x #@"\\', "a string that does not end"),
+        (HEAD + ", :x @(1 2", "what begins here does not end"),
+        (HEAD + ", :x @[1 2", "what begins here does not end"),
+        (HEAD + ", :value @(1 2", "what begins here does not end"),
+        (HEAD + ", :value @{:a 2", "what begins here does not end"),
+        (HEAD + ", :x @{:a 2", "what begins here does not end"),
+        (HEAD + ", :x #@{1 2", "what begins here does not end"),
+        (HEAD + ", :x @{1 2 3}}", "a map with a key that has no value"),
+        (HEAD + ", :x @{1}}", "a map with a key that has no value"),
+        (HEAD + ", @:value}", "a key that has no value"),
+        (HEAD + ", @:x}", "a key that has no value"),
+        (HEAD + ", @5}", "a key that has no value"),
+        (HEAD + ", :x #@ 1}", "unexpected byte 0x20 after #"),
+        (HEAD + ", :x \\@", "the file ends in a character"),
+        (HEAD + ", :x #@", "the file ends where a value should be"),
+        (HEAD + ", :x #foo @}", "unexpected '}' where a value should be"),
+        (HEAD + ", :x ^a @}", "unexpected '}' where a value should be"),
+        (HEAD + ", :x ^@}", "unexpected '}' where a value should be"),
+        (HEAD + ", #_ @} :x 1}", "unexpected '}' where a value should be"),
+        (HEAD + ", :value {:a @}}", "unexpected '}' where a value should be"),
+        (HEAD + ", :x [1 @}", "unexpected '}' where a value should be"),
+        (HEAD + ", :value [1 @}", "unexpected '}' where a value should be"),
+        (HEAD + ", @:f :acquire}", ":f stands twice"),
+        (HEAD + ", :token 1, @:fence 1}", ":fence stands twice"),
+        ("@{:f :acquire, :process 0}", "a map without :type"),
+        ("{:type @5, :f :acquire, :process 0}", ":type must be"),
+        ('{:type @"invoke", :f :acquire, :process 0}', ":type must be"),
+        ('{:type :invoke, :f @"acquire", :process 0}', ":f must be"),
+        ("@{:type :invoke, :process 0, :error 1}", "a map without :f"),
+        (HEAD + ", :owner @nil}", ":owner must be a number"),
+        (HEAD + ", :lock @{}}", ":lock must be a name"),
+        (HEAD + ', :lock @""}', ":lock must be a name"),
+        (HEAD + ", :lock @:" + 254 * "n" + "}", ":lock must be a name"),
+        (HEAD + ', :lock @"' + 254 * "n" + '"}', ":lock must be a name"),
+        (HEAD + ', :lock @"' + 999 * "n" + '"}', ":lock must be a name"),
+        (HEAD + ", :lock @:" + 999 * "n" + "}", ":lock must be a name"),
+        (HEAD + "} @5", "unexpected '5' where the map of an operation should be"),
+        (HEAD + "} @}", "unexpected '}' where the map of an operation should be"),
+        ("[" + HEAD + "} @)", "unexpected ')' where the map of an operation should be"),
+        ("(" + HEAD + "} @]", "unexpected ']' where the map of an operation should be"),
+        ("[" + HEAD + "} @[", "unexpected '[' where the map of an operation should be"),
+        ("(" + HEAD + "} @", "the file ends before ')'"),
+        ("#@ " + HEAD + "}", "unexpected byte 0x20 after #"),
+        ("#@", "the file ends after #"),
+        ('@#"x"', "unexpected '#' where the map of an operation should be"),
+        ("@#{1}", "unexpected '#' where the map of an operation should be"),
+        ("#foo@\x01" + HEAD + "}", "unexpected byte 0x01 in a word"),
+        ("#_ @", "the file ends where a value should be"),
+        ("{:type :invoke, :f :write, :process 0, :value @-9223372036854775808}", "stands for nil"),
+        ("{:type :invoke, :f :read, :process 0, :value @-}", "must be a number"),
+        ("{:type :invoke, :f :read, :process 0, :value @:5}", "must be a number"),
+        ("{:type :invoke, :f :write, :process 0, :value @1.5}", "must be a number"),
+        ("{:type :invoke, :f :write, :process 0, :value @5NN}", "must be a number"),
+        ("{:type :invoke, :f :write, :process 0, :value @5M}", "must be a number"),
+        ("{:type :invoke, :f :write, :process 0, :value @/5}", "must be a number"),
+        ("{:type :invoke, :f :write, :process 0, :value @-:5}", "must be a number"),
+        ("@{:type :invoke, :f :cas, :process 0, :value [5]}", "a vector of two numbers"),
+        ("@{:type :invoke, :f :cas, :process 0, :value [5 6 7]}", "a vector of two numbers"),
+        ("@{:type :invoke, :f :cas, :process 0, :value {5 6}}", "a vector of two numbers"),
+        ("@{:type :invoke, :f :cas, :process 0}", "a vector of two numbers"),
+        (HEAD + ", :x " + 999 * "[" + "@[", "nested deeper than 1000"),
+        (HEAD + ", :x " + 998 * "{:y " + "{@:y", "nested deeper than 1000"),
+        (HEAD + ", :x " + 499 * "#y [" + "#y@ [", "nested deeper than 1000"),
+    ],
+)
+def test_where_edn_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    """The @ stands where the message says."""
+    before, after = text.split("@")
+    said = refusal(written(tmp_path / "history.edn", before + after), "--format=edn", "--model=register")
+    assert words in said, said
+    assert f": byte {len(before)}: " in said, said
+
+
+def an_acquire(more: str = "", type_: str = "ok") -> str:
+    return f"{HEAD}}} {{:type :{type_}, :f :acquire, :process 0{more}}}"
+
+
+EVERY_FORM = [
+    *("nil", "-5", "+5N", "1.5", "word", ":key", ":a/b", '"text"', '"a\\"b\\\\"', "\\a", "\\newline", "\\(", "\\ "),
+    *('\\"', "[]", "()", "{}", "#{}", "[1 [2 {3 4}] (5)]", "{:a {:b [1 2]} 5 #{6}}", "#tag 5", '#inst "2026"'),
+    *("#tag [1 2]", "##Inf", "#foo/bar {:a 1}", '#"a \\" b"', "^meta 5", "^{:a 1} [5]", "#_ 1 2", "#_#_ 1 2 3"),
+    *("; x\n 5", "a#b", "it's", "[1,2,,3]", "(1 2 #_ 3)", '["}" "]"]', "{:a ; }\n 1}", "[#_ 1]", "1;", "[;]\n]", "\\;"),
+    "#{#{1} 2}",
+]
+
+
+@pytest.mark.parametrize("key", (":x", ":value", ":error", "[1]"))
+def test_every_form_of_edn_ends_where_it_ends(tmp_path: Path, key: str) -> None:
+    """Whether it is kept or skipped, and whatever stands behind it."""
+    for form in EVERY_FORM:
+        comment = form.endswith(";")
+        for behind in ("\n",) if comment else ("", " ", "\t", "\n", "\v", "\f", "\r", ",", " ; }\n"):
+            path = written(tmp_path / "history.edn", an_acquire(f", {key} {form}{behind}"))
+            said = linearized(path, "--model=mutex")
+            assert (status(said), said["operations"]) == ("holds", 1), (form, behind)
+
+
+@pytest.mark.parametrize("end", ("", "\t", "\n", "\v", "\f", "\r", " ", ",", ";\n", "(1)", "[1]", "{1 2}", '"x"'))
+@pytest.mark.parametrize("word", (":a", "5", "a"))
+def test_what_ends_a_word_of_edn(tmp_path: Path, word: str, end: str) -> None:
+    """In a sequence, so that what follows may touch it."""
+    for lead in (":value", ":x"):
+        path = written(tmp_path / "history.edn", an_acquire(f", {lead} [{word}{end}]"))
+        assert status(linearized(path, "--model=mutex")) == "holds"
+
+
+TOKENS = {
+    ":value 2": 2,
+    ":value {:fence 2}": 2,
+    ":value {:token 2, :x 9}": 2,
+    ":value {:x 9, 5 6, :token 2}": 2,
+    ":value {:fence :x, :token 2}": 2,
+    ":token 2": 2,
+    ":fence 2": 2,
+    ":value 9, :token 2": 2,
+    ":value {:fence 9}, :fence 2": 2,
+    ":value nil": None,
+    ":value {:x 2}": None,
+    ':value {"fence" 2}': None,
+    ":value {:fence :x}": None,
+    ":value [2]": None,
+    ":token :x": None,
+    "": None,
+}
+
+
+@pytest.mark.parametrize("said_so", TOKENS)
+def test_where_a_token_stands_in_edn(tmp_path: Path, said_so: str) -> None:
+    path = written(tmp_path / "history.edn", an_acquire(f", {said_so}"))
+    if TOKENS[said_so] is None:
+        assert "a grant without a token" in refusal(path, "--model=fenced-mutex")
+    else:
+        done = run(path, "--model=fenced-mutex", "--write=porcupine")
+        assert json.loads(done.stdout)["value"] == TOKENS[said_so]
+
+
+@pytest.mark.parametrize(
+    "events, verdict",
+    (
+        ("invoke write 5; ok write 5; invoke read nil; ok read 5", "holds"),
+        ("invoke write 5; ok write 5; invoke read nil; ok read 6", "violated"),
+        ("invoke write 5; ok write 5; invoke read nil; ok read nil", "violated"),
+        ("invoke read nil; ok read nil", "holds"),
+        ("invoke read 5; ok read nil", "holds"),  # what was read is what the answer says
+        ("invoke write 5; ok write nil; invoke read nil; ok read 5", "holds"),
+        ("invoke write 5; ok write 6; invoke read nil; ok read 6", "holds"),
+        ("invoke write nil; ok write nil; invoke read nil; ok read nil", "holds"),
+        ("invoke cas [nil 5]; ok cas [nil 5]; invoke read nil; ok read 5", "holds"),
+        ("invoke cas (nil 5); ok cas nil; invoke read nil; ok read 5", "holds"),
+        ("invoke cas [nil 5]; ok cas true; invoke read nil; ok read 5", "holds"),
+        ("invoke cas [1 5]; ok cas [1 5]; invoke read nil; ok read 5", "violated"),
+        ("invoke cas [1 5]; ok cas [nil 5]; invoke read nil; ok read 5", "holds"),
+        ("invoke cas [1 5]; fail cas [1 5]; invoke read nil; ok read nil", "holds"),
+        ("invoke cas [1 5]; info cas :timed-out; invoke write 1; ok write 1; invoke read 1; ok read 5", "holds"),
+    ),
+)
+def test_values_of_a_register_in_edn(tmp_path: Path, events: str, verdict: str) -> None:
+    lines = ["{{:type :{}, :f :{}, :value {}, :process 0}}".format(*each.split(" ", 2)) for each in events.split("; ")]
+    path = written(tmp_path / "history.edn", "\n".join(lines))
+    assert status(linearized(path, "--model=register")) == verdict
+
+
+def test_a_form_may_lie_anywhere_in_the_buffers(tmp_path: Path) -> None:
+    """The buffer of the reader ends within each byte of these forms in turn."""
+    forms = an_acquire(', :x "a\\"b", #_ [1] :error [:y \\a #{1}], :token 7N ; x\n')
+    for before in range(TEXT_BUFFER - len(forms), TEXT_BUFFER + 1):
+        for text in (" " * before + forms, ";" + "x" * (before - 2) + "\n" + forms):
+            done = run(written(tmp_path / "history.edn", text), "--model=fenced-mutex", "--write=porcupine")
+            assert json.loads(done.stdout)["value"] == 7, before
+    lines = LOCK + '{"type":"ok","f":"lock","process":0,"x":[1.5,{"y":"\\n"}],"value":"t"}'
+    for before in range(TEXT_BUFFER - len(lines), TEXT_BUFFER + 1):
+        path = written(tmp_path / "history.json", " " * before + lines)
+        assert linearized(path, "--model=owner-mutex", "--format=atlas")["operations"] == 1, before
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_damaged_edn_never_crashes(tmp_path: Path, seed: int) -> None:
     """Cut, flipped, doubled, shuffled: a verdict or a refusal that names the byte."""
@@ -127,6 +317,10 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     assert "is no operation of a mutex" in refusal(write_events(tmp_path / "register.edn", "0+read"))
     tokenless = write_events(tmp_path / "mutex.edn", "0+acquire 0=acquire")
     assert "a grant without a token" in refusal(tokenless, "--model=fenced-mutex")
+    second = write_events(tmp_path / "second.edn", "0+acquire 0=acquire:1 0+release 0=release 1+acquire 1=acquire")
+    assert "event 5: a grant without a token" in refusal(second, "--model=fenced-mutex")
+    second = write_events(tmp_path / "second.edn", "0+acquire 0=acquire 1+read")
+    assert "event 2: read is no operation of a mutex" in refusal(second)
 
 
 def test_nothing_is_inconclusive(tmp_path: Path) -> None:
@@ -233,6 +427,100 @@ def test_json_that_is_refused(tmp_path: Path, text: str, byte: int, words: str) 
     said = refusal(written(tmp_path / "history.json", text), "--format=atlas")
     assert words in said, said
     assert f": byte {byte}: " in said, said
+
+
+LOCK = '{"type":"invoke","f":"lock","value":"a","process":0}'
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ('{"type":@"o', "a string that does not end"),
+        ('{"type":"o@\\', "an escape"),
+        ('{"type":"o\\@\0"}', "an escape"),
+        ('{"x":"a@\x1f"}', "byte 0x1f in a string"),
+        ('{"x":@za}', "not a value of JSON: za"),
+        ('{"x":@az}', "not a value of JSON: az"),
+        ('{"x":@+9}', "not a value of JSON: +9"),
+        ('{"x":@.9}', "not a value of JSON: .9"),
+        ('{"x":@9z}', "not a value of JSON: 9z"),
+        ('{"x":@A}', "unexpected 'A' where a value should be"),
+        ('{"x":@\x7f}', "unexpected byte 0x7f"),
+        ('{"x":@\x80}', "unexpected byte 0xc2"),
+        ('{"x":@', "the file ends where a value should be"),
+        ('{"x":1 @', "the file ends where a ',' or the end should be"),
+        ('@{"f":"lock","value":"a","process":0}', '"type" must be'),
+        ('@{"type":5,"f":"lock","value":"a","process":0}', '"type" must be'),
+        ('@{"type":"invoke","f":"lock","value":"a"}', 'an object without "process"'),
+        ('@{"type":"invoke","f":"lock","value":"","process":0}', "must name a lock"),
+        ('{"type":"invoke","f":"lock","value":"a","process":@1.5}', "must be a whole number"),
+        ('{"type":"invoke","f":"lock","value":"a","process":@9223372036854775808}', "must be a whole number"),
+        ('{"process":1,"type":"invoke","f":"lock","value":@"' + 255 * "n" + '"}', "less than 255 bytes"),
+        ('{"process":1,"type":"invoke","f":"lock","value":@"' + 999 * "n" + '"}', "less than 255 bytes"),
+        ('{"process":1,"type":"invoke","f":"lock","value":@"' + 999 * "\\n" + '"}', "less than 255 bytes"),
+        ('@{"process":1,"type":"invoke","f":"' + 256 * "n" + '","value":"a"}', '"f" must be'),
+        ('@{"process":1,"type":"invoke","f":"' + 128 * "\\n" + '","value":"a"}', '"f" must be'),
+        ('@{"process":1,"type":"invoke","f":' + 256 * "1" + ',"value":"a"}', '"f" must be'),
+        (LOCK + "@]", "unexpected ']' where the object"),
+        (LOCK + "@5", "unexpected '5' where the object"),
+        ("@5", "unexpected '5' where the object"),
+        ("[@5]", "unexpected '5' where the object"),
+        ("[" + LOCK + ",@]", "unexpected ']' where the object"),
+        ("[" + LOCK + "@", "the file ends where a ',' or the end"),
+        ("[" + LOCK + "@" + LOCK + "]", "unexpected '{' where a ',' or the end"),
+        ("[]@" + LOCK, "unexpected '{' where the object"),
+        ("[" + LOCK + "]@" + LOCK, "unexpected '{' where the object"),
+        ("[" + LOCK + "]@]", "unexpected ']' where the object"),
+        (LOCK + '@{"type":"ok","f":"unlock","value":"true","process":0}', "another operation"),
+        ('{"x":' + 1000 * "[" + "@[", "nested deeper than 1000"),
+        ('{"x":' + 999 * '{"y":' + "{@", "nested deeper than 1000"),
+    ],
+)
+def test_where_json_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    """The @ stands where the message says."""
+    before, after = text.split("@")
+    said = refusal(written(tmp_path / "history.json", before + after), "--format=atlas")
+    assert words in said, said
+    assert f": byte {len(before)}: " in said, said
+
+
+GRANTED = ('"t"', '"true"', "true", "0", "-1.5E+3", "[]", "{}", '"False"', '"f\\u0041lse"')
+NOT_GRANTED = ('""', '"false"', "false", "null", None)
+
+
+@pytest.mark.parametrize("answer", GRANTED + NOT_GRANTED)
+@pytest.mark.parametrize("type_", ("ok", "fail", "info"))
+def test_what_an_answer_in_json_says(tmp_path: Path, type_: str, answer: str | None) -> None:
+    """Only ok says anything: AtlasDB logs any exception as fail. An unlock proves that the lock was held."""
+    value = f',"value":{answer}' if answer is not None else ""
+    lines = [
+        *(LOCK, f'{{"type":"{type_}","f":"lock","process":0{value}}}'),
+        *(LOCK.replace("lock", "unlock"), '{"type":"ok","f":"unlock","value":"true","process":0}'),
+        *(LOCK.replace("0}", "1}"), '{"type":"ok","f":"lock","value":"t","process":1}'),
+    ]
+    said = linearized(written(tmp_path / "history.json", "\n".join(lines)), "--model=owner-mutex")
+    refused = type_ == "ok" and answer in NOT_GRANTED
+    assert (status(said), said["operations"]) == (("violated", 2) if refused else ("holds", 3))
+
+
+@pytest.mark.parametrize("blank", (" ", "\t", "\n", "\r", " \n\t\r "))
+def test_blanks_of_json(tmp_path: Path, blank: str) -> None:
+    text = json.dumps([json.loads(LOCK), {"x": [1, {}], "process": "nemesis", "type": "info"}])
+    for sign in "[]{},:":
+        text = text.replace(sign, f"{blank}{sign}{blank}")
+    said = linearized(written(tmp_path / "history.json", text), "--format=atlas", "--model=owner-mutex")
+    assert said["events"] == 1
+
+
+def test_locks_whose_names_are_as_long_as_can_be(tmp_path: Path) -> None:
+    """Two locks, whose names differ in their last byte."""
+    for name in (254 * "n", 252 * "n" + "\\n"):
+        lines = [LOCK.replace('"a"', f'"{name[:-1]}{last}"').replace("0}", f"{ord(last)}}}") for last in "nb"]
+        path = written(tmp_path / "history.json", "".join(lines))
+        assert linearized(path, "--model=owner-mutex")["objects"] == 2
+    for name in (f":{252 * 'n'}%s", f'"{252 * "n"}%s"'):
+        path = written(tmp_path / "history.edn", "".join(HEAD + f"{last}, :lock {name % last}}}" for last in "12"))
+        assert linearized(path, "--model=owner-mutex")["objects"] == 2
 
 
 def test_what_happened_or_may_have_happened_counts_as_an_operation(tmp_path: Path) -> None:
@@ -359,6 +647,7 @@ def test_a_limit_is_never_passed_and_never_guessed_beyond(tmp_path: Path) -> Non
     said = linearized(many, "--model=mutex", "--memory-limit=0.25")
     assert (status(said), said["memory_bytes"] <= MIB // 4) == ("inconclusive", True)
     assert "more than the 0.2 MiB of memory" in said["verdict"]["linearizable"]["reason"]
+    assert status(linearized(many, "--model=mutex", "--memory-limit=0", "--time-limit=0")) == "holds"
     said = linearized(many, "--model=mutex", "--time-limit=0.000001")
     assert "longer than the 1e-06 s" in said["verdict"]["linearizable"]["reason"]
 

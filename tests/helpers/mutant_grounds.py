@@ -14,12 +14,15 @@ LEAVE_OUT = {"explore_main", "explore_options", "proxy_main", "linearize_main", 
 
 @dataclass(frozen=True)
 class Ground:
-    """Folders and single files, the targets of the Makefile that are built of them, and the tests: words for pytest.
-    Without tests the verdicts are compared with the definitions."""
+    """Folders and single files, the targets of the Makefile that are built of them, and what has to find a mutant: the
+    programs and the quick tests are asked first, since they cost a second and find most; the others only meet what
+    these leave. Where there are neither, the verdicts are compared with the definitions."""
 
     places: tuple[str, ...]
     targets: tuple[str, ...] = ()
-    tests: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()  # words for pytest, which runs in namespaces of its own
+    programs: tuple[tuple[str, ...], ...] = ()  # programs of the tree and their arguments; failing is finding
+    quick_tests: tuple[str, ...] = ()  # words for pytest; tests of programs that start no others and use no network
 
     @property
     def paths(self) -> list[Path]:
@@ -33,12 +36,29 @@ class Ground:
 
 
 BUILT = ("build", "test-programs")
+ORACLE = "build/tests/linearizable_oracle"
+FEW_HISTORIES = "3000"  # per model; the tests take 200,000
+OWNED = ("owner-mutex", "reentrant-mutex", "fenced-mutex")
+LONG = "all_orders or nothing_is_lost or never_crashes or read_again"  # tests that take seconds
+OF_HISTORIES = ("tests/checkers/test_outside.py", "tests/checkers/test_linearizable.py", "-k")
 GROUNDS = {
     CHECKERS: Ground(("checkers/engine", "checkers/properties", "checkers/commands/render.c", *HEADERS), ("judge",)),
     "linearizability": Ground(
-        ("checkers/linearizability", "checkers/formats"),
-        BUILT,
-        ("tests/checkers/test_outside.py", "tests/checkers/test_linearizable.py", "-k", "not planted"),
+        ("checkers/linearizability",),
+        ("build/bin/linearize", "build/tests/linearizable_each", ORACLE),
+        (*OF_HISTORIES, f"{LONG} or command"),
+        (
+            *((ORACLE, model, FEW_HISTORIES, "1") for model in ("mutex", "semaphore", "register", *OWNED)),
+            *((ORACLE, model, FEW_HISTORIES, "1", "long") for model in OWNED),
+        ),
+        (*OF_HISTORIES, f"not ({LONG} or command or planted)"),
+    ),
+    "formats": Ground(
+        ("checkers/formats",),
+        ("build/bin/linearize", "build/tests/linearizable_each"),
+        (*OF_HISTORIES, "never_crashes or read_again or command"),
+        (),
+        (*OF_HISTORIES, f"not ({LONG} or command or planted)"),
     ),
     "scheduler": Ground(
         ("harness/scheduler",),

@@ -3,20 +3,25 @@
 import ast
 import contextlib
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tests.helpers.mutant_grounds import ROOT, Ground, file_paths
+from tests.helpers.mutant_grounds import BUILT, ROOT, Ground, file_paths
 from tests.helpers.mutation import Mutant, name_of
 
 QUICKLY = "-w -Wno-error -O1 -g0"  # compiler flags: a mutant may have a warning, and is compiled once
 LIMIT_S, LIMIT_FACTOR = 60, 5  # for the tests of a mutant: this, and that many times what the original takes
+CPU_S, CPU_FACTOR = 20, 3  # for each of their processes, of CPU time: also of what all processes of the original take
+PROGRAM_CPU_S = 4  # for a program that is asked first, which takes the original less than one
+OUT_OF_TIME = "the limit of time"
 MEMORY_KB, FILES = 8 << 20, "2g"
 NO_TESTS = 5  # pytest's exit status
 
@@ -34,11 +39,28 @@ def can_isolate() -> bool:
     )
 
 
-def private_command(words: Sequence[str]) -> list[str]:
-    script = f'ulimit -v {MEMORY_KB}; "$@"; exit $?'
+def limited(words: Sequence[str], cpu_s: int) -> list[str]:
+    """A command that is killed beyond a limit of memory or CPU time, whose processes each have the same limits."""
+    return ["sh", "-c", f'ulimit -v {MEMORY_KB}; ulimit -t {cpu_s}; exec "$@"', "sh", *words]
+
+
+def private_command(words: Sequence[str], cpu_s: int) -> list[str]:
+    script = f'ulimit -v {MEMORY_KB}; ulimit -t {cpu_s}; "$@"; exit $?'
     if can_isolate():
         return [*ISOLATED, f"{PRIVATE}; {script}", "sh", *words]
     return ["sh", "-c", script, "sh", *words]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """For the tests of a mutant. One that computes for ever meets the limit of CPU time, which is the same on a busy
+    machine; the other one is for a mutant that waits for ever."""
+
+    wall_s: float | None
+    cpu_s: int
+
+
+UNLIMITED = Limits(None, 3600)
 
 
 class Yard:
@@ -57,7 +79,9 @@ class Yard:
             shutil.copytree(ROOT / "build" / part, self.root / "build" / part)
         if not flags:
             shutil.copy2(ROOT / "build" / "flags", self.root / "build" / "flags")
-        assert self.is_built(*ground.targets), "the original cannot be built"
+        assert self.is_built(*{*BUILT, *ground.targets} if ground.tests else ground.targets), (
+            "the original cannot be built"
+        )
         self.text = {name_of(path): (self.root / path).read_text() for path in ground.paths}
         self.original: dict[str, bytes | str] = {}
         self.files = self.found_files()
@@ -92,7 +116,7 @@ class Yard:
     def compiles(self, file: str) -> bool:
         path = self.root / file_paths()[file]
         if path.suffix != ".py":
-            return self.is_built(*(self.ground.targets if path.suffix == ".h" else [str(self.object(file))]))
+            return self.is_built(*self.ground.targets)
         try:
             compile(path.read_text(), path, "exec")
         except SyntaxError:
@@ -100,7 +124,7 @@ class Yard:
         return True
 
     def plant(self, mutant: Mutant) -> str:
-        """Why the mutant does not count, or nothing: then it is built."""
+        """Why the mutant does not count, or nothing: then the targets of the ground are built of it."""
         if mutant.file not in self.original:
             self.is_built(*self.ground.targets)  # without what was planted in a header before
             self.original[mutant.file] = self.code(mutant.file)
@@ -111,7 +135,7 @@ class Yard:
             return "do not compile"
         if self.code(mutant.file) == self.original[mutant.file]:
             return "come to the same code"
-        return "" if self.is_built(*self.ground.targets) else "do not compile"
+        return ""
 
     def restore(self, mutant: Mutant) -> None:
         (self.root / file_paths()[mutant.file]).write_text(self.text[mutant.file])
@@ -126,11 +150,11 @@ class Yard:
             found |= {Path(directory, each) for each in files}
         return found
 
-    def failure(self, tests: Sequence[str], limit_s: float | None = None) -> str:
-        """Which of some tests fails first; nothing if all pass. Tests that take too long fail."""
+    def failure(self, tests: Sequence[str], limits: Limits = UNLIMITED) -> str:
+        """Which of some tests fails first; nothing if all pass, and OUT_OF_TIME if they run into the limit of time."""
         words = [sys.executable, "-m", "pytest", "-x", "-q", "--ff", "--tb=no", "-p", "xdist", "-n0", *tests]
         running = subprocess.Popen(
-            private_command(words),
+            private_command(words, limits.cpu_s),
             cwd=self.root,
             env=self.environment,
             text=True,
@@ -140,21 +164,35 @@ class Yard:
             start_new_session=True,
         )
         try:
-            said = running.communicate(timeout=limit_s)[0]
+            said = running.communicate(timeout=limits.wall_s)[0]
         except subprocess.TimeoutExpired:
-            return f"not done after {limit_s:.0f} s"
+            return OUT_OF_TIME
         finally:
             end_session(running)
         assert running.returncode != NO_TESTS, f"no tests: {tests}"
         failed = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
         return "" if running.returncode == 0 else failed[0] if failed else said[-1000:]
 
-    def original_takes_s(self) -> float:
-        """How long the tests of the ground take, all of which the original must pass."""
-        began = time.monotonic()
+    def failed_program(self) -> str:
+        """Which of the ground's programs fails first; nothing if none does."""
+        for words in self.ground.programs:
+            command = limited(words, PROGRAM_CPU_S)
+            if subprocess.run(command, cwd=self.root, env=self.environment, capture_output=True).returncode != 0:
+                return " ".join(words)
+        return ""
+
+    def limits(self) -> Limits:
+        """By what the tests of the ground take, all of which the original must pass."""
+        began, cpu_s = time.monotonic(), children_cpu_s()
         failure = self.failure(self.ground.tests)
         assert not failure, f"the original itself does not pass: {failure}"
-        return time.monotonic() - began
+        wall_s, cpu_s = time.monotonic() - began, children_cpu_s() - cpu_s
+        return Limits(LIMIT_S + LIMIT_FACTOR * wall_s, CPU_S + int(CPU_FACTOR * cpu_s))
+
+
+def children_cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def end_session(running: subprocess.Popen[str]) -> None:

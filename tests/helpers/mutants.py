@@ -2,31 +2,39 @@
 
 A mutant of the checkers judges the timelines and some thousand random histories, and its verdicts are compared with the
 definitions; one that survives this must also pass tests/checkers/test_judgements.py. A mutant elsewhere must pass the
-tests of its ground (mutant_grounds.py); taking too long counts as failing. A mutant that does not compile, or gives the
-same machine code, does not count. One that survives is a gap in the tests, or does the same as the original:
-tests/equivalent_mutants.txt lists those that are known to, with the reason.
+tests of its ground (mutant_grounds.py). Where a ground has programs and quick tests, these are asked first, and the
+others only about what they leave. A mutant that does not compile, or gives the same machine code, does not count. Nor
+does one whose tests run out of time without computing all the while: it is printed and counted apart, since the machine
+may have been busy. One that survives is a gap in the tests, or does the same as the original:
+tests/equivalent_mutants.txt lists those that are known to, with the reason; these are only asked about at first.
 """
 
+import contextlib
 import gc
+import os
 import random
 import re
+import resource
+import signal
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
 import click
+import pytest
 
-from tests.helpers.mutant_definitions import Definitions
+from tests.helpers.mutant_definitions import Definitions, is_true_apart
 from tests.helpers.mutant_grounds import GROUNDS, ROOT, Ground, file_paths
-from tests.helpers.mutant_yard import LIMIT_FACTOR, LIMIT_S, Yard, can_isolate
+from tests.helpers.mutant_yard import OUT_OF_TIME, UNLIMITED, Yard, can_isolate
 from tests.helpers.mutation import Mutant, mutants_of, name_of
 
 KNOWN = ROOT / "tests" / "equivalent_mutants.txt"
-SURVIVED = "survived: "
+QUICK_CPU_S = 2  # of CPU time, for each program that the quick tests start
+SURVIVED, UNDECIDED = "survived: ", "out of time: "
 
 
 def equivalent_mutants() -> set[tuple[str, str]]:
@@ -37,8 +45,8 @@ def equivalent_mutants() -> set[tuple[str, str]]:
 
 def survivors(log: Path) -> set[str]:
     """What an earlier run printed, without line numbers, which may have changed."""
-    lines = [line.removeprefix(SURVIVED) for line in log.read_text().splitlines() if line.startswith(SURVIVED)]
-    return {re.sub(r":\d+:", ":", line, count=1) for line in lines}
+    lines = [line for line in log.read_text().splitlines() if line.startswith((SURVIVED, UNDECIDED))]
+    return {re.sub(r":\d+:", ":", line.partition(": ")[2], count=1) for line in lines}
 
 
 def chosen_mutants(ground: Ground, files: tuple[str, ...], most: int, seed: int, again: Path | None) -> list[Mutant]:
@@ -59,51 +67,92 @@ def summed_up(counts: Counter[str]) -> str:
     return "; ".join([found, ", ".join(others)] if others else [found])
 
 
-def finder(yard: Yard) -> Callable[[], str]:
+class Finder:
     """What finds a mutant that is built in the yard, after the original has passed: the name of a test, or nothing."""
-    if not yard.ground.tests:
-        definitions = Definitions(yard.root / "build" / "tests" / "libjudge.so")
+
+    def __init__(self, yard: Yard) -> None:
+        self.yard, self.ground = yard, yard.ground
+        self.definitions: Definitions | None = None
+        if not (self.ground.tests or self.ground.quick_tests):
+            self.definitions = Definitions(yard.root / "build" / "tests" / "libjudge.so")
+        if self.ground.quick_tests:
+            run_quick_tests(self.ground, "--collect-only")  # so that the children need not read them
         gc.freeze()  # so that the children do not copy the memory that they share
-        return lambda: "the definitions" if definitions.find_mistake() else ""
-    limit_s = LIMIT_S + LIMIT_FACTOR * yard.original_takes_s()
-    return lambda: yard.failure(yard.ground.tests, limit_s)
+        failure = self.at_first()
+        assert not failure, f"the original itself does not pass: {failure}"
+        self.limits = yard.limits() if self.ground.tests else UNLIMITED
+
+    def at_first(self) -> str:
+        if self.definitions:
+            return "the definitions" if self.definitions.find_mistake() else ""
+        failure = self.yard.failed_program()
+        if failure or not self.ground.quick_tests:
+            return failure
+        programs = str(self.yard.root / "build")
+        wrong = is_true_apart(lambda: quick_tests_fail(self.ground), LOCKSTORM_PROGRAMS=programs)
+        return "the quick tests" if wrong else ""
+
+    def with_all_tests(self) -> str:
+        return self.yard.failure(self.ground.tests, self.limits) if self.ground.tests else ""
 
 
-def tried(yard: Yard, mutant: Mutant, find: Callable[[], str], verbose: bool) -> str:
-    """killed, survived, or why the mutant does not count."""
+def run_quick_tests(ground: Ground, *options: str) -> bool:
+    """In this process. False: one failed."""
+    with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
+        return pytest.main(["-q", "-x", "-p", "no:cacheprovider", *options, *ground.quick_tests]) == pytest.ExitCode.OK
+
+
+def quick_tests_fail(ground: Ground) -> bool:
+    """The tests themselves go on at the limit of CPU time, which the programs that they start inherit."""
+    signal.signal(signal.SIGXCPU, lambda *_: allow_cpu(int(time.process_time()) + QUICK_CPU_S))
+    allow_cpu(QUICK_CPU_S)
+    return not run_quick_tests(ground)
+
+
+def allow_cpu(seconds: int) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
+
+
+def tried(yard: Yard, mutant: Mutant, finder: Finder, known: bool, verbose: bool) -> str:
+    """killed, survived, or why the mutant does not count. Of one that is known to survive the tests are not asked."""
     try:
         why_not = yard.plant(mutant)
         if why_not:
             return why_not
-        found = find()
-        if verbose and found:
+        found = finder.at_first()
+        if not found and known:
+            return "are equivalent"
+        found = found or finder.with_all_tests()
+        if found == OUT_OF_TIME:
+            click.echo(f"{UNDECIDED}{mutant}")
+            return "ran out of time"
+        if not found:
+            click.echo(f"{SURVIVED}{mutant}")
+        elif verbose:
             click.echo(f"killed: {mutant}  by {found}")
         return "killed" if found else "survived"
     finally:
         yard.restore(mutant)
 
 
-def try_all(ground: Ground, chosen: list[Mutant], verbose: bool) -> dict[str, Counter[str]]:
+def try_all(ground: Ground, chosen: list[Mutant], quick: bool, verbose: bool) -> dict[str, Counter[str]]:
     """The results, counted by folder."""
+    ground = replace(ground, tests=()) if quick else ground
     equivalent, by_folder = equivalent_mutants(), dict[str, Counter[str]]()
     (ROOT / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="mutants-", dir=ROOT / "build") as directory:
         yard = Yard(Path(directory), ground)
-        find = finder(yard)
+        finder = Finder(yard)
         for file, mutants in groupby(chosen, key=lambda each: each.file):
             counts = Counter[str]()
             for mutant in mutants:
-                result = tried(yard, mutant, find, verbose)
-                if result == "survived" and (mutant.file, mutant.mutated) in equivalent:
-                    result = "are equivalent"
-                if result == "survived":
-                    click.echo(f"{SURVIVED}{mutant}")
-                counts[result] += 1
+                known = (mutant.file, mutant.mutated) in equivalent
+                counts[tried(yard, mutant, finder, known, verbose)] += 1
             click.echo(f"{file}: {summed_up(counts)}")
             by_folder.setdefault(str(file_paths()[file].parent), Counter()).update(counts)
         if ground.tests:
             yard.is_built(*ground.targets)
-            yard.original_takes_s()  # it still passes: nothing was counted as found because the machine was busy
+            yard.limits()  # it still passes: nothing was counted as found because the machine was busy
     return by_folder
 
 
@@ -117,9 +166,16 @@ def try_all(ground: Ground, chosen: list[Mutant], verbose: bool) -> dict[str, Co
     type=click.Path(path_type=Path, exists=True),
     help="Try only the mutants that survived in this output of an earlier run.",
 )
+@click.option("--quick", is_flag=True, help="Ask only what is asked first; what is left can be tried --again.")
 @click.option("--verbose", is_flag=True, help="Print also the mutants that were found, and by which test.")
 def main(
-    most: int, seed: int, grounds: tuple[str, ...], files: tuple[str, ...], again: Path | None, verbose: bool
+    most: int,
+    seed: int,
+    grounds: tuple[str, ...],
+    files: tuple[str, ...],
+    again: Path | None,
+    quick: bool,
+    verbose: bool,
 ) -> None:
     """Plants mistakes in what decides and counts those that the tests find."""
     unknown = set(files) - set(file_paths())
@@ -131,7 +187,7 @@ def main(
     for name in grounds or GROUNDS:
         chosen = chosen_mutants(GROUNDS[name], files, most, seed, again)
         if chosen:
-            by_folder |= try_all(GROUNDS[name], chosen, verbose)
+            by_folder |= try_all(GROUNDS[name], chosen, quick and bool(GROUNDS[name].quick_tests), verbose)
     for folder, counts in by_folder.items():
         click.echo(f"{folder}: {summed_up(counts)}")
     total = sum(by_folder.values(), Counter[str]())

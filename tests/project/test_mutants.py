@@ -1,13 +1,14 @@
 """What `make mutants` plants, and the lists that it goes by."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from lockstorm.base import paths
-from tests.helpers.mutant_grounds import GROUNDS, file_paths
-from tests.helpers.mutant_yard import Yard
-from tests.helpers.mutants import chosen_mutants, equivalent_mutants
+from tests.helpers.mutant_grounds import GROUNDS, Ground, file_paths
+from tests.helpers.mutant_yard import Yard, limited
+from tests.helpers.mutants import chosen_mutants, equivalent_mutants, survivors
 from tests.helpers.mutants_short import planted_mistakes
 from tests.helpers.mutation import Mutant, mutants_of
 
@@ -75,7 +76,7 @@ def test_mistakes_are_planted_in_code_and_nowhere_else(
 def test_every_ground_has_code_and_tests_that_exist() -> None:
     for ground in GROUNDS.values():
         assert ground.paths
-        for word in ground.tests:
+        for word in (*ground.tests, *ground.quick_tests):
             assert not word.startswith("tests/") or (paths.ROOT / word.partition("::")[0]).exists(), word
 
 
@@ -100,6 +101,26 @@ def test_a_yard_is_as_it_was_after_each_mutant(tmp_path: Path) -> None:
     yard.restore(Mutant("fence", 1, "as it was", "mutated"))
     assert fence.read_text() == "as it was\n"
     assert not left.exists()
+
+
+def test_of_a_grounds_programs_the_first_that_fails_is_named(tmp_path: Path) -> None:
+    """A mutant that computes for ever fails by its CPU time, however busy the machine is."""
+    yard = Yard.__new__(Yard)  # without building it
+    yard.root, yard.flags = tmp_path, ""
+    yard.ground = Ground((), programs=(("true",), ("sh", "-c", "exit 3", "x"), ("false",)))
+    assert yard.failed_program() == "sh -c exit 3 x"
+    yard.ground = Ground((), programs=(("true",),))
+    assert yard.failed_program() == ""
+    endless = ("sh", "-c", "while :; do :; done")
+    assert subprocess.run(limited(endless, cpu_s=1), timeout=300).returncode != 0
+
+
+def test_what_survived_or_was_not_decided_can_be_tried_again(tmp_path: Path) -> None:
+    log = tmp_path / "mutants.log"
+    log.write_text(
+        "2 of 2, seed 1\nsurvived: fence:12: a: b;  ->  c;\nkilled: fence:13: d;\nout of time: rule:4: e  ->  f\n"
+    )
+    assert survivors(log) == {"fence: a: b;  ->  c;", "rule: e  ->  f"}
 
 
 def test_equivalent_mutants_are_mutants() -> None:
