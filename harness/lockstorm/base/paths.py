@@ -10,6 +10,7 @@ from pathlib import Path
 from lockstorm.base.errors import Inconclusive, NotInstalled
 
 ROOT = Path(__file__).resolve().parents[3]
+USUAL_POLICY = "lockstorm.toml"  # the policy file of a gate, in the directory where it runs
 BUILD = str(ROOT / "build")
 JARS = Path("/usr/share/java")
 PROGRAMS = (  # of the project, as the Makefile builds them

@@ -9,7 +9,7 @@ import click
 from lockstorm.base.durations import parse_duration_ms
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import Kind, Option, options_of
-from lockstorm.gate.gate_policy import USUAL_FILE
+from lockstorm.base.paths import USUAL_POLICY
 from lockstorm.locks import adapter as adapters
 from lockstorm.locks import plugin as plugins
 from lockstorm.report.window import ROWS_USUAL
@@ -123,7 +123,12 @@ plugin_option = click.option(
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 policy_option = click.option(
-    "-f", "--file", type=click.Path(path_type=Path), default=USUAL_FILE, show_default=True, help="Policy file to read."
+    "-f",
+    "--file",
+    type=click.Path(path_type=Path),
+    default=USUAL_POLICY,
+    show_default=True,
+    help="Policy file to read.",
 )
 rows_option = click.option(
     "--rows",

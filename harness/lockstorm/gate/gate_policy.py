@@ -23,7 +23,6 @@ from lockstorm.scenario.scenario import USUAL_STORES, scenarios
 from lockstorm.storm.storm_plan import ALL, DURATION_LEAST_MS, TRIALS_LIMIT, known_faults
 from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, TIMES, TrialSettings
 
-USUAL_FILE = "lockstorm.toml"
 REPEAT_LIMIT = 1_000
 CLIENTS_LIMIT = 64
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")

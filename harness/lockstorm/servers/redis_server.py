@@ -8,17 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
+from typing import TYPE_CHECKING, Any
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.process.line_client import LineClient, Refusal
 from lockstorm.process.process import Process, Sandbox
+
+if TYPE_CHECKING:
+    import redis
 
 START_NAP_S = 0.001
 PORT_TRIES = 20
@@ -111,8 +110,13 @@ class RedisServer:
         self._client = LineClient(self.socket, ("CLIENT", "SETNAME", OWN_NAME))
 
     @cached_property
-    def link(self) -> redis.Redis:
-        """A full Redis client, for what few trials need. It reconnects once after a lost connection."""
+    def link(self) -> "redis.Redis":
+        """A full Redis client, for what few trials need: it takes longer to load than a simple trial. It reconnects
+        once after a lost connection."""
+        import redis
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+
         return redis.Redis(
             unix_socket_path=str(self.socket),
             socket_timeout=CONNECTION_LIMIT_S,
@@ -205,6 +209,8 @@ class RedisServer:
     def listen(self) -> None:
         """Also listens on a loopback port, which replicas need. Tries another one if a process has taken the port that
         the kernel named as free."""
+        import redis
+
         for _ in range(PORT_TRIES):
             port = free_port()
             with contextlib.suppress(redis.exceptions.ResponseError):

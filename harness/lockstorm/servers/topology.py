@@ -12,8 +12,6 @@ from functools import partial
 from itertools import count, pairwise
 from typing import Any, Literal
 
-import redis
-
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
@@ -71,6 +69,8 @@ class Sentinel:
         self.directory.mkdir(mode=0o700)
         self._sandbox, self._master, self._announce = sandbox, master, announce
         self._start()
+        import redis
+
         self.link = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=CONNECTION_LIMIT_S, driver_info=None)
 
     def _start(self) -> None:
@@ -93,6 +93,8 @@ class Sentinel:
 
     def ready(self) -> None:
         """Returns when it answers; starts it again if another process has taken its port."""
+        import redis
+
         for _ in range(PORT_TRIES):
             limit = HangLimit(START_LIMIT_S, CONNECTION_LIMIT_S)
             while self.process.poll() is None and not limit.is_over():

@@ -5,8 +5,6 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-import redis
-
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.native.library import library
 from lockstorm.servers.redis_server import Network, RedisServer
@@ -142,7 +140,11 @@ class RedisNodes(Nodes[RedisServer]):
     def check(self) -> None:
         """A lock whose keys do not share a slot of the cluster gets CROSSSLOT or MOVED from every server, and cannot
         work. The master of the slot answers MOVED only for keys of other slots."""
-        for node in self.masters if self.cluster else []:
+        if not self.cluster:
+            return
+        import redis
+
+        for node in self.masters:
             with contextlib.suppress(redis.exceptions.ConnectionError):
                 errors = self.master(node).link.info("errorstats")
                 for name in ("CROSSSLOT", "MOVED"):

@@ -10,8 +10,6 @@ from rich.text import Text
 from lockstorm.base.errors import UsageError
 from lockstorm.cli.options import json_option, trial_options
 from lockstorm.cli.terminal import console, print_json, waiting
-from lockstorm.gate.gate import judge_again
-from lockstorm.gate.gate_text import show_verdict
 from lockstorm.native.linearizability import MODELS, LinearizeSettings, linearize, needs_model
 from lockstorm.report.story import policy_sentence, policy_table, verdict_table
 from lockstorm.results.properties import ACQUIRE_POLICIES, RELEASE_POLICIES
@@ -118,7 +116,10 @@ def print_sentence(out: Console, sentence: str, exit_status: int) -> None:
 
 
 def check_run(directory: Path, as_json: bool) -> int:
-    """`lockstorm check runs/ID`."""
+    """`lockstorm check runs/ID`. The gate is loaded for that alone."""
+    from lockstorm.gate.gate import judge_again
+    from lockstorm.gate.gate_text import show_verdict
+
     with waiting(f"{directory} ..."):
         verdict, differences = judge_again(directory)
     if as_json:

@@ -10,9 +10,8 @@ from rich.text import Text
 
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import choose
-from lockstorm.base.paths import runnable
+from lockstorm.base.paths import USUAL_POLICY, runnable
 from lockstorm.cli.terminal import console
-from lockstorm.gate.gate_policy import USUAL_FILE
 from lockstorm.gate.starter_policy import PURPOSES, RESOURCES, ask_questions, write_starter_policy
 from lockstorm.native.library import locks
 
@@ -22,7 +21,12 @@ from lockstorm.native.library import locks
 @click.option("--for", "purpose", help=f"Purpose of the lock: {' or '.join(PURPOSES)}.")
 @click.option("--resource", help=f"Resource that it protects: {', '.join(RESOURCES)}.")
 @click.option(
-    "-f", "--file", type=click.Path(path_type=Path), default=USUAL_FILE, show_default=True, help="Policy file to write."
+    "-f",
+    "--file",
+    type=click.Path(path_type=Path),
+    default=USUAL_POLICY,
+    show_default=True,
+    help="Policy file to write.",
 )
 def init_command(lock: str | None, purpose: str | None, resource: str | None, file: Path) -> int:
     """Write a first, commented lockstorm.toml. Asks for missing answers; never overwrites a file.
@@ -39,7 +43,7 @@ def init_command(lock: str | None, purpose: str | None, resource: str | None, fi
     summaries = {known.name: known.summary for known in locks() if known.name != "none"}
     answers = ask_questions(given, ask_on_terminal, summaries)
     write_starter_policy(file, answers)
-    chosen = "" if file == Path(USUAL_FILE) else f" -f {shlex.quote(str(file))}"
+    chosen = "" if file == Path(USUAL_POLICY) else f" -f {shlex.quote(str(file))}"
     console().print(f"written: {file}; now: {runnable(f'lockstorm gate{chosen}')}")
     return 0
 

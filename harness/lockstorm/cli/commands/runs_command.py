@@ -6,9 +6,10 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from lockstorm.base.paths import USUAL_POLICY
 from lockstorm.cli.options import json_option
 from lockstorm.cli.terminal import console, print_json
-from lockstorm.gate.gate_policy import USUAL_FILE, read_policy
+from lockstorm.gate.gate_policy import read_policy
 from lockstorm.gate.runs import list_runs, remove_old_runs
 
 
@@ -17,7 +18,7 @@ from lockstorm.gate.runs import list_runs, remove_old_runs
     "-d", "--directory", type=click.Path(path_type=Path), help="Directory of the runs. Default: that of the policy."
 )
 @click.option(
-    "-f", "--file", type=click.Path(path_type=Path), default=USUAL_FILE, show_default=True, help="Policy file."
+    "-f", "--file", type=click.Path(path_type=Path), default=USUAL_POLICY, show_default=True, help="Policy file."
 )
 @click.option(
     "--keep",
