@@ -1,6 +1,6 @@
 """Linearizability: histories written by hand, the definition tried in all orders, and planted mistakes.
 
-LOCKSTORM_LINEARIZABLE_HISTORIES=10000000   number of random histories per model (default 200,000)
+LOCKSTORM_LINEARIZABLE_HISTORIES=10000000   number of random histories per model with --all (default 200,000)
 LOCKSTORM_LINEARIZABLE_SEED=7               seed of the first one (a failure names the seed; default 1)
 LOCKSTORM_MUTANTS=all                       plant all mistakes (default: every eighth)
 """
@@ -22,6 +22,7 @@ from tests.helpers.building import make
 
 HISTORIES = sorted((paths.ROOT / "tests" / "linearizable").glob("*.edn"))
 RANDOM_HISTORIES = int(os.environ.get("LOCKSTORM_LINEARIZABLE_HISTORIES", "200000"))
+SOME = 20_000  # in every test run
 SEED = int(os.environ.get("LOCKSTORM_LINEARIZABLE_SEED", "1"))
 POLICIES = ("--release-policy=unknown", "--release-policy=not-happened", "--release-policy=released")
 EXIT = {"holds": 0, "violated": 1, "inconclusive": 3}
@@ -393,22 +394,27 @@ def oracle() -> Path:
     return make("test-programs") / "tests" / "linearizable_oracle"
 
 
+MANY = pytest.mark.slow("judges 200,000 histories or more", seconds=8)
+COUNTS = (pytest.param(SOME, id="some"), pytest.param(RANDOM_HISTORIES, marks=MANY, id="many"))
+
+
+@pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("model", ("owner-mutex", "reentrant-mutex", "fenced-mutex"))
-def test_nothing_is_lost_with_the_configurations_that_are_dropped(oracle: Path, model: str) -> None:
+def test_nothing_is_lost_with_the_configurations_that_are_dropped(oracle: Path, model: str, count: int) -> None:
     """Histories too long for all orders: the same verdict and prefix when every configuration is kept."""
-    command = [str(oracle), model, str(RANDOM_HISTORIES), str(SEED), "long"]
+    command = [str(oracle), model, str(count), str(SEED), "long"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.lengthy("tries all orders of 200,000 histories")
-def test_the_definition_tried_in_all_orders(oracle: Path, model: str) -> None:
-    command = [str(oracle), model, str(RANDOM_HISTORIES), str(SEED)]
+def test_the_definition_tried_in_all_orders(oracle: Path, model: str, count: int) -> None:
+    command = [str(oracle), model, str(count), str(SEED)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     violated = int(re.search(r"(\d+) of them not linearizable", done.stdout)[1])  # type: ignore[index]
-    assert RANDOM_HISTORIES / 10 < violated < RANDOM_HISTORIES * 9 / 10, "both verdicts must be common"
+    assert count / 10 < violated < count * 9 / 10, "both verdicts must be common"
 
 
 # File, what stands there, what is planted instead; all must be found by the random histories of a model.

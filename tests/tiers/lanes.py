@@ -1,6 +1,6 @@
-"""Which worker runs which test. As many workers as there are cores compute, with a lower priority; the others run the
-tests with the marker `waits`, side by side. A worker stays with a file, whose fixtures it has, until nothing is left of
-it."""
+"""Which worker runs which test. One worker more than there are cores computes, with a lower priority; the others run
+the tests with the marker `waits`, side by side. A worker stays with a file, whose fixtures it has, until nothing is
+left of it."""
 
 import os
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from tests.tiers.collected import collected
 if TYPE_CHECKING:
     from xdist.remote import Producer  # type: ignore[import-untyped]
 
-COMPUTING = os.cpu_count() or 1  # workers; with one more, two trials in virtual time would share a core
+COMPUTING = (os.cpu_count() or 1) + 1  # workers; the last one uses a core while the others wait
 PRIORITY = 10  # of the workers that compute: less than that of those that wait for a moment
 QUEUED = 2  # a worker has to know its next test to know which fixtures end with this one
 

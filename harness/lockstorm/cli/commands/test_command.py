@@ -8,7 +8,7 @@ import click
 
 from lockstorm.base import paths
 
-MORE_WORKERS = 3  # than cores: they run tests that wait most of their time (tests/tiers/lanes.py)
+MORE_WORKERS = 4
 
 
 @click.command("test", context_settings={"ignore_unknown_options": True})
