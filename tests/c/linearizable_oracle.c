@@ -358,6 +358,20 @@ static bool is_limited(struct trial *trial, uint64_t peak) {
     return result.status == VERDICT_INCONCLUSIVE && limits.exceeded[0] && limits.used == 0;
 }
 
+/* The operation that cannot be placed returns at the end of the prefix. What is in its way was called before; it is
+ * named once, and is another operation. */
+static bool is_evidence(const struct trial *trial, const struct linearizable_result *result) {
+    if (trial->list[result->operation].end != result->prefix || result->blocker_count > BLOCKERS_KEPT) return false;
+    for (int each = 0; each < result->blocker_count; each++) {
+        uint32_t blocker = result->blockers[each];
+        if (blocker == result->operation || blocker >= trial->count || trial->list[blocker].call > result->prefix)
+            return false;
+        for (int other = 0; other < each; other++)
+            if (result->blockers[other] == blocker) return false;
+    }
+    return true;
+}
+
 static bool agree(struct trial *trial, uint64_t number, uint64_t *violated) {
     struct limits limits;
     struct linearizable_result result, full;
@@ -374,7 +388,7 @@ static bool agree(struct trial *trial, uint64_t number, uint64_t *violated) {
         fault = first_fault(trial);
     }
     *violated += fault != 0;
-    bool named = !said || trial->list[result.operation].end == said;
+    bool named = !said || is_evidence(trial, &result);
     if (said == fault && named && result.status != VERDICT_INCONCLUSIVE && left == 0 && limited) return true;
     printf(
         "history %llu of %s (%u permits%s): the definition says %u, the checker %u (status %d, operation %u, %s%s; %llu "
