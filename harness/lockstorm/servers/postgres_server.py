@@ -140,11 +140,19 @@ class PostgresServer:
             _make(place / "standby.signal", self._user, directory=False)
         self.process = self._start()
 
+    def _near_library(self) -> str:
+        """The library that keeps its processes in one session, where the server's user may read it."""
+        if not self._user:
+            return paths.near()
+        copied = Path(shutil.copy(paths.near(), self._sandbox.directory))
+        copied.chmod(0o644)
+        return str(copied)
+
     def _start(self) -> Process:
         options = {**self._options, "unix_socket_directories": self.sockets}
         words = [word for key, value in options.items() for word in ("-c", f"{key}={value}")]
         command = [paths.postgres(), "-D", str(self.directory), *words]
-        environment = settable_clock(self.clock, paths.near()) if self.clock else []
+        environment = settable_clock(self.clock, self._near_library()) if self.clock else []
         return self._sandbox.start(self.name, command, environment=environment, user=self._user)
 
     @property
