@@ -33,6 +33,7 @@ def test_pooled_sessions(trial: Trial) -> None:
     source="PostgreSQL documentation, 13.3.5: held until explicitly released or the session ends; idle limits of "
     "load balancers and NAT",
     control="nothing is closed",
+    real_lease_ms=2_000,  # long enough that the holder may be slow besides
     needs=("lock",),
     stores=("open",),
     services=ANY_SERVICE,

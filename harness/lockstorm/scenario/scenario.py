@@ -72,7 +72,7 @@ class Scenario:
     play: "Callable[[Trial], None]"
     counter: int = 0  # initial value of the store's counter
     virtual_lease_ms: int = VIRTUAL_LEASE_MS  # shorter where waiters poll without a pause
-    real_lease_ms: int = 400  # in real time, where a client waits for its end
+    real_lease_ms: int = 400  # in real time, where a client waits for its end; more than twice what the scenario waits
     real_control_lease_ms: int = 10_000  # in real time, where it must not end, even on a busy machine
     needs: tuple[str, ...] = ()  # of a lock: keys of NEEDS
     settings: Mapping[str, Any] = field(default_factory=dict)
