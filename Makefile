@@ -316,7 +316,7 @@ fuzz: ## run each fuzzer of the readers of histories and messages for FUZZ_SECON
 oracle: ## compare the checkers with their definitions on ORACLE_HISTORIES (200000) random histories, from seed ORACLE_FIRST (0), and with themselves on changed ones
 	@$(READY_TO_TEST)
 	LOCKSTORM_ORACLE_HISTORIES=$(ORACLE_HISTORIES) LOCKSTORM_ORACLE_FIRST=$(ORACLE_FIRST) \
-	    $(PYTHON) -m pytest -q -n 2 tests/checkers/test_checkers.py tests/checkers/test_metamorphic.py \
+	    $(PYTHON) -m pytest -q -n 2 --dist worksteal tests/checkers/test_checkers.py tests/checkers/test_metamorphic.py \
 	    tests/checkers/test_generator_coverage.py -k 'definitions or metamorphic or generator'
 
 porcupine: ## compare the linearizability checker with Porcupine on PORCUPINE_HISTORIES (100000) random histories per model; needs Go
