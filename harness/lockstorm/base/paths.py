@@ -1,15 +1,23 @@
-"""Paths: the checkout, the programs built from it, and the servers and libraries of the machine."""
+"""Paths: the checkout or the installed package, the programs of the project, and the servers and libraries of the
+machine."""
 
+import functools
 import os
 import shlex
 import shutil
+import sys
 from collections.abc import Iterator
-from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 from lockstorm.base.errors import Inconclusive, NotInstalled
 
-ROOT = Path(__file__).resolve().parents[3]
+PACKAGE = Path(__file__).resolve().parents[1]
+INSTALLED = PACKAGE / "installed"  # of a wheel (ci/wheel.py): what a checkout has beside the package
+IS_INSTALLED = INSTALLED.is_dir()
+ROOT = INSTALLED if IS_INSTALLED else PACKAGE.parents[1]
+HOW_TO_BUILD = "install lockstorm again" if IS_INSTALLED else f"run ./lockstorm (or make build) in {ROOT}"
+SCENARIOS = f"{PACKAGE.name}.{INSTALLED.name}.scenarios" if IS_INSTALLED else "scenarios"  # the Python package
 USUAL_POLICY = "lockstorm.toml"  # the policy file of a gate, in the directory where it runs
 BUILD = str(ROOT / "build")
 JARS = Path("/usr/share/java")
@@ -31,13 +39,22 @@ PROGRAMS = (  # of the project, as the Makefile builds them
 
 def python_path() -> str:
     """PYTHONPATH for a Python process of the project: the package, and the scenarios and tests of the checkout."""
-    return os.pathsep.join([str(ROOT / "harness"), str(ROOT)])
+    return os.pathsep.join([str(PACKAGE.parent)] if IS_INSTALLED else [str(ROOT / "harness"), str(ROOT)])
 
 
 def runnable(command: str) -> str:
     """A command that begins with the word lockstorm, as a shell can run it in the working directory."""
-    launcher = "./lockstorm" if Path.cwd() == ROOT else shlex.quote(str(ROOT / "lockstorm"))
-    return f"{launcher}{command.removeprefix('lockstorm')}"
+    return f"{_launcher()}{command.removeprefix('lockstorm')}"
+
+
+def _launcher() -> str:
+    if not IS_INSTALLED:
+        return "./lockstorm" if Path.cwd() == ROOT else shlex.quote(str(ROOT / "lockstorm"))
+    beside = os.path.join(os.path.dirname(sys.executable), "lockstorm")  # of the same environment
+    for found, shown in ((shutil.which("lockstorm"), "lockstorm"), (beside, shlex.quote(beside))):
+        if found and os.path.exists(found) and os.path.samefile(found, beside):
+            return shown
+    return f"{shlex.quote(sys.executable)} -m lockstorm"
 
 
 def build() -> Path:
@@ -45,11 +62,26 @@ def build() -> Path:
     return Path(os.environ.get("LOCKSTORM_BUILD") or BUILD)
 
 
+def cache() -> Path:
+    """The directory for what is made once and can be made again; it exists. That of an installed lockstorm, which may
+    lie where nobody can write, is the user's (XDG_CACHE_HOME), and each installation has its own."""
+    if not IS_INSTALLED:
+        place = build()
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        place = base / "lockstorm" / sha256(str(INSTALLED).encode()).hexdigest()[:12]
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Inconclusive(f"{place} cannot be made ({error.strerror}): set XDG_CACHE_HOME to a directory") from None
+    return place
+
+
 def program(name: str) -> str:
     """A program of the project. LOCKSTORM_PROGRAMS names a build directory for programs, if not that of the library."""
     path = os.path.join(os.environ.get("LOCKSTORM_PROGRAMS") or os.environ.get("LOCKSTORM_BUILD") or BUILD, "bin", name)
     if not os.path.exists(path):
-        raise Inconclusive(f"{path} is not built: run ./lockstorm (or make build) in {ROOT}")
+        raise Inconclusive(f"{path} is not built: {HOW_TO_BUILD}")
     return path
 
 
@@ -58,7 +90,7 @@ def redis_server() -> str:
     return _redis_server_on(search_path(), os.environ.get("LOCKSTORM_REDIS_SERVER") or "redis-server")
 
 
-@cache
+@functools.cache
 def _redis_server_on(path: str, command: str) -> str:
     found = shutil.which(command, path=path)
     if not found:
@@ -131,7 +163,7 @@ def libfaketime() -> str:
     return _libfaketime_at(os.environ.get("LOCKSTORM_LIBFAKETIME"))
 
 
-@cache
+@functools.cache
 def _libfaketime_at(chosen: str | None) -> str:
     for path in [Path(chosen)] if chosen else _libfaketime_places():
         if path.is_file():
@@ -153,11 +185,11 @@ def near() -> str:
 def _own_library(name: str) -> str:
     path = build() / "lib" / name
     if not path.exists():
-        raise Inconclusive(f"{path} is not built: run ./lockstorm (or make build) in {ROOT}")
+        raise Inconclusive(f"{path} is not built: {HOW_TO_BUILD}")
     return str(path)
 
 
-@cache
+@functools.cache
 def libc() -> str:
     """The path of the C library of this process, for LD_PRELOAD."""
     for line in Path("/proc/self/maps").read_text().splitlines():

@@ -24,7 +24,7 @@ WITHOUT_FAKETIME = "there is virtual time for the locks on Redis and ZooKeeper o
 def examine() -> list[dict[str, Any]]:
     """The findings: a name, `ok`, what was found, and for a failure what helps."""
     return [
-        _look("programs", find_programs, "run ./lockstorm in the checkout: it builds them"),
+        _look("programs", find_programs, paths.HOW_TO_BUILD),
         _look("redis-server", _redis, "install the package redis-server"),
         _look("libfaketime", paths.libfaketime, f"install the package libfaketime; without it {WITHOUT_FAKETIME}"),
         _look("private directory", _directory, "set TMPDIR to a directory with a short path that you may write to"),

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -51,6 +52,16 @@ def adapter_path(word: str) -> Path:
     if not os.access(path, os.X_OK):
         raise UsageError(f"{word} cannot be executed: chmod +x {word}")
     return path
+
+
+def library_environment() -> dict[str, str]:
+    """What the shipped adapters and their installer go by: where the libraries are, and the Python that runs this."""
+    return {"LOCKSTORM_LIBRARIES": str(paths.cache() / "adapters"), "LOCKSTORM_PYTHON": sys.executable}
+
+
+def install_libraries() -> int:
+    """Fetches and builds the libraries of the shipped adapters, with what the machine has; the installer's status."""
+    return subprocess.run([SHIPPED / "install"], env={**os.environ, **library_environment()}).returncode
 
 
 def shipped_adapters() -> list[str]:
@@ -176,7 +187,7 @@ class AdapterProgram:
         self.number = 0
         self._unread = b""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close)
-        environment = {**os.environ, "LOCKSTORM_PARENT": str(os.getpid())}
+        environment = {**os.environ, **library_environment(), "LOCKSTORM_PARENT": str(os.getpid())}
         self._process = subprocess.Popen(
             [paths.program("spawn"), path],
             stdin=subprocess.PIPE,

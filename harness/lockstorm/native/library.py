@@ -388,7 +388,7 @@ def library() -> Any:
     try:
         loaded = c.CDLL(str(path), use_errno=True)
     except OSError as error:
-        raise Inconclusive(f"{path} cannot be loaded ({error}): run ./lockstorm (or make build)") from None
+        raise Inconclusive(f"{path} cannot be loaded ({error}): {paths.HOW_TO_BUILD}") from None
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(loaded, name)
         function.restype = result

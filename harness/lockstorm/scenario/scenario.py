@@ -169,7 +169,7 @@ def scenario(
 def scenarios() -> dict[str, Scenario]:
     """All scenarios by name, in the order of their names."""
     files = sorted((paths.ROOT / "scenarios").glob("test_*.py"))
-    return scenarios_in([importlib.import_module(f"scenarios.{path.stem}") for path in files])
+    return scenarios_in([importlib.import_module(f"{paths.SCENARIOS}.{path.stem}") for path in files])
 
 
 def scenarios_in(modules: Iterable[ModuleType]) -> dict[str, Scenario]:

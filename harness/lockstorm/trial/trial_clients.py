@@ -5,6 +5,7 @@ from pathlib import Path
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, LockstormError, UsageError
+from lockstorm.locks.adapter import library_environment
 from lockstorm.locks.plugin import how_ended
 from lockstorm.native.library import Kind, library
 from lockstorm.process.process import inheritable
@@ -89,8 +90,12 @@ class TrialClients:
         command += ["--checks-validity"] if self._trial.settings.checks_validity else []
         # What hosts the code of others starts afresh: that code would find the environment of the zygote in /proc.
         sandbox, hosts = self._trial.sandbox, self._trial.lock.adapter or self._trial.lock.plugin
-        start = sandbox.start if hosts else sandbox.start_program
-        client.process = start(client.name, command, inherit=(turn, watchdog, yields))
+        inherit = (turn, watchdog, yields)
+        if hosts:
+            environment = [f"{key}={value}" for key, value in library_environment().items()]
+            client.process = sandbox.start(client.name, command, environment=environment, inherit=inherit)
+        else:
+            client.process = sandbox.start_program(client.name, command, inherit)
         for task in (client.task, client.task + 1):
             if not lib.scheduler_watch(scheduler, task, client.pid):
                 raise Inconclusive(f"{client.name} did not start: {self._trial.sandbox.log_tail(client.name)}")

@@ -12,7 +12,7 @@ from lockstorm.base.option_fields import choose
 from lockstorm.cli.options import json_option
 from lockstorm.cli.terminal import NearestName, console, print_checks, print_json, write_starter_program
 from lockstorm.conformance.adapter_check import check_adapter
-from lockstorm.locks.adapter import PREFIX, SHIPPED, adapter_entry, adapter_path, shipped_adapters
+from lockstorm.locks.adapter import PREFIX, SHIPPED, adapter_entry, adapter_path, install_libraries, shipped_adapters
 
 STARTERS = {"java": SHIPPED / "starters" / "LockAdapter.java", "python": SHIPPED / "starters" / "lock-adapter.py"}
 
@@ -45,6 +45,17 @@ def _described(name: str) -> dict[str, Any]:
         return {"name": name, "library": adapter_entry(PREFIX + name).summary, "missing": ""}
     except NotInstalled as reason:
         return {"name": name, "library": "", "missing": str(reason)}
+
+
+@adapter_command.command("install")
+def adapter_install_command() -> int:
+    """Fetch and build the libraries of the shipped adapters, in exact versions, for the languages that are installed:
+    Node with npm, Go, Java with Maven. Those of Python come with lockstorm.
+
+    \b
+    Example: lockstorm adapter install
+    """
+    return install_libraries()
 
 
 @adapter_command.command("check")

@@ -7,6 +7,7 @@ import sys
 import click
 
 from lockstorm.base import paths
+from lockstorm.base.errors import UsageError
 
 MORE_WORKERS = 4
 
@@ -21,6 +22,8 @@ def test_command(arguments: tuple[str, ...]) -> int:
     \b
     Example: lockstorm test -k gc_pause
     """
+    if paths.IS_INSTALLED:
+        raise UsageError("the project's tests are not installed: run ./lockstorm test in a checkout")
     workers = (os.cpu_count() or 1) + MORE_WORKERS
     words = [sys.executable, "-m", "pytest", "-n", str(workers), "--dist", "worksteal", *arguments]
     return subprocess.run(words, cwd=paths.ROOT).returncode

@@ -4,6 +4,7 @@ import os
 
 import click
 
+from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import choose
 from lockstorm.cli.options import json_option, names_option
@@ -58,6 +59,8 @@ def zoo_command(
     chosen = choose_bugs(bug)
     if as_json and as_markdown:
         raise UsageError("--json or --markdown, not both")
+    if record and paths.IS_INSTALLED:
+        raise UsageError("--record writes into a checkout of lockstorm, and this one is installed")
     if record and no_explore:
         raise UsageError("--record keeps what the explorer found: use it without --no-explore")
     if record and fixed_schedules != FIXED_SCHEDULES_LEAST:
