@@ -280,6 +280,18 @@ def test_a_grant_without_an_answer_needs_a_token_that_there_is(tmp_path: Path, n
     assert status(linearized(write_events(tmp_path / "h.edn", events), "--model=fenced-mutex")) == verdict
 
 
+def test_a_hold_without_an_answer_has_a_token_that_a_free_lock_lacks(tmp_path: Path) -> None:
+    """Process 2's first grant has a token below 13, process 0's has 14; process 2 holds the lock with 15, until 16 is
+    granted. Where its first grant came after 13 instead, 14 and 15 are used up, and it cannot hold the lock again."""
+    strays = "2+acquire 2?acquire 2+acquire 2?acquire 0+acquire 0?acquire"
+    strays += " 2+release 2?release 2+release 2?release 1+release 1?release"
+    events = "2+renew 1+acquire 2=renew 1=acquire:13 2+renew 1+acquire 0+release 0=release 2=renew 2+renew"
+    path = write_events(tmp_path / "h.edn", f"{strays} {events} 1=acquire:16 2=renew")
+    assert status(linearized(path, "--model=fenced-mutex")) == "holds"
+    path = write_events(tmp_path / "h.edn", f"{strays} {events} 1=acquire:15 2=renew")
+    assert status(linearized(path, "--model=fenced-mutex")) == "violated"
+
+
 HOLDS_NOT = "its process does not hold the lock, and no acquire of unknown outcome makes up for it"
 
 
