@@ -292,6 +292,30 @@ def test_a_hold_without_an_answer_has_a_token_that_a_free_lock_lacks(tmp_path: P
     assert status(linearized(path, "--model=fenced-mutex")) == "violated"
 
 
+@pytest.mark.parametrize(
+    "leases, events",
+    (
+        (  # 4's grant, the renewal, 4's release, 17, 3's release; 18, 19 and 20 are of 2, 3 and 0; 21
+            [],
+            "4+acquire 4?acquire 4+release 4?release 3+release 3?release 2+acquire 2?acquire 0+acquire 0?acquire "
+            "3+acquire 3?acquire 3+release 3?release 4+renew 3+acquire 3=acquire:17 2+release 4=renew 4+acquire "
+            "3+renew 2=release 0+release 3=renew 4=acquire:21 0=release",
+        ),
+        (  # the grants and renewals of 2 and 4, 15, 3's release, 1's grant and release, 19, 20
+            ["--leases"],
+            "2+acquire 2?acquire 4+acquire 4?acquire 1+acquire 1?acquire 3+acquire 3?acquire 2+renew 4+renew 0+acquire "
+            "3+acquire 3=acquire:15 1+release 4=renew 3+release 2=renew 2+acquire 2=acquire:19 3=release 1=release "
+            "0=acquire:20",
+        ),
+    ),
+    ids=("", "leases"),
+)
+def test_a_renewal_may_have_had_its_token_before_a_known_one(tmp_path: Path, leases: list[str], events: str) -> None:
+    """Later, what was under way then needs all that is left. The comments have an order that explains the events."""
+    path = write_events(tmp_path / "h.edn", events)
+    assert status(linearized(path, "--model=fenced-mutex", *leases)) == "holds"
+
+
 HOLDS_NOT = "its process does not hold the lock, and no acquire of unknown outcome makes up for it"
 
 
