@@ -63,9 +63,10 @@
  * place that was not taken now, at its own return or when the hold ends. So there is one configuration, unless a
  * renewal is explained by a free acquire. The token of the hold that this begins is not known either: what takes up the
  * moment before the hold comes first and takes the smaller token, be it a free acquire or, by (b), the next firm one. A
- * grant that is taken before its return was not answered: its hold does not end by itself until then. The bounds use
- * tokens that are seen only later; so the shortest prefix is found by bisection, which is allowed because a prefix of
- * what is linearizable is linearizable. */
+ * grant that is taken before its return was not answered: its hold does not end by itself until then. A configuration
+ * that would have to begin the other's hold by a free acquire takes its place only if it has a token left for it. The
+ * bounds use tokens that are seen only later; so the shortest prefix is found by bisection, which is allowed because a
+ * prefix of what is linearizable is linearizable. */
 #include "checkers/linearizability/linearizable_owner.h"
 
 #include <stdio.h>

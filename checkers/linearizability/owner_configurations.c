@@ -142,13 +142,16 @@ static bool uses_no_more(const struct owner_configuration *one, const struct own
 }
 
 /* Can `one` do all that `other` can? With another holder, or none: it does now what `other` has used more, and that
- * makes the lock free for a moment. With the same one, what is under way may want a moment that only `other` has had.
+ * makes the lock free for a moment; to have the hold of `other` itself, it needs a token for a free acquire. With the
+ * same holder, what is under way may want a moment that only `other` has had.
  * A hold that ended by itself has used nothing: then the hold of `other` must be there in `one`, as deep, or `one` can
  * end its own. */
 static bool is_as_good(const struct owner_sweep *sweep, const struct owner_configuration *one,
                        const struct owner_configuration *other) {
     if (!uses_no_more(one, other) || !token_place_is_as_good(&one->tokens, &other->tokens)) return false;
     if (sweep->leases && one->holder != other->holder) return other->holder == NOBODY && owner_may_lapse(sweep, one);
+    bool lacks_token = sweep->model == MODEL_FENCED_MUTEX && one->tokens.newest >= other->tokens.newest;
+    if (lacks_token && other->holder != NOBODY && one->holder != other->holder) return false;
     if (one->holder == NOBODY || one->holder != other->holder) return true;
     if (sweep->leases && one->depth < other->depth) return false;
     if (owner_is_free_hold(sweep, other) && !owner_is_free_hold(sweep, one)) return false;
