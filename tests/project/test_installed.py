@@ -132,7 +132,7 @@ def test_the_matrix_the_zoo_and_the_explorer(installed: Installed) -> None:
 
 
 def test_a_gate(installed: Installed) -> None:
-    written = installed.run("init", "--for", "correctness", "--resource", "plain")
+    written = installed.run("init", "--lock", "set-nx-px-fenced", "--for", "correctness", "--resource", "plain")
     assert "now: lockstorm gate" in written.stdout, written.stdout
     (installed.home / "lockstorm.toml").write_text(
         '[[lock]]\nname = "set-nx-px-fenced"\nrequire = ["mutual_exclusion"]\n[scenarios]\nplay = "crash-holder"\n'
