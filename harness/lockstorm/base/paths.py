@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from lockstorm.base.errors import Inconclusive, NotInstalled
+from lockstorm.base.errors import Inconclusive, NotInstalled, UsageError
 
 PACKAGE = Path(__file__).resolve().parents[1]
 INSTALLED = PACKAGE / "installed"  # of a wheel (ci/wheel.py): what a checkout has beside the package
@@ -85,9 +85,13 @@ def program(name: str) -> str:
     return path
 
 
-def redis_server() -> str:
-    """The redis-server to start; LOCKSTORM_REDIS_SERVER names one that is not on the PATH."""
-    return _redis_server_on(search_path(), os.environ.get("LOCKSTORM_REDIS_SERVER") or "redis-server")
+def redis_server(chosen: str | None = None) -> str:
+    """The server to start for locks on Redis: the chosen program, or what LOCKSTORM_REDIS_SERVER names, or redis-server.
+    Raises UsageError if the chosen one does not exist."""
+    found = shutil.which(chosen, path=search_path()) if chosen else None
+    if chosen and not found:
+        raise UsageError(f"--server {chosen}: there is no such program")
+    return found or _redis_server_on(search_path(), os.environ.get("LOCKSTORM_REDIS_SERVER") or "redis-server")
 
 
 @functools.cache

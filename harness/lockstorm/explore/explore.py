@@ -40,8 +40,8 @@ SLICE_S = 20  # the time between two writes of a campaign to its file
 Keep = Callable[[dict[str, Any]], object]
 
 
-def explorer_for(context: ScheduleContext, jobs: int) -> Explorer:
-    return Explorer(lock_named(context.lock).nodes or 1, jobs, replicas=context.replicas)
+def explorer_for(context: ScheduleContext, jobs: int, server: str | None = None) -> Explorer:
+    return Explorer(lock_named(context.lock).nodes or 1, jobs, replicas=context.replicas, server=server)
 
 
 # --- many schedules ---
@@ -59,7 +59,7 @@ def search_schedules(
     every SLICE_S and at the end. A search that could not be run is inconclusive, with the reason."""
     campaign = campaign or Campaign(plan.key, plan.shard.of)
     try:
-        with explorer_for(plan.context, plan.jobs) as explorer:
+        with explorer_for(plan.context, plan.jobs, plan.request.server) as explorer:
             for outcome in _slices(plan, explorer, campaign, on_progress, in_slices=keep is not None):
                 campaign.add(plan.shard.number, outcome)
                 if campaign.found and not campaign.shown:

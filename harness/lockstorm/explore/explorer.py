@@ -52,8 +52,9 @@ class SearchJob:
 class Explorer:
     """A context manager: the servers run while it is open."""
 
-    def __init__(self, nodes: int, jobs: int, replicas: int = 0) -> None:
-        """`replicas`: of each node."""
+    def __init__(self, nodes: int, jobs: int, replicas: int = 0, server: str | None = None) -> None:
+        """`replicas`: of each node; `server`: the program of all, None for the usual redis-server."""
+        self._program = paths.redis_server(server)
         self._servers = [f"redis-{each + 1}" for each in range(nodes)]
         self._servers += [f"{name}-replica-{each + 1}" for each in range(replicas) for name in self._servers[:nodes]]
         self._job_count = jobs
@@ -85,7 +86,7 @@ class Explorer:
             listening, clock = job.directory / f"{name}.sock", job.directory / f"{name}.clock"
             clock.write_bytes(CLOCK_PAGE.pack(b"", EPOCH_NS))
             environment = mapped_clock(clock)
-            command = [paths.redis_server(), *SERVER_OPTIONS, "--unixsocket", str(listening), "--dir", str(own)]
+            command = [self._program, *SERVER_OPTIONS, "--unixsocket", str(listening), "--dir", str(own)]
             with on_core(core):
                 process = self._sandbox.start(f"{job.directory.name}-{name}", command, environment=environment)
             job.servers[name] = process

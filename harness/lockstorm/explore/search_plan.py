@@ -19,7 +19,7 @@ from lockstorm.locks.lock_names import lock_named
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.results.properties import PROPERTIES, with_capacity
-from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, TrialSettings
+from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, SERVER_HELP, TrialSettings
 
 FAULTS = {
     "pause": "a client is paused",
@@ -151,6 +151,7 @@ class SearchRequest:
         "fencing if the lock gives tokens.",
         metavar="PROPERTY,…",
     )
+    server: str | None = option("--server", SERVER_HELP, metavar="PROGRAM")
     jobs: int | None = option(
         "--jobs", "Processes that search in parallel. Default: one per core.", "number", low=1, high=JOBS_MOST
     )
@@ -200,6 +201,7 @@ class SearchPlan:
             "fixed_lease": request.fixed_lease,
             "extends": request.extends,
             **({"checks_validity": True} if request.checks_validity else {}),
+            **({"server": request.server} if request.server else {}),
             "require": ",".join(self.required),
             "keep_going": request.keep_going,
             **({"build": self.lock.plugin.version} if self.lock.plugin else {}),
@@ -217,6 +219,7 @@ def plan_search(request: SearchRequest) -> SearchPlan:
             lease_ms=request.lease_ms,
             permits=request.permits,
             fixed_lease=request.fixed_lease,
+            server=request.server,
         )
     )
     _check_build(request, lock)

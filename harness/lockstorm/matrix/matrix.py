@@ -47,10 +47,10 @@ def time_of(scenario: str, lock: str, time: str | None) -> str | None:
     return time if time in times else None
 
 
-def requests_of(cell_key: CellKey, time: str, repeat: int, seed: int) -> list[TrialSettings]:
+def requests_of(cell_key: CellKey, time: str, repeat: int, seed: int, server: str | None = None) -> list[TrialSettings]:
     scenario, lock, store = cell_key
     return [
-        TrialSettings(lock, scenario, store=store, time=time, seed=seed + each, control=control)
+        TrialSettings(lock, scenario, store=store, time=time, seed=seed + each, control=control, server=server)
         for each in range(repeat)
         for control in (False, True)
     ]
@@ -73,6 +73,7 @@ def play_matrix(
     seed: int,
     report: Callable[[str], object],
     workers: int | None = None,
+    server: str | None = None,
 ) -> dict[str, Any]:
     """Runs every cell `repeat` times (seeds seed, seed + 1, ...) with fault and control, several trials in parallel.
     Calls `report` after each trial. `ok`: all cells that were played are as expected. An interrupt ends it early; the
@@ -82,7 +83,7 @@ def play_matrix(
     requests = [
         request
         for cell_key in cell_keys
-        for request in requests_of(cell_key, time_of(*cell_key[:2], time) or "virtual", repeat, seed)
+        for request in requests_of(cell_key, time_of(*cell_key[:2], time) or "virtual", repeat, seed, server)
         if time_of(*cell_key[:2], time)
     ]
     requests.sort(key=playing_order)
@@ -103,6 +104,7 @@ def play_matrix(
         "time": time or "virtual where it can be, else real",
         "repeat": repeat,
         "seed": seed,
+        **({"server": server} if server else {}),
         "cells": cells,
         "inapplicable": inapplicable,
         "unfit": inapplicable,  # the old name, until the next version

@@ -7,6 +7,7 @@ from typing import cast
 
 from msgspec import structs
 
+from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.base.option_fields import check_ranges, choose, option_words
 from lockstorm.locks.lock_names import AS_ASKED, lock_named, lock_words
@@ -46,6 +47,10 @@ def check_settings(request: TrialSettings, *, gives_tokens: bool = False) -> tup
         raise UsageError(f"--fixed-lease is for locks that renew their lease; {lock.name} never does")
     if request.fixed_lease and lock.service == "zookeeper":
         raise UsageError(f"--fixed-lease: {lock.name} is held by a session, which its heartbeats keep")
+    if request.server:
+        if lock.service != "redis":
+            raise UsageError(f"--server is for locks on Redis, and {lock.name} lives on {lock.service}")
+        paths.redis_server(request.server)
     if request.permits and lock.capacity != AS_ASKED:
         several = ", ".join(known.name for known in locks() if known.capacity == AS_ASKED)
         raise UsageError(f"--permits is for locks that have several ({several}); {lock.name} has one")

@@ -88,8 +88,11 @@ class RedisServer:
         frozen: bool = True,
         options: tuple[str, ...] = (),
         network: Network | None = None,
+        program: str | None = None,
     ) -> None:
+        """`program`: what --server names; None: the usual redis-server."""
         self.name = name
+        self.program = paths.redis_server(program)
         self.socket = sandbox.directory / f"{name}.sock"
         self.clock = clock  # a file (preload/clock_page.h); None: the machine's clock
         self.frozen = frozen and clock is not None  # the clock moves only when the trial moves it
@@ -101,7 +104,7 @@ class RedisServer:
         self._sandbox = sandbox
         self.directory = sandbox.directory / name
         self.directory.mkdir(mode=0o700)
-        self._command = [paths.redis_server(), *OPTIONS, "--unixsocket", str(self.socket), "--dir", str(self.directory)]
+        self._command = [self.program, *OPTIONS, "--unixsocket", str(self.socket), "--dir", str(self.directory)]
         self._command += ["--enable-debug-command", "local", *REPLICATION, *options]
         self._network = network
         self._known = False  # it has answered, so peers may know its port
@@ -257,6 +260,8 @@ class RedisServer:
 
     def version(self) -> str:
         told = dict(line.split(":", 1) for line in self._ask("INFO", "server").decode().splitlines() if ":" in line)
+        if told.get("server_name") == "valkey":  # which tells as redis_version what it is compatible with
+            return f"valkey {told['valkey_version']}"
         return str(told["redis_version"])
 
     def close(self) -> None:

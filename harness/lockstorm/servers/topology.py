@@ -12,7 +12,6 @@ from functools import partial
 from itertools import count, pairwise
 from typing import Any, Literal
 
-from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.process.process import Sandbox
@@ -89,7 +88,7 @@ class Sentinel:
         }
         file = self.directory / "sentinel.conf"  # the sentinel also writes its state there
         file.write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
-        self.process = self._sandbox.start(self.name, [paths.redis_server(), str(file), "--sentinel"])
+        self.process = self._sandbox.start(self.name, [master.program, str(file), "--sentinel"])
 
     def ready(self) -> None:
         """Returns when it answers; starts it again if another process has taken its port."""

@@ -264,6 +264,7 @@ def _settings(request: TrialSettings, schedule: Schedule, lock: LockEntry) -> Tr
         nodes=lock.nodes,
         permits=request.permits or 1,
         fixed_lease=request.fixed_lease,
+        server=request.server,
         checks_validity=request.checks_validity,
         clients=schedule.clients,
         duration_ms=schedule.duration_ms,
@@ -297,4 +298,4 @@ def storm_replay_command(storm: StormRequest, seed: int) -> str:
         words += option_words(request, "time")
     words += option_words(request, "store", "lease_ms", "clients", "duration_ms")
     words += option_words(storm, "longest_ms", "bound_ms")
-    return shlex.join(words + option_words(request, "require", "permits", "fixed_lease", "checks_validity"))
+    return shlex.join(words + option_words(request, "require", "permits", "server", "fixed_lease", "checks_validity"))

@@ -85,7 +85,15 @@ class RedisNodes(Nodes[RedisServer]):
             Network(settings.topology == "cluster", trial.links.peer_port) if settings.topology != "single" else None
         )
         options = (*PERSISTENCE[settings.persistence], *settings.server_options)
-        server = RedisServer(trial.sandbox, name, clock=clock, frozen=frozen, options=options, network=network)
+        server = RedisServer(
+            trial.sandbox,
+            name,
+            clock=clock,
+            frozen=frozen,
+            options=options,
+            network=network,
+            program=settings.server,
+        )
         server.number = number
         trial.at_exit(server.close)
         return server

@@ -38,6 +38,10 @@ SEED_LIMIT = 2**63 - 1
 CLIENT_LIMIT = 128
 PERMIT_LIMIT = 64
 DURATION_LIMIT_MS = 3_600_000
+SERVER_HELP = (
+    "Server that the locks on Redis live on: a path, or the name of a program on the PATH, such as valkey-server. "
+    "Default: redis-server, or the variable LOCKSTORM_REDIS_SERVER."
+)
 REPLY_LIMIT_MS = 1000  # how long a client waits for an ordinary answer (client.c)
 
 
@@ -106,6 +110,7 @@ class TrialSettings:
         low=1,
         high=PERMIT_LIMIT,
     )
+    server: str | None = option("--server", SERVER_HELP, metavar="PROGRAM")
     control: bool = option(
         "--control", "Play the schedule without its fault, or with the fault inside the lease.", "flag"
     )

@@ -4,6 +4,7 @@ import os
 
 import click
 
+from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import check_range, choose
 from lockstorm.cli.options import json_option, names_option
@@ -14,7 +15,7 @@ from lockstorm.matrix import matrix_pages, matrix_table
 from lockstorm.scenario.cells import CellKey
 from lockstorm.scenario.expected import pairs
 from lockstorm.scenario.play import scenario_named
-from lockstorm.trial.settings import SEED_LIMIT, STORES, TIMES
+from lockstorm.trial.settings import SEED_LIMIT, SERVER_HELP, STORES, TIMES
 
 INTERRUPTED = 130
 
@@ -39,6 +40,7 @@ INTERRUPTED = 130
     show_default=True,
     help="Seed of the first trial; each further trial uses the next seed.",
 )
+@click.option("--server", metavar="PROGRAM", help=f"{SERVER_HELP} Plays the locks on Redis only.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the result as GitHub tables.")
 @json_option
 def matrix_command(
@@ -48,6 +50,7 @@ def matrix_command(
     time_: str | None,
     repeat: int,
     seed: int,
+    server: str | None,
     as_markdown: bool,
     as_json: bool,
 ) -> int:
@@ -59,11 +62,16 @@ def matrix_command(
     docs/matrix.md has the whole table and explains how to read it.
     """
     chosen = choose_cells(lock, scenario, store, time_)
+    if server:
+        paths.redis_server(server)
+        chosen = [key for key in chosen if lock_named(key[1]).service == "redis"]
+        if not chosen:
+            raise UsageError("--server is for locks on Redis, and none is chosen")
     check_range("--seed", seed, 0, SEED_LIMIT - repeat)
     if as_json and as_markdown:
         raise UsageError("--json or --markdown, not both")
     with progress_of_done(len(chosen) * 2 * repeat) as report:
-        result = matrix_.play_matrix(chosen, time_, repeat, seed, report)
+        result = matrix_.play_matrix(chosen, time_, repeat, seed, report, server=server)
     if as_json:
         print_json(result)
     elif as_markdown:
