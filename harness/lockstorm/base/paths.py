@@ -86,7 +86,7 @@ def program(name: str) -> str:
 
 
 def redis_server(chosen: str | None = None) -> str:
-    """The server to start for locks on Redis: the chosen program, or what LOCKSTORM_REDIS_SERVER names, or redis-server.
+    """The server to start for locks on Redis: the chosen program, else LOCKSTORM_REDIS_SERVER, else redis-server.
     Raises UsageError if the chosen one does not exist."""
     found = shutil.which(chosen, path=search_path()) if chosen else None
     if chosen and not found:

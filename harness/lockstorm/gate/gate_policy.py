@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from lockstorm.base import paths
 from lockstorm.base.durations import UNITS_MS, parse_duration_ms
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import choose
@@ -39,12 +40,13 @@ USUAL_REQUIRE = {
 USER_SUPPLIED = {"adapter": adapter.PREFIX, "plugin": plugin.PREFIX}
 # The keys that each table may have; "" is the top level.
 KEYS = {
-    "": ("lock", "require", "scenarios", "storm", "budget", "accept", "runs"),
+    "": ("lock", "require", "deployment", "scenarios", "storm", "budget", "accept", "runs"),
     "lock": (
         *("name", "adapter", "plugin", "store", "require", "used", "lease", "permits", "fixed_lease"),
         "checks_validity",
     ),
     "require": USUAL_STORES,
+    "deployment": ("server",),
     "scenarios": ("play", "skip", "repeat", "seed", "time", "controls"),
     "storm": ("name", "faults", "trials", "duration", "clients", "lease", "seed", "time"),
     "budget": ("time", "trials"),
@@ -67,6 +69,7 @@ class LockChoice:
     fixed_lease: bool = False
     checks_validity: bool = False
     written_name: str = ""  # the name in the policy; of a user-supplied lock without its prefix
+    server: str | None = None  # of a lock on Redis: what [deployment] names
 
     @property
     def title(self) -> str:
@@ -248,7 +251,9 @@ def read_policy(file: Path, home: Path | None = None) -> Policy:
         raise UsageError(f"{file}: {error}") from None
     top = Table(file, toml_positions.find_key_lines(text), (), values)
     require = read_require(top.table("require"))
-    chosen = tuple(read_lock(table, require, home or file.parent) for table in top.tables("lock"))
+    home = home or file.parent
+    server = read_server(top.table("deployment"), home)
+    chosen = tuple(read_lock(table, require, home, server) for table in top.tables("lock"))
     if not chosen:
         raise UsageError(f"{file} names no lock: [[lock]] with a name; `lockstorm locks` lists them")
     titles = [lock.title for lock in chosen]
@@ -302,8 +307,20 @@ def read_name(table: Table, home: Path) -> tuple[str, str]:
     return key, name
 
 
-def read_lock(table: Table, require: dict[str, tuple[str, ...]], home: Path) -> LockChoice:
+def read_server(table: Table, home: Path) -> str | None:
+    """The program that locks on Redis live on; its path is relative to `home`."""
+    word = table.text("server")
+    if word is None:
+        return None
+    chosen = str((home / word).absolute()) if "/" in word else word
+    table.checked("server", lambda: paths.redis_server(chosen))
+    return chosen
+
+
+def read_lock(table: Table, require: dict[str, tuple[str, ...]], home: Path, server: str | None) -> LockChoice:
     key, name = read_name(table, home)
+    if lock_named(name).service != "redis":
+        server = None
     store = table.name("store", "store mode", USUAL_STORES, "open")
     lease_ms = table.duration_ms("lease", 1, LEASE_LIMIT_MS)
     permits = table.number("permits", 1, PERMIT_LIMIT)
@@ -319,7 +336,7 @@ def read_lock(table: Table, require: dict[str, tuple[str, ...]], home: Path) -> 
     used, written_name = table.text("used"), str(table.values[key])
     checks_validity = table.flag("checks_validity", False)
     options = (used, lease_ms, permits, fixed_lease, checks_validity)
-    return LockChoice(name, store, required, table.line(), *options, written_name)
+    return LockChoice(name, store, required, table.line(), *options, written_name, server)
 
 
 def read_scenarios(table: Table) -> tuple[str, ...]:
