@@ -144,8 +144,10 @@ class PostgresServer:
         """The library that keeps its processes in one session, where the server's user may read it."""
         if not self._user:
             return paths.near()
-        copied = Path(shutil.copy(paths.near(), self._sandbox.directory))
-        copied.chmod(0o644)
+        copied = self._sandbox.directory / Path(paths.near()).name
+        if not copied.exists():  # a server that has mapped it would crash if it was written again
+            shutil.copy(paths.near(), copied)
+            copied.chmod(0o644)
         return str(copied)
 
     def _start(self) -> Process:
