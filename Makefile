@@ -115,7 +115,7 @@ READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
-.PHONY: all deps-all build programs headers test-programs judge bench-programs fuzzers demo test nightly lint format sanitize fuzz oracle porcupine mutants mutants-short matrix schemas zoo bench \
+.PHONY: all deps-all build programs headers test-programs judge bench-programs fuzzers demo test nightly lint format sanitize fuzz oracle porcupine mutants mutants-short matrix schemas servers zoo bench \
         soak explore-soak clean help
 all: build
 
@@ -312,6 +312,12 @@ fuzz: ## run each fuzzer of the readers of histories and messages for FUZZ_SECON
 	    -dict=$(CURDIR)/tests/fuzz/atlas.dict found/atlas $(CURDIR)/tests/fuzz/corpus/atlas
 	cd $(BUILD)/fuzz && ./schedule_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=256 -print_final_stats=1 \
 	    -dict=$(CURDIR)/tests/fuzz/schedule.dict found/schedule $(CURDIR)/tests/fuzz/corpus/schedule
+
+servers: ## play the matrix on redis-server 8 and valkey-server 8, which ci/servers fetches
+	@$(READY_TO_BENCH)
+	@ci/servers
+	@for each in redis valkey; do \
+	    echo "$$each-server-8:" && ./lockstorm matrix --server build/servers/bin/$$each-server-8 | tail -n 1 || exit; done
 
 oracle: ## compare the checkers with their definitions on ORACLE_HISTORIES (200000) random histories, from seed ORACLE_FIRST (0), and with themselves on changed ones
 	@$(READY_TO_TEST)

@@ -38,6 +38,7 @@ STEPS = (
     make("porcupine", minutes=60),
     make("mutants-short", minutes=20),
     make("mutants", "MUTANTS=30", minutes=120),
+    make("servers", minutes=30),
     make("explore-soak", "SCHEDULES=20000", minutes=60),
     make("soak", minutes=180),
 )
