@@ -32,13 +32,13 @@ class Installed:
     programs: Path
     home: Path
 
-    def run(self, *words: str, on_path: bool = True, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    def run(self, *words: str, on_path: bool = True, **more: str) -> "subprocess.CompletedProcess[str]":
         """Runs lockstorm as a user without privileges; stdout and stderr together."""
         here = f"{self.programs}:" if on_path else ""
-        environment = {"HOME": str(self.home), "PATH": f"{here}/usr/bin:/bin", "TERM": "dumb", "COLUMNS": "200"}
+        environment = {"HOME": str(self.home), "PATH": f"{here}/usr/bin:/bin", "TERM": "dumb", "COLUMNS": "200", **more}
         return subprocess.run(
             [str(self.programs / "lockstorm"), *words],
-            cwd=cwd or self.home,
+            cwd=self.home,
             env=environment,
             user=NOBODY if os.geteuid() == 0 else None,
             group=NOBODY if os.geteuid() == 0 else None,
@@ -112,6 +112,14 @@ def test_what_is_made_once_is_in_the_cache_of_the_user(installed: Installed) -> 
     done = installed.run("run", "gc-pause", "--lock", "pg-advisory", "-q")
     assert done.returncode == 0, done.stdout
     assert len(list(installed.home.glob(".cache/lockstorm/*/templates/postgres-*"))) == 1
+
+
+def test_without_a_cache_it_says_how_to_get_one(installed: Installed) -> None:
+    done = installed.run("run", "gc-pause", "--lock", "pg-advisory", "-q", XDG_CACHE_HOME="/proc/nowhere")
+    assert done.returncode == 3
+    assert "/proc/nowhere/lockstorm/" in done.stdout and "set XDG_CACHE_HOME to a directory" in done.stdout
+    done = installed.run("run", "gc-pause", "--adapter", "redis-py", "-q", XDG_CACHE_HOME="/proc/nowhere")
+    assert done.returncode == 1, "a library that is there needs no cache"
 
 
 def test_all_its_programs_are_found(installed: Installed) -> None:

@@ -62,14 +62,19 @@ def build() -> Path:
     return Path(os.environ.get("LOCKSTORM_BUILD") or BUILD)
 
 
-def cache() -> Path:
-    """The directory for what is made once and can be made again; it exists. That of an installed lockstorm, which may
-    lie where nobody can write, is the user's (XDG_CACHE_HOME), and each installation has its own."""
+def cache(name: str) -> Path:
+    """The directory for what is made once and can be made again: "templates" of servers, or libraries of "adapters".
+    An installed lockstorm may lie where nobody can write: its cache is the user's (XDG_CACHE_HOME), and each
+    installation has its own."""
     if not IS_INSTALLED:
-        place = build()
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        place = base / "lockstorm" / sha256(str(INSTALLED).encode()).hexdigest()[:12]
+        return build() / name
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(base) / "lockstorm" / sha256(str(INSTALLED).encode()).hexdigest()[:12] / name
+
+
+def templates() -> Path:
+    """The cache for templates of servers; it exists."""
+    place = cache("templates")
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -56,7 +56,7 @@ def adapter_path(word: str) -> Path:
 
 def library_environment() -> dict[str, str]:
     """What the shipped adapters and their installer go by: where the libraries are, and the Python that runs this."""
-    return {"LOCKSTORM_LIBRARIES": str(paths.cache() / "adapters"), "LOCKSTORM_PYTHON": sys.executable}
+    return {"LOCKSTORM_LIBRARIES": str(paths.cache("adapters")), "LOCKSTORM_PYTHON": sys.executable}
 
 
 def install_libraries() -> int:

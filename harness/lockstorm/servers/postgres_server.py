@@ -282,8 +282,7 @@ def _place_in_memory(directory: Path) -> Path:
 @contextlib.contextmanager
 def _template(sandbox: Sandbox, user: User | None) -> Iterator[Path]:
     """The data directory to copy. Makes it, under a lock, if there is none for this version."""
-    places = paths.cache() / "templates"
-    places.mkdir(exist_ok=True)
+    places = paths.templates()
     template = places / f"postgres-{postgres_version()}-{TEMPLATE}-of-{user.uid if user else os.geteuid()}"
     with (places / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX if not template.exists() else fcntl.LOCK_SH)

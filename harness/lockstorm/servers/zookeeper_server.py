@@ -216,8 +216,7 @@ def java_command(configuration: Path, *options: str) -> list[str]:
 def _archive(sandbox: Sandbox) -> Iterator[Path]:
     """The archive of the classes that a server loads. Makes it, under a lock, if there is none for this Java.
     Without the archive a server takes twice as long to start."""
-    places = paths.cache() / "templates"
-    places.mkdir(exist_ok=True)
+    places = paths.templates()
     archive = places / f"zookeeper-{paths.zookeeper_version()}-java-{java_version()}.jsa"
     with (places / "zookeeper-lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX if not archive.exists() else fcntl.LOCK_SH)
