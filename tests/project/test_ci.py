@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import yaml
 
 from lockstorm.base import paths
+from lockstorm.base.version import VERSION
 
 CI = paths.ROOT / "ci"
 POLICY = """[[lock]]
@@ -63,6 +65,7 @@ def lockstorm_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([*git, "init", "-q", "-b", "main"], check=True)
     subprocess.run([*git, "add", "-A", "-f"], check=True)
     subprocess.run([*git, "commit", "-q", "-m", "all"], check=True)
+    subprocess.run([*git, "tag", f"v{VERSION}"], check=True)
     return root
 
 
@@ -156,33 +159,57 @@ def test_one_line_is_enough(project: Path, tools: Path, lockstorm_repository: Pa
 # --- the container ---
 
 
-def instructions() -> list[tuple[str, str]]:
+def stages() -> list[list[tuple[str, str]]]:
+    """The instructions and their words, by stage."""
     text = (CI / "Dockerfile").read_text().replace("\\\n", " ")
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    return [(line.split(maxsplit=1)[0], line.split(maxsplit=1)[1]) for line in lines]
+    lines = [line.split(maxsplit=1) for line in text.splitlines() if line and not line.startswith("#")]
+    found: list[list[tuple[str, str]]] = []
+    for name, words in lines:
+        if name == "FROM":
+            found.append([])
+        found[-1].append((name, words))
+    return found
+
+
+def copy_into_image(copied: str, target: str, image: Path) -> None:
+    """As COPY does: a directory's contents, or a file into the directory."""
+    source, there = paths.ROOT / copied, image / target.strip("/")
+    if source.is_dir():
+        shutil.copytree(source, there, ignore=shutil.ignore_patterns("__pycache__"))
+    else:
+        there.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source, there)
 
 
 def test_the_container_has_all_that_a_gate_needs(project: Path, tools: Path, tmp_path: Path) -> None:
-    """The copied files are enough: the launcher finds its lists, and the gate runs."""
-    copied = [word for name, words in instructions() if name == "COPY" for word in words.split()[:-1]]
-    assert all((paths.ROOT / name).exists() for name in copied)
-    root = tmp_path / "image"
-    copy_project(root, tuple(copied))
-    done = run_script(f"{root}/lockstorm gate", project, tools)
+    """What its first stage copies is enough for the wheel, and a gate runs from the wheel."""
+    for words in [words.split() for name, words in stages()[0] if name == "COPY"]:
+        for copied in words[:-1]:
+            copy_into_image(copied, words[-1], tmp_path)
+    pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check"]
+    install = [*pip, "install", "--no-deps", "--no-build-isolation", "--target", str(tmp_path / "installed")]
+    subprocess.run([*install, str(tmp_path / "src")], check=True)
+    done = run_script(f"PYTHONPATH={tmp_path / 'installed'} {sys.executable} -m lockstorm gate", project, tools)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_container_installs_what_the_lists_say_and_nothing_else() -> None:
-    """Its base image is one that ci/packages is written for, and the launcher installs the packages."""
-    said = instructions()
-    assert said[0] == ("FROM", "debian:12-slim")
-    (run,) = [words for name, words in said if name == "RUN"]
-    assert run.split("&&")[1].strip() == "/opt/lockstorm/lockstorm --version"
-    assert "apt-get install" not in run and "pip" not in run
-    wanted = (paths.ROOT / "lockstorm").read_text()
-    copied = {word for name, words in said if name == "COPY" for word in words.split()[:-1]}
-    assert {"ci/packages", "ci/requirements.txt"} <= copied
-    assert "sed -e 's/#.*//' \"$here/ci/packages\"" in wanted, "the launcher reads the list that is copied"
+def test_the_container_installs_what_the_programs_are_linked_with() -> None:
+    """Its second stage has the packages of the libraries, and of the servers that ci/packages lists."""
+    first, second = stages()
+    assert first[0] == ("FROM", "debian:12-slim AS built") and second[0] == ("FROM", "debian:12-slim")
+    (installing,) = [words.split() for name, words in second if name == "RUN"]
+    listed = [line.split()[1] for line in (CI / "packages").read_text().splitlines() if line.startswith("run ")]
+    assert {"redis-server", "libfaketime"} <= set(listed) & set(installing)
+    programs = [paths.program(name) for name in ("client", "store", "check")]
+    linked = subprocess.run(["ldd", *programs], capture_output=True, text=True).stdout
+    for library, package in (("libhiredis", "libhiredis0.14"), ("libev", "libev4"), ("libjansson", "libjansson4")):
+        assert f"{library}.so" in linked and package in installing
+
+
+def test_every_pipeline_names_the_version() -> None:
+    for file in ("action.yml", "gitlab.yml", "README.md"):
+        named = re.findall(r"(?:@|ref: |REF: |--branch )(v\S+|main)", (CI / file).read_text())
+        assert set(named) == {f"v{VERSION}"}, file
 
 
 def test_files_that_pipelines_read_are_yaml_with_nothing_unknown() -> None:
