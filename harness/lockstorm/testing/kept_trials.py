@@ -8,8 +8,6 @@ from pathlib import Path
 from lockstorm.base.errors import LockstormError
 from lockstorm.base.paths import runnable
 from lockstorm.base.version import VERSION
-from lockstorm.report.report import write
-from lockstorm.report.window import ROWS_USUAL
 
 MADE_OF_NAME = re.compile(r"[^\w.\[\]=+-]+")
 
@@ -24,6 +22,9 @@ class KeptTrial:
 
     def lines(self) -> list[str]:
         """Writes what is missing; lines that name the files, and the command to look at them."""
+        from lockstorm.report.report import write  # few tests fail, and its templates take their time
+        from lockstorm.report.window import ROWS_USUAL
+
         found = [f"schedule: {self.schedule}", f"replay: {runnable(f'lockstorm replay {self.schedule}')}"]
         lines = found if self.schedule else []
         page = self.history.with_suffix(".html")
