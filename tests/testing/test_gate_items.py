@@ -26,7 +26,7 @@ play = ["gc-pause", "crash-holder"]
 [[accept]]
 lock = "set-nx-px"
 scenario = "crash-holder"
-properties = ["mutual_exclusion"]
+property = ["mutual_exclusion"]
 why = "this is a test"
 until = 2999-01-01
 """

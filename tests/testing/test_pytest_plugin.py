@@ -54,6 +54,22 @@ def test_the_example_of_the_documentation(suite: Suite) -> None:
     assert counts(suite.run("-n", "2")) == "1 passed"
 
 
+def test_the_example_with_a_lease_that_runs_out(suite: Suite) -> None:
+    write_fenced_adapter(suite)
+    outlasted = EXAMPLE.replace(
+        "        two.start_increment()\n",
+        "        two.start_increment()\n"
+        "        lockstorm_trial.outlast_lease(two)\n"
+        "    lockstorm_trial.finish(one, two)\n",
+    )
+    suite.write("test_fenced.py", outlasted)
+    suite.write("test_open.py", outlasted.replace("fence-writes", "open"))
+    output = suite.run("-v")
+    assert counts(output) == "1 failed, 1 passed"
+    assert re.search(r"^test_fenced.py::\w+ PASSED", output, re.MULTILINE)
+    assert re.search(r"^E +integrity: the store accepted a stale write: client-1 ", output, re.MULTILINE)
+
+
 def test_a_lock_without_tokens_cannot_use_a_store_that_asks_for_them(suite: Suite) -> None:
     suite.write("test_stock.py", EXAMPLE.replace("./lock-adapter", "redis-py"))
     output = suite.run()
