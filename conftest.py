@@ -2,10 +2,15 @@
 
 import os
 import signal
+from importlib.metadata import entry_points
 
 import pytest
 
+# A checkout is not installed, unless somebody has done so: then pytest has loaded the plug-in already.
+PLUGIN = "lockstorm.testing.pytest_plugin"
+INSTALLED = [each for each in entry_points(group="pytest11") if each.value == PLUGIN]
 pytest_plugins = [f"tests.tiers.{name}" for name in ("collected", "selection", "lanes", "closing_lines")]
+pytest_plugins += [] if INSTALLED else [PLUGIN]
 
 
 def pytest_configure() -> None:

@@ -11,8 +11,8 @@ from lockstorm.locks.lock_names import lock_named
 from lockstorm.scenario.expected import expected, pairs
 from lockstorm.scenario.play import prepare_trial, trial_command, usual_time
 from lockstorm.servers.services import missing_for
-from lockstorm.trial.settings import TrialSettings, at_pace
-from lockstorm.trial.stall_sentinel import pace_of
+from lockstorm.testing.trial_runner import TrialRunner
+from lockstorm.trial.settings import TrialSettings
 
 # Virtual time tests the locks; real time adds the kernel's clock. The shortest scenario is played in real time with
 # every lock, the others with a simple lock, one with tokens, one with a watchdog and one on a majority of nodes.
@@ -64,28 +64,23 @@ def one_per_mechanism(requests: list[TrialSettings]) -> list[TrialSettings]:
 
 
 @pytest.fixture
-def trial(request: pytest.FixtureRequest) -> Iterator[Trial]:
-    """A trial for the request of this test."""
+def trial(request: pytest.FixtureRequest, lockstorm_runner: TrialRunner) -> Iterator[Trial]:
+    """A trial for the request of this test. The plug-in, whose users write `lockstorm_trial`, plays it again after a
+    stall, and keeps the history of one that fails."""
     _, settings = prepare_trial(request.param)
-    settings = at_pace(settings, pace_of(getattr(request.node, "execution_count", 1)))  # of pytest-rerunfailures
     if reason := missing_for(lock_named(settings.lock), settings.store or "open", pooled=settings.pooled):
         pytest.skip(f"not installed: {reason}")
-    with Trial(settings) as running:
+    with lockstorm_runner.open_prepared(settings) as running:
         yield running
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
     """After the scenario has been played, compares its verdict with the table."""
+    result = yield
     running = pyfuncitem.funcargs.get("trial")
-    try:
-        result = yield
-        if isinstance(running, Trial):
-            compare_with_table(running, pyfuncitem.callspec.params["trial"])
-    except BaseException as error:
-        if isinstance(running, Trial):
-            running.explain_by_stall(error)
-        raise
+    if isinstance(running, Trial):
+        compare_with_table(running, pyfuncitem.callspec.params["trial"])
     return result
 
 

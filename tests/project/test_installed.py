@@ -10,6 +10,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from lockstorm.base import paths
 from lockstorm.base.version import VERSION
 
 NOBODY = 65534
+PYTEST = ("pytest", "iniconfig", "packaging", "pluggy", "pytest-xdist", "execnet")  # of ci/requirements-test.txt
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 SOURCES = ("adapters", "checkers", "ci", "docs", "faults", "harness", "scenarios")
 FILES = ("LICENSE", "Makefile", "README.md", "pyproject.toml")
@@ -32,13 +34,15 @@ class Installed:
     programs: Path
     home: Path
 
-    def run(self, *words: str, on_path: bool = True, **more: str) -> "subprocess.CompletedProcess[str]":
-        """Runs lockstorm as a user without privileges; stdout and stderr together."""
+    def run(
+        self, *words: str, on_path: bool = True, cwd: Path | None = None, program: str = "lockstorm", **more: str
+    ) -> "subprocess.CompletedProcess[str]":
+        """Runs lockstorm, or another program beside it, as a user without privileges; stdout and stderr together."""
         here = f"{self.programs}:" if on_path else ""
         environment = {"HOME": str(self.home), "PATH": f"{here}/usr/bin:/bin", "TERM": "dumb", "COLUMNS": "200", **more}
         return subprocess.run(
-            [str(self.programs / "lockstorm"), *words],
-            cwd=self.home,
+            [str(self.programs / program), *words],
+            cwd=cwd or self.home,
             env=environment,
             user=NOBODY if os.geteuid() == 0 else None,
             group=NOBODY if os.geteuid() == 0 else None,
@@ -76,7 +80,9 @@ def installed(wheel: Path) -> Iterator[Installed]:
     subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", str(environment)], check=True)
     libraries = next((environment / "lib").glob("python3*/site-packages"))
     install = [*PIP, "--python", str(environment / "bin" / "python"), "install", "--no-deps"]
-    subprocess.run([*install, "-r", str(paths.ROOT / "ci" / "requirements.txt"), str(wheel)], check=True)
+    lines = (paths.ROOT / "ci" / "requirements-test.txt").read_text().splitlines()
+    pytests = [line for line in lines if line.partition("==")[0] in PYTEST]
+    subprocess.run([*install, "-r", str(paths.ROOT / "ci" / "requirements.txt"), *pytests, str(wheel)], check=True)
     subprocess.run(["chmod", "-R", "a-w", str(libraries)], check=True)
     try:
         yield Installed(environment / "bin", home)
@@ -158,6 +164,25 @@ def test_a_library_and_a_plug_in(installed: Installed) -> None:
     subprocess.run(compile_it, shell=True, cwd=installed.home, check=True)
     done = installed.run("plugin", "check", "./lock-plugin.so")
     assert done.returncode == 0, done.stdout
+
+
+def test_the_plug_in_for_pytest(installed: Installed) -> None:
+    page = (paths.ROOT / "docs" / "pytest.md").read_text()
+    example = page.partition("```python\n")[2].partition("```")[0]
+    chosen = 'adapter="./lock-adapter", store="fence-writes"'
+    assert chosen in example
+    suite = installed.home / "suite"
+    suite.mkdir()
+    (suite / "test_stock.py").write_text(example.replace(chosen, 'adapter="redis-py"'))
+    run = partial(installed.run, "-m", "pytest", "-p", "no:cacheprovider", program="python", cwd=suite)
+    for words in ((), ("-n", "2")):
+        done = run(*words)
+        assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout
+    refused = run("--markers", "-p", "no:lockstorm")
+    assert "@pytest.mark.lockstorm" not in refused.stdout and "@pytest.mark.lockstorm" in run("--markers").stdout
+    (suite / "test_stock.py").write_text(example.replace(chosen, 'lock="fair"').replace("holds", "violated"))
+    failed = run()
+    assert failed.returncode == 1 and "\nshow: lockstorm show /" in failed.stdout, failed.stdout
 
 
 def test_its_own_tests_need_a_checkout(installed: Installed) -> None:

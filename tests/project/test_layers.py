@@ -1,7 +1,10 @@
 """Dependencies run one way: for every room, C and Python, the rooms that it may use; and no circle of files."""
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -151,9 +154,21 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
         "trial",
         "zoo",
     ),
+    "testing": (
+        "base",
+        "explore",
+        "gate",
+        "locks",
+        "report",
+        "results",
+        "scenario",
+        "storm",
+        "trial",
+    ),
     "soak": ("base", "cli", "explore", "locks", "matrix", "native", "process", "results", "scenario", "storm", "trial"),
 }
 PACKAGE = paths.ROOT / "harness" / "lockstorm"
+PLUGIN = "lockstorm.testing.pytest_plugin"
 FRONT = ("lockstorm.__init__", "lockstorm.__main__")  # imported by scenarios; the command: may import all rooms
 
 Graph = Mapping[str, Iterable[str]]
@@ -264,8 +279,21 @@ def test_a_python_room_imports_only_what_it_may_know(room: str) -> None:
         for name in imports_of(path):
             if name.startswith("lockstorm."):
                 assert name.split(".")[1] in may_know, f"{path.name} imports {name}"
-            assert name.split(".")[0] not in ("tests", "scenarios", "pytest"), f"{path.name} imports {name}"
+            assert name.split(".")[0] not in ("tests", "scenarios"), f"{path.name} imports {name}"
+            if room != "testing":  # the plug-in for pytest; nobody else needs it to be installed
+                assert name.split(".")[0] not in ("pytest", "_pytest"), f"{path.name} imports {name}"
             assert name != "lockstorm", f"{path.name} imports the front of the package"
+
+
+def test_the_plug_in_for_pytest_imports_nothing_of_a_trial_before_it_is_needed() -> None:
+    """pytest loads it in every suite of an environment that has lockstorm."""
+    code = f"import sys, {PLUGIN}; print(*sorted(name for name in sys.modules if name.startswith('lockstorm')))"
+    command = [sys.executable, "-c", code]
+    environment = {**os.environ, "PYTHONPATH": paths.python_path()}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    light = ("pytest_plugin", "trial_outcome", "item_state")
+    rooms = ("lockstorm", "lockstorm.base", "lockstorm.base.errors", "lockstorm.testing")
+    assert done.stdout.split() == sorted([*rooms, *(f"lockstorm.testing.{name}" for name in light)])
 
 
 def test_locks_take_time_randomness_and_sockets_only_from_their_environment() -> None:

@@ -27,6 +27,7 @@ CONCERNS: dict[str, tuple[str, ...]] = {
     "harness/lockstorm/servers/": ("tests/servers/", "tests/locks/"),
     "harness/lockstorm/soak/": ("tests/matrix/", "tests/storm/", "tests/explore/"),
     "harness/lockstorm/storm/": ("tests/storm/",),
+    "harness/lockstorm/testing/": ("tests/testing/", "tests/project/test_installed.py"),
     "harness/lockstorm/trial/": ("tests/trial/", "scenarios/test_gc_pause.py"),
     "harness/lockstorm/zoo/": ("tests/zoo/",),
     "harness/process/": ("tests/trial/",),

@@ -1,9 +1,12 @@
 """The verdict on a history and the result of a trial. The JSON of `check`, `run` and `storm` is their serialised form,
 without the fields that are None. docs/verdicts.md explains each property and status."""
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
+
+from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.base.paths import runnable
 
 Status = Literal["holds", "violated", "inconclusive"]
 
@@ -55,6 +58,66 @@ def property_verdict(parsed: dict[str, Any]) -> PropertyVerdict:
     return PropertyVerdict(parsed["status"], parsed["count"], evidence, reason=parsed.get("reason"))
 
 
+class Judged(msgspec.Struct, frozen=True):
+    """What verdicts and results have in common: a test asserts something of their properties."""
+
+    if TYPE_CHECKING:  # fields of the derived types
+
+        @property
+        def properties(self) -> dict[str, PropertyVerdict]: ...
+        @property
+        def sentence(self) -> str: ...
+        @property
+        def required(self) -> list[str]: ...
+
+    def assert_holds(self, *names: str) -> Self:
+        """Raises AssertionError with the evidence if one of these properties is violated; the default are those that
+        are required. Raises Inconclusive if one of them was not judged."""
+        __tracebackhide__ = True  # pytest shows the line of the test
+        asked = self._asked(names)
+        if any(each.status == "violated" for each in asked.values()):
+            raise AssertionError(self._failure(asked))
+        self._must_be_judged(asked)
+        return self
+
+    def assert_violated(self, *names: str) -> Self:
+        """Raises AssertionError if one of these properties holds; without names, if no property that is required is
+        violated. Raises Inconclusive if that was not judged."""
+        __tracebackhide__ = True
+        asked = self._asked(names)
+        violated = [name for name, each in asked.items() if each.status == "violated"]
+        held = [name for name, each in asked.items() if each.status == "holds"]
+        if (names and held) or len(held) == len(asked):
+            raise AssertionError(self._failure(asked))
+        if names or not violated:
+            self._must_be_judged(asked)
+        return self
+
+    def _asked(self, names: tuple[str, ...]) -> dict[str, PropertyVerdict]:
+        asked = [name.replace("-", "_") for name in names] or self.required
+        for name in asked:
+            if name not in self.properties:
+                raise UsageError(f"there is no property called {name!r}: there are {', '.join(self.properties)}")
+        return {name: self.properties[name] for name in asked}
+
+    def _must_be_judged(self, asked: dict[str, PropertyVerdict]) -> None:
+        reasons = {name: each.reason for name, each in asked.items() if each.status == "inconclusive"}
+        if reasons:
+            names = " and ".join(name.replace("_", " ") for name in reasons)
+            whys = "; ".join(dict.fromkeys(why for why in reasons.values() if why))
+            raise Inconclusive(f"{names} could not be judged: {whys or self.sentence}")
+
+    def _failure(self, asked: dict[str, PropertyVerdict]) -> str:
+        """The sentence, then a line for each property and each piece of its evidence, then what repeats it."""
+        lines = [self.sentence]
+        for name, each in asked.items():
+            words = name.replace("_", " ")
+            reason = f": {each.reason}" if each.status == "inconclusive" and each.reason else ""
+            lines += [f"{words}: {piece.text}" for piece in each.evidence] or [f"{words}: {each.status}{reason}"]
+        replay = getattr(self, "replay", None)
+        return "\n".join([*lines, f"again: {runnable(replay)}"] if replay else lines)
+
+
 class PropertyStatus(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A property under one of several policies."""
 
@@ -87,7 +150,7 @@ class FaultSeen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Verdict(
-    msgspec.Struct,
+    Judged,
     frozen=True,
     forbid_unknown_fields=True,
     omit_defaults=True,
@@ -130,7 +193,7 @@ class Verdict(
 
 
 class TrialResult(
-    msgspec.Struct,
+    Judged,
     frozen=True,
     forbid_unknown_fields=True,
     omit_defaults=True,

@@ -17,9 +17,9 @@ from lockstorm.results.event import Event
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.results.properties import PROPERTIES, REQUIRED
 from lockstorm.results.verdict import PropertyVerdict, TrialResult, Verdict, VerdictPolicy
-from lockstorm.scenario.scenario import Scenario, scenarios
+from lockstorm.scenario.scenario import REAL_CONTROL_LEASE_MS, REAL_LEASE_MS, Scenario, scenarios
 from lockstorm.servers.services import check_lease, lease_at_least, real_time_reason
-from lockstorm.trial.settings import STORES, TIMES, TOKEN_STORES, Store, Time, TrialSettings, at_pace
+from lockstorm.trial.settings import STORES, TIMES, TOKEN_STORES, VIRTUAL_LEASE_MS, Store, Time, TrialSettings, at_pace
 from lockstorm.trial.stall_sentinel import play_unstalled
 from lockstorm.trial.trial import Trial
 
@@ -96,6 +96,25 @@ def prepare_trial(request: TrialSettings) -> tuple[Scenario, TrialSettings]:
     )
     kept = {"permits"} if request.permits else set()
     return scenario, replace(settings, **{name: value for name, value in scenario.settings.items() if name not in kept})
+
+
+def prepare_by_hand(request: TrialSettings) -> TrialSettings:
+    """The complete settings of a trial that a test plays step by step, checked. Starts no process. The fields that no
+    user of the command can choose stay as they are, except those that are the lock's."""
+    lock, store, time = check_settings(request)
+    if lock.real_time_only and time == "virtual":
+        raise UsageError(f"{lock.name} can only be played in real time: {real_time_reason(lock)}")
+    usual_ms = REAL_CONTROL_LEASE_MS if request.control else REAL_LEASE_MS
+    return replace(
+        request,
+        lock=lock.name,
+        store=store,
+        time=time,
+        lease_ms=request.lease_ms or lease_at_least(lock, VIRTUAL_LEASE_MS if time == "virtual" else usual_ms),
+        nodes=lock.nodes,
+        replicas=max(lock.replicas, request.replicas),
+        permits=request.permits or 1,
+    )
 
 
 def play(

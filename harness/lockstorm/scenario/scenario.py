@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from lockstorm.trial.trial import Trial
 
 
+REAL_LEASE_MS = 400  # in real time, where a client waits for its end; more than twice what the scenario waits
+REAL_CONTROL_LEASE_MS = 10_000  # in real time, where it must not end, even on a busy machine
 MONOTONIC = ("zookeeper",)  # services that measure leases by a monotonic clock
 
 # What a scenario may need of a lock: its name, the condition on the lock's entry in the table of locks, and the reason
@@ -72,8 +74,8 @@ class Scenario:
     play: "Callable[[Trial], None]"
     counter: int = 0  # initial value of the store's counter
     virtual_lease_ms: int = VIRTUAL_LEASE_MS  # shorter where waiters poll without a pause
-    real_lease_ms: int = 400  # in real time, where a client waits for its end; more than twice what the scenario waits
-    real_control_lease_ms: int = 10_000  # in real time, where it must not end, even on a busy machine
+    real_lease_ms: int = REAL_LEASE_MS
+    real_control_lease_ms: int = REAL_CONTROL_LEASE_MS
     needs: tuple[str, ...] = ()  # of a lock: keys of NEEDS
     settings: Mapping[str, Any] = field(default_factory=dict)
     times: tuple[Time, ...] = ("virtual", "real")
@@ -124,7 +126,7 @@ def scenario(
     control: str,
     counter: int = 0,
     virtual_lease_ms: int = VIRTUAL_LEASE_MS,
-    real_lease_ms: int = 400,
+    real_lease_ms: int = REAL_LEASE_MS,
     needs: tuple[str, ...] = (),
     settings: Mapping[str, Any] | None = None,
     times: tuple[Time, ...] = ("virtual", "real"),

@@ -1,0 +1,1 @@
+"""The plug-in for pytest (docs/pytest.md)."""

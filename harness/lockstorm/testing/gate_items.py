@@ -1,0 +1,104 @@
+"""The cases of a gate's policy as tests."""
+
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstorm.base.errors import Inconclusive, LockstormError
+from lockstorm.base.paths import runnable
+from lockstorm.gate.gate_plan import Case, GateJob, plan_gate
+from lockstorm.gate.gate_policy import Policy, read_policy
+from lockstorm.gate.gate_verdict import FAILED, INCONCLUSIVE, NOT_JUDGED, judge_case
+from lockstorm.results.verdict import TrialResult
+from lockstorm.scenario.play import play
+from lockstorm.storm.storm import run_storm
+from lockstorm.storm.storm_plan import plan_storm
+from lockstorm.testing.item_state import PLAYING, REPORT, PlaysTrials
+from lockstorm.testing.kept_trials import KeptTrials, file_stem
+
+
+class CaseFailed(Exception):
+    """A property that the policy requires is violated; the text says which, and why it matters."""
+
+
+class PolicyFile(pytest.File):
+    """A policy, collected with --lockstorm-gate."""
+
+    def collect(self) -> Iterator["CaseItem"]:
+        try:
+            policy = read_policy(self.path)
+            cases = plan_gate(policy).cases
+        except LockstormError as error:
+            raise self.CollectError(str(error)) from None
+        for case in cases:
+            name = f"{case.lock.name}/{case.scenario}/{case.lock.store}"
+            yield CaseItem.from_parent(self, name=name, policy=policy, case=case)
+
+
+class CaseItem(pytest.Item):
+    """A lock in one scenario or storm."""
+
+    played_again = 0
+    usual_seed: int | None = None  # the policy sets it
+
+    def __init__(self, *, policy: Policy, case: Case, **more: Any) -> None:
+        super().__init__(**more)
+        self.policy = policy
+        self.case = case
+        self._report: str | None = self.config.getoption(REPORT)
+        self._kept = KeptTrials(self._directory, file_stem(self.nodeid) if self._report else "trial")
+
+    def runtest(self) -> None:
+        playing: PlaysTrials = self
+        self.stash[PLAYING] = playing
+        played = {job.name: self._play(job) for job in self.case.jobs}
+        self.played_again = sum(result.played_again for result in played.values())
+        cell = judge_case(self.policy, self.case, played, datetime.date.today(), "")
+        if cell["outcome"] == FAILED:
+            lines = [cell["in_short"], cell["sentence"], cell["happened"], cell["matters"]]
+            raise CaseFailed("\n".join([each for each in lines if each] + [f"again: {runnable(cell['replay'])}"]))
+        if cell["outcome"] == INCONCLUSIVE:
+            raise Inconclusive(cell["in_short"])
+        if cell["outcome"] == NOT_JUDGED:
+            pytest.skip(cell["in_short"])
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if isinstance(excinfo.value, CaseFailed | LockstormError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, self.case.lock.line - 1, self.name
+
+    def kept_lines(self) -> list[str]:
+        return self._kept.lines()
+
+    def explain_by_stall(self, error: BaseException | None) -> None:
+        """Each trial was played again already."""
+
+    def end_call(self) -> None:
+        del self.stash[PLAYING]
+
+    def _play(self, job: GateJob) -> TrialResult:
+        """As a worker of the gate does."""
+        kept = self._kept.add()
+        if job.faults is None:
+            result = play(job.request, save=kept.history)
+        else:
+            result = run_storm(plan_storm(job.storm), save=kept.history)
+        if self._report:
+            kept.lines()
+        return result
+
+    def _directory(self) -> Path:
+        if self._report is None:
+            factory: pytest.TempPathFactory = self.config._tmp_path_factory  # type: ignore[attr-defined]
+            if not self._kept.every:
+                self._own = factory.mktemp("lockstorm-gate")
+            return self._own
+        directory = Path(self._report)
+        directory.mkdir(parents=True, exist_ok=True)
+        return directory

@@ -1,0 +1,103 @@
+"""What the markers of a test ask for, as the settings of a trial."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstorm.base.errors import UsageError
+from lockstorm.base.option_fields import Option, options_of
+from lockstorm.locks import adapter as adapters
+from lockstorm.locks import plugin as plugins
+from lockstorm.locks.lock_names import lock_named
+from lockstorm.scenario.play import usual_time
+from lockstorm.testing.item_state import MARKER, SEED
+from lockstorm.trial.settings import TrialSettings
+
+LOCKS = ("lock", "adapter", "plugin")  # each names the lock
+# Fields that no option of a command sets: a named scenario sets them itself.
+BY_HAND_FIELDS: dict[str, type] = {
+    "counter": int,
+    "replicas": int,
+    "topology": str,
+    "persistence": str,
+    "settable_clocks": bool,
+    "server_options": tuple,
+}
+TYPES: dict[str, type] = {"number": int, "duration": int, "flag": bool}
+
+
+def given_settings(item: pytest.Item, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that the markers of a test name, the closest last, with `changes` to them; checked one by one."""
+    given: dict[str, Any] = {}
+    for marker in reversed(list(item.iter_markers(MARKER))):
+        where = f"{item.nodeid}: @pytest.mark.{MARKER}"
+        if marker.args:
+            raise UsageError(f'{where}: {marker.args[0]!r} has no name: write {MARKER}(lock="redlock"), say')
+        _check_all(where, marker.kwargs)
+        given = _merged(given, marker.kwargs)
+    return _merged(given, changes)
+
+
+def check_changes(item: pytest.Item, changes: Mapping[str, Any]) -> None:
+    """Raises UsageError for a setting in a call of a fixture that does not exist or is not of its type."""
+    _check_all(item.nodeid, changes)
+
+
+def trial_settings(item: pytest.Item, given: Mapping[str, Any], scenario: str, *, by_hand: bool) -> TrialSettings:
+    """The request for a trial with the given settings. Raises UsageError, with the name of the test."""
+    if own := [name for name in BY_HAND_FIELDS if name in given and not by_hand]:
+        raise UsageError(f"{item.nodeid}: {own[0]} is for trials that a test drives itself; {scenario} sets it")
+    lock = lock_of(item, given)
+    fields = {name: value for name, value in given.items() if name not in LOCKS}
+    try:
+        return TrialSettings(lock, scenario, **{"time": usual_time(lock_named(lock)), **fields, **seed_of(item, given)})
+    except UsageError as error:
+        raise UsageError(f"{item.nodeid}: {error}") from None
+
+
+def lock_of(item: pytest.Item, given: Mapping[str, Any]) -> str:
+    """The name of the lock. The paths of an adapter and of a plug-in are relative to pytest's rootdir."""
+    if "lock" in given:
+        return str(given["lock"])
+    for kind, prefix in (("adapter", adapters.PREFIX), ("plugin", plugins.PREFIX)):
+        if kind in given:
+            word = str(given[kind])
+            is_path = "/" in word or isinstance(given[kind], Path)
+            return prefix + (str(item.config.rootpath / word) if is_path else word)
+    raise UsageError(
+        f'{item.nodeid}: no marker names a lock: @pytest.mark.{MARKER}(adapter="./lock-adapter"), or lock=, or plugin='
+    )
+
+
+def seed_of(item: pytest.Item, given: Mapping[str, Any]) -> dict[str, int]:
+    """The seed of a trial, as a setting; empty: the usual one."""
+    usual = item.config.getoption(SEED)
+    return {"seed": given["seed"]} if "seed" in given else {} if usual is None else {"seed": usual}
+
+
+def _merged(farther: Mapping[str, Any], closer: Mapping[str, Any]) -> dict[str, Any]:
+    """A closer one that names the lock replaces the lock, however the farther one has named it."""
+    replaced = LOCKS if any(name in closer for name in LOCKS) else ()
+    return {**{name: value for name, value in farther.items() if name not in replaced}, **closer}
+
+
+def _check_all(where: str, settings: Mapping[str, Any]) -> None:
+    options = options_of(TrialSettings)
+    known = [*LOCKS, *options, *BY_HAND_FIELDS]
+    for name, value in settings.items():
+        if name not in known:
+            raise UsageError(f"{where}: there is no setting called {name!r}: there are {', '.join(known)}")
+        _check_type(where, name, value, options.get(name))
+    locks = [name for name in LOCKS if name in settings]
+    if len(locks) > 1:
+        raise UsageError(f"{where}: {' and '.join(locks)} each name a lock: one of them")
+
+
+def _check_type(where: str, name: str, value: Any, option: Option | None) -> None:
+    kind = TYPES.get(option.kind, str) if option else BY_HAND_FIELDS.get(name, str)
+    kinds = (str, Path) if name in LOCKS else (kind,)
+    is_flag_for_number = kind is int and isinstance(value, bool)
+    if not isinstance(value, kinds) or is_flag_for_number:
+        raise UsageError(f"{where}: {name}={value!r}: expected {kind.__name__}")

@@ -1,0 +1,194 @@
+"""What the fixtures do: open and play trials with the settings of a test's markers, and keep what they leave."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from lockstorm.base.errors import UsageError
+from lockstorm.base.option_fields import options_of
+from lockstorm.explore.explore import replay_schedule, search_schedules
+from lockstorm.explore.schedule_file import read_schedule_file
+from lockstorm.explore.search_plan import SearchRequest, plan_search
+from lockstorm.results.verdict import TrialResult
+from lockstorm.scenario.play import play, prepare_by_hand
+from lockstorm.storm.storm import run_storm, run_storms
+from lockstorm.storm.storm_plan import StormRequest, plan_storm
+from lockstorm.testing.item_state import PLAY, PLAYING, REPORT, PlaysTrials
+from lockstorm.testing.kept_trials import KeptTrials, file_stem
+from lockstorm.testing.marker_settings import (
+    LOCKS,
+    check_changes,
+    given_settings,
+    lock_of,
+    seed_of,
+    trial_settings,
+)
+from lockstorm.testing.search_verdict import SearchVerdict, search_verdict
+from lockstorm.trial.settings import BY_HAND, TrialSettings, at_pace
+from lockstorm.trial.stall_sentinel import pace_of
+from lockstorm.trial.trial import Trial
+
+
+class TrialRunner:
+    """The trials of one test, in one play of it."""
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self.item: pytest.Item = request.node
+        self.played_again = 0
+        self.usual_seed: int | None = None
+        self._request = request
+        self._report: str | None = request.config.getoption(REPORT)
+        self._open: list[Trial] = []
+        self._is_over = False
+        stem = file_stem(self.item.nodeid) if self._report else "trial"
+        self._kept = KeptTrials(self._directory, stem)
+
+    def __enter__(self) -> Self:
+        playing: PlaysTrials = self
+        self.item.stash[PLAYING] = playing
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        del self.item.stash[PLAYING]
+
+    # --- what the fixtures are ---
+
+    @contextlib.contextmanager
+    def open(self, **changes: Any) -> Iterator[Trial]:
+        """A trial to be driven step by step, until the block ends."""
+        given = self._given(changes)
+        request = trial_settings(self.item, given, BY_HAND, by_hand=True)
+        self._note_seed(given, request.seed)
+        with self._named():
+            settings = prepare_by_hand(request)
+        with self.open_prepared(settings, lease_is_chosen=bool(request.lease_ms)) as trial:
+            yield trial
+
+    @contextlib.contextmanager
+    def open_prepared(self, settings: TrialSettings, *, lease_is_chosen: bool = False) -> Iterator[Trial]:
+        """The same for settings that are complete."""
+        if self.usual_seed is None:
+            self._note_seed({}, settings.seed)
+        pace = pace_of(self.item.stash.get(PLAY, 1))
+        with Trial(at_pace(settings, pace, lease_is_chosen=lease_is_chosen)) as trial:
+            self._open.append(trial)
+            try:
+                yield trial
+            finally:
+                if trial in self._open:  # and not kept already
+                    self._open.remove(trial)
+                    if not self._is_over or self._report:
+                        self._keep(trial)
+
+    def play(self, scenario: str, **changes: Any) -> TrialResult:
+        """Plays a scenario once and returns its result."""
+        given = self._given(changes)
+        request = trial_settings(self.item, given, scenario, by_hand=False)
+        self._note_seed(given, request.seed)
+        with self._named():
+            result = play(request, save=self._kept.add().history)
+        return self._noted(result)
+
+    def storm(self, **changes: Any) -> TrialResult:
+        """Runs a storm, or several (`trials`) with rising seeds, and returns the result."""
+        of_storms = {name: changes.pop(name) for name in options_of(StormRequest) if name in changes}
+        given = self._given(changes)
+        request = trial_settings(self.item, given, "storm", by_hand=False)
+        self._note_seed(given, request.seed)
+        if request.control:
+            raise UsageError(f"{self.item.nodeid}: control: a storm has none")
+        with self._named():
+            storm = StormRequest(request, **of_storms)
+            plan, history = plan_storm(storm), self._kept.add().history
+            several = storm.trials > 1
+            result = run_storms(storm, lambda _: None, save=history) if several else run_storm(plan, save=history)
+        return self._noted(result)
+
+    def explore(self, **changes: Any) -> SearchVerdict:
+        """Searches schedules, with a budget of `schedules` or `seconds`, and returns the verdict on all of them."""
+        options = options_of(SearchRequest)
+        own = {name: changes.pop(name) for name in options if name in changes}
+        given = {**self._given(changes), **own}
+        lock, seed = lock_of(self.item, given), seed_of(self.item, given)
+        self._note_seed(given, seed.get("seed", 1))
+        if given.get("time") == "virtual":  # which is the only one
+            del given["time"]
+        if strange := [name for name in given if name not in options and name not in LOCKS]:
+            raise UsageError(f"{self.item.nodeid}: {strange[0]} is no setting of a search: {', '.join(options)} are")
+        with self._named():
+            chosen = {name: value for name, value in given.items() if name not in LOCKS}
+            plan = plan_search(SearchRequest(lock, **{**chosen, **seed}))
+            verdict = search_verdict(search_schedules(plan, lambda _: None))
+        if verdict.schedule:
+            self._keep_schedule(verdict.schedule)
+        return verdict
+
+    # --- for the hooks ---
+
+    def kept_lines(self) -> list[str]:
+        while self._open:
+            self._kept.add(self._open.pop(0).save)
+        return self._kept.lines()
+
+    def explain_by_stall(self, error: BaseException | None) -> None:
+        for trial in self._open:
+            if error is not None:
+                trial.explain_by_stall(error)
+            elif trial.verdict is None:  # judge() has looked
+                trial.must_not_stall()
+
+    def end_call(self) -> None:
+        self._is_over = True
+
+    # --- inside ---
+
+    def _given(self, changes: dict[str, Any]) -> dict[str, Any]:
+        check_changes(self.item, changes)
+        return given_settings(self.item, changes)
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        """A UsageError about the settings names the test."""
+        try:
+            yield
+        except UsageError as error:
+            raise UsageError(f"{self.item.nodeid}: {error}") from None
+
+    def _note_seed(self, given: dict[str, Any], seed: int) -> None:
+        if "seed" not in given:
+            self.usual_seed = seed
+
+    def _noted(self, result: TrialResult) -> TrialResult:
+        self.played_again += result.played_again
+        if self._report:
+            self._kept.lines()
+        return result
+
+    def _keep(self, trial: Trial) -> None:
+        """Keeps the history of a trial that is about to close: of a failing test, or whose test has not ended."""
+        kept = self._kept.add(trial.save)
+        if self._report:
+            kept.lines()
+        else:
+            trial.save(kept.history)
+            kept.save = None
+
+    def _keep_schedule(self, text: str) -> None:
+        kept = self._kept.add()
+        kept.schedule = kept.history.with_suffix(".schedule")
+        kept.schedule.write_text(text)
+        replay_schedule(read_schedule_file(kept.schedule), str(kept.schedule), save=kept.history)
+        if self._report:
+            kept.lines()
+
+    def _directory(self) -> Path:
+        """Where the files are written: the directory of --lockstorm-report, or the test's own."""
+        if self._report is None:
+            own: Path = self._request.getfixturevalue("tmp_path")
+            return own
+        directory = Path(self._report)
+        directory.mkdir(parents=True, exist_ok=True)
+        return directory

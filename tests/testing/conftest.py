@@ -1,0 +1,59 @@
+"""A team's own suite in a directory of its own, in which pytest is run as they do."""
+
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.support import ENVIRONMENT
+
+PLUGIN = "lockstorm.testing.pytest_plugin"
+IS_INSTALLED = any(each.value == PLUGIN for each in entry_points(group="pytest11"))
+
+
+class Suite:
+    """The files of the suite; `run` runs pytest and returns its output."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.status = 0
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.directory / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def run(self, *words: str, **variables: str) -> str:
+        """stdout and stderr together; `status` is the exit status of the last run."""
+        kept = {key: value for key, value in ENVIRONMENT.items() if key != "CI" and not key.startswith("PYTEST")}
+        programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        loaded = () if IS_INSTALLED else ("-p", PLUGIN)
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *loaded, "-p", "no:cacheprovider", "--basetemp", "kept-by-pytest", *words],
+            cwd=self.directory,
+            env={**kept, "PATH": programs, "COLUMNS": "300", **variables},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.status = done.returncode
+        return done.stdout
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Suite:
+    made = Suite(tmp_path)
+    made.write("pytest.ini", "[pytest]\naddopts = --strict-markers\nfilterwarnings = error\n")
+    return made
+
+
+def counts(output: str) -> str:
+    """The last line of a run without its time: "1 failed, 2 passed"."""
+    found = re.findall(r"^(?:=+ )?(\d+ .*) in \d+\.\d+s.*$", output, re.MULTILINE)
+    assert found, output
+    return str(found[-1])
