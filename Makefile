@@ -91,6 +91,7 @@ TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
                  judged_events \
                  linearizable_each \
                  linearizable_oracle \
+                 linearizable_simulated \
                  lock_threads \
                  quiet_phase \
                  resp_guard \
@@ -175,6 +176,8 @@ $(BUILD)/tests/linearizable_each: $(call object,tests/c/linearizable_each.c $(LI
 $(BUILD)/tests/linearizable_each: LIBS = -ljansson
 $(BUILD)/tests/linearizable_oracle: $(call object,tests/c/linearizable_oracle.c $(LINEAR) harness/history/history_json.c $(HISTORY))
 $(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
+$(BUILD)/tests/linearizable_simulated: $(call object,tests/c/linearizable_simulated.c $(LINEAR) harness/history/history_json.c $(HISTORY))
+$(BUILD)/tests/linearizable_simulated: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(SHARED))
 $(BUILD)/tests/lock_threads: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
 $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.c)
@@ -322,8 +325,10 @@ servers: ## play the matrix on redis-server 8 and valkey-server 8, which ci/serv
 oracle: ## compare the checkers with their definitions on ORACLE_HISTORIES (200000) random histories, from seed ORACLE_FIRST (0), and with themselves on changed ones
 	@$(READY_TO_TEST)
 	LOCKSTORM_ORACLE_HISTORIES=$(ORACLE_HISTORIES) LOCKSTORM_ORACLE_FIRST=$(ORACLE_FIRST) \
+	    LOCKSTORM_LINEARIZABLE_HISTORIES=$(ORACLE_HISTORIES) \
 	    $(PYTHON) -m pytest -q -n 2 --dist worksteal tests/checkers/test_checkers.py tests/checkers/test_metamorphic.py \
-	    tests/checkers/test_generator_coverage.py -k 'definitions or metamorphic or generator'
+	    tests/checkers/test_generator_coverage.py tests/checkers/test_linearizable.py \
+	    -k 'definitions or metamorphic or generator or simulated'
 
 porcupine: ## compare the linearizability checker with Porcupine on PORCUPINE_HISTORIES (100000) random histories per model; needs Go
 	@$(READY_TO_TEST)

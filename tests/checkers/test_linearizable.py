@@ -473,6 +473,20 @@ def test_the_definition_tried_in_all_orders(oracle: Path, model: str, count: int
     assert count / 10 < violated < count * 9 / 10, "both verdicts must be common"
 
 
+def counted(what: str, said: str) -> int:
+    return int(re.search(rf"(\d+) (?:of them )?{what}", said)[1])  # type: ignore[index]
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("model", OWNED)
+def test_what_a_simulated_lock_did_holds_until_something_impossible_is_added(model: str, count: int) -> None:
+    program = make("test-programs") / "tests" / "linearizable_simulated"
+    done = subprocess.run([program, model, str(count), str(SEED)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert counted("with several configurations", done.stdout) > count / 3, "one alone is not compared with others"
+    assert counted("made impossible", done.stdout) > count / 2
+
+
 # File, what stands there, what is planted instead; all must be found by the random histories of a model.
 MUTANTS: list[tuple[str, str, str]] = [
     ("linearizable_count", "counts->taken < counts->permits", "counts->taken <= counts->permits"),
@@ -677,6 +691,17 @@ RARE_MUTANTS: list[tuple[str, str, str, str]] = [
         "fenced-mutex-renewed-hold-and-a-release-after-it",
     ),
 ]
+# ... and what shows only where much is ambiguous and tokens are tight: how far two configurations have come in the
+# order of tokens, and whether one has a token left for the hold of the other.
+TIGHT_MUTANTS: list[tuple[str, str, str]] = [
+    (
+        "owner_configurations",
+        "if (lacks_token && other->holder != NOBODY && one->holder != other->holder) return false;",
+        "",
+    ),
+    ("owner_configurations", "|| !token_place_is_as_good(&one->tokens, &other->tokens)", ""),
+    ("token_order", " || one->newest > other->newest", ""),
+]
 SHORT = slice(None) if os.environ.get("LOCKSTORM_MUTANTS") == "all" else slice(0, None, 8)
 MODELS_OF = {
     "linearizable_count": ("semaphore", "mutex"),
@@ -733,6 +758,12 @@ def test_a_planted_mistake_is_found(tmp_path: Path, mutant: tuple[str, str, str]
     lengths: list[tuple[str, ...]] = [(), ("long",)] if owned else [()]
     usual = [(model, *words, *length) for length in lengths for model in MODELS_OF[name]]
     assert any(is_found(program, *each) for each in usual + rare), mutant
+
+
+@pytest.mark.parametrize("mutant", TIGHT_MUTANTS, ids=lambda mutant: f"{mutant[0]}-{TIGHT_MUTANTS.index(mutant)}")
+def test_a_planted_mistake_is_found_where_an_order_is_known(tmp_path: Path, mutant: tuple[str, str, str]) -> None:
+    program = planted(tmp_path, *mutant, "tests/c/linearizable_simulated.c")
+    assert is_found(program, "fenced-mutex", str(ORACLE_HISTORIES_MUTANTS), str(ORACLE_SEED_MUTANTS))
 
 
 def is_found(program: str, *words: str) -> bool:

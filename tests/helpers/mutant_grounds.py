@@ -36,20 +36,21 @@ class Ground:
 
 
 BUILT = ("build", "test-programs")
-ORACLE = "build/tests/linearizable_oracle"
-FEW_HISTORIES = "3000"  # per model; the tests take 200,000
+ORACLE, SIMULATED = (f"build/tests/linearizable_{name}" for name in ("oracle", "simulated"))
+FEW_HISTORIES, MORE_HISTORIES = "3000", "20000"  # per model; the tests take 200,000
 OWNED = ("owner-mutex", "reentrant-mutex", "fenced-mutex")
-LONG = "all_orders or nothing_is_lost or never_crashes or read_again"  # tests that take seconds
+LONG = "all_orders or nothing_is_lost or simulated or never_crashes or read_again"  # tests that take seconds
 OF_HISTORIES = ("tests/checkers/test_outside.py", "tests/checkers/test_linearizable.py", "-k")
 GROUNDS = {
     CHECKERS: Ground(("checkers/engine", "checkers/properties", "checkers/commands/render.c", *HEADERS), ("judge",)),
     "linearizability": Ground(
         ("checkers/linearizability",),
-        ("build/bin/linearize", "build/tests/linearizable_each", ORACLE),
+        ("build/bin/linearize", "build/tests/linearizable_each", ORACLE, SIMULATED),
         (*OF_HISTORIES, f"{LONG} or command"),
         (
             *((ORACLE, model, FEW_HISTORIES, "1") for model in ("mutex", "semaphore", "register", *OWNED)),
             *((ORACLE, model, FEW_HISTORIES, "1", "long") for model in OWNED),
+            *((SIMULATED, model, MORE_HISTORIES, "1") for model in OWNED),
         ),
         (*OF_HISTORIES, f"not ({LONG} or command or planted)"),
     ),
