@@ -420,6 +420,7 @@ def test_leases_in_a_history_of_any_form(tmp_path: Path) -> None:
         ('{"x":{5:1}}', 6, "where a key should be"),
         ('{"x":{"y":[1,{"z" 2}]}}', 18, "where a ':' should be"),
         ('{"x":[1,]}', 8, "where a value should be"),
+        ("{ }", 0, '"type" must be'),  # an object all the same
         ('{"type":"o\n"}', 10, "byte 0x0a in a string"),
     ],
 )

@@ -75,8 +75,9 @@ class Finder:
         self.definitions: Definitions | None = None
         if not (self.ground.tests or self.ground.quick_tests):
             self.definitions = Definitions(yard.root / "build" / "tests" / "libjudge.so")
+        self.order = QuickOrder(yard.root / "found-by")
         if self.ground.quick_tests:
-            run_quick_tests(self.ground, "--collect-only")  # so that the children need not read them
+            run_quick_tests(self.ground, self.order, "--collect-only")  # so that the children need not read them
         gc.freeze()  # so that the children do not copy the memory that they share
         failure = self.at_first()
         assert not failure, f"the original itself does not pass: {failure}"
@@ -89,24 +90,48 @@ class Finder:
         if failure or not self.ground.quick_tests:
             return failure
         programs = str(self.yard.root / "build")
-        wrong = is_true_apart(lambda: quick_tests_fail(self.ground), LOCKSTORM_PROGRAMS=programs)
-        return "the quick tests" if wrong else ""
+        wrong = is_true_apart(lambda: quick_tests_fail(self.ground, self.order), LOCKSTORM_PROGRAMS=programs)
+        return self.order.note_found() if wrong else ""
 
     def with_all_tests(self) -> str:
         return self.yard.failure(self.ground.tests, self.limits) if self.ground.tests else ""
 
 
-def run_quick_tests(ground: Ground, *options: str) -> bool:
+class QuickOrder:
+    """A plug-in of pytest: tests that have found mistakes before come first, since mistakes in a file are alike. The
+    process that runs the tests leaves the name of the one that failed in a file."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.finds = Counter[str]()
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items.sort(key=lambda item: -self.finds[item.nodeid])
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.file.write_text(report.nodeid)
+
+    def note_found(self) -> str:
+        """The name of the test that has just failed; of a crash or a hang there is none."""
+        name = self.file.read_text() if self.file.exists() else ""
+        self.file.unlink(missing_ok=True)
+        self.finds[name] += 1
+        return name or "the quick tests"
+
+
+def run_quick_tests(ground: Ground, order: QuickOrder, *options: str) -> bool:
     """In this process. False: one failed."""
+    words = ["-q", "-x", "-p", "no:cacheprovider", *options, *ground.quick_tests]
     with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
-        return pytest.main(["-q", "-x", "-p", "no:cacheprovider", *options, *ground.quick_tests]) == pytest.ExitCode.OK
+        return pytest.main(words, plugins=[order]) == pytest.ExitCode.OK
 
 
-def quick_tests_fail(ground: Ground) -> bool:
+def quick_tests_fail(ground: Ground, order: QuickOrder) -> bool:
     """The tests themselves go on at the limit of CPU time, which the programs that they start inherit."""
     signal.signal(signal.SIGXCPU, lambda *_: allow_cpu(int(time.process_time()) + QUICK_CPU_S))
     allow_cpu(QUICK_CPU_S)
-    return not run_quick_tests(ground)
+    return not run_quick_tests(ground, order)
 
 
 def allow_cpu(seconds: int) -> None:
