@@ -2,7 +2,11 @@
 
 import re
 
+import pytest
+
 from tests.testing.conftest import Suite, counts
+
+pytestmark = pytest.mark.lengthy("runs pytest with trials of its own")
 
 POLICY = """
 [[lock]]

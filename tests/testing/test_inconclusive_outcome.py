@@ -10,6 +10,8 @@ NOTHING_KNOWN = """
 import pytest
 from lockstorm.base.errors import NotInstalled
 
+pytestmark = pytest.mark.lengthy("runs pytest with trials of its own")
+
 pytestmark = pytest.mark.lockstorm(lock="set-nx-px")
 
 def test_nobody_was_granted_the_lock(lockstorm_trial):

@@ -5,8 +5,6 @@ import shlex
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from lockstorm.base import paths
 from tests.helpers.support import ENVIRONMENT
 from tests.testing.conftest import Suite, counts
@@ -15,6 +13,8 @@ PAGE = (paths.ROOT / "docs" / "pytest.md").read_text()
 EXAMPLE = PAGE.partition("```python\n")[2].partition("```")[0]  # its first one
 LATE_WRITE = """
 import pytest
+
+pytestmark = pytest.mark.lengthy("runs pytest with trials of its own")
 
 @pytest.mark.lockstorm(lock="set-nx-px")
 def test_late_write(lockstorm_trial):
@@ -78,7 +78,6 @@ def test_a_lock_without_tokens_cannot_use_a_store_that_asks_for_them(suite: Suit
     assert sentence in output and "Traceback" not in output
 
 
-@pytest.mark.lengthy("runs pytest with trials of its own")
 def test_a_failure_says_what_happened_and_keeps_it(suite: Suite) -> None:
     suite.write("test_it.py", LATE_WRITE)
     output = suite.run()
@@ -162,7 +161,6 @@ def test_bad_markers_are_named_with_their_test(suite: Suite) -> None:
     assert "Traceback" not in output and "def test_" not in output
 
 
-@pytest.mark.lengthy("runs pytest with trials of its own")
 def test_seeds_and_reports_of_all_trials(suite: Suite) -> None:
     write_seeds = "print('seed', lockstorm_trial.settings.seed); lockstorm_trial.clients(1)[0].increment()"
     suite.write(
@@ -193,7 +191,6 @@ def test_played(lockstorm_play):
         assert names == sorted(expected)
 
 
-@pytest.mark.lengthy("runs pytest with trials of its own")
 def test_named_things_start_from_the_marker(suite: Suite) -> None:
     suite.write(
         "test_it.py",

@@ -70,8 +70,6 @@ class TrialRunner:
     @contextlib.contextmanager
     def open_prepared(self, settings: TrialSettings, *, lease_is_chosen: bool = False) -> Iterator[Trial]:
         """The same for settings that are complete."""
-        if self.usual_seed is None:
-            self._note_seed({}, settings.seed)
         pace = pace_of(self.item.stash.get(PLAY, 1))
         with Trial(at_pace(settings, pace, lease_is_chosen=lease_is_chosen)) as trial:
             self._open.append(trial)
