@@ -95,19 +95,18 @@ static void set_place(struct set *set, size_t index) {
     set->table[place] = (uint32_t)index + 1;
 }
 
-/* True: it is new. */
-static bool set_add(struct register_search *search, struct set *set, const struct register_configuration *it) {
+/* Past the limit it is not kept. */
+static void set_add(struct register_search *search, struct set *set, const struct register_configuration *it) {
     if (2 * (set->count + 1) > set->table_room) {
-        if (!table_grow(search, &set->table, &set->table_room)) return false;
+        if (!table_grow(search, &set->table, &set->table_room)) return;
         for (size_t each = 0; each < set->count; each++) set_place(set, each);
     }
     size_t place = configuration_hash(it) & (set->table_room - 1);
     for (; set->table[place]; place = (place + 1) & (set->table_room - 1))
-        if (memcmp(&set->list[set->table[place] - 1], it, sizeof *it) == 0) return false;
-    if (!limits_grow(search->limits, (void **)&set->list, sizeof *set->list, set->count, &set->room)) return false;
+        if (memcmp(&set->list[set->table[place] - 1], it, sizeof *it) == 0) return;
+    if (!limits_grow(search->limits, (void **)&set->list, sizeof *set->list, set->count, &set->room)) return;
     set->list[set->count++] = *it;
     set->table[place] = (uint32_t)set->count;
-    return true;
 }
 
 static void set_clear(struct set *set) {
@@ -391,7 +390,8 @@ void linearizable_register(struct timeline *timeline, const struct linearizable_
     uint32_t empty;
     struct uses *uses = &search->uses;
     bool going = limits_grow(limits, (void **)&uses->pool, sizeof *uses->pool, 0, &uses->pool_room) &&
-                 uses_settle(search, 0, &empty) && set_add(search, &search->now, &first);
+                 uses_settle(search, 0, &empty);
+    set_add(search, &search->now, &first);
     for (uint32_t position = 0; going && position < timeline->length && !limits_late(limits); position++) {
         uint32_t event = timeline->events[position];
         if (event == TIMELINE_NOTHING) continue;

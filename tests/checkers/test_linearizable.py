@@ -316,6 +316,28 @@ def test_a_renewal_may_have_had_its_token_before_a_known_one(tmp_path: Path, lea
     assert status(linearized(path, "--model=fenced-mutex", *leases)) == "holds"
 
 
+def test_every_choice_of_writes_that_may_have_happened_is_kept_once(tmp_path: Path) -> None:
+    """Ten reads are under way at once, each of a value that one write of unknown outcome may have set. When the first
+    is answered, any of the nine others may have happened before it. Then another read shows that none has. Before all
+    this either of two values may have been the last, which makes no difference."""
+    values = range(12)
+    words = [f"1{each}+write:{each} 1{each}?write:{each}" for each in values]
+    words += ["0+read 1+read 0=read:0 1=read:1"]
+    words += [f"{each}+read" for each in values[2:]] + ["2=read:2"]
+    words += [f"20+read 20=read:{each} {each}=read:{each}" for each in values[3:]]
+    said = linearized(write_events(tmp_path / "h.edn", " ".join(words)), "--model=register")
+    assert (status(said), said["configurations"]) == ("holds", 2**9)
+    words += ["21+read 21=read:0"]
+    assert status(linearized(write_events(tmp_path / "h.edn", " ".join(words)), "--model=register")) == "violated"
+
+
+@pytest.mark.parametrize("seen, verdict", ((3, "holds"), (4, "violated")))
+def test_a_write_that_may_have_happened_did_so_once(tmp_path: Path, seen: int, verdict: str) -> None:
+    words = [f"1{each}+write:1 1{each}?write:1" for each in range(3)]
+    words += ["0+read 0=read:1 0+write:2 0=write:2"] * seen
+    assert status(linearized(write_events(tmp_path / "h.edn", " ".join(words)), "--model=register")) == verdict
+
+
 HOLDS_NOT = "its process does not hold the lock, and no acquire of unknown outcome makes up for it"
 
 
