@@ -6,11 +6,11 @@ import pytest
 
 from tests.testing.conftest import Suite, counts
 
+pytestmark = pytest.mark.lengthy("runs pytest with trials of its own")
+
 NOTHING_KNOWN = """
 import pytest
 from lockstorm.base.errors import NotInstalled
-
-pytestmark = pytest.mark.lengthy("runs pytest with trials of its own")
 
 pytestmark = pytest.mark.lockstorm(lock="set-nx-px")
 
@@ -82,7 +82,7 @@ def test_a_test_that_stalled_is_played_again_at_a_slower_pace(suite: Suite, word
     """Also beside pytest-rerunfailures, which would not change the pace."""
     suite.write("conftest.py", STALLS)
     suite.write("test_it.py", REAL)
-    assert counts(suite.run(*words, STALLS="2")) == "1 passed, 2 played again"
+    assert counts(suite.run(*words, STALLS="2"), played_again=True) == "1 passed, 2 played again"
     assert suite.status == 0
 
 
@@ -99,14 +99,16 @@ def test_a_test_that_stalls_each_time_is_inconclusive(suite: Suite) -> None:
 def test_a_failure_after_a_stall_is_no_failure(suite: Suite) -> None:
     suite.write("conftest.py", STALLS)
     suite.write("test_it.py", REAL.replace("    lockstorm_trial.clients", "    assert 0\n    lockstorm_trial.clients"))
-    assert counts(suite.run(STALLS="1")) == "1 failed, 1 played again"  # the second time nothing stands still
+    assert (
+        counts(suite.run(STALLS="1"), played_again=True) == "1 failed, 1 played again"
+    )  # the second time nothing stands still
 
 
 @pytest.mark.waits
 def test_a_test_that_never_asks_for_a_verdict_is_played_again_too(suite: Suite) -> None:
     suite.write("conftest.py", STALLS)
     suite.write("test_it.py", re.sub(r".*judge.*\n", "", REAL))
-    assert counts(suite.run(STALLS="2")) == "1 passed, 2 played again"
+    assert counts(suite.run(STALLS="2"), played_again=True) == "1 passed, 2 played again"
 
 
 @pytest.mark.waits

@@ -5,16 +5,18 @@ import shlex
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from lockstorm.base import paths
 from tests.helpers.support import ENVIRONMENT
 from tests.testing.conftest import Suite, counts
+
+pytestmark = pytest.mark.lengthy("runs pytest with trials of its own")
 
 PAGE = (paths.ROOT / "docs" / "pytest.md").read_text()
 EXAMPLE = PAGE.partition("```python\n")[2].partition("```")[0]  # its first one
 LATE_WRITE = """
 import pytest
-
-pytestmark = pytest.mark.lengthy("runs pytest with trials of its own")
 
 @pytest.mark.lockstorm(lock="set-nx-px")
 def test_late_write(lockstorm_trial):

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import pytest
 
+from lockstorm.base.atomic_file import write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import options_of
 from lockstorm.explore.explore import replay_schedule, search_schedules
@@ -177,7 +178,7 @@ class TrialRunner:
     def _keep_schedule(self, text: str) -> None:
         kept = self._kept.add()
         kept.schedule = kept.history.with_suffix(".schedule")
-        kept.schedule.write_text(text)
+        write_text(kept.schedule, text)
         replay_schedule(read_schedule_file(kept.schedule), str(kept.schedule), save=kept.history)
         if self._report:
             kept.lines()
