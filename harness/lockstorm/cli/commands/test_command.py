@@ -15,7 +15,7 @@ MORE_WORKERS = 4
 @click.command("test", context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def test_command(arguments: tuple[str, ...]) -> int:
-    """Run lockstorm's own tests, except slow ones: 11 to 13 minutes on two cores. `--all` runs slow ones, too,
+    """Run lockstorm's own tests, except slow ones: about ten minutes on two cores. `--all` runs slow ones, too,
     and so does the name of a file or folder. `--changed`, the default where the variable CI is set, adds slow tests of
     what has changed, as far as time allows. Other ARGUMENTS go to pytest.
 
