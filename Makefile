@@ -95,6 +95,7 @@ TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
                  lock_threads \
                  quiet_phase \
                  resp_guard \
+                 search_limits \
                  session_begin \
                  shrinking \
                  stalls \
@@ -178,6 +179,8 @@ $(BUILD)/tests/linearizable_oracle: $(call object,tests/c/linearizable_oracle.c 
 $(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
 $(BUILD)/tests/linearizable_simulated: $(call object,tests/c/linearizable_simulated.c $(LINEAR) harness/history/history_json.c $(HISTORY))
 $(BUILD)/tests/linearizable_simulated: LIBS = -ljansson
+$(BUILD)/tests/search_limits: $(call object,tests/c/search_limits.c $(LINEAR) harness/history/history_json.c $(HISTORY))
+$(BUILD)/tests/search_limits: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(SHARED))
 $(BUILD)/tests/lock_threads: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
 $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.c)

@@ -92,16 +92,27 @@ def check_evidence(path: Path, first: Json, evidence: Json, tmp_path: Path) -> N
         assert status(linearized(cut, "--model", first["model"], *first.get("args", []))) in expected, (length, first)
 
 
-def test_the_memory_of_a_history_is_given_back() -> None:
-    program = make("build/tests/linearizable_each") / "tests" / "linearizable_each"
+def program_at_hand(name: str) -> Path:
+    """The one with a planted mistake, where there is one."""
     if os.environ.get("LOCKSTORM_PROGRAMS"):
-        program = Path(os.environ["LOCKSTORM_PROGRAMS"]) / "tests" / "linearizable_each"
+        return Path(os.environ["LOCKSTORM_PROGRAMS"]) / "tests" / name
+    return make(f"build/tests/{name}") / "tests" / name
+
+
+def test_the_memory_of_a_history_is_given_back() -> None:
+    program = program_at_hand("linearizable_each")
     for path in HISTORIES:
         first = about(path)
         leases = "1" if "--leases" in first.get("args", []) else "0"
         words = [first["model"], "1", leases, "0", "0", str(path)]
         done = subprocess.run([program, *words], capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, ""), path.stem
+
+
+def test_limits_and_what_they_count() -> None:
+    done = subprocess.run([program_at_hand("search_limits")], capture_output=True, text=True, check=True)
+    said = json.loads(done.stdout)
+    assert len(said) == 12 and all(said.values()), said
 
 
 IN_TURN = " ".join(

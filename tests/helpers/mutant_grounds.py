@@ -45,7 +45,7 @@ GROUNDS = {
     CHECKERS: Ground(("checkers/engine", "checkers/properties", "checkers/commands/render.c", *HEADERS), ("judge",)),
     "linearizability": Ground(
         ("checkers/linearizability",),
-        ("build/bin/linearize", "build/tests/linearizable_each", ORACLE, SIMULATED),
+        ("build/bin/linearize", "build/tests/linearizable_each", "build/tests/search_limits", ORACLE, SIMULATED),
         (*OF_HISTORIES, f"{LONG} or command"),
         (
             *((ORACLE, model, FEW_HISTORIES, "1") for model in ("mutex", "semaphore", "register", *OWNED)),
