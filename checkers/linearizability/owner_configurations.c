@@ -143,9 +143,10 @@ static bool uses_no_more(const struct owner_configuration *one, const struct own
 
 /* Can `one` do all that `other` can? With another holder, or none: it does now what `other` has used more, and that
  * makes the lock free for a moment; to have the hold of `other` itself, it needs a token for a free acquire. With the
- * same holder, what is under way may want a moment that only `other` has had.
- * A hold that ended by itself has used nothing: then the hold of `other` must be there in `one`, as deep, or `one` can
- * end its own. */
+ * same holder, what is under way may want a moment that only `other` has had. (Where the hold of `other` alone began
+ * with a free acquire, `one` holds since before: it has left the free release and acquire that `other` has used, or a
+ * hold that may end, and can do now what `other` could do before its hold.) A hold that ended by itself has used
+ * nothing: then the hold of `other` must be there in `one`, as deep, or `one` can end its own. */
 static bool is_as_good(const struct owner_sweep *sweep, const struct owner_configuration *one,
                        const struct owner_configuration *other) {
     if (!uses_no_more(one, other) || !token_place_is_as_good(&one->tokens, &other->tokens)) return false;
@@ -154,7 +155,6 @@ static bool is_as_good(const struct owner_sweep *sweep, const struct owner_confi
     if (lacks_token && other->holder != NOBODY && one->holder != other->holder) return false;
     if (one->holder == NOBODY || one->holder != other->holder) return true;
     if (sweep->leases && one->depth < other->depth) return false;
-    if (owner_is_free_hold(sweep, other) && !owner_is_free_hold(sweep, one)) return false;
     return one->since >= other->since || !owner_called_between(sweep, one->holder, one->since, other->since);
 }
 
