@@ -412,3 +412,14 @@ def test_two_scenarios_of_one_name_are_refused() -> None:
     assert list(scenarios_in([one, one])) == ["twice"]  # imported by another
     with pytest.raises(UsageError, match=r"called twice, in scenarios\.one and scenarios\.two: rename one"):
         scenarios_in([one, two])
+
+
+def test_an_interrupt_while_a_dataclass_is_made_has_the_exit_status_of_any_other(tmp_path: Path) -> None:
+    (tmp_path / "interrupted.py").write_text(
+        "from lockstorm.cli.main import tidy_end\n"
+        "with tidy_end():\n"
+        "    exec('import os, signal; os.kill(os.getpid(), signal.SIGINT); import time; time.sleep(60)')\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((paths.python_path(), str(tmp_path)))}
+    done = subprocess.run([sys.executable, "-m", "interrupted"], capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stderr) == (130, "lockstorm: interrupted\n")

@@ -106,6 +106,9 @@ def tidy_end() -> Iterator[None]:
         sys.exit(error.exit_status)
     except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("lockstorm: interrupted", err=True)
+        # An interrupt within exec or eval of a text, as when a dataclass is made, stays noted until the next one: at
+        # its end `python -m` would kill itself by SIGINT, whatever the exit status is (CPython, Py_RunMain).
+        exec("")
         sys.exit(INTERRUPTED)
     except Exception as error:
         if isinstance(error, BrokenPipeError):
