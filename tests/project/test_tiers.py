@@ -152,11 +152,13 @@ def test_a_marker_without_a_reason_is_refused(project: Path) -> None:
 def test_tests_that_wait_run_beside_those_that_compute(project: Path) -> None:
     _, notes = played(project, "-n", str(COMPUTING + 2), "--dist", "worksteal")
     assert names(notes) == USUAL
-    usual = os.nice(0)
+    usual, helping = os.nice(0), set()
     for name, worker, priority in (note.split() for note in notes):
         computing = int(worker.removeprefix("gw")) < COMPUTING
-        assert computing or name == "waits", notes
-        assert (int(priority) > usual) == (computing and usual < 19), notes
+        if not computing and name == "computes":
+            helping.add(worker)
+        assert (int(priority) > usual) == ((computing or worker in helping) and usual < 19), notes
+    assert len(helping) <= 1, notes
 
 
 INTERRUPTED = """
@@ -220,6 +222,25 @@ def test_a_worker_that_replaces_another_gets_tests_when_the_others_have_finished
     assert scheduling.collection_is_completed, "xdist would not ask for a schedule, and the worker would wait for ever"
     scheduling.schedule()
     assert third.tests == crashed.tests[1:] and third.shutting_down
+
+
+def test_one_of_those_that_wait_computes_when_nothing_is_left_that_waits() -> None:
+    names = [f"one.py::test_{number}" for number in range(20)]
+    config = SimpleNamespace(getvalue=lambda name: [f"{COMPUTING + 2}*popen"], stash={})
+    scheduling = LaneScheduling(config)  # type: ignore[arg-type]
+    workers = [OneWorker(f"gw{number}") for number in range(COMPUTING + 2)]
+    for worker in workers:
+        scheduling.add_node(worker)
+        scheduling.add_node_collection(worker, names)
+    scheduling.schedule()
+    one, two = workers[COMPUTING:]
+    assert (len(one.tests), one.shutting_down) == (2, False) and (two.tests, two.shutting_down) == ([], True)
+    scheduling.remove_node(one)
+    another = OneWorker(f"gw{COMPUTING + 2}")
+    scheduling.add_node(another)
+    scheduling.add_node_collection(another, names)
+    scheduling.schedule()
+    assert len(another.tests) == 2, "it replaces the one that crashed"
 
 
 def test_a_worker_stays_with_its_file() -> None:

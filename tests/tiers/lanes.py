@@ -1,5 +1,6 @@
 """Which worker runs which test. One worker more than there are cores computes, with a lower priority; the others run
-the tests with the marker `waits`, side by side. A worker stays with a file, whose fixtures it has, until nothing is
+the tests with the marker `waits`, side by side. When nothing is left that waits, one of these computes, too: in the
+meantime the cores have nothing to do now and then. A worker stays with a file, whose fixtures it has, until nothing is
 left of it."""
 
 import os
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 COMPUTING = (os.cpu_count() or 1) + 1  # workers; the last one uses a core while the others wait
 PRIORITY = 10  # of the workers that compute: less than that of those that wait for a moment
+HELPS = pytest.StashKey[bool]()
 QUEUED = 2  # a worker has to know its next test to know which fixtures end with this one
 
 
@@ -61,6 +63,7 @@ class LaneScheduling:
         self.collections: dict[WorkerController, list[str]] = {}
         self.collection: list[str] | None = None
         self.waiting: set[int] = set()
+        self.helper: WorkerController | None = None  # the worker that waited and computes now
         self.computing_lane, self.waiting_lane = Lane(), Lane()
 
     @property
@@ -114,9 +117,11 @@ class LaneScheduling:
             node.send_runtest_some([test])
 
     def take(self, node: WorkerController) -> int | None:
-        """A worker that has nothing left to compute helps those that wait, never the reverse."""
+        """A worker that has nothing left to compute helps those that wait. Of those that wait, one helps to compute."""
         names = [each.gateway.id for each in self.running]
-        if computes(node.gateway.id) or not any(computes(name) for name in names):
+        if not computes(node.gateway.id) and not self.waiting_lane.left and self.helper not in self.running:
+            self.helper = node
+        if computes(node.gateway.id) or node is self.helper or not any(computes(name) for name in names):
             test = self.computing_lane.take(node)
             if test is not None:
                 return test
@@ -152,4 +157,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Not before: the tests begin when the last worker has collected."""
     worker = getattr(session.config, "workerinput", None)
     if worker and worker["workercount"] > COMPUTING and computes(worker["workerid"]):
+        os.nice(PRIORITY)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A worker that waited, and helps to compute now, has nothing left to wait for."""
+    worker = getattr(item.config, "workerinput", None)
+    if not worker or worker["workercount"] <= COMPUTING or computes(worker["workerid"]):
+        return
+    if not item.get_closest_marker("waits") and HELPS not in item.config.stash:
+        item.config.stash[HELPS] = True
         os.nice(PRIORITY)
