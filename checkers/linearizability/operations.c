@@ -118,13 +118,11 @@ static struct holding *holding_get(struct operations *operations, struct operati
 
 /* --- what a completion means --- */
 
+/* The caller fills it in. */
 static struct operation *operation_add(struct operations *operations, struct concurrent_object *object) {
     if (!limits_grow(operations->limits, (void **)&object->list, sizeof *object->list, object->count, &object->room))
         return NULL;
-    struct operation *operation = &object->list[object->count++];
-    memset(operation, 0, sizeof *operation);
-    operation->end = OPERATION_OPEN;
-    return operation;
+    return &object->list[object->count++];
 }
 
 /* From `position` on - the time of the grant's return, or of the call of what renewed it - the hold may end by itself.
@@ -141,8 +139,7 @@ static bool lease_from(struct operations *operations, struct operation_process *
                                         .end = OPERATION_OPEN,
                                         .returned_at = OPERATION_OPEN,
                                         .process = (uint32_t)(process - operations->processes),
-                                        .kind = OPERATION_RELEASE,
-                                        .lease = true};
+                                        .kind = OPERATION_RELEASE};
         holding->lease = (uint32_t)object->count - 1;
     }
     object->list[holding->lease].call = position + 1; /* between this event and the next */

@@ -24,7 +24,8 @@ enum operation_kind {
 #define OPERATION_OPEN UINT32_MAX
 #define OPERATION_NIL INT64_MIN /* no value: a register that was never written, a grant without a token */
 
-/* An operation whose outcome is OUTCOME_REFUSED never happened; judging passes it over. */
+/* An operation whose outcome is OUTCOME_REFUSED never happened; judging passes it over. Where holds are not owned, the
+ * end of a hold's lease is one, too: a release that no process called. */
 struct operation {
     int64_t value;                   /* token of a grant; what was read or written; what a cas sets */
     int64_t from;                    /* what a cas expects */
@@ -33,7 +34,6 @@ struct operation {
     uint32_t process;
     uint8_t kind, outcome;
     uint8_t answer; /* of enum event_type: how it came back, before any policy; EVENT_INVOKE: it did not */
-    bool lease;     /* where holds are not owned: the end of a hold's lease, a release that no process called */
 };
 
 enum event_type { EVENT_INVOKE, EVENT_OK, EVENT_FAIL, EVENT_UNKNOWN };
@@ -56,7 +56,7 @@ struct policies {
     enum release_reading failed_release; /* of a lock that the releaser had been granted */
     bool timeout_not_happened;           /* an acquire that came back with an unknown outcome never happened */
     bool leases; /* a hold may end by itself at any time after it was last confirmed by a grant or renewal */
-    bool owned;  /* a hold is its process's: renewals are judged, and who judges lets leases end; else `lease` below */
+    bool owned;  /* a hold is its process's: renewals are judged, and who judges lets leases end */
     bool nests;  /* several holds of one process count: re-entrant locks and semaphores */
 };
 

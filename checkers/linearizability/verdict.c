@@ -11,11 +11,10 @@ static void doubt(struct linearizability_verdict *verdict, const char *why) {
 }
 
 /* What an input must have before anything is said to hold. */
-static void check_assumptions(const struct operation_source *source, enum model model, uint64_t firm,
+static void check_assumptions(const struct operation_source *source, enum model model, bool firm,
                               struct linearizability_verdict *verdict) {
     char why[128];
-    if (firm == 0)
-        doubt(verdict, model == MODEL_REGISTER ? "nothing was read or written" : "nobody was granted the lock");
+    if (!firm) doubt(verdict, model == MODEL_REGISTER ? "nothing was read or written" : "nobody was granted the lock");
     if (source->dropped || source->torn) {
         snprintf(why, sizeof why, "%llu records are torn, %llu found no room", (unsigned long long)source->torn,
                  (unsigned long long)source->dropped);
@@ -23,13 +22,14 @@ static void check_assumptions(const struct operation_source *source, enum model 
     }
 }
 
-static uint64_t firm_count(const struct concurrent_object *object, enum model model) {
-    uint64_t count = 0;
+/* Is there an operation about which something can be said: a grant, or any of a register? */
+static bool has_firm(const struct concurrent_object *object, enum model model) {
     for (size_t each = 0; each < object->count; each++) {
         const struct operation *operation = &object->list[each];
-        count += operation->outcome == OUTCOME_OK && (model == MODEL_REGISTER || operation->kind == OPERATION_ACQUIRE);
+        if (operation->outcome == OUTCOME_OK && (model == MODEL_REGISTER || operation->kind == OPERATION_ACQUIRE))
+            return true;
     }
-    return count;
+    return false;
 }
 
 static void add_result(struct linearizability_verdict *verdict, const struct operation_source *source,
@@ -49,7 +49,7 @@ static void add_result(struct linearizability_verdict *verdict, const struct ope
 bool linearizability_judge(struct operation_source *source, const struct linearizable_settings *settings,
                            struct linearizability_verdict *verdict) {
     struct linearizable_result result;
-    uint64_t firm = 0;
+    bool firm = false;
     *verdict = (struct linearizability_verdict){.status = VERDICT_HOLDS};
     if (source->fault[0]) doubt(verdict, source->fault);
     else if (source->limits.exceeded[0]) doubt(verdict, source->limits.exceeded);
@@ -58,7 +58,7 @@ bool linearizability_judge(struct operation_source *source, const struct lineari
         const struct concurrent_object *object = &source->operations.objects[each];
         linearizable_decide(object, (uint32_t)source->operations.process_count, settings, &source->limits, &result);
         if (result.inapplicable) return snprintf(verdict->reason, sizeof verdict->reason, "%s", result.fault), false;
-        firm += firm_count(object, settings->model);
+        firm |= has_firm(object, settings->model);
         add_result(verdict, source, object, &result);
     }
     if (verdict->status == VERDICT_HOLDS) check_assumptions(source, settings->model, firm, verdict);

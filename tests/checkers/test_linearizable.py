@@ -112,7 +112,7 @@ def test_the_memory_of_a_history_is_given_back() -> None:
 def test_limits_and_what_they_count() -> None:
     done = subprocess.run([program_at_hand("search_limits")], capture_output=True, text=True, check=True)
     said = json.loads(done.stdout)
-    assert len(said) == 12 and all(said.values()), said
+    assert len(said) == 21 and all(said.values()), said
 
 
 IN_TURN = " ".join(

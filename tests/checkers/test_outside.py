@@ -395,6 +395,14 @@ def test_a_refresh_is_confirmed_at_its_call(tmp_path: Path) -> None:
     assert status(linearized(path, "--model=owner-mutex")) == "violated"
 
 
+def test_a_hold_without_an_owner_may_end_by_itself_until_it_was_released(tmp_path: Path) -> None:
+    """The lease of a hold that was released ends no other hold."""
+    path = write_events(tmp_path / "h.edn", "0+lock 0=lock 0+unlock 0=unlock 1+lock 1=lock 2+lock 2=lock")
+    assert status(linearized(path, "--model=mutex", "--leases")) == "holds"
+    path.write_text(path.read_text() + write_events(tmp_path / "more.edn", "1+unlock 1=unlock").read_text())
+    assert status(linearized(path, "--model=mutex", "--leases")) == "violated"
+
+
 def test_leases_in_a_history_of_any_form(tmp_path: Path) -> None:
     path = write_events(tmp_path / "h.edn", "0+lock 0=lock 1+lock 1=lock")
     assert status(linearized(path, "--model=owner-mutex")) == "violated"
@@ -526,7 +534,8 @@ def test_locks_whose_names_are_as_long_as_can_be(tmp_path: Path) -> None:
 
 def test_what_happened_or_may_have_happened_counts_as_an_operation(tmp_path: Path) -> None:
     path = write_events(tmp_path / "h.edn", "0+lock 0=lock 1+lock 1?lock 2+lock 2-lock")
-    assert linearized(path, "--model=owner-mutex")["operations"] == 2
+    said = linearized(path, "--model=owner-mutex")
+    assert (said["operations"], said["unknown"]) == (2, 1)
 
 
 def test_other_keys_of_json_are_skipped_whatever_they_hold(tmp_path: Path) -> None:
@@ -663,6 +672,26 @@ def test_a_violation_that_was_seen_on_another_lock_stays(tmp_path: Path) -> None
     said = linearized(written(tmp_path / "h.edn", text), "--model=mutex")
     assert said["verdict"]["linearizable"]["count"] == 2
     assert [piece["text"][:6] for piece in said["verdict"]["linearizable"]["evidence"]] == ["on 1, ", "on 2, "]
+
+
+def test_a_violation_stays_when_another_lock_reaches_the_limit(tmp_path: Path) -> None:
+    """The first lock is held twice; to judge the second one takes more memory than there is."""
+    first = "".join(
+        f"{{:type :{kind}, :process {process}, :f :write, :value {process}, :lock 1}}\n"
+        for process in (91,)
+        for kind in ("invoke", "ok")
+    )
+    first += "{:type :invoke, :process 92, :f :read, :lock 1}\n{:type :ok, :process 92, :f :read, :value 7, :lock 1}\n"
+    second = "".join(f"{{:type :invoke, :process {each}, :f :write, :value {each}, :lock 2}}\n" for each in range(20))
+    second += "{:type :invoke, :process 93, :f :read, :lock 2}\n{:type :ok, :process 93, :f :read, :value 7, :lock 2}\n"
+    second += (
+        "{:type :invoke, :process 94, :f :read, :lock 2}\n{:type :ok, :process 94, :f :read, :value 99, :lock 2}\n"
+    )
+    second += "".join(f"{{:type :ok, :process {each}, :f :write, :value {each}, :lock 2}}\n" for each in range(20))
+    alone = linearized(written(tmp_path / "b.edn", second), "--model=register", "--memory-limit=1")
+    assert (status(alone), alone["memory_bytes"] <= MIB) == ("inconclusive", True)
+    said = linearized(written(tmp_path / "h.edn", first + second), "--model=register", "--memory-limit=1")
+    assert (status(said), said["verdict"]["linearizable"]["count"]) == ("violated", 1)
 
 
 def test_reading_takes_no_memory_for_what_is_not_judged(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from lockstorm.base import paths
 from lockstorm.native.linearizability import MODELS
-from tests.checkers.test_linearizable import HISTORIES, POLICIES, about
+from tests.checkers.test_linearizable import HISTORIES, POLICIES, about, program_at_hand
 from tests.helpers.building import make
 from tests.helpers.random_operations import (
     OWNED,
@@ -38,7 +38,7 @@ TIMEOUTS = ("unknown", "not-happened")
 def judges() -> Path:
     if not shutil.which("go", path=f"{os.environ['PATH']}:{GO}"):
         pytest.skip("Go is not installed")
-    return make("build/tests/porcupine_judge", "build/tests/linearizable_each") / "tests"
+    return make("build/tests/porcupine_judge") / "tests"
 
 
 def lines_of(command: list[str], **options: str) -> list[str]:
@@ -52,7 +52,7 @@ def reading_of(model: str, number: int) -> HistoryReading:
     return HistoryReading(
         model,
         permits=1 + number % 3 if model == "semaphore" else 1,
-        leases=model in OWNED and number % 2 == 1,
+        leases=model != "register" and number % 2 == 1,
         failed_release=number // 2 % 3,
         timeout_not_happened=number // 6 % 2 == 1,
     )
@@ -69,9 +69,9 @@ def made(reading: HistoryReading, seed: int, count: int) -> list[HistoryMaker]:
     return makers
 
 
-def ours(judges: Path, path: Path, reading: HistoryReading) -> list[str]:
+def ours(path: Path, reading: HistoryReading) -> list[str]:
     words = (reading.permits, int(reading.leases), reading.failed_release, int(reading.timeout_not_happened))
-    return lines_of([str(judges / "linearizable_each"), reading.model, *map(str, words), str(path)])
+    return lines_of([str(program_at_hand("linearizable_each")), reading.model, *map(str, words), str(path)])
 
 
 def theirs(judges: Path, operations: str, model: str, permits: int, leases: bool) -> list[str]:
@@ -94,8 +94,9 @@ def compare(judges: Path, path: Path, reading: HistoryReading, seed: int, count:
     operations = json_lines(lines)
     if not reading.leases:
         assert exported(path, reading) == operations.splitlines(), (reading, seed)
-    verdicts = dict(line.split() for line in ours(judges, path, reading))
-    others = dict(line.split() for line in theirs(judges, operations, reading.model, reading.permits, reading.leases))
+    verdicts = dict(line.split() for line in ours(path, reading))
+    leases = reading.leases and reading.model in OWNED  # else their ends are releases
+    others = dict(line.split() for line in theirs(judges, operations, reading.model, reading.permits, leases))
     assert len(verdicts) == count
     for name, maker in enumerate(makers):
         # An object of which nothing happened is not in the export; it is linearizable.
@@ -135,7 +136,7 @@ def test_another_question_gets_another_answer(judges: Path, tmp_path: Path) -> N
     path, number_of = tmp_path / "histories.edn", dict[int, int]()
     path.write_text("".join(edn(maker, str(name)) for name, maker in enumerate(makers)))
     lines = [line for name, maker in enumerate(makers) for line in for_porcupine(maker, str(name), number_of, 10**6)]
-    verdicts = dict(line.split() for line in ours(judges, path, reading))
+    verdicts = dict(line.split() for line in ours(path, reading))
     others = dict(line.split() for line in theirs(judges, json_lines(lines), "semaphore", permits=3, leases=False))
     differ = {name for name, verdict in others.items() if verdict != verdicts[name]}
     assert differ and all(others[name] == "true" for name in differ)

@@ -52,7 +52,7 @@ GROUNDS = {
             *((ORACLE, model, FEW_HISTORIES, "1", "long") for model in OWNED),
             *((SIMULATED, model, MORE_HISTORIES, "1") for model in OWNED),
         ),
-        (*OF_HISTORIES, f"not ({LONG} or command or planted)"),
+        ("tests/checkers/test_porcupine.py", *OF_HISTORIES, f"not ({LONG} or command or planted)"),
     ),
     "formats": Ground(
         ("checkers/formats",),

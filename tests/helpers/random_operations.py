@@ -6,7 +6,7 @@ answers are changed afterwards. What an answer means is worked out here once mor
 
 import json
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 OPERATIONS, PROCESSES, FIRST_TOKEN, VALUES = 12, 4, 5, 3
@@ -235,9 +235,39 @@ def outcomes(maker: HistoryMaker) -> list[str | None]:
     return [meant[id(operation)] for operation in maker.operations]
 
 
+def lease_ends(maker: HistoryMaker) -> list[int]:
+    """Where holds have no owners, the end of a lease is a release that nobody called, at any time after the answer of
+    the grant, or after the call of a later renewal that succeeded. It is there unless the process was answered ok to a
+    release. The earliest time of each: a position of the file, after the event that stands there."""
+    ends: list[int] = []
+    newest: dict[int, int] = {}  # process -> the place of its latest hold's end in the list
+    dropped: set[int] = set()
+    meant = {id(operation): outcome for operation, outcome in zip(maker.operations, outcomes(maker), strict=True)}
+    for operation, returns in maker.events:
+        if not returns or operation.end is None:
+            continue
+        if operation.kind == "acquire" and meant[id(operation)] == "ok":
+            newest[operation.process] = len(ends)
+            ends.append(operation.end)
+        elif operation.kind == "renew" and operation.answer == "ok" and operation.process in newest:
+            ends[newest[operation.process]] = operation.call
+        elif operation.kind == "release" and meant[id(operation)] == "ok" and operation.process in newest:
+            place = newest.pop(operation.process)
+            dropped |= {place} if operation.answer == "ok" else set()
+    return [end for place, end in enumerate(ends) if place not in dropped]
+
+
 def for_porcupine(maker: HistoryMaker, name: str, number_of: dict[int, int], last: int) -> list[Json]:
-    """The operations as `lockstorm history to-porcupine` writes them; unknown ones return at `last`."""
+    """The operations as `lockstorm history to-porcupine` writes them; unknown ones return at `last`. Ends of leases are
+    between the events, so positions are doubled where there are any."""
     lines = []
+    if maker.reading.leases and maker.reading.model in COUNTED:
+        plain = replace(maker, reading=replace(maker.reading, leases=False))
+        for each in for_porcupine(plain, name, number_of, last):
+            lines.append(each | {"call": 2 * each["call"], "return": 2 * each["return"]})
+        nobody = {"client": number_of.setdefault(-1, len(number_of)), "kind": "release", "outcome": "unknown"}
+        ends = [{"call": 2 * end + 1, "return": 2 * last, "object": name} for end in lease_ends(maker)]
+        return lines + [nobody | end for end in ends]
     for operation, outcome in zip(maker.operations, outcomes(maker), strict=True):
         client = number_of.setdefault(operation.process, len(number_of))
         if outcome is None:
