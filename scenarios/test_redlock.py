@@ -49,7 +49,7 @@ def test_drift_split_brain(trial: Trial) -> None:
 def test_crash_restart_node(trial: Trial) -> None:
     one, two = first_majority(trial)
     if not trial.control:
-        trial.inject("crash-server", trial.servers[2], data="none").heal()
+        trial.inject("crash-server", trial.servers[2], data=trial.data_after_crash).heal()
     second_majority(trial, one, two)
 
 
@@ -97,7 +97,7 @@ def second_majority(trial: Trial, one: Client, two: Client) -> None:
 def test_delayed_restart(trial: Trial) -> None:
     one, two, keeper = half_a_lease_of_work(trial)
     back_ms = trial.wall_ms(keeper) + trial.lease_ms
-    crash = None if trial.control else trial.inject("crash-server", trial.servers[2], data="none")
+    crash = None if trial.control else trial.inject("crash-server", trial.servers[2], data=trial.data_after_crash)
     trial.advance(back_ms - trial.wall_ms(keeper))
     if crash:
         crash.heal()
@@ -115,7 +115,7 @@ def test_delayed_restart(trial: Trial) -> None:
 def test_delayed_restart_defeated(trial: Trial) -> None:
     one, two, keeper = half_a_lease_of_work(trial)
     back_ms = trial.wall_ms(keeper) + trial.lease_ms
-    crash = trial.inject("crash-server", trial.servers[2], data="none")
+    crash = trial.inject("crash-server", trial.servers[2], data=trial.data_after_crash)
     if not trial.control:
         trial.inject("clock-jump", keeper, offset_ms=trial.lease_ms)
     trial.advance(back_ms - trial.wall_ms(keeper))

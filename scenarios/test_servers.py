@@ -132,11 +132,11 @@ def enter(trial: Trial, turns: int = 0) -> tuple[Client, Client]:
     control="the server keeps an append-only file that it syncs before it answers",
     needs=SINGLE,
     times=("virtual",),
-    settings={"persistence": "aof"},
+    settings={"persistence": "deployed"},
 )
 def test_restart_data_lost(trial: Trial) -> None:
     one, two = enter(trial)
-    trial.inject("crash-server", trial.server, data="kept" if trial.control else "none").heal()
+    trial.inject("crash-server", trial.server, data=trial.data_after_crash).heal()
     two.start_increment()
     trial.quiet(one, *let_in(trial, two))
 
@@ -148,11 +148,11 @@ def test_restart_data_lost(trial: Trial) -> None:
     control="the server keeps an append-only file that it syncs before it answers",
     needs=("token", "one node"),
     times=("virtual",),
-    settings={"persistence": "aof"},
+    settings={"persistence": "deployed"},
 )
 def test_token_counter_restart(trial: Trial) -> None:
     one, two = enter(trial, TURNS)
-    trial.inject("crash-server", trial.server, data="kept" if trial.control else "none").heal()
+    trial.inject("crash-server", trial.server, data=trial.data_after_crash).heal()
     two.start_increment()
     trial.quiet(one, *let_in(trial, two))
 

@@ -132,16 +132,32 @@ static bool file_end(const char *path, size_t end, const struct append_only_cut 
     return ended;
 }
 
+/* Where the writes of a second begin: at its annotation, #TS:SECONDS, or a later one's. `at` is the last one's end, if
+ * none is that late. False: there are no annotations. */
+static bool time_begin(const struct file_bytes *bytes, int64_t since_s, size_t *at) {
+    static const char TIME[] = "#TS:";
+    struct write_unit unit;
+    bool annotated = false;
+    for (*at = 0; unit_next(bytes, *at, &unit); *at = unit.end) {
+        if (unit.end - unit.begin <= strlen(TIME) || memcmp(bytes->at + unit.begin, TIME, strlen(TIME)) != 0) continue;
+        annotated = true;
+        if (strtoll(bytes->at + unit.begin + strlen(TIME), NULL, 10) >= since_s) break;
+    }
+    return annotated;
+}
+
 bool append_only_cut(const char *directory, const struct append_only_cut *cut, struct fault_report *report) {
     char path[PATH_SIZE];
     struct file_bytes bytes;
     if (!path_find(directory, path, report)) return false;
     if (!bytes_read(path, &bytes)) return fault_fail(report, "%.150s: %.60s", path, strerror(errno));
     long writes = writes_before(&bytes, cut->last);
-    size_t end = writes >= cut->lost ? write_begin(&bytes, writes - cut->lost) : 0;
+    size_t end = !cut->since_s && writes >= cut->lost ? write_begin(&bytes, writes - cut->lost) : 0;
+    bool found = !cut->since_s || time_begin(&bytes, cut->since_s, &end);
     free(bytes.at);
     if (writes < 0) return fault_fail(report, "the append-only file does not have the last write");
-    if (writes < cut->lost)
+    if (!found) return fault_fail(report, "the append-only file does not say when its writes were made");
+    if (!cut->since_s && writes < cut->lost)
         return fault_fail(report, "the append-only file has %ld writes, %ld were to be lost", writes, cut->lost);
     return file_end(path, end, cut) || fault_fail(report, "%.150s: %.60s", path, strerror(errno));
 }

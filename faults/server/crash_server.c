@@ -16,18 +16,25 @@
 #include "faults/server/postgres_crash.h"
 
 enum { LOST_MOST = 1000000, WRITE_LIMIT_MS = 5000, CLUSTER_LIMIT_MS = 60000, POLL_US = 2000, DIRECTORIES_OPEN = 8 };
+/* How old a write may be that is not on the disk yet. everysec: a sync is postponed by a second while another one is
+ * under way (redis.conf, appendfsync); no: Linux writes out what is 30 s old, and looks every 5 s. */
+enum { EVERY_SECOND_S = 2, BY_THE_KERNEL_S = 35 };
 static const char LAST[] = "lockstorm:last-write", LEFT[] = "lockstorm:end-of-what-is-left";
 
 static const struct fault_option_type OPTIONS[] = {
-    {"data", "none", "what the server remembers: kept (its append-only file), tail (all but the last writes) or none"},
+    {"data", "none",
+     "what the server remembers: kept (its append-only file), tail (all but the last writes), none, or configured (what "
+     "its settings have brought to the disk for certain)"},
     {"lost", "1", "for data=tail: how many of the last writes are lost; a transaction or a script counts as one"},
     {0},
 };
 
-enum kept_data { DATA_KEPT, DATA_TAIL, DATA_NONE };
+enum kept_data { DATA_KEPT, DATA_TAIL, DATA_NONE, DATA_CONFIGURED };
 
 struct crash_server_state {
     bool killed;
+    enum kept_data kept; /* what data=configured comes to; else the option */
+    int64_t since_s;     /* data=configured: the writes from this second on are lost; 0: `lost` tells which */
     int replicas;
     char run_id[48];
 };
@@ -37,7 +44,8 @@ static struct crash_server_state *state_of(struct fault_target *target) {
 }
 
 static bool data_option(const struct fault_target *target, enum kept_data *data, struct fault_report *report) {
-    static const char *const NAMES[] = {[DATA_KEPT] = "kept", [DATA_TAIL] = "tail", [DATA_NONE] = "none", NULL};
+    static const char *const NAMES[] = {
+        [DATA_KEPT] = "kept", [DATA_TAIL] = "tail", [DATA_NONE] = "none", [DATA_CONFIGURED] = "configured", NULL};
     int choice;
     if (!fault_option_choice(target, "data", NAMES, &choice, report)) return false;
     *data = (enum kept_data)choice;
@@ -66,6 +74,29 @@ static bool writes_to_disk(const struct fault_target *target, struct fault_repor
            fault_fail(report, "%s has no append-only file: the trial's persistence is none", target->name);
 }
 
+static bool clock_read(const struct fault_target *target, int64_t *now_s, struct fault_report *report) {
+    struct admin_reply reply;
+    if (!admin_command_ok(target->socket, &reply, report, "TIME")) return false;
+    *now_s = strtoll(reply.text, NULL, 10);
+    return *now_s > 0 || fault_fail(report, "%s does not tell the time", target->name);
+}
+
+/* What a power failure leaves at worst, by the server's own settings. Snapshots do not count: a trial makes none. */
+static bool data_configured(const struct fault_target *target, struct fault_report *report) {
+    struct crash_server_state *state = state_of(target);
+    char appends[8], syncs[16];
+    int64_t now_s;
+    if (!admin_setting_read(target->socket, "appendonly", appends, sizeof appends, report) ||
+        !admin_setting_read(target->socket, "appendfsync", syncs, sizeof syncs, report) ||
+        !clock_read(target, &now_s, report))
+        return false;
+    bool no_file = strcmp(appends, "yes") != 0;
+    state->kept = no_file ? DATA_NONE : strcmp(syncs, "always") == 0 ? DATA_KEPT : DATA_TAIL;
+    if (state->kept == DATA_TAIL)
+        state->since_s = now_s + 1 - (strcmp(syncs, "everysec") == 0 ? EVERY_SECOND_S : BY_THE_KERNEL_S);
+    return true;
+}
+
 /* --- its end --- */
 
 /* Removes all files but nodes.conf: what a node knows of its cluster is no data. */
@@ -79,7 +110,9 @@ static bool forget(const struct fault_target *target, enum kept_data data, int64
     fault_probe_key(target, key);
     if (data == DATA_KEPT) return true;
     if (data == DATA_TAIL)
-        return append_only_cut(target->directory, &(struct append_only_cut){key, LAST, LEFT, (long)lost}, report);
+        return append_only_cut(target->directory,
+                               &(struct append_only_cut){key, LAST, LEFT, (long)lost, state_of(target)->since_s},
+                               report);
     return nftw(target->directory, remove_entry, DIRECTORIES_OPEN, FTW_DEPTH | FTW_PHYS) == 0 ||
            fault_fail(report, "%.150s: %.60s", target->directory, strerror(errno));
 }
@@ -98,18 +131,20 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     int64_t lost;
     if (!data_option(target, &data, report) || !fault_option_number(target, "lost", 1, LOST_MOST, &lost, report))
         return false;
+    state->kept = data;
     if (is_postgres(target) && data != DATA_KEPT)
         return fault_fail(report, "%s keeps what was committed: data=kept", target->name);
     if (is_postgres(target)) return postgres_crash_inject(target, report);
     if (!target->means->server_restart) return fault_fail(report, "this trial cannot start %s again", target->name);
-    if (!is_master(target, report) || (data != DATA_NONE && !writes_to_disk(target, report))) return false;
+    if (!is_master(target, report) || (data == DATA_CONFIGURED && !data_configured(target, report))) return false;
+    if (state->kept != DATA_NONE && !writes_to_disk(target, report)) return false;
     if (!run_id_read(target, state->run_id, sizeof state->run_id, report)) return false;
     state->replicas = replicas_connected(target->socket, report);
     if (!write_last(target, report)) return false;
     if (state->replicas > 0) replicas_leave(target);
     target->means->server_silent(target->means->scheduler, target->server, true);
     state->killed = true;
-    if (!process_end(target->pid, report) || !forget(target, data, lost, report)) return false;
+    if (!process_end(target->pid, report) || !forget(target, state->kept, lost, report)) return false;
     return target->means->settle(target->means->scheduler) || fault_fail(report, "not every server answers");
 }
 
@@ -143,11 +178,11 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
 static bool prove(struct fault_target *target, struct fault_report *report) {
     char run_id[48];
     struct admin_reply found, removed;
-    enum kept_data data;
+    enum kept_data data = state_of(target)->kept;
     char key[PROBE_KEY];
     if (is_postgres(target)) return postgres_crash_prove(target, report);
     fault_probe_key(target, key);
-    if (!data_option(target, &data, report) || !run_id_read(target, run_id, sizeof run_id, report)) return false;
+    if (!run_id_read(target, run_id, sizeof run_id, report)) return false;
     if (!admin_command_ok(target->socket, &found, report, "GET %s", key) ||
         !admin_command_ok(target->socket, &removed, report, "DEL %s", key))
         return false;
@@ -166,11 +201,13 @@ const struct fault FAULT_CRASH_SERVER = {
         "The process is killed; healing starts it again at the same address, so the time between the two is the\n"
         "delay of the restart. data=kept: it reads its append-only file (the trial's persistence must be aof).\n"
         "data=tail: the last writes of that file are cut off, as if they had not reached the disk. data=none: it\n"
-        "starts empty, and so will its replicas. Connections, scripts and subscriptions are lost. kill -9 is no\n"
-        "power failure: what was handed to the kernel survives it, so with any append-only file the lock would; that\n"
-        "is why the fault removes data itself. PostgreSQL can only keep its data and recovers from its log; every\n"
-        "session has ended, and with it the locks of sessions and transactions. Not modelled: a replica's crash, a\n"
-        "torn file.",
+        "starts empty, and so will its replicas. data=configured: what a power failure leaves at worst by the\n"
+        "server's own settings: appendfsync always keeps all; everysec loses the writes of the last 2 s, no those of\n"
+        "the last 35 s (aof-timestamp-enabled must be on); without an append-only file everything is lost.\n"
+        "Connections, scripts and subscriptions are lost. kill -9 is no power failure: what was handed to the kernel\n"
+        "survives it, so with any append-only file the lock would; that is why the fault removes data itself.\n"
+        "PostgreSQL can only keep its data and recovers from its log; every session has ended, and with it the locks\n"
+        "of sessions and transactions. Not modelled: a replica's crash, a torn file.",
     .source =
         "redis.io, Distributed Locks, \"Performance, crash recovery and fsync\"; Kleppmann 2016 (delayed restarts)",
     .target = "server",

@@ -18,7 +18,7 @@ from lockstorm.base.hang_limit import START_LIMIT_S, HangLimit
 from lockstorm.locks.plugin import how_ended
 from lockstorm.process.cores import claimed_cores, on_core
 from lockstorm.process.process import Process, Sandbox
-from lockstorm.servers.redis_server import OPTIONS, REPLICATION, mapped_clock
+from lockstorm.servers.redis_server import NOT_ON_DISK, OPTIONS, REPLICATION, mapped_clock
 
 CLOCK_PAGE = struct.Struct("=64sq")  # preload/clock_page.h; the text is not used
 EPOCH_NS = 1_767_225_600 * 10**9  # where every schedule's clock begins (world.c)
@@ -30,7 +30,7 @@ DIGEST_BYTES = 8
 HOLDS, VIOLATED, BAD = 0, 1, 2
 GAVE_UP = 4  # the plug-in cannot be explored
 # One database is faster to flush than sixteen, and a timer at 1 Hz disturbs less than at 10.
-SERVER_OPTIONS = (*OPTIONS, *REPLICATION, "--enable-debug-command", "local", "--databases", "1", "--hz", "1")
+SERVER_OPTIONS = (*OPTIONS, *NOT_ON_DISK, *REPLICATION, "--enable-debug-command", "local", "--databases", "1", "--hz", "1")
 
 OnProgress = Callable[[dict[str, Any]], object]
 

@@ -113,6 +113,7 @@ def gate_request(lock: LockChoice, scenario: str, time: str, seed: int) -> Trial
         fixed_lease=lock.fixed_lease,
         checks_validity=lock.checks_validity,
         server=lock.server,
+        config=lock.config,
     )
 
 

@@ -2,32 +2,27 @@
 
 import datetime
 import re
-import tomllib
-from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lockstorm.base import paths
-from lockstorm.base.durations import UNITS_MS, parse_duration_ms
+from lockstorm.base.durations import UNITS_MS
 from lockstorm.base.errors import UsageError
-from lockstorm.base.option_fields import choose
-from lockstorm.gate import toml_positions
+from lockstorm.base.toml_table import TomlTable, read_toml
 from lockstorm.locks import adapter, plugin
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.library import locks
-from lockstorm.results.properties import PROPERTIES, with_capacity
+from lockstorm.results.properties import JUDGED, with_capacity
 from lockstorm.scenario.play import check_settings, usual_time
 from lockstorm.scenario.scenario import USUAL_STORES, scenarios
+from lockstorm.servers.deployment import KEYS as DEPLOYMENT_KEYS
+from lockstorm.servers.deployment import read_deployment
 from lockstorm.storm.storm_plan import ALL, DURATION_LEAST_MS, TRIALS_LIMIT, known_faults
 from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, TIMES, TrialSettings
 
 REPEAT_LIMIT = 1_000
 CLIENTS_LIMIT = 64
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-JUDGED = tuple(name for name in PROPERTIES if name != "cost")  # cost is reported, never judged
 
 # Mutual exclusion is not required where the resource refuses old tokens: the fence makes two holders harmless. Of a
 # lock with several permits, capacity is required instead of integrity (with_capacity).
@@ -46,7 +41,7 @@ KEYS = {
         "checks_validity",
     ),
     "require": USUAL_STORES,
-    "deployment": ("server",),
+    **DEPLOYMENT_KEYS,
     "scenarios": ("play", "skip", "repeat", "seed", "time", "controls"),
     "storm": ("name", "faults", "trials", "duration", "clients", "lease", "seed", "time"),
     "budget": ("time", "trials"),
@@ -70,6 +65,7 @@ class LockChoice:
     checks_validity: bool = False
     written_name: str = ""  # the name in the policy; of a user-supplied lock without its prefix
     server: str | None = None  # of a lock on Redis: what [deployment] names
+    config: str | None = None  # of a lock on Redis: the policy, if [deployment] has settings
 
     @property
     def title(self) -> str:
@@ -132,128 +128,14 @@ class Policy:
     keep: int | None = None
 
 
-class Table:
-    """A table of the file. Each method reads one key, and raises UsageError with the line of a wrong value."""
-
-    def __init__(
-        self, file: Path, lines: dict[toml_positions.Path, int], path: toml_positions.Path, values: Any
-    ) -> None:
-        self.file, self.lines, self.path = file, lines, path
-        self.kind = str(path[0]) if path else ""
-        if not isinstance(values, dict):
-            raise self.error(None, f"[{self.kind}] has to be a table")
-        self.values: dict[str, Any] = values
-        for key in values:
-            self._check_key(key)
-
-    def _check_key(self, key: str) -> None:
-        known = KEYS[self.kind]
-        if key not in known:
-            near = get_close_matches(key, known, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
-            where = f" in [{self.kind}]" if self.kind else ""
-            raise self.error(key, f"unknown key {key!r}{where}: {hint}")
-
-    def line(self, key: str | None = None) -> int:
-        return toml_positions.line_at(self.lines, self.path if key is None else (*self.path, key))
-
-    def error(self, key: str | None, what: object) -> UsageError:
-        return UsageError(f"{self.file}:{self.line(key)}: {what}")
-
-    def checked(self, key: str, check: Callable[[], Any]) -> Any:
-        """The result of a check; its UsageError gets the line of this key."""
-        try:
-            return check()
-        except UsageError as error:
-            raise self.error(key, error) from None
-
-    def text(self, key: str, default: str | None = None) -> str | None:
-        value = self.values.get(key, default)
-        if value is not None and (not isinstance(value, str) or not value.strip()):
-            raise self.error(key, f"{key} has to be a text")
-        return value
-
-    def required_text(self, key: str) -> str:
-        value = self.text(key)
-        if value is None:
-            raise self.error(None, f"[[{self.kind}]] lacks {key}")
-        return value
-
-    def name(self, key: str, kind: str, known: Collection[str], default: str | None = None) -> str:
-        value = self.required_text(key) if default is None else self.text(key, default)
-        return str(self.checked(key, lambda: choose(kind, str(value), list(known))))
-
-    def names(self, key: str, kind: str, known: Collection[str]) -> tuple[str, ...] | None:
-        """A list of names, or a single name; None: the key is missing."""
-        value = self.values.get(key)
-        if value is None:
-            return None
-        value = [value] if isinstance(value, str) else value
-        if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
-            raise self.error(key, f"{key} has to be a list of names")
-        names = [name.replace("-", "_") if kind == "property" else name for name in value]
-        return tuple(dict.fromkeys(self.checked(key, partial(choose, kind, name, list(known))) for name in names))
-
-    def number(self, key: str, low: int, high: int, default: int | None = None) -> int | None:
-        value = self.values.get(key, default)
-        if value is None:
-            return None
-        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise self.error(key, f"{key} has to be a whole number from {low} to {high}")
-        return value
-
-    def flag(self, key: str, default: bool) -> bool:
-        value = self.values.get(key, default)
-        if not isinstance(value, bool):
-            raise self.error(key, f"{key} has to be true or false")
-        return value
-
-    def duration_ms(self, key: str, low_ms: int, high_ms: int) -> int | None:
-        value = self.values.get(key)
-        if value is None:
-            return None
-        value_ms = parse_duration_ms(value) if isinstance(value, str) else None
-        if value_ms is None or not low_ms <= value_ms <= high_ms:
-            raise self.error(
-                key, f"{key} has to be a duration such as 500ms, 10s or 5m, from {low_ms}ms to {high_ms}ms"
-            )
-        return value_ms
-
-    def date(self, key: str) -> datetime.date:
-        value = self.values.get(key)
-        if not isinstance(value, datetime.date) or isinstance(value, datetime.datetime):
-            raise self.error(key if key in self.values else None, f"{key} has to be a day, such as 2027-03-31")
-        return value
-
-    def table(self, key: str) -> "Table":
-        return Table(self.file, self.lines, (*self.path, key), self.values.get(key, {}))
-
-    def tables(self, key: str) -> list["Table"]:
-        value = self.values.get(key, [])
-        if not isinstance(value, list):
-            raise self.error(key, f"write [[{key}]]: there may be several")
-        return [Table(self.file, self.lines, (*self.path, key, number), each) for number, each in enumerate(value)]
-
-
 def read_policy(file: Path, home: Path | None = None) -> Policy:
     """Raises UsageError, with the line, for the first mistake. `home`: the directory of its adapters and plug-ins;
     default: the directory of the file."""
-    try:
-        text = file.read_text()
-        values = tomllib.loads(text)
-    except FileNotFoundError:
-        raise UsageError(f"there is no {file}: `lockstorm init` writes one, -f names another") from None
-    except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{file} is not text in UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{file}: {error}") from None
-    top = Table(file, toml_positions.find_key_lines(text), (), values)
+    text, top = read_toml(file, KEYS, "`lockstorm init` writes one, -f names another")
     require = read_require(top.table("require"))
+    servers = read_servers(top.table("deployment"), home or file.parent, is_kept=home is not None)
     home = home or file.parent
-    server = read_server(top.table("deployment"), home)
-    chosen = tuple(read_lock(table, require, home, server) for table in top.tables("lock"))
+    chosen = tuple(read_lock(table, require, home, *servers) for table in top.tables("lock"))
     if not chosen:
         raise UsageError(f"{file} names no lock: [[lock]] with a name; `lockstorm locks` lists them")
     titles = [lock.title for lock in chosen]
@@ -284,13 +166,13 @@ def read_policy(file: Path, home: Path | None = None) -> Policy:
     )
 
 
-def read_require(table: Table) -> dict[str, tuple[str, ...]]:
+def read_require(table: TomlTable) -> dict[str, tuple[str, ...]]:
     """The properties that the policy requires, by store mode; without those that it does not mention."""
     chosen = {store: table.names(store, "property", JUDGED) for store in USUAL_REQUIRE}
     return {store: names for store, names in chosen.items() if names}
 
 
-def read_name(table: Table, home: Path) -> tuple[str, str]:
+def read_name(table: TomlTable, home: Path) -> tuple[str, str]:
     """The key that names the lock, and the lock's name. The path of a user-supplied lock is relative to `home`."""
     supplied = [key for key in USER_SUPPLIED if key in table.values]
     if not supplied:
@@ -307,20 +189,20 @@ def read_name(table: Table, home: Path) -> tuple[str, str]:
     return key, name
 
 
-def read_server(table: Table, home: Path) -> str | None:
-    """The program that locks on Redis live on; its path is relative to `home`."""
-    word = table.text("server")
-    if word is None:
-        return None
-    chosen = str((home / word).absolute()) if "/" in word else word
-    table.checked("server", lambda: paths.redis_server(chosen))
-    return chosen
+def read_servers(table: TomlTable, home: Path, is_kept: bool) -> tuple[str | None, str | None]:
+    """The program that locks on Redis live on, and the file that says how it is configured: the policy, if it does. Of
+    a kept run nothing is played again, and the files that its policy names may be gone."""
+    deployment = read_deployment(table, home)
+    has_settings = deployment.is_redis_configured or deployment.replicas > 0
+    return deployment.server, str(table.file) if has_settings and not is_kept else None
 
 
-def read_lock(table: Table, require: dict[str, tuple[str, ...]], home: Path, server: str | None) -> LockChoice:
+def read_lock(
+    table: TomlTable, require: dict[str, tuple[str, ...]], home: Path, server: str | None, config: str | None
+) -> LockChoice:
     key, name = read_name(table, home)
     if lock_named(name).service != "redis":
-        server = None
+        server = config = None
     store = table.name("store", "store mode", USUAL_STORES, "open")
     lease_ms = table.duration_ms("lease", 1, LEASE_LIMIT_MS)
     permits = table.number("permits", 1, PERMIT_LIMIT)
@@ -336,10 +218,10 @@ def read_lock(table: Table, require: dict[str, tuple[str, ...]], home: Path, ser
     used, written_name = table.text("used"), str(table.values[key])
     checks_validity = table.flag("checks_validity", False)
     options = (used, lease_ms, permits, fixed_lease, checks_validity)
-    return LockChoice(name, store, required, table.line(), *options, written_name, server)
+    return LockChoice(name, store, required, table.line(), *options, written_name, server, config)
 
 
-def read_scenarios(table: Table) -> tuple[str, ...]:
+def read_scenarios(table: TomlTable) -> tuple[str, ...]:
     """The scenarios to play, in the order of their names; all of them if `play` is missing or "all"."""
     known = list(scenarios())
     wanted = None if table.values.get("play") == "all" else table.values.get("play")
@@ -350,7 +232,7 @@ def read_scenarios(table: Table) -> tuple[str, ...]:
     return tuple(name for name in known if name in play and name not in (skip or ()))
 
 
-def read_storms(tables: list[Table]) -> tuple[StormChoice, ...]:
+def read_storms(tables: list[TomlTable]) -> tuple[StormChoice, ...]:
     storms: list[StormChoice] = []
     for table in tables:
         name = table.required_text("name")
@@ -379,7 +261,7 @@ def read_storms(tables: list[Table]) -> tuple[StormChoice, ...]:
 
 
 def read_acceptance(
-    table: Table, chosen: tuple[LockChoice, ...], play: tuple[str, ...], storms: tuple[StormChoice, ...]
+    table: TomlTable, chosen: tuple[LockChoice, ...], play: tuple[str, ...], storms: tuple[StormChoice, ...]
 ) -> Acceptance:
     """An acceptance of a lock or scenario that the policy does not play is an error: nothing would ever show it."""
     names = {each.written_name: each.name for each in chosen}

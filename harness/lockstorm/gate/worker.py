@@ -12,6 +12,7 @@ from msgspec import structs
 from lockstorm.base.atomic_file import write_json
 from lockstorm.gate.gate_plan import GateJob
 from lockstorm.results.verdict import TrialResult
+from lockstorm.scenario.deployment_effects import play_deployed
 from lockstorm.scenario.play import inconclusive, play, trial_result
 from lockstorm.scenario.worker_pool import WorkerPool, serve
 from lockstorm.storm.storm import run_storm
@@ -49,6 +50,7 @@ def play_kept_job(kept_job: KeptJob) -> TrialResult:
     begun = time.monotonic()
     if job.faults is None:
         result = play(job.request, save=history, save_logs=logs)
+        result = result if job.request.control else play_deployed(job.request, result)
     else:
         result = run_storm(plan_storm(job.storm), save=history, save_logs=logs)
     result = structs.replace(result, took_s=round(time.monotonic() - begun, 3))

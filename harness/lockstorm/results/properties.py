@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 REQUIRED = ("mutual_exclusion", "integrity", "fencing", "liveness", "capacity")  # by default, as far as they apply
 PROPERTIES = (*REQUIRED[:3], "ownership", "liveness", "capacity", "lease", "fairness", "cost")
+JUDGED = tuple(name for name in PROPERTIES if name != "cost")  # cost is reported, never judged
 
 
 def with_capacity(names: Iterable[str], permits: int | None) -> tuple[str, ...]:

@@ -192,6 +192,32 @@ class Verdict(
     policies: list[PolicyVerdict] | None = None  # of --all-policies
 
 
+class ChangedByTrial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A setting of the team's servers that the trial chose itself."""
+
+    setting: str  # name and value
+    place: str  # FILE:LINE
+    why: str
+
+
+class SettingsEffect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the team's settings changed, compared with the trial on servers with their defaults."""
+
+    property: str
+    status: Status
+    usual: Status  # with the defaults
+    because: list[str]  # the settings that are enough for it; empty: not looked for, or the server's program does it
+
+
+class DeploymentResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The team's deployment in a trial."""
+
+    settings: list[str]  # of every redis-server, as given: name and value
+    changed: list[ChangedByTrial]
+    replicas: int = 0  # of each redis-server
+    effects: list[SettingsEffect] | None = None  # None: not compared
+
+
 class TrialResult(
     Judged,
     frozen=True,
@@ -221,6 +247,7 @@ class TrialResult(
     elapsed_ms: dict[str, float]
     exit: int
     played_again: int = 0  # times that the trial was played again in real time, because the machine stood still
+    deployment: DeploymentResult | None = None  # of --config
     storm: dict[str, Any] = {}  # the schedule and the course of a storm; empty for a scenario
     took_s: float | None = None  # real time, in a kept run of the gate
 
@@ -228,3 +255,26 @@ class TrialResult(
 def played_again_words(count: int) -> str:
     """What follows a sentence when trials were played again; empty if none was."""
     return f" (played again {count} time{'s' if count != 1 else ''}: the machine stood still)" if count else ""
+
+
+def effects_sentence(deployment: DeploymentResult | None) -> str:
+    """What a team's settings changed in a trial, as one sentence without a full stop; empty if nothing is known."""
+    if deployment is None or deployment.effects is None:
+        return ""
+    if not deployment.effects:
+        return "with the defaults of the server the verdict is the same"
+    groups: dict[tuple[str, str], list[str]] = {}
+    for each in deployment.effects:
+        groups.setdefault((each.status, each.usual), []).append(each.property.replace("_", " "))
+    because = deployment.effects[0].because
+    told = [f"{' and '.join(names)} {_verb(status, names)}" for (status, _), names in groups.items()]
+    usual = [f"{_verb(usual, names)}" for (_, usual), names in groups.items()]
+    head = f"with {', '.join(because)}: " if because else "with these settings: "
+    return head + "; ".join(f"{now}, with the defaults {then}" for now, then in zip(told, usual, strict=True))
+
+
+def _verb(status: str, names: list[str]) -> str:
+    plural = len(names) > 1
+    if status == "holds":
+        return "hold" if plural else "holds"
+    return f"{'are' if plural else 'is'} {status}"

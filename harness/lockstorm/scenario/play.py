@@ -16,10 +16,18 @@ from lockstorm.native.library import locks
 from lockstorm.results.event import Event
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.results.properties import PROPERTIES, REQUIRED
-from lockstorm.results.verdict import PropertyVerdict, TrialResult, Verdict, VerdictPolicy
+from lockstorm.results.verdict import (
+    ChangedByTrial,
+    DeploymentResult,
+    PropertyVerdict,
+    TrialResult,
+    Verdict,
+    VerdictPolicy,
+)
 from lockstorm.scenario.scenario import REAL_CONTROL_LEASE_MS, REAL_LEASE_MS, Scenario, scenarios
+from lockstorm.servers.deployment import Deployment, deployment_named
 from lockstorm.servers.services import check_lease, lease_at_least, real_time_reason
-from lockstorm.trial.settings import STORES, TIMES, TOKEN_STORES, VIRTUAL_LEASE_MS, Store, Time, TrialSettings, at_pace
+from lockstorm.trial.settings import STORES, TIMES, TOKEN_STORES, VIRTUAL_LEASE_MS, Store, Time, TrialSettings, at_pace, deployed
 from lockstorm.trial.stall_sentinel import play_unstalled
 from lockstorm.trial.trial import Trial
 
@@ -51,6 +59,8 @@ def check_settings(request: TrialSettings, *, gives_tokens: bool = False) -> tup
         if lock.service != "redis":
             raise UsageError(f"--server is for locks on Redis, and {lock.name} lives on {lock.service}")
         paths.redis_server(request.server)
+    if request.config and lock.service != "redis":
+        raise UsageError(f"--config is for locks on Redis, and {lock.name} lives on {lock.service}")
     if request.permits and lock.capacity != AS_ASKED:
         several = ", ".join(known.name for known in locks() if known.capacity == AS_ASKED)
         raise UsageError(f"--permits is for locks that have several ({several}); {lock.name} has one")
@@ -92,10 +102,16 @@ def prepare_trial(request: TrialSettings) -> tuple[Scenario, TrialSettings]:
         nodes=lock.nodes,
         replicas=lock.replicas,
         permits=request.permits or 1,
+        deployment=deployment_of(request),
         history_records=_history_records(request),
     )
     kept = {"permits"} if request.permits else set()
-    return scenario, replace(settings, **{name: value for name, value in scenario.settings.items() if name not in kept})
+    settings = replace(settings, **{name: value for name, value in scenario.settings.items() if name not in kept})
+    return scenario, deployed(settings)
+
+
+def deployment_of(request: TrialSettings) -> Deployment | None:
+    return request.deployment or (deployment_named(request.config) if request.config else None)
 
 
 def prepare_by_hand(request: TrialSettings) -> TrialSettings:
@@ -105,7 +121,7 @@ def prepare_by_hand(request: TrialSettings) -> TrialSettings:
     if lock.real_time_only and time == "virtual":
         raise UsageError(f"{lock.name} can only be played in real time: {real_time_reason(lock)}")
     usual_ms = REAL_CONTROL_LEASE_MS if request.control else REAL_LEASE_MS
-    return replace(
+    settings = replace(
         request,
         lock=lock.name,
         store=store,
@@ -114,7 +130,9 @@ def prepare_by_hand(request: TrialSettings) -> TrialSettings:
         nodes=lock.nodes,
         replicas=max(lock.replicas, request.replicas),
         permits=request.permits or 1,
+        deployment=deployment_of(request),
     )
+    return deployed(settings)
 
 
 def play(
@@ -181,7 +199,17 @@ def trial_result(
         versions=versions,
         elapsed_ms={phase: round(value, 1) for phase, value in elapsed.items()},
         exit=verdict.exit,
+        deployment=deployment_result(settings),
     )
+
+
+def deployment_result(settings: TrialSettings) -> DeploymentResult | None:
+    """How the servers of a trial were deployed, if a deployment says that."""
+    deployment = settings.deployment
+    if not deployment:
+        return None
+    changed = [ChangedByTrial(each.setting.line, each.setting.place, each.why) for each in deployment.changed]
+    return DeploymentResult([each.line for each in deployment.redis], changed, settings.replicas)
 
 
 def inconclusive(reason: str) -> Verdict:

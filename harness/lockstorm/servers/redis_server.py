@@ -15,6 +15,7 @@ from lockstorm.base.errors import Inconclusive
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.process.line_client import LineClient, Refusal
 from lockstorm.process.process import Process, Sandbox
+from lockstorm.servers.redis_config import RedisSetting
 
 if TYPE_CHECKING:
     import redis
@@ -30,8 +31,6 @@ OPTIONS = [
     "127.0.0.1",
     "--save",
     "",
-    "--appendonly",
-    "no",
     "--daemonize",
     "no",
     "--unixsocketperm",
@@ -42,6 +41,8 @@ OPTIONS = [
 ]
 
 
+NOT_ON_DISK = ["--appendonly", "no"]
+ON_DISK = ["--aof-timestamp-enabled", "yes"]  # a crash cuts off the writes of the last seconds
 # Synchronisation through a file: with a stream, the master often takes the replica for online only a second later. The
 # file is removed afterwards, or a restarted server would find data. No timeout ends a link: clocks may stand still.
 REPLICATION = [
@@ -89,8 +90,10 @@ class RedisServer:
         options: tuple[str, ...] = (),
         network: Network | None = None,
         program: str | None = None,
+        configured: tuple[RedisSetting, ...] | None = None,
     ) -> None:
-        """`program`: what --server names; None: the usual redis-server."""
+        """`program`: what --server names; None: the usual redis-server. `configured`: a team's own settings, which those
+        of the trial overrule; None: it writes nothing to disk."""
         self.name = name
         self.program = paths.redis_server(program)
         self.socket = sandbox.directory / f"{name}.sock"
@@ -104,13 +107,20 @@ class RedisServer:
         self._sandbox = sandbox
         self.directory = sandbox.directory / name
         self.directory.mkdir(mode=0o700)
-        self._command = [self.program, *OPTIONS, "--unixsocket", str(self.socket), "--dir", str(self.directory)]
+        own = [] if configured is None else [str(self._write_settings(configured))]
+        kept = NOT_ON_DISK if configured is None else ON_DISK
+        self._command = [self.program, *own, *OPTIONS, *kept, "--unixsocket", str(self.socket), "--dir", str(self.directory)]
         self._command += ["--enable-debug-command", "local", *REPLICATION, *options]
         self._network = network
         self._known = False  # it has answered, so peers may know its port
         self._listening: list[str] = self._ports() if network else []
         self.process = self._start()
         self._client = LineClient(self.socket, ("CLIENT", "SETNAME", OWN_NAME))
+
+    def _write_settings(self, settings: tuple[RedisSetting, ...]) -> Path:
+        file = self.directory.with_suffix(".conf")
+        file.write_text("".join(f"{each.line}\n" for each in settings))
+        return file
 
     @cached_property
     def link(self) -> "redis.Redis":

@@ -54,6 +54,7 @@ class StormContext:
     clients: tuple[str, ...]
     servers: tuple[str, ...]
     replica_links: tuple[str, ...] = ()
+    is_configured: bool = False  # a deployment says what the servers write to disk
 
 
 def _no_options(rng: Rng, context: StormContext) -> Options:
@@ -161,6 +162,8 @@ def _node_options(rng: Rng, context: StormContext) -> Options:
 def _crash_options(rng: Rng, context: StormContext) -> Options:
     if context.lock.service != "redis":
         return {"data": "kept"}
+    if context.is_configured:
+        return {"data": "configured"}
     data = rng.pick(("none", "kept", "tail"))
     return {"data": data, "lost": rng.between(1, 3)} if data == "tail" else {"data": data}
 
@@ -228,7 +231,7 @@ STORM_FAULTS = (
         "crash-server",
         _server_targets,
         _crash_options,
-        required_settings={"persistence": "aof"},
+        required_settings={"persistence": "deployed"},
         excludes="server",
         services=("redis", "postgres"),
     ),

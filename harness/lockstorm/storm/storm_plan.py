@@ -14,11 +14,12 @@ from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.native.library import faults as fault_table
 from lockstorm.results.fault_entry import FaultEntry
 from lockstorm.results.lock_entry import LockEntry
-from lockstorm.scenario.play import check_settings
+from lockstorm.scenario.play import check_settings, deployment_of
+from lockstorm.servers.deployment import Deployment
 from lockstorm.servers.services import lease_late_ms
 from lockstorm.storm.storm_faults import BY_NAME, StormContext, StormFault
 from lockstorm.storm.storm_schedule import Schedule, draw_schedule, read_schedule
-from lockstorm.trial.settings import DURATION_LIMIT_MS, REPLY_LIMIT_MS, SEED_LIMIT, TrialSettings
+from lockstorm.trial.settings import DURATION_LIMIT_MS, REPLY_LIMIT_MS, SEED_LIMIT, TrialSettings, deployed
 
 ALL = "all"
 USUAL_CLIENTS = 4
@@ -177,7 +178,7 @@ def plan_storm(storm: StormRequest, seed: int | None = None) -> StormPlan:
     if storm.schedule:
         schedule = read_schedule(storm.schedule)
         try:
-            _check_schedule(schedule, lock, time)
+            _check_schedule(schedule, lock, time, deployment_of(request))
         except UsageError as error:
             raise UsageError(f"{storm.schedule}: {error}") from None
     else:
@@ -210,28 +211,36 @@ def _draw(storm: StormRequest, request: TrialSettings, lock: LockEntry, time: st
     longest_ms = storm.longest_ms or LONGEST_LEASES * lease_ms
     duration_ms = request.duration_ms or USUAL_DURATION_MS
     faults = choose_faults(storm.faults or ALL, lock, time)
-    context = storm_context(lock, time, lease_ms, longest_ms, request.clients or USUAL_CLIENTS, faults)
+    deployment = deployment_of(request)
+    context = storm_context(lock, time, lease_ms, longest_ms, request.clients or USUAL_CLIENTS, faults, deployment)
     return draw_schedule(request.seed, faults, context, duration_ms)
 
 
 def storm_context(
-    lock: LockEntry, time: str, lease_ms: int, longest_ms: int, clients: int, faults: Sequence[str]
+    lock: LockEntry,
+    time: str,
+    lease_ms: int,
+    longest_ms: int,
+    clients: int,
+    faults: Sequence[str],
+    deployment: Deployment | None = None,
 ) -> StormContext:
     """What a storm can strike: the names that a trial gives to its clients, servers and links."""
-    replicas = max(lock.replicas, _required_settings(faults).get("replicas", 0))
+    replicas = max(lock.replicas, _required_settings(faults).get("replicas", 0), deployment.replicas if deployment else 0)
     servers = tuple(f"{lock.service}-{each + 1}" for each in range(lock.nodes))
     links = tuple(f"{server}-replica-{each + 1}>{server}" for server in servers for each in range(replicas))
     names = tuple(f"client-{each + 1}" for each in range(clients))
-    return StormContext(lock, time, lease_ms, longest_ms, names, servers, links)
+    is_configured = deployment is not None and deployment.is_redis_configured
+    return StormContext(lock, time, lease_ms, longest_ms, names, servers, links, is_configured)
 
 
-def _check_schedule(schedule: Schedule, lock: LockEntry, time: str) -> None:
+def _check_schedule(schedule: Schedule, lock: LockEntry, time: str, deployment: Deployment | None) -> None:
     """Raises UsageError if a fault of a schedule does not apply to the trial, or has a target that is not there."""
     known = known_faults()
     used = sorted({event.fault for event in schedule.events})
     for name in (*schedule.faults, *used):
         choose("fault", name, sorted(known))
-    context = storm_context(lock, time, schedule.lease_ms, schedule.longest_ms, schedule.clients, used)
+    context = storm_context(lock, time, schedule.lease_ms, schedule.longest_ms, schedule.clients, used, deployment)
     for name in used:
         if reason := fault_inapplicable_reason(BY_NAME[name], lock, time):
             raise UsageError(reason)
@@ -265,12 +274,14 @@ def _settings(request: TrialSettings, schedule: Schedule, lock: LockEntry) -> Tr
         permits=request.permits or 1,
         fixed_lease=request.fixed_lease,
         server=request.server,
+        config=request.config,
+        deployment=deployment_of(request),
         checks_validity=request.checks_validity,
         clients=schedule.clients,
         duration_ms=schedule.duration_ms,
         history_records=_history_records(schedule),
     )
-    return replace(usual, **required)
+    return deployed(replace(usual, **required))
 
 
 def _history_records(schedule: Schedule) -> int:
@@ -298,4 +309,5 @@ def storm_replay_command(storm: StormRequest, seed: int) -> str:
         words += option_words(request, "time")
     words += option_words(request, "store", "lease_ms", "clients", "duration_ms")
     words += option_words(storm, "longest_ms", "bound_ms")
-    return shlex.join(words + option_words(request, "require", "permits", "server", "fixed_lease", "checks_validity"))
+    names = ("require", "permits", "server", "config", "fixed_lease", "checks_validity")
+    return shlex.join(words + option_words(request, *names))

@@ -85,6 +85,8 @@ class RedisNodes(Nodes[RedisServer]):
             Network(settings.topology == "cluster", trial.links.peer_port) if settings.topology != "single" else None
         )
         options = (*PERSISTENCE[settings.persistence], *settings.server_options)
+        deployment = settings.deployment
+        configured = deployment.redis if deployment and deployment.is_redis_configured else None
         server = RedisServer(
             trial.sandbox,
             name,
@@ -93,6 +95,7 @@ class RedisNodes(Nodes[RedisServer]):
             options=options,
             network=network,
             program=settings.server,
+            configured=configured,
         )
         server.number = number
         trial.at_exit(server.close)

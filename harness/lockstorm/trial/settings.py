@@ -5,6 +5,7 @@ from typing import Literal, get_args
 
 from lockstorm.base.option_fields import option
 from lockstorm.results.properties import PROPERTIES, REQUIRED
+from lockstorm.servers.deployment import Deployment
 from lockstorm.servers.topology import Topology
 
 Time = Literal["virtual", "real"]
@@ -20,7 +21,7 @@ Store = Literal[
     "table-compare-owner",
     "table-compare-and-set",
 ]
-Persistence = Literal["none", "aof"]
+Persistence = Literal["none", "aof", "deployed"]
 TIMES: tuple[Time, ...] = ("virtual", "real")
 STORES: tuple[Store, ...] = get_args(Store)
 TOKEN_STORES: tuple[Store, ...] = (  # refuse a client without a token
@@ -41,6 +42,10 @@ DURATION_LIMIT_MS = 3_600_000
 SERVER_HELP = (
     "Server that the locks on Redis live on: a path, or the name of a program on the PATH, such as valkey-server. "
     "Default: redis-server, or the variable LOCKSTORM_REDIS_SERVER."
+)
+CONFIG_HELP = (
+    "How the servers of the locks on Redis are configured: a redis.conf, or a policy (.toml) with a table [deployment]. "
+    "Default: nothing is written to disk, no replicas."
 )
 REPLY_LIMIT_MS = 1000  # how long a client waits for an ordinary answer (client.c)
 
@@ -111,6 +116,7 @@ class TrialSettings:
         high=PERMIT_LIMIT,
     )
     server: str | None = option("--server", SERVER_HELP, metavar="PROGRAM")
+    config: str | None = option("--config", CONFIG_HELP, metavar="FILE")
     control: bool = option(
         "--control", "Play the schedule without its fault, or with the fault inside the lease.", "flag"
     )
@@ -127,14 +133,28 @@ class TrialSettings:
     topology: Topology = "single"  # or a master under three sentinels, or a cluster of three masters: in real time
     direct: bool = False  # links lead straight to the servers: no fault can change messages
     settable_clocks: bool = False  # in real time: servers run under libfaketime, or clock faults have no effect
-    persistence: Persistence = "none"  # of every redis-server
+    persistence: Persistence = "none"  # of every redis-server; deployed: what `deployment` says, or aof
     server_options: tuple[str, ...] = ()  # of every redis-server: ("--maxmemory", "100mb")
     pooled: bool = False  # clients reach PostgreSQL through PgBouncer, in transaction mode; in a control, session mode
     resource: bytes = RESOURCE
     history_records: int = 1 << 18
     parameters: dict[str, int] = field(default_factory=dict)
     also_require: tuple[str, ...] = ()  # properties that decide besides the usual ones
+    deployment: Deployment | None = None  # what `config` says
     pace: int = 1  # in real time: on a machine that stands still, clients wait this many times as long for an answer
+
+
+def deployed(settings: TrialSettings) -> TrialSettings:
+    """The settings of a trial on the servers that its `deployment` describes: the servers' program, the replicas that a
+    master needs to take writes, and what is written to disk. A control has the file on disk that it asks for."""
+    deployment = settings.deployment.in_time(settings.time) if settings.deployment else None
+    decides = deployment is not None and deployment.is_redis_configured and not settings.control
+    if settings.persistence == "deployed":
+        settings = replace(settings, persistence="none" if decides else "aof")
+    if not deployment:
+        return settings
+    replicas = max(settings.replicas, deployment.replicas)
+    return replace(settings, deployment=deployment, server=settings.server or deployment.server, replicas=replicas)
 
 
 def at_pace(settings: TrialSettings, pace: int, *, lease_is_chosen: bool = False) -> TrialSettings:

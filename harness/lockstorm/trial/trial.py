@@ -339,6 +339,15 @@ class Trial:
         return self.postgres.databases[0]
 
     @property
+    def data_after_crash(self) -> str:
+        """What a redis-server remembers after a crash (an option of crash-server): nothing; what its settings have
+        brought to the disk, if a deployment says how it is configured; all, in the control of a restart."""
+        deployment = self.settings.deployment
+        if self.control and self.settings.persistence == "aof":
+            return "kept"
+        return "configured" if deployment and deployment.is_redis_configured else "none"
+
+    @property
     def nodes_pattern(self) -> str:
         """The names of the lock's nodes, as a pattern; the resource's server does not match."""
         return f"{self.lock.service}-*"

@@ -18,8 +18,10 @@ from lockstorm.cli.options import (
 )
 from lockstorm.cli.terminal import console, print_json, waiting
 from lockstorm.locks.lock_names import lock_named
+from lockstorm.report.deployment_text import show_deployment
 from lockstorm.report.story import show_result
 from lockstorm.results.event import Event
+from lockstorm.scenario.deployment_effects import play_deployed
 from lockstorm.scenario.play import play, usual_time
 from lockstorm.trial.settings import TrialSettings
 
@@ -53,10 +55,11 @@ def run_command(
     settings = TrialSettings(lock, scenario, **given)
     events: list[Event] | None = None if as_json or quiet else []
     with waiting(f"{scenario} with {lock} in {settings.time} time ..."):
-        result = play(settings, save=output, story_to=events)
+        result = play_deployed(settings, play(settings, save=output, story_to=events))
     if as_json:
         print_json(result)
     else:
         show_result(console(), result, events)
+        show_deployment(console(), result.deployment)
         console().print(Text(f"again: {runnable(result.replay)}", "dim"))
     return int(result.exit)

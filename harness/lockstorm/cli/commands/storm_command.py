@@ -29,7 +29,7 @@ from lockstorm.trial.settings import TrialSettings
 
 TRIAL_OPTIONS = (
     *("duration_ms", "clients", "seed", "time", "store", "lease_ms", "fixed_lease", "checks_validity"),
-    *("permits", "require", "server"),
+    *("permits", "require", "server", "config"),
 )
 HELPS = {
     "duration_ms": "Length of a storm by the trial's clock. Default: 10s.",

@@ -1,0 +1,142 @@
+"""A TOML file, read key by key: each message names the line."""
+
+import datetime
+import tomllib
+from collections.abc import Callable, Collection, Mapping
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from lockstorm.base import toml_positions
+from lockstorm.base.durations import parse_duration_ms
+from lockstorm.base.errors import UsageError
+from lockstorm.base.option_fields import choose
+
+
+class TomlTable:
+    """A table of a file. Each method reads one key, and raises UsageError with the line of a wrong value. `keys`: those
+    that each table may have, by its first name; "" is the top level. A table that is not there allows any key."""
+
+    def __init__(
+        self,
+        file: Path,
+        keys: Mapping[str, tuple[str, ...]],
+        lines: dict[toml_positions.Path, int],
+        path: toml_positions.Path,
+        values: Any,
+    ) -> None:
+        self.file, self.keys, self.lines, self.path = file, keys, lines, path
+        self.kind = ".".join(str(part) for part in path if isinstance(part, str))
+        if not isinstance(values, dict):
+            raise self.error(None, f"[{self.kind}] has to be a table")
+        self.values: dict[str, Any] = values
+        for key in values:
+            self._check_key(key)
+
+    def _check_key(self, key: str) -> None:
+        known = self.keys.get(self.kind)
+        if known is not None and key not in known:
+            near = get_close_matches(key, known, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
+            where = f" in [{self.kind}]" if self.kind else ""
+            raise self.error(key, f"unknown key {key!r}{where}: {hint}")
+
+    def line(self, key: str | None = None) -> int:
+        return toml_positions.line_at(self.lines, self.path if key is None else (*self.path, key))
+
+    def error(self, key: str | None, what: object) -> UsageError:
+        return UsageError(f"{self.file}:{self.line(key)}: {what}")
+
+    def checked(self, key: str, check: Callable[[], Any]) -> Any:
+        """The result of a check; its UsageError gets the line of this key."""
+        try:
+            return check()
+        except UsageError as error:
+            raise self.error(key, error) from None
+
+    def text(self, key: str, default: str | None = None) -> str | None:
+        value = self.values.get(key, default)
+        if value is not None and (not isinstance(value, str) or not value.strip()):
+            raise self.error(key, f"{key} has to be a text")
+        return value
+
+    def required_text(self, key: str) -> str:
+        value = self.text(key)
+        if value is None:
+            raise self.error(None, f"[[{self.kind}]] lacks {key}")
+        return value
+
+    def name(self, key: str, kind: str, known: Collection[str], default: str | None = None) -> str:
+        value = self.required_text(key) if default is None else self.text(key, default)
+        return str(self.checked(key, lambda: choose(kind, str(value), list(known))))
+
+    def names(self, key: str, kind: str, known: Collection[str]) -> tuple[str, ...] | None:
+        """A list of names, or a single name; None: the key is missing."""
+        value = self.values.get(key)
+        if value is None:
+            return None
+        value = [value] if isinstance(value, str) else value
+        if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
+            raise self.error(key, f"{key} has to be a list of names")
+        names = [name.replace("-", "_") if kind == "property" else name for name in value]
+        return tuple(dict.fromkeys(self.checked(key, partial(choose, kind, name, list(known))) for name in names))
+
+    def number(self, key: str, low: int, high: int, default: int | None = None) -> int | None:
+        value = self.values.get(key, default)
+        if value is None:
+            return None
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise self.error(key, f"{key} has to be a whole number from {low} to {high}")
+        return value
+
+    def flag(self, key: str, default: bool) -> bool:
+        value = self.values.get(key, default)
+        if not isinstance(value, bool):
+            raise self.error(key, f"{key} has to be true or false")
+        return value
+
+    def duration_ms(self, key: str, low_ms: int, high_ms: int) -> int | None:
+        value = self.values.get(key)
+        if value is None:
+            return None
+        value_ms = parse_duration_ms(value) if isinstance(value, str) else None
+        if value_ms is None or not low_ms <= value_ms <= high_ms:
+            raise self.error(
+                key, f"{key} has to be a duration such as 500ms, 10s or 5m, from {low_ms}ms to {high_ms}ms"
+            )
+        return value_ms
+
+    def date(self, key: str) -> datetime.date:
+        value = self.values.get(key)
+        if not isinstance(value, datetime.date) or isinstance(value, datetime.datetime):
+            raise self.error(key if key in self.values else None, f"{key} has to be a day, such as 2027-03-31")
+        return value
+
+    def table(self, key: str) -> "TomlTable":
+        return TomlTable(self.file, self.keys, self.lines, (*self.path, key), self.values.get(key, {}))
+
+    def tables(self, key: str) -> list["TomlTable"]:
+        value = self.values.get(key, [])
+        if not isinstance(value, list):
+            raise self.error(key, f"write [[{key}]]: there may be several")
+        return [
+            TomlTable(self.file, self.keys, self.lines, (*self.path, key, number), each)
+            for number, each in enumerate(value)
+        ]
+
+
+def read_toml(file: Path, keys: Mapping[str, tuple[str, ...]], how_to_get_one: str) -> tuple[str, TomlTable]:
+    """The text of a file and its top level. Raises UsageError if it cannot be read or is no TOML."""
+    try:
+        text = file.read_text()
+        values = tomllib.loads(text)
+    except FileNotFoundError:
+        raise UsageError(f"there is no {file}: {how_to_get_one}") from None
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{file} is not text in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{file}: {error}") from None
+    return text, TomlTable(file, keys, toml_positions.find_key_lines(text), (), values)

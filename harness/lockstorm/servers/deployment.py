@@ -1,0 +1,95 @@
+"""How a team runs its servers: what [deployment] of a policy and --config say, as far as a trial can do the same."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lockstorm.base import paths
+from lockstorm.base.errors import UsageError
+from lockstorm.base.toml_table import TomlTable, read_toml
+from lockstorm.servers.redis_config import (
+    LAG,
+    LAG_OF_TRIAL_S,
+    LAG_SETTINGS,
+    ChangedSetting,
+    RedisSetting,
+    check_redis_settings,
+    divide,
+    read_redis_config,
+    replicas_needed,
+)
+
+REPLICAS_LIMIT = 5
+KEYS = {"deployment": ("server", "config", "replicas", "redis")}  # of a policy; [deployment.redis] has directives
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """The settings of a trial's servers, where they are not the usual ones."""
+
+    redis: tuple[RedisSetting, ...] = ()
+    changed: tuple[ChangedSetting, ...] = ()  # of the team's, by the trial
+    replicas: int = 0  # of each redis-server that is alone
+    server: str | None = None  # the program that the locks on Redis live on; None: the usual one
+    is_redis_configured: bool = False  # settings of redis-server are given, though maybe none: its defaults count
+
+    def in_time(self, time: str) -> "Deployment":
+        """What a trial in this kind of time makes of it."""
+        if time != "virtual":
+            return self
+        lags = tuple(each for each in self.redis if each.name in LAG_SETTINGS)
+        others = tuple(each for each in self.redis if each.name not in LAG_SETTINGS)
+        if not replicas_needed(others):
+            return self
+        endless = RedisSetting(LAG_SETTINGS[0], LAG_OF_TRIAL_S, "the trial")
+        changed = tuple(ChangedSetting(each, LAG) for each in lags)
+        return replace(self, redis=(*others, endless), changed=(*self.changed, *changed))
+
+    def only(self, settings: Iterable[RedisSetting]) -> "Deployment":
+        """The same with these settings of redis-server alone."""
+        return replace(self, redis=tuple(settings))
+
+
+def deployment_named(config: str) -> Deployment:
+    """What --config names: a redis.conf, or a policy (its name ends with .toml), whose table [deployment] counts.
+    Raises UsageError."""
+    file = Path(config)
+    if file.suffix != ".toml":
+        return _deployment_of(read_redis_config(file), 0, None, config)
+    _, top = read_toml(file, {}, "--config names a redis.conf, or a policy with a table [deployment]")
+    if "deployment" not in top.values:
+        raise UsageError(f"{file} has no table [deployment]")
+    inside = TomlTable(top.file, KEYS, top.lines, ("deployment",), top.values["deployment"])
+    return read_deployment(inside, file.parent)
+
+
+def read_deployment(table: TomlTable, home: Path) -> Deployment:
+    """The table [deployment] of a policy; the paths in it are relative to `home`. Raises UsageError with the line."""
+    server, config = table.text("server"), table.text("config")
+    if server:
+        server = str((home / server).absolute()) if "/" in server else server
+        table.checked("server", lambda: paths.redis_server(server))
+    settings = table.checked("config", lambda: read_redis_config(home / config)) if config else ()
+    given = table.table("redis")
+    own = tuple(RedisSetting(name.lower(), _value_of(given, name), f"{table.file}:{given.line(name)}") for name in given.values)
+    replicas = table.number("replicas", 0, REPLICAS_LIMIT, 0) or 0
+    found = _deployment_of((*settings, *own), replicas, server, f"{table.file}:{table.line()}")
+    return replace(found, is_redis_configured=bool(config or given.values))
+
+
+def _deployment_of(settings: Iterable[RedisSetting], replicas: int, server: str | None, place: str) -> Deployment:
+    kept, changed = divide(settings)
+    needed = max(replicas, replicas_needed(kept))
+    if needed > REPLICAS_LIMIT:
+        raise UsageError(f"{place}: {needed} replicas are asked for, and a master of a trial has {REPLICAS_LIMIT} at most")
+    check_redis_settings(paths.redis_server(server), kept)
+    return Deployment(kept, changed, needed, server, is_redis_configured=True)
+
+
+def _value_of(table: TomlTable, name: str) -> str:
+    value = table.values[name]
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int) or (isinstance(value, str) and value.strip() and "\n" not in value):
+        return str(value).strip()
+    raise table.error(name, f"{name} has to be a text, a number, or true or false")

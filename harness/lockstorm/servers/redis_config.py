@@ -1,0 +1,167 @@
+"""A team's redis.conf: which of its settings the servers of a trial take, and which the trial has to choose itself."""
+
+import glob
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from lockstorm.base.errors import Inconclusive, UsageError
+
+PLACE = "each server of a trial has a directory and a socket of its own"
+PROCESS = "the trial starts and ends its servers itself"
+ACCESS = "the trial's clients and links have no password and no certificate"
+SNAPSHOTS = "a trial makes no snapshots: what is only in a snapshot counts as lost"
+PEERS = "the trial connects its servers itself"
+MACHINE = "it has no effect on locks, and depends on the machine"
+MODULES = "the trial loads no modules"
+LAG = "in virtual time a replica counts as long as it is connected"
+ADMIN = "the trial gives its servers commands under their usual names"
+
+# What a trial chooses itself, and why: names, or their beginnings followed by an asterisk.
+CHOSEN_BY_TRIAL = {
+    PLACE: (
+        *("port", "bind", "bind-source-addr", "unixsocket", "unixsocketperm", "dir", "pidfile", "logfile"),
+        *("syslog-*", "dbfilename", "appendfilename", "appenddirname", "aclfile", "aof-timestamp-enabled"),
+    ),
+    PROCESS: (
+        *("daemonize", "supervised", "always-show-logo", "set-proc-title", "proc-title-template", "locale-collate"),
+        *("shutdown-*", "crash-*", "enable-debug-command", "enable-module-command", "enable-protected-configs"),
+    ),
+    ACCESS: (
+        *("requirepass", "masterauth", "masteruser", "primaryauth", "primaryuser", "user", "acl-pubsub-default"),
+        *("protected-mode", "tls-*"),
+    ),
+    ADMIN: ("rename-command",),
+    SNAPSHOTS: ("save", "stop-writes-on-bgsave-error", "rdb-*", "rdbcompression", "rdbchecksum"),
+    PEERS: (
+        *("replicaof", "slaveof", "replica-announce-*", "slave-announce-*", "replica-announced", "repl-*"),
+        *("cluster-*", "replica-ignore-disk-write-errors"),
+    ),
+    MACHINE: (
+        *("io-threads", "io-threads-do-reads", "activedefrag", "active-defrag-*", "oom-score-adj*", "disable-thp"),
+        *("server-cpulist", "bio-cpulist", "aof-rewrite-cpulist", "bgsave-cpulist", "jemalloc-bg-thread", "loglevel"),
+    ),
+    MODULES: ("loadmodule",),
+}
+LAG_SETTINGS = ("min-replicas-max-lag", "min-slaves-max-lag")
+LAG_OF_TRIAL_S = "1000000000"
+LEAST_REPLICAS = ("min-replicas-to-write", "min-slaves-to-write")
+REPEATED = ("client-output-buffer-limit",)  # a line for each kind of client
+INCLUDE_DEPTH = 8
+END = "lockstorm-end-of-settings"  # no directive: with it at their end the server reads all settings, and then ends
+ASK_LIMIT_S = 30.0
+REFUSED = re.compile(r">>> '(.*)'\n?(.*)")
+WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\\')*)\'|(\S+)')
+
+
+@dataclass(frozen=True)
+class RedisSetting:
+    """A line of the file: a directive in small letters, and the rest of it as it stands."""
+
+    name: str
+    value: str
+    place: str  # FILE:LINE, or the key of a policy
+
+    @property
+    def line(self) -> str:
+        return f"{self.name} {self.value}"
+
+
+@dataclass(frozen=True)
+class ChangedSetting:
+    """A setting that the trial chooses itself, and why."""
+
+    setting: RedisSetting
+    why: str
+
+
+def read_redis_config(file: Path, depth: int = 0) -> tuple[RedisSetting, ...]:
+    """The settings in their order, with those of files that it includes. Raises UsageError with file and line."""
+    try:
+        text = file.read_text()
+    except FileNotFoundError:
+        raise UsageError(f"there is no {file}") from None
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{file} is not text in UTF-8") from None
+    if "\0" in text:
+        raise UsageError(f"{file} is not text")
+    return tuple(_settings_of(file, text, depth))
+
+
+def _settings_of(file: Path, text: str, depth: int) -> Iterator[RedisSetting]:
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        name, _, value = line.partition(" ") if " " in line else line.partition("\t")
+        place = f"{file}:{number}"
+        if not value.strip():
+            raise UsageError(f"{place}: {name!r} has no value")
+        if name.lower() != "include":
+            yield RedisSetting(name.lower(), value.strip(), place)
+            continue
+        if depth >= INCLUDE_DEPTH:
+            raise UsageError(f"{place}: files include each other more than {INCLUDE_DEPTH} deep")
+        pattern = words_of(value)[0]
+        found = sorted(glob.glob(str(file.parent / pattern)))
+        if not found and not glob.has_magic(pattern):
+            raise UsageError(f"{place}: there is no {pattern}")
+        for path in found:
+            yield from read_redis_config(Path(path), depth + 1)
+
+
+def words_of(value: str) -> list[str]:
+    return ["".join(parts) for parts in WORD.findall(value)]
+
+
+def chosen_by_trial(name: str) -> str | None:
+    """Why a trial chooses this setting itself; None: it takes the team's."""
+    for why, names in CHOSEN_BY_TRIAL.items():
+        for each in names:
+            if name == each or (each.endswith("*") and name.startswith(each[:-1])):
+                return why
+    return None
+
+
+def divide(settings: Iterable[RedisSetting]) -> tuple[tuple[RedisSetting, ...], tuple[ChangedSetting, ...]]:
+    """The settings that a trial's servers take, the last of several with one name; and those that it changes."""
+    kept: dict[str, RedisSetting] = {}
+    changed: list[ChangedSetting] = []
+    for each in settings:
+        why = chosen_by_trial(each.name)
+        if why:
+            changed.append(ChangedSetting(each, why))
+            continue
+        key = f"{each.name} {words_of(each.value)[0]}" if each.name in REPEATED else each.name
+        kept[key] = each
+    return tuple(kept.values()), tuple(changed)
+
+
+def replicas_needed(settings: Iterable[RedisSetting]) -> int:
+    """How many replicas a master must have before it takes writes."""
+    counts = [each.value for each in settings if each.name in LEAST_REPLICAS]
+    return int(counts[-1]) if counts and counts[-1].isdigit() else 0
+
+
+@cache
+def check_redis_settings(program: str, settings: tuple[RedisSetting, ...]) -> None:
+    """Raises UsageError, with its place, for the first setting that this server refuses."""
+    text = "".join(f"{each.line}\n" for each in settings)
+    try:
+        with tempfile.TemporaryDirectory(prefix="lockstorm-config-") as place:
+            command = [program, "-", "--port", "0", "--dir", place, f"--{END}", "yes"]
+            done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=ASK_LIMIT_S)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise Inconclusive(f"{program} does not say whether it takes these settings: {error}") from None
+    found = REFUSED.search(done.stdout + done.stderr)
+    if not found or found[1].startswith(END):
+        return
+    refused = next((each for each in settings if each.line == found[1]), None)
+    place = refused.place if refused else "a setting"
+    raise UsageError(f"{place}: the server refuses {found[1]!r}: {found[2].strip() or 'there is no such directive'}")
