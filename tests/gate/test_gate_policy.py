@@ -249,6 +249,7 @@ def test_the_line_of_a_key_is_not_that_of_a_text_that_looks_like_it() -> None:
 def test_the_documentation_has_every_key(tmp_path: Path) -> None:
     (text,) = re.findall(r"```toml\n(.*?)```", (paths.ROOT / "docs" / "gate.md").read_text(), re.DOTALL)
     built_from(changed({}), tmp_path, "mylock.so")
+    (tmp_path / "redis.conf").write_text("appendonly yes\n")
     read = policy(tmp_path, text)
     assert read.require == USUAL_REQUIRE, "the page states the default"
     fastjsonschema.validate(SCHEMA, as_plain(text))

@@ -7,13 +7,15 @@ import datetime
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from lockstorm.gate.gate_advice import advise_instead
 from lockstorm.gate.gate_plan import Case, GateJob, GatePlan
 from lockstorm.gate.gate_policy import Acceptance, LockChoice, Policy
 from lockstorm.gate.messages import short_message, sort_properties, what_happened, why_it_matters
 from lockstorm.results.properties import REQUIRED
 from lockstorm.results.statistics import percent, upper_bound
-from lockstorm.results.verdict import TrialResult
+from lockstorm.results.verdict import TrialResult, effects_sentence
 from lockstorm.scenario.cells import cell_result
 from lockstorm.scenario.expected import expected
 from lockstorm.scenario.scenario import scenarios
@@ -86,6 +88,8 @@ def judge_case(policy: Policy, case: Case, played: Played, today: datetime.date,
     shown_job, shown = worst_status(case.lock.require, done) if done else (None, None)
     faults = [statuses_of(case.lock.require, result) for job, result in done if not job.request.control]
     controls = [statuses_of(case.lock.require, result) for job, result in done if job.request.control]
+    deployed = next((result.deployment for _, result in done if result.deployment and result.deployment.effects), None)
+    in_short = cell_in_short(outcome, violated, shown, done, case, missing, why_missing)
     return {
         "lock": case.lock.name,
         "store": case.lock.store,
@@ -100,7 +104,8 @@ def judge_case(policy: Policy, case: Case, played: Played, today: datetime.date,
         "control": status_word(controls),
         "control_expected": None,
         "sentence": shown.sentence if shown else why_missing,
-        "in_short": cell_in_short(outcome, violated, shown, done, case, missing, why_missing),
+        "in_short": "; ".join(filter(None, (in_short, effects_sentence(deployed, always=False)))),
+        "deployment": msgspec.to_builtins(deployed),
         "happened": what_happened(case.scenario, shown_job.request.control, shown, violated)
         if shown_job and shown and violated
         else "",

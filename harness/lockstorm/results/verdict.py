@@ -257,12 +257,13 @@ def played_again_words(count: int) -> str:
     return f" (played again {count} time{'s' if count != 1 else ''}: the machine stood still)" if count else ""
 
 
-def effects_sentence(deployment: DeploymentResult | None) -> str:
-    """What a team's settings changed in a trial, as one sentence without a full stop; empty if nothing is known."""
+def effects_sentence(deployment: DeploymentResult | None, *, always: bool = True) -> str:
+    """What a team's settings changed in a trial, as one sentence without a full stop; empty if nothing is known.
+    `always`: it also says that they changed nothing."""
     if deployment is None or deployment.effects is None:
         return ""
     if not deployment.effects:
-        return "with the defaults of the server the verdict is the same"
+        return "with the defaults of the server the verdict is the same" if always else ""
     groups: dict[tuple[str, str], list[str]] = {}
     for each in deployment.effects:
         groups.setdefault((each.status, each.usual), []).append(each.property.replace("_", " "))

@@ -1,0 +1,211 @@
+"""--config and [deployment]: the servers of a trial as a team has configured them, and what that changes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstorm.base.errors import UsageError
+from lockstorm.scenario.deployment_effects import fewest, play_deployed
+from lockstorm.scenario.play import play, prepare_trial
+from lockstorm.servers.deployment import deployment_named
+from lockstorm.storm.storm_plan import StormRequest, plan_storm
+from lockstorm.trial.settings import TrialSettings
+from tests.helpers.support import lockstorm, trial
+
+ALWAYS = "appendonly yes\nappendfsync always\n"
+EVERY_SECOND = "appendonly yes\nappendfsync everysec\n"
+POLICY = """[[lock]]
+name = "set-nx-px"
+[deployment]
+config = "redis.conf"
+replicas = 1
+[deployment.redis]
+appendfsync = "always"
+maxclients = 200
+[scenarios]
+play = "restart-data-lost"
+"""
+
+
+def config(directory: Path, text: str, name: str = "redis.conf") -> str:
+    file = directory / name
+    file.write_text(text)
+    return str(file)
+
+
+
+
+def statuses(request: TrialSettings) -> dict[str, str]:
+    return {name: each.status for name, each in play(request).properties.items()}
+
+
+# --- what the servers take ---
+
+
+def test_every_server_has_the_settings_and_its_own_place(tmp_path: Path) -> None:
+    file = config(tmp_path, f"{ALWAYS}port 6379\nrequirepass secret\nmaxclients 77\nsave 1 1\n")
+    with trial("redlock", config=file) as running:
+        for server in running.servers:
+            said = {name: server.link.config_get(name)[name] for name in ("appendfsync", "maxclients", "port", "save")}
+            assert said == {"appendfsync": "always", "maxclients": "77", "port": "0", "save": ""}
+
+
+@pytest.mark.parametrize("time", ["virtual", pytest.param("real", marks=pytest.mark.waits)])
+def test_a_master_has_the_replicas_that_it_needs_to_write(tmp_path: Path, time: str) -> None:
+    file = config(tmp_path, "min-replicas-to-write 2\nmin-replicas-max-lag 10\n")
+    with trial("set-nx-px", config=file, time=time) as running:
+        assert len(running.replicas) == 2
+        (one,) = running.clients(1)
+        running.advance(60_000 if time == "virtual" else 100)
+        assert one.acquire().ok and one.release().ok
+
+
+def test_a_setting_is_of_no_use_to_other_services(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--config is for locks on Redis, and pg-lease lives on postgres"):
+        prepare_trial(TrialSettings("pg-lease", "gc-pause", config=config(tmp_path, ALWAYS)))
+
+
+# --- what a crash leaves ---
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("", "violated"),
+        (ALWAYS, "holds"),
+        (EVERY_SECOND, "violated"),
+        ("appendonly yes\nappendfsync no\n", "violated"),
+        ("appendonly no\nappendfsync always\n", "violated"),
+        ("save 60 1\n", "violated"),
+    ],
+    ids=["defaults", "always", "every second", "no", "no file", "snapshots"],
+)
+@pytest.mark.parametrize(("lock", "scenario"), [("set-nx-px", "restart-data-lost"), ("redlock", "crash-restart-node")])
+def test_a_grant_survives_a_crash_if_it_was_on_the_disk(
+    tmp_path: Path, lock: str, scenario: str, text: str, status: str
+) -> None:
+    request = TrialSettings(lock, scenario, config=config(tmp_path, text))
+    assert statuses(request)["mutual_exclusion"] == status
+    assert statuses(TrialSettings(lock, scenario, config=request.config, control=True))["mutual_exclusion"] == "holds"
+
+
+@pytest.mark.parametrize(("syncs", "kept_s"), [("everysec", 2), ("no", 35)])
+def test_what_is_older_than_a_sync_is_there_after_a_crash(tmp_path: Path, syncs: str, kept_s: int) -> None:
+    file = config(tmp_path, f"appendonly yes\nappendfsync {syncs}\n")
+    with trial("none", config=file) as running:
+        link = running.server.link
+        for each in range(6):
+            link.set(f"key-{each}", each)
+            running.advance(kept_s * 1000 // 4)
+        with running.fault("crash-server", running.server, data="configured"):
+            pass
+        found = sorted(int(key[4:]) for key in link.keys("key-*"))
+        assert found in ([0], [0, 1]), "the last four are younger; the fifth last is at most a second older"
+        link.set("later", 1)
+        with running.fault("crash-server", running.server, data="kept"):
+            pass
+        assert link.exists("key-0", "later") == 2, "the file is whole, and goes on"
+
+
+def test_a_storm_crashes_servers_as_they_are_configured(tmp_path: Path) -> None:
+    request = TrialSettings("set-nx-px", "", config=config(tmp_path, ALWAYS), clients=2, duration_ms=20_000)
+    plan = plan_storm(StormRequest(request, faults="crash-server"))
+    assert plan.schedule.events and {str(each.options) for each in plan.schedule.events} == {"{'data': 'configured'}"}
+    assert plan.settings.persistence == "none" and f"--config {request.config}" in plan.replay
+
+
+# --- what the settings change ---
+
+
+def test_the_result_says_which_settings_make_the_difference(tmp_path: Path) -> None:
+    file = config(tmp_path, f"maxclients 100\n{ALWAYS}hz 20\nport 1\ntimeout 300\n")
+    request = TrialSettings("set-nx-px", "restart-data-lost", config=file)
+    told = play_deployed(request, play(request)).deployment
+    assert told is not None and told.effects is not None
+    assert [(each.property, each.status, each.usual) for each in told.effects] == [
+        ("mutual_exclusion", "holds", "violated"),
+        ("integrity", "holds", "violated"),
+        ("ownership", "holds", "violated"),
+    ]
+    assert told.effects[0].because == ["appendonly yes", "appendfsync always"]
+    assert told.settings == ["maxclients 100", "appendonly yes", "appendfsync always", "hz 20", "timeout 300"]
+    assert [(each.setting, each.place) for each in told.changed] == [("port 1", f"{file}:5")]
+
+
+def test_settings_that_change_nothing_are_said_to(tmp_path: Path) -> None:
+    file = config(tmp_path, EVERY_SECOND)
+    done = lockstorm("run", "restart-data-lost", "--lock", "set-nx-px", "--config", file, "-q")
+    assert done.returncode == 1
+    assert "with the defaults of the server the verdict is the same" in done.stdout
+    assert done.stdout.splitlines()[-1].endswith(f"--config {file}")
+
+
+def test_the_command_says_what_has_changed(tmp_path: Path) -> None:
+    file = config(tmp_path, ALWAYS + "requirepass secret\n")
+    done = lockstorm("run", "restart-data-lost", "--lock", "set-nx-px", "--config", file, "-q")
+    text = " ".join(done.stdout.split())
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "with appendonly yes, appendfsync always: mutual exclusion and integrity" in text
+    assert "with the defaults are violated" in text
+    assert "not taken: requirepass secret: the trial's clients and links have no password and no certificate" in text
+
+
+@pytest.mark.parametrize(
+    ("enough", "found"),
+    [({3}, [3]), ({0, 7}, [0, 7]), (set(), []), ({0, 1, 2, 3, 4, 5, 6, 7}, [0, 1, 2, 3, 4, 5, 6, 7])],
+)
+def test_the_fewest_that_are_enough(enough: set[int], found: list[int]) -> None:
+    assert fewest(range(8), lambda some: enough <= set(some)) == found
+
+
+# --- the policy ---
+
+
+def test_a_policy_describes_the_deployment(tmp_path: Path) -> None:
+    config(tmp_path, "appendonly yes\nmaxclients 50\n")
+    file = config(tmp_path, POLICY, "lockstorm.toml")
+    found = deployment_named(file)
+    assert [each.line for each in found.redis] == ["appendonly yes", "maxclients 200", "appendfsync always"]
+    assert found.redis[1].place == f"{file}:8" and found.replicas == 1
+    done = lockstorm("gate", "-f", file, "--json")
+    (cell,) = json.loads(done.stdout)["cells"]
+    assert cell["outcome"] == "passed" and cell["in_short"] == (
+        "every required property held; with appendonly yes, appendfsync always: mutual exclusion and integrity and "
+        "ownership hold, with the defaults are violated"
+    )
+    assert f"--config {file}" in cell["replay"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[deployment]\nconfig = "nope.conf"', "lockstorm.toml:4: there is no {home}/nope.conf"),
+        ('[deployment]\nconfg = "redis.conf"', "unknown key 'confg' in [deployment]: did you mean config?"),
+        ("[deployment.redis]\nappendonly = [1]", "lockstorm.toml:4: appendonly has to be a text, a number, or true or"),
+        ('[deployment.redis]\nappendfsync = "never"', "lockstorm.toml:4: the server refuses 'appendfsync never'"),
+        ("[deployment.redis]\nmin-replicas-to-write = 9", "9 replicas are asked for, and a master of a trial has 5"),
+        ("[deployment]\nreplicas = 9", "lockstorm.toml:4: replicas has to be a whole number from 0 to 5"),
+    ],
+)
+def test_a_deployment_that_cannot_be(tmp_path: Path, text: str, message: str) -> None:
+    file = config(tmp_path, f'[[lock]]\nname = "set-nx-px"\n{text}\n', "lockstorm.toml")
+    done = lockstorm("gate", "-f", file)
+    assert done.returncode == 2 and message.format(home=tmp_path) in done.stderr, done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        ("appendfsync never\n", "redis.conf", "redis.conf:1: the server refuses 'appendfsync never': "),
+        ("appendonly\n", "redis.conf", "redis.conf:1: 'appendonly' has no value"),
+        ('[[lock]]\nname = "fair"\n', "lockstorm.toml", "lockstorm.toml has no table [deployment]"),
+        ("[deployment\n", "lockstorm.toml", "lockstorm.toml: "),
+    ],
+)
+@pytest.mark.parametrize("command", ["run gc-pause", "storm"])
+def test_a_config_that_cannot_be(tmp_path: Path, command: str, text: str, name: str, message: str) -> None:
+    done = lockstorm(*command.split(), "--lock", "set-nx-px", "--config", config(tmp_path, text, name))
+    assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1, done.stderr
