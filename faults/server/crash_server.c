@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "faults/common/admin_command.h"
@@ -17,7 +18,8 @@
 
 enum { LOST_MOST = 1000000, WRITE_LIMIT_MS = 5000, CLUSTER_LIMIT_MS = 60000, POLL_US = 2000, DIRECTORIES_OPEN = 8 };
 /* How old a write may be that is not on the disk yet. everysec: a sync is postponed by a second while another one is
- * under way (redis.conf, appendfsync); no: Linux writes out what is 30 s old, and looks every 5 s. */
+ * under way (redis.conf, appendfsync); no: Linux writes out what is 30 s old, and looks every 5 s. The file has the
+ * times of its writes in whole seconds, so up to a second more is lost. */
 enum { EVERY_SECOND_S = 2, BY_THE_KERNEL_S = 35 };
 static const char LAST[] = "lockstorm:last-write", LEFT[] = "lockstorm:end-of-what-is-left";
 
@@ -82,7 +84,7 @@ static bool clock_read(const struct fault_target *target, int64_t *now_s, struct
 }
 
 /* What a power failure leaves at worst, by the server's own settings. Snapshots do not count: a trial makes none. */
-static bool data_configured(const struct fault_target *target, struct fault_report *report) {
+static bool data_configured(struct fault_target *target, struct fault_report *report) {
     struct crash_server_state *state = state_of(target);
     char appends[8], syncs[16];
     int64_t now_s;
@@ -91,9 +93,10 @@ static bool data_configured(const struct fault_target *target, struct fault_repo
         !clock_read(target, &now_s, report))
         return false;
     bool no_file = strcmp(appends, "yes") != 0;
+    state->since_s = 0;
     state->kept = no_file ? DATA_NONE : strcmp(syncs, "always") == 0 ? DATA_KEPT : DATA_TAIL;
     if (state->kept == DATA_TAIL)
-        state->since_s = now_s + 1 - (strcmp(syncs, "everysec") == 0 ? EVERY_SECOND_S : BY_THE_KERNEL_S);
+        state->since_s = now_s - (strcmp(syncs, "everysec") == 0 ? EVERY_SECOND_S : BY_THE_KERNEL_S);
     return true;
 }
 
@@ -105,7 +108,7 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
     return place->level == 0 || strcmp(path + place->base, "nodes.conf") == 0 ? 0 : remove(path);
 }
 
-static bool forget(const struct fault_target *target, enum kept_data data, int64_t lost, struct fault_report *report) {
+static bool forget(struct fault_target *target, enum kept_data data, int64_t lost, struct fault_report *report) {
     char key[PROBE_KEY];
     fault_probe_key(target, key);
     if (data == DATA_KEPT) return true;

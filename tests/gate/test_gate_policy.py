@@ -11,9 +11,9 @@ import pytest
 
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
+from lockstorm.base.toml_positions import find_key_lines
 from lockstorm.gate.gate_plan import plan_gate
 from lockstorm.gate.gate_policy import KEYS, USUAL_REQUIRE, Policy, read_policy
-from lockstorm.base.toml_positions import find_key_lines
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.scenario.scenario import scenarios
 from tests.helpers.planted_plugins import built_from, changed

@@ -75,7 +75,10 @@ def test_the_last_of_several_counts_and_what_a_trial_chooses_is_named() -> None:
         "client-output-buffer-limit normal 1 1 1",
         "client-output-buffer-limit pubsub 32mb 8mb 60",
     ]
-    assert [(each.setting.line, each.setting.place) for each in changed] == [("port 6379", "f:1"), ("tls-port 1", "f:3")]
+    assert [(each.setting.line, each.setting.place) for each in changed] == [
+        ("port 6379", "f:1"),
+        ("tls-port 1", "f:3"),
+    ]
 
 
 @pytest.mark.parametrize("name", ["appendonly", "appendfsync", "min-replicas-to-write", "maxmemory-policy", "timeout"])

@@ -4,7 +4,6 @@ import datetime
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from lockstorm.base.durations import UNITS_MS
 from lockstorm.base.errors import UsageError

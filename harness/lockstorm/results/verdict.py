@@ -271,7 +271,10 @@ def effects_sentence(deployment: DeploymentResult | None, *, always: bool = True
     told = [f"{' and '.join(names)} {_verb(status, names)}" for (status, _), names in groups.items()]
     usual = [f"{_verb(usual, names)}" for (_, usual), names in groups.items()]
     head = f"with {', '.join(because)}: " if because else "with these settings: "
-    return head + "; ".join(f"{now}, with the defaults {then}" for now, then in zip(told, usual, strict=True))
+    return head + "; ".join(
+        f"{now}, with the defaults {'they' if ' and ' in now else 'it'} {then}"
+        for now, then in zip(told, usual, strict=True)
+    )
 
 
 def _verb(status: str, names: list[str]) -> str:

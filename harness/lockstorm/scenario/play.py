@@ -27,7 +27,17 @@ from lockstorm.results.verdict import (
 from lockstorm.scenario.scenario import REAL_CONTROL_LEASE_MS, REAL_LEASE_MS, Scenario, scenarios
 from lockstorm.servers.deployment import Deployment, deployment_named
 from lockstorm.servers.services import check_lease, lease_at_least, real_time_reason
-from lockstorm.trial.settings import STORES, TIMES, TOKEN_STORES, VIRTUAL_LEASE_MS, Store, Time, TrialSettings, at_pace, deployed
+from lockstorm.trial.settings import (
+    STORES,
+    TIMES,
+    TOKEN_STORES,
+    VIRTUAL_LEASE_MS,
+    Store,
+    Time,
+    TrialSettings,
+    at_pace,
+    deployed,
+)
 from lockstorm.trial.stall_sentinel import play_unstalled
 from lockstorm.trial.trial import Trial
 

@@ -71,7 +71,9 @@ def read_deployment(table: TomlTable, home: Path) -> Deployment:
         table.checked("server", lambda: paths.redis_server(server))
     settings = table.checked("config", lambda: read_redis_config(home / config)) if config else ()
     given = table.table("redis")
-    own = tuple(RedisSetting(name.lower(), _value_of(given, name), f"{table.file}:{given.line(name)}") for name in given.values)
+    own = tuple(
+        RedisSetting(name.lower(), _value_of(given, name), f"{table.file}:{given.line(name)}") for name in given.values
+    )
     replicas = table.number("replicas", 0, REPLICAS_LIMIT, 0) or 0
     found = _deployment_of((*settings, *own), replicas, server, f"{table.file}:{table.line()}")
     return replace(found, is_redis_configured=bool(config or given.values))
@@ -81,7 +83,9 @@ def _deployment_of(settings: Iterable[RedisSetting], replicas: int, server: str 
     kept, changed = divide(settings)
     needed = max(replicas, replicas_needed(kept))
     if needed > REPLICAS_LIMIT:
-        raise UsageError(f"{place}: {needed} replicas are asked for, and a master of a trial has {REPLICAS_LIMIT} at most")
+        raise UsageError(
+            f"{place}: {needed} replicas are asked for, and a master of a trial has {REPLICAS_LIMIT} at most"
+        )
     check_redis_settings(paths.redis_server(server), kept)
     return Deployment(kept, changed, needed, server, is_redis_configured=True)
 

@@ -15,7 +15,7 @@ from lockstorm.base.errors import Inconclusive
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.process.line_client import LineClient, Refusal
 from lockstorm.process.process import Process, Sandbox
-from lockstorm.servers.redis_config import RedisSetting
+from lockstorm.servers.redis_config import LEAST_REPLICAS, RedisSetting
 
 if TYPE_CHECKING:
     import redis
@@ -109,7 +109,16 @@ class RedisServer:
         self.directory.mkdir(mode=0o700)
         own = [] if configured is None else [str(self._write_settings(configured))]
         kept = NOT_ON_DISK if configured is None else ON_DISK
-        self._command = [self.program, *own, *OPTIONS, *kept, "--unixsocket", str(self.socket), "--dir", str(self.directory)]
+        self._command = [
+            self.program,
+            *own,
+            *OPTIONS,
+            *kept,
+            "--unixsocket",
+            str(self.socket),
+            "--dir",
+            str(self.directory),
+        ]
         self._command += ["--enable-debug-command", "local", *REPLICATION, *options]
         self._network = network
         self._known = False  # it has answered, so peers may know its port
@@ -250,7 +259,10 @@ class RedisServer:
         master.prove_replicas()
 
     def prove_replicas(self) -> None:
-        """Writes, and counts the acknowledgements on the same connection: WAIT is about the connection's own writes."""
+        """Writes, and counts the acknowledgements on the same connection: WAIT is about the connection's own writes. A
+        master that takes no writes yet, by its configuration, has to get more replicas first."""
+        if len(self.replicas) < int(self.link.config_get(LEAST_REPLICAS[0])[LEAST_REPLICAS[0]]):
+            return
         with contextlib.closing(self.link.client()) as link:  # type: ignore[no-untyped-call]
             link.set(self.probe, "")
             acknowledged = link.wait(len(self.replicas), 0)

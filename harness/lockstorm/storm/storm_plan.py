@@ -226,7 +226,9 @@ def storm_context(
     deployment: Deployment | None = None,
 ) -> StormContext:
     """What a storm can strike: the names that a trial gives to its clients, servers and links."""
-    replicas = max(lock.replicas, _required_settings(faults).get("replicas", 0), deployment.replicas if deployment else 0)
+    replicas = max(
+        lock.replicas, _required_settings(faults).get("replicas", 0), deployment.replicas if deployment else 0
+    )
     servers = tuple(f"{lock.service}-{each + 1}" for each in range(lock.nodes))
     links = tuple(f"{server}-replica-{each + 1}>{server}" for server in servers for each in range(replicas))
     names = tuple(f"client-{each + 1}" for each in range(clients))
