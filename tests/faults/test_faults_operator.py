@@ -568,7 +568,7 @@ def test_a_crash_ends_a_pause_of_the_clients() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "why"),
     [
-        ("crash-server", {"data": "half"}, "data=half is not kept, tail or none"),
+        ("crash-server", {"data": "half"}, "data=half is not kept, tail, none or configured"),
         ("crash-server", {"data": "none", "lost": "few"}, "is not a number"),
         ("evict", {"policy": "oldest"}, "maxmemory-policy"),
         ("kill-connections", {"type": "replica"}, "type=replica is not normal, pubsub or all"),

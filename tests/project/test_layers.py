@@ -135,7 +135,7 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
     "conformance": ("base", "explore", "locks", "native", "process", "results", "scenario", "servers", "trial"),
     "zoo": ("base", "explore", "locks", "matrix", "native", "results", "scenario", "trial"),
     "report": ("base", "native", "results", "scenario", "trial"),
-    "gate": ("base", "locks", "matrix", "native", "process", "results", "scenario", "storm", "trial"),
+    "gate": ("base", "locks", "matrix", "native", "process", "results", "scenario", "servers", "storm", "trial"),
     "cli": (
         "base",
         "compare",

@@ -22,6 +22,11 @@ def written(directory: Path, text: str, name: str = "redis.conf") -> Path:
     return file
 
 
+def setting(line: str, place: str) -> RedisSetting:
+    name, _, value = line.partition(" ")
+    return RedisSetting(name, value, place)
+
+
 def test_settings_are_read_with_their_lines(tmp_path: Path) -> None:
     file = written(tmp_path, "# a comment\n\n  appendFsync   always\nport\t6379\nsave 900 1 # three words\n")
     assert [(each.name, each.value, each.place) for each in read_redis_config(file)] == [
@@ -59,16 +64,16 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "redis.conf").write_bytes(b"appendonly \xff\n")
     with pytest.raises(UsageError, match=r"redis.conf is not text in UTF-8"):
         read_redis_config(tmp_path / "redis.conf")
-    with pytest.raises(UsageError, match="there is no /nowhere/redis.conf"):
+    with pytest.raises(UsageError, match=r"there is no /nowhere/redis\.conf"):
         read_redis_config(Path("/nowhere/redis.conf"))
     with pytest.raises(UsageError, match="Is a directory"):
         read_redis_config(tmp_path)
 
 
 def test_the_last_of_several_counts_and_what_a_trial_chooses_is_named() -> None:
-    names = ("hz 10", "port 6379", "client-output-buffer-limit normal 0 0 0", "tls-port 1", "hz 20")
-    names = (*names, "client-output-buffer-limit pubsub 32mb 8mb 60", "client-output-buffer-limit normal 1 1 1")
-    settings = [RedisSetting(*line.split(" ", 1), f"f:{at}") for at, line in enumerate(names)]
+    buffers = [f"client-output-buffer-limit {each}" for each in ("normal 0 0 0", "pubsub 32mb 8mb 60", "normal 1 1 1")]
+    lines = ["hz 10", "port 6379", buffers[0], "tls-port 1", "hz 20", *buffers[1:]]
+    settings = [setting(line, f"f:{at}") for at, line in enumerate(lines)]
     kept, changed = divide(settings)
     assert [each.line for each in kept] == [
         "hz 20",
@@ -96,6 +101,6 @@ def test_the_server_itself_judges_the_settings() -> None:
     good = (RedisSetting("appendonly", "yes", "f:1"), RedisSetting("maxmemory", "100mb", "f:2"))
     check_redis_settings(paths.redis_server(), good)
     for line, why in (("appendfsync sometimes", "must be one of"), ("nonsense 1", "Bad directive")):
-        bad = RedisSetting(*line.split(), "f:3")
+        bad = setting(line, "f:3")
         with pytest.raises(UsageError, match=f"f:3: the server refuses '{line}': .*{why}"):
             check_redis_settings(paths.redis_server(), (*good, bad))

@@ -268,17 +268,11 @@ def effects_sentence(deployment: DeploymentResult | None, *, always: bool = True
     for each in deployment.effects:
         groups.setdefault((each.status, each.usual), []).append(each.property.replace("_", " "))
     because = deployment.effects[0].because
-    told = [f"{' and '.join(names)} {_verb(status, names)}" for (status, _), names in groups.items()]
-    usual = [f"{_verb(usual, names)}" for (_, usual), names in groups.items()]
-    head = f"with {', '.join(because)}: " if because else "with these settings: "
-    return head + "; ".join(
-        f"{now}, with the defaults {'they' if ' and ' in now else 'it'} {then}"
-        for now, then in zip(told, usual, strict=True)
-    )
+    told = [_changed_words(names, status, usual) for (status, usual), names in groups.items()]
+    return f"with {', '.join(because) if because else 'these settings'}: {'; '.join(told)}"
 
 
-def _verb(status: str, names: list[str]) -> str:
-    plural = len(names) > 1
-    if status == "holds":
-        return "hold" if plural else "holds"
-    return f"{'are' if plural else 'is'} {status}"
+def _changed_words(names: list[str], status: str, usual: str) -> str:
+    verbs = {"holds": "hold"} if len(names) > 1 else {"holds": "holds"}
+    now, then = (verbs.get(each, f"{'are' if len(names) > 1 else 'is'} {each}") for each in (status, usual))
+    return f"{' and '.join(names)} {now}, with the defaults {'they' if len(names) > 1 else 'it'} {then}"

@@ -8,7 +8,7 @@ from typing import TypeVar
 from msgspec import structs
 
 from lockstorm.results.properties import JUDGED
-from lockstorm.results.verdict import SettingsEffect, TrialResult
+from lockstorm.results.verdict import SettingsEffect, Status, TrialResult
 from lockstorm.scenario.play import deployment_of, play
 from lockstorm.servers.redis_config import RedisSetting
 from lockstorm.trial.settings import TrialSettings
@@ -24,7 +24,7 @@ def play_deployed(request: TrialSettings, result: TrialResult) -> TrialResult:
     if not deployment or not result.deployment or not deployment.is_redis_configured:
         return result
 
-    def statuses(settings: Sequence[RedisSetting] | None) -> dict[str, str]:
+    def statuses(settings: Sequence[RedisSetting] | None) -> dict[str, Status]:
         own = None if settings is None else deployment.only(settings)
         played = play(replace(request, config=None, deployment=own, server=request.server or deployment.server))
         return {name: played.properties[name].status for name in JUDGED}

@@ -86,7 +86,8 @@ def _deployment_of(settings: Iterable[RedisSetting], replicas: int, server: str 
         raise UsageError(
             f"{place}: {needed} replicas are asked for, and a master of a trial has {REPLICAS_LIMIT} at most"
         )
-    check_redis_settings(paths.redis_server(server), kept)
+    if kept:
+        check_redis_settings(paths.redis_server(server), kept)
     return Deployment(kept, changed, needed, server, is_redis_configured=True)
 
 

@@ -92,8 +92,8 @@ class RedisServer:
         program: str | None = None,
         configured: tuple[RedisSetting, ...] | None = None,
     ) -> None:
-        """`program`: what --server names; None: the usual redis-server. `configured`: a team's own settings, which those
-        of the trial overrule; None: it writes nothing to disk."""
+        """`program`: what --server names; None: the usual redis-server. `configured`: a team's own settings, which
+        those of the trial overrule; None: it writes nothing to disk."""
         self.name = name
         self.program = paths.redis_server(program)
         self.socket = sandbox.directory / f"{name}.sock"
@@ -261,7 +261,7 @@ class RedisServer:
     def prove_replicas(self) -> None:
         """Writes, and counts the acknowledgements on the same connection: WAIT is about the connection's own writes. A
         master that takes no writes yet, by its configuration, has to get more replicas first."""
-        if len(self.replicas) < int(self.link.config_get(LEAST_REPLICAS[0])[LEAST_REPLICAS[0]]):
+        if len(self.replicas) < int(self.link.config_get(LEAST_REPLICAS[0])[LEAST_REPLICAS[0]] or 0):
             return
         with contextlib.closing(self.link.client()) as link:  # type: ignore[no-untyped-call]
             link.set(self.probe, "")

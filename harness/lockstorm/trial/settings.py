@@ -44,8 +44,8 @@ SERVER_HELP = (
     "Default: redis-server, or the variable LOCKSTORM_REDIS_SERVER."
 )
 CONFIG_HELP = (
-    "How the servers of the locks on Redis are configured: a redis.conf, or a policy (.toml) with a table [deployment]. "
-    "Default: nothing is written to disk, no replicas."
+    "How the servers of the locks on Redis are configured: a redis.conf, or a policy (.toml) with a table "
+    "[deployment]. Default: nothing is written to disk, and there are no replicas."
 )
 REPLY_LIMIT_MS = 1000  # how long a client waits for an ordinary answer (client.c)
 
