@@ -128,7 +128,7 @@ static struct operation *operation_add(struct operations *operations, struct con
 /* From `position` on - the time of the grant's return, or of the call of what renewed it - the hold may end by itself.
  */
 static bool lease_from(struct operations *operations, struct operation_process *process, struct holding *holding,
-                       uint32_t position, uint32_t at) {
+                       uint32_t position) {
     struct concurrent_object *object = &operations->objects[process->object];
     if (!operations->policies.leases || operations->policies.owned) return true;
     if (holding->lease == NONE) {
@@ -143,7 +143,6 @@ static bool lease_from(struct operations *operations, struct operation_process *
         holding->lease = (uint32_t)object->count - 1;
     }
     object->list[holding->lease].call = position + 1; /* between this event and the next */
-    object->list[holding->lease].called_at = at;
     return true;
 }
 
@@ -178,7 +177,7 @@ static bool renewed(struct operations *operations, struct operation_process *pro
                     struct operation *operation, const struct operation_event *event) {
     if (event->type != EVENT_OK) return true;
     if (!operations->policies.owned)
-        return holding->lease == NONE || lease_from(operations, process, holding, operation->call, event->at);
+        return holding->lease == NONE || lease_from(operations, process, holding, operation->call);
     operation->outcome = OUTCOME_OK;
     operations->objects[process->object].ok++;
     return true;
@@ -203,7 +202,7 @@ static bool settle(struct operations *operations, struct operation_process *proc
     if (operation->kind == OPERATION_RELEASE) lease_over(operations, process, holding, event->type == EVENT_OK);
     if (operation->kind != OPERATION_ACQUIRE) return true;
     lease_over(operations, process, holding, false); /* a new hold, a new lease */
-    return lease_from(operations, process, holding, end, event->at);
+    return lease_from(operations, process, holding, end);
 }
 
 /* --- events --- */
