@@ -342,6 +342,18 @@ def test_every_choice_of_writes_that_may_have_happened_is_kept_once(tmp_path: Pa
     assert status(linearized(write_events(tmp_path / "h.edn", " ".join(words)), "--model=register")) == "violated"
 
 
+@pytest.mark.parametrize("pending", (0, 1, 2))
+def test_who_has_used_fewer_writes_replaces_who_is_in_the_same_state(tmp_path: Path, pending: int) -> None:
+    """Each time 1 is read, either the write of 1 that is under way has set it, or one of unknown outcome. When that
+    write returns both are in the same state, and the second has used a write more. So only these choices are left:
+    whether it has happened already, and each of those that stay under way."""
+    words = [f"2{each}+write:1" for each in range(6)] + [f"4{each}+write:{7 + each}" for each in range(pending)]
+    words += ["1+write:2 1=write:2 1+write:1 2+read 2=read:1 1=write:1"] * 6
+    words += [f"4{each}=write:{7 + each}" for each in range(pending)]
+    said = linearized(write_events(tmp_path / "h.edn", " ".join(words)), "--model=register")
+    assert (status(said), said["configurations"]) == ("holds", 2 ** (1 + pending))
+
+
 @pytest.mark.parametrize("seen, verdict", ((3, "holds"), (4, "violated")))
 def test_a_write_that_may_have_happened_did_so_once(tmp_path: Path, seen: int, verdict: str) -> None:
     words = [f"1{each}+write:1 1{each}?write:1" for each in range(3)]
