@@ -64,6 +64,7 @@ def test_token_counter_failover(trial: Trial) -> None:
     summary="As failover-unreplicated, with three real sentinels that find the master dead and elect a replica.",
     source="Redis documentation of Sentinel: a write that was acknowledged can be lost; redbeat#163, infrahub#9450",
     control="the grant is replicated before the master dies",
+    needs=SINGLE,
     times=("real",),
     real_lease_ms=ELECTION_LEASE_MS,
     stores=("open", "fence-reads-and-writes"),
@@ -79,6 +80,7 @@ def test_failover_sentinel(trial: Trial) -> None:
     summary="As failover-unreplicated, in a real cluster of three masters, which elect the dead one's replica.",
     source="Redis Cluster specification, Write safety: there is a window in which acknowledged writes are lost",
     control="the grant is replicated before the master dies",
+    needs=SINGLE,
     times=("real",),
     real_lease_ms=ELECTION_LEASE_MS,
     stores=("open", "fence-reads-and-writes"),
@@ -95,7 +97,7 @@ def fail_over(trial: Trial, turns: int = 0, fault: str = "failover", **how: str 
     one, two = trial.clients(2)
     for _ in range(turns):
         one.increment()
-    change = trial.prepare(fault, trial.server, None, **how)
+    change = trial.prepare(fault, trial.server, None, **how, **trial.election_options)
     one.start_increment()
     one.run_for(trial.lease_ms / 10, "before-write")
     change.inject()

@@ -246,6 +246,10 @@ def test_the_line_of_a_key_is_not_that_of_a_text_that_looks_like_it() -> None:
     assert (places["lock", 0, "name"], places["lock", 1], places["lock", 1, "name"]) == (6, 7, 8)
 
 
+def table_of(path: tuple[str | int, ...]) -> str:
+    return ".".join(part for part in path[:-1] if isinstance(part, str))
+
+
 def test_the_documentation_has_every_key(tmp_path: Path) -> None:
     (text,) = re.findall(r"```toml\n(.*?)```", (paths.ROOT / "docs" / "gate.md").read_text(), re.DOTALL)
     built_from(changed({}), tmp_path, "mylock.so")
@@ -253,7 +257,7 @@ def test_the_documentation_has_every_key(tmp_path: Path) -> None:
     read = policy(tmp_path, text)
     assert read.require == USUAL_REQUIRE, "the page states the default"
     fastjsonschema.validate(SCHEMA, as_plain(text))
-    known = {path[0] if len(path) == 1 else (path[0], path[-1]) for path in find_key_lines(text) if path}
+    known = {path[0] if len(path) == 1 else (table_of(path), path[-1]) for path in find_key_lines(text) if path}
     for table, keys in KEYS.items():
         assert {(table, key) if table else key for key in keys} <= known
 
@@ -265,7 +269,9 @@ def test_the_schema_knows_the_same_keys() -> None:
     assert set(SCHEMA["properties"]) == set(KEYS[""])
     for name, keys in KEYS.items():
         if name:
-            found = SCHEMA["properties"][name]
+            outer, _, inner = name.partition(".")
+            found = SCHEMA["properties"][outer]
+            found = found["properties"][inner] if inner else found
             table = SCHEMA["$defs"][name] if found.get("type") == "array" else found
             assert set(table["properties"]) == set(keys), name
             assert table["additionalProperties"] is False, name

@@ -1,11 +1,15 @@
 """--config and [deployment]: the servers of a trial as a team has configured them, and what that changes."""
 
 import json
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lockstorm.base.errors import UsageError
+from lockstorm.gate.gate_plan import plan_gate
+from lockstorm.gate.gate_policy import read_policy
 from lockstorm.scenario.deployment_effects import fewest, play_deployed
 from lockstorm.scenario.play import play, prepare_trial
 from lockstorm.servers.deployment import deployment_named
@@ -49,13 +53,13 @@ def test_every_server_has_the_settings_and_its_own_place(tmp_path: Path) -> None
             assert said == {"appendfsync": "always", "maxclients": "77", "port": "0", "save": ""}
 
 
-@pytest.mark.parametrize("time", ["virtual", pytest.param("real", marks=pytest.mark.waits)])
-def test_a_master_has_the_replicas_that_it_needs_to_write(tmp_path: Path, time: str) -> None:
+@pytest.mark.parametrize("kind", ["virtual", pytest.param("real", marks=pytest.mark.waits)])
+def test_a_master_has_the_replicas_that_it_needs_to_write(tmp_path: Path, kind: str) -> None:
     file = config(tmp_path, "min-replicas-to-write 2\nmin-replicas-max-lag 10\n")
-    with trial("set-nx-px", config=file, time=time) as running:
+    with trial("set-nx-px", config=file, time=kind) as running:
         assert len(running.replicas) == 2
         (one,) = running.clients(1)
-        running.advance(60_000 if time == "virtual" else 100)
+        running.advance(60_000 if kind == "virtual" else 100)
         assert one.acquire().ok and one.release().ok
 
 
@@ -156,6 +160,52 @@ def test_the_fewest_that_are_enough(enough: set[int], found: list[int]) -> None:
     assert fewest(range(8), lambda some: enough <= set(some)) == found
 
 
+# --- sentinels and clusters ---
+
+
+def test_a_replica_that_hears_nothing_counts_until_its_lag_is_too_large(tmp_path: Path) -> None:
+    """The promise of min-replicas-to-write: it bounds what a failover loses, and does not end it."""
+    request = TrialSettings("set-nx-px", "failover-unreplicated", config=config(tmp_path, "min-replicas-to-write 1\n"))
+    result = play_deployed(request, play(request))
+    assert result.properties["mutual_exclusion"].status == "violated"
+    assert result.deployment is not None and result.deployment.replicas == 1 and result.deployment.effects is not None
+    assert "mutual_exclusion" not in [each.property for each in result.deployment.effects]
+
+
+@pytest.mark.waits
+@pytest.mark.lengthy("waits for an election with timeouts of its own")
+def test_sentinels_are_as_a_team_has_them(tmp_path: Path) -> None:
+    text = "[deployment.sentinel]\nsentinels = 1\nquorum = 1\ndown-after-milliseconds = 2500\nfailover-timeout = 3000\n"
+    file = config(tmp_path, text, "lockstorm.toml")
+    with trial("set-nx-px", time="real", config=file, topology="sentinel", lease_ms=20_000) as running:
+        (sentinel,) = running.redis.sentinels
+        master: Any = sentinel.link.sentinel_master(running.server.name)
+        assert (master["down-after-milliseconds"], master["failover-timeout"], master["quorum"]) == (2500, 3000, 1)
+        begun = time.monotonic()
+        running.inject("failover-sentinel", running.server, None, **running.election_options)
+        assert time.monotonic() - begun > 2.5, "not with the patience of the fault"
+
+
+def test_a_cluster_is_as_a_team_has_it(tmp_path: Path) -> None:
+    file = config(tmp_path, "[deployment.cluster]\nnode-timeout = 7000\n", "lockstorm.toml")
+    _, settings = prepare_trial(TrialSettings("fair", "failover-cluster", time="real", config=file))
+    assert (settings.elections.node_timeout_ms, settings.lease_ms) == (7000, 24_000)
+    assert settings.elections.fault_options("cluster") == {"node-timeout-ms": 7000}
+    with pytest.raises(UsageError, match="failover-sentinel does not apply to fair: it takes long"):
+        prepare_trial(TrialSettings("fair", "failover-sentinel", time="real", config=file))
+
+
+def test_the_gate_plays_an_election_with_every_lock_of_a_team_that_has_them(tmp_path: Path) -> None:
+    text = '[[lock]]\nname = "fair"\n[[lock]]\nname = "redlock"\n[deployment.sentinel]\nquorum = 2\n'
+    file = config(tmp_path, text + '[scenarios]\nplay = ["failover-sentinel", "gc-pause"]\n', "lockstorm.toml")
+    plan = plan_gate(read_policy(Path(file)))
+    assert [(case.lock.name, case.scenario) for case in plan.cases] == [
+        ("fair", "failover-sentinel"),
+        ("fair", "gc-pause"),
+        ("redlock", "gc-pause"),
+    ]
+
+
 # --- the policy ---
 
 
@@ -182,6 +232,10 @@ def test_a_policy_describes_the_deployment(tmp_path: Path) -> None:
         ("[deployment.redis]\nappendonly = [1]", "lockstorm.toml:4: appendonly has to be a text, a number, or true or"),
         ('[deployment.redis]\nappendfsync = "never"', "lockstorm.toml:4: the server refuses 'appendfsync never'"),
         ("[deployment.redis]\nmin-replicas-to-write = 9", "9 replicas are asked for, and a master of a trial has 5"),
+        ("[deployment.sentinel]\nquorum = 4", "lockstorm.toml:4: quorum has to be a whole number from 1 to 3"),
+        ("[deployment.sentinel]\nquorm = 2", "unknown key 'quorm' in [deployment.sentinel]: did you mean quorum?"),
+        ("[deployment.cluster]\nnode-timeout = 1", "node-timeout has to be a whole number from 100 to 30000"),
+        ("[deployment]\nsentinel = 3", "[deployment.sentinel] has to be a table"),
         ("[deployment]\nreplicas = 9", "lockstorm.toml:4: replicas has to be a whole number from 0 to 5"),
     ],
 )

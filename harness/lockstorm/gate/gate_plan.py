@@ -97,7 +97,8 @@ def plan_gate(policy: Policy) -> GatePlan:
 
 
 def gate_inapplicable_reason(lock: LockChoice, scenario: str, time: str | None) -> str:
-    reason = scenarios()[scenario].inapplicable_reason(lock_named(lock.name), lock.store)
+    story = scenarios()[scenario]
+    reason = story.inapplicable_reason(lock_named(lock.name), lock.store, topologies=lock.topologies)
     return reason or ("" if time_of(scenario, lock.name, time) else f"{scenario} cannot be played in {time} time")
 
 

@@ -15,7 +15,8 @@ from lockstorm.results.properties import JUDGED, with_capacity
 from lockstorm.scenario.play import check_settings, usual_time
 from lockstorm.scenario.scenario import USUAL_STORES, scenarios
 from lockstorm.servers.deployment import KEYS as DEPLOYMENT_KEYS
-from lockstorm.servers.deployment import read_deployment
+from lockstorm.servers.deployment import Deployment, read_deployment
+from lockstorm.servers.topology import Topology
 from lockstorm.storm.storm_plan import ALL, DURATION_LEAST_MS, TRIALS_LIMIT, known_faults
 from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, TIMES, TrialSettings
 
@@ -65,6 +66,7 @@ class LockChoice:
     written_name: str = ""  # the name in the policy; of a user-supplied lock without its prefix
     server: str | None = None  # of a lock on Redis: what [deployment] names
     config: str | None = None  # of a lock on Redis: the policy, if [deployment] has settings
+    topologies: tuple[Topology, ...] = ()  # sentinel, cluster: those of [deployment]
 
     @property
     def title(self) -> str:
@@ -132,9 +134,10 @@ def read_policy(file: Path, home: Path | None = None) -> Policy:
     default: the directory of the file."""
     text, top = read_toml(file, KEYS, "`lockstorm init` writes one, -f names another")
     require = read_require(top.table("require"))
-    servers = read_servers(top.table("deployment"), home or file.parent, is_kept=home is not None)
+    deployment = read_deployment(top.table("deployment"), home or file.parent)
+    config = config_of(deployment, file, is_kept=home is not None)
     home = home or file.parent
-    chosen = tuple(read_lock(table, require, home, *servers) for table in top.tables("lock"))
+    chosen = tuple(deployed_on(read_lock(table, require, home), deployment, config) for table in top.tables("lock"))
     if not chosen:
         raise UsageError(f"{file} names no lock: [[lock]] with a name; `lockstorm locks` lists them")
     titles = [lock.title for lock in chosen]
@@ -188,20 +191,21 @@ def read_name(table: TomlTable, home: Path) -> tuple[str, str]:
     return key, name
 
 
-def read_servers(table: TomlTable, home: Path, is_kept: bool) -> tuple[str | None, str | None]:
-    """The program that locks on Redis live on, and the file that says how it is configured: the policy, if it does. Of
-    a kept run nothing is played again, and the files that its policy names may be gone."""
-    deployment = read_deployment(table, home)
-    has_settings = deployment.is_redis_configured or deployment.replicas > 0
-    return deployment.server, str(table.file) if has_settings and not is_kept else None
+def config_of(deployment: Deployment, file: Path, is_kept: bool) -> str | None:
+    """The file that says how the servers are configured: the policy, if it does. Of a kept run nothing is played again,
+    and the files that its policy names may be gone."""
+    has_more = replace(deployment, server=None) != Deployment()
+    return str(file) if has_more and not is_kept else None
 
 
-def read_lock(
-    table: TomlTable, require: dict[str, tuple[str, ...]], home: Path, server: str | None, config: str | None
-) -> LockChoice:
+def deployed_on(lock: LockChoice, deployment: Deployment, config: str | None) -> LockChoice:
+    if lock_named(lock.name).service != "redis":
+        return lock
+    return replace(lock, server=deployment.server, config=config, topologies=deployment.topologies)
+
+
+def read_lock(table: TomlTable, require: dict[str, tuple[str, ...]], home: Path) -> LockChoice:
     key, name = read_name(table, home)
-    if lock_named(name).service != "redis":
-        server = config = None
     store = table.name("store", "store mode", USUAL_STORES, "open")
     lease_ms = table.duration_ms("lease", 1, LEASE_LIMIT_MS)
     permits = table.number("permits", 1, PERMIT_LIMIT)
@@ -217,7 +221,7 @@ def read_lock(
     used, written_name = table.text("used"), str(table.values[key])
     checks_validity = table.flag("checks_validity", False)
     options = (used, lease_ms, permits, fixed_lease, checks_validity)
-    return LockChoice(name, store, required, table.line(), *options, written_name, server, config)
+    return LockChoice(name, store, required, table.line(), *options, written_name)
 
 
 def read_scenarios(table: TomlTable) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ def show_deployment(console: Console, deployment: DeploymentResult | None) -> No
     """The settings that the servers took, what they changed, and each setting that the trial chose itself."""
     if not deployment:
         return
-    replicas = f", {deployment.replicas} replicas" if deployment.replicas else ""
+    count = deployment.replicas
+    replicas = f", {count} replica{'s' if count > 1 else ''} of each" if count else ""
     console.print(Text(f"servers: {', '.join(deployment.settings) or 'their defaults'}{replicas}", "dim"))
     sentence = effects_sentence(deployment)
     if sentence:

@@ -42,6 +42,7 @@ from lockstorm.trial.stall_sentinel import play_unstalled
 from lockstorm.trial.trial import Trial
 
 RECORDS_PER_INCREMENT = 16
+PATIENCES_IN_LEASE = 2
 
 
 def usual_time(lock: LockEntry) -> Time:
@@ -90,7 +91,8 @@ def prepare_trial(request: TrialSettings) -> tuple[Scenario, TrialSettings]:
     """The scenario and the complete settings of a request, checked. Starts no process."""
     scenario = scenario_named(request.scenario)
     lock, store, time = check_settings(request, gives_tokens=scenario.gives_tokens)
-    if reason := scenario.inapplicable_reason(lock):
+    deployment = deployment_of(request)
+    if reason := scenario.inapplicable_reason(lock, topologies=deployment.topologies if deployment else ()):
         raise UsageError(f"{scenario.name} does not apply to {lock.name}: {reason}")
     for option, chosen in (("clients", request.clients), ("duration", request.duration_ms)):
         if chosen and option not in scenario.options:
@@ -107,12 +109,12 @@ def prepare_trial(request: TrialSettings) -> tuple[Scenario, TrialSettings]:
         scenario=scenario.name,
         store=store,
         time=time,
-        lease_ms=request.lease_ms or lease_at_least(lock, _usual_lease_ms(scenario, time, request.control)),
+        lease_ms=request.lease_ms or lease_at_least(lock, _usual_lease_ms(scenario, time, request.control, deployment)),
         counter=scenario.counter,
         nodes=lock.nodes,
         replicas=lock.replicas,
         permits=request.permits or 1,
-        deployment=deployment_of(request),
+        deployment=deployment,
         history_records=_history_records(request),
     )
     kept = {"permits"} if request.permits else set()
@@ -258,10 +260,13 @@ def judge_file(
     return structs.replace(verdict, file=path, parameters=None, **recorded)
 
 
-def _usual_lease_ms(scenario: Scenario, time: Time, control: bool) -> int:
+def _usual_lease_ms(scenario: Scenario, time: Time, control: bool, deployment: Deployment | None) -> int:
+    """In an election the lease outlasts the time for which a deployment waits for a silent master."""
     if time == "virtual":
         return scenario.virtual_lease_ms
-    return scenario.real_control_lease_ms if control else scenario.real_lease_ms
+    patience_ms = deployment.elections.patience_ms(scenario.topology) if deployment else None
+    lease_ms = scenario.real_control_lease_ms if control else scenario.real_lease_ms
+    return lease_ms + PATIENCES_IN_LEASE * (patience_ms or 0)
 
 
 def _history_records(request: TrialSettings) -> int:

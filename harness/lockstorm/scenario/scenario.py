@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.servers.services import is_table, real_time_reason
+from lockstorm.servers.topology import Topology
 from lockstorm.trial.settings import TOKEN_STORES, VIRTUAL_LEASE_MS, Store, Time
 
 if TYPE_CHECKING:
@@ -99,13 +100,20 @@ class Scenario:
         has_server = not is_table(store) or lock.service == "postgres" or lock.name in TABLE_LOCKS
         return has_server and (store not in TOKEN_STORES or self.gives_tokens or bool(lock.token))
 
-    def inapplicable_reason(self, lock: LockEntry, store: str | None = None) -> str:
-        """Why the scenario does not apply to this lock (with this store, if one is given); empty if it applies."""
+    @property
+    def topology(self) -> Topology:
+        return cast(Topology, self.settings.get("topology", "single"))
+
+    def inapplicable_reason(
+        self, lock: LockEntry, store: str | None = None, *, topologies: tuple[Topology, ...] = ()
+    ) -> str:
+        """Why the scenario does not apply to this lock (with this store, if one is given); empty if it applies.
+        `topologies`: those that a team runs; a scenario about them is then played with every lock."""
         if lock.service not in self.services:
             return f"{lock.name} lives on {lock.service}, and the scenario is for locks on {' or '.join(self.services)}"
         if not self.times_on(lock):
             return f"it is played in virtual time, and {lock.name} cannot be: {real_time_reason(lock)}"
-        if self.locks and lock.name not in self.locks:
+        if self.locks and lock.name not in self.locks and self.topology not in topologies:
             return f"it takes long, and is played with {', '.join(self.locks)} only"
         if lock.once and not self.outbox:
             return f"{lock.name} gives out work, and does not give out again what is done"

@@ -1,7 +1,7 @@
 """How a team runs its servers: what [deployment] of a policy and --config say, as far as a trial can do the same."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lockstorm.base import paths
@@ -18,9 +18,17 @@ from lockstorm.servers.redis_config import (
     read_redis_config,
     replicas_needed,
 )
+from lockstorm.servers.topology import TOPOLOGIES, Elections, Topology
 
 REPLICAS_LIMIT = 5
-KEYS = {"deployment": ("server", "config", "replicas", "redis")}  # of a policy; [deployment.redis] has directives
+KEYS = {  # of a policy; [deployment.redis] has directives
+    "deployment": ("server", "config", "replicas", "redis", "sentinel", "cluster"),
+    "deployment.sentinel": ("sentinels", "quorum", "down-after-milliseconds", "failover-timeout"),
+    "deployment.cluster": ("node-timeout",),
+}
+SENTINELS_LIMIT = 7
+PATIENCE_LEAST_MS, PATIENCE_MOST_MS = 100, 30_000  # an election is waited for for 60 s (election.h)
+FAILOVER_TIMEOUT_MOST_MS = 600_000
 
 
 @dataclass(frozen=True)
@@ -30,6 +38,8 @@ class Deployment:
     redis: tuple[RedisSetting, ...] = ()
     changed: tuple[ChangedSetting, ...] = ()  # of the team's, by the trial
     replicas: int = 0  # of each redis-server that is alone
+    elections: Elections = field(default_factory=Elections)  # in real time
+    topologies: tuple[Topology, ...] = ()  # that the team runs: sentinel, cluster
     server: str | None = None  # the program that the locks on Redis live on; None: the usual one
     is_redis_configured: bool = False  # settings of redis-server are given, though maybe none: its defaults count
 
@@ -75,8 +85,26 @@ def read_deployment(table: TomlTable, home: Path) -> Deployment:
         RedisSetting(name.lower(), _value_of(given, name), f"{table.file}:{given.line(name)}") for name in given.values
     )
     replicas = table.number("replicas", 0, REPLICAS_LIMIT, 0) or 0
+    topologies = tuple(each for each in TOPOLOGIES if each in table.values)
     found = _deployment_of((*settings, *own), replicas, server, f"{table.file}:{table.line()}")
-    return replace(found, is_redis_configured=bool(config or given.values))
+    return replace(
+        found, is_redis_configured=bool(config or given.values), elections=read_elections(table), topologies=topologies
+    )
+
+
+def read_elections(table: TomlTable) -> Elections:
+    sentinel, cluster, usual = table.table("sentinel"), table.table("cluster"), Elections()
+    bounds = (PATIENCE_LEAST_MS, PATIENCE_MOST_MS)
+    count = sentinel.number("sentinels", 1, SENTINELS_LIMIT, usual.sentinels) or usual.sentinels
+    quorum = sentinel.number("quorum", 1, count, min(usual.quorum, count)) or 1
+    return Elections(
+        sentinels=count,
+        quorum=quorum,
+        down_after_ms=sentinel.number("down-after-milliseconds", *bounds),
+        failover_timeout_ms=sentinel.number("failover-timeout", PATIENCE_LEAST_MS, FAILOVER_TIMEOUT_MOST_MS)
+        or usual.failover_timeout_ms,
+        node_timeout_ms=cluster.number("node-timeout", *bounds),
+    )
 
 
 def _deployment_of(settings: Iterable[RedisSetting], replicas: int, server: str | None, place: str) -> Deployment:
@@ -88,7 +116,7 @@ def _deployment_of(settings: Iterable[RedisSetting], replicas: int, server: str 
         )
     if kept:
         check_redis_settings(paths.redis_server(server), kept)
-    return Deployment(kept, changed, needed, server, is_redis_configured=True)
+    return Deployment(kept, changed, needed, server=server, is_redis_configured=True)
 
 
 def _value_of(table: TomlTable, name: str) -> str:

@@ -8,6 +8,7 @@ import binascii
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import count, pairwise
 from typing import Any, Literal
@@ -41,6 +42,27 @@ SENTINEL_PERIODS = {
 }
 
 
+@dataclass(frozen=True)
+class Elections:
+    """How a lost master is found out and replaced. Without a patience of the team's, a fault has its own (500 ms), and
+    otherwise it is PATIENCE_MS."""
+
+    sentinels: int = SENTINELS
+    quorum: int = QUORUM
+    down_after_ms: int | None = None  # sentinels
+    failover_timeout_ms: int = 2000
+    node_timeout_ms: int | None = None  # the cluster
+
+    def patience_ms(self, topology: Topology) -> int | None:
+        return {"single": None, "sentinel": self.down_after_ms, "cluster": self.node_timeout_ms}[topology]
+
+    def fault_options(self, topology: Topology) -> dict[str, int]:
+        """The options of failover-sentinel or failover-cluster."""
+        name = {"sentinel": "down-after-ms", "cluster": "node-timeout-ms"}.get(topology)
+        patience_ms = self.patience_ms(topology)
+        return {name: patience_ms} if name and patience_ms else {}
+
+
 def _await(condition: Callable[[], bool], what: str, begin_again: Callable[[], None] = lambda: None) -> None:
     """`begin_again` is called whenever the condition has not come for a while."""
     limit, soon = HangLimit(START_LIMIT_S, CONNECTION_LIMIT_S), HangLimit(MEET_AGAIN_S)
@@ -59,8 +81,16 @@ def _await(condition: Callable[[], bool], what: str, begin_again: Callable[[], N
 class Sentinel:
     """A redis-server in sentinel mode. Started by the constructor; `ready` waits until it answers."""
 
-    def __init__(self, sandbox: Sandbox, name: str, master: RedisServer, announce: Callable[[str, int], int]) -> None:
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        name: str,
+        master: RedisServer,
+        announce: Callable[[str, int], int],
+        elections: Elections = Elections(),
+    ) -> None:
         self.name = name
+        self.elections = elections
         self.number = -1  # the scheduler does not know it
         self.probe = ""
         self.socket = sandbox.directory / f"{name}.sock"
@@ -82,9 +112,9 @@ class Sentinel:
             "dir": self.directory,
             "sentinel announce-ip": "127.0.0.1",
             "sentinel announce-port": self._announce(self.name, port),
-            f"sentinel monitor {master.name}": f"127.0.0.1 {master.announced} {QUORUM}",
-            f"sentinel down-after-milliseconds {master.name}": PATIENCE_MS,
-            f"sentinel failover-timeout {master.name}": 2000,
+            f"sentinel monitor {master.name}": f"127.0.0.1 {master.announced} {self.elections.quorum}",
+            f"sentinel down-after-milliseconds {master.name}": self.elections.down_after_ms or PATIENCE_MS,
+            f"sentinel failover-timeout {master.name}": self.elections.failover_timeout_ms,
         }
         file = self.directory / "sentinel.conf"  # the sentinel also writes its state there
         file.write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
@@ -110,15 +140,18 @@ class Sentinel:
     def knows(self, replicas: int) -> bool:
         """Whether it knows all replicas and sentinels."""
         said: Any = self.link.sentinel_master(self._master.name)
-        return int(said["num-slaves"]) == replicas and int(said["num-other-sentinels"]) == SENTINELS - 1
+        return int(said["num-slaves"]) == replicas and int(said["num-other-sentinels"]) == self.elections.sentinels - 1
 
     def close(self) -> None:
         self.link.close()
 
 
-def watch(sandbox: Sandbox, master: RedisServer, announce: Callable[[str, int], int]) -> list[Sentinel]:
-    """Starts three sentinels that watch a master; returns when all know it, its replicas and each other."""
-    sentinels = [Sentinel(sandbox, f"sentinel-{each + 1}", master, announce) for each in range(SENTINELS)]
+def watch(
+    sandbox: Sandbox, master: RedisServer, announce: Callable[[str, int], int], elections: Elections = Elections()
+) -> list[Sentinel]:
+    """Starts sentinels that watch a master; returns when all know it, its replicas and each other."""
+    names = [f"sentinel-{each + 1}" for each in range(elections.sentinels)]
+    sentinels = [Sentinel(sandbox, name, master, announce, elections) for name in names]
     for sentinel in sentinels:
         sentinel.ready()
     _await(lambda: all(each.knows(len(master.replicas)) for each in sentinels), "the sentinels know each other")
@@ -173,7 +206,9 @@ def _meet(nodes: Sequence[RedisServer]) -> None:
             _ask(node, "MEET", "127.0.0.1", other.announced, other.announced_bus)
 
 
-def join(masters: Sequence[RedisServer], replicas: Mapping[RedisServer, RedisServer]) -> None:
+def join(
+    masters: Sequence[RedisServer], replicas: Mapping[RedisServer, RedisServer], elections: Elections = Elections()
+) -> None:
     """Makes a cluster of nodes without a configuration; returns when every node reports it as ok."""
     nodes = [*masters, *replicas]
     for master, slots in zip(masters, cluster_ranges(), strict=True):
@@ -190,4 +225,4 @@ def join(masters: Sequence[RedisServer], replicas: Mapping[RedisServer, RedisSer
         replica.probe = master.probe
     _await(lambda: all(_is_settled(node, len(nodes), len(replicas)) for node in nodes), "the cluster is ok", meet)
     for node in nodes:
-        node.link.config_set("cluster-node-timeout", PATIENCE_MS)
+        node.link.config_set("cluster-node-timeout", elections.node_timeout_ms or PATIENCE_MS)

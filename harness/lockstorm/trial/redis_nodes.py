@@ -113,7 +113,7 @@ class RedisNodes(Nodes[RedisServer]):
                 self._follow_by_hand(replica, node)
                 library().scheduler_set_server_replicas(self.trial.scheduler, node.number, len(node.replicas))
         if settings.topology == "sentinel":
-            self.sentinels = watch(self.trial.sandbox, self.masters[0], self.trial.links.peer_port)
+            self.sentinels = watch(self.trial.sandbox, self.masters[0], self.trial.links.peer_port, settings.elections)
             for sentinel in self.sentinels:
                 self.trial.at_exit(sentinel.close)
 
@@ -124,7 +124,7 @@ class RedisNodes(Nodes[RedisServer]):
     def _join_cluster(self) -> None:
         """Joins the nodes to a cluster. Clients know only the one that has the slot of the resource."""
         masters, replicas = self.masters, self._nodes_of_replicas
-        join(masters, replicas)
+        join(masters, replicas, self.trial.settings.elections)
         slot = slot_of(self.trial.resource)
         self.masters = [masters[each] for each, slots in enumerate(cluster_ranges()) if slot in slots]
         self.replicas = [replica for replica, node in replicas.items() if node is self.masters[0]]

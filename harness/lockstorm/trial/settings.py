@@ -6,7 +6,7 @@ from typing import Literal, get_args
 from lockstorm.base.option_fields import option
 from lockstorm.results.properties import PROPERTIES, REQUIRED
 from lockstorm.servers.deployment import Deployment
-from lockstorm.servers.topology import Topology
+from lockstorm.servers.topology import Elections, Topology
 
 Time = Literal["virtual", "real"]
 Store = Literal[
@@ -141,6 +141,7 @@ class TrialSettings:
     parameters: dict[str, int] = field(default_factory=dict)
     also_require: tuple[str, ...] = ()  # properties that decide besides the usual ones
     deployment: Deployment | None = None  # what `config` says
+    elections: Elections = field(default_factory=Elections)
     pace: int = 1  # in real time: on a machine that stands still, clients wait this many times as long for an answer
 
 
@@ -153,8 +154,13 @@ def deployed(settings: TrialSettings) -> TrialSettings:
         settings = replace(settings, persistence="none" if decides else "aof")
     if not deployment:
         return settings
-    replicas = max(settings.replicas, deployment.replicas)
-    return replace(settings, deployment=deployment, server=settings.server or deployment.server, replicas=replicas)
+    return replace(
+        settings,
+        deployment=deployment,
+        server=settings.server or deployment.server,
+        replicas=max(settings.replicas, deployment.replicas),
+        elections=deployment.elections,
+    )
 
 
 def at_pace(settings: TrialSettings, pace: int, *, lease_is_chosen: bool = False) -> TrialSettings:

@@ -348,6 +348,11 @@ class Trial:
         return "configured" if deployment and deployment.is_redis_configured else "none"
 
     @property
+    def election_options(self) -> dict[str, int]:
+        """Options of failover-sentinel and failover-cluster: how long a deployment waits for a silent master."""
+        return self.settings.elections.fault_options(self.settings.topology)
+
+    @property
     def nodes_pattern(self) -> str:
         """The names of the lock's nodes, as a pattern; the resource's server does not match."""
         return f"{self.lock.service}-*"
