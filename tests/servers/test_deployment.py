@@ -64,8 +64,8 @@ def test_a_master_has_the_replicas_that_it_needs_to_write(tmp_path: Path, kind: 
 
 
 def test_a_setting_is_of_no_use_to_other_services(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--config is for locks on Redis, and pg-lease lives on postgres"):
-        prepare_trial(TrialSettings("pg-lease", "gc-pause", config=config(tmp_path, ALWAYS)))
+    with pytest.raises(UsageError, match="--config is for locks on Redis and PostgreSQL, and etcd lives on etcd"):
+        prepare_trial(TrialSettings("etcd", "gc-pause", config=config(tmp_path, ALWAYS)))
 
 
 # --- what a crash leaves ---
@@ -206,6 +206,44 @@ def test_the_gate_plays_an_election_with_every_lock_of_a_team_that_has_them(tmp_
     ]
 
 
+# --- PostgreSQL ---
+
+SYNCHRONOUS = '[deployment.postgresql]\nsynchronous_standby_names = "FIRST 2 (a, b)"\nsynchronous_commit = "on"\n'
+
+
+def test_a_commit_that_waits_for_a_standby_is_not_forgotten(tmp_path: Path) -> None:
+    file = config(tmp_path, SYNCHRONOUS + "work_mem = 64\n", "lockstorm.toml")
+    request = TrialSettings("pg-lease", "database-failover", config=file)
+    told = play_deployed(request, play(request)).deployment
+    assert told is not None and told.effects is not None
+    assert [(each.property, each.status, each.usual) for each in told.effects][:1] == [
+        ("mutual_exclusion", "holds", "violated")
+    ]
+    assert told.effects[0].because == ["synchronous_standby_names *"]
+    assert [(each.setting, each.why) for each in told.changed] == [
+        ("synchronous_standby_names FIRST 2 (a, b)", "a trial has one standby, whatever its name is"),
+        ("work_mem 64", "it decides neither what a crash forgets nor what a transaction sees"),
+    ]
+
+
+@pytest.mark.parametrize("commit", ["off", "local"])
+def test_a_commit_that_waits_for_nobody_is_forgotten(tmp_path: Path, commit: str) -> None:
+    file = config(tmp_path, SYNCHRONOUS.replace('"on"', f'"{commit}"'), "lockstorm.toml")
+    request = TrialSettings("pg-lease", "database-failover", config=file)
+    assert statuses(request)["mutual_exclusion"] == "violated"
+
+
+@pytest.mark.parametrize("lock", ["pg-lease", "pg-advisory"])
+def test_with_a_standby_that_hears_everything_nothing_changes(tmp_path: Path, lock: str) -> None:
+    file = config(tmp_path, SYNCHRONOUS, "lockstorm.toml")
+    found = statuses(TrialSettings(lock, "gc-pause", config=file))
+    assert found == statuses(TrialSettings(lock, "gc-pause"))
+    with trial(lock, config=file) as running:
+        assert (
+            running.database.session.value("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") == "1"
+        )
+
+
 # --- the policy ---
 
 
@@ -236,6 +274,10 @@ def test_a_policy_describes_the_deployment(tmp_path: Path) -> None:
         ("[deployment.sentinel]\nquorm = 2", "unknown key 'quorm' in [deployment.sentinel]: did you mean quorum?"),
         ("[deployment.cluster]\nnode-timeout = 1", "node-timeout has to be a whole number from 100 to 30000"),
         ("[deployment]\nsentinel = 3", "[deployment.sentinel] has to be a table"),
+        (
+            '[deployment.postgresql]\nsynchronous_commit = "sometimes"',
+            'lockstorm.toml:4: PostgreSQL refuses it: invalid value for parameter "synchronous_commit": "sometimes"',
+        ),
         ("[deployment]\nreplicas = 9", "lockstorm.toml:4: replicas has to be a whole number from 0 to 5"),
     ],
 )

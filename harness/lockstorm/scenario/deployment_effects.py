@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from msgspec import structs
 
+from lockstorm.locks.lock_names import lock_named
 from lockstorm.results.properties import JUDGED
 from lockstorm.results.verdict import SettingsEffect, Status, TrialResult
 from lockstorm.scenario.play import deployment_of, play
@@ -21,11 +22,12 @@ def play_deployed(request: TrialSettings, result: TrialResult) -> TrialResult:
     """The result of a trial with a deployment, with what the deployment changed; any other result as it is. Plays the
     trial with the defaults, and in virtual time, where a property differs, again with some of the settings."""
     deployment = deployment_of(request)
-    if not deployment or not result.deployment or not deployment.is_redis_configured:
+    service = lock_named(request.lock).service
+    if not deployment or not result.deployment or not deployment.is_about(service):
         return result
 
     def statuses(settings: Sequence[RedisSetting] | None) -> dict[str, Status]:
-        own = None if settings is None else deployment.only(settings)
+        own = None if settings is None else deployment.only(service, settings)
         played = play(replace(request, config=None, deployment=own, server=request.server or deployment.server))
         return {name: played.properties[name].status for name in JUDGED}
 
@@ -33,7 +35,7 @@ def play_deployed(request: TrialSettings, result: TrialResult) -> TrialResult:
     differing = [name for name in JUDGED if now[name] != usual[name]]
     because: list[str] = []
     if differing and result.time == "virtual":
-        found = fewest(deployment.redis, lambda some: statuses(some) == now)
+        found = fewest(deployment.of(service), lambda some: statuses(some) == now)
         because = [each.line for each in found]
     effects = [SettingsEffect(name, now[name], usual[name], because) for name in differing]
     return structs.replace(result, deployment=structs.replace(result.deployment, effects=effects))

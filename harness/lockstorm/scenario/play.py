@@ -70,8 +70,8 @@ def check_settings(request: TrialSettings, *, gives_tokens: bool = False) -> tup
         if lock.service != "redis":
             raise UsageError(f"--server is for locks on Redis, and {lock.name} lives on {lock.service}")
         paths.redis_server(request.server)
-    if request.config and lock.service != "redis":
-        raise UsageError(f"--config is for locks on Redis, and {lock.name} lives on {lock.service}")
+    if request.config and lock.service not in ("redis", "postgres"):
+        raise UsageError(f"--config is for locks on Redis and PostgreSQL, and {lock.name} lives on {lock.service}")
     if request.permits and lock.capacity != AS_ASKED:
         several = ", ".join(known.name for known in locks() if known.capacity == AS_ASKED)
         raise UsageError(f"--permits is for locks that have several ({several}); {lock.name} has one")
@@ -119,7 +119,7 @@ def prepare_trial(request: TrialSettings) -> tuple[Scenario, TrialSettings]:
     )
     kept = {"permits"} if request.permits else set()
     settings = replace(settings, **{name: value for name, value in scenario.settings.items() if name not in kept})
-    return scenario, deployed(settings)
+    return scenario, deployed(settings, lock.service)
 
 
 def deployment_of(request: TrialSettings) -> Deployment | None:
@@ -144,7 +144,7 @@ def prepare_by_hand(request: TrialSettings) -> TrialSettings:
         permits=request.permits or 1,
         deployment=deployment_of(request),
     )
-    return deployed(settings)
+    return deployed(settings, lock.service)
 
 
 def play(
@@ -221,7 +221,8 @@ def deployment_result(settings: TrialSettings) -> DeploymentResult | None:
     if not deployment:
         return None
     changed = [ChangedByTrial(each.setting.line, each.setting.place, each.why) for each in deployment.changed]
-    return DeploymentResult([each.line for each in deployment.redis], changed, settings.replicas)
+    service = lock_named(settings.lock).service
+    return DeploymentResult([each.line for each in deployment.of(service)], changed, settings.replicas)
 
 
 def inconclusive(reason: str) -> Verdict:

@@ -7,6 +7,7 @@ from pathlib import Path
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.base.toml_table import TomlTable, read_toml
+from lockstorm.servers.postgres_server import refusal_by_postgres
 from lockstorm.servers.redis_config import (
     LAG,
     LAG_OF_TRIAL_S,
@@ -21,12 +22,17 @@ from lockstorm.servers.redis_config import (
 from lockstorm.servers.topology import TOPOLOGIES, Elections, Topology
 
 REPLICAS_LIMIT = 5
-KEYS = {  # of a policy; [deployment.redis] has directives
-    "deployment": ("server", "config", "replicas", "redis", "sentinel", "cluster"),
+KEYS = {  # of a policy; [deployment.redis] has directives, [deployment.postgresql] settings of postgresql.conf
+    "deployment": ("server", "config", "replicas", "redis", "sentinel", "cluster", "postgresql"),
     "deployment.sentinel": ("sentinels", "quorum", "down-after-milliseconds", "failover-timeout"),
     "deployment.cluster": ("node-timeout",),
 }
 SENTINELS_LIMIT = 7
+# What decides which commits a failover forgets, and what a transaction sees. The rest of a postgresql.conf does not.
+POSTGRES_SETTINGS = ("synchronous_commit", "synchronous_standby_names", "default_transaction_isolation")
+ANY_STANDBY = "*"
+ONE_STANDBY = "a trial has one standby, whatever its name is"
+NO_EFFECT = "it decides neither what a crash forgets nor what a transaction sees"
 PATIENCE_LEAST_MS, PATIENCE_MOST_MS = 100, 30_000  # an election is waited for for 60 s (election.h)
 FAILOVER_TIMEOUT_MOST_MS = 600_000
 
@@ -42,6 +48,20 @@ class Deployment:
     topologies: tuple[Topology, ...] = ()  # that the team runs: sentinel, cluster
     server: str | None = None  # the program that the locks on Redis live on; None: the usual one
     is_redis_configured: bool = False  # settings of redis-server are given, though maybe none: its defaults count
+    postgresql: tuple[RedisSetting, ...] = ()
+
+    def of(self, service: str) -> tuple[RedisSetting, ...]:
+        return self.postgresql if service == "postgres" else self.redis
+
+    def is_about(self, service: str) -> bool:
+        """Whether it says how the servers of this service are configured."""
+        return bool(self.postgresql) if service == "postgres" else service == "redis" and self.is_redis_configured
+
+    @property
+    def waits_for_standby(self) -> bool:
+        """Whether a commit on PostgreSQL is answered only when a standby has it."""
+        given = {each.name: each.value for each in self.postgresql}
+        return bool(given.get(POSTGRES_SETTINGS[1])) and given.get(POSTGRES_SETTINGS[0]) not in ("off", "local")
 
     def in_time(self, time: str) -> "Deployment":
         """What a trial in this kind of time makes of it."""
@@ -55,8 +75,10 @@ class Deployment:
         changed = tuple(ChangedSetting(each, LAG) for each in lags)
         return replace(self, redis=(*others, endless), changed=(*self.changed, *changed))
 
-    def only(self, settings: Iterable[RedisSetting]) -> "Deployment":
-        """The same with these settings of redis-server alone."""
+    def only(self, service: str, settings: Iterable[RedisSetting]) -> "Deployment":
+        """The same with these settings of the service's servers alone."""
+        if service == "postgres":
+            return replace(self, postgresql=tuple(settings))
         return replace(self, redis=tuple(settings))
 
 
@@ -87,9 +109,26 @@ def read_deployment(table: TomlTable, home: Path) -> Deployment:
     replicas = table.number("replicas", 0, REPLICAS_LIMIT, 0) or 0
     topologies = tuple(each for each in TOPOLOGIES if each in table.values)
     found = _deployment_of((*settings, *own), replicas, server, f"{table.file}:{table.line()}")
-    return replace(
-        found, is_redis_configured=bool(config or given.values), elections=read_elections(table), topologies=topologies
-    )
+    is_configured, elections = bool(config or given.values), read_elections(table)
+    found = replace(found, is_redis_configured=is_configured, elections=elections, topologies=topologies)
+    return with_postgresql(found, table.table("postgresql"))
+
+
+def with_postgresql(deployment: Deployment, table: TomlTable) -> Deployment:
+    """The deployment with the settings of PostgreSQL that count; its server checks them."""
+    kept, changed = list[RedisSetting](), list[ChangedSetting]()
+    for name in table.values:
+        setting = RedisSetting(name.lower(), _value_of(table, name), f"{table.file}:{table.line(name)}")
+        if setting.name not in POSTGRES_SETTINGS:
+            changed.append(ChangedSetting(setting, NO_EFFECT))
+            continue
+        if reason := refusal_by_postgres(setting.name, setting.value):
+            raise table.error(name, f"PostgreSQL refuses it: {reason}")
+        if setting.name == POSTGRES_SETTINGS[1] and setting.value != ANY_STANDBY:
+            changed.append(ChangedSetting(setting, ONE_STANDBY))
+            setting = replace(setting, value=ANY_STANDBY)
+        kept.append(setting)
+    return replace(deployment, postgresql=tuple(kept), changed=(*deployment.changed, *changed))
 
 
 def read_elections(table: TomlTable) -> Elections:

@@ -13,7 +13,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -31,6 +31,8 @@ TEMPLATE = 2  # in the template's name; another number when what it contains has
 SOCKET = f".s.PGSQL.{PORT}"
 DATABASE = "postgres"
 ROLE = "lockstorm"
+STANDBYS = "synchronous_standby_names"
+WAITS_FOR_NOBODY = "options='-c synchronous_commit=local'"  # of the driver's own session
 PLAIN_TEXT = "gssencmode=disable sslmode=disable"
 SERVER_USERS = ("postgres", "nobody")
 MEMORY = Path("/dev/shm")
@@ -96,6 +98,15 @@ def postgres_version() -> str:
 
 
 @cache
+def refusal_by_postgres(name: str, value: str) -> str:
+    """Why the server refuses this value of a setting; empty: it takes it. It reads the setting before it looks for the
+    data directory, which does not exist."""
+    command = [paths.postgres(), "-C", name, "-c", f"{name}={value}", "-D", "/nonexistent"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.stderr.partition("FATAL:")[2].partition("\n")[0].strip()
+
+
+@cache
 def server_user() -> User | None:
     """The user as which the server has to run; None: this process's own."""
     if os.geteuid() != 0:
@@ -113,9 +124,17 @@ class PostgresServer:
     clock_step_us = 1  # the resolution of time_us
 
     def __init__(
-        self, sandbox: Sandbox, name: str, *, clock: Path | None, replicated: bool = False, follows: str = ""
+        self,
+        sandbox: Sandbox,
+        name: str,
+        *,
+        clock: Path | None,
+        replicated: bool = False,
+        follows: str = "",
+        configured: Mapping[str, str] | None = None,
     ) -> None:
-        """`replicated`: it has a replica, or is one. `follows`: HOST:PORT of its master, if it is a replica."""
+        """`replicated`: it has a replica, or is one. `follows`: HOST:PORT of its master, if it is a replica.
+        `configured`: a team's own settings."""
         self.name = name
         self.number = -1  # in the scheduler
         self.clock = clock  # a file, for libfaketime; None: the machine's clock
@@ -125,7 +144,9 @@ class PostgresServer:
         self._sandbox = sandbox
         self._user = server_user()
         self._own_session: PostgresSession | None = None
-        self._options = {**OPTIONS, **(REPLICATION if replicated else {})}
+        self._options = {**(configured or {}), **OPTIONS, **(REPLICATION if replicated else {})}
+        if follows:  # when it is promoted it has no standby of its own
+            self._options.pop(STANDBYS, None)
         if self._user:
             sandbox.grant_access(self._user)
         for path in [self.sockets, *([clock] if clock else [])]:
@@ -161,7 +182,7 @@ class PostgresServer:
     def session(self) -> PostgresSession:
         """The driver's own session."""
         if not self._own_session:
-            self._own_session = PostgresSession(conninfo(self.sockets))
+            self._own_session = PostgresSession(f"{conninfo(self.sockets)} {WAITS_FOR_NOBODY}")
         return self._own_session
 
     def ready(self) -> None:

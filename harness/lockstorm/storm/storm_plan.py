@@ -283,7 +283,7 @@ def _settings(request: TrialSettings, schedule: Schedule, lock: LockEntry) -> Tr
         duration_ms=schedule.duration_ms,
         history_records=_history_records(schedule),
     )
-    return deployed(replace(usual, **required))
+    return deployed(replace(usual, **required), lock.service)
 
 
 def _history_records(schedule: Schedule) -> int:

@@ -63,7 +63,11 @@ class PostgresNodes(Nodes[PostgresServer]):
     def _start_one(self, name: str, follows: str = "") -> PostgresServer:
         frozen, replicated = self.trial.settings.time == "virtual", bool(self.trial.settings.replicas)
         clock = self.trial.sandbox.directory / f"{name}.clock" if frozen else None
-        database = PostgresServer(self.trial.sandbox, name, clock=clock, replicated=replicated, follows=follows)
+        deployment = self.trial.settings.deployment
+        own = {each.name: each.value for each in deployment.postgresql} if deployment else {}
+        database = PostgresServer(
+            self.trial.sandbox, name, clock=clock, replicated=replicated, follows=follows, configured=own
+        )
         self.trial.at_exit(database.close)
         database.number = self.trial.scheduler.add_server(clock, None)
         library().scheduler_set_server_process(self.trial.scheduler, database.number, database.process.pid)

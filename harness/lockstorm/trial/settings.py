@@ -44,8 +44,8 @@ SERVER_HELP = (
     "Default: redis-server, or the variable LOCKSTORM_REDIS_SERVER."
 )
 CONFIG_HELP = (
-    "How the servers of the locks on Redis are configured: a redis.conf, or a policy (.toml) with a table "
-    "[deployment]. Default: nothing is written to disk, and there are no replicas."
+    "How the servers are configured: a redis.conf, or a policy (.toml) whose table [deployment] says it, also of "
+    "PostgreSQL. Default: nothing is written to disk, and there are no replicas."
 )
 REPLY_LIMIT_MS = 1000  # how long a client waits for an ordinary answer (client.c)
 
@@ -145,7 +145,7 @@ class TrialSettings:
     pace: int = 1  # in real time: on a machine that stands still, clients wait this many times as long for an answer
 
 
-def deployed(settings: TrialSettings) -> TrialSettings:
+def deployed(settings: TrialSettings, service: str) -> TrialSettings:
     """The settings of a trial on the servers that its `deployment` describes: the servers' program, the replicas that a
     master needs to take writes, and what is written to disk. A control has the file on disk that it asks for."""
     deployment = settings.deployment.in_time(settings.time) if settings.deployment else None
@@ -154,6 +154,9 @@ def deployed(settings: TrialSettings) -> TrialSettings:
         settings = replace(settings, persistence="none" if decides else "aof")
     if not deployment:
         return settings
+    if service == "postgres":
+        replicas = max(settings.replicas, int(deployment.waits_for_standby))
+        return replace(settings, deployment=deployment, replicas=replicas)
     return replace(
         settings,
         deployment=deployment,
