@@ -14,7 +14,10 @@ from lockstorm.matrix.matrix_table import MARK, MEANING, STYLE
 from lockstorm.matrix.service_kinds import JUDGED
 from lockstorm.scenario.scenario import scenarios
 
-PROPERTY_TITLES = ("exclusion", "integrity", "liveness")  # of JUDGED
+PLACE = ("lock and store", "shared", "all of its own", "survives")
+COUNTS = ("exclusion holds", "integrity holds", "liveness holds")  # JUDGED
+UNBROKEN = ("kind", *PLACE[1:], *COUNTS, "scenario")
+WIDE = 132  # columns of a terminal; a narrower one shows COUNTS in a table of their own
 BREAKS_MOST = 12
 BAR_WIDTH = 12
 BAR = {"holds": "█", "violated": "▒", "stuck": "░"}
@@ -30,23 +33,25 @@ def show_remedies(console: Console, remedies: list[dict[str, Any]]) -> None:
             console.print(command_line(label, row["scenario"], choice))
         if limit := row["limit"]:
             console.print(command_line("limit", limit["scenario"], limit))
-            console.print(Padding(Text(limit["note"], "dim"), (0, 0, 0, 12)))
+            console.print(Padding(Text(limit["note"], "dim"), (0, 0, 0, 11)))
     console.print()
 
 
-def command_line(label: str, scenario: str, choice: dict[str, Any]) -> Text:
+def command_line(label: str, scenario: str, choice: dict[str, Any]) -> Padding:
+    """What was seen, and below it the command that shows it."""
     result = choice["result"]
-    text = Text(f"   {label:7}  ", "dim").append(f"{result or 'not played'}", STYLE[result] if result else "dim")
-    name = candidate_name(choice["lock"], choice["store"])
-    return text.append(f": {scenario}, {name}   ", "default").append(runnable(choice["command"]), "bold")
+    text = Text(f"{label:8}", "dim").append(f"{result or 'not played'}", STYLE[result] if result else "dim")
+    text.append(f": {scenario}, {candidate_name(choice['lock'], choice['store'])}\n", "default")
+    return Padding(text.append(f"        {runnable(choice['command'])}", "bold"), (0, 0, 0, 3))
 
 
 def show_kinds(console: Console, kinds: dict[str, Any]) -> None:
     console.print(Text("By kind of service, the best lock of each", "bold underline"))
     console.print(Text(kinds["sentence"]))
-    console.print(kinds_grid(kinds["rows"]))
+    for columns in (PLACE + COUNTS,) if console.width >= WIDE else (PLACE, COUNTS):
+        console.print(kinds_grid(kinds["rows"], columns))
     show_shared(console, kinds)
-    for caution in dict.fromkeys(caution for row in kinds["rows"] for caution in row["cautions"]):
+    for caution in kinds["cautions"]:
         console.print(Text(f" {caution}"))
     console.print()
     console.print(Text("What breaks the best lock of each kind", "bold underline"))
@@ -63,24 +68,24 @@ def show_kinds(console: Console, kinds: dict[str, Any]) -> None:
 
 
 def plain_grid(*titles: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 1), header_style="dim")
+    table = Table(box=None, padding=(0, 1, 0, 1), header_style="dim")
     for title in titles:
-        table.add_column(title, overflow="fold")
+        table.add_column(title, overflow="fold", no_wrap=title in UNBROKEN)
     return table
 
 
-def kinds_grid(rows: list[dict[str, Any]]) -> Table:
-    table = plain_grid("kind", "lock and store", "shared", "all of its own", "survives", *PROPERTY_TITLES)
+def kinds_grid(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> Table:
+    table = plain_grid("kind", *columns)
     for row in rows:
         equal = f" and {len(row['equal'])} more" if row["equal"] else ""
-        table.add_row(
-            Text(row["title"], "bold"),
-            candidate_name(row["lock"], row["store"]) + equal,
-            Text.assemble(*((MARK[result], STYLE[result]) for result in row["shared"].values())),
-            held_bar(row),
-            f"{len(row['survives'])} of {known_count(row)}",
-            *(share_held(row["properties"][name]) for name in JUDGED),
-        )
+        cells: dict[str, Text | str] = {
+            "lock and store": candidate_name(row["lock"], row["store"]) + equal,
+            "shared": Text.assemble(*((MARK[result], STYLE[result]) for result in row["shared"].values())),
+            "all of its own": held_bar(row),
+            "survives": f"{len(row['survives'])} of {known_count(row)}",
+            **{name: share_held(row["properties"][key]) for name, key in zip(COUNTS, JUDGED, strict=True)},
+        }
+        table.add_row(Text(row["title"], "bold"), *(cells[name] for name in columns))
     return table
 
 
@@ -91,12 +96,12 @@ def known_count(row: dict[str, Any]) -> int:
 def held_bar(row: dict[str, Any]) -> Text:
     """A bar of the scenarios that the lock survives, that damage, and that leave a client waiting. A part that is not
     empty has at least one character."""
-    counts = {"violated": len(row["damaged"]), "stuck": len(row["stuck"])}
+    counts = {"holds": len(row["survives"]), "violated": len(row["damaged"]), "stuck": len(row["stuck"])}
     total = known_count(row)
     if not total:
         return Text("not played", "dim")
     widths = {name: max(1, round(BAR_WIDTH * count / total)) if count else 0 for name, count in counts.items()}
-    widths = {"holds": max(0, BAR_WIDTH - sum(widths.values())), **widths}
+    widths[max(counts, key=lambda name: counts[name])] += BAR_WIDTH - sum(widths.values())  # what rounding took or gave
     return Text.assemble(*((BAR[name] * width, STYLE[name]) for name, width in widths.items()))
 
 
@@ -115,13 +120,14 @@ def show_shared(console: Console, kinds: dict[str, Any]) -> None:
 
 
 def breaks_grid(rows: list[dict[str, Any]]) -> Table:
-    table = plain_grid("kind", "is damaged by", "leaves waiting")
+    table = plain_grid("kind", "is damaged by (✗), leaves a client waiting in (∞)")
     for row in rows:
-        table.add_row(
-            Text(row["title"], "bold"),
-            Text(names_in_short(row["damaged"], BREAKS_MOST), STYLE["violated"]),
-            Text(names_in_short(row["stuck"], BREAKS_MOST), STYLE["stuck"]),
-        )
+        lines = [
+            Text(f"{MARK[result]} {names_in_short(names, BREAKS_MOST)}", STYLE[result])
+            for result, names in (("violated", row["damaged"]), ("stuck", row["stuck"]))
+            if names
+        ]
+        table.add_row(Text(row["title"], "bold"), Text("\n").join(lines))
     return table
 
 

@@ -110,7 +110,10 @@ def cautions(needs: Needs, best: list[Candidate]) -> list[str]:
     texts = (
         (endless, f"a holder that crashes blocks all others for ever, because the lock never expires ({CRASH})"),
         (forgotten, f"no waiter is served after a holder has crashed ({CRASH})"),
-        (waiting, "a holder that hangs keeps all others waiting for as long, because the lock has no lease"),
+        (
+            waiting,
+            "a holder that hangs keeps all others waiting for as long as it hangs: the lock has no lease",
+        ),
         (paused, f"a holder that is paused past its lease overwrites the work of the next one ({PAUSE})"),
     )
     return [f"With {names_in_short(dict.fromkeys(names))} {text}." for names, text in texts if names]

@@ -51,22 +51,22 @@ def on_redis(servers: str) -> Callable[[LockEntry], bool]:
 KINDS = (
     ServiceKind("redis", "one Redis server", "single", on_redis("single")),
     ServiceKind("redis-replicas", "Redis with replicas", "replicas", on_redis("replicas")),
-    ServiceKind("redlock", "Redlock on five Redis servers", "five", on_redis("five")),
+    ServiceKind("redlock", "Redlock on five Redis", "five", on_redis("five")),
     ServiceKind(
         "postgres-session",
-        "lock of a PostgreSQL session",
+        "PostgreSQL session",
         "postgres",
         lambda lock: lock.service == "postgres" and not lock.lease and not lock.transaction,
     ),
     ServiceKind(
         "postgres-transaction",
-        "lock of a PostgreSQL transaction",
+        "PostgreSQL transaction",
         "postgres",
         lambda lock: lock.service == "postgres" and lock.transaction,
     ),
     ServiceKind(
         "postgres-lease",
-        "PostgreSQL row with a lease",
+        "PostgreSQL lease row",
         "postgres",
         lambda lock: lock.service == "postgres" and lock.lease,
     ),
@@ -84,7 +84,12 @@ def compare_kinds(needs: Needs, cells: Iterable[dict[str, Any]], costs: dict[str
     shared = shared_scenarios(options[0] for options in best.values())
     rows = [kind_row(kind, needs, options, shared, by_key, costs) for kind, options in best.items()]
     rows.sort(key=lambda row: row_rank(row, needs))
-    return {"sentence": kinds_sentence(needs, rows, shared), "shared": shared, "rows": rows}
+    return {
+        "sentence": kinds_sentence(needs, rows, shared),
+        "cautions": cautions(needs, [options[0] for options in best.values()]),
+        "shared": shared,
+        "rows": rows,
+    }
 
 
 def row_rank(row: dict[str, Any], needs: Needs) -> tuple[int, int]:
