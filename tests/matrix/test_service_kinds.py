@@ -295,6 +295,7 @@ def test_costs_that_were_measured_are_shown(cells: list[dict[str, Any]], tmp_pat
     servers = {kind: rows[kind]["cost"]["servers"] for kind in ("redis-replicas", "redlock", "postgres-session")}
     assert servers == {"redis-replicas": 2, "redlock": 5, "postgres-session": 1}
     assert rows["etcd"]["cost"]["measured"] is None
+    assert rows["redis-replicas"]["cost"]["measured"] is None, "the same lock was measured on one server"
     done = lockstorm("advise", "--for", "correctness", "--costs", str(path))
     assert done.returncode == 0
     assert "2 requests a grant, 1.25 x redis-benchmark" in done.stdout and "Measure those on Redis" not in done.stdout

@@ -171,7 +171,7 @@ def break_of(scenario: str, cell: dict[str, Any]) -> dict[str, Any]:
 def cost_of(kind: ServiceKind, lock: LockEntry, costs: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """`text`: what the catalogue says. `measured`: by lockstorm compare; None: not measured."""
     replicas = max(lock.replicas, int(kind.servers == "replicas"))
-    cell = costs.get(lock.name)
+    cell = costs.get(lock.name) if replicas == lock.replicas else None  # compare starts no more than the lock needs
     return {
         "servers": lock.nodes * (1 + replicas),
         "waits": lock.waits,
