@@ -9,18 +9,16 @@ from typing import Any
 import pytest
 
 from lockstorm.base.errors import UsageError
-from lockstorm.matrix.advice import (
+from lockstorm.matrix.advice import advise_locks, decisions, remarks_on
+from lockstorm.matrix.candidates import (
     PREVENTION,
     SERVERS,
     Candidate,
     Needs,
-    advise_locks,
     advised_outcome,
     can_happen,
-    decisions,
     options_for,
     read_cells,
-    remarks_on,
     unpreventable,
 )
 from lockstorm.matrix.matrix import expected_matrix
@@ -128,7 +126,7 @@ def test_remarks_follow_from_needs(cells: list[dict[str, Any]]) -> None:
 
 def test_decisions_cover_every_need(cells: list[dict[str, Any]]) -> None:
     rows = decisions(cells)
-    assert len({(row["for"], row["resource"], row["servers"]) for row in rows}) == len(rows) == 12
+    assert len({(row["for"], row["resource"], row["servers"]) for row in rows}) == len(rows) == 18
     assert all(row["best"] for row in rows)
 
 

@@ -30,12 +30,13 @@ static const struct {
 json_t *describe_lock(const struct lock_type *lock) {
     unsigned traits = lock->traits;
     enum lock_service service = lock->service;
-    return json_pack("{s:s,s:s,s:s,s:s,s:s?,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:i,s:s,s:s,s:b,s:b,s:i,s:i,s:i}", "name",
+    return json_pack("{s:s,s:s,s:s,s:s,s:s?,s:b,s:b,s:b,s:b,s:b,s:b,s:b,s:i,s:s,s:s,s:b,s:b,s:i,s:i,s:i,s:b}", "name",
                      lock->name, "summary", lock->summary, "explanation", lock->explanation, "source", lock->source,
                      "fixed", lock->fixed, "lease", traits & LOCK_TRAIT_LEASE, "token", traits & LOCK_TRAIT_TOKEN,
                      "reentrant", traits & LOCK_TRAIT_REENTRANT, "fair", traits & LOCK_TRAIT_FAIR, "renews",
                      traits & LOCK_TRAIT_RENEWS, "renewable", lock->renew != NULL, "once", lock->once, "capacity",
                      lock->capacity, "waits", WAITS[lock->waits], "service", SERVICES[service].name, "built",
                      SERVICES[service].built, "real_time_only", SERVICES[service].real_time_only, "nodes",
-                     lock->nodes ? lock->nodes : 1, "replicas", lock->replicas, "poll_ms", lock->poll_ms);
+                     lock->nodes ? lock->nodes : 1, "replicas", lock->replicas, "poll_ms", lock->poll_ms, "transaction",
+                     lock->transaction);
 }

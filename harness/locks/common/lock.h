@@ -66,6 +66,7 @@ struct lock_type {
     unsigned traits;         /* of enum lock_trait */
     int capacity;            /* holders at once: 1, or LOCK_CAPACITY_ASKED: as many permits as asked for */
     bool once;               /* an item that is released is done, and is never granted again */
+    bool transaction;        /* an open transaction holds it: its end is the release */
     enum lock_waiting waits;
     enum lock_service service;
     int nodes;    /* independent servers that it needs; 0: one */

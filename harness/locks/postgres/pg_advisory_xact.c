@@ -32,6 +32,7 @@ const struct lock_type LOCK_PG_ADVISORY_XACT = {
         "token.",
     .source = "PostgreSQL documentation, 13.3.5 Advisory Locks and 9.27.10 Advisory Lock Functions",
     .capacity = 1,
+    .transaction = true,
     .waits = LOCK_WAITS_IN_SERVER,
     .poll_ms = 1500,
     .service = LOCK_SERVICE_POSTGRES,

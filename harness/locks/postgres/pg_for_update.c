@@ -37,6 +37,7 @@ const struct lock_type LOCK_PG_FOR_UPDATE = {
         "free, and a holder that does not check acts on. There is no fencing token.",
     .source = "PostgreSQL documentation, 13.3.2 Row-Level Locks; ShedLock and Quartz keep locks in rows",
     .capacity = 1,
+    .transaction = true,
     .waits = LOCK_WAITS_IN_SERVER,
     .poll_ms = 1500,
     .service = LOCK_SERVICE_POSTGRES,

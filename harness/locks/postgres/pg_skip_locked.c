@@ -93,6 +93,7 @@ const struct lock_type LOCK_PG_SKIP_LOCKED = {
     .source = "PostgreSQL documentation, SELECT, The Locking Clause; Richardson, Transactional outbox",
     .capacity = LOCK_CAPACITY_ASKED,
     .once = true,
+    .transaction = true,
     .waits = LOCK_WAITS_POLLING,
     .poll_ms = 1500,
     .service = LOCK_SERVICE_POSTGRES,

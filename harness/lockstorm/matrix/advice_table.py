@@ -7,17 +7,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lockstorm.matrix.advice import candidate_name
+from lockstorm.matrix.candidates import candidate_name, names_in_short
+from lockstorm.matrix.kinds_table import show_kinds, show_remedies
 from lockstorm.matrix.matrix_table import STYLE
 from lockstorm.scenario.scenario import scenarios
 
-NAMES_MOST = 6
 OTHERS_MOST = 6  # groups of options that are not recommended
-
-
-def names_in_short(names: Iterable[str], most: int = NAMES_MOST) -> str:
-    names = list(names)
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def same_outcome(options: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
@@ -37,6 +32,7 @@ def show_advice(console: Console, advice: dict[str, Any]) -> None:
         console.print(options_table(same_outcome(recommended)))
         console.print()
         show_remarks(console, recommended)
+    show_remedies(console, advice["remedies"])
     if advice["prevention"]:
         console.print(Text("What prevents it", "bold underline"))
         console.print(pairs_table(advice["prevention"].items()))
@@ -52,6 +48,7 @@ def show_advice(console: Console, advice: dict[str, Any]) -> None:
         if len(same_outcome(others)) > OTHERS_MOST:
             console.print(Text(f" and {len(same_outcome(others)) - OTHERS_MOST} more outcomes: --json has all", "dim"))
         console.print()
+    show_kinds(console, advice["kinds"])
     console.print(Text("The table of decisions", "bold underline"))
     console.print(decisions_table(advice["decisions"]))
     console.print()
@@ -102,7 +99,7 @@ def pairs_table(pairs: Iterable[tuple[str, str]]) -> Table:
 
 def decisions_table(decisions: list[dict[str, Any]]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 1), header_style="dim")
-    for title in ("for", "resource", "servers", "the best there is", "fails in", "unpreventable"):
+    for title in ("for", "resource", "servers", "fails least", "fails in", "unpreventable"):
         table.add_column(title, overflow="fold")
     for row in decisions:
         count, unpreventable_count = len(row["damaged"]) + len(row["stuck"]), len(row["unpreventable"])
@@ -113,7 +110,7 @@ def decisions_table(decisions: list[dict[str, Any]]) -> Table:
             Text(
                 names_in_short(map(title_of, row["best"]), 2) + (" (not all known)" if row["unknown"] else ""),
                 "bold",
-            ),
+            ).append(" - a crashed holder blocks for ever" if row["blocks_after_crash"] else "", STYLE["stuck"]),
             f"{count} scenarios",
             Text(str(unpreventable_count), STYLE["violated" if unpreventable_count else "holds"]),
         )

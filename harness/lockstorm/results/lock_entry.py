@@ -50,6 +50,7 @@ class LockEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     real_time_only: bool  # its clock cannot be virtual
     nodes: int
     replicas: int
+    transaction: bool = False  # an open transaction holds it: its end is the release
     poll_ms: int = 0  # the longest that a waiter sleeps between two tries; 0: it does not poll, or does not say
     lease_unit_ms: int | None = None  # None: that of its service
     adapter: HostedLibrary | None = None

@@ -12,6 +12,7 @@ from lockstorm.cli.options import Duration, json_option
 from lockstorm.cli.terminal import console, print_json
 from lockstorm.matrix import advice as advise_
 from lockstorm.matrix import advice_table as advise_table
+from lockstorm.matrix import candidates, service_kinds
 from lockstorm.trial.settings import DURATION_LIMIT_MS
 
 
@@ -21,7 +22,8 @@ from lockstorm.trial.settings import DURATION_LIMIT_MS
 @click.option(
     "--servers",
     metavar="KIND",
-    help="Servers at hand: single, replicas, five or etcd. Default: those that the lock needs.",
+    help="Servers at hand: single, replicas or five (Redis), etcd, zookeeper or postgres. Default: Redis, as the lock "
+    "needs it.",
 )
 @click.option("--hold", type=Duration(), help="Longest time for which the lock is held: 200ms, 5m.")
 @click.option("--contention", metavar="low|high", help="Whether many clients wait for the same lock.")
@@ -31,6 +33,11 @@ from lockstorm.trial.settings import DURATION_LIMIT_MS
     type=click.Path(path_type=Path),
     help="Output of matrix --json to read. Default: the table of expected verdicts.",
 )
+@click.option(
+    "--costs",
+    type=click.Path(path_type=Path),
+    help="Output of compare --json to read: what locks cost on your machine. Default: no measured costs.",
+)
 @json_option
 def advise_command(
     purpose: str | None,
@@ -39,9 +46,11 @@ def advise_command(
     hold: int | None,
     contention: str | None,
     from_: Path | None,
+    costs: Path | None,
     as_json: bool,
 ) -> int:
-    """Recommend locks for your needs, from what the matrix has measured. Without options it asks.
+    """Recommend locks for your needs, and compare kinds of services, from what the matrix has measured. Without options
+    it asks.
 
     \b
     Example: lockstorm advise --for correctness --resource checks-tokens --servers single
@@ -53,8 +62,8 @@ def advise_command(
         needs = ask()
     else:
         needs = needs_of(purpose, resource, servers, hold, contention)
-    cells, source = advise_.read_cells(from_)
-    advice = advise_.advise_locks(needs, cells, source)
+    cells, source = candidates.read_cells(from_)
+    advice = advise_.advise_locks(needs, cells, source, service_kinds.read_costs(costs))
     if as_json:
         print_json(advice)
     else:
@@ -65,26 +74,26 @@ def advise_command(
 
 def needs_of(
     purpose: str | None, resource: str | None, servers: str | None, hold_ms: int | None, contention: str | None
-) -> advise_.Needs:
+) -> candidates.Needs:
     if purpose is None:
         raise UsageError("--for efficiency or --for correctness? Without options, lockstorm advise asks on a terminal")
-    choose("purpose", purpose, list(advise_.PURPOSES))
-    choose("resource", resource or "plain", list(advise_.RESOURCES))
+    choose("purpose", purpose, list(candidates.PURPOSES))
+    choose("resource", resource or "plain", list(candidates.RESOURCES))
     if servers is not None:
-        choose("kind of servers", servers, list(advise_.SERVERS))
+        choose("kind of servers", servers, list(candidates.SERVERS))
     if contention is not None:
-        choose("contention", contention, list(advise_.CONTENTION))
+        choose("contention", contention, list(candidates.CONTENTION))
     check_range("--hold", hold_ms, 1, DURATION_LIMIT_MS)
-    return advise_.Needs(purpose, resource or "plain", servers, hold_ms, contention)
+    return candidates.Needs(purpose, resource or "plain", servers, hold_ms, contention)
 
 
-def ask() -> advise_.Needs:
+def ask() -> candidates.Needs:
     """Asks for the needs on the terminal."""
-    purpose = ask_one("What does a lock that fails cost?", advise_.PURPOSES)
-    resource = ask_one("What does the protected resource do?", advise_.RESOURCES)
-    servers = ask_one("What is there to keep the lock?", advise_.SERVERS)
+    purpose = ask_one("What does a lock that fails cost?", candidates.PURPOSES)
+    resource = ask_one("What does the protected resource do?", candidates.RESOURCES)
+    servers = ask_one("What is there to keep the lock?", candidates.SERVERS)
     hold_ms = click.prompt("How long is it held at the longest? (200ms, 5m)", type=Duration(), default="1s")
-    contention = click.prompt("Do many clients wait for it?", type=click.Choice(advise_.CONTENTION), default="low")
+    contention = click.prompt("Do many clients wait for it?", type=click.Choice(candidates.CONTENTION), default="low")
     click.echo()
     return needs_of(purpose, resource, servers, hold_ms, contention)
 

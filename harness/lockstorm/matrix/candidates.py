@@ -1,0 +1,237 @@
+"""The candidates of `lockstorm advise`: locks with a store mode, what they survive, and how they rank for some needs.
+
+The cells say what a lock survives. PREVENTION says which scenarios the operator of the servers can prevent: a lock that
+fails only in those is better than one that fails after a pause.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from lockstorm.base.errors import UsageError
+from lockstorm.base.option_fields import choose
+from lockstorm.locks.lock_names import lock_named
+from lockstorm.matrix.matrix import expected_matrix
+from lockstorm.native.library import locks, locks_on
+from lockstorm.results.lock_entry import LockEntry
+from lockstorm.scenario.cells import WORST_FIRST
+from lockstorm.scenario.expected import pairs
+from lockstorm.scenario.scenario import MAJORITY_NODES, scenarios
+from lockstorm.trial.settings import STORES, VIRTUAL_LEASE_MS
+
+PURPOSES = {
+    "efficiency": "a lock that fails costs work that is done twice",
+    "correctness": "a lock that fails damages what it protects",
+}
+RESOURCES = {"plain": "takes every write", "checks-tokens": "refuses a token older than one it has seen"}
+STORES_OF = {"plain": ("open",), "checks-tokens": ("open", "fence-writes", "fence-reads-and-writes")}
+SERVERS = {
+    "single": "one server",
+    "replicas": "a master with replicas, one of which takes over when it fails",
+    "five": "five independent servers",
+    "etcd": "etcd, a store built on consensus",
+    "zookeeper": "ZooKeeper, a store built on consensus",
+    "postgres": "a PostgreSQL database",
+}
+ON_REDIS = ("single", "replicas", "five")
+NAMES_MOST = 6
+CONTENTION = ("low", "high")
+NO_EARLY_PROMOTION = "no promotion of a replica that has not acknowledged the grant"
+STEADY_CLOCKS = "clocks that are slewed and never stepped"
+MEMORY = "maxmemory-policy noeviction, and enough memory"
+SYNCED = "an append-only file that is synced before each answer (appendfsync always)"
+PREVENTION = {
+    "clock-back-server": STEADY_CLOCKS,
+    "clock-jump-node": STEADY_CLOCKS,
+    "clock-jump-server": STEADY_CLOCKS,
+    "client-clock-ahead": STEADY_CLOCKS,
+    "crash-restart-node": SYNCED,
+    "database-clock-fast": STEADY_CLOCKS,
+    "database-failover": NO_EARLY_PROMOTION,
+    "delayed-restart-defeated": STEADY_CLOCKS,
+    "drift-split-brain": STEADY_CLOCKS,
+    "evict-all": MEMORY,
+    "evict-idle": MEMORY,
+    "evict-leases": MEMORY,
+    "failover-clock-ahead": STEADY_CLOCKS,
+    "failover-half-replicated": "no promotion of a replica that WAIT has not heard of",
+    "failover-unreplicated": NO_EARLY_PROMOTION,
+    "flush": "an ACL that reserves FLUSHALL for the operator",
+    "out-of-memory": MEMORY,
+    "pause-replies-clock-back": STEADY_CLOCKS,
+    "pooled-sessions": "a pool of connections in session mode, or none",
+    "read-only": "no master that is made read-only under its clients",
+    "restart-data-lost": SYNCED,
+    "session-clock-fast": STEADY_CLOCKS,
+    "token-counter-failover": NO_EARLY_PROMOTION,
+    "token-counter-restart": SYNCED,
+}
+
+
+@dataclass(frozen=True)
+class Needs:
+    purpose: str
+    resource: str = "plain"
+    servers: str | None = None
+    hold_ms: int | None = None
+    contention: str | None = None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A lock with a store mode, and its scenarios by outcome."""
+
+    lock: str
+    store: str
+    survives: tuple[str, ...]  # scenarios, including those in which the store refused the damage
+    damaged: tuple[str, ...]
+    stuck: tuple[str, ...]
+    unknown: tuple[str, ...]  # never played, inconclusive, or a control that does not hold
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        return self.survives + self.damaged + self.stuck
+
+    @property
+    def outcome(self) -> tuple[tuple[str, ...], ...]:
+        return self.damaged, self.stuck, self.unknown
+
+    def rank(self, needs: Needs) -> tuple[int, ...]:
+        """Sort key; the smallest is the best. For correctness damage counts first, and unpreventable damage most. For
+        efficiency a client that waits for ever is worse than work that is done twice; then the number of servers
+        counts."""
+        lock = lock_named(self.lock)
+        effort = lock.nodes * (1 + lock.replicas)
+        awkward = int(expires_too_early(lock, needs)) + int(needs.contention == "high" and lock.waits == "polling")
+        if needs.purpose == "efficiency":
+            return len(unpreventable(self.stuck)), effort, len(self.stuck), awkward
+        failures = len(unpreventable(self.damaged)), len(unpreventable(self.stuck))
+        return *failures, len(self.damaged), len(self.stuck), len(self.unknown), awkward, effort
+
+
+def unpreventable(names: Iterable[str]) -> list[str]:
+    """Those of these scenarios that no operator can prevent."""
+    return [name for name in names if name not in PREVENTION]
+
+
+def expires_too_early(lock: LockEntry, needs: Needs) -> bool:
+    return bool((needs.hold_ms or 0) >= VIRTUAL_LEASE_MS and lock.lease and not lock.renews)
+
+
+def read_cells(path: Path | None) -> tuple[list[dict[str, Any]], str]:
+    """The cells of a file that `matrix --json` wrote (None: of the expected verdicts), and the name of their source."""
+    if path is None:
+        source = "scenarios/expected.toml, which every test run compares with trials on real servers"
+        return expected_matrix()["cells"], source
+    try:
+        result = json.loads(path.read_text())
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except ValueError:
+        raise UsageError(f"{path} is not JSON: lockstorm matrix --json prints such a file") from None
+    cells = result.get("cells") if isinstance(result, dict) else None
+    if not isinstance(cells, list) or not cells:
+        raise UsageError(f"{path} has no cells: lockstorm matrix --json prints such a file")
+    for number, cell in enumerate(cells):
+        check_cell(cell, f"{path}: cell {number}")
+    return cells, f"{path}, {len(cells)} cells that were played"
+
+
+def check_cell(cell: object, where: str) -> None:
+    names_of: dict[str, list[str]] = {
+        "scenario": list(scenarios()),
+        "lock": [lock.name for lock in locks()],
+        "store": list(STORES),
+        "result": list(WORST_FIRST),
+        "control": list(WORST_FIRST),
+    }
+    for key, names in names_of.items():
+        value = cell.get(key) if isinstance(cell, dict) else None
+        if not isinstance(value, str):
+            raise UsageError(f"{where} says nothing about its {key}")
+        choose(f"{key} in {where}", value, names)
+
+
+def servers_of(lock: LockEntry) -> tuple[str, ...]:
+    """The kinds of servers with which a lock can be used."""
+    if lock.service != "redis":
+        return (lock.service,)
+    if lock.nodes >= MAJORITY_NODES:
+        return ("five",)
+    return ("replicas",) if lock.replicas else ("single", "replicas")
+
+
+def can_happen(scenario: str, servers: str | None) -> bool:
+    """Whether a scenario can happen with these servers: on Redis, a failover requires replicas."""
+    settings = scenarios()[scenario].settings
+    replicated = settings.get("replicas", 0) > 0 or settings.get("topology", "single") != "single"
+    return servers not in ("single", "five") or not replicated
+
+
+@cache
+def scenarios_for(lock: str, store: str) -> list[str]:
+    """The scenarios of a lock that are played with every lock to which they apply. A scenario that is restricted to a
+    few locks would count against those locks only."""
+    return [name for name, *pair in pairs() if pair == [lock, store] and not scenarios()[name].locks]
+
+
+Cells = dict[tuple[str, str, str], dict[str, Any]]  # by scenario, lock and store
+
+
+def cells_by_key(cells: Iterable[dict[str, Any]]) -> Cells:
+    return {(cell["scenario"], cell["lock"], cell["store"]): cell for cell in cells}
+
+
+def options_for(needs: Needs, cells: Iterable[dict[str, Any]]) -> list[Candidate]:
+    """The candidates for these needs, the best first; equal ones in the order of the table of locks. Without servers:
+    all on Redis, because locks of one service are played in the same scenarios."""
+    service = "redis" if needs.servers in (None, *ON_REDIS) else needs.servers
+    fitting = [lock for lock in locks_on(service) if not needs.servers or needs.servers in servers_of(lock)]
+    return candidates_among(fitting, needs, cells_by_key(cells))
+
+
+def candidates_among(fitting: Iterable[LockEntry], needs: Needs, by_key: Cells) -> list[Candidate]:
+    """The candidates among these locks, the best first. An outbox gives out work and protects no resource."""
+    options = []
+    for lock in fitting:
+        if lock.name == "none" or lock.once:
+            continue
+        for store in STORES_OF[needs.resource if lock.token else "plain"]:
+            names = [name for name in scenarios_for(lock.name, store) if can_happen(name, needs.servers)]
+            of_lock = {name: by_key.get((name, lock.name, store)) for name in names}
+            options.append(candidate_of(lock.name, store, of_lock))
+    return sorted(options, key=lambda option: option.rank(needs))
+
+
+def best_of(needs: Needs, options: list[Candidate]) -> list[Candidate]:
+    """The options with the same rank as the first."""
+    return [option for option in options if option.rank(needs) == options[0].rank(needs)]
+
+
+def candidate_of(lock: str, store: str, cells: dict[str, dict[str, Any] | None]) -> Candidate:
+    outcomes = {name: advised_outcome(cell) for name, cell in cells.items()}
+    by_outcome = {
+        outcome: tuple(name for name, each in outcomes.items() if each == outcome)
+        for outcome in ("survives", "damaged", "stuck", "unknown")
+    }
+    return Candidate(lock, store, **by_outcome)
+
+
+def advised_outcome(cell: dict[str, Any] | None) -> str:
+    """What a cell shows about a lock: a field of Candidate. If the control does not hold, the effect of the fault is
+    unknown."""
+    if cell is None or cell["control"] != "holds" or cell["result"] == "inconclusive":
+        return "unknown"
+    return {"holds": "survives", "fenced": "survives", "violated": "damaged", "stuck": "stuck"}[cell["result"]]
+
+
+def candidate_name(lock: str, store: str) -> str:
+    return lock if store == "open" else f"{lock} with {store}"
+
+
+def names_in_short(names: Iterable[str], most: int = NAMES_MOST) -> str:
+    names = list(names)
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,119 @@
+"""What an expert does where no lock is enough, each with the cells that show it.
+
+The actions are written here. Their results are read from the cells, so an action that the cells no longer support is
+shown with the result that contradicts it, and a test fails.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from lockstorm.locks.lock_names import lock_named
+from lockstorm.matrix.candidates import Candidate, Cells, Needs, cells_by_key, names_in_short, unpreventable
+
+EXPERT = (
+    "An expert would not look for a better lock alone: let the resource refuse stale writes (compare-and-set or a "
+    "fencing token), or put the lock and the write into one database transaction."
+)
+CRASH, PAUSE = "crash-holder", "gc-pause"
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """`without` and `with_`: a lock and a store, before and after the action. `limit`: a scenario that `with_` does not
+    survive, and why."""
+
+    name: str
+    action: str
+    scenario: str
+    without: tuple[str, str]
+    with_: tuple[str, str]
+    limit: tuple[str, str] | None = None
+
+
+REMEDIES = (
+    Remedy(
+        "compare-and-set",
+        "Let each write name the version that it was computed from, and let the resource refuse it if the version has "
+        "changed: UPDATE ... WHERE version = ... . This works with every lock, and needs no token.",
+        PAUSE,
+        ("set-nx-px", "open"),
+        ("set-nx-px", "compare-and-set"),
+    ),
+    Remedy(
+        "fencing-token",
+        "Take a lock that gives fencing tokens, send the token with each read and write, and let the resource refuse a "
+        "token that is older than the newest it has seen.",
+        "gc-pause-read",
+        ("set-nx-px-fenced", "open"),
+        ("set-nx-px-fenced", "fence-reads-and-writes"),
+    ),
+    Remedy(
+        "one-transaction",
+        "Put the lock and the write into one database transaction: SELECT ... FOR UPDATE, UPDATE, COMMIT. A crash ends "
+        "the transaction and frees the row.",
+        CRASH,
+        ("setnx", "open"),
+        ("pg-for-update", "open"),
+        (
+            "connection-closed",
+            "There the write is outside of the lock's transaction. The database rolls back a write inside it; "
+            "lockstorm has not played that.",
+        ),
+    ),
+)
+
+
+def remedies(needs: Needs, best: list[Candidate], cells: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """For correctness: what to do if nobody can prevent what the best candidate does not survive."""
+    if needs.purpose != "correctness" or not unpreventable(best[0].damaged + best[0].stuck):
+        return []
+    by_key = cells_by_key(cells)
+    return [remedy_row(remedy, by_key) for remedy in REMEDIES]
+
+
+def remedy_row(remedy: Remedy, by_key: Cells) -> dict[str, Any]:
+    limit = None
+    if remedy.limit:
+        scenario, note = remedy.limit
+        limit = {"scenario": scenario, **shown(scenario, remedy.with_, by_key), "note": note}
+    return {
+        "name": remedy.name,
+        "action": remedy.action,
+        "scenario": remedy.scenario,
+        "without": shown(remedy.scenario, remedy.without, by_key),
+        "with": shown(remedy.scenario, remedy.with_, by_key),
+        "limit": limit,
+    }
+
+
+def shown(scenario: str, choice: tuple[str, str], by_key: Cells) -> dict[str, Any]:
+    """What a cell shows (None: it was not played), and the command that plays it."""
+    lock, store = choice
+    cell = by_key.get((scenario, lock, store))
+    option = "" if store == "open" else f" --store {store}"
+    return {
+        "lock": lock,
+        "store": store,
+        "result": cell["result"] if cell else None,
+        "command": f"lockstorm run {scenario} --lock {lock}{option}",
+    }
+
+
+def cautions(needs: Needs, best: list[Candidate]) -> list[str]:
+    """What has to be said in the same breath as the names of the best candidates."""
+    after_crash = [option.lock for option in best if CRASH in option.stuck]
+    endless = [name for name in after_crash if not lock_named(name).lease]
+    forgotten = [name for name in after_crash if lock_named(name).lease]
+    waiting = [option.lock for option in best if CRASH in option.survives and not lock_named(option.lock).lease]
+    paused = [option.lock for option in best if PAUSE in option.damaged and needs.purpose == "correctness"]
+    texts = (
+        (endless, f"a holder that crashes blocks all others for ever, because the lock never expires ({CRASH})"),
+        (forgotten, f"no waiter is served after a holder has crashed ({CRASH})"),
+        (
+            waiting,
+            "a holder that hangs keeps all others waiting for as long as it hangs: the lock has no lease",
+        ),
+        (paused, f"a holder that is paused past its lease overwrites the work of the next one ({PAUSE})"),
+    )
+    return [f"With {names_in_short(dict.fromkeys(names))} {text}." for names, text in texts if names]
