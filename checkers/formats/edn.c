@@ -9,7 +9,6 @@ enum form_kind {
     FORM_NUMBER,
     FORM_KEYWORD,
     FORM_WORD,
-    FORM_STRING,
     FORM_SEQUENCE,
     FORM_MAP,
     FORM_OTHER
@@ -183,8 +182,8 @@ static bool read_sequence(struct text *text, struct form *form, int closing, int
         if (!form_read(text, &element, depth + 1)) return false;
         if (form->element_count == 0) snprintf(form->word, sizeof form->word, "%s", element.word);
         if (element.kind != FORM_NUMBER && element.kind != FORM_NIL) form->only_numbers = false;
-        if (form->element_count >= ELEMENTS_KEPT) form->only_numbers = false;
-        else form->elements[form->element_count] = element.kind == FORM_NUMBER ? element.number : OPERATION_NIL;
+        if (form->element_count < ELEMENTS_KEPT)
+            form->elements[form->element_count] = element.kind == FORM_NUMBER ? element.number : OPERATION_NIL;
     }
 }
 
@@ -215,7 +214,6 @@ static bool form_read(struct text *text, struct form *form, int depth) {
     bool nested = depth > 2;
     if (byte == '"') {
         text->at++;
-        form->kind = FORM_STRING;
         return string_read(text, form->word);
     }
     if (!nested && byte == '[') return text->at++, read_sequence(text, form, ']', depth);

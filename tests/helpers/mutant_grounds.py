@@ -40,7 +40,7 @@ ORACLE, SIMULATED = (f"build/tests/linearizable_{name}" for name in ("oracle", "
 FEW_HISTORIES, MORE_HISTORIES = "3000", "20000"  # per model; the tests take 200,000
 OWNED = ("owner-mutex", "reentrant-mutex", "fenced-mutex")
 LONG = "all_orders or nothing_is_lost or simulated or never_crashes or read_again"  # tests that take seconds
-OF_HISTORIES = ("tests/checkers/test_outside.py", "tests/checkers/test_linearizable.py", "-k")
+OF_HISTORIES = (*(f"tests/checkers/test_{name}.py" for name in ("outside", "linearizable", "forms")), "-k")
 GROUNDS = {
     CHECKERS: Ground(("checkers/engine", "checkers/properties", "checkers/commands/render.c", *HEADERS), ("judge",)),
     "linearizability": Ground(
