@@ -342,6 +342,15 @@ def test_every_choice_of_writes_that_may_have_happened_is_kept_once(tmp_path: Pa
     assert status(linearized(write_events(tmp_path / "h.edn", " ".join(words)), "--model=register")) == "violated"
 
 
+def test_with_more_operations_under_way_than_can_be_judged_nothing_is_said(tmp_path: Path) -> None:
+    """Not even that what comes then is impossible."""
+    words = [f"{100 + each}+write:{each}" for each in range(65)] + ["1+read 1=read:777"]
+    words += [f"{100 + each}=write:{each}" for each in range(65)]
+    said = linearized(write_events(tmp_path / "h.edn", " ".join(words)), "--model=register")
+    assert status(said) == "inconclusive"
+    assert "more than 64 operations are under way at once" in said["verdict"]["linearizable"]["reason"]
+
+
 @pytest.mark.parametrize("pending", (0, 1, 2))
 def test_who_has_used_fewer_writes_replaces_who_is_in_the_same_state(tmp_path: Path, pending: int) -> None:
     """Each time 1 is read, either the write of 1 that is under way has set it, or one of unknown outcome. When that

@@ -56,7 +56,7 @@ GROUNDS = {
     ),
     "formats": Ground(
         ("checkers/formats",),
-        ("build/bin/linearize", "build/tests/linearizable_each"),
+        ("build/bin/linearize", "build/tests/linearizable_each", "build/tests/search_limits"),
         (*OF_HISTORIES, "never_crashes or read_again or command"),
         (),
         (*OF_HISTORIES, f"not ({LONG} or command or planted)"),
