@@ -83,6 +83,7 @@ HEADERS        = $(addprefix $(BUILD)/include/harness/,client/lockstorm.h enviro
 TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
                  announcements \
                  blocking_call \
+                 clock_readers \
                  env_limits \
                  exhaustive_options \
                  history_writers \
@@ -162,6 +163,7 @@ $(BUILD)/bin/reaper: LIBS = $(STATIC) # static: every trial starts it, and it sh
 $(BUILD)/tests/announcements: $(call object,tests/c/announcements.c harness/client/validity.c $(SHARED))
 $(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c $(SCHEDULER) $(ENV) $(SHARED))
 $(BUILD)/tests/blocking_call: LIBS = -lhiredis $(SERVICE_LIBS)
+$(BUILD)/tests/clock_readers: $(call object,tests/c/clock_readers.c)
 $(BUILD)/tests/env_limits: $(call object,tests/c/env_limits.c harness/environment/env_ops.c)
 $(BUILD)/tests/env_limits: LIBS = -lhiredis
 $(BUILD)/tests/exhaustive_options: $(call object,tests/c/exhaustive_options.c $(filter-out harness/explorer/explore_main.c,$(EXPLORE)))
