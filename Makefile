@@ -321,10 +321,11 @@ fuzz: ## run each fuzzer of the readers of histories and messages for FUZZ_SECON
 	cd $(BUILD)/fuzz && ./schedule_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=256 -print_final_stats=1 \
 	    -dict=$(CURDIR)/tests/fuzz/schedule.dict found/schedule $(CURDIR)/tests/fuzz/corpus/schedule
 
-servers: ## play the matrix on redis-server 8 and valkey-server 8, which ci/servers fetches
+servers: ## play the matrix and clock faults in real time on redis-server 8 and valkey-server 8, which ci/servers fetches
 	@$(READY_TO_BENCH)
 	@ci/servers
 	@for each in redis valkey; do \
+	    ./lockstorm doctor --server build/servers/bin/$$each-server-8 >build/servers/doctor || { cat build/servers/doctor; exit 1; }; \
 	    echo "$$each-server-8:" && ./lockstorm matrix --server build/servers/bin/$$each-server-8 | tail -n 1 || exit; done
 
 oracle: ## compare the checkers with their definitions on ORACLE_HISTORIES (200000) random histories, from seed ORACLE_FIRST (0), and with themselves on changed ones
