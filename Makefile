@@ -83,6 +83,7 @@ HEADERS        = $(addprefix $(BUILD)/include/harness/,client/lockstorm.h enviro
 TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
                  announcements \
                  blocking_call \
+                 clock_readers \
                  env_limits \
                  exhaustive_options \
                  history_writers \
@@ -162,6 +163,7 @@ $(BUILD)/bin/reaper: LIBS = $(STATIC) # static: every trial starts it, and it sh
 $(BUILD)/tests/announcements: $(call object,tests/c/announcements.c harness/client/validity.c $(SHARED))
 $(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c $(SCHEDULER) $(ENV) $(SHARED))
 $(BUILD)/tests/blocking_call: LIBS = -lhiredis $(SERVICE_LIBS)
+$(BUILD)/tests/clock_readers: $(call object,tests/c/clock_readers.c)
 $(BUILD)/tests/env_limits: $(call object,tests/c/env_limits.c harness/environment/env_ops.c)
 $(BUILD)/tests/env_limits: LIBS = -lhiredis
 $(BUILD)/tests/exhaustive_options: $(call object,tests/c/exhaustive_options.c $(filter-out harness/explorer/explore_main.c,$(EXPLORE)))
@@ -319,10 +321,11 @@ fuzz: ## run each fuzzer of the readers of histories and messages for FUZZ_SECON
 	cd $(BUILD)/fuzz && ./schedule_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=256 -print_final_stats=1 \
 	    -dict=$(CURDIR)/tests/fuzz/schedule.dict found/schedule $(CURDIR)/tests/fuzz/corpus/schedule
 
-servers: ## play the matrix on redis-server 8 and valkey-server 8, which ci/servers fetches
+servers: ## play the matrix and clock faults in real time on redis-server 8 and valkey-server 8, which ci/servers fetches
 	@$(READY_TO_BENCH)
 	@ci/servers
 	@for each in redis valkey; do \
+	    ./lockstorm doctor --server build/servers/bin/$$each-server-8 >build/servers/doctor || { cat build/servers/doctor; exit 1; }; \
 	    echo "$$each-server-8:" && ./lockstorm matrix --server build/servers/bin/$$each-server-8 | tail -n 1 || exit; done
 
 oracle: ## compare the checkers with their definitions on ORACLE_HISTORIES (200000) random histories, from seed ORACLE_FIRST (0), and with themselves on changed ones

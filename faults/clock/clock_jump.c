@@ -30,9 +30,9 @@ const struct fault FAULT_CLOCK_JUMP = {
         "A Redis key expires by its server's wall clock: a jump past the lease frees the lock under its holder, a\n"
         "jump backwards extends the lease by as much, and a blocking pop waits longer. A client's wall clock matters\n"
         "where the lock writes or compares its time (fair queue, expiring permits, naive redlock). Healing steps it\n"
-        "back. In real time a server's clock can only be set when it was started under libfaketime. Monotonic clocks\n"
-        "are not changed. Not modelled: a clock that is slewed (clock-drift), and what a jump does to other programs\n"
-        "of the machine.",
+        "back. In real time a server's clock can only be set when it was started for that (settable_clocks). Monotonic\n"
+        "clocks are not changed. Not modelled: a clock that is slewed (clock-drift), and what a jump does to other\n"
+        "programs of the machine.",
     .source = "Kleppmann 2016, \"Making Redlock safe with timing assumptions\"; antirez, news/101; redis-py#415",
     .target = "client or server",
     .options = OPTIONS,

@@ -15,7 +15,7 @@ static const int64_t PROBE_MS = 86400000;
 /* A clock that is wrong by more would show a time before 1970, or one that has no stamp in ns. */
 static const int64_t YEARS_MOST = 50, YEAR_NS = 365 * INT64_C(86400000000000);
 static const char NO_CLOCK[] = "%s runs by the machine's clock: use virtual time, or have the trial start its servers "
-                               "under libfaketime (settable_clocks)";
+                               "with clocks that can be set (settable_clocks)";
 
 struct clock_state {
     bool injected;

@@ -113,13 +113,9 @@ bool fence_server_works(const struct fence *fence, int server) {
     return fence->server[server].silent == 0 && fence->server[server].busy == 0;
 }
 
-struct server_connection *fence_connection(struct fence *fence, int server) {
-    return &fence->server[server].connection;
-}
-
 /* Twice: the first may find only that the connection was lost. */
 bool fence_server_answers(struct fence *fence, int server) {
-    struct server_connection *connection = fence_connection(fence, server);
+    struct server_connection *connection = &fence->server[server].connection;
     return server_connection_ping(connection) || server_connection_ping(connection);
 }
 

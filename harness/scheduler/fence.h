@@ -72,7 +72,5 @@ void fence_catch_up(int pid);
 bool fence_server_answers(struct fence *fence, int server);
 /* Whether the server is neither silent nor busy. */
 bool fence_server_works(const struct fence *fence, int server);
-/* The connection on which the server is asked; stays the fence's. */
-struct server_connection *fence_connection(struct fence *fence, int server);
 
 #endif

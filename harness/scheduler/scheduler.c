@@ -155,10 +155,6 @@ bool scheduler_server_works(const struct scheduler *scheduler, int server) {
     return fence_server_works(scheduler->fence, server);
 }
 
-bool scheduler_calibrate_server(struct scheduler *scheduler, int server) {
-    return server_clocks_calibrate(scheduler->server_clocks, server, fence_connection(scheduler->fence, server));
-}
-
 bool scheduler_set_server_clock(struct scheduler *scheduler, int server, int64_t offset_ns, int64_t drift_ppm) {
     return server_clocks_set(scheduler->server_clocks, server, offset_ns, drift_ppm);
 }

@@ -78,9 +78,6 @@ void scheduler_set_server_busy(struct scheduler *scheduler, int server, bool bus
 bool scheduler_server_answers(struct scheduler *scheduler, int server);
 /* Whether the server is neither silent nor busy. */
 bool scheduler_server_works(const struct scheduler *scheduler, int server);
-/* Real time: finds out when libfaketime began to count the rate of a server that has started. Does nothing in virtual
- * time, or when the server reads the machine's clock. False: the server did not answer. */
-bool scheduler_calibrate_server(struct scheduler *scheduler, int server);
 /* From now on a server's wall clock is offset_ns ahead of the trial's and gains drift_ppm. False: its clock could not
  * be written, or is the machine's. */
 bool scheduler_set_server_clock(struct scheduler *scheduler, int server, int64_t offset_ns, int64_t drift_ppm);

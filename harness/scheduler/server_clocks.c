@@ -11,15 +11,13 @@
 
 #include "harness/process/preload/clock_page.h"
 #include "harness/scheduler/clock.h"
-
-enum { CALIBRATION_PPM = -999999 };
+#include "harness/scheduler/server_connection.h"
 
 struct server_clock {
     int fd;                  /* -1: the machine's clock */
-    struct clock_page *page; /* in virtual time: the same file, mapped */
+    struct clock_page *page; /* the same file, mapped */
     int64_t offset_ns;
     int64_t drift_ppm, since_ns; /* the drift counts from this stamp of the trial's clock on */
-    int64_t start_wall_ns;       /* real time: when the server's process began, by the machine's clock */
 };
 
 struct server_clocks {
@@ -64,26 +62,17 @@ static size_t time_render(int64_t wall_us, char *text, size_t size) {
     return length + (size_t)snprintf(text + length, size - length, ".%06d5\n", (int)(wall_us % 1000000));
 }
 
-/* How the clock differs from the machine's, as libfaketime reads it. The text always has the same length, so nothing of
- * the one before is left behind it. */
-static size_t rate_render(int64_t offset_ns, int64_t drift_ppm, char *text, size_t size) {
-    return (size_t)snprintf(text, size, "%+021.9f x%013.6f\n", (double)offset_ns / CLOCK_NS_PER_S,
-                            1 + (double)drift_ppm / 1e6);
-}
-
 static bool clock_write(const struct server_clocks *clocks, int server) {
     const struct server_clock *clock = &clocks->clock[server];
     char text[CLOCK_PAGE_TEXT];
-    size_t length;
     if (clock->fd < 0) return true;
-    if (shared_page_is_virtual(clocks->page)) {
-        int64_t wall_us = server_clocks_wall_us(clocks, server);
-        atomic_store_explicit(&clock->page->wall_ns, wall_us * CLOCK_NS_PER_US, memory_order_release);
-        length = time_render(wall_us, text, sizeof text);
-    } else {
-        int64_t counted_ns = shared_page_drift_ns(clock_real_wall_ns() - clock->start_wall_ns, clock->drift_ppm);
-        length = rate_render(clock->offset_ns - counted_ns, clock->drift_ppm, text, sizeof text);
+    if (!shared_page_is_virtual(clocks->page)) {
+        clock_page_set_shift(clock->page, clock->offset_ns, clock->drift_ppm, clock->since_ns);
+        return true;
     }
+    int64_t wall_us = server_clocks_wall_us(clocks, server);
+    atomic_store_explicit(&clock->page->wall_ns, wall_us * CLOCK_NS_PER_US, memory_order_release);
+    size_t length = time_render(wall_us, text, sizeof text);
     return pwrite(clock->fd, text, length, 0) == (ssize_t)length;
 }
 
@@ -93,10 +82,9 @@ bool server_clocks_write(const struct server_clocks *clocks) {
     return written;
 }
 
-static bool clock_open(const struct server_clocks *clocks, struct server_clock *clock, const char *path) {
+static bool clock_open(struct server_clock *clock, const char *path) {
     clock->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (clock->fd < 0 || !shared_page_is_virtual(clocks->page)) return clock->fd >= 0;
-    if (ftruncate(clock->fd, sizeof *clock->page) != 0) return false;
+    if (clock->fd < 0 || ftruncate(clock->fd, sizeof *clock->page) != 0) return false;
     void *map = mmap(NULL, sizeof *clock->page, PROT_READ | PROT_WRITE, MAP_SHARED, clock->fd, 0);
     if (map == MAP_FAILED) return false;
     clock->page = map;
@@ -107,7 +95,7 @@ int server_clocks_add(struct server_clocks *clocks, const char *path, struct his
     if (clocks->count == SERVERS_MAX) return history_fail(error, "more than %d servers in one trial", SERVERS_MAX), -1;
     struct server_clock *clock = &clocks->clock[clocks->count];
     *clock = (struct server_clock){.fd = -1};
-    if (path && !(clock_open(clocks, clock, path) && clock_write(clocks, clocks->count))) {
+    if (path && !(clock_open(clock, path) && clock_write(clocks, clocks->count))) {
         history_fail(error, "%.160s: %s", path, strerror(errno));
         clock_close(clock);
         return -1;
@@ -133,16 +121,4 @@ bool server_clocks_error(const struct server_clocks *clocks, int server, int64_t
     *offset_ns = clock->offset_ns + gained_ns(clocks, clock);
     *drift_ppm = clock->drift_ppm;
     return clock->fd >= 0;
-}
-
-/* A clock that all but stands still shows when it began. */
-bool server_clocks_calibrate(struct server_clocks *clocks, int server, struct server_connection *connection) {
-    struct server_clock *clock = &clocks->clock[server];
-    char text[CLOCK_PAGE_TEXT];
-    if (shared_page_is_virtual(clocks->page) || clock->fd < 0) return true;
-    size_t length = rate_render(0, CALIBRATION_PPM, text, sizeof text);
-    bool stands = server_connection_ping(connection) && pwrite(clock->fd, text, length, 0) == (ssize_t)length;
-    bool answered = stands && server_connection_read_time(connection, &clock->start_wall_ns);
-    /* The PING ends a sleep that the server began at the calibration's rate. */
-    return clock_write(clocks, server) && answered && server_connection_ping(connection);
 }

@@ -3,15 +3,13 @@
  *
  * In virtual time the file holds the time itself: as a number, which redis-server and ZooKeeper have mapped, and as a
  * line that libfaketime reads at every call of PostgreSQL's, with half a microsecond on top, because the fraction
- * passes through a double on its way and must not fall below the intended microsecond. In real time the file holds an
- * offset and a rate for libfaketime, which counts the rate from the start of the process: the offset is chosen so that
- * the clock is continuous.
+ * passes through a double on its way and must not fall below the intended microsecond. In real time it holds how the
+ * clock differs from the machine's, which a redis-server reads as this side does: there is nothing to measure.
  *
  * Servers are numbered from 0 in the order in which they are added. */
 #ifndef LOCKSTORM_SERVER_CLOCKS_H
 #define LOCKSTORM_SERVER_CLOCKS_H
 
-#include "harness/scheduler/server_connection.h"
 #include "harness/scheduler/shared_page.h"
 
 struct server_clocks;
@@ -34,8 +32,5 @@ bool server_clocks_set(struct server_clocks *clocks, int server, int64_t offset_
 bool server_clocks_error(const struct server_clocks *clocks, int server, int64_t *offset_ns, int64_t *drift_ppm);
 /* What the server's clock should show; us since 1970. */
 int64_t server_clocks_wall_us(const struct server_clocks *clocks, int server);
-/* Real time: finds out when libfaketime began to count the rate of a server that has started. Does nothing in virtual
- * time or without a file. False: the server did not answer, or the file could not be written. */
-bool server_clocks_calibrate(struct server_clocks *clocks, int server, struct server_connection *connection);
 
 #endif

@@ -1,9 +1,7 @@
 #include "harness/scheduler/server_connection.h"
 
 #include <hiredis/hiredis.h>
-#include <stdlib.h>
 
-#include "harness/scheduler/clock.h"
 #include "harness/scheduler/hang_limit.h"
 
 static bool write_appended(redisContext *redis) {
@@ -63,15 +61,4 @@ bool server_connection_await_replicas(struct server_connection *connection, int 
     bool acknowledged = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer >= replicas;
     if (reply) freeReplyObject(reply);
     return acknowledged && server_connection_ping(connection);
-}
-
-bool server_connection_read_time(struct server_connection *connection, int64_t *wall_ns) {
-    redisAppendCommand(connection->redis, "TIME");
-    redisReply *reply = server_connection_read(connection->redis);
-    bool answered = reply && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2;
-    if (answered)
-        *wall_ns = strtoll(reply->element[0]->str, NULL, 10) * CLOCK_NS_PER_S +
-                   strtoll(reply->element[1]->str, NULL, 10) * CLOCK_NS_PER_US;
-    if (reply) freeReplyObject(reply);
-    return answered;
 }

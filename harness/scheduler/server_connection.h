@@ -1,5 +1,5 @@
-/* The scheduler's own connection to a server that speaks RESP. It carries PING, WAIT and TIME, which only ask whether
- * the server has dealt with what it received, and what its clock shows. Commands of locks never pass through here. */
+/* The scheduler's own connection to a server that speaks RESP. It carries PING and WAIT, which only ask whether the
+ * server has dealt with what it received. Commands of locks never pass through here. */
 #ifndef LOCKSTORM_SERVER_CONNECTION_H
 #define LOCKSTORM_SERVER_CONNECTION_H
 
@@ -28,8 +28,6 @@ bool server_connection_ping_receive(struct server_connection *connection);
 /* Returns true when this number of replicas has acknowledged everything that the server had sent them when it was last
  * asked PING, and the server has written what clients that sat in WAIT were owed for that. Only when connected. */
 bool server_connection_await_replicas(struct server_connection *connection, int replicas);
-/* The server's wall clock, ns since 1970, to the microsecond. Only when connected. False: no answer. */
-bool server_connection_read_time(struct server_connection *connection, int64_t *wall_ns);
 /* For a connection of hiredis' own: sends what was appended to it and reads one reply, which the caller frees. NULL:
  * none within FENCE_LIMIT_MS, or the connection was lost; it is of no more use then. */
 struct redisReply *server_connection_read(struct redisContext *redis);

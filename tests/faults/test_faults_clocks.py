@@ -165,6 +165,26 @@ def test_faults_of_one_clock_add_up_and_each_takes_back_its_own(time: str) -> No
         assert is_ahead(-50_000, 400), "healed in rate, kept in place"
 
 
+@pytest.mark.waits
+@pytest.mark.parametrize("topology", ["sentinel", "cluster"])
+def test_the_clocks_of_a_topology_can_be_set(topology: str) -> None:
+    with trial("set-nx-px", time="real", topology=topology, replicas=1, settable_clocks=True) as running:
+        with running.fault("clock-jump", running.server, offset_ms=5000):
+            assert near_us(running, ahead_us(running, running.server), 5_000_000)
+            assert near_us(running, ahead_us(running, running.replicas[0]), 0)
+        assert near_us(running, ahead_us(running, running.server), 0)
+
+
+@pytest.mark.waits
+def test_a_server_that_is_restarted_keeps_its_wrong_clock() -> None:
+    with trial("none", time="real", settable_clocks=True) as running:
+        with running.fault("clock-jump", running.server, offset_ms=-3_600_000):
+            with running.fault("crash-server", running.server, data="none"):
+                pass
+            assert near_us(running, ahead_us(running, running.server), -3_600_000_000)
+        assert near_us(running, ahead_us(running, running.server), 0)
+
+
 def error_of(running: Trial, target: Client | RedisServer) -> tuple[int, int]:
     """By how many ns a clock is ahead, and its rate error, as the scheduler counts them."""
     offset_ns, drift_ppm = ctypes.c_int64(), ctypes.c_int64()

@@ -1,9 +1,10 @@
 """The C programs of tests/c: the history under many writers and one that is stopped, what a client's page shows of its
-validity, processes that are idle or not, the live environment's waiting calls and its session with ZooKeeper, every
-lock among the threads of one process, messages cut anywhere in front of a guard page, the options of an exhaustive
-search."""
+validity, a clock that is set while it is read, processes that are idle or not, the live environment's waiting calls and
+its session with ZooKeeper, every lock among the threads of one process, messages cut anywhere in front of a guard page,
+the options of an exhaustive search."""
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from lockstorm.native.library import locks, locks_on
 from lockstorm.process.process import Sandbox
 from lockstorm.servers.etcd_server import EtcdServer
 from lockstorm.servers.postgres_server import PostgresServer, conninfo
-from lockstorm.servers.redis_server import RedisServer
+from lockstorm.servers.redis_server import RedisServer, mapped_clock
 from lockstorm.servers.services import missing
 from lockstorm.servers.zookeeper_server import ZooKeeperServer
 from lockstorm.trial.nodes import Server
@@ -117,6 +118,13 @@ def test_a_writer_is_stopped_between_two_records(programs: Path, tmp_path: Path)
     said = run_program(programs / "stop_writer", tmp_path)
     assert said["torn_plainly"] > 0 == said["torn_between_records"]
     assert said["stops_between_records"] > 0
+
+
+def test_a_clock_that_is_set_never_shows_a_mixture_of_two_errors(programs: Path, tmp_path: Path) -> None:
+    (tmp_path / "clock").touch()
+    environment = {**os.environ, **dict(word.split("=", 1) for word in mapped_clock(tmp_path / "clock"))}
+    said = run_program(programs / "clock_readers", 6_000_000, environment=environment)
+    assert min(said["first"], said["second"]) > 0 == said["neither"]
 
 
 def test_a_stall_is_as_long_as_the_clocks_say(programs: Path) -> None:

@@ -5,6 +5,7 @@ import ctypes as c
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from lockstorm.native.library import RunResult, TaskState, library
+from lockstorm.servers.redis_server import mapped_clock
 from tests.helpers.driving import MS, REAL, Driven, driven, targets
 from tests.helpers.support import short_directory
 
@@ -321,27 +323,94 @@ def test_the_clock_of_a_server_in_virtual_time(there: Driven) -> None:
     assert clock_text(path) == "2026-01-01 00:00:10.0000005"
 
 
-def test_the_clock_of_a_server_in_real_time() -> None:
-    with short_directory() as directory, driven(directory, REAL) as there:
-        path = directory / "clock"
-        server = there.server("redis-1", clock=path).number
-        assert there.call("set_server_clock", server, -1500 * MS, 0)
-        assert clock_text(path) == "-0000000001.500000000 x000001.000000"
-        assert there.call("set_server_clock", server, 250 * MS, 0)
-        assert clock_text(path) == "+0000000000.250000000 x000001.000000"
-        assert there.call("set_server_clock", server, 0, -500_000)
-        assert clock_text(path).endswith(" x000000.500000")
+class RealClock:
+    """The clock of a server in real time, set by the scheduler and read by a process with the preloaded library."""
+
+    READER = "import sys, time\nfor _ in sys.stdin: print(time.time_ns(), time.monotonic_ns(), flush=True)"
+
+    def __init__(self, there: Driven) -> None:
+        path = there.directory / "clock"
+        self.there, self.server = there, there.server("redis-1", clock=path).number
+        environment = {**os.environ, **dict(word.split("=", 1) for word in mapped_clock(path))}
+        command = [sys.executable, "-c", self.READER]
+        pipe = subprocess.PIPE
+        self.reader = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment, text=True)
+
+    def set(self, step_ns: int, drift_ppm: int) -> tuple[int, int]:
+        """Moves the clock by step_ns and changes its rate. Returns stamps from before and after that."""
+        before_ns = time.monotonic_ns()
+        offset_ns, _ = self.error()
+        assert self.there.call("set_server_clock", self.server, offset_ns + step_ns, drift_ppm)
+        return before_ns, time.monotonic_ns()
+
+    def error(self) -> tuple[int, int]:
+        """By how many ns the scheduler says that it is ahead, and its drift in ppm."""
+        known, offset_ns, drift_ppm = clock_error(self.there, "server", self.server)
+        assert known
+        return offset_ns, drift_ppm
+
+    def ahead_ns(self) -> tuple[int, int]:
+        """By how much the clock is ahead: at least, and at most. The monotonic clock is the machine's."""
+        assert self.reader.stdin and self.reader.stdout
+        before_ns, before_mono_ns = time.time_ns(), time.monotonic_ns()
+        self.reader.stdin.write("\n")
+        self.reader.stdin.flush()
+        wall_ns, mono_ns = map(int, self.reader.stdout.readline().split())
+        after_mono_ns, after_ns = time.monotonic_ns(), time.time_ns()
+        assert before_mono_ns <= mono_ns <= after_mono_ns
+        return wall_ns - after_ns, wall_ns - before_ns
+
+    def close(self) -> None:
+        self.reader.kill()
+        self.reader.communicate()
 
 
-@pytest.mark.parametrize("answer,calibrated", [(b"*2\r\n$1\r\n7\r\n$1\r\n5\r\n", True), (b"-ERR\r\n", False)])
-def test_a_clock_is_calibrated_by_what_its_server_says(answer: bytes, calibrated: bool) -> None:
+@pytest.fixture
+def real_clock() -> Iterator[RealClock]:
     with short_directory() as directory, driven(directory, REAL) as there:
-        path = directory / "clock"
-        server = there.server("redis-1", clock=path)
-        server.answers["TIME"] = answer
-        assert there.call("calibrate_server", server.number) == calibrated
-        assert clock_text(path).endswith(" x000001.000000")  # and goes on at the usual rate
-        assert server.said == ["CLIENT SETNAME lockstorm", "PING", "TIME", "PING"][: 4 if calibrated else 3]
+        made = RealClock(there)
+        yield made
+        made.close()
+
+
+HOUR_NS = 3600 * 10**9
+TOGETHER_NS = 100_000  # what a reading may be wrong by: two clocks are read one after the other, at ten times the speed
+
+
+def test_a_servers_clock_in_real_time_is_the_machines_and_jumps(real_clock: RealClock) -> None:
+    for step_ns, ahead_ns in ((0, 0), (-HOUR_NS, -HOUR_NS), (HOUR_NS + 250 * MS, 250 * MS), (-250 * MS, 0)):
+        real_clock.set(step_ns, 0)
+        least_ns, most_ns = real_clock.ahead_ns()
+        assert least_ns <= ahead_ns <= most_ns
+        assert real_clock.error() == (ahead_ns, 0)
+
+
+@pytest.mark.waits
+@pytest.mark.parametrize("ppm", [9_000_000, 500_000, 100, -500_000, -899_999])
+def test_a_servers_clock_in_real_time_drifts_and_jumps_meanwhile(real_clock: RealClock, ppm: int) -> None:
+    begin_ns, begun_ns = real_clock.set(0, ppm)
+    lost_ns = 0
+    for step_ns in (0, HOUR_NS, -2 * HOUR_NS):
+        stepping_ns, stepped_ns = real_clock.set(step_ns, ppm)
+        lost_ns += stepped_ns - stepping_ns  # the clock stands at most for that long
+        time.sleep(0.02)
+        before_ns = time.monotonic_ns()
+        least_ns, most_ns = real_clock.ahead_ns()
+        lasted_ns = (before_ns - begun_ns - lost_ns, time.monotonic_ns() - begin_ns)
+        low_ns, high_ns = sorted(each * ppm / 1e6 for each in lasted_ns)
+        jumped_ns = {0: 0, HOUR_NS: HOUR_NS}.get(step_ns, -HOUR_NS)
+        assert least_ns <= jumped_ns + high_ns + TOGETHER_NS
+        assert most_ns >= jumped_ns + low_ns - TOGETHER_NS
+        assert high_ns - low_ns < abs(low_ns + high_ns), "the machine was fast enough to see it"
+    real_clock.set(0, 0)
+    healed_ns, _ = real_clock.error()
+    for _ in range(2):
+        least_ns, most_ns = real_clock.ahead_ns()
+        assert least_ns <= healed_ns <= most_ns
+        time.sleep(0.01)
+    real_clock.set(-healed_ns, 0)
+    least_ns, most_ns = real_clock.ahead_ns()
+    assert least_ns <= 0 <= most_ns
 
 
 def test_the_machines_clock_is_not_changed(there: Driven) -> None:

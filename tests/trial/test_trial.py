@@ -185,7 +185,7 @@ def test_a_day_passes_at_once_on_a_real_server() -> None:
 
 
 def test_server_clock_is_exact_to_the_microsecond() -> None:
-    """The fraction goes through a double inside libfaketime: no microsecond may be lost on the way."""
+    """No microsecond may be lost on the way."""
     with trial("none") as running:
         assert running.server
         for step_us in (1, 7, 999, 1000, 30_001, 333_333, 999_999, 1_000_000, 59_999_999):

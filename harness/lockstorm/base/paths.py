@@ -167,8 +167,8 @@ def zookeeper_version() -> str:
 
 
 def libfaketime() -> str:
-    """The library that gives a server a clock that can be set: PostgreSQL in virtual time, redis-server in real time.
-    Otherwise virtual time uses preload(). LOCKSTORM_LIBFAKETIME names another library."""
+    """The library that sets PostgreSQL's clock in virtual time; other servers have preload(). LOCKSTORM_LIBFAKETIME
+    names another library."""
     return _libfaketime_at(os.environ.get("LOCKSTORM_LIBFAKETIME"))
 
 
@@ -178,7 +178,7 @@ def _libfaketime_at(chosen: str | None) -> str:
         if path.is_file():
             return str(path)
     where = f"{chosen} does not exist" if chosen else "it is in the package libfaketime"
-    raise Inconclusive(f"libfaketime is not installed, so the clock of this server cannot be set: {where}")
+    raise Inconclusive(f"libfaketime is not installed, so the clock of PostgreSQL cannot be set: {where}")
 
 
 def preload() -> str:
@@ -196,15 +196,6 @@ def _own_library(name: str) -> str:
     if not path.exists():
         raise Inconclusive(f"{path} is not built: {HOW_TO_BUILD}")
     return str(path)
-
-
-@functools.cache
-def libc() -> str:
-    """The path of the C library of this process, for LD_PRELOAD."""
-    for line in Path("/proc/self/maps").read_text().splitlines():
-        if "/libc.so.6" in line or "/libc-2." in line:
-            return line.split(maxsplit=5)[5]
-    raise Inconclusive("this system's C library is not glibc, which the virtual clock of redis-server needs")
 
 
 def search_path() -> str:

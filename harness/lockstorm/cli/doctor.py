@@ -18,7 +18,7 @@ from lockstorm.servers.zookeeper_server import java_version
 from lockstorm.trial.settings import Time, TrialSettings
 from lockstorm.trial.trial import Trial
 
-WITHOUT_FAKETIME = "there is virtual time for the locks on Redis and ZooKeeper only, and no clock fault in real time"
+WITHOUT_FAKETIME = "the locks on PostgreSQL have real time only"
 
 
 def examine() -> list[dict[str, Any]]:
@@ -26,7 +26,7 @@ def examine() -> list[dict[str, Any]]:
     return [
         _look("programs", find_programs, paths.HOW_TO_BUILD),
         _look("redis-server", _redis, "install the package redis-server"),
-        _look("libfaketime", paths.libfaketime, f"install the package libfaketime; without it {WITHOUT_FAKETIME}"),
+        _look("libfaketime", _faketime, f"install the package libfaketime; without it {WITHOUT_FAKETIME}"),
         _look("private directory", _directory, "set TMPDIR to a directory with a short path that you may write to"),
         _look("virtual time", _virtual, "without it --time real still works"),
         _look("pause a client", _pause, "it needs signals to your own processes, and /proc"),
@@ -63,6 +63,12 @@ def _redis_version() -> str:
 
 def _redis() -> str:
     return f"{_redis_version()} ({paths.redis_server()})"
+
+
+def _faketime() -> str:
+    if missing("postgres") and not _has_faketime():
+        return "not installed, and only the locks on PostgreSQL need it, in virtual time"
+    return paths.libfaketime()
 
 
 def _directory() -> str:
@@ -113,7 +119,7 @@ def _clocks() -> str:
             pass
         with trial.fault("clock-drift", trial.server, ppm=1_000_000):
             trial.advance(20)
-    return "a redis-server under libfaketime was set a day ahead and made to run twice as fast, read back from its TIME"
+    return "a redis-server was set a day ahead and made to run twice as fast, read back from its TIME"
 
 
 def _postgres() -> str:

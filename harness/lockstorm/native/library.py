@@ -335,7 +335,6 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "scheduler_server_answers": (_B, [_P, _I]),
     "scheduler_set_server_busy": (None, [_P, _I, _B]),
     "scheduler_server_works": (_B, [_P, _I]),
-    "scheduler_calibrate_server": (_B, [_P, _I]),
     "scheduler_set_server_clock": (_B, [_P, _I, _I64, _I64]),
     "scheduler_set_host_clock": (_B, [_P, _I, _I64, _I64]),
     "scheduler_run_to_first": (_I, [_P, c.POINTER(_I), _I, _I64, _I]),

@@ -23,7 +23,6 @@ from lockstorm.base.hang_limit import START_LIMIT_S, HangLimit
 from lockstorm.native.library import Message, library
 from lockstorm.process.process import Process, Sandbox, User
 from lockstorm.servers.postgres_session import PostgresSession
-from lockstorm.servers.redis_server import settable_clock
 
 STOP_LIMIT_S = 30.0
 PORT = 5432  # not a port: it names the socket
@@ -82,6 +81,18 @@ REPLICATION = {
     "wal_receiver_timeout": "0",
     "wal_retrieve_retry_interval": "10ms",
 }
+
+
+def standing_clock(clock: Path, near: str) -> list[str]:
+    """The environment of a server under libfaketime, whose clock shows the time in this file's first line, with the
+    library that keeps its processes in one session."""
+    return [
+        f"LD_PRELOAD={paths.libfaketime()} {near}",
+        f"FAKETIME_TIMESTAMP_FILE={clock}",
+        "FAKETIME_NO_CACHE=1",
+        "FAKETIME_DONT_FAKE_MONOTONIC=1",
+        "TZ=UTC",
+    ]
 
 
 def conninfo(directory: Path | str) -> str:
@@ -175,7 +186,7 @@ class PostgresServer:
         options = {**self._options, "unix_socket_directories": self.sockets}
         words = [word for key, value in options.items() for word in ("-c", f"{key}={value}")]
         command = [paths.postgres(), "-D", str(self.directory), *words]
-        environment = settable_clock(self.clock, self._near_library()) if self.clock else []
+        environment = standing_clock(self.clock, self._near_library()) if self.clock else []
         return self._sandbox.start(self.name, command, environment=environment, user=self._user)
 
     @property

@@ -161,8 +161,6 @@ class RedisServer:
         command = self._command + self._listening
         if not self.clock:
             return self._sandbox.start(self.name, command)
-        if not self.frozen:
-            return self._sandbox.start(self.name, command, environment=settable_clock(self.clock))
         return self._sandbox.start_from_zygote(self.name, command, mapped_clock(self.clock))
 
     def _ports(self) -> list[str]:
@@ -213,10 +211,6 @@ class RedisServer:
                 raise Inconclusive(f"redis-server did not start: {self._reason()}")
             time.sleep(START_NAP_S)
         self._known = True
-        if self.clock and not self.frozen:
-            # libfaketime's shared memory stays mapped; without a name, nothing of it is left when the server is killed.
-            for leftover in (f"faketime_shm_{self.process.pid}", f"sem.faketime_sem_{self.process.pid}"):
-                (Path("/dev/shm") / leftover).unlink(missing_ok=True)
         if self.frozen:
             # Keys expire on access only: a background cycle would depend on the machine's speed.
             self._ask("DEBUG", "SET-ACTIVE-EXPIRE", "0")
@@ -293,18 +287,5 @@ class RedisServer:
 
 
 def mapped_clock(clock: Path) -> list[str]:
-    """The environment of a server that reads its time from this file; the clock moves only when the file is written."""
+    """The environment of a server that reads its time from this file (preload/clock_page.h)."""
     return [f"LD_PRELOAD={paths.preload()}", f"LOCKSTORM_CLOCK_PAGE={clock}", "TZ=UTC"]
-
-
-def settable_clock(clock: Path, *libraries: str) -> list[str]:
-    """The environment of a server under libfaketime, with this file's offset and rate, and other libraries to load.
-    libfaketime comes first and the C library second: then malloc is libc's, and jemalloc does not read the time while
-    libfaketime starts."""
-    return [
-        f"LD_PRELOAD={' '.join((paths.libfaketime(), *libraries, paths.libc()))}",
-        f"FAKETIME_TIMESTAMP_FILE={clock}",
-        "FAKETIME_NO_CACHE=1",
-        "FAKETIME_DONT_FAKE_MONOTONIC=1",
-        "TZ=UTC",
-    ]

@@ -105,7 +105,6 @@ class RedisNodes(Nodes[RedisServer]):
         settings, pairs = self.trial.settings, self._nodes_of_replicas
         for server in (*self.masters, *self.replicas):
             server.ready()
-            self._calibrate(server)
         if settings.topology == "cluster":
             self._join_cluster()
         else:
@@ -116,10 +115,6 @@ class RedisNodes(Nodes[RedisServer]):
             self.sentinels = watch(self.trial.sandbox, self.masters[0], self.trial.links.peer_port, settings.elections)
             for sentinel in self.sentinels:
                 self.trial.at_exit(sentinel.close)
-
-    def _calibrate(self, server: RedisServer) -> None:
-        if not library().scheduler_calibrate_server(self.trial.scheduler, server.number):
-            raise Inconclusive(f"the clock of {server.name} could not be read")
 
     def _join_cluster(self) -> None:
         """Joins the nodes to a cluster. Clients know only the one that has the slot of the resource."""
@@ -162,11 +157,6 @@ class RedisNodes(Nodes[RedisServer]):
                     if f"errorstat_{name}" in errors:
                         lock = self.trial.settings.lock
                         raise Inconclusive(f"{lock} cannot work in a cluster: {name}, its keys do not share a slot")
-
-    def restart(self, server: RedisServer) -> bool:
-        super().restart(server)
-        self._calibrate(server)
-        return True
 
     def kill(self, server: RedisServer) -> None:
         """Ends a node or a replica. Its data is lost, for there is no persistence."""

@@ -132,7 +132,7 @@ class TrialSettings:
     replicas: int = 0  # of each node
     topology: Topology = "single"  # or a master under three sentinels, or a cluster of three masters: in real time
     direct: bool = False  # links lead straight to the servers: no fault can change messages
-    settable_clocks: bool = False  # in real time: servers run under libfaketime, or clock faults have no effect
+    settable_clocks: bool = False  # in real time: redis-servers read a clock that faults can set
     persistence: Persistence = "none"  # of every redis-server; deployed: what `deployment` says, or aof
     server_options: tuple[str, ...] = ()  # of every redis-server: ("--maxmemory", "100mb")
     pooled: bool = False  # clients reach PostgreSQL through PgBouncer, in transaction mode; in a control, session mode

@@ -1,7 +1,7 @@
 /* Makes a mapped page (clock_page.h) the wall clock of the process; with CLOCK_ALL_VARIABLE, also every clock that
- * shows how much time has passed. Reading it costs a load, where libfaketime reads a file at every call. All other
+ * shows how much time has passed. Reading it costs a few loads, where libfaketime reads a file at every call. All other
  * clocks are the machine's. Without a usable page the process ends at once: a server that read the machine's clock
- * would be taken for one whose clock stands still. */
+ * would be taken for one whose clock the trial sets. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -19,7 +19,10 @@
 #include "harness/process/preload/preload.h"
 #include "harness/process/zygote_service.h"
 
-enum { NS_PER_S = 1000000000, NS_PER_US = 1000 };
+enum { NS_PER_S = 1000000000, NS_PER_US = 1000, PPM = 1000000 };
+/* Two clocks are read together if no more than this lies between them: at ten times the speed, half of it is what a
+ * reading can be wrong by. On a processor that is always interrupted, the last try counts. */
+enum { TOGETHER_NS = 10000, TOGETHER_TRIES = 1000 };
 
 typedef int clock_reader(clockid_t, struct timespec *);
 typedef int waiter(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
@@ -69,9 +72,42 @@ static bool is_on_page(clockid_t clock) {
     }
 }
 
+static int64_t machine_ns(clockid_t clock) {
+    struct timespec now;
+    real_gettime(clock, &now);
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* What is gained is rounded as the scheduler rounds it (shared_page_drift_ns). */
+static int64_t shifted_ns(const struct clock_shift *shift) {
+    int64_t drift_ppm = atomic_load_explicit(&shift->drift_ppm, memory_order_acquire);
+    int64_t wall_ns = machine_ns(CLOCK_REALTIME), gained_ns = 0;
+    if (drift_ppm != 0) {
+        int64_t before_ns, mono_ns = machine_ns(CLOCK_MONOTONIC);
+        int tries = TOGETHER_TRIES;
+        do {
+            before_ns = mono_ns;
+            wall_ns = machine_ns(CLOCK_REALTIME);
+            mono_ns = machine_ns(CLOCK_MONOTONIC);
+        } while (mono_ns - before_ns > TOGETHER_NS && --tries > 0);
+        int64_t lasted_ns = mono_ns - atomic_load_explicit(&shift->since_ns, memory_order_acquire);
+        gained_ns = lasted_ns / PPM * drift_ppm + lasted_ns % PPM * drift_ppm / PPM;
+    }
+    return wall_ns + gained_ns + atomic_load_explicit(&shift->offset_ns, memory_order_acquire);
+}
+
+static int64_t page_ns(void) {
+    for (;;) {
+        uint64_t version = atomic_load_explicit(&page->version, memory_order_acquire);
+        if (version == 0) return atomic_load_explicit(&page->wall_ns, memory_order_acquire);
+        int64_t wall_ns = shifted_ns(&page->shifts[version % 2]);
+        if (atomic_load_explicit(&page->version, memory_order_acquire) == version) return wall_ns;
+    }
+}
+
 int clock_gettime(clockid_t clock, struct timespec *now) {
     if (!is_on_page(clock)) return real_gettime(clock, now);
-    int64_t wall_ns = atomic_load_explicit(&page->wall_ns, memory_order_acquire);
+    int64_t wall_ns = page_ns();
     *now = (struct timespec){.tv_sec = wall_ns / NS_PER_S, .tv_nsec = wall_ns % NS_PER_S};
     return 0;
 }
