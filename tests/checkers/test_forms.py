@@ -12,6 +12,7 @@ from tests.checkers.test_linearizable import linearized, status
 from tests.checkers.test_outside import refusal, written
 
 DEEP = 200_000
+EVIDENCE_KEPT = 8  # checker.h
 CONVERTER = paths.build() / "bin" / "history"  # not the one with a planted mistake
 
 
@@ -305,3 +306,23 @@ def test_an_unlock_ends_a_hold_and_a_refresh_does_not(tmp_path: Path, before: st
 def test_an_empty_array_is_a_history_of_nothing(tmp_path: Path, text: str) -> None:
     said = linearized(written(tmp_path / "h", text), "--format=atlas", "--model=owner-mutex")
     assert (status(said), said["events"]) == ("inconclusive", 0)
+
+
+def test_a_history_that_contradicts_itself_is_not_judged(tmp_path: Path) -> None:
+    """Two hold the lock at once, and then somebody is answered who never asked."""
+    orphan = GRANT % ("return", "C", "ok")
+    for text in (PAIRS + orphan, orphan + PAIRS):
+        said = linearized(written(tmp_path / "h.jsonl", HEAD + text), "--model=owner-mutex")
+        assert (status(said), said["verdict"]["linearizable"]["count"]) == ("inconclusive", 0)
+        assert "never invoked" in said["verdict"]["linearizable"]["reason"]
+
+
+def test_of_many_locks_that_are_violated_the_first_are_shown(tmp_path: Path) -> None:
+    text = "".join(
+        acquire(kind, 10 * lock + process, f":lock :l{lock}")
+        for lock in range(9)
+        for process in (1, 2)
+        for kind in ("invoke", "ok")
+    )
+    said = linearized(written(tmp_path / "h.edn", text), "--model=mutex")["verdict"]["linearizable"]
+    assert (said["count"], len(said["evidence"])) == (9, EVIDENCE_KEPT)
