@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from lockstorm.base import paths
-from tests.checkers.test_linearizable import linearized, status
+from tests.checkers.test_linearizable import linearized, program_at_hand, status
 from tests.checkers.test_outside import refusal, written
 
 DEEP = 200_000
 EVIDENCE_KEPT = 8  # checker.h
+NAME_SHOWN, LOCK_SHOWN = 63, 251  # operations_write.c; recorded.c, where a byte may take four
 CONVERTER = paths.build() / "bin" / "history"  # not the one with a planted mistake
 
 
@@ -226,7 +227,7 @@ RECORD_BYTES, HEADER_BYTES = 64, 4096
 
 
 def binary(directory: Path, text: str) -> Path:
-    source, out = written(directory / "source.jsonl", HEAD + text), directory / "h.history"
+    source, out = written(directory / "source.jsonl", HEAD + text.lstrip()), directory / "h.history"
     out.unlink(missing_ok=True)
     subprocess.run([CONVERTER, "from-json", source, out], check=True, capture_output=True)
     return out
@@ -326,3 +327,98 @@ def test_of_many_locks_that_are_violated_the_first_are_shown(tmp_path: Path) -> 
     )
     said = linearized(written(tmp_path / "h.edn", text), "--model=mutex")["verdict"]["linearizable"]
     assert (said["count"], len(said["evidence"])) == (9, EVIDENCE_KEPT)
+
+
+# Of each kind of record one pair; the counter is another object than the register, and an acquire of an actor that is
+# killed stays open when another one begins.
+RECORDS = """
+{"kind": "acquire-invoke", "actor": "A", "name": "stock", "outcome": "unknown"}
+{"kind": "acquire-return", "actor": "A", "name": "stock", "outcome": "ok", "token": 7}
+{"kind": "read-invoke", "actor": "A", "object": "register", "outcome": "unknown"}
+{"kind": "read-return", "actor": "A", "object": "register", "outcome": "ok", "value": 5}
+{"kind": "renew-invoke", "actor": "A", "name": "stock", "outcome": "unknown"}
+{"kind": "renew-return", "actor": "A", "name": "stock", "outcome": "ok", "token": 9}
+{"kind": "acquire-invoke", "actor": "B", "name": "stock", "outcome": "unknown"}
+{"kind": "acquire-return", "actor": "B", "name": "stock", "outcome": "refused"}
+{"kind": "write-invoke", "actor": "A", "object": "register", "outcome": "unknown", "value": 6}
+{"kind": "write-return", "actor": "A", "object": "register", "outcome": "refused", "value": 8}
+{"kind": "write-invoke", "actor": "A", "object": "counter", "outcome": "unknown", "value": 6}
+{"kind": "write-return", "actor": "A", "object": "counter", "outcome": "ok", "value": 8}
+{"kind": "release-invoke", "actor": "A", "name": "stock", "outcome": "unknown"}
+{"kind": "release-return", "actor": "A", "name": "stock", "outcome": "unknown"}
+{"kind": "acquire-invoke", "actor": "B", "name": "stock", "outcome": "unknown"}
+{"kind": "acquire-invoke", "actor": "B", "name": "stock", "outcome": "unknown"}
+{"kind": "acquire-return", "actor": "B", "name": "stock", "outcome": "ok"}
+{"kind": "read-invoke", "actor": "B", "object": "register", "outcome": "unknown"}
+{"kind": "read-return", "actor": "B", "object": "register", "outcome": "unknown", "value": 4}
+"""
+OF_THE_LOCK = """
+{:index 0, :type :invoke, :process 0, :f :acquire, :value nil, :client "A", :lock "stock"}
+{:index 1, :type :ok, :process 0, :f :acquire, :value 7, :client "A", :lock "stock"}
+{:index 2, :type :invoke, :process 0, :f :renew, :value nil, :client "A", :lock "stock"}
+{:index 3, :type :ok, :process 0, :f :renew, :value nil, :client "A", :lock "stock"}
+{:index 4, :type :invoke, :process 1, :f :acquire, :value nil, :client "B", :lock "stock"}
+{:index 5, :type :fail, :process 1, :f :acquire, :value nil, :client "B", :lock "stock"}
+{:index 6, :type :invoke, :process 0, :f :release, :value nil, :client "A", :lock "stock"}
+{:index 7, :type :info, :process 0, :f :release, :value nil, :client "A", :lock "stock"}
+{:index 8, :type :invoke, :process 1, :f :acquire, :value nil, :client "B", :lock "stock"}
+{:index 9, :type :invoke, :process 3, :f :acquire, :value nil, :owner 1, :client "B", :lock "stock"}
+{:index 10, :type :ok, :process 3, :f :acquire, :value nil, :owner 1, :client "B", :lock "stock"}
+"""
+OF_THE_REGISTER = """
+{:index 0, :type :invoke, :process 0, :f :read, :value nil, :client "A", :lock "register"}
+{:index 1, :type :ok, :process 0, :f :read, :value 5, :client "A", :lock "register"}
+{:index 2, :type :invoke, :process 0, :f :write, :value 6, :client "A", :lock "register"}
+{:index 3, :type :fail, :process 0, :f :write, :value 6, :client "A", :lock "register"}
+{:index 4, :type :invoke, :process 1, :f :read, :value nil, :client "B", :lock "register"}
+{:index 5, :type :info, :process 1, :f :read, :value nil, :client "B", :lock "register"}
+"""
+
+
+@pytest.mark.parametrize(("model", "expected"), [("fenced-mutex", OF_THE_LOCK), ("register", OF_THE_REGISTER)])
+def test_each_kind_of_record_is_an_operation_of_its_model(tmp_path: Path, model: str, expected: str) -> None:
+    path = binary(tmp_path, RECORDS)
+    assert edn_of(path, model) == edn_of(tmp_path / "source.jsonl", model) == expected.strip().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("A", "A"),
+        ("a b", "a b"),
+        ("tab\tand \u00e9", "tab\\x09and \\xc3\\xa9"),
+        ("n" * 56, "n" * 56),
+        ("n" * 57, "n" * 57),
+        ("n" * 300, "n" * LOCK_SHOWN),
+    ],
+)
+def test_the_names_of_an_actor_and_a_lock(tmp_path: Path, name: str, shown: str) -> None:
+    """A name lies in pieces; what cannot be printed is written as its bytes, and a long name is cut."""
+    word = json.dumps(name)[1:-1]
+    text = GRANT % ("invoke", word, "unknown") + GRANT % ("return", word, "ok")
+    (line, _) = edn_of(binary(tmp_path, text.replace("stock", word)), "owner-mutex")
+    client, lock = line.removesuffix("}").split(":client ")[1].split(", :lock ")
+    assert (client, lock) == tuple(f'"{each}"'.replace("\\", "\\\\") for each in (shown[:NAME_SHOWN], shown))
+
+
+@pytest.mark.parametrize("model", ["owner-mutex", "register"])
+def test_reading_records_gives_its_memory_back(tmp_path: Path, model: str) -> None:
+    command = [str(program_at_hand("linearizable_each")), model, "1", "0", "0", "0", str(binary(tmp_path, RECORDS))]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# --- numbers ---
+
+
+def test_a_number_of_another_event_is_forgotten(tmp_path: Path) -> None:
+    """One that is too large stands where nobody reads it."""
+    nemesis = "{:type :info, :process :nemesis, :f :start, :value 99999999999999999999}\n"
+    text = acquire("invoke", 1, "") + nemesis + acquire("ok", 1, ":value 5")
+    assert edn_of(written(tmp_path / "h.edn", text))[1].count(":value 5,") == 1
+
+
+@pytest.mark.parametrize("word", ["N", "-N", "+", "-", "5NN", "5x", "0x5", "99999999999999999999"])
+def test_a_word_that_is_no_number(tmp_path: Path, word: str) -> None:
+    event = f"{{:type :invoke, :process 1, :f :write, :value {word}}}\n"
+    assert "must be a number in 64 bits or nil" in refusal(written(tmp_path / "h.edn", event))
