@@ -22,6 +22,7 @@ INTERRUPTED = 130
 COMMANDS = (  # in the order of the README; each is NAME_command in commands/NAME_command.py, or in commands/kept
     "demo",
     "run",
+    "attach",
     "storm",
     "explore",
     "replay",

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
+from lockstorm.attach.gateway import Gateway
 from lockstorm.base.option_fields import option
 from lockstorm.results.properties import PROPERTIES, REQUIRED
 from lockstorm.servers.topology import Topology
@@ -41,6 +42,10 @@ DURATION_LIMIT_MS = 3_600_000
 SERVER_HELP = (
     "Server that the locks on Redis live on: a path, or the name of a program on the PATH, such as valkey-server. "
     "Default: redis-server, or the variable LOCKSTORM_REDIS_SERVER."
+)
+ATTACHED_OPTIONS = (  # of `lockstorm attach`: those that need no server of the trial's own
+    *("seed", "store", "lease_ms", "clients", "duration_ms", "require", "permits"),
+    *("control", "fixed_lease", "checks_validity"),
 )
 REPLY_LIMIT_MS = 1000  # how long a client waits for an ordinary answer (client.c)
 
@@ -134,6 +139,7 @@ class TrialSettings:
     history_records: int = 1 << 18
     parameters: dict[str, int] = field(default_factory=dict)
     also_require: tuple[str, ...] = ()  # properties that decide besides the usual ones
+    attached: Gateway | None = None  # to servers that the trial does not start; in real time
     pace: int = 1  # in real time: on a machine that stands still, clients wait this many times as long for an answer
 
 
