@@ -29,6 +29,8 @@ class Gateway:
     """
 
     def __init__(self, address: ServerAddress, ca: str = "", faults: Path | None = None) -> None:
+        if ca and not address.tls:
+            raise UsageError(f"--ca {ca} is for rediss:// and the like: {address.url} is without TLS")
         self.address = address
         self.faults = faults  # the file of the team's faults
         self.run = f"{PREFIX}{secrets.token_hex(6)}:"

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from typing import Literal
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 from lockstorm.base.errors import UsageError
 
@@ -19,6 +19,9 @@ SCHEMES: dict[str, tuple[Kind, bool]] = {  # -> whether by TLS
     "redis+cluster": ("cluster", False),
     "rediss+cluster": ("cluster", True),
 }
+# Unlike urlsplit, it lets several hosts be IPv6 addresses.
+PARTS = re.compile(r"(?P<scheme>[a-z0-9+.-]+)://(?P<places>[^/?#]*)(?P<path>[^?#]*)(\?(?P<query>[^#]*))?")
+WITH_PASSWORD = re.compile(r"[^@]*://[^@]*:.*@")
 FORMS = (
     "redis://HOST:PORT/DATABASE, rediss:// for TLS, redis+sentinel://HOST:PORT/MASTER/DATABASE with the address of a "
     "sentinel, or redis+cluster://HOST:PORT"
@@ -51,15 +54,13 @@ def place(host: str, port: int) -> str:
 
 def parse_address(url: str) -> ServerAddress:
     """Raises UsageError for what is no URL of a Redis server."""
-    try:
-        parts = urlsplit(url)
-    except ValueError as error:
-        raise UsageError(f"the URL of the servers cannot be read: {error}: give {FORMS}") from None
-    if parts.scheme not in SCHEMES:
-        raise _unknown_scheme(url, parts.scheme)
-    kind, tls = SCHEMES[parts.scheme]
-    user, _, hosts = parts.netloc.rpartition("@")
-    if ":" in user:
+    parts = PARTS.fullmatch(url)
+    scheme = parts["scheme"] if parts else ""
+    if not parts or scheme not in SCHEMES:
+        raise _unknown_scheme(url, scheme)
+    kind, tls = SCHEMES[scheme]
+    user, _, hosts = parts["places"].rpartition("@")
+    if WITH_PASSWORD.match(url):
         raise UsageError(
             "the URL contains a password, which other users of this machine could see: leave it out, and put the "
             f"password into the variable {USUAL_PASSWORD}"
@@ -67,9 +68,9 @@ def parse_address(url: str) -> ServerAddress:
     seeds = tuple(_read_seed(url, each, PORTS[kind]) for each in hosts.split(","))
     if kind == "single" and len(seeds) > 1:
         raise UsageError(f"{url} names {len(seeds)} servers: redis+sentinel:// and redis+cluster:// take several")
-    master, database = _read_path(url, parts, kind)
-    shown = parts._replace(fragment="").geturl()
-    return ServerAddress(shown, kind, tls, seeds, unquote(user), database, master, _read_query(url, parts))
+    master, database = _read_path(url, parts["path"], kind)
+    variable = _read_query(url, parts["query"] or "")
+    return ServerAddress(url, kind, tls, seeds, unquote(user), database, master, variable)
 
 
 def _unknown_scheme(url: str, scheme: str) -> UsageError:
@@ -79,7 +80,7 @@ def _unknown_scheme(url: str, scheme: str) -> UsageError:
 
 
 def _without_login(url: str) -> str:
-    return re.sub(r"[^/]*@", "", url)
+    return re.sub(r"://.*@", "://", url)
 
 
 def _read_seed(url: str, text: str, usual_port: int) -> tuple[str, int]:
@@ -90,9 +91,9 @@ def _read_seed(url: str, text: str, usual_port: int) -> tuple[str, int]:
     return found[1] or found[2], port
 
 
-def _read_path(url: str, parts: SplitResult, kind: Kind) -> tuple[str, int]:
+def _read_path(url: str, path: str, kind: Kind) -> tuple[str, int]:
     """The name of the master, and the database."""
-    words = [unquote(word) for word in parts.path.split("/") if word]
+    words = [unquote(word) for word in path.split("/") if word]
     master = words.pop(0) if words and kind == "sentinel" else ""
     if kind == "sentinel" and not master:
         raise UsageError(f"{url} names no master: redis+sentinel://HOST:PORT/MASTER, as the sentinels call it")
@@ -103,9 +104,9 @@ def _read_path(url: str, parts: SplitResult, kind: Kind) -> tuple[str, int]:
     return master, int(words[0]) if words else 0
 
 
-def _read_query(url: str, parts: SplitResult) -> str:
+def _read_query(url: str, text: str) -> str:
     """The name of the variable with the password."""
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    query = dict(parse_qsl(text, keep_blank_values=True))
     variable = query.pop("password-env", USUAL_PASSWORD)
     if query:
         raise UsageError(f"{url}: {', '.join(query)} is not known: the only parameter is password-env=VARIABLE")

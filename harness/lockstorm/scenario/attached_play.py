@@ -16,6 +16,7 @@ from lockstorm.scenario.attached_faults import team_fault_scenario, work_under
 from lockstorm.scenario.play import play, prepare_trial
 from lockstorm.scenario.scenario import Scenario, scenarios
 from lockstorm.trial.attached_nodes import check_attachable
+from lockstorm.trial.fault import Fault
 from lockstorm.trial.settings import TrialSettings
 from lockstorm.trial.trial import Trial
 
@@ -49,10 +50,19 @@ def _play_lossy_links(trial: Trial) -> None:
         words = ("delay", LATE_MS, "JITTER", JITTER_MS)
         with trial.rule("late", f"client-*>{trial.nodes_pattern}", "both", *words):
             for client in clients:
-                with trial.fault("lose-reply", client, servers=trial.nodes_pattern):
-                    trial.advance(SILENCE_MS)
+                with trial.fault("lose-reply", client, servers=trial.nodes_pattern) as fault:
+                    _await_effect(trial, fault)
 
     work_under(trial, clients, disturb)
+
+
+def _await_effect(trial: Trial, fault: Fault) -> None:
+    """A client that waits for another one's lease to end may send nothing for as long as that."""
+    assert trial.proxy
+    rule = fault.report.split()[1]  # "rule NAME on LINKS"
+    until_ns = trial.mono_ns + (trial.lease_ms + trial.bound_ms) * 1_000_000
+    while not trial.proxy.fired(rule) and trial.mono_ns < until_ns:
+        trial.advance(SILENCE_MS)
 
 
 LOSSY_LINKS = Scenario(
