@@ -30,6 +30,7 @@ class GatewayProcess:
 
     def __init__(self, said: Mapping[str, Any]) -> None:
         self._run, self._variables = said["run"], said["variables"]
+        self._touched = False  # clients may have been let through
         self._heals: dict[str, tuple[str, float]] = {}
         address = parse_address(said["url"])
         self.connector = ServerConnector(address, Login(**said["login"]), said["slot"])
@@ -42,12 +43,14 @@ class GatewayProcess:
         self.relay.start()
 
     def obey(self, said: Mapping[str, Any]) -> dict[str, Any]:
-        """`begin` and `end` tell it which fault it would have to heal; `remove` removes the keys of the run now."""
+        """`begin` and `end` tell it which fault it would have to heal; `remove` removes the keys of the run now, and
+        comes before the first client does."""
         if said["do"] == "begin":
             self._heals[said["fault"]] = said["heal"], said["limit_s"]
         elif said["do"] == "end":
             self._heals.pop(said["fault"], None)
         else:
+            self._touched = True
             return {"removed": remove_keys_patiently(self.connector, self._run)}
         return {}
 
@@ -58,7 +61,7 @@ class GatewayProcess:
             done = run_shell(heal, limit_s, self._variables)
             healed[fault] = "" if done.ok else done.explained(limit_s)
         shutil.rmtree(self.directory, ignore_errors=True)
-        removed = remove_keys_patiently(self.connector, self._run)
+        removed = remove_keys_patiently(self.connector, self._run) if self._touched else 0
         return {"removed": removed, "healed": healed, "failures": self.relay.failures}
 
 

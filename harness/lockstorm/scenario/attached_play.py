@@ -84,7 +84,7 @@ def attached_scenarios() -> dict[str, Scenario]:
     return {**found, LOSSY_LINKS.name: LOSSY_LINKS}
 
 
-def scenarios_for(lock: LockEntry, names: tuple[str, ...]) -> list[Scenario]:
+def applicable_scenarios(lock: LockEntry, names: tuple[str, ...]) -> list[Scenario]:
     """The scenarios that the user named, or all that apply to the lock. Raises UsageError for one that does not."""
     known = attached_scenarios()
     for name in names:
@@ -147,7 +147,7 @@ def plan_attached(
 ) -> AttachedRun:
     """Checks the request; starts nothing. Without a name of a scenario or a fault: all scenarios that apply."""
     lock = lock_named(request.lock)
-    chosen = scenarios_for(lock, scenario_names) if scenario_names or not faults else []
+    chosen = applicable_scenarios(lock, scenario_names) if scenario_names or not faults else []
     chosen += [team_fault_scenario(each, gateway) for each in faults]
     settable = {option for each in chosen for option in each.options}
     trials = []
