@@ -28,6 +28,7 @@ COMMANDS = (
     *(
         "demo",
         "run",
+        "attach",
         "compare",
         "matrix",
         "init",

@@ -18,6 +18,7 @@ CONCERNS: dict[str, tuple[str, ...]] = {
     "harness/explorer/": ("tests/explore/", "tests/zoo/"),
     "harness/history/": ("tests/history/", "tests/project/test_fuzz.py", "tests/project/test_sanitized.py"),
     "harness/locks/": ("tests/locks/", "tests/project/test_sanitized.py", "scenarios/test_gc_pause.py"),
+    "harness/lockstorm/attach/": ("tests/attach/",),
     "harness/lockstorm/cli/": ("tests/cli/",),
     "harness/lockstorm/conformance/": ("tests/conformance/",),
     "harness/lockstorm/explore/": ("tests/explore/",),

@@ -28,6 +28,7 @@ from lockstorm.scenario.scenario import REAL_CONTROL_LEASE_MS, REAL_LEASE_MS, Sc
 from lockstorm.servers.deployment import Deployment, deployment_named
 from lockstorm.servers.services import check_lease, lease_at_least, real_time_reason
 from lockstorm.trial.settings import (
+    ATTACHED_OPTIONS,
     STORES,
     TIMES,
     TOKEN_STORES,
@@ -87,9 +88,10 @@ def check_settings(request: TrialSettings, *, gives_tokens: bool = False) -> tup
     return lock, store, time
 
 
-def prepare_trial(request: TrialSettings) -> tuple[Scenario, TrialSettings]:
-    """The scenario and the complete settings of a request, checked. Starts no process."""
-    scenario = scenario_named(request.scenario)
+def prepare_trial(request: TrialSettings, scenario: Scenario | None = None) -> tuple[Scenario, TrialSettings]:
+    """The scenario and the complete settings of a request, checked. Starts no process. `scenario`: one that is not
+    among those of the project."""
+    scenario = scenario or scenario_named(request.scenario)
     lock, store, time = check_settings(request, gives_tokens=scenario.gives_tokens)
     deployment = deployment_of(request)
     if reason := scenario.inapplicable_reason(lock, topologies=deployment.topologies if deployment else ()):
@@ -153,6 +155,7 @@ def play(
     save: Path | None = None,
     story_to: list[Event] | None = None,
     save_logs: Path | None = None,
+    scenario: Scenario | None = None,
 ) -> TrialResult:
     """Runs a trial and returns its result as `run --json` prints it. `story_to` receives the history's records; the
     directory `save_logs` receives the output of the trial's processes.
@@ -160,14 +163,14 @@ def play(
     A trial that cannot be completed also has a result: inconclusive, with the reason. One during which the machine
     stood still is played again, a few times at most.
     """
-    scenario, settings = prepare_trial(request)
+    chosen, settings = prepare_trial(request, scenario)
     if save and save.exists():
         raise UsageError(f"{save} exists already: choose another name for the history, or remove it")
 
     def play_once(pace: int) -> TrialResult:
         paced = at_pace(settings, pace, lease_is_chosen=bool(request.lease_ms))
         with Trial(paced) as trial, trial.logs_kept(save_logs):
-            scenario.play(trial)
+            chosen.play(trial)
             verdict = trial.judge(request.require)
             if story_to is not None:
                 story_to.extend(trial.story())
@@ -185,6 +188,11 @@ def play(
 
 def trial_command(settings: TrialSettings) -> str:
     """The command that repeats the trial, from its settings as the user requested them."""
+    if settings.attached:
+        words = settings.attached.words_for(settings.scenario)
+        return shlex.join(
+            ["lockstorm", "attach", *words, *lock_words(settings.lock), *option_words(settings, *ATTACHED_OPTIONS)]
+        )
     return shlex.join(["lockstorm", "run", settings.scenario, *lock_words(settings.lock), *option_words(settings)])
 
 

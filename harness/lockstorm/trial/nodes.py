@@ -19,7 +19,9 @@ class Server(Protocol):
 
     name: str
     number: int
-    process: Process
+
+    @property
+    def process(self) -> Process: ...
 
     def restart(self) -> None:
         """Starts it again after its process has ended; returns when it answers."""

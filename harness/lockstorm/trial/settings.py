@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
+from lockstorm.attach.gateway import Gateway
 from lockstorm.base.option_fields import option
 from lockstorm.results.properties import PROPERTIES, REQUIRED
 from lockstorm.servers.deployment import Deployment
@@ -46,6 +47,10 @@ SERVER_HELP = (
 CONFIG_HELP = (
     "How the servers are configured: a redis.conf, or a policy (.toml) whose table [deployment] says it, also of "
     "PostgreSQL. Default: nothing is written to disk, and there are no replicas."
+)
+ATTACHED_OPTIONS = (  # of `lockstorm attach`: those that need no server of the trial's own
+    *("seed", "store", "lease_ms", "clients", "duration_ms", "require", "permits"),
+    *("control", "fixed_lease", "checks_validity"),
 )
 REPLY_LIMIT_MS = 1000  # how long a client waits for an ordinary answer (client.c)
 
@@ -142,6 +147,7 @@ class TrialSettings:
     also_require: tuple[str, ...] = ()  # properties that decide besides the usual ones
     deployment: Deployment | None = None  # what `config` says
     elections: Elections = field(default_factory=Elections)
+    attached: Gateway | None = None  # to servers that the trial does not start; in real time
     pace: int = 1  # in real time: on a machine that stands still, clients wait this many times as long for an answer
 
 

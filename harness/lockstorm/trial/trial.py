@@ -30,6 +30,7 @@ from lockstorm.servers.postgres_server import PostgresServer
 from lockstorm.servers.redis_server import RedisServer
 from lockstorm.servers.services import check_installed, lease_late_ms
 from lockstorm.servers.topology import tagged
+from lockstorm.trial.attached_nodes import AttachedNodes
 from lockstorm.trial.client import Client
 from lockstorm.trial.etcd_nodes import EtcdNodes
 from lockstorm.trial.fault import Fault, Target
@@ -114,7 +115,8 @@ class Trial:
 
     def _open(self) -> None:
         self.context = self._open_context()
-        self.nodes = NODES[self.lock.service](self.context)
+        kind = AttachedNodes if self.settings.attached else NODES[self.lock.service]
+        self.nodes = kind(self.context)
         self.store = TrialStore(self.context, self._store_mode)
         self.clock = TrialClock(self.context, self.nodes)
         self._clients = TrialClients(self.context, self.nodes, self.store.socket)

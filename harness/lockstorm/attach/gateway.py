@@ -1,0 +1,138 @@
+"""The driver's side of the gateway (gateway_main.py): starts it, tells it what to undo, and ends it."""
+
+import contextlib
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from lockstorm.attach.server_address import SENTINEL_PASSWORD, ServerAddress
+from lockstorm.base import paths
+from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.process.line_client import LineClient, Refusal
+from lockstorm.servers.topology import slot_of
+
+RESOURCE = "account"
+PREFIX = "lockstorm:attach:"
+
+
+class Gateway:
+    """`with Gateway(address) as gateway:` starts it and connects once; raises UsageError if that fails.
+
+    `run`: the beginning of the lock's name, which is in the names of all keys of this run. `variables`: the password,
+    by the name of its variable, for the team's own commands. It is taken out of the driver's environment, so that no
+    client and no adapter inherits it.
+    """
+
+    def __init__(self, address: ServerAddress, ca: str = "", faults: Path | None = None) -> None:
+        if ca and not address.tls:
+            raise UsageError(f"--ca {ca} is for rediss:// and the like: {address.url} is without TLS")
+        self.address = address
+        self.faults = faults  # the file of the team's faults
+        self.run = f"{PREFIX}{secrets.token_hex(6)}:"
+        self.resource = (self.run + RESOURCE).encode()
+        if address.kind == "cluster":
+            self.resource = b"{" + self.resource + b"}"  # keys that contain it all have the same slot
+        names = (address.password_variable, SENTINEL_PASSWORD)
+        self.variables = {name: value for name in names if (value := os.environ.pop(name, ""))}
+        password, sentinel = (self.variables.get(name, "") for name in names)
+        self._login = {"password": password, "sentinel_password": sentinel, "ca": ca}
+        self._socket = Path()
+        self._process: subprocess.Popen[str] | None = None
+        self.healed: dict[str, str] = {}
+        self.failures: dict[str, int] = {}  # why connections of clients were refused -> how many
+        self.removed = 0
+
+    def __enter__(self) -> Self:
+        command = [sys.executable, "-P", "-m", "lockstorm.attach.gateway_main"]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(
+            command,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "PYTHONPATH": paths.python_path()},
+            start_new_session=True,  # Ctrl-C ends the driver first, which ends it
+        )
+        slot = slot_of(self.resource)
+        said = {"url": self.address.url, "login": self._login, "run": self.run, "slot": slot}
+        try:
+            self._socket = Path(self._ask({**said, "variables": self.variables})["socket"])
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        answer = self._end()
+        if "error" in answer:
+            raise Inconclusive(answer["error"])
+        self.removed += int(answer.get("removed", 0))
+        self.healed, self.failures = answer.get("healed", {}), answer.get("failures", {})
+
+    @property
+    def socket(self) -> Path:
+        """Where clients connect, as if it were the server's."""
+        return self._socket
+
+    def words_for(self, scenario: str) -> list[str]:
+        """The words of a command line that repeat a scenario here."""
+        kind, _, fault = scenario.partition(":")
+        chosen = ["--fault", fault, "--faults", str(self.faults)] if fault else ["--scenario", kind]
+        return [self.address.url, *(["--ca", self._login["ca"]] if self._login["ca"] else []), *chosen, "--yes"]
+
+    def client(self) -> LineClient:
+        """A connection of the driver's own to the server."""
+        return LineClient(self._socket)
+
+    def begin_fault(self, fault: str, heal: str, limit_s: float) -> None:
+        """From now on the fault would be healed by the gateway, if the driver cannot."""
+        self._ask({"do": "begin", "fault": fault, "heal": heal, "limit_s": limit_s})
+
+    def end_fault(self, fault: str) -> None:
+        self._ask({"do": "end", "fault": fault})
+
+    def remove_keys(self) -> None:
+        """Removes what the trials so far have left at the servers."""
+        self.removed += int(self._ask({"do": "remove"})["removed"])
+
+    def _ask(self, said: Mapping[str, Any]) -> dict[str, Any]:
+        assert self._process and self._process.stdin and self._process.stdout
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(said) + "\n")
+            self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise Inconclusive(f"the gateway has ended: keys whose names contain {self.run} may be left")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise UsageError(answer["error"])
+        return answer
+
+    def _end(self) -> dict[str, Any]:
+        """Ends its input; what it has cleaned up."""
+        assert self._process and self._process.stdin and self._process.stdout
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        said = self._process.stdout.read()
+        self._process.stdout.close()
+        self._process.wait()
+        self._process = None
+        lines = said.splitlines()
+        answer: dict[str, Any] = json.loads(lines[-1]) if lines else {}
+        return answer
+
+
+def ask_server(client: LineClient, *words: str | int | bytes) -> Any:
+    """The reply to a command. Raises UsageError for an error reply, Inconclusive without an answer."""
+    try:
+        return client.request(*words)
+    except Refusal as refusal:
+        raise UsageError(f"the server refuses {' '.join(map(str, words[:2]))}: {refusal}") from None
+    except OSError as error:
+        raise Inconclusive(f"the server does not answer: {error}") from None

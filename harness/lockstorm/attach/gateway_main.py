@@ -1,0 +1,99 @@
+"""The process between the proxy and servers that lockstorm did not start: `python -m lockstorm.attach.gateway_main`.
+
+It knows the password, which it reads from its input, so that clients and adapters need not. It has a session of its
+own. When its input ends - the driver has closed it, or was killed - it lets no client through any more, runs the `heal`
+of a fault that was not healed, removes the keys of the run and its directory, and ends.
+"""
+
+import json
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from lockstorm.attach.leftovers import remove_keys_patiently
+from lockstorm.attach.relay import Relay
+from lockstorm.attach.server_address import parse_address
+from lockstorm.attach.server_connection import Login, ServerConnector
+from lockstorm.attach.shell_command import run_shell
+from lockstorm.base.errors import UsageError
+
+BACKLOG = 128
+
+
+class GatewayProcess:
+    """Answers each line of its input with one line, but the end of the input with what it has cleaned up."""
+
+    def __init__(self, said: Mapping[str, Any]) -> None:
+        self._run, self._variables = said["run"], said["variables"]
+        self._touched = False  # clients may have been let through
+        self._heals: dict[str, tuple[str, float]] = {}
+        address = parse_address(said["url"])
+        self.connector = ServerConnector(address, Login(**said["login"]), said["slot"])
+        self.connector.open_database(self.connector.locate()).socket.close()
+        self.directory = Path(tempfile.mkdtemp(prefix="lockstorm-"))
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(bytes(self.directory / "server.sock"))
+        self.listener.listen(BACKLOG)
+        self.relay = Relay(self.connector, self.listener, follows=address.kind != "single")
+        self.relay.start()
+
+    def obey(self, said: Mapping[str, Any]) -> dict[str, Any]:
+        """`begin` and `end` tell it which fault it would have to heal; `remove` removes the keys of the run now, and
+        comes before the first client does."""
+        if said["do"] == "begin":
+            self._heals[said["fault"]] = said["heal"], said["limit_s"]
+        elif said["do"] == "end":
+            self._heals.pop(said["fault"], None)
+        else:
+            self._touched = True
+            return {"removed": remove_keys_patiently(self.connector, self._run)}
+        return {}
+
+    def clean_up(self) -> dict[str, Any]:
+        self.relay.close()
+        healed = {}
+        for fault, (heal, limit_s) in reversed(self._heals.items()):
+            done = run_shell(heal, limit_s, self._variables)
+            healed[fault] = "" if done.ok else done.explained(limit_s)
+        shutil.rmtree(self.directory, ignore_errors=True)
+        removed = remove_keys_patiently(self.connector, self._run) if self._touched else 0
+        return {"removed": removed, "healed": healed, "failures": self.relay.failures}
+
+
+def _answered(act: Callable[[], dict[str, Any]]) -> bool:
+    """Prints the answer, or the sentence of a failure. Nobody may be there to read it."""
+    try:
+        answer = act()
+    except UsageError as reason:
+        answer = {"error": str(reason)}
+    try:
+        os.write(sys.stdout.fileno(), (json.dumps(answer) + "\n").encode())
+    except OSError:
+        return False
+    return "error" not in answer
+
+
+def _main() -> None:
+    process: GatewayProcess | None = None
+
+    def begin() -> dict[str, Any]:
+        nonlocal process
+        process = GatewayProcess(json.loads(sys.stdin.readline()))
+        return {"socket": str(process.directory / "server.sock")}
+
+    if not _answered(begin) or not process:
+        return
+    gateway = process
+    while line := sys.stdin.readline():
+        said = json.loads(line)
+        _answered(lambda said=said: gateway.obey(said))  # type: ignore[misc]
+    _answered(gateway.clean_up)
+
+
+if __name__ == "__main__":
+    _main()

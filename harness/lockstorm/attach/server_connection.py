@@ -1,0 +1,229 @@
+"""Connections to servers that lockstorm did not start: found, encrypted, logged in, in their database. What fails is
+one sentence (UsageError)."""
+
+import contextlib
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from lockstorm.attach.server_address import SENTINEL_PASSWORD, ServerAddress, place
+from lockstorm.base.errors import UsageError
+from lockstorm.process.line_client import Refusal
+
+Seed = tuple[str, int]
+Answer = TypeVar("Answer")
+CONNECT_LIMIT_S = 3.0  # of an attempt to connect, and of each answer before the connection is given to a client
+SEEDS_MOST = 3  # that are tried, so that an answer comes within 10 s
+
+
+@dataclass(frozen=True)
+class Login:
+    """What the environment says; never shown. `ca`: the file with the certificates of who signs the servers'."""
+
+    password: str = ""
+    sentinel_password: str = ""
+    ca: str = ""
+
+
+class RespConnection:
+    """Sends one request at a time in RESP2. An error reply is a Refusal, a lost connection an OSError."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self.socket = connected
+        self._unread = b""
+
+    def request(self, *words: str | int | bytes) -> Any:
+        raw = [word if isinstance(word, bytes) else str(word).encode() for word in words]
+        self.socket.sendall(b"*%d\r\n" % len(raw) + b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in raw))
+        return self._read_reply()
+
+    def _read_reply(self) -> Any:
+        head = self._read_until(b"\r\n")
+        kind, rest = head[:1], head[1:]
+        if kind == b"-":
+            raise Refusal(rest.decode(errors="replace"))
+        if kind == b"+":
+            return rest
+        with contextlib.suppress(ValueError):
+            if kind == b":":
+                return int(rest)
+            if kind == b"$":
+                return None if rest == b"-1" else self._read_bytes(int(rest))
+            if kind == b"*":
+                return None if rest == b"-1" else [self._read_reply() for _ in range(int(rest))]
+        raise NotRedis
+
+    def _read_until(self, end: bytes) -> bytes:
+        while end not in self._unread:
+            if self._unread[:1] not in (b"", b"-", b"+", b":", b"$", b"*"):
+                raise NotRedis
+            self._receive()
+        line, _, self._unread = self._unread.partition(end)
+        return line
+
+    def _read_bytes(self, length: int) -> bytes:
+        while len(self._unread) < length + 2:
+            self._receive()
+        text, self._unread = self._unread[:length], self._unread[length + 2 :]
+        return text
+
+    def _receive(self) -> None:
+        some = self.socket.recv(1 << 16)
+        if not some:
+            raise ConnectionResetError("the connection was closed")
+        self._unread += some
+
+
+class NotRedis(OSError):
+    """The answer is not in RESP."""
+
+
+class ServerConnector:
+    """Connects to the server that has the lock's keys: the one that the URL names, the master that sentinels name, or
+    the master of the keys' slot in a cluster."""
+
+    def __init__(self, address: ServerAddress, login: Login, slot: int = 0) -> None:
+        self._address, self._login, self._slot = address, login, slot
+        self._tls = self._make_tls() if address.tls else None
+        self._known: tuple[Seed, ...] = address.seeds  # of a cluster: all nodes that were seen
+
+    def _make_tls(self) -> ssl.SSLContext:
+        if not self._login.ca:
+            return ssl.create_default_context()
+        try:
+            return ssl.create_default_context(cafile=self._login.ca)
+        except (OSError, ssl.SSLError) as error:
+            raise UsageError(f"--ca {self._login.ca} cannot be read: {_reason(error)}") from None
+
+    def open_database(self, seed: Seed) -> RespConnection:
+        """A connection whose next bytes are a client's: logged in, in the database."""
+        connected = self.open(seed)
+        if self._address.database:
+            with self._explained(seed, connected):
+                connected.request("SELECT", self._address.database)
+        return connected
+
+    def open(self, seed: Seed) -> RespConnection:
+        """A connection to one of the servers, logged in."""
+        variable = self._address.password_variable
+        return self._open(seed, self._address.user, self._login.password, variable)
+
+    # --- who has the keys ---
+
+    def locate(self) -> Seed:
+        """Where the server is now."""
+        if self._address.kind == "sentinel":
+            return self._first(self._ask_sentinel)
+        if self._address.kind == "cluster":
+            return self._first(self._ask_node)
+        return self._address.seeds[0]
+
+    def every_master(self) -> list[Seed]:
+        """Where keys can be: all masters of a cluster, or the server."""
+        if self._address.kind != "cluster":
+            return [self.locate()]
+        slots = self._first(self._slots)
+        return list(dict.fromkeys(master for _, _, master in slots))
+
+    def _first(self, ask: Callable[[Seed], Answer]) -> Answer:
+        """The answer of the first seed that gives one."""
+        failure = UsageError("")
+        for seed in self._known[:SEEDS_MOST]:
+            try:
+                return ask(seed)
+            except UsageError as error:
+                failure = error
+        raise failure
+
+    def _ask_sentinel(self, seed: Seed) -> Seed:
+        connected = self._open(seed, "", self._login.sentinel_password, SENTINEL_PASSWORD)
+        with contextlib.closing(connected.socket), self._explained(seed, connected):
+            found = connected.request("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._address.master)
+        if found is None:
+            raise UsageError(f"the sentinel {place(*seed)} knows no master called {self._address.master}")
+        return found[0].decode(), int(found[1])
+
+    def _ask_node(self, seed: Seed) -> Seed:
+        for first, last, master in self._slots(seed):
+            if first <= self._slot <= last:
+                return master
+        raise UsageError(f"the cluster of {place(*seed)} has no master for slot {self._slot}, that of the lock's keys")
+
+    def _slots(self, seed: Seed) -> list[tuple[int, int, Seed]]:
+        """First slot, last slot, master."""
+        connected = self.open(seed)
+        with contextlib.closing(connected.socket), self._explained(seed, connected):
+            found = connected.request("CLUSTER", "SLOTS")
+        nodes = [[(each[0].decode() or seed[0], int(each[1])) for each in entry[2:]] for entry in found]
+        self._known = tuple(dict.fromkeys([seed, *(each[0] for each in nodes), *self._address.seeds]))
+        return [(int(entry[0]), int(entry[1]), own[0]) for entry, own in zip(found, nodes, strict=True)]
+
+    # --- one connection ---
+
+    def _open(self, seed: Seed, user: str, password: str, variable: str) -> RespConnection:
+        try:
+            plain = socket.create_connection(seed, CONNECT_LIMIT_S)
+        except OSError as error:
+            raise UsageError(f"no server answers at {place(*seed)}: {_reason(error)}") from None
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connected = RespConnection(self._encrypt(seed, plain))
+        with self._explained(seed, connected, variable):
+            if password:
+                connected.request("AUTH", *([user] if user else []), password)
+            connected.request("PING")
+        return connected
+
+    def _encrypt(self, seed: Seed, plain: socket.socket) -> socket.socket:
+        if not self._tls:
+            return plain
+        try:
+            return self._tls.wrap_socket(plain, server_hostname=seed[0])
+        except ssl.SSLCertVerificationError as error:
+            plain.close()
+            raise UsageError(
+                f"{place(*seed)} has a certificate that is not trusted ({error.verify_message}): name the "
+                "file of its certificate authority by --ca FILE"
+            ) from None
+        except OSError as error:
+            plain.close()
+            raise UsageError(
+                f"{place(*seed)} does not speak TLS ({_reason(error)}): use redis:// if it expects none"
+            ) from None
+
+    @contextlib.contextmanager
+    def _explained(self, seed: Seed, connected: RespConnection, variable: str = "") -> Iterator[None]:
+        """Closes the connection if something fails, and says what in one sentence."""
+        where = place(*seed)
+        try:
+            yield
+            return
+        except Refusal as refusal:
+            text = _explain_refusal(where, str(refusal), variable or self._address.password_variable)
+        except NotRedis:
+            text = f"{where} answers, but not as a Redis server does: check the host and the port"
+        except TimeoutError:
+            text = f"{where} accepts connections but does not answer within {CONNECT_LIMIT_S:g} s"
+        except OSError as error:
+            text = f"{where} closes the connection ({_reason(error)})"
+            text += "" if self._address.tls else ": use rediss:// if it expects TLS"
+        connected.socket.close()
+        raise UsageError(text) from None
+
+
+def _explain_refusal(where: str, refusal: str, variable: str) -> str:
+    code = refusal.partition(" ")[0]
+    if code == "NOAUTH":
+        return f"{where} asks for a password: put it into the variable {variable}"
+    if code == "WRONGPASS" or "invalid password" in refusal:
+        return f"{where} refuses the user or the password of the variable {variable}: check both"
+    if "AUTH" in refusal and "without any password" in refusal:
+        return f"{where} has no password, and the variable {variable} has one: unset it"
+    return f"{where} refuses to work with lockstorm: {refusal}"
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, TimeoutError):
+        return f"no answer within {CONNECT_LIMIT_S:g} s"
+    return (error.strerror or str(error) or type(error).__name__).lower()

@@ -1,0 +1,110 @@
+"""`lockstorm attach`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.text import Text
+
+from lockstorm.attach.gateway import Gateway
+from lockstorm.attach.server_address import parse_address
+from lockstorm.attach.team_fault import USUAL_FILE, chosen_faults
+from lockstorm.base.errors import UsageError
+from lockstorm.base.paths import runnable
+from lockstorm.cli.attach_text import end_lines, plan_text, run_as_json
+from lockstorm.cli.options import (
+    adapter_option,
+    check_new_file,
+    chosen_lock,
+    given_options,
+    json_option,
+    lock_option,
+    names_option,
+    plugin_option,
+    trial_options,
+)
+from lockstorm.cli.terminal import console, print_json, waiting
+from lockstorm.report.story import show_result
+from lockstorm.scenario.attached_play import AttachedRun, plan_attached
+from lockstorm.trial.settings import ATTACHED_OPTIONS, TrialSettings
+
+LEASE_HELP = "Lease of the lock in ms. Default: 400, longer in scenarios where it must not end."
+
+
+@click.command("attach")
+@click.argument("url")
+@adapter_option
+@lock_option
+@plugin_option
+@names_option("--scenario", "SCENARIO", "Scenarios to play. Default: all that apply to the lock.")
+@names_option("--fault", "FAULT", "Faults of your own to inject during a workload; --faults names their file.")
+@click.option(
+    "--faults",
+    "faults_file",
+    type=click.Path(path_type=Path),
+    help=f"File with your own faults, as tables [fault.NAME]. Default: {USUAL_FILE}.",
+)
+@click.option("--ca", type=click.Path(path_type=Path), help="File with the certificates that sign the servers' (TLS).")
+@trial_options(*ATTACHED_OPTIONS, lease_ms=LEASE_HELP)
+@click.option("--dry-run", is_flag=True, help="Print what would be touched, and touch nothing.")
+@click.option("--yes", is_flag=True, help="Go on although the database is not empty.")
+@click.option("-o", "output", type=click.Path(path_type=Path), help="Save the history of the one trial in this file.")
+@json_option
+def attach_command(
+    url: str,
+    adapter: str | None,
+    lock: str | None,
+    plugin: str | None,
+    scenario: str | None,
+    fault: str | None,
+    faults_file: Path | None,
+    ca: Path | None,
+    dry_run: bool,
+    yes: bool,
+    output: Path | None,
+    as_json: bool,
+    **chosen: Any,
+) -> int:
+    """Try a lock library on servers that lockstorm did not start: those of a staging environment, at URL.
+
+    Clients, links and messages are broken as ever; servers only by commands of yours (--fault). The password is read
+    from the variable LOCKSTORM_PASSWORD, or from the one that the URL names: ?password-env=NAME. All keys have
+    lockstorm:attach: in their names and are removed at the end. docs/attach.md has more.
+
+    \b
+    Example: lockstorm attach redis://staging:6379/9 --adapter ./mine --dry-run
+    """
+    gateway = Gateway(parse_address(url), str(ca.resolve()) if ca else "", faults_file or USUAL_FILE)
+    request = TrialSettings(chosen_lock(lock, adapter, plugin), **given_options(TrialSettings, chosen), time="real")
+    run = plan_attached(gateway, request, _names(scenario), chosen_faults(faults_file, _names(fault)))
+    if output and len(run.trials) != 1:
+        raise UsageError(f"-o is for one trial, and there are {len(run.trials)}: name one by --scenario or --fault")
+    check_new_file("-o", output)
+    with gateway:
+        run.look()
+        if not dry_run:
+            _play(run, output, yes=yes, as_json=as_json)
+    if as_json:
+        print_json(run_as_json(run, dry_run=dry_run))
+    elif dry_run:
+        console().print(Text(plan_text(run)))
+    else:
+        console().print(Text("\n".join(end_lines(gateway)), "dim"))
+    return run.exit
+
+
+def _names(given: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in given.split(",")) if given else ()
+
+
+def _play(run: AttachedRun, output: Path | None, *, yes: bool, as_json: bool) -> None:
+    if not yes:
+        run.check_touchable()
+    for index in range(len(run.trials)):
+        scenario, _ = run.trials[index]
+        with waiting(f"{scenario.name} with {run.lock.name} at {run.gateway.address.shown} ..."):
+            result = run.play_next(output)
+        if not as_json:
+            console().print(Text(scenario.name, "bold"))
+            show_result(console(), result, None)
+            console().print(Text(f"again: {runnable(result.replay)}\n", "dim"))

@@ -1,0 +1,132 @@
+"""A workload on servers that lockstorm did not start, while the team's own commands break them."""
+
+from collections.abc import Callable
+
+from lockstorm.attach.gateway import Gateway
+from lockstorm.attach.shell_command import Done, run_shell
+from lockstorm.attach.team_fault import TeamFault
+from lockstorm.base.errors import Inconclusive
+from lockstorm.native.library import Kind, Outcome
+from lockstorm.scenario.scenario import Scenario
+from lockstorm.trial.client import Client
+from lockstorm.trial.trial import Trial
+
+PREFIX = "fault:"  # how the names of these scenarios begin
+CLIENTS, WORK_MS = 3, 20
+LEASE_MS = 5_000
+BEFORE_MS = 1_000  # of work before the fault, and after it
+NAP_MS = 200  # between two attempts to prove it
+
+
+def team_fault_scenario(fault: TeamFault, gateway: Gateway) -> Scenario:
+    """Clients increment all the time, and the fault is injected, proved and healed meanwhile."""
+    return Scenario(
+        PREFIX + fault.name,
+        summary="Clients increment a counter under the lock while commands of the team break the servers.",
+        source="the team's attach.toml",
+        control="nothing is broken",
+        play=lambda trial: _play(trial, TeamFaultRun(trial, fault, gateway)),
+        real_lease_ms=LEASE_MS,
+        times=("real",),
+        options=("clients",),
+    )
+
+
+class TeamFaultRun:
+    """One fault in one trial; clients go on with their steps while its commands run."""
+
+    def __init__(self, trial: Trial, fault: TeamFault, gateway: Gateway) -> None:
+        self._trial, self._fault, self._gateway = trial, fault, gateway
+        self._limit_s = fault.limit_ms / 1000
+
+    def inject(self) -> None:
+        """Injects and proves it. Raises Inconclusive, with what the command printed, if that fails."""
+        fault = self._fault
+        self._trial.recorder.is_disturbed = True
+        if fault.heal:
+            self._gateway.begin_fault(fault.name, fault.heal, self._limit_s)
+        done = self._run(fault.inject, self._limit_s)
+        self._note(Kind.FAULT_INJECT, done.ok)
+        if not done.ok:
+            raise Inconclusive(f"inject of the fault {fault.name} {done.explained(self._limit_s)}")
+        self._prove()
+
+    def _prove(self) -> None:
+        """Asks again and again: a failover takes a while."""
+        until_ns = self._trial.mono_ns + self._fault.limit_ms * 1_000_000
+        while True:
+            left_s = (until_ns - self._trial.mono_ns) / 1e9
+            done = self._run(self._fault.prove, max(left_s, NAP_MS / 1000))
+            if done.ok or self._trial.mono_ns >= until_ns:
+                break
+            self._pass(NAP_MS / 1000)
+        self._note(Kind.FAULT_PROVE, done.ok)
+        if not done.ok:
+            why = done.explained(self._limit_s)
+            raise Inconclusive(f"the fault {self._fault.name} was not proved within {self._limit_s:g} s: prove {why}")
+
+    def last(self) -> None:
+        self._pass(self._fault.lasts_ms / 1000)
+
+    def heal(self) -> None:
+        fault = self._fault
+        if fault.heal:
+            done = self._run(fault.heal, self._limit_s)
+            self._note(Kind.FAULT_HEAL, done.ok)
+            if not done.ok:
+                raise Inconclusive(f"heal of the fault {fault.name} {done.explained(self._limit_s)}")
+            self._gateway.end_fault(fault.name)
+        else:
+            self._note(Kind.FAULT_HEAL, True)
+
+    def heal_after_failure(self) -> None:
+        """The trial has failed: the next one must find healthy servers. If this fails too, the gateway heals at the
+        end of the command."""
+        if self._fault.heal and run_shell(self._fault.heal, self._limit_s, self._gateway.variables).ok:
+            self._gateway.end_fault(self._fault.name)
+
+    def _run(self, command: str, limit_s: float) -> Done:
+        return run_shell(command, limit_s, self._gateway.variables, self._pass)
+
+    def _pass(self, seconds: float) -> None:
+        self._trial.run([], self._trial.mono_ns + int(seconds * 1e9))
+
+    def _note(self, kind: Kind, done: bool) -> None:
+        recorder = self._trial.recorder
+        names = {"name": recorder.text(self._fault.name), "value": recorder.text(self._gateway.address.shown)}
+        recorder.record(kind, outcome=Outcome.OK if done else Outcome.UNKNOWN, **names)
+
+
+def _play(trial: Trial, fault: TeamFaultRun) -> None:
+    clients = trial.clients(trial.settings.clients or CLIENTS)
+    work_under(trial, clients, lambda: None if trial.control else _break(fault))
+
+
+def _break(fault: TeamFaultRun) -> None:
+    try:
+        fault.inject()
+        fault.last()
+        fault.heal()
+    except BaseException:
+        fault.heal_after_failure()
+        raise
+
+
+def work_under(trial: Trial, clients: list[Client], disturb: Callable[[], object]) -> None:
+    """Each client is served once; then they work without a pause while something is disturbed; then nothing is, and
+    each has to be served once more."""
+    trial.begin_quiet()
+    for client in clients:
+        client.start_increment(work_ms=WORK_MS)
+    trial.finish(*clients)
+    trial.recorder.phase("storm")
+    for client in clients:
+        client.start_workload(0, WORK_MS, WORK_MS)
+    trial.advance(BEFORE_MS)
+    disturb()
+    trial.begin_quiet()
+    trial.advance(BEFORE_MS)
+    for client in clients:
+        client.wind_down()
+    trial.run(clients, trial.mono_ns + (trial.lease_ms + trial.bound_ms) * 1_000_000)
+    trial.clock.note()

@@ -1,0 +1,162 @@
+"""Trials on servers that lockstorm did not start: the scenarios that break no server, and faults of the team."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from lockstorm.attach.gateway import PREFIX, Gateway
+from lockstorm.attach.server_survey import ServerSurvey, survey_server
+from lockstorm.attach.team_fault import TeamFault
+from lockstorm.base.errors import UsageError
+from lockstorm.base.option_fields import choose
+from lockstorm.locks.lock_names import lock_named
+from lockstorm.results.lock_entry import LockEntry
+from lockstorm.results.verdict import TrialResult
+from lockstorm.scenario.attached_faults import team_fault_scenario, work_under
+from lockstorm.scenario.play import play, prepare_trial
+from lockstorm.scenario.scenario import Scenario, scenarios
+from lockstorm.trial.attached_nodes import check_attachable
+from lockstorm.trial.fault import Fault
+from lockstorm.trial.settings import TrialSettings
+from lockstorm.trial.trial import Trial
+
+KNOWN = (
+    "contention",
+    "gc-pause",
+    "gc-pause-read",
+    "pause-after-check",
+    "pause-after-validity-check",
+    "pause-before-write-check",
+    "pause-after-write-check",
+    "partition-holder",
+    "packet-delay",
+    "connection-closed",
+    "crash-holder",
+    "lost-credits",
+    "double-processing",
+)
+CRASH_LEASE_MS = 1_000
+LOSSY_CLIENTS, LOSSY_LEASE_MS = 3, 5_000
+LATE_MS, JITTER_MS = 2, 10
+SILENCE_MS = 400
+
+
+def _play_lossy_links(trial: Trial) -> None:
+    clients = trial.clients(trial.settings.clients or LOSSY_CLIENTS)
+
+    def disturb() -> None:
+        if trial.control:
+            return
+        words = ("delay", LATE_MS, "JITTER", JITTER_MS)
+        with trial.rule("late", f"client-*>{trial.nodes_pattern}", "both", *words):
+            for client in clients:
+                with trial.fault("lose-reply", client, servers=trial.nodes_pattern) as fault:
+                    _await_effect(trial, fault)
+
+    work_under(trial, clients, disturb)
+
+
+def _await_effect(trial: Trial, fault: Fault) -> None:
+    """A client that waits for another one's lease to end may send nothing for as long as that."""
+    assert trial.proxy
+    rule = fault.report.split()[1]  # "rule NAME on LINKS"
+    until_ns = trial.mono_ns + (trial.lease_ms + trial.bound_ms) * 1_000_000
+    while not trial.proxy.fired(rule) and trial.mono_ns < until_ns:
+        trial.advance(SILENCE_MS)
+
+
+LOSSY_LINKS = Scenario(
+    "lossy-links",
+    summary="Clients increment all the time; every message is a little late, and of each client one answer is lost.",
+    source="redisson#1966, redis-py retries: what a network does every day",
+    control="no message is late or lost",
+    play=_play_lossy_links,
+    real_lease_ms=LOSSY_LEASE_MS,
+    times=("real",),
+    options=("clients",),
+)
+
+
+def attached_scenarios() -> dict[str, Scenario]:
+    """By name."""
+    found = {name: scenarios()[name] for name in KNOWN}
+    found["crash-holder"] = replace(found["crash-holder"], times=("real",), real_lease_ms=CRASH_LEASE_MS)
+    return {**found, LOSSY_LINKS.name: LOSSY_LINKS}
+
+
+def applicable_scenarios(lock: LockEntry, names: tuple[str, ...]) -> list[Scenario]:
+    """The scenarios that the user named, or all that apply to the lock. Raises UsageError for one that does not."""
+    known = attached_scenarios()
+    for name in names:
+        if name in scenarios() and name not in known:
+            raise UsageError(
+                f"{name} breaks a server or needs one of its own, so attach cannot play it: there are "
+                f"{', '.join(known)}; a fault of a server is a command of yours (attach --fault)"
+            )
+    if not names:
+        return [each for each in known.values() if not each.inapplicable_reason(lock)]
+    chosen = [known[choose("scenario", name, list(known))] for name in dict.fromkeys(names)]
+    for each in chosen:
+        if reason := each.inapplicable_reason(lock):
+            raise UsageError(f"{each.name} does not apply to {lock.name}: {reason}")
+    return chosen
+
+
+@dataclass
+class AttachedRun:
+    """The trials that a user has asked for, checked; then what is at the servers, and the results."""
+
+    gateway: Gateway
+    lock: LockEntry
+    faults: list[TeamFault]
+    trials: list[tuple[Scenario, TrialSettings]]
+    survey: ServerSurvey | None = None
+    results: list[TrialResult] = field(default_factory=list)
+
+    @property
+    def exit(self) -> int:
+        """1 if a trial found a violation, else 3 if one is inconclusive, else 0."""
+        found = {result.exit for result in self.results}
+        return next((status for status in (1, 3, 2) if status in found), 0)
+
+    def look(self) -> ServerSurvey:
+        """Asks the servers what is there."""
+        self.survey = survey_server(self.gateway)
+        return self.survey
+
+    def check_touchable(self) -> None:
+        """Raises UsageError if there are keys that are not ours."""
+        survey, where = self.survey, self.gateway.address
+        if survey and survey.keys:
+            place = "the cluster" if where.kind == "cluster" else f"database {survey.database}"
+            raise UsageError(
+                f"{place} of {where.shown} is not empty: it has {survey.keys} {'key' if survey.keys == 1 else 'keys'}. "
+                f"attach makes only keys whose names contain {PREFIX} and removes them at the end: add --yes to go "
+                "on, or name an empty database"
+            )
+
+    def play_next(self, save: Path | None = None) -> TrialResult:
+        """Plays the next of the trials."""
+        scenario, settings = self.trials[len(self.results)]
+        self.results.append(play(settings, save=save, scenario=scenario))
+        return self.results[-1]
+
+
+def plan_attached(
+    gateway: Gateway, request: TrialSettings, scenario_names: tuple[str, ...], faults: list[TeamFault]
+) -> AttachedRun:
+    """Checks the request; starts nothing. Without a name of a scenario or a fault: all scenarios that apply."""
+    lock = lock_named(request.lock)
+    chosen = applicable_scenarios(lock, scenario_names) if scenario_names or not faults else []
+    chosen += [team_fault_scenario(each, gateway) for each in faults]
+    settable = {option for each in chosen for option in each.options}
+    trials = []
+    for each in chosen:
+        own: dict[str, Any] = {"scenario": each.name, "resource": gateway.resource, "attached": gateway}
+        for option, name in (("clients", "clients"), ("duration", "duration_ms")):
+            if option in settable and option not in each.options:  # it is meant for the others
+                own[name] = None
+        settings = replace(request, **own)
+        check_attachable(prepare_trial(settings, each)[1], lock)
+        trials.append((each, settings))
+    return AttachedRun(gateway, lock, faults, trials)

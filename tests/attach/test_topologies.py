@@ -1,0 +1,185 @@
+"""Servers by TLS with a private CA, under sentinels, and in a cluster; all started by the test."""
+
+import contextlib
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstorm.servers.redis_server import free_port
+from lockstorm.servers.topology import cluster_ranges
+from tests.helpers.outside_servers import OutsideServer, outside_server
+from tests.helpers.support import ENVIRONMENT, lockstorm
+
+pytestmark = pytest.mark.waits
+
+SUBJECT = "subjectAltName=DNS:localhost,IP:127.0.0.1"
+MASTER = "lock-master"
+
+
+def attached(url: str, *words: str, status: int = 0, **more: Any) -> dict[str, Any]:
+    done = lockstorm("attach", url, *words, "--json", **more)
+    assert done.returncode == status, done.stderr + done.stdout
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def refused(url: str, *words: str, **more: Any) -> str:
+    done = lockstorm("attach", url, "--lock", "set-nx-px", *words, **more)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    return done.stderr.removeprefix("lockstorm: ").rstrip()
+
+
+# --- TLS ---
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A private authority, ca.pem, and a certificate of localhost that it has signed."""
+    place = tmp_path_factory.mktemp("certificates")
+    sign = ("openssl", "x509", "-req", "-in", "own.csr", "-CA", "ca.pem", "-CAkey", "ca.key")
+    new = ("openssl", "req", "-newkey", "rsa:2048", "-nodes", "-days", "2")
+    for command in (
+        (*new, "-x509", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=private"),
+        (*new, "-keyout", "own.key", "-out", "own.csr", "-subj", "/CN=localhost"),
+        (*sign, "-CAcreateserial", "-days", "2", "-extfile", "own.ext", "-out", "own.pem"),
+    ):
+        (place / "own.ext").write_text(SUBJECT)
+        subprocess.run(command, cwd=place, check=True, capture_output=True)
+    return place
+
+
+@contextlib.contextmanager
+def encrypted(place: Path, directory: Path) -> Iterator[OutsideServer]:
+    ca = str(place / "ca.pem")
+    own = ("--tls-cert-file", str(place / "own.pem"), "--tls-key-file", str(place / "own.key"))
+    options = (*own, "--tls-ca-cert-file", ca, "--tls-auth-clients", "no", "--requirepass", "secret")
+    cli = ("--tls", "--cacert", ca, "-a", "secret", "--no-auth-warning")
+    with outside_server(directory, *options, tls=True, cli=cli) as server:
+        yield server
+
+
+@pytest.mark.parametrize("words", [("--adapter", "redis-py"), ("--lock", "pubsub")])
+def test_an_encrypted_server(words: tuple[str, ...], certificates: Path, tmp_path: Path) -> None:
+    ca, environment = str(certificates / "ca.pem"), {**ENVIRONMENT, "LOCKSTORM_PASSWORD": "secret"}
+    with encrypted(certificates, tmp_path) as server:
+        url = f"rediss://localhost:{server.port}/2"
+        chosen = ("--scenario", "contention", "--duration", "1s", "--ca", ca)
+        answer = attached(url, *words, *chosen, env=environment)
+        assert answer["server"]["tls"] is True and answer["closed"] == {}
+        assert answer["trials"][0]["grants"] > 10
+        assert f" --ca {ca} " in answer["trials"][0]["replay"]
+        assert server.ask("-n", "2", "DBSIZE") == "0"
+
+
+def test_a_certificate_that_is_not_trusted(certificates: Path, tmp_path: Path) -> None:
+    with encrypted(certificates, tmp_path) as server:
+        url = f"rediss://localhost:{server.port}"
+        place = f"localhost:{server.port}"
+        said = refused(url)
+        assert said.startswith(f"{place} has a certificate that is not trusted (self")
+        assert said.endswith("): name the file of its certificate authority by --ca FILE")
+        assert refused(url, "--ca", str(tmp_path / "none.pem")) == (
+            f"--ca {tmp_path}/none.pem cannot be read: no such file or directory"
+        )
+        assert refused(f"redis://{place}").endswith(": use rediss:// if it expects TLS")
+    with outside_server(tmp_path) as plain:
+        said = refused(f"rediss://{plain.place}", "--ca", str(certificates / "ca.pem"))
+        assert said.startswith(f"{plain.place} does not speak TLS (")
+        assert said.endswith("): use redis:// if it expects none")
+
+
+# --- sentinels ---
+
+
+@contextlib.contextmanager
+def under_sentinel(directory: Path) -> Iterator[tuple[OutsideServer, OutsideServer, OutsideServer]]:
+    """A master, its replica, and one sentinel."""
+    with contextlib.ExitStack() as stack:
+        master = stack.enter_context(outside_server(directory))
+        follows = ("--replicaof", "127.0.0.1", str(master.port))
+        replica = stack.enter_context(outside_server(directory, *follows))
+        replica.await_answer("master_link_status:up", "INFO", "replication")
+        configuration = directory / "sentinel.conf"
+        configuration.write_text(
+            f"sentinel monitor {MASTER} 127.0.0.1 {master.port} 1\n"
+            f"sentinel down-after-milliseconds {MASTER} 60000\nsentinel failover-timeout {MASTER} 10000\n"
+        )
+        sentinel = stack.enter_context(outside_server(directory, str(configuration), "--sentinel"))
+        sentinel.await_answer(str(replica.port), "SENTINEL", "REPLICAS", MASTER)
+        yield master, replica, sentinel
+
+
+@pytest.mark.lengthy("a sentinel promotes a replica")
+def test_a_failover_by_a_sentinel_under_load(tmp_path: Path) -> None:
+    with under_sentinel(tmp_path) as (_, replica, sentinel):
+        url = f"redis+sentinel://{sentinel.place}/{MASTER}/1"
+        ask = " ".join(sentinel.cli)
+        (tmp_path / "attach.toml").write_text(
+            f'[fault.failover]\ninject = "{ask} SENTINEL FAILOVER {MASTER} | grep OK"\n'
+            f'prove = "{ask} SENTINEL GET-MASTER-ADDR-BY-NAME {MASTER} | grep -x {replica.port}"\n'
+        )
+        faults = ("--fault", "failover", "--faults", str(tmp_path / "attach.toml"))
+        answer = attached(url, "--lock", "set-nx-px", *faults)
+        (trial,) = answer["trials"]
+        assert trial["faults"] == [{"name": "failover", "target": sentinel.place, "proved": True}]
+        assert trial["verdict"]["liveness"]["status"] == "holds"
+        assert replica.ask("ROLE").startswith("master")
+        assert replica.ask("-n", "1", "DBSIZE") == "0"
+
+
+def test_a_sentinel_that_does_not_know_the_master(tmp_path: Path) -> None:
+    with under_sentinel(tmp_path) as (_, _, sentinel):
+        url = f"redis+sentinel://{sentinel.place}/other"
+        assert refused(url) == f"the sentinel {sentinel.place} knows no master called other"
+        said = refused(f"redis://{sentinel.place}")
+        assert said == f"{sentinel.place} is a sentinel: name it by redis+sentinel://HOST:PORT/MASTER"
+        unknown = f"127.0.0.1:{free_port()}"
+        answer = attached(
+            f"redis+sentinel://{unknown},{sentinel.place}/{MASTER}", "--lock", "set-nx-px", "--scenario", "gc-pause",
+            "--control",
+        )  # fmt: skip
+        assert answer["server"]["kind"] == "sentinel"
+
+
+# --- a cluster ---
+
+
+@contextlib.contextmanager
+def in_cluster(directory: Path) -> Iterator[list[OutsideServer]]:
+    """Three masters."""
+    with contextlib.ExitStack() as stack:
+        nodes = []
+        for _ in range(3):
+            bus = ("--cluster-port", str(free_port()))  # the usual one, 10000 above, need not exist
+            nodes.append(stack.enter_context(outside_server(directory, "--cluster-enabled", "yes", *bus)))
+        for node, slots in zip(nodes, cluster_ranges(), strict=True):
+            node.ask("CLUSTER", "ADDSLOTSRANGE", str(slots[0]), str(slots[-1]))
+        for number, node in enumerate(nodes):
+            node.ask("CLUSTER", "SET-CONFIG-EPOCH", str(number + 1))
+        for node in nodes[1:]:
+            first = nodes[0].ask("CONFIG", "GET", "cluster-port").split()[-1]
+            node.ask("CLUSTER", "MEET", "127.0.0.1", str(nodes[0].port), first)
+        for node in nodes:
+            node.await_answer("cluster_state:ok", "CLUSTER", "INFO")
+            node.await_answer("cluster_known_nodes:3", "CLUSTER", "INFO")
+        yield nodes
+
+
+@pytest.mark.lengthy("a cluster of three nodes begins to work")
+def test_a_cluster(tmp_path: Path) -> None:
+    with in_cluster(tmp_path) as nodes:
+        for node in nodes:  # whichever is asked first
+            answer = attached(f"redis+cluster://{node.place}", "--lock", "set-nx-px", "--dry-run")
+            assert answer["server"]["slot"] is not None
+        url = f"redis+cluster://{nodes[0].place},{nodes[1].place}"
+        words = ("--adapter", "redis-py", "--scenario", "contention", "--duration", "500ms")
+        assert attached(url, *words)["trials"][0]["grants"] > 4
+        crash = attached(url, "--lock", "setnx", "--scenario", "crash-holder", status=1)
+        assert crash["removed"] == 1
+        assert [node.ask("DBSIZE") for node in nodes] == ["0"] * 3
+        said = refused(f"redis://{nodes[0].place}")
+        assert said == f"{nodes[0].place} is a node of a cluster: name it by redis+cluster://HOST:PORT"
