@@ -3,16 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum form_kind {
-    FORM_NONE,
-    FORM_NIL,
-    FORM_NUMBER,
-    FORM_KEYWORD,
-    FORM_WORD,
-    FORM_SEQUENCE,
-    FORM_MAP,
-    FORM_OTHER
-};
+enum form_kind { FORM_NONE, FORM_NIL, FORM_NUMBER, FORM_KEYWORD, FORM_WORD, FORM_SEQUENCE, FORM_MAP, FORM_OTHER };
 
 enum { ELEMENTS_KEPT = 2 };
 
