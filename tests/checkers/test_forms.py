@@ -422,3 +422,20 @@ def test_a_number_of_another_event_is_forgotten(tmp_path: Path) -> None:
 def test_a_word_that_is_no_number(tmp_path: Path, word: str) -> None:
     event = f"{{:type :invoke, :process 1, :f :write, :value {word}}}\n"
     assert "must be a number in 64 bits or nil" in refusal(written(tmp_path / "h.edn", event))
+
+
+def test_records_that_found_no_room_are_told_of(tmp_path: Path) -> None:
+    head = HEAD.replace("}", ', "dropped": 3}')
+    source, out = written(tmp_path / "h.jsonl", head + PAIRS[: len(PAIRS) // 2]), tmp_path / "h.history"
+    subprocess.run([CONVERTER, "from-json", source, out], check=True, capture_output=True)
+    for path in (source, out):
+        said = linearized(path, "--model=owner-mutex")["verdict"]["linearizable"]
+        assert (said["status"], said["reason"]) == ("inconclusive", "0 records are torn, 3 found no room"), path
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(0, "holds"), (1, "violated")])
+def test_the_register_of_our_own_histories_begins_with_0(tmp_path: Path, value: int, verdict: str) -> None:
+    read = '{"kind": "read-%s", "actor": "A", "object": "register", "outcome": "%s", "value": %d}\n'
+    path = binary(tmp_path, read % ("invoke", "unknown", 0) + read % ("return", "ok", value))
+    for each in (path, tmp_path / "source.jsonl"):
+        assert status(linearized(each, "--model=register")) == verdict
