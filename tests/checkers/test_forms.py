@@ -63,6 +63,12 @@ def test_what_an_event_does_not_say_is_not_what_the_one_before_it_said(tmp_path:
     assert linearized(written(tmp_path / "d.edn", text), "--model=mutex")["events"] == 1, "it has a process: no number"
 
 
+def test_blanks_before_the_end_of_a_map(tmp_path: Path) -> None:
+    text = acquire("invoke", 1, "") + acquire("ok", 1, ":value {:token 5 } ")
+    assert edn_of(written(tmp_path / "h.edn", text))[1].count(":value 5,") == 1
+    assert "a key that has no value" in refusal(written(tmp_path / "bad.edn", "{:type :invoke, :x }"))
+
+
 def test_only_keywords_are_keys(tmp_path: Path) -> None:
     text = acquire("invoke", 1, '"type" :ok, type :bad, 5 6') + acquire("ok", 1, "[:type] :fail, {:a 1} 2")
     assert status(linearized(written(tmp_path / "h.edn", text), "--model=mutex")) == "holds"
