@@ -306,16 +306,14 @@ static void prune(struct register_search *search) {
 
 /* --- events --- */
 
+/* A write can always happen at its return. */
 static void violated(struct register_search *search, uint32_t index) {
     const struct operation *operation = &search->timeline->object->list[index];
     char why[240];
-    size_t used = 0;
-    if (operation->kind == OPERATION_WRITE) snprintf(why, sizeof why, "nothing explains what was read around it");
-    else
-        used = (size_t)snprintf(why, sizeof why,
-                                "nothing that may have happened by its return leaves the value that it %s",
-                                operation->kind == OPERATION_READ ? "read" : "expected");
-    for (size_t each = 0; used && each < search->now.count && each < BLOCKERS_KEPT; each++) {
+    size_t used =
+        (size_t)snprintf(why, sizeof why, "nothing that may have happened by its return leaves the value that it %s",
+                         operation->kind == OPERATION_READ ? "read" : "expected");
+    for (size_t each = 0; each < search->now.count && each < BLOCKERS_KEPT; each++) {
         int64_t value = search->now.list[each].value;
         const char *lead = each ? "," : "; before it, the register can hold";
         used += value == OPERATION_NIL

@@ -342,6 +342,30 @@ def test_every_choice_of_writes_that_may_have_happened_is_kept_once(tmp_path: Pa
     assert status(linearized(write_events(tmp_path / "h.edn", " ".join(words)), "--model=register")) == "violated"
 
 
+@pytest.mark.parametrize(("count", "held"), [(1, "0"), (2, "0, 1"), (4, "0, 1, 2, 3"), (8, "0, 1, 2, 3")])
+def test_what_a_register_could_have_held_is_told(tmp_path: Path, count: int, held: str) -> None:
+    """Any of the writes that overlapped may have been the last one. Four values are told at most."""
+    words = [f"1{each}+write:{each}" for each in range(count)] + [f"1{each}=write:{each}" for each in range(count)]
+    path = write_events(tmp_path / "h.edn", " ".join([*words, "1+read 1=read:77"]))
+    (piece,) = linearized(path, "--model=register")["verdict"]["linearizable"]["evidence"]
+    why = "nothing that may have happened by its return leaves the value that it read"
+    assert piece["text"].endswith(f"{why}; before it, the register can hold {held}")
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, 2), (2, 1)])
+def test_a_read_decides_which_of_two_writes_was_the_last(tmp_path: Path, first: int, second: int) -> None:
+    words = "1+write:1 2+write:2 1=write:1 2=write:2"
+    for then, verdict in ((first, "holds"), (second, "violated")):
+        path = write_events(tmp_path / "h.edn", f"{words} 3+read 3=read:{first} 4+read 4=read:{then}")
+        assert status(linearized(path, "--model=register")) == verdict, then
+
+
+def test_what_a_register_holds_before_the_first_write_is_nil(tmp_path: Path) -> None:
+    path = write_events(tmp_path / "h.edn", "1+cas:[5,7] 1=cas:[5,7]")
+    (piece,) = linearized(path, "--model=register")["verdict"]["linearizable"]["evidence"]
+    assert piece["text"].endswith("leaves the value that it expected; before it, the register can hold nil")
+
+
 def test_with_more_operations_under_way_than_can_be_judged_nothing_is_said(tmp_path: Path) -> None:
     """Not even that what comes then is impossible."""
     words = [f"{100 + each}+write:{each}" for each in range(65)] + ["1+read 1=read:777"]
