@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from lockstorm.attach.gateway import Gateway
+from lockstorm.attach.server_address import parse_address
 from lockstorm.servers.redis_server import free_port
 from lockstorm.servers.topology import cluster_ranges
 from tests.helpers.outside_servers import OutsideServer, outside_server
@@ -73,6 +76,22 @@ def test_an_encrypted_server(words: tuple[str, ...], certificates: Path, tmp_pat
         assert answer["trials"][0]["grants"] > 10
         assert f" --ca {ca} " in answer["trials"][0]["replay"]
         assert server.ask("-n", "2", "DBSIZE") == "0"
+
+
+def test_large_messages_pass_in_both_directions(
+    certificates: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCKSTORM_PASSWORD", "secret")
+    with encrypted(certificates, tmp_path) as server:
+        url = f"rediss://localhost:{server.port}"
+        with Gateway(parse_address(url), str(certificates / "ca.pem")) as gateway:
+            value = bytes(range(256)) * 40_000
+            client = gateway.client()
+            assert client.request("SET", "large", value) == b"OK"
+            assert client.request("GET", "large") == value
+            client.close()
+            assert "LOCKSTORM_PASSWORD" not in os.environ
+        assert not gateway.socket.parent.exists()
 
 
 def test_a_certificate_that_is_not_trusted(certificates: Path, tmp_path: Path) -> None:
@@ -178,7 +197,7 @@ def test_a_cluster(tmp_path: Path) -> None:
         url = f"redis+cluster://{nodes[0].place},{nodes[1].place}"
         words = ("--adapter", "redis-py", "--scenario", "contention", "--duration", "500ms")
         assert attached(url, *words)["trials"][0]["grants"] > 4
-        crash = attached(url, "--lock", "setnx", "--scenario", "crash-holder", status=1)
+        crash = attached(url, "--lock", "setnx", "--scenario", "crash-holder", "--lease-ms", "100", status=1)
         assert crash["removed"] == 1
         assert [node.ask("DBSIZE") for node in nodes] == ["0"] * 3
         said = refused(f"redis://{nodes[0].place}")

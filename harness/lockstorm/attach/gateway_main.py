@@ -43,15 +43,15 @@ class GatewayProcess:
         self.relay.start()
 
     def obey(self, said: Mapping[str, Any]) -> dict[str, Any]:
-        """`begin` and `end` tell it which fault it would have to heal; `remove` removes the keys of the run now, and
-        comes before the first client does."""
-        if said["do"] == "begin":
+        """`begin-fault` and `end-fault` tell it which fault it would have to heal; `begin-trial` comes before the first
+        client, and removes what an earlier trial has left."""
+        if said["do"] == "begin-fault":
             self._heals[said["fault"]] = said["heal"], said["limit_s"]
-        elif said["do"] == "end":
+        elif said["do"] == "end-fault":
             self._heals.pop(said["fault"], None)
         else:
-            self._touched = True
-            return {"removed": remove_keys_patiently(self.connector, self._run)}
+            is_first, self._touched = not self._touched, True
+            return {"removed": 0 if is_first else remove_keys_patiently(self.connector, self._run)}
         return {}
 
     def clean_up(self) -> dict[str, Any]:
