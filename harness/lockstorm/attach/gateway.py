@@ -100,6 +100,13 @@ class Gateway:
         """From now on the fault would be healed by the gateway, if the driver cannot."""
         self._ask({"do": "begin-fault", "fault": fault, "heal": heal, "limit_s": limit_s})
 
+    def begin_command(self, group: int) -> None:
+        """The process group of a command of the team, which must not outlive the driver."""
+        self._ask({"do": "begin-command", "group": group})
+
+    def end_command(self) -> None:
+        self._ask({"do": "end-command"})
+
     def end_fault(self, fault: str) -> None:
         self._ask({"do": "end-fault", "fault": fault})
 
