@@ -144,7 +144,7 @@ def test_a_database_with_keys_is_left_alone_without_yes(outside: OutsideServer) 
 
 def test_keys_that_a_trial_leaves_are_removed(outside: OutsideServer) -> None:
     """A holder dies with a lock that never expires."""
-    answer = attached(outside, "--lock", "setnx", "--scenario", "crash-holder", status=1)
+    answer = attached(outside, "--lock", "setnx", "--scenario", "crash-holder", "--lease-ms", "100", status=1)
     assert answer["removed"] == 1
     assert outside.ask("DBSIZE") == "0"
 
@@ -168,6 +168,30 @@ def test_nothing_is_left_when_the_command_is_ended(outside: OutsideServer, numbe
     assert connections == []
 
 
+def test_the_end_of_the_gateway_is_said(outside: OutsideServer) -> None:
+    words = ("--lock", "set-nx-px", "--scenario", "contention", "--duration", "3s")
+    command = start_lockstorm("attach", f"redis://{outside.place}", *words)
+    outside.await_answer("lockstorm:attach:", "KEYS", "*")
+    gateways = [pid for pid in children_of(command.pid) if b"gateway_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    os.kill(gateways[0], signal.SIGKILL)
+    _, errors = command.communicate(timeout=60)
+    assert (len(gateways), command.returncode) == (1, 3)
+    sentence = r"lockstorm: the gateway has ended: keys whose names contain lockstorm:attach:\w{12}: may be left\n"
+    assert re.fullmatch(sentence, errors)
+
+
+@pytest.mark.slow("asks a server that has gone, for 20 s", seconds=25)
+def test_keys_that_cannot_be_removed_are_said(outside: OutsideServer) -> None:
+    words = ("--lock", "set-nx-px", "--scenario", "contention", "--duration", "1s")
+    command = start_lockstorm("attach", f"redis://{outside.place}", *words)
+    outside.await_answer("lockstorm:attach:", "KEYS", "*")
+    outside.process.kill()
+    _, errors = command.communicate(timeout=120)
+    assert command.returncode == 3
+    sentence = r"contain lockstorm:attach:\w{12}: may be left: no server answers at \S+: connection refused"
+    assert re.search(sentence, errors) and errors.count("\n") == 1
+
+
 # --- passwords ---
 
 
@@ -189,8 +213,8 @@ def test_the_password_is_in_no_result_no_history_and_no_process_of_a_client(tmp_
     assert SECRET.encode() not in saved.read_bytes()
 
 
-def traces_of_clients(driver: int) -> list[bytes]:
-    """The command lines and environments of all processes below the driver, and the command line of the driver."""
+def children_of(driver: int) -> set[int]:
+    """All processes below the driver."""
     parents = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -198,10 +222,16 @@ def traces_of_clients(driver: int) -> list[bytes]:
                 parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             except OSError:
                 continue
-    below, found = {driver}, [Path(f"/proc/{driver}/cmdline").read_bytes()]
+    below = {driver}
     while more := {pid for pid, parent in parents.items() if parent in below} - below:
         below |= more
-    for pid in below - {driver}:
+    return below - {driver}
+
+
+def traces_of_clients(driver: int) -> list[bytes]:
+    """The command lines and environments of all processes below the driver, and the command line of the driver."""
+    found = [Path(f"/proc/{driver}/cmdline").read_bytes()]
+    for pid in children_of(driver):
         for name in ("cmdline", "environ"):
             try:
                 found.append(Path(f"/proc/{pid}/{name}").read_bytes())

@@ -41,6 +41,11 @@ inject = "true"
 prove = "test -e {directory}/later || {{ touch {directory}/later; exit 1; }}"
 lasts = "100ms"
 
+[fault.late]
+inject = "touch {directory}/begun; sleep 3; touch {directory}/late"
+prove = "true"
+heal = "touch {directory}/healed"
+
 [fault.stuck]
 inject = "kill -STOP {pid}"
 prove = "true"
@@ -145,3 +150,21 @@ def test_a_fault_is_healed_when_the_command_is_ended(number: int, outside: Outsi
     command.communicate(timeout=60)
     outside.await_answer("PONG", "PING")
     outside.await_answer("0", "DBSIZE")
+
+
+@pytest.mark.lengthy("the command would act 3 s later")
+def test_a_command_does_not_outlive_a_driver_that_was_killed(outside: OutsideServer, tmp_path: Path) -> None:
+    command = start_lockstorm(*words_for(outside, tmp_path, "late"))
+    await_file(tmp_path / "begun")
+    command.kill()
+    command.communicate(timeout=60)
+    await_file(tmp_path / "healed")
+    time.sleep(3.5)
+    assert not (tmp_path / "late").exists()
+
+
+def await_file(path: Path) -> None:
+    until_s = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < until_s
+        time.sleep(0.02)

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from lockstorm.attach.gateway import Gateway
+from lockstorm.attach.server_address import parse_address
 from lockstorm.servers.redis_server import free_port
 from lockstorm.servers.topology import cluster_ranges
 from tests.helpers.outside_servers import OutsideServer, outside_server
@@ -73,6 +76,22 @@ def test_an_encrypted_server(words: tuple[str, ...], certificates: Path, tmp_pat
         assert answer["trials"][0]["grants"] > 10
         assert f" --ca {ca} " in answer["trials"][0]["replay"]
         assert server.ask("-n", "2", "DBSIZE") == "0"
+
+
+def test_large_messages_pass_in_both_directions(
+    certificates: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCKSTORM_PASSWORD", "secret")
+    with encrypted(certificates, tmp_path) as server:
+        url = f"rediss://localhost:{server.port}"
+        with Gateway(parse_address(url), str(certificates / "ca.pem")) as gateway:
+            value = bytes(range(256)) * 40_000
+            client = gateway.client()
+            assert client.request("SET", "large", value) == b"OK"
+            assert client.request("GET", "large") == value
+            client.close()
+            assert "LOCKSTORM_PASSWORD" not in os.environ
+        assert not gateway.socket.parent.exists()
 
 
 def test_a_certificate_that_is_not_trusted(certificates: Path, tmp_path: Path) -> None:
@@ -149,24 +168,43 @@ def test_a_sentinel_that_does_not_know_the_master(tmp_path: Path) -> None:
 
 
 @contextlib.contextmanager
-def in_cluster(directory: Path) -> Iterator[list[OutsideServer]]:
-    """Three masters."""
+def in_cluster(directory: Path, replicas: int = 0) -> Iterator[list[OutsideServer]]:
+    """Three masters, then so many replicas: of the first one, the second one, ..."""
     with contextlib.ExitStack() as stack:
         nodes = []
-        for _ in range(3):
+        for _ in range(3 + replicas):
             bus = ("--cluster-port", str(free_port()))  # the usual one, 10000 above, need not exist
             nodes.append(stack.enter_context(outside_server(directory, "--cluster-enabled", "yes", *bus)))
-        for node, slots in zip(nodes, cluster_ranges(), strict=True):
+        for number, (node, slots) in enumerate(zip(nodes[:3], cluster_ranges(), strict=True)):
             node.ask("CLUSTER", "ADDSLOTSRANGE", str(slots[0]), str(slots[-1]))
-        for number, node in enumerate(nodes):
             node.ask("CLUSTER", "SET-CONFIG-EPOCH", str(number + 1))
+        first = nodes[0].ask("CONFIG", "GET", "cluster-port").split()[-1]
         for node in nodes[1:]:
-            first = nodes[0].ask("CONFIG", "GET", "cluster-port").split()[-1]
             node.ask("CLUSTER", "MEET", "127.0.0.1", str(nodes[0].port), first)
         for node in nodes:
+            node.await_answer(f"cluster_known_nodes:{len(nodes)}", "CLUSTER", "INFO")
             node.await_answer("cluster_state:ok", "CLUSTER", "INFO")
-            node.await_answer("cluster_known_nodes:3", "CLUSTER", "INFO")
+        for node, master in zip(nodes[3:], nodes, strict=False):
+            node.await_answer("OK", "CLUSTER", "REPLICATE", master.ask("CLUSTER", "MYID"))
+            node.await_answer("master_link_status:up", "INFO", "replication")
         yield nodes
+
+
+@pytest.mark.slow("a cluster of six nodes, in which all masters change", seconds=25)
+def test_the_masters_of_a_cluster_change_under_load(tmp_path: Path) -> None:
+    with in_cluster(tmp_path, replicas=3) as nodes:
+        ports = " ".join(str(node.port) for node in nodes[3:])
+        each = f"for port in {ports}; do redis-cli -p $port"
+        (tmp_path / "attach.toml").write_text(
+            f'[fault.failover]\ninject = "{each} CLUSTER FAILOVER | grep OK || exit 1; done"\n'
+            f'prove = "{each} ROLE | grep -x master || exit 1; done"\n'
+        )
+        faults = ("--fault", "failover", "--faults", str(tmp_path / "attach.toml"))
+        answer = attached(f"redis+cluster://{nodes[0].place}", "--adapter", "redis-py", *faults)
+        (trial,) = answer["trials"]
+        assert [fault["proved"] for fault in trial["faults"]] == [True]
+        assert trial["verdict"]["liveness"]["status"] == "holds"
+        assert [node.ask("DBSIZE") for node in nodes] == ["0"] * 6
 
 
 @pytest.mark.lengthy("a cluster of three nodes begins to work")
@@ -178,7 +216,7 @@ def test_a_cluster(tmp_path: Path) -> None:
         url = f"redis+cluster://{nodes[0].place},{nodes[1].place}"
         words = ("--adapter", "redis-py", "--scenario", "contention", "--duration", "500ms")
         assert attached(url, *words)["trials"][0]["grants"] > 4
-        crash = attached(url, "--lock", "setnx", "--scenario", "crash-holder", status=1)
+        crash = attached(url, "--lock", "setnx", "--scenario", "crash-holder", "--lease-ms", "100", status=1)
         assert crash["removed"] == 1
         assert [node.ask("DBSIZE") for node in nodes] == ["0"] * 3
         said = refused(f"redis://{nodes[0].place}")

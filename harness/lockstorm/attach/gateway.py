@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from lockstorm.attach.server_address import SENTINEL_PASSWORD, ServerAddress
 from lockstorm.base import paths
-from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.base.errors import Inconclusive, LockstormError, UsageError
 from lockstorm.process.line_client import LineClient, Refusal
 from lockstorm.servers.topology import slot_of
 
@@ -68,12 +68,18 @@ class Gateway:
             raise
         return self
 
-    def __exit__(self, *exception: object) -> None:
-        answer = self._end()
-        if "error" in answer:
-            raise Inconclusive(answer["error"])
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        answer = self._end() or {"error": self._has_ended}
+        if "error" in answer and isinstance(error, LockstormError | None):
+            raise Inconclusive("; ".join([*([str(error)] if error else []), answer["error"]]))
+        if "error" in answer:  # an interrupt stays one
+            print(f"lockstorm: {answer['error']}", file=sys.stderr)
         self.removed += int(answer.get("removed", 0))
         self.healed, self.failures = answer.get("healed", {}), answer.get("failures", {})
+
+    @property
+    def _has_ended(self) -> str:
+        return f"the gateway has ended: keys whose names contain {self.run} may be left"
 
     @property
     def socket(self) -> Path:
@@ -92,14 +98,21 @@ class Gateway:
 
     def begin_fault(self, fault: str, heal: str, limit_s: float) -> None:
         """From now on the fault would be healed by the gateway, if the driver cannot."""
-        self._ask({"do": "begin", "fault": fault, "heal": heal, "limit_s": limit_s})
+        self._ask({"do": "begin-fault", "fault": fault, "heal": heal, "limit_s": limit_s})
+
+    def begin_command(self, group: int) -> None:
+        """The process group of a command of the team, which must not outlive the driver."""
+        self._ask({"do": "begin-command", "group": group})
+
+    def end_command(self) -> None:
+        self._ask({"do": "end-command"})
 
     def end_fault(self, fault: str) -> None:
-        self._ask({"do": "end", "fault": fault})
+        self._ask({"do": "end-fault", "fault": fault})
 
-    def remove_keys(self) -> None:
-        """Removes what the trials so far have left at the servers."""
-        self.removed += int(self._ask({"do": "remove"})["removed"])
+    def begin_trial(self) -> None:
+        """Clients may be let through from now on. Removes what earlier trials have left at the servers."""
+        self.removed += int(self._ask({"do": "begin-trial"})["removed"])
 
     def _ask(self, said: Mapping[str, Any]) -> dict[str, Any]:
         assert self._process and self._process.stdin and self._process.stdout
@@ -108,7 +121,7 @@ class Gateway:
             self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
-            raise Inconclusive(f"the gateway has ended: keys whose names contain {self.run} may be left")
+            raise Inconclusive(self._has_ended)
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise UsageError(answer["error"])

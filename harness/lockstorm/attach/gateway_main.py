@@ -19,7 +19,7 @@ from lockstorm.attach.leftovers import remove_keys_patiently
 from lockstorm.attach.relay import Relay
 from lockstorm.attach.server_address import parse_address
 from lockstorm.attach.server_connection import Login, ServerConnector
-from lockstorm.attach.shell_command import run_shell
+from lockstorm.attach.shell_command import end_group, run_shell
 from lockstorm.base.errors import UsageError
 
 BACKLOG = 128
@@ -31,6 +31,7 @@ class GatewayProcess:
     def __init__(self, said: Mapping[str, Any]) -> None:
         self._run, self._variables = said["run"], said["variables"]
         self._touched = False  # clients may have been let through
+        self._group = 0  # of a command of the team that is running
         self._heals: dict[str, tuple[str, float]] = {}
         address = parse_address(said["url"])
         self.connector = ServerConnector(address, Login(**said["login"]), said["slot"])
@@ -43,20 +44,26 @@ class GatewayProcess:
         self.relay.start()
 
     def obey(self, said: Mapping[str, Any]) -> dict[str, Any]:
-        """`begin` and `end` tell it which fault it would have to heal; `remove` removes the keys of the run now, and
-        comes before the first client does."""
-        if said["do"] == "begin":
+        """`begin-fault` and `end-fault` tell it which fault it would have to heal; `begin-trial` comes before the first
+        client, and removes what an earlier trial has left."""
+        if said["do"] == "begin-fault":
             self._heals[said["fault"]] = said["heal"], said["limit_s"]
-        elif said["do"] == "end":
+        elif said["do"] == "begin-command":
+            self._group = said["group"]
+        elif said["do"] == "end-command":
+            self._group = 0
+        elif said["do"] == "end-fault":
             self._heals.pop(said["fault"], None)
         else:
-            self._touched = True
-            return {"removed": remove_keys_patiently(self.connector, self._run)}
+            is_first, self._touched = not self._touched, True
+            return {"removed": 0 if is_first else remove_keys_patiently(self.connector, self._run)}
         return {}
 
     def clean_up(self) -> dict[str, Any]:
         self.relay.close()
         healed = {}
+        if self._group:
+            end_group(self._group)
         for fault, (heal, limit_s) in reversed(self._heals.items()):
             done = run_shell(heal, limit_s, self._variables)
             healed[fault] = "" if done.ok else done.explained(limit_s)

@@ -30,10 +30,15 @@ class Done:
 
 
 def run_shell(
-    command: str, limit_s: float, variables: Mapping[str, str], meanwhile: Callable[[float], object] = time.sleep
+    command: str,
+    limit_s: float,
+    variables: Mapping[str, str],
+    meanwhile: Callable[[float], object] = time.sleep,
+    started: Callable[[int], object] = lambda group: None,
 ) -> Done:
     """Runs it with /bin/sh in a session of its own. `variables`: added to its environment; their values are passwords
-    and not shown. `meanwhile`: what to do, for some seconds, again and again until it ends."""
+    and not shown. `meanwhile`: what to do, for some seconds, again and again until it ends. `started`: is told its
+    process group."""
     environment = {**os.environ, **variables}
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
@@ -47,16 +52,21 @@ def run_shell(
         )
         until_s = time.monotonic() + limit_s
         try:
+            started(process.pid)
             while process.poll() is None and time.monotonic() < until_s:
                 meanwhile(NAP_S)
             status = process.poll()
         finally:
             if process.poll() is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                end_group(process.pid)
                 process.wait()
         output.seek(0)
         return Done(status, _shown(output.read().decode(errors="replace"), variables))
+
+
+def end_group(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
 
 
 def _shown(text: str, variables: Mapping[str, str]) -> str:

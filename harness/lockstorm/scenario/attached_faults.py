@@ -82,11 +82,15 @@ class TeamFaultRun:
     def heal_after_failure(self) -> None:
         """The trial has failed: the next one must find healthy servers. If this fails too, the gateway heals at the
         end of the command."""
+        self._gateway.end_command()
         if self._fault.heal and run_shell(self._fault.heal, self._limit_s, self._gateway.variables).ok:
             self._gateway.end_fault(self._fault.name)
 
     def _run(self, command: str, limit_s: float) -> Done:
-        return run_shell(command, limit_s, self._gateway.variables, self._pass)
+        gateway = self._gateway
+        done = run_shell(command, limit_s, gateway.variables, self._pass, gateway.begin_command)
+        gateway.end_command()
+        return done
 
     def _pass(self, seconds: float) -> None:
         self._trial.run([], self._trial.mono_ns + int(seconds * 1e9))

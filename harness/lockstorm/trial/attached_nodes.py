@@ -66,8 +66,7 @@ class AttachedNodes(Nodes[AttachedServer]):
         self.trial.at_exit(self._client.close)
 
     def ready(self) -> None:
-        """An earlier play of the same trial may have left keys."""
-        self._gateway.remove_keys()
+        self._gateway.begin_trial()
         self._version = survey_server(self._gateway).version
 
     def address(self, client: Client, node: AttachedServer) -> str:
