@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from lockstorm.base import paths
+from lockstorm.native.library import Message, Settings, library
+from lockstorm.trial.trial_scheduler import must_succeed
 from tests.checkers.test_linearizable import linearized, program_at_hand, status
 from tests.checkers.test_outside import refusal, written
 
@@ -322,6 +324,11 @@ def test_a_history_that_contradicts_itself_is_not_judged(tmp_path: Path) -> None
         said = linearized(written(tmp_path / "h.jsonl", HEAD + text), "--model=owner-mutex")
         assert (status(said), said["verdict"]["linearizable"]["count"]) == ("inconclusive", 0)
         assert "never invoked" in said["verdict"]["linearizable"]["reason"]
+    reasons = []
+    for text in (orphan, orphan + GRANT % ("return", "D", "ok")):
+        said = linearized(written(tmp_path / "h.jsonl", HEAD + text), "--model=owner-mutex")
+        reasons.append(said["verdict"]["linearizable"]["reason"])
+    assert reasons[0] == reasons[1] and reasons[0].startswith("record "), "the first mistake is told"
 
 
 def test_of_many_locks_that_are_violated_the_first_are_shown(tmp_path: Path) -> None:
@@ -338,6 +345,11 @@ def test_of_many_locks_that_are_violated_the_first_are_shown(tmp_path: Path) -> 
 # Of each kind of record one pair; the counter is another object than the register, and an acquire of an actor that is
 # killed stays open when another one begins.
 RECORDS = """
+{"kind": "lock-open", "actor": "A", "name": "stock", "value": 30000}
+{"kind": "store-read", "actor": "store", "object": "register", "name": "A", "value": 5}
+{"kind": "store-write", "actor": "store", "object": "register", "name": "A", "value": 5}
+{"kind": "note", "actor": "driver", "name": "from here on"}
+{"kind": "validity", "actor": "A", "name": "stock", "value": 7, "outcome": "ok"}
 {"kind": "acquire-invoke", "actor": "A", "name": "stock", "outcome": "unknown"}
 {"kind": "acquire-return", "actor": "A", "name": "stock", "outcome": "ok", "token": 7}
 {"kind": "read-invoke", "actor": "A", "object": "register", "outcome": "unknown"}
@@ -445,3 +457,19 @@ def test_the_register_of_our_own_histories_begins_with_0(tmp_path: Path, value: 
     path = binary(tmp_path, read % ("invoke", "unknown", 0) + read % ("return", "ok", value))
     for each in (path, tmp_path / "source.jsonl"):
         assert status(linearized(each, "--model=register")) == verdict
+
+
+def test_a_history_whose_writers_were_killed_ends_where_it_ends(tmp_path: Path) -> None:
+    """It was never ended, and most of its slots are unused."""
+    path, message = tmp_path / "h.history", Message()
+    head = Settings(time=1, seed=1, capacity=1000)
+    must_succeed(library().history_create(bytes(path), head, message), message)
+    history = must_succeed(library().history_open(bytes(path), message), message)
+    library().history_text(history, b"client-1", 8, 0, 0)
+    library().history_close(history)
+    said = linearized(path, "--model=owner-mutex")
+    assert (status(said), said["events"], said["verdict"]["linearizable"]["reason"]) == (
+        "inconclusive",
+        0,
+        "nobody was granted the lock",
+    )
