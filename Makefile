@@ -70,9 +70,10 @@ TOOL    = harness/history/history_main.c harness/history/history_json.c $(HISTOR
 EXPLORE = $(call room,harness/explorer harness/simulation) $(addprefix harness/client/,client.c plugin.c resource_connection.c validity.c) \
           harness/resource/resource.c $(addprefix harness/environment/,env_ops.c env_reply.c redis_push.c) $(LOCKS) $(CHECKS) $(SHARED)
 DRIVER  = $(SCHEDULER) $(call room,harness/lockstorm/native) harness/client/validity.c harness/environment/env_ops.c harness/process/spawn.c $(LOCKS) $(FAULTS) $(CHECKS) checkers/commands/render.c $(SHARED)
+SUPERVISOR = $(call room,harness/supervisor) harness/scheduler/task.c $(SHARED)
 PLUGIN  = harness/client/plugin_main.c harness/client/plugin.c harness/environment/env_ops.c $(LOCKS)
 
-PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store store-table proxy check linearize explore plugin history spawn reaper)
+PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store store-table proxy check linearize explore plugin history spawn reaper supervisor)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
 PRELOAD        = $(BUILD)/lib/liblockstorm-preload.so
 NEAR           = $(BUILD)/lib/liblockstorm-near.so
@@ -159,6 +160,7 @@ $(BUILD)/bin/history: LIBS = -ljansson
 $(BUILD)/bin/spawn: $(call object,harness/process/spawn_main.c harness/process/spawn.c)
 $(BUILD)/bin/reaper: $(call object,harness/process/reaper_main.c)
 $(BUILD)/bin/reaper: LIBS = $(STATIC) # static: every trial starts it, and it should start fast
+$(BUILD)/bin/supervisor: $(call object,$(SUPERVISOR))
 
 $(BUILD)/tests/announcements: $(call object,tests/c/announcements.c harness/client/validity.c $(SHARED))
 $(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c $(SCHEDULER) $(ENV) $(SHARED))

@@ -137,17 +137,25 @@ static bool readable(struct pollfd *fds, nfds_t count, int timeout_ms) {
 }
 
 /* Other tasks have the turn meanwhile. Only the scheduler wakes this one, never the socket, or the machine would decide
- * the order: it asks the task to look (PROBING), or gives it the turn because the answer is there or the deadline has
+ * the order: it asks the task to look (PROBING), or gives it the turn because news are there or the deadline has
  * passed (RUNNING). */
-static bool wait_without_turn(struct task *task, int fd, int64_t deadline_ns) {
+void task_await(struct task *task, bool (*has_news)(void *holder), void *holder, int64_t deadline_ns) {
     atomic_store_explicit(&task->place->deadline_ns, deadline_ns, memory_order_relaxed);
     give_back(task, TASK_WAITING);
     for (;;) {
         await_wakeup(task);
-        bool here = readable(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 0);
-        if (atomic_load_explicit(&task->place->state, memory_order_acquire) != TASK_PROBING) return here;
-        give_back(task, here ? TASK_READY : TASK_WAITING);
+        if (atomic_load_explicit(&task->place->state, memory_order_acquire) != TASK_PROBING) return;
+        give_back(task, has_news(holder) ? TASK_READY : TASK_WAITING);
     }
+}
+
+static bool is_readable(void *holder) {
+    return readable(&(struct pollfd){.fd = *(const int *)holder, .events = POLLIN}, 1, 0);
+}
+
+static bool wait_without_turn(struct task *task, int fd, int64_t deadline_ns) {
+    task_await(task, is_readable, &fd, deadline_ns);
+    return is_readable(&fd);
 }
 
 /* Virtual time stands still for an answer that comes for certain. A limit here would be one of the machine's time, and

@@ -37,6 +37,10 @@ bool task_has_ended(const struct task *second);
  * Without, virtual time stands still until the answer is there, however long the machine takes. */
 bool task_wait_readable(struct task *task, int fd, int64_t deadline_ns, bool may_block);
 
+/* Virtual time: gives the turn back until news have come, as has_news(holder) says when the scheduler asks, or the
+ * trial's clock has reached deadline_ns. Returns when this task has the turn again. */
+void task_await(struct task *task, bool (*has_news)(void *holder), void *holder, int64_t deadline_ns);
+
 /* Holds here if the driver has armed this checkpoint. Returns true if it was held. */
 bool task_checkpoint(struct task *task, const char *name);
 

@@ -1,0 +1,44 @@
+#include "harness/supervisor/calls.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <time.h>
+
+#include "harness/scheduler/clock.h"
+
+const struct supervised_call *const CALL_GROUPS[] = {CALLS_CLOCK, CALLS_FUTEX,  CALLS_WAIT, CALLS_TIMER,
+                                                     CALLS_LIFE,  CALLS_CHANCE, NULL};
+
+const struct supervised_call *call_find(int number) {
+    for (const struct supervised_call *const *group = CALL_GROUPS; *group; group++)
+        for (const struct supervised_call *each = *group; each->handle; each++)
+            if (each->number == number) return each;
+    return NULL;
+}
+
+void call_refuse_unknown(struct supervisor *supervisor, struct program_process *process,
+                         const struct seccomp_notif *call) {
+    (void)process;
+    supervisor_refuse(supervisor, call, ENOSYS);
+}
+
+bool call_read_time(struct supervisor *supervisor, const struct program_process *process,
+                    const struct seccomp_notif *call, uint64_t address, int64_t *time_ns) {
+    struct timespec time;
+    if (!program_read(process, address, &time, sizeof time)) {
+        supervisor_refuse(supervisor, call, EFAULT);
+        return false;
+    }
+    if (time.tv_sec < 0 || time.tv_nsec < 0 || time.tv_nsec >= CLOCK_NS_PER_S) {
+        supervisor_refuse(supervisor, call, EINVAL);
+        return false;
+    }
+    bool fits = time.tv_sec < INT64_MAX / CLOCK_NS_PER_S - 1;
+    *time_ns = fits ? time.tv_sec * CLOCK_NS_PER_S + time.tv_nsec : INT64_MAX;
+    return true;
+}
+
+int64_t call_deadline_ns(const struct supervisor *supervisor, int64_t limit_ns) {
+    int64_t now_ns = supervisor->clock.mono_ns;
+    return limit_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + limit_ns;
+}

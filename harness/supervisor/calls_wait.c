@@ -1,0 +1,212 @@
+/* Calls that wait for descriptors. The supervisor looks at duplicates of them; what has come is there when the program
+ * is quiet, and not earlier: nothing arrives while it has its turn. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "harness/scheduler/clock.h"
+#include "harness/supervisor/calls.h"
+
+enum { POLLED_MOST = 65536 };
+
+/* --- epoll --- */
+
+static void wait_for_events(struct supervisor *supervisor, struct program_process *process,
+                            const struct seccomp_notif *call, int64_t limit_ns) {
+    struct held_call *held = held_call_add(supervisor, process, call, HELD_EPOLL);
+    held->deadline_ns = call_deadline_ns(supervisor, limit_ns);
+    held_call_add_fd(supervisor, held, (int)call_argument(call, 0), POLLIN);
+}
+
+static int64_t limit_of_ms(int limit_ms) {
+    return limit_ms < 0 ? INT64_MAX : (int64_t)limit_ms * CLOCK_NS_PER_MS;
+}
+
+static void on_epoll_wait(struct supervisor *supervisor, struct program_process *process,
+                          const struct seccomp_notif *call) {
+    if ((int)call_argument(call, 2) <= 0) supervisor_refuse(supervisor, call, EINVAL);
+    else wait_for_events(supervisor, process, call, limit_of_ms((int)call_argument(call, 3)));
+}
+
+static void on_epoll_pwait2(struct supervisor *supervisor, struct program_process *process,
+                            const struct seccomp_notif *call) {
+    int64_t limit_ns = INT64_MAX;
+    uint64_t timeout = call_argument(call, 3);
+    if (timeout && !call_read_time(supervisor, process, call, timeout, &limit_ns)) return;
+    if ((int)call_argument(call, 2) <= 0) supervisor_refuse(supervisor, call, EINVAL);
+    else if (limit_ns == 0) supervisor_pass(supervisor, call);
+    else wait_for_events(supervisor, process, call, limit_ns);
+}
+
+/* --- poll --- */
+
+static void wait_for_polled(struct supervisor *supervisor, struct program_process *process,
+                            const struct seccomp_notif *call, int64_t limit_ns) {
+    uint64_t count = call_argument(call, 1);
+    struct pollfd *array = count <= POLLED_MOST ? calloc(count ? count : 1, sizeof *array) : NULL;
+    if (!array) {
+        supervisor_refuse(supervisor, call, EINVAL);
+        return;
+    }
+    if (!program_read(process, call_argument(call, 0), array, count * sizeof *array)) {
+        supervisor_refuse(supervisor, call, EFAULT);
+    } else {
+        struct held_call *held = held_call_add(supervisor, process, call, HELD_POLL);
+        held->deadline_ns = call_deadline_ns(supervisor, limit_ns);
+        for (uint64_t each = 0; each < count && held->end == END_NOT_YET; each++)
+            if (array[each].fd >= 0) held_call_add_fd(supervisor, held, array[each].fd, array[each].events);
+        /* A closed descriptor is an answer of poll (POLLNVAL), which only the kernel can give. */
+        if (held->end != END_NOT_YET) held->end = END_PASS;
+    }
+    free(array);
+}
+
+static void on_poll(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
+    wait_for_polled(supervisor, process, call, limit_of_ms((int)call_argument(call, 2)));
+}
+
+static void on_ppoll(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
+    int64_t limit_ns = INT64_MAX;
+    uint64_t timeout = call_argument(call, 2);
+    if (timeout && !call_read_time(supervisor, process, call, timeout, &limit_ns)) return;
+    if (limit_ns == 0) supervisor_pass(supervisor, call);
+    else wait_for_polled(supervisor, process, call, limit_ns);
+}
+
+/* --- select --- */
+
+static void wait_for_selected(struct supervisor *supervisor, struct program_process *process,
+                              const struct seccomp_notif *call, int64_t limit_ns) {
+    static const short EVENTS[] = {POLLIN, POLLOUT, POLLPRI};
+    fd_set sets[3];
+    uint64_t most = call_argument(call, 0);
+    if (most > FD_SETSIZE) {
+        supervisor_give_up(supervisor, "the program selects among more than %d descriptors", FD_SETSIZE);
+        return;
+    }
+    memset(sets, 0, sizeof sets);
+    for (int set = 0; set < 3; set++) {
+        uint64_t address = call_argument(call, set + 1);
+        if (!address || program_read(process, address, &sets[set], (most + 63) / 64 * 8)) continue;
+        supervisor_refuse(supervisor, call, EFAULT);
+        return;
+    }
+    struct held_call *held = held_call_add(supervisor, process, call, HELD_SELECT);
+    held->deadline_ns = call_deadline_ns(supervisor, limit_ns);
+    for (int fd = 0; fd < (int)most && held->end == END_NOT_YET; fd++) {
+        short events = 0;
+        for (int set = 0; set < 3; set++)
+            if (FD_ISSET(fd, &sets[set])) events = (short)(events | EVENTS[set]);
+        if (events) held_call_add_fd(supervisor, held, fd, events);
+    }
+}
+
+static void on_pselect(struct supervisor *supervisor, struct program_process *process,
+                       const struct seccomp_notif *call) {
+    int64_t limit_ns = INT64_MAX;
+    uint64_t timeout = call_argument(call, 4);
+    if (timeout && !call_read_time(supervisor, process, call, timeout, &limit_ns)) return;
+    if (limit_ns == 0) supervisor_pass(supervisor, call);
+    else wait_for_selected(supervisor, process, call, limit_ns);
+}
+
+#ifdef SYS_select
+static void on_select(struct supervisor *supervisor, struct program_process *process,
+                      const struct seccomp_notif *call) {
+    struct timeval limit = {.tv_sec = -1};
+    uint64_t timeout = call_argument(call, 4);
+    if (timeout && !program_read(process, timeout, &limit, sizeof limit)) {
+        supervisor_refuse(supervisor, call, EFAULT);
+    } else if (timeout && (limit.tv_sec < 0 || limit.tv_usec < 0)) {
+        supervisor_refuse(supervisor, call, EINVAL);
+    } else if (timeout && limit.tv_sec == 0 && limit.tv_usec == 0) {
+        supervisor_pass(supervisor, call);
+    } else {
+        bool fits = timeout && limit.tv_sec < INT64_MAX / CLOCK_NS_PER_S / 2;
+        int64_t limit_ns = fits ? limit.tv_sec * CLOCK_NS_PER_S + limit.tv_usec * CLOCK_NS_PER_US : INT64_MAX;
+        wait_for_selected(supervisor, process, call, limit_ns);
+    }
+}
+#endif
+
+/* --- reading, receiving, accepting --- */
+
+/* How long a socket's own limit (SO_RCVTIMEO) lets it wait. */
+static int64_t receive_limit_ns(int fd) {
+    struct timeval limit = {0};
+    socklen_t size = sizeof limit;
+    if (getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, &size) != 0) return INT64_MAX;
+    int64_t limit_ns = limit.tv_sec * CLOCK_NS_PER_S + limit.tv_usec * CLOCK_NS_PER_US;
+    return limit_ns > 0 ? limit_ns : INT64_MAX;
+}
+
+/* The kernel carries the call out when the descriptor is readable, which it is at once unless the other side is
+ * somebody who has not written yet. */
+static void transfer(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call,
+                     uint64_t flags) {
+    if (flags & MSG_DONTWAIT) {
+        supervisor_pass(supervisor, call);
+        return;
+    }
+    struct held_call *held = held_call_add(supervisor, process, call, HELD_TRANSFER);
+    if (!held_call_add_fd(supervisor, held, (int)call_argument(call, 0), POLLIN)) return;
+    int fd = held->fds[0].fd;
+    if (fcntl(fd, F_GETFL) & O_NONBLOCK || poll(held->fds, 1, 0) > 0) {
+        struct seccomp_notif same;
+        held->end = END_PASS;
+        held_call_end(supervisor, held, &same);
+        return;
+    }
+    held->deadline_ns = call_deadline_ns(supervisor, receive_limit_ns(fd));
+}
+
+static void on_read(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
+    transfer(supervisor, process, call, 0);
+}
+
+static void on_recvfrom(struct supervisor *supervisor, struct program_process *process,
+                        const struct seccomp_notif *call) {
+    transfer(supervisor, process, call, call_argument(call, 3));
+}
+
+static void on_recvmsg(struct supervisor *supervisor, struct program_process *process,
+                       const struct seccomp_notif *call) {
+    transfer(supervisor, process, call, call_argument(call, 2));
+}
+
+/* Its own limit of time is one of the machine's clock. */
+static void on_recvmmsg(struct supervisor *supervisor, struct program_process *process,
+                        const struct seccomp_notif *call) {
+    if (call_argument(call, 4)) supervisor_give_up(supervisor, "the program receives with a limit of time (recvmmsg)");
+    else transfer(supervisor, process, call, call_argument(call, 3));
+}
+
+const struct supervised_call CALLS_WAIT[] = {
+#ifdef SYS_epoll_wait
+    {SYS_epoll_wait, on_epoll_wait, CALL_UNLESS_ZERO, 3},
+    {SYS_poll, on_poll, CALL_UNLESS_ZERO, 2},
+    {SYS_select, on_select, CALL_ALWAYS, 0},
+#endif
+    {SYS_epoll_pwait, on_epoll_wait, CALL_UNLESS_ZERO, 3},
+    {SYS_epoll_pwait2, on_epoll_pwait2, CALL_ALWAYS, 0},
+    {SYS_ppoll, on_ppoll, CALL_ALWAYS, 0},
+    {SYS_pselect6, on_pselect, CALL_ALWAYS, 0},
+    {SYS_read, on_read, CALL_ALWAYS, 0},
+    {SYS_readv, on_read, CALL_ALWAYS, 0},
+    {SYS_recvfrom, on_recvfrom, CALL_ALWAYS, 0},
+    {SYS_recvmsg, on_recvmsg, CALL_ALWAYS, 0},
+    {SYS_recvmmsg, on_recvmmsg, CALL_ALWAYS, 0},
+    {SYS_accept4, on_read, CALL_ALWAYS, 0},
+#ifdef SYS_accept
+    {SYS_accept, on_read, CALL_ALWAYS, 0},
+#endif
+    {SYS_io_uring_setup, call_refuse_unknown, CALL_ALWAYS, 0},
+    {0},
+};

@@ -1,0 +1,208 @@
+#include "harness/supervisor/held_calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+struct held_call *held_call_add(struct supervisor *supervisor, struct program_process *process,
+                                const struct seccomp_notif *call, enum held_kind kind) {
+    struct held_call *held = calloc(1, sizeof *held), **end = &supervisor->held;
+    if (!held) abort();
+    *held = (struct held_call){
+        .call = *call, .process = process, .kind = kind, .order = ++supervisor->next_order, .deadline_ns = INT64_MAX};
+    while (*end) end = &(*end)->next;
+    *end = held;
+    process->held++;
+    return held;
+}
+
+static void held_call_remove(struct supervisor *supervisor, struct held_call *held) {
+    struct held_call **place = &supervisor->held;
+    while (*place != held) place = &(*place)->next;
+    *place = held->next;
+    held->process->held--;
+    for (int each = 0; each < held->fd_count; each++) close(held->fds[each].fd);
+    free(held->fds);
+    free(held);
+}
+
+bool held_call_add_fd(struct supervisor *supervisor, struct held_call *held, int fd, short events) {
+    int duplicate = program_duplicate_fd(held->process, fd);
+    if (duplicate < 0 && errno == EBADF) {
+        held_call_ready(supervisor, held, END_REFUSE, EBADF);
+        return false;
+    }
+    if (duplicate < 0) {
+        supervisor_give_up(supervisor, "a descriptor of the program cannot be had (pidfd_getfd: %s)", strerror(errno));
+        return false;
+    }
+    held->fds = realloc(held->fds, (size_t)(held->fd_count + 1) * sizeof *held->fds);
+    if (!held->fds) abort();
+    held->fds[held->fd_count++] = (struct pollfd){.fd = duplicate, .events = events};
+    return true;
+}
+
+void held_call_ready(struct supervisor *supervisor, struct held_call *held, enum held_end end, int64_t value) {
+    held->end = end;
+    held->value = value;
+    held->order = ++supervisor->next_order;
+}
+
+struct held_call *held_call_of(const struct supervisor *supervisor, pid_t tid) {
+    for (struct held_call *each = supervisor->held; each; each = each->next)
+        if ((pid_t)each->call.pid == tid && each->end == END_NOT_YET) return each;
+    return NULL;
+}
+
+void held_calls_drop(struct supervisor *supervisor, const struct program_process *process, pid_t tid) {
+    for (struct held_call *next, *each = supervisor->held; each; each = next) {
+        next = each->next;
+        if ((process && each->process == process) || (tid && (pid_t)each->call.pid == tid))
+            held_call_remove(supervisor, each);
+    }
+}
+
+/* --- turns --- */
+
+struct held_call *held_calls_next_ready(const struct supervisor *supervisor) {
+    struct held_call *first = NULL;
+    for (struct held_call *each = supervisor->held; each; each = each->next)
+        if (each->end != END_NOT_YET && (!first || each->order < first->order)) first = each;
+    return first;
+}
+
+bool held_call_end(struct supervisor *supervisor, struct held_call *held, struct seccomp_notif *call) {
+    enum held_end end = held->end;
+    int64_t value = held->value;
+    *call = held->call;
+    held_call_remove(supervisor, held);
+    switch (end) {
+    case END_ANSWER: supervisor_answer(supervisor, call, value); break;
+    case END_REFUSE: supervisor_refuse(supervisor, call, (int)value); break;
+    case END_PASS: supervisor_pass(supervisor, call); break;
+    default: break;
+    }
+    return end == END_HANDLE;
+}
+
+/* --- descriptors --- */
+
+static int ready_fds(struct held_call *held) {
+    if (held->end != END_NOT_YET || held->fd_count == 0) return 0;
+    int ready = poll(held->fds, (nfds_t)held->fd_count, 0);
+    return ready > 0 ? ready : 0;
+}
+
+bool held_calls_any_readable(const struct supervisor *supervisor) {
+    for (struct held_call *each = supervisor->held; each; each = each->next)
+        if (ready_fds(each)) return true;
+    return false;
+}
+
+/* The kernel copies at most this many events at once into our memory; a program that asks for more gets the rest with
+ * its next call. */
+enum { EVENTS_MOST = 1024 };
+
+/* False: there was none, although the instance was readable (another thread's edge). */
+static bool deliver_events(struct supervisor *supervisor, struct held_call *held) {
+    static struct epoll_event events[EVENTS_MOST];
+    const uint64_t *arguments = (const uint64_t *)held->call.data.args;
+    int most = (int)arguments[2];
+    int count = epoll_wait(held->fds[0].fd, events, most < EVENTS_MOST ? most : EVENTS_MOST, 0);
+    if (count == 0) return false;
+    if (count < 0) return held_call_ready(supervisor, held, END_REFUSE, errno), true;
+    bool written = program_write(held->process, arguments[1], events, (size_t)count * sizeof events[0]);
+    held_call_ready(supervisor, held, written ? END_ANSWER : END_REFUSE, written ? count : EFAULT);
+    return true;
+}
+
+/* The program's array may name a descriptor several times, or none (below 0): `value` of an entry is its place. */
+static void deliver_poll(struct supervisor *supervisor, struct held_call *held) {
+    uint64_t array = held->call.data.args[0];
+    size_t count = (size_t)held->call.data.args[1];
+    struct pollfd *theirs = calloc(count ? count : 1, sizeof *theirs);
+    if (!theirs) abort();
+    bool copied = program_read(held->process, array, theirs, count * sizeof *theirs);
+    int64_t ready = 0;
+    int next = 0;
+    for (size_t each = 0; copied && each < count; each++) {
+        theirs[each].revents = 0;
+        if (theirs[each].fd >= 0 && next < held->fd_count) theirs[each].revents = held->fds[next++].revents;
+        ready += theirs[each].revents != 0;
+    }
+    copied = copied && program_write(held->process, array, theirs, count * sizeof *theirs);
+    free(theirs);
+    held_call_ready(supervisor, held, copied ? END_ANSWER : END_REFUSE, copied ? ready : EFAULT);
+}
+
+bool held_calls_deliver(struct supervisor *supervisor) {
+    for (struct held_call *each = supervisor->held; each; each = each->next) {
+        if (!ready_fds(each)) continue;
+        if (each->kind == HELD_EPOLL) {
+            if (deliver_events(supervisor, each)) return true;
+            continue;
+        }
+        if (each->kind == HELD_POLL) deliver_poll(supervisor, each);
+        else held_call_ready(supervisor, each, END_PASS, 0);
+        return true;
+    }
+    return false;
+}
+
+/* --- deadlines --- */
+
+/* By the program's monotonic clock. A deadline of the wall clock moves when that clock is set. */
+static int64_t deadline_of(const struct supervisor *supervisor, const struct held_call *held) {
+    if (held->end != END_NOT_YET) return INT64_MAX;
+    if (!held->by_wall_clock || held->deadline_ns == INT64_MAX) return held->deadline_ns;
+    return held->deadline_ns - supervisor->clock.wall_ns + supervisor->clock.mono_ns;
+}
+
+int64_t held_calls_next_deadline_ns(const struct supervisor *supervisor) {
+    int64_t next_ns = INT64_MAX;
+    for (const struct held_call *each = supervisor->held; each; each = each->next)
+        if (!each->is_weak && deadline_of(supervisor, each) < next_ns) next_ns = deadline_of(supervisor, each);
+    return next_ns;
+}
+
+static struct held_call *first_due(const struct supervisor *supervisor) {
+    struct held_call *first = NULL;
+    for (struct held_call *each = supervisor->held; each; each = each->next) {
+        int64_t deadline_ns = deadline_of(supervisor, each);
+        if (deadline_ns > supervisor->clock.mono_ns) continue;
+        if (!first || deadline_ns < deadline_of(supervisor, first)) first = each;
+    }
+    return first;
+}
+
+/* What select was asked for is cleared, since none of it has come. */
+static bool clear_sets(const struct held_call *held) {
+    static const char nothing[128];
+    size_t size = (size_t)((held->call.data.args[0] + 63) / 64 * 8);
+    for (int set = 1; set <= 3; set++)
+        if (held->call.data.args[set] && !program_write(held->process, held->call.data.args[set], nothing, size))
+            return false;
+    return true;
+}
+
+static void expire(struct supervisor *supervisor, struct held_call *held) {
+    switch (held->kind) {
+    case HELD_FUTEX: held_call_ready(supervisor, held, END_REFUSE, ETIMEDOUT); break;
+    case HELD_TRANSFER: /* fall through */
+    case HELD_SIGNAL: held_call_ready(supervisor, held, END_REFUSE, EAGAIN); break;
+    case HELD_SELECT:
+        if (!clear_sets(held)) held_call_ready(supervisor, held, END_REFUSE, EFAULT);
+        else held_call_ready(supervisor, held, END_ANSWER, 0);
+        break;
+    default: held_call_ready(supervisor, held, END_ANSWER, 0); break;
+    }
+}
+
+bool held_calls_expire(struct supervisor *supervisor) {
+    struct held_call *due = first_due(supervisor);
+    if (!due) return false;
+    for (; due; due = first_due(supervisor)) expire(supervisor, due);
+    return true;
+}

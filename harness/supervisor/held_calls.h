@@ -1,0 +1,74 @@
+/* The calls of a program that are held, and what ends each of them. */
+#ifndef LOCKSTORM_HELD_CALLS_H
+#define LOCKSTORM_HELD_CALLS_H
+
+#include <poll.h>
+
+#include "harness/supervisor/supervisor.h"
+
+enum held_kind {
+    HELD_SLEEP,    /* its deadline */
+    HELD_FUTEX,    /* a wake of `word` */
+    HELD_EPOLL,    /* an event of the epoll instance fds[0] */
+    HELD_POLL,     /* one of the descriptors */
+    HELD_SELECT,   /* one of the descriptors: the kernel then answers at once */
+    HELD_TRANSFER, /* fds[0]: the kernel then carries out the read, or the like, without waiting */
+    HELD_CHILD,    /* the end of a child process */
+    HELD_SIGNAL,   /* a signal, which the kernel then delivers */
+    HELD_TURN,     /* nothing: its thread's turn comes later */
+};
+
+/* How a call ends that is not held any more. */
+enum held_end {
+    END_NOT_YET,
+    END_ANSWER, /* with `value` */
+    END_REFUSE, /* with the errno `value` */
+    END_PASS,   /* the kernel carries it out */
+    END_HANDLE, /* it is handled now, for the first time */
+};
+
+struct held_call {
+    struct held_call *next;
+    struct seccomp_notif call;
+    struct program_process *process;
+    enum held_kind kind;
+    enum held_end end; /* not NOT_YET: the thread is ready */
+    int64_t value;
+    uint64_t order;
+    int64_t deadline_ns; /* by the program's clock; INT64_MAX: none */
+    bool by_wall_clock;  /* the deadline is one of CLOCK_REALTIME */
+    bool is_weak;        /* of a thread that only looks around: time does not move for its deadline */
+    struct pollfd *fds;  /* duplicates of the program's descriptors, with the awaited events */
+    int fd_count;
+    uint64_t word; /* of a futex */
+    uint32_t expected, bits;
+};
+
+/* Holds a call. The result is the supervisor's, until the call ends; the caller fills in what its kind needs. */
+struct held_call *held_call_add(struct supervisor *supervisor, struct program_process *process,
+                                const struct seccomp_notif *call, enum held_kind kind);
+/* Adds a duplicate of a descriptor; false, and the call is refused with EBADF, when it is none. */
+bool held_call_add_fd(struct supervisor *supervisor, struct held_call *held, int fd, short events);
+/* The thread is ready; its call ends so when it gets its turn. */
+void held_call_ready(struct supervisor *supervisor, struct held_call *held, enum held_end end, int64_t value);
+/* The held call of this thread that is not ready; NULL: there is none. */
+struct held_call *held_call_of(const struct supervisor *supervisor, pid_t tid);
+/* Drops the held calls of a thread, which has ended or makes another call; of a process: process, tid 0. */
+void held_calls_drop(struct supervisor *supervisor, const struct program_process *process, pid_t tid);
+
+/* The thread that became ready first; NULL: none is. */
+struct held_call *held_calls_next_ready(const struct supervisor *supervisor);
+/* Ends the call of a ready thread, which runs from now on. END_HANDLE is left to the caller, who gets the call in
+ * *call; true. */
+bool held_call_end(struct supervisor *supervisor, struct held_call *held, struct seccomp_notif *call);
+
+/* Whether what a held call waits for on its descriptors is there. */
+bool held_calls_any_readable(const struct supervisor *supervisor);
+/* Makes the first such thread ready; false: there is none. */
+bool held_calls_deliver(struct supervisor *supervisor);
+/* The program's monotonic clock at the next deadline that counts; INT64_MAX: none. */
+int64_t held_calls_next_deadline_ns(const struct supervisor *supervisor);
+/* Makes those threads ready whose deadline has come, in the order of their deadlines. True: there were some. */
+bool held_calls_expire(struct supervisor *supervisor);
+
+#endif

@@ -1,0 +1,47 @@
+/* The clocks that a supervised program sees: those of its client's host in the trial (shared_page.h), or, without a
+ * trial, a clock of its own that moves from one deadline to the next.
+ *
+ * A program may wait actively for its clock to move: libuuid reads gettimeofday until it shows another microsecond.
+ * After PROGRAM_CLOCK_EQUAL_READS reads of the same time by system calls the program's clock creeps ahead by a
+ * microsecond. Reads of a patched vDSO cannot be counted; a thread that computes for long without a call makes the
+ * clock creep too (supervisor.c). */
+#ifndef LOCKSTORM_PROGRAM_CLOCK_H
+#define LOCKSTORM_PROGRAM_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "harness/scheduler/shared_page.h"
+
+/* What CLOCK_MONOTONIC shows when the trial's clock stands at 0: runtimes take 0 for a broken clock. */
+#define PROGRAM_UPTIME_NS INT64_C(1000000000000)
+
+enum { PROGRAM_CLOCK_EQUAL_READS = 50 };
+
+struct program_clock {
+    const struct shared_page *page; /* NULL: a clock of its own */
+    const struct task_slot *host;
+    int64_t mono_ns, wall_ns; /* what the program sees now */
+    int64_t crept_ns;         /* of it: how far ahead of its host */
+    unsigned equal_reads;
+};
+
+/* Without a page, both clocks begin at the stamps that a trial's do. */
+void program_clock_begin(struct program_clock *clock, const struct shared_page *page, const struct task_slot *host);
+/* Takes over what the host's clocks show now. True: the program sees another time than before. */
+bool program_clock_update(struct program_clock *clock);
+/* Counts a read that the program made by a system call. True: the clock has crept. */
+bool program_clock_count_read(struct program_clock *clock);
+void program_clock_creep(struct program_clock *clock, int64_t step_ns);
+/* Moves a clock of its own; does nothing to a host's. */
+void program_clock_move(struct program_clock *clock, int64_t mono_ns);
+
+/* Whether programs read this clock in virtual time, and what it shows: ns. */
+bool program_clock_is_virtual(clockid_t id);
+bool program_clock_is_wall(clockid_t id);
+int64_t program_clock_read(const struct program_clock *clock, clockid_t id);
+/* The stamp of the trial's clock at which this program's monotonic clock shows mono_ns; INT64_MAX stays. */
+int64_t program_clock_trial_ns(const struct program_clock *clock, int64_t mono_ns);
+
+#endif

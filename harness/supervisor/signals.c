@@ -1,0 +1,59 @@
+#include "harness/supervisor/signals.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/scheduler/clock.h"
+
+/* The kernel's own number for "restart the call if the handler allows it, otherwise EINTR". */
+enum { RESTART = 512 };
+
+static bool has_bit(uint64_t set, int number) {
+    return set >> (number - 1) & 1;
+}
+
+/* A sleep that is interrupted says how much of it was left. */
+static void write_left(const struct supervisor *supervisor, const struct held_call *held) {
+    bool relative = held->call.data.nr == SYS_nanosleep || !(held->call.data.args[1] & TIMER_ABSTIME);
+    uint64_t address = held->call.data.args[held->call.data.nr == SYS_nanosleep ? 1 : 3];
+    int64_t left_ns = held->deadline_ns - supervisor->clock.mono_ns;
+    struct timespec left = {.tv_sec = left_ns / CLOCK_NS_PER_S, .tv_nsec = left_ns % CLOCK_NS_PER_S};
+    if (relative && address && left_ns > 0) program_write(held->process, address, &left, sizeof left);
+}
+
+static void interrupt_call(struct supervisor *supervisor, struct held_call *held, int number) {
+    pid_t tid = (pid_t)held->call.pid;
+    if (held->kind == HELD_SIGNAL) {
+        held_call_ready(supervisor, held, END_PASS, 0);
+        return;
+    }
+    if (!has_bit(program_status(tid, "SigCgt:", 16), number) || has_bit(program_status(tid, "SigBlk:", 16), number))
+        return;
+    bool timed = held->deadline_ns != INT64_MAX;
+    bool restarts = held->kind == HELD_FUTEX || held->kind == HELD_TRANSFER || held->kind == HELD_CHILD;
+    if (held->kind == HELD_SLEEP) write_left(supervisor, held);
+    held_call_ready(supervisor, held, END_REFUSE, restarts && !timed ? RESTART : EINTR);
+}
+
+/* For a process the kernel chooses a thread that does not block the signal, its first one if it can. */
+void signals_interrupt(struct supervisor *supervisor, struct program_process *process, pid_t tid, int number) {
+    if (number <= 0 || number > SIGRTMAX) return;
+    struct held_call *held = held_call_of(supervisor, tid ? tid : process->pid);
+    if (held) interrupt_call(supervisor, held, number);
+}
+
+void signals_send(struct supervisor *supervisor, struct program_process *process, pid_t tid, int number,
+                  uint64_t value) {
+    siginfo_t info;
+    memset(&info, 0, sizeof info);
+    info.si_signo = number;
+    info.si_code = SI_TIMER;
+    info.si_value.sival_ptr = (void *)(uintptr_t)value;
+    if (tid) syscall(SYS_rt_tgsigqueueinfo, process->pid, tid, number, &info);
+    else syscall(SYS_rt_sigqueueinfo, process->pid, number, &info);
+    signals_interrupt(supervisor, process, tid, number);
+}

@@ -1,0 +1,83 @@
+/* The supervisor: runs an unmodified program, whatever language it is written in, under the clock of a trial in virtual
+ * time (docs/virtual-time.md).
+ *
+ * The kernel hands over to it the program's calls that wait or tell the time (seccomp user notification). A call that
+ * waits is *held*: the thread sleeps in the kernel until the supervisor answers, because the awaited has come, or the
+ * program's clock has reached the deadline. The program never waits by the machine's clock.
+ *
+ * One thread of the program runs at a time. A thread that another one wakes is *ready* and gets its turn when nobody
+ * runs, in the order in which they became ready; a new thread takes its place where it was made. The program is *quiet*
+ * when all its threads are held and none is ready. So the same input at the same times makes it do the same.
+ *
+ * The calls come from a program that runs beside this one and may be wrong in every way: what is read from its memory
+ * is copied once, and checked before it is used. */
+#ifndef LOCKSTORM_SUPERVISOR_H
+#define LOCKSTORM_SUPERVISOR_H
+
+#include <linux/seccomp.h>
+
+#include "harness/scheduler/random.h"
+#include "harness/supervisor/program.h"
+#include "harness/supervisor/program_clock.h"
+
+enum { SUPERVISOR_BIRTHS = 64, SUPERVISOR_EXITS = 256, SUPERVISOR_REASON = 160 };
+
+struct held_call;
+struct timer;
+
+struct ended_thread {
+    pid_t pid, tid;
+};
+
+struct supervisor {
+    int listener; /* where the kernel hands over calls */
+    pid_t root;   /* the program's first process, a child of the supervisor */
+    int status;   /* of the root, once it has ended, as waitpid gives it */
+    bool root_ended;
+    struct program_clock clock;
+    struct random random;
+    struct program program;
+    struct held_call *held;             /* in the order in which they were held */
+    uint64_t next_order;                /* of becoming ready, or being held */
+    uint64_t births[SUPERVISOR_BIRTHS]; /* orders of threads that were made and have not made a call */
+    int birth_count;
+    struct ended_thread exits[SUPERVISOR_EXITS]; /* threads that end: the kernel changes words of memory for them */
+    int exit_count;
+    struct timer *timers;
+    int signal_fd;  /* SIGCHLD, as a descriptor */
+    uint64_t calls; /* number of calls handed over so far */
+    uint64_t spins; /* number of times that a thread computed for so long that it may have been waiting */
+    char reason[SUPERVISOR_REASON]; /* why the program cannot be supervised any further; empty: it can */
+};
+
+/* Starts words[0], found on PATH. The caller has filled in `clock` and `random`, and ends with supervisor_stop. False
+ * with the reason. */
+bool supervisor_start(struct supervisor *supervisor, char *const *words);
+/* Kills what is left of the program. */
+void supervisor_stop(struct supervisor *supervisor);
+
+/* Lets the program run until it is quiet, with what has come for it and what is due by now. False: it has ended, or
+ * cannot be supervised any further (`reason`). */
+bool supervisor_run(struct supervisor *supervisor);
+/* Whether something has come for the quiet program: at a descriptor, or because a process was killed. */
+bool supervisor_has_news(const struct supervisor *supervisor);
+/* The program's monotonic clock when it goes on by itself; INT64_MAX: never. */
+int64_t supervisor_deadline_ns(const struct supervisor *supervisor);
+
+/* Writes down why the program cannot be supervised; the first reason stays. */
+__attribute__((format(printf, 2, 3))) void supervisor_give_up(struct supervisor *supervisor, const char *format, ...);
+
+/* --- what a handler of a call does with it (calls.h) --- */
+
+/* Answers: the call returns `value`. */
+void supervisor_answer(struct supervisor *supervisor, const struct seccomp_notif *call, int64_t value);
+/* The call fails with this errno. */
+void supervisor_refuse(struct supervisor *supervisor, const struct seccomp_notif *call, int error);
+/* The kernel carries the call out as the program asked for it. */
+void supervisor_pass(struct supervisor *supervisor, const struct seccomp_notif *call);
+/* Takes the signals that have come from the descriptor. */
+void supervisor_drain_signals(const struct supervisor *supervisor);
+/* Writes the program's clocks into the words that its vDSO reads. */
+void supervisor_publish_clock(struct supervisor *supervisor);
+
+#endif

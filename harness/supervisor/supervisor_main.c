@@ -1,0 +1,142 @@
+/* Runs a program in virtual time. In a trial it is the second task of the client that hosts the program (--page); alone
+ * (--alone) it moves the clock to the next deadline whenever the program is quiet and nothing has come for it.
+ *
+ * Exit status: the program's, 128 and the signal's number if one has ended it; 2 for bad arguments; 75 when the program
+ * cannot be supervised any further. */
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/scheduler/task.h"
+#include "harness/supervisor/held_calls.h"
+#include "harness/supervisor/supervisor.h"
+
+enum { USAGE = 2, UNSUPERVISED = 75, ENDED_BY_SIGNAL = 128, NEWS_POLL_MS = 20 };
+
+struct supervisor_arguments {
+    const char *page;
+    int64_t task, seed, turn_fd, yield_fd;
+    bool alone, counts;
+    char **words;
+};
+
+static bool number_of(const char *text, int64_t *value) {
+    char *end;
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    return errno == 0 && end != text && *end == '\0';
+}
+
+static bool parse_arguments(int argc, char **argv, struct supervisor_arguments *arguments) {
+    static const struct option OPTIONS[] = {
+        {"page", required_argument, NULL, 'p'},     {"task", required_argument, NULL, 't'},
+        {"seed", required_argument, NULL, 's'},     {"turn-fd", required_argument, NULL, 'T'},
+        {"yield-fd", required_argument, NULL, 'Y'}, {"alone", no_argument, NULL, 'a'},
+        {"counts", no_argument, NULL, 'c'},         {0}};
+    bool good = true;
+    for (int option; good && (option = getopt_long(argc, argv, "+", OPTIONS, NULL)) != -1;) {
+        switch (option) {
+        case 'p': arguments->page = optarg; break;
+        case 't': good = number_of(optarg, &arguments->task); break;
+        case 's': good = number_of(optarg, &arguments->seed); break;
+        case 'T': good = number_of(optarg, &arguments->turn_fd); break;
+        case 'Y': good = number_of(optarg, &arguments->yield_fd); break;
+        case 'a': arguments->alone = true; break;
+        case 'c': arguments->counts = true; break;
+        default: return false;
+        }
+        if (!good) fprintf(stderr, "supervisor: not a usable value: %s\n", optarg);
+    }
+    arguments->words = argv + optind;
+    bool in_trial = arguments->page && arguments->task > 0 && arguments->task < SHARED_PAGE_TASKS;
+    if (good && optind < argc && (arguments->alone ? !arguments->page : in_trial)) return true;
+    fprintf(stderr, "supervisor: usage: supervisor --alone [--seed N] PROGRAM [ARGUMENT]...\n");
+    return false;
+}
+
+/* --- in a trial --- */
+
+static bool has_news(void *holder) {
+    return supervisor_has_news(holder);
+}
+
+/* All that the program sent in this turn may be on its way. */
+static void count_sent(const struct task *task) {
+    atomic_fetch_add_explicit(&task->page->traffic, 1, memory_order_release);
+    atomic_fetch_add_explicit(&task->page->unawaited, 1, memory_order_release);
+}
+
+/* The client's worker has the slot before the program's. */
+static void run_in_trial(struct supervisor *supervisor, struct task *task) {
+    while (supervisor_run(supervisor)) {
+        count_sent(task);
+        int64_t deadline_ns = program_clock_trial_ns(&supervisor->clock, supervisor_deadline_ns(supervisor));
+        task_await(task, has_news, supervisor, deadline_ns);
+    }
+    count_sent(task);
+}
+
+static bool supervise_in_trial(struct supervisor *supervisor, const struct supervisor_arguments *arguments) {
+    struct history_error error;
+    struct shared_page *page = shared_page_open(arguments->page, &error);
+    if (!page) {
+        fprintf(stderr, "supervisor: %s\n", error.text);
+        return false;
+    }
+    struct task task = {page, &page->tasks[arguments->task], (int)arguments->turn_fd, (int)arguments->yield_fd};
+    task_begin(&task);
+    program_clock_begin(&supervisor->clock, page, &page->tasks[arguments->task - 1]);
+    if (supervisor_start(supervisor, arguments->words)) run_in_trial(supervisor, &task);
+    supervisor_stop(supervisor);
+    if (supervisor->reason[0]) fprintf(stderr, "supervisor: %s\n", supervisor->reason);
+    task_end(&task, &(struct task){page, &page->tasks[arguments->task - 1], -1, (int)arguments->yield_fd});
+    shared_page_close(page);
+    return true;
+}
+
+/* --- alone --- */
+
+/* Whoever the program talks to lives by the machine's clock. */
+static bool await_news(const struct supervisor *supervisor, bool for_ever) {
+    while (!supervisor_has_news(supervisor)) {
+        if (!for_ever) return false;
+        poll(NULL, 0, NEWS_POLL_MS);
+    }
+    return true;
+}
+
+static void supervise_alone(struct supervisor *supervisor, const struct supervisor_arguments *arguments) {
+    program_clock_begin(&supervisor->clock, NULL, NULL);
+    if (supervisor_start(supervisor, arguments->words)) {
+        while (supervisor_run(supervisor)) {
+            int64_t deadline_ns = supervisor_deadline_ns(supervisor);
+            if (await_news(supervisor, deadline_ns == INT64_MAX)) continue;
+            program_clock_move(&supervisor->clock, deadline_ns);
+            supervisor_publish_clock(supervisor);
+        }
+    }
+    supervisor_stop(supervisor);
+    if (supervisor->reason[0]) fprintf(stderr, "supervisor: %s\n", supervisor->reason);
+    if (arguments->counts)
+        fprintf(stderr, "supervisor: %llu calls, %llu spins\n", (unsigned long long)supervisor->calls,
+                (unsigned long long)supervisor->spins);
+}
+
+int main(int argc, char **argv) {
+    static struct supervisor supervisor;
+    struct supervisor_arguments arguments = {.task = -1};
+    if (!parse_arguments(argc, argv, &arguments)) return USAGE;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    supervisor.random = random_split((uint64_t)arguments.seed, 0);
+    if (arguments.alone) supervise_alone(&supervisor, &arguments);
+    else if (!supervise_in_trial(&supervisor, &arguments)) return USAGE;
+    if (supervisor.reason[0]) return UNSUPERVISED;
+    return WIFSIGNALED(supervisor.status) ? ENDED_BY_SIGNAL + WTERMSIG(supervisor.status)
+                                          : WEXITSTATUS(supervisor.status);
+}
