@@ -128,9 +128,10 @@ static void on_waitid(struct supervisor *supervisor, struct program_process *pro
 
 static void on_kill(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
     struct program_process *target = program_known_process(&supervisor->program, (pid_t)call_argument(call, 0));
-    (void)process;
+    int number = (int)call_argument(call, 1);
+    if (target && target != process) target->is_killed |= signals_ends_process(target, number);
     supervisor_pass(supervisor, call);
-    if (target) signals_interrupt(supervisor, target, 0, (int)call_argument(call, 1));
+    if (target) signals_interrupt(supervisor, target, 0, number);
 }
 
 static void on_kill_thread(struct supervisor *supervisor, struct program_process *process,

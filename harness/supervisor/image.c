@@ -193,15 +193,15 @@ static bool is_there(struct program_process *process, const struct seccomp_notif
     return access(seen, X_OK) == 0;
 }
 
-/* Waits for the stop at the new image. False: the program made another call instead, so that there is none. */
+/* Waits for the stop at the new image. Meanwhile a maker that was in vfork goes on, whose next call is held for its
+ * turn. False: the process itself made another call, so that there is no new image. */
 static bool await_image(struct supervisor *supervisor, pid_t pid) {
     int status;
     int64_t until_ns = hang_limit_deadline_ns(EXEC_LIMIT_MS);
     struct pollfd fds[] = {{.fd = supervisor->signal_fd, .events = POLLIN},
                            {.fd = supervisor->listener, .events = POLLIN}};
-    for (;;) {
-        if (waitpid(pid, &status, __WALL | WNOHANG) == pid) break;
-        if (fds[1].revents & POLLIN || hang_limit_is_over(until_ns)) return false;
+    while (waitpid(pid, &status, __WALL | WNOHANG) != pid) {
+        if (supervisor_hold_next(supervisor) == pid || hang_limit_is_over(until_ns)) return false;
         hang_limit_poll(fds, 2, until_ns);
         supervisor_drain_signals(supervisor);
     }

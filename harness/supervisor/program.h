@@ -23,6 +23,7 @@ struct program_process {
     bool stops_maker;   /* which waits in vfork until this one has another program */
     bool in_vfork;      /* one of its threads waits so for a child */
     int ended_children; /* which it has not waited for */
+    bool is_killed;     /* a signal that ends it was sent by the program */
 };
 
 struct program_thread {

@@ -39,6 +39,17 @@ static void interrupt_call(struct supervisor *supervisor, struct held_call *held
     held_call_ready(supervisor, held, END_REFUSE, restarts && !timed ? RESTART : EINTR);
 }
 
+bool signals_ends_process(const struct program_process *process, int number) {
+    if (number == SIGKILL) return true;
+    if (number <= 0 || number > SIGRTMAX || number == SIGCHLD || number == SIGURG || number == SIGWINCH ||
+        number == SIGCONT || number == SIGSTOP || number == SIGTSTP || number == SIGTTIN || number == SIGTTOU)
+        return false;
+    static const char *const NAMES[] = {"SigCgt:", "SigIgn:", "SigBlk:"};
+    for (size_t each = 0; each < sizeof NAMES / sizeof NAMES[0]; each++)
+        if (has_bit(program_status(process->pid, NAMES[each], 16), number)) return false;
+    return true;
+}
+
 /* For a process the kernel chooses a thread that does not block the signal, its first one if it can. */
 void signals_interrupt(struct supervisor *supervisor, struct program_process *process, pid_t tid, int number) {
     if (number <= 0 || number > SIGRTMAX) return;

@@ -7,6 +7,8 @@
 
 /* The signal is being sent to this thread, or (tid 0) to the process. */
 void signals_interrupt(struct supervisor *supervisor, struct program_process *process, pid_t tid, int number);
+/* Whether this signal ends the process: nothing handles, ignores or blocks it. */
+bool signals_ends_process(const struct program_process *process, int number);
 /* Sends a signal as a timer does. */
 void signals_send(struct supervisor *supervisor, struct program_process *process, pid_t tid, int number,
                   uint64_t value);

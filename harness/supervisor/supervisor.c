@@ -25,7 +25,7 @@
  * which goes on beside it then, or for the clock, which creeps ahead. Neither is the same again with the same seed. */
 enum { SPIN_MS = 500 };
 /* Without a call for this long, in which no thread used a processor, the program waits in a call that is not known. */
-enum { UNKNOWN_CALL_LIMIT_MS = 2000 };
+enum { UNKNOWN_CALL_LIMIT_MS = 2000, CALL_POLL_MS = 10 };
 
 void supervisor_give_up(struct supervisor *supervisor, const char *format, ...) {
     if (supervisor->reason[0]) return;
@@ -95,6 +95,10 @@ void supervisor_stop(struct supervisor *supervisor) {
 /* --- calls --- */
 
 static void handle(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
+    if (supervisor->trace)
+        fprintf(supervisor->trace, "%.9f %d/%d %d(%llx, %llx, %llx, %llx)\n",
+                (double)(supervisor->clock.mono_ns - PROGRAM_UPTIME_NS) / CLOCK_NS_PER_S, process->pid, call->pid,
+                call->data.nr, call->data.args[0], call->data.args[1], call->data.args[2], call->data.args[3]);
     const struct supervised_call *entry = call_find(call->data.nr);
     if (entry) entry->handle(supervisor, process, call);
     else supervisor_pass(supervisor, call);
@@ -136,14 +140,31 @@ static void take_call(struct supervisor *supervisor, const struct seccomp_notif 
     }
 }
 
+/* Waits for a call at most for limit_ms. The ioctl itself would wait without a limit. False: none has come, or its
+ * thread was killed. */
+static bool next_call(struct supervisor *supervisor, struct seccomp_notif *call, int limit_ms) {
+    struct pollfd fd = {.fd = supervisor->listener, .events = POLLIN};
+    memset(call, 0, sizeof *call);
+    return poll(&fd, 1, limit_ms) > 0 && fd.revents & POLLIN &&
+           ioctl(supervisor->listener, SECCOMP_IOCTL_NOTIF_RECV, call) == 0;
+}
+
 /* A held call whose thread makes another one has ended because of a signal. */
 static bool receive_call(struct supervisor *supervisor) {
     struct seccomp_notif call;
-    memset(&call, 0, sizeof call);
-    if (ioctl(supervisor->listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) return false;
+    if (!next_call(supervisor, &call, CALL_POLL_MS)) return false;
     held_calls_drop(supervisor, NULL, (pid_t)call.pid);
     take_call(supervisor, &call);
     return true;
+}
+
+pid_t supervisor_hold_next(struct supervisor *supervisor) {
+    struct seccomp_notif call;
+    if (!next_call(supervisor, &call, 0)) return 0;
+    struct program_thread *thread = program_find_thread(&supervisor->program, (pid_t)call.pid);
+    if (!thread) return 0;
+    hold_for_turn(supervisor, thread->process, &call, ++supervisor->next_order);
+    return thread->process->pid;
 }
 
 /* --- ends that no call announces --- */
@@ -153,7 +174,7 @@ static bool forget_killed(struct supervisor *supervisor) {
     for (int each = 0; each < PROGRAM_PROCESSES; each++) {
         struct program_process *process = &supervisor->program.processes[each];
         struct pollfd fd = {.fd = process->pid_fd, .events = POLLIN};
-        if (!process->pid || poll(&fd, 1, 0) <= 0) continue;
+        if (!process->pid || (!process->is_killed && poll(&fd, 1, 0) <= 0)) continue;
         life_process_ended(supervisor, process);
         found = true;
     }
@@ -203,9 +224,9 @@ static bool await_call(struct supervisor *supervisor) {
     int64_t began_ns = processor_ns(supervisor), used_ns = began_ns;
     int64_t until_ns = hang_limit_deadline_ns(UNKNOWN_CALL_LIMIT_MS);
     for (;;) {
-        int ready = poll(fds, 2, HANG_LIMIT_LOOK_MS / 10);
+        int ready = poll(fds, 2, CALL_POLL_MS);
         if (ready > 0 && fds[1].revents) supervisor_drain_signals(supervisor);
-        if (forget_killed(supervisor) || (ready > 0 && fds[0].revents)) return true;
+        if ((ready > 0 && fds[0].revents) || forget_killed(supervisor)) return true;
         int64_t now_ns = processor_ns(supervisor);
         if (now_ns - began_ns > SPIN_MS * (int64_t)CLOCK_NS_PER_MS) return break_spin(supervisor), true;
         if (now_ns != used_ns) until_ns = hang_limit_deadline_ns(UNKNOWN_CALL_LIMIT_MS);
@@ -232,8 +253,8 @@ static bool look_after_exits(struct supervisor *supervisor) {
 /* What lets the quiet program go on at this time, in this order. */
 static bool find_ready(struct supervisor *supervisor) {
     if (held_calls_next_ready(supervisor)) return true;
-    return look_after_exits(supervisor) || held_calls_deliver(supervisor) || held_calls_expire(supervisor) ||
-           timers_expire(supervisor) || forget_killed(supervisor);
+    return look_after_exits(supervisor) || forget_killed(supervisor) || held_calls_deliver(supervisor) ||
+           held_calls_expire(supervisor) || timers_expire(supervisor);
 }
 
 bool supervisor_run(struct supervisor *supervisor) {

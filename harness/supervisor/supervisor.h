@@ -15,6 +15,7 @@
 #define LOCKSTORM_SUPERVISOR_H
 
 #include <linux/seccomp.h>
+#include <stdio.h>
 
 #include "harness/scheduler/random.h"
 #include "harness/supervisor/program.h"
@@ -45,6 +46,7 @@ struct supervisor {
     int exit_count;
     struct timer *timers;
     int signal_fd;  /* SIGCHLD, as a descriptor */
+    FILE *trace; /* a line per call; NULL: none */
     uint64_t calls; /* number of calls handed over so far */
     uint64_t spins; /* number of times that a thread computed for so long that it may have been waiting */
     char reason[SUPERVISOR_REASON]; /* why the program cannot be supervised any further; empty: it can */
@@ -75,6 +77,8 @@ void supervisor_answer(struct supervisor *supervisor, const struct seccomp_notif
 void supervisor_refuse(struct supervisor *supervisor, const struct seccomp_notif *call, int error);
 /* The kernel carries the call out as the program asked for it. */
 void supervisor_pass(struct supervisor *supervisor, const struct seccomp_notif *call);
+/* Receives a call that has come, and holds it for its thread's turn. The process that made it; 0: none has come. */
+pid_t supervisor_hold_next(struct supervisor *supervisor);
 /* Takes the signals that have come from the descriptor. */
 void supervisor_drain_signals(const struct supervisor *supervisor);
 /* Writes the program's clocks into the words that its vDSO reads. */

@@ -22,6 +22,7 @@ enum { USAGE = 2, UNSUPERVISED = 75, ENDED_BY_SIGNAL = 128, NEWS_POLL_MS = 20 };
 struct supervisor_arguments {
     const char *page;
     int64_t task, seed, turn_fd, yield_fd;
+    const char *trace;
     bool alone, counts;
     char **words;
 };
@@ -38,7 +39,7 @@ static bool parse_arguments(int argc, char **argv, struct supervisor_arguments *
         {"page", required_argument, NULL, 'p'},     {"task", required_argument, NULL, 't'},
         {"seed", required_argument, NULL, 's'},     {"turn-fd", required_argument, NULL, 'T'},
         {"yield-fd", required_argument, NULL, 'Y'}, {"alone", no_argument, NULL, 'a'},
-        {"counts", no_argument, NULL, 'c'},         {0}};
+        {"counts", no_argument, NULL, 'c'},         {"trace", required_argument, NULL, 'r'}, {0}};
     bool good = true;
     for (int option; good && (option = getopt_long(argc, argv, "+", OPTIONS, NULL)) != -1;) {
         switch (option) {
@@ -47,6 +48,7 @@ static bool parse_arguments(int argc, char **argv, struct supervisor_arguments *
         case 's': good = number_of(optarg, &arguments->seed); break;
         case 'T': good = number_of(optarg, &arguments->turn_fd); break;
         case 'Y': good = number_of(optarg, &arguments->yield_fd); break;
+        case 'r': arguments->trace = optarg; break;
         case 'a': arguments->alone = true; break;
         case 'c': arguments->counts = true; break;
         default: return false;
@@ -133,6 +135,8 @@ int main(int argc, char **argv) {
     struct supervisor_arguments arguments = {.task = -1};
     if (!parse_arguments(argc, argv, &arguments)) return USAGE;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    supervisor.trace = arguments.trace ? fopen(arguments.trace, "we") : NULL;
+    if (supervisor.trace) setvbuf(supervisor.trace, NULL, _IOLBF, 0);
     supervisor.random = random_split((uint64_t)arguments.seed, 0);
     if (arguments.alone) supervise_alone(&supervisor, &arguments);
     else if (!supervise_in_trial(&supervisor, &arguments)) return USAGE;
