@@ -25,20 +25,47 @@ static char thread_state(int pid, const char *thread) {
     return lives ? end[2] : 0;
 }
 
-bool process_count_threads(int pid, int *threads, int *stopped) {
+/* The number of seccomp filters of a process. */
+static int filters_of(int pid) {
+    char path[64], line[256];
+    int count = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    FILE *status = fopen(path, "re");
+    while (status && count == 0 && fgets(line, sizeof line, status)) sscanf(line, "Seccomp_filters: %d", &count);
+    if (status) fclose(status);
+    return count;
+}
+
+/* Held: in a call that only the supervisor of its program ends (harness/supervisor). The kernel does not stop a thread
+ * there before the call has ended, but it does not run either. */
+struct thread_counts {
+    int threads, stopped, held;
+};
+
+static bool count_threads(int pid, struct thread_counts *counts) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task", pid);
     DIR *tasks = opendir(path);
-    *threads = *stopped = 0;
+    *counts = (struct thread_counts){0};
     if (!tasks) return false;
+    bool supervised = filters_of(pid) > filters_of(getpid());
     for (struct dirent *entry; (entry = readdir(tasks));) {
         if (entry->d_name[0] == '.') continue;
         char state = thread_state(pid, entry->d_name);
-        *threads += state != 0;
-        *stopped += state == 'T';
+        counts->threads += state != 0;
+        counts->stopped += state == 'T';
+        counts->held += supervised && (state == 'D' || state == 'S');
     }
     closedir(tasks);
-    return *threads > 0;
+    return counts->threads > 0;
+}
+
+bool process_count_threads(int pid, int *threads, int *stopped) {
+    struct thread_counts counts;
+    bool lives = count_threads(pid, &counts);
+    *threads = counts.threads;
+    *stopped = counts.stopped;
+    return lives;
 }
 
 /* Calls visit(child, argument) for the child processes of every thread of a process. */
@@ -58,28 +85,26 @@ static void for_children(int pid, void (*visit)(int child, void *argument), void
     if (tasks) closedir(tasks);
 }
 
-struct thread_counts {
-    int threads, stopped;
-};
-
 static void tree_add(int pid, void *argument) {
-    struct thread_counts *counts = argument;
-    int threads, stopped;
-    process_count_threads(pid, &threads, &stopped);
-    counts->threads += threads;
-    counts->stopped += stopped;
+    struct thread_counts *counts = argument, own;
+    count_threads(pid, &own);
+    counts->threads += own.threads;
+    counts->stopped += own.stopped;
+    counts->held += own.held;
     for_children(pid, tree_add, counts);
 }
 
-/* As process_count_threads, of a process with its children, and theirs: a client may run its lock in a program of its
+/* As count_threads, of a process with its children, and theirs: a client may run its lock in a program of its
  * own. */
-static bool tree_count_threads(int pid, int *threads, int *stopped) {
-    struct thread_counts counts = {0};
-    bool lives = process_count_threads(pid, threads, stopped);
-    tree_add(pid, &counts);
-    *threads = counts.threads;
-    *stopped = counts.stopped;
+static bool tree_count_threads(int pid, struct thread_counts *counts) {
+    bool lives = count_threads(pid, counts);
+    *counts = (struct thread_counts){0};
+    tree_add(pid, counts);
     return lives;
+}
+
+static bool all_stand(const struct thread_counts *counts) {
+    return counts->stopped + counts->held == counts->threads;
 }
 
 static void tree_signal(int pid, void *argument) {
@@ -92,22 +117,25 @@ int process_signal(int pid, int signal) {
 }
 
 bool process_prove_stopped(const struct fault_target *target, struct fault_report *report) {
-    int threads, stopped;
-    if (!tree_count_threads(target->pid, &threads, &stopped))
-        return fault_fail(report, "process %d has ended", target->pid);
-    snprintf(report->text, sizeof report->text, "%d of %d threads in state T", stopped, threads);
-    return stopped == threads;
+    struct thread_counts counts;
+    if (!tree_count_threads(target->pid, &counts)) return fault_fail(report, "process %d has ended", target->pid);
+    int length =
+        snprintf(report->text, sizeof report->text, "%d of %d threads in state T", counts.stopped, counts.threads);
+    if (counts.held)
+        snprintf(report->text + length, sizeof report->text - (size_t)length,
+                 ", %d held by their supervisor, which is in that state", counts.held);
+    return all_stand(&counts);
 }
 
 bool process_signal_and_wait(int pid, int signal, struct fault_report *report) {
     bool stops = signal == SIGSTOP;
-    int threads, stopped;
+    struct thread_counts counts;
     if (process_signal(pid, signal) < 0) return fault_fail(report, "kill(%d): %s", pid, strerror(errno));
     for_children(pid, tree_signal, &signal); /* children may have left the group */
     int64_t until_ms = real_time_deadline_ms(STOP_LIMIT_MS);
     do {
-        if (!tree_count_threads(pid, &threads, &stopped)) return fault_fail(report, "process %d has ended", pid);
-        if (stopped == (stops ? threads : 0)) return true;
+        if (!tree_count_threads(pid, &counts)) return fault_fail(report, "process %d has ended", pid);
+        if (stops ? all_stand(&counts) : counts.stopped == 0) return true;
     } while (real_time_pause(until_ms, POLL_US));
     return fault_fail(report, "process %d did not %s", pid, stops ? "stop" : "continue");
 }
@@ -122,11 +150,11 @@ bool process_stop(const struct fault_target *target, bool *sent, struct fault_re
 
 bool process_continue(const struct fault_target *target, bool *sent, struct fault_report *report) {
     const struct fault_means *means = target->means;
-    int threads, stopped;
+    struct thread_counts counts;
     if (!*sent) return true;
     *sent = false;
     int left = means ? means->process_stopped(means->scheduler, target->pid, false) : 0;
     if (left > 0) return true;
-    if (!process_count_threads(target->pid, &threads, &stopped)) return true;
+    if (!count_threads(target->pid, &counts)) return true;
     return process_signal_and_wait(target->pid, SIGCONT, report);
 }

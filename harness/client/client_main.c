@@ -60,27 +60,18 @@ static bool unhex(const char *text, char **bytes, size_t *length) {
 }
 
 static bool parse(int argc, char **argv, struct client_arguments *arguments) {
-    const struct option options[] = {{"history", required_argument, NULL, 'h'},
-                                     {"page", required_argument, NULL, 's'},
-                                     {"lock", required_argument, NULL, 'l'},
-                                     {"resource-hex", required_argument, NULL, 'r'},
-                                     {"store", required_argument, NULL, 'S'},
-                                     {"node", required_argument, NULL, 'n'},
-                                     {"actor", required_argument, NULL, 'a'},
-                                     {"resource-id", required_argument, NULL, 'R'},
-                                     {"lease-ms", required_argument, NULL, 'L'},
-                                     {"task", required_argument, NULL, 't'},
-                                     {"life", required_argument, NULL, 'i'},
-                                     {"turn-fd", required_argument, NULL, 'T'},
-                                     {"watchdog-fd", required_argument, NULL, 'W'},
-                                     {"yield-fd", required_argument, NULL, 'Y'},
-                                     {"reply-limit-ms", required_argument, NULL, 'm'},
-                                     {"permits", required_argument, NULL, 'p'},
-                                     {"fixed-lease", no_argument, NULL, 'f'},
-                                     {"adapter", required_argument, NULL, 'A'},
-                                     {"plugin", required_argument, NULL, 'P'},
-                                     {"checks-validity", no_argument, NULL, 'c'},
-                                     {0}};
+    const struct option options[] = {
+        {"history", required_argument, NULL, 'h'},        {"page", required_argument, NULL, 's'},
+        {"lock", required_argument, NULL, 'l'},           {"resource-hex", required_argument, NULL, 'r'},
+        {"store", required_argument, NULL, 'S'},          {"node", required_argument, NULL, 'n'},
+        {"actor", required_argument, NULL, 'a'},          {"resource-id", required_argument, NULL, 'R'},
+        {"lease-ms", required_argument, NULL, 'L'},       {"task", required_argument, NULL, 't'},
+        {"life", required_argument, NULL, 'i'},           {"turn-fd", required_argument, NULL, 'T'},
+        {"watchdog-fd", required_argument, NULL, 'W'},    {"yield-fd", required_argument, NULL, 'Y'},
+        {"reply-limit-ms", required_argument, NULL, 'm'}, {"permits", required_argument, NULL, 'p'},
+        {"fixed-lease", no_argument, NULL, 'f'},          {"adapter", required_argument, NULL, 'A'},
+        {"supervisor", required_argument, NULL, 'V'},     {"plugin", required_argument, NULL, 'P'},
+        {"checks-validity", no_argument, NULL, 'c'},      {0}};
     struct env_live_options *env = &arguments->env;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         bool good = true;
@@ -88,7 +79,8 @@ static bool parse(int argc, char **argv, struct client_arguments *arguments) {
         case 'h': arguments->history = optarg; break;
         case 's': arguments->page = optarg; break;
         case 'l': arguments->lock = optarg; break;
-        case 'A': env->adapter = optarg; break;
+        case 'A': env->adapter.program = optarg; break;
+        case 'V': env->adapter.supervisor = optarg; break;
         case 'P': arguments->plugin = optarg; break;
         case 'r': good = unhex(optarg, &arguments->resource, &arguments->resource_length); break;
         case 'S': arguments->store = optarg; break;
@@ -112,7 +104,8 @@ static bool parse(int argc, char **argv, struct client_arguments *arguments) {
         }
         if (!good) return fprintf(stderr, "client: not a usable value: %s\n", optarg), false;
     }
-    bool named = arguments->lock || env->adapter || arguments->plugin;
+    env->adapter.page = arguments->page;
+    bool named = arguments->lock || env->adapter.program || arguments->plugin;
     return arguments->history && arguments->page && named && arguments->resource && arguments->store && optind == argc;
 }
 
@@ -120,7 +113,7 @@ static bool parse(int argc, char **argv, struct client_arguments *arguments) {
 static const struct lock_type *type_find(const struct client_arguments *arguments) {
     static struct plugin plugin;
     char reason[PLUGIN_REASON];
-    if (arguments->env.adapter) return &LOCK_ADAPTER;
+    if (arguments->env.adapter.program) return &LOCK_ADAPTER;
     if (!arguments->plugin) return lock_find(arguments->lock);
     if (plugin_load(arguments->plugin, &plugin, reason)) return plugin.lock;
     fprintf(stderr, "client: %s\n", reason);

@@ -24,25 +24,41 @@ struct adapter_session {
     char reason[REASON_ROOM]; /* why no line comes any more */
 };
 
+/* In the child: the program under its supervisor, which takes the turns of `task`. */
+static void become_supervised(const struct adapter_launch *launch, const struct task *task) {
+    const struct shared_page *page = task->page;
+    char number[24], seed[24], turn[24], yield[24];
+    snprintf(number, sizeof number, "%td", task->place - page->tasks);
+    snprintf(seed, sizeof seed, "%lld", (long long)(page->seed ^ (uint64_t)(task->place - page->tasks) << 32));
+    snprintf(turn, sizeof turn, "%d", task->turn_fd);
+    snprintf(yield, sizeof yield, "%d", task->yield_fd);
+    fcntl(task->turn_fd, F_SETFD, 0);
+    fcntl(task->yield_fd, F_SETFD, 0);
+    execl(launch->supervisor, launch->supervisor, "--page", launch->page, "--task", number, "--seed", seed, "--turn-fd",
+          turn, "--yield-fd", yield, launch->program, (char *)NULL);
+}
+
 /* In the child. It stays in the client's process group: a fault that stops or kills a client means its lock, too. */
-static void become(const char *path, int input, int output, pid_t parent) {
+static void become(const struct adapter_launch *launch, const struct task *task, int input, int output, pid_t parent) {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(127);
     if (dup2(input, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0) _exit(127);
     syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_ON_EXEC);
     signal(SIGPIPE, SIG_DFL);
-    execl(path, path, (char *)NULL);
-    fprintf(stderr, "%s: %s\n", path, strerror(errno));
+    if (launch->supervisor) become_supervised(launch, task);
+    else execl(launch->program, launch->program, (char *)NULL);
+    fprintf(stderr, "%s: %s\n", launch->supervisor ? launch->supervisor : launch->program, strerror(errno));
     _exit(127);
 }
 
-struct adapter_session *adapter_session_open(const char *path) {
+struct adapter_session *adapter_session_open(const struct adapter_launch *launch, struct task *task) {
     int input[2], output[2];
     pid_t parent = getpid();
     if (pipe2(input, O_CLOEXEC) != 0) return NULL;
     if (pipe2(output, O_CLOEXEC) != 0) return close(input[0]), close(input[1]), NULL;
     signal(SIGPIPE, SIG_IGN); /* a program that reads no more causes EPIPE instead */
+    if (launch->supervisor) task_announce(task);
     pid_t pid = fork();
-    if (pid == 0) become(path, input[0], output[1], parent);
+    if (pid == 0) become(launch, task, input[0], output[1], parent);
     close(input[0]);
     close(output[1]);
     struct adapter_session *session = pid > 0 ? calloc(1, sizeof *session) : NULL;

@@ -6,12 +6,19 @@
 
 #include "harness/environment/env.h"
 #include "harness/environment/session_wait.h"
+#include "harness/scheduler/task.h"
 
 struct adapter_session;
 
-/* Starts the program at this path, without arguments; its standard error is the client's. NULL with errno. The caller
- * frees with adapter_session_close, which kills the program. */
-struct adapter_session *adapter_session_open(const char *path);
+struct adapter_launch {
+    const char *program;    /* the path; NULL: the client hosts none */
+    const char *supervisor; /* the path of what runs it in virtual time (harness/supervisor); NULL: in real time */
+    const char *page;       /* in virtual time: the path of the shared page */
+};
+
+/* Starts the program, without arguments; its standard error is the client's. In virtual time its supervisor becomes
+ * `task`. NULL with errno. The caller frees with adapter_session_close, which kills the program. */
+struct adapter_session *adapter_session_open(const struct adapter_launch *launch, struct task *task);
 void adapter_session_close(struct adapter_session *session);
 
 /* Sends a line, to which this adds the line's end. False: the program reads no more. */

@@ -135,6 +135,8 @@ bool env_tree_news(struct env *env, int64_t limit_ms);
  * given without the line's end. The first call starts the program. False: it cannot be started, or reads no more. By
  * the client's worker only. */
 bool env_adapter_send(struct env *env, const char *line);
+/* What env_mono_ns shows when the adapter's monotonic clock shows adapter_ns. */
+int64_t env_adapter_mono_ns(struct env *env, int64_t adapter_ns);
 
 /* The program's next line, a STRING; waits at most limit_ms (-1: for ever). UNKNOWN when none came, ERROR with a reason
  * when none can come any more. */

@@ -139,8 +139,13 @@ static void live_stream_end(struct env *env, int node) {
 
 static bool live_adapter_send(struct env *env, const char *line) {
     struct live_env *live = live_env_of(env);
-    if (!live->adapter && live->options.adapter) live->adapter = adapter_session_open(live->options.adapter);
+    if (!live->adapter && live->options.adapter.program)
+        live->adapter = adapter_session_open(&live->options.adapter, &live->options.watchdog);
     return live->adapter && adapter_session_send(live->adapter, line);
+}
+
+static int64_t live_adapter_mono_ns(struct env *env, int64_t adapter_ns) {
+    return live_env_of(env)->options.adapter.supervisor ? adapter_ns - SHARED_PAGE_UPTIME_NS : adapter_ns;
 }
 
 static const struct env_reply *live_adapter_receive(struct env *env, int64_t limit_ns) {
@@ -215,6 +220,7 @@ static const struct env_ops LIVE_OPS = {
     .tree = live_ensemble_request,
     .tree_news = live_ensemble_await_news,
     .adapter_send = live_adapter_send,
+    .adapter_mono_ns = live_adapter_mono_ns,
     .adapter_receive = live_adapter_receive,
     .node_address = live_node_address,
     .give_up = live_give_up,

@@ -135,6 +135,10 @@ bool env_adapter_send(struct env *env, const char *line) {
     return env->ops->adapter_send(env, line);
 }
 
+int64_t env_adapter_mono_ns(struct env *env, int64_t adapter_ns) {
+    return env->ops->adapter_mono_ns(env, adapter_ns);
+}
+
 const struct env_reply *env_adapter_receive(struct env *env, int64_t limit_ms) {
     return env->ops->adapter_receive(env, limit_ns_of(limit_ms));
 }

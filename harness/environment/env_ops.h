@@ -23,6 +23,7 @@ struct env_ops {
     const struct env_reply *(*tree)(struct env *, enum env_tree_verb, const char *path);
     bool (*tree_news)(struct env *, int64_t limit_ns);
     bool (*adapter_send)(struct env *, const char *line);
+    int64_t (*adapter_mono_ns)(struct env *, int64_t adapter_ns);
     const struct env_reply *(*adapter_receive)(struct env *, int64_t limit_ns);
     const char *(*node_address)(const struct env *, int node);
     void (*give_up)(struct env *, const char *sentence); /* does not return */

@@ -2,6 +2,7 @@
 #ifndef LOCKSTORM_LIVE_OPTIONS_H
 #define LOCKSTORM_LIVE_OPTIONS_H
 
+#include "harness/environment/adapter_session.h"
 #include "harness/scheduler/task.h"
 
 enum { ENV_LIVE_NODES = 16 };
@@ -19,7 +20,7 @@ struct env_live_options {
     /* Called by env_tell_validity, in the watchdog's thread too. May be NULL. */
     void (*announce_validity)(void *holder, int64_t valid_until_ns);
     void *holder;
-    const char *adapter; /* the program that the client hosts; NULL: none */
+    struct adapter_launch adapter;
 };
 
 #endif

@@ -71,6 +71,10 @@ struct step_result {
 enum { SHARED_PAGE_NAME = 32, SHARED_PAGE_TASKS = 256, SHARED_PAGE_VERSION = 7 };
 #define SHARED_PAGE_ANYWHERE "*" /* stands for every checkpoint */
 
+/* Virtual time: what CLOCK_MONOTONIC shows to a program under a supervisor when the trial's clock stands at 0. Runtimes
+ * take 0 for a broken clock. */
+#define SHARED_PAGE_UPTIME_NS INT64_C(1000000000000)
+
 /* Why a task gets no turn. */
 enum task_stop {
     TASK_STOP_PROCESS = 1, /* its whole process is stopped */

@@ -3,13 +3,13 @@
 #include "harness/scheduler/clock.h"
 
 static void host_clocks_read(const struct program_clock *clock, int64_t *mono_ns, int64_t *wall_ns) {
-    *mono_ns = shared_page_host_mono_ns(clock->page, clock->host) + PROGRAM_UPTIME_NS + clock->crept_ns;
+    *mono_ns = shared_page_host_mono_ns(clock->page, clock->host) + SHARED_PAGE_UPTIME_NS + clock->crept_ns;
     *wall_ns = shared_page_host_wall_ns(clock->page, clock->host) + clock->crept_ns;
 }
 
 void program_clock_begin(struct program_clock *clock, const struct shared_page *page, const struct task_slot *host) {
     *clock =
-        (struct program_clock){.page = page, .host = host, .mono_ns = PROGRAM_UPTIME_NS, .wall_ns = CLOCK_EPOCH_NS};
+        (struct program_clock){.page = page, .host = host, .mono_ns = SHARED_PAGE_UPTIME_NS, .wall_ns = CLOCK_EPOCH_NS};
     program_clock_update(clock);
 }
 
@@ -57,5 +57,5 @@ int64_t program_clock_read(const struct program_clock *clock, clockid_t id) {
 
 int64_t program_clock_trial_ns(const struct program_clock *clock, int64_t mono_ns) {
     if (mono_ns == INT64_MAX) return INT64_MAX;
-    return shared_page_trial_ns(clock->host, mono_ns - PROGRAM_UPTIME_NS - clock->crept_ns);
+    return shared_page_trial_ns(clock->host, mono_ns - SHARED_PAGE_UPTIME_NS - clock->crept_ns);
 }

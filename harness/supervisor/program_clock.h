@@ -14,9 +14,6 @@
 
 #include "harness/scheduler/shared_page.h"
 
-/* What CLOCK_MONOTONIC shows when the trial's clock stands at 0: runtimes take 0 for a broken clock. */
-#define PROGRAM_UPTIME_NS INT64_C(1000000000000)
-
 enum { PROGRAM_CLOCK_EQUAL_READS = 50 };
 
 struct program_clock {

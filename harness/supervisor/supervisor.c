@@ -97,7 +97,7 @@ void supervisor_stop(struct supervisor *supervisor) {
 static void handle(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
     if (supervisor->trace)
         fprintf(supervisor->trace, "%.9f %d/%d %d(%llx, %llx, %llx, %llx)\n",
-                (double)(supervisor->clock.mono_ns - PROGRAM_UPTIME_NS) / CLOCK_NS_PER_S, process->pid, call->pid,
+                (double)(supervisor->clock.mono_ns - SHARED_PAGE_UPTIME_NS) / CLOCK_NS_PER_S, process->pid, call->pid,
                 call->data.nr, call->data.args[0], call->data.args[1], call->data.args[2], call->data.args[3]);
     const struct supervised_call *entry = call_find(call->data.nr);
     if (entry) entry->handle(supervisor, process, call);

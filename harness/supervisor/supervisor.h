@@ -46,7 +46,7 @@ struct supervisor {
     int exit_count;
     struct timer *timers;
     int signal_fd;  /* SIGCHLD, as a descriptor */
-    FILE *trace; /* a line per call; NULL: none */
+    FILE *trace;    /* a line per call; NULL: none */
     uint64_t calls; /* number of calls handed over so far */
     uint64_t spins; /* number of times that a thread computed for so long that it may have been waiting */
     char reason[SUPERVISOR_REASON]; /* why the program cannot be supervised any further; empty: it can */

@@ -4,6 +4,7 @@
  * Exit status: the program's, 128 and the signal's number if one has ended it; 2 for bad arguments; 75 when the program
  * cannot be supervised any further. */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
 #include <stdio.h>
@@ -35,11 +36,15 @@ static bool number_of(const char *text, int64_t *value) {
 }
 
 static bool parse_arguments(int argc, char **argv, struct supervisor_arguments *arguments) {
-    static const struct option OPTIONS[] = {
-        {"page", required_argument, NULL, 'p'},     {"task", required_argument, NULL, 't'},
-        {"seed", required_argument, NULL, 's'},     {"turn-fd", required_argument, NULL, 'T'},
-        {"yield-fd", required_argument, NULL, 'Y'}, {"alone", no_argument, NULL, 'a'},
-        {"counts", no_argument, NULL, 'c'},         {"trace", required_argument, NULL, 'r'}, {0}};
+    static const struct option OPTIONS[] = {{"page", required_argument, NULL, 'p'},
+                                            {"task", required_argument, NULL, 't'},
+                                            {"seed", required_argument, NULL, 's'},
+                                            {"turn-fd", required_argument, NULL, 'T'},
+                                            {"yield-fd", required_argument, NULL, 'Y'},
+                                            {"alone", no_argument, NULL, 'a'},
+                                            {"counts", no_argument, NULL, 'c'},
+                                            {"trace", required_argument, NULL, 'r'},
+                                            {0}};
     bool good = true;
     for (int option; good && (option = getopt_long(argc, argv, "+", OPTIONS, NULL)) != -1;) {
         switch (option) {
@@ -74,6 +79,14 @@ static void count_sent(const struct task *task) {
     atomic_fetch_add_explicit(&task->page->unawaited, 1, memory_order_release);
 }
 
+/* The pipes to and from the client are the program's: when it ends, the client sees their end. */
+static void leave_pipes(void) {
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    dup2(nothing, STDIN_FILENO);
+    dup2(nothing, STDOUT_FILENO);
+    if (nothing > STDERR_FILENO) close(nothing);
+}
+
 /* The client's worker has the slot before the program's. */
 static void run_in_trial(struct supervisor *supervisor, struct task *task) {
     while (supervisor_run(supervisor)) {
@@ -94,7 +107,10 @@ static bool supervise_in_trial(struct supervisor *supervisor, const struct super
     struct task task = {page, &page->tasks[arguments->task], (int)arguments->turn_fd, (int)arguments->yield_fd};
     task_begin(&task);
     program_clock_begin(&supervisor->clock, page, &page->tasks[arguments->task - 1]);
-    if (supervisor_start(supervisor, arguments->words)) run_in_trial(supervisor, &task);
+    if (supervisor_start(supervisor, arguments->words)) {
+        leave_pipes();
+        run_in_trial(supervisor, &task);
+    }
     supervisor_stop(supervisor);
     if (supervisor->reason[0]) fprintf(stderr, "supervisor: %s\n", supervisor->reason);
     task_end(&task, &(struct task){page, &page->tasks[arguments->task - 1], -1, (int)arguments->yield_fd});

@@ -82,10 +82,11 @@ static int64_t token_of(struct lock *lock, const json_t *body) {
     return given ? json_integer_value(token) : 0;
 }
 
-/* The library states times by the machine's monotonic clock, which is the trial's: adapters run in real time. */
-static int64_t validity_ns_of(const json_t *body) {
+/* The library states times by the monotonic clock that its program sees. */
+static int64_t validity_ns_of(const struct lock *lock, const json_t *body) {
     const json_t *until_ms = json_object_get(body, "valid_until_ms");
-    return json_is_number(until_ms) ? (int64_t)(json_number_value(until_ms) * ENV_NS_PER_MS) : 0;
+    if (!json_is_number(until_ms)) return 0;
+    return env_adapter_mono_ns(lock->env, (int64_t)(json_number_value(until_ms) * ENV_NS_PER_MS));
 }
 
 static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
@@ -96,7 +97,7 @@ static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
     struct lock_grant grant = {.outcome = answer.outcome};
     if (grant.outcome == OUTCOME_OK) {
         grant.token = token_of(lock, answer.body);
-        grant.valid_until_ns = validity_ns_of(answer.body);
+        grant.valid_until_ns = validity_ns_of(lock, answer.body);
     }
     json_decref(answer.body);
     return grant;

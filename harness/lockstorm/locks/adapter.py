@@ -98,7 +98,7 @@ def described(word: str, path: str) -> LockEntry:
         waits=hello.get("waits", "polling"),
         service="redis",
         built=True,
-        real_time_only=True,
+        real_time_only=False,
         nodes=hello.get("nodes", 1),
         replicas=0,
         lease_unit_ms=hello.get("lease_unit_ms", 1),

@@ -83,6 +83,10 @@ class TrialClients:
         program = "client" if self._trial.lock.service == "redis" else "client-services"
         if self._trial.lock.adapter:
             self._trial.sandbox.reap_by_environment()
+            # What a library sends reaches a server when its turn is over, and never meanwhile.
+            lib.scheduler_set_unreliable(scheduler)
+            if self._trial.lock.adapter.tcp:
+                lib.scheduler_set_tcp(scheduler)
         options |= self._lock_option()
         command = [paths.program(program), *(f"--{key}={value}" for key, value in options.items())]
         command += [f"--node={address}" for address in self._nodes.addresses(client)]
@@ -103,7 +107,8 @@ class TrialClients:
     def _lock_option(self) -> dict[str, str]:
         """The option that names a client's lock: the path of an adapter or plug-in, or a lock of ours."""
         if self._trial.lock.adapter:
-            return {"adapter": self._trial.lock.adapter.path}
+            supervised = {"supervisor": str(paths.program("supervisor"))} if self._trial.settings.time == "virtual" else {}
+            return {"adapter": self._trial.lock.adapter.path, **supervised}
         if self._trial.lock.plugin:
             return {"plugin": self._trial.lock.plugin.path}
         return {"lock": self._trial.settings.lock}
