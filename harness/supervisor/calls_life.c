@@ -162,7 +162,7 @@ static void on_await_signal(struct supervisor *supervisor, struct program_proces
 /* --- turns --- */
 
 static void on_yield(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
-    held_call_ready(supervisor, held_call_add(supervisor, process, call, HELD_TURN), END_ANSWER, 0);
+    held_call_add_look(supervisor, process, call);
 }
 
 const struct supervised_call CALLS_LIFE[] = {

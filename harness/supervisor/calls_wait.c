@@ -31,8 +31,10 @@ static int64_t limit_of_ms(int limit_ms) {
 
 static void on_epoll_wait(struct supervisor *supervisor, struct program_process *process,
                           const struct seccomp_notif *call) {
+    int limit_ms = (int)call_argument(call, 3);
     if ((int)call_argument(call, 2) <= 0) supervisor_refuse(supervisor, call, EINVAL);
-    else wait_for_events(supervisor, process, call, limit_of_ms((int)call_argument(call, 3)));
+    else if (limit_ms == 0) held_call_add_look(supervisor, process, call);
+    else wait_for_events(supervisor, process, call, limit_of_ms(limit_ms));
 }
 
 static void on_epoll_pwait2(struct supervisor *supervisor, struct program_process *process,
@@ -41,7 +43,7 @@ static void on_epoll_pwait2(struct supervisor *supervisor, struct program_proces
     uint64_t timeout = call_argument(call, 3);
     if (timeout && !call_read_time(supervisor, process, call, timeout, &limit_ns)) return;
     if ((int)call_argument(call, 2) <= 0) supervisor_refuse(supervisor, call, EINVAL);
-    else if (limit_ns == 0) supervisor_pass(supervisor, call);
+    else if (limit_ns == 0) held_call_add_look(supervisor, process, call);
     else wait_for_events(supervisor, process, call, limit_ns);
 }
 
@@ -69,14 +71,16 @@ static void wait_for_polled(struct supervisor *supervisor, struct program_proces
 }
 
 static void on_poll(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
-    wait_for_polled(supervisor, process, call, limit_of_ms((int)call_argument(call, 2)));
+    int limit_ms = (int)call_argument(call, 2);
+    if (limit_ms == 0) held_call_add_look(supervisor, process, call);
+    else wait_for_polled(supervisor, process, call, limit_of_ms(limit_ms));
 }
 
 static void on_ppoll(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
     int64_t limit_ns = INT64_MAX;
     uint64_t timeout = call_argument(call, 2);
     if (timeout && !call_read_time(supervisor, process, call, timeout, &limit_ns)) return;
-    if (limit_ns == 0) supervisor_pass(supervisor, call);
+    if (limit_ns == 0) held_call_add_look(supervisor, process, call);
     else wait_for_polled(supervisor, process, call, limit_ns);
 }
 
@@ -113,7 +117,7 @@ static void on_pselect(struct supervisor *supervisor, struct program_process *pr
     int64_t limit_ns = INT64_MAX;
     uint64_t timeout = call_argument(call, 4);
     if (timeout && !call_read_time(supervisor, process, call, timeout, &limit_ns)) return;
-    if (limit_ns == 0) supervisor_pass(supervisor, call);
+    if (limit_ns == 0) held_call_add_look(supervisor, process, call);
     else wait_for_selected(supervisor, process, call, limit_ns);
 }
 
@@ -127,7 +131,7 @@ static void on_select(struct supervisor *supervisor, struct program_process *pro
     } else if (timeout && (limit.tv_sec < 0 || limit.tv_usec < 0)) {
         supervisor_refuse(supervisor, call, EINVAL);
     } else if (timeout && limit.tv_sec == 0 && limit.tv_usec == 0) {
-        supervisor_pass(supervisor, call);
+        held_call_add_look(supervisor, process, call);
     } else {
         bool fits = timeout && limit.tv_sec < INT64_MAX / CLOCK_NS_PER_S / 2;
         int64_t limit_ns = fits ? limit.tv_sec * CLOCK_NS_PER_S + limit.tv_usec * CLOCK_NS_PER_US : INT64_MAX;
@@ -151,20 +155,19 @@ static int64_t receive_limit_ns(int fd) {
  * somebody who has not written yet. */
 static void transfer(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call,
                      uint64_t flags) {
-    if (flags & MSG_DONTWAIT) {
-        supervisor_pass(supervisor, call);
-        return;
-    }
     struct held_call *held = held_call_add(supervisor, process, call, HELD_TRANSFER);
     if (!held_call_add_fd(supervisor, held, (int)call_argument(call, 0), POLLIN)) return;
     int fd = held->fds[0].fd;
-    if (fcntl(fd, F_GETFL) & O_NONBLOCK || poll(held->fds, 1, 0) > 0) {
-        struct seccomp_notif same;
+    struct seccomp_notif same;
+    if (poll(held->fds, 1, 0) > 0) {
         held->end = END_PASS;
         held_call_end(supervisor, held, &same);
-        return;
+    } else if (flags & MSG_DONTWAIT || fcntl(fd, F_GETFL) & O_NONBLOCK) {
+        held_calls_drop(supervisor, NULL, (pid_t)call->pid);
+        held_call_add_look(supervisor, process, call);
+    } else {
+        held->deadline_ns = call_deadline_ns(supervisor, receive_limit_ns(fd));
     }
-    held->deadline_ns = call_deadline_ns(supervisor, receive_limit_ns(fd));
 }
 
 static void on_read(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
@@ -190,11 +193,11 @@ static void on_recvmmsg(struct supervisor *supervisor, struct program_process *p
 
 const struct supervised_call CALLS_WAIT[] = {
 #ifdef SYS_epoll_wait
-    {SYS_epoll_wait, on_epoll_wait, CALL_UNLESS_ZERO, 3},
-    {SYS_poll, on_poll, CALL_UNLESS_ZERO, 2},
+    {SYS_epoll_wait, on_epoll_wait, CALL_ALWAYS, 0},
+    {SYS_poll, on_poll, CALL_ALWAYS, 0},
     {SYS_select, on_select, CALL_ALWAYS, 0},
 #endif
-    {SYS_epoll_pwait, on_epoll_wait, CALL_UNLESS_ZERO, 3},
+    {SYS_epoll_pwait, on_epoll_wait, CALL_ALWAYS, 0},
     {SYS_epoll_pwait2, on_epoll_pwait2, CALL_ALWAYS, 0},
     {SYS_ppoll, on_ppoll, CALL_ALWAYS, 0},
     {SYS_pselect6, on_pselect, CALL_ALWAYS, 0},

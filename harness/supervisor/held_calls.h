@@ -16,6 +16,7 @@ enum held_kind {
     HELD_CHILD,    /* the end of a child process */
     HELD_SIGNAL,   /* a signal, which the kernel then delivers */
     HELD_TURN,     /* nothing: its thread's turn comes later */
+    HELD_LOOK,     /* its deadline, whatever is there; the kernel then carries it out */
 };
 
 /* How a call ends that is not held any more. */
@@ -47,6 +48,11 @@ struct held_call {
 /* Holds a call. The result is the supervisor's, until the call ends; the caller fills in what its kind needs. */
 struct held_call *held_call_add(struct supervisor *supervisor, struct program_process *process,
                                 const struct seccomp_notif *call, enum held_kind kind);
+/* Holds a call that only looks whether something is there, until the threads that are ready have gone on; the kernel
+ * carries it out then. A program that does nothing else waits actively: the 200th look at the same time takes a
+ * millisecond, so that its partners get their turns and time goes on. */
+void held_call_add_look(struct supervisor *supervisor, struct program_process *process,
+                        const struct seccomp_notif *call);
 /* Adds a duplicate of a descriptor; false, and the call is refused with EBADF, when it is none. */
 bool held_call_add_fd(struct supervisor *supervisor, struct held_call *held, int fd, short events);
 /* The thread is ready; its call ends so when it gets its turn. */

@@ -44,6 +44,8 @@ struct supervisor {
     int birth_count;
     struct ended_thread exits[SUPERVISOR_EXITS]; /* threads that end: the kernel changes words of memory for them */
     int exit_count;
+    int64_t looked_ns; /* the program's clock when it last looked whether something is there, without waiting */
+    unsigned looks;    /* how often it has looked since the clock has shown that */
     struct timer *timers;
     int signal_fd;  /* SIGCHLD, as a descriptor */
     FILE *trace;    /* a line per call; NULL: none */
