@@ -8,6 +8,7 @@
 /* How long an answer is waited for, in reply limits of a node: a program has to start, and may try again by itself, or
  * wait for the lock without a limit. */
 enum { HELLO_LIMITS = 120, ANSWER_LIMITS = 15, PATIENCE_LIMITS = 60, PROTOCOL = 1 };
+enum { AGAIN_LEASES = 2, AGAIN_MS = 100 };
 
 static const struct {
     const char *key;
@@ -89,7 +90,7 @@ static int64_t validity_ns_of(const struct lock *lock, const json_t *body) {
     return env_adapter_mono_ns(lock->env, (int64_t)(json_number_value(until_ms) * ENV_NS_PER_MS));
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant acquire_once(struct lock *lock, int64_t wait_ms) {
     json_t *more = json_pack("{s:o}", "wait_ms", wait_ms < 0 ? json_null() : json_integer(wait_ms));
     int64_t limit_ms =
         wait_ms < 0 ? adapter_limit_ms(lock, PATIENCE_LIMITS) : wait_ms + adapter_limit_ms(lock, ANSWER_LIMITS);
@@ -100,6 +101,17 @@ static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
         grant.valid_until_ns = validity_ns_of(lock, answer.body);
     }
     json_decref(answer.body);
+    return grant;
+}
+
+/* Who waits without a limit asks again when the library has waited for as long as it does by default. */
+static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+    int64_t until_ns = env_mono_ns(lock->env) + AGAIN_LEASES * lock->options.lease_ms * ENV_NS_PER_MS;
+    struct lock_grant grant = acquire_once(lock, wait_ms);
+    while (wait_ms < 0 && grant.outcome == OUTCOME_REFUSED && env_mono_ns(lock->env) < until_ns) {
+        env_sleep(lock->env, AGAIN_MS);
+        grant = acquire_once(lock, wait_ms);
+    }
     return grant;
 }
 

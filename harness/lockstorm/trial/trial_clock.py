@@ -9,7 +9,6 @@ from lockstorm.trial.trial_context import TrialContext
 
 REAL_CONTROL_MS = 100  # a fault within a lease of 10 s: not even on a busy machine does it outlast the lease
 REAL_BEYOND_MS = 3_000  # past the lease: a poller may have just begun its longest sleep
-LIBRARY_WAIT_MS = 1_000  # every library waits that long for a lock by default
 REAL_BEYOND_NOTHING_MS = 300  # for a lock without a lease: no other client gets it anyhow
 
 
@@ -51,14 +50,10 @@ class TrialClock:
         return True
 
     def approach_lease_end(self) -> None:
-        """Lets nine tenths of a lease pass, so that a client which starts to wait then polls less often; with an
-        adapter all but a second, since libraries wait no longer than some seconds unless they are told. Does nothing in
-        a control, nor in real time, where the rest of the lease might be too short for a busy machine."""
-        trial = self._trial
-        if trial.settings.control or trial.settings.time != "virtual":
-            return
-        rest_ms = trial.lease_ms / 10
-        self.advance(trial.lease_ms - (min(rest_ms, LIBRARY_WAIT_MS) if trial.lock.adapter else rest_ms))
+        """Lets nine tenths of a lease pass, so that a client which starts to wait then polls less often. Does nothing
+        in a control, nor in real time, where the rest of the lease might be too short for a busy machine."""
+        if not self._trial.settings.control and self._trial.settings.time == "virtual":
+            self.advance(self._trial.lease_ms * 0.9)
 
     def outlast_lease(self, other: Client, checkpoint: str | None = None) -> None:
         """Lets time pass until the other client has done its step or is held at a checkpoint, at most two leases (in
