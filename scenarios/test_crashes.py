@@ -41,6 +41,7 @@ def test_crash_holder(trial: Trial) -> None:
     virtual_lease_ms=LEASE_MS,
     needs=("lock",),
     times=("virtual",),
+    inside=True,
 )
 def test_crash_before_expire(trial: Trial) -> None:
     one, two = trial.clients(2)
@@ -114,7 +115,7 @@ def queue_up(trial: Trial, holder: Client, *waiters: Client) -> None:
     control="it has released the lock before it dies",
     virtual_lease_ms=LEASE_MS,
     real_lease_ms=LEASE_MS,
-    needs=("lock", "steps"),
+    needs=("lock",),
     times=("virtual",),
     stores=("open",),
     services=ANY_SERVICE,

@@ -93,6 +93,9 @@ static void leave_pipes(void) {
     if (nothing > STDERR_FILENO) close(nothing);
 }
 
+/* The checkpoint at which the program is held: what has come for it is in its sockets, and it has not seen it. */
+static const char AFTER_NEWS[] = "after-news";
+
 /* A program may ask a server again and again until a key expires (Redisson waits for a remaining time of 0 ms): after
  * so many turns at the same time it has computed for a millisecond. */
 enum { TURNS_MOST = 200, TURNS_NS = CLOCK_NS_PER_MS };
@@ -108,6 +111,7 @@ static void run_in_trial(struct supervisor *supervisor, struct task *task) {
         int64_t deadline_ns = program_clock_trial_ns(&supervisor->clock, supervisor_deadline_ns(supervisor));
         if (turns < TURNS_MOST) task_await(task, has_news, supervisor, deadline_ns);
         else task_await(task, no_news, supervisor, now_ns + TURNS_NS);
+        if (supervisor_has_news(supervisor)) task_checkpoint(task, AFTER_NEWS);
     }
     count_sent(task);
 }

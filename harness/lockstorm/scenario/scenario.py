@@ -44,7 +44,6 @@ NEEDS: dict[str, tuple[Callable[[LockEntry], bool], str]] = {
     "lock": (lambda lock: lock.name != "none", "is no lock"),
     "wall clock": (lambda lock: lock.service not in MONOTONIC, "uses a monotonic clock, which cannot be set"),
     "outbox": (lambda lock: bool(lock.once), "is no outbox"),
-    "steps": (lambda lock: not lock.adapter, "is a library, inside which nothing can be held"),
 }
 MAJORITY_NODES = 5
 REDIS = ("redis",)
@@ -66,7 +65,8 @@ class Scenario:
     table of expected verdicts. `gives_tokens`: the scenario supplies fencing tokens. `locks`: the only locks that it
     is played with, where a trial takes too long for all. `services`: the services of the locks that it applies to; most
     server faults exist for redis-servers only. `outbox`: no client acquires again what was released, so the lock
-    may be an outbox. `real_on`: services with which it is played in real time only, as their clock cannot be set."""
+    may be an outbox. `real_on`: services with which it is played in real time only, as their clock cannot be set.
+    `inside`: a client is held inside its lock; inside a library that is possible in virtual time only."""
 
     name: str
     summary: str
@@ -87,9 +87,12 @@ class Scenario:
     services: tuple[str, ...] = REDIS
     outbox: bool = False
     real_on: tuple[str, ...] = ()
+    inside: bool = False
 
     def times_on(self, lock: LockEntry) -> tuple[Time, ...]:
         """The kinds of time in which it can be played with this lock; empty if there is none."""
+        if lock.adapter and self.inside:
+            return ("virtual",)
         if lock.service in self.real_on or (lock.real_time_only and "real" in self.times):
             return ("real",)
         return () if lock.real_time_only else self.times
@@ -145,6 +148,7 @@ def scenario(
     services: tuple[str, ...] = REDIS,
     outbox: bool = False,
     real_on: tuple[str, ...] = (),
+    inside: bool = False,
 ) -> "Callable[[Callable[[Trial], None]], Callable[[Trial], None]]":
     """Decorator: attaches a Scenario to a function, as its attribute `scenario`. The function itself stays as it is."""
 
@@ -168,6 +172,7 @@ def scenario(
             services=services,
             outbox=outbox,
             real_on=real_on,
+            inside=inside,
         )
         play.scenario = marked  # type: ignore[attr-defined]
         return play

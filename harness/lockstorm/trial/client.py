@@ -8,6 +8,8 @@ from lockstorm.native.library import Kind, Object, Outcome, Step, StepKind, Step
 from lockstorm.process.process import Process
 from lockstorm.trial.trial_context import TrialContext
 
+AFTER_REPLY = "after-acquire-reply"  # the answers to acquire have come, and nothing has been made of them
+AFTER_NEWS = "after-news"  # of a library's program: something has come for it (harness/supervisor/supervisor_main.c)
 ANYWHERE = "*"  # every checkpoint (SHARED_PAGE_ANYWHERE)
 # The checkpoints at which a client that is held is an ordinary holder, who takes long (harness/client/client.c).
 OUTSIDE_THE_LOCK = ("after-acquire", "before-read", "after-validity-check", "before-write", "after-write")
@@ -129,14 +131,31 @@ class Client:
 
     def run_to(self, checkpoint: str, nth: int = 1) -> None:
         """Runs the trial until this client comes to a checkpoint (ANYWHERE: to any) for the n-th time, and holds it
-        there."""
+        there. Inside a library there is one such place, AFTER_REPLY."""
         lib, scheduler = library(), self.trial.scheduler
+        if self.trial.lock.adapter and checkpoint == AFTER_REPLY:
+            self._run_to_answers()
+            return
         lib.scheduler_arm(scheduler, self.task, checkpoint.encode(), nth)
         self.trial.scheduler.run([self])
         if lib.scheduler_state(scheduler, self.task) != TaskState.HELD:
             lib.scheduler_arm(scheduler, self.task, b"", 0)
             raise Inconclusive(f"{self.name} never came to the checkpoint {checkpoint}")
         self.record_checkpoint(self.held_at)
+
+    def _run_to_answers(self) -> None:
+        """Holds the library's program when the lock is at every node, before it sees the last of their answers."""
+        lib, scheduler, program = library(), self.trial.scheduler, LibraryProgram(self)
+        while True:
+            lib.scheduler_arm(scheduler, program.task, AFTER_NEWS.encode(), 1)
+            self.trial.scheduler.run([self, program], first=True)
+            if lib.scheduler_state(scheduler, program.task) != TaskState.HELD:
+                lib.scheduler_arm(scheduler, program.task, b"", 0)
+                raise Inconclusive(f"{self.name} never came to the checkpoint {AFTER_REPLY}")
+            if self.trial.is_at_every_node():
+                self.record_checkpoint(AFTER_REPLY)
+                return
+            lib.scheduler_continue(scheduler, program.task)
 
     def run_for(self, limit_ms: float, checkpoint: str) -> bool:
         """Runs the trial until this client has done its step or is held at the checkpoint, at most limit_ms. True: it
@@ -162,9 +181,10 @@ class Client:
         recorder.record(Kind.CHECKPOINT, name=recorder.text(checkpoint), value=self.identity)
 
     def go_on(self) -> None:
-        """Lets the client go on if it is held at a checkpoint."""
-        if library().scheduler_state(self.trial.scheduler, self.task) == TaskState.HELD:
-            library().scheduler_continue(self.trial.scheduler, self.task)
+        """Lets the client go on if it, or its library, is held at a checkpoint."""
+        for task in (self.task, LibraryProgram(self).task) if self.trial.lock.adapter else (self.task,):
+            if library().scheduler_state(self.trial.scheduler, task) == TaskState.HELD:
+                library().scheduler_continue(self.trial.scheduler, task)
 
     @property
     def state(self) -> TaskState:
@@ -200,3 +220,10 @@ class Client:
     def _do(self, kind: StepKind, **fields: int) -> Result:
         self._start(kind, **fields)
         return self.finish()
+
+
+class LibraryProgram:
+    """The program of a client's library, under its supervisor: the client's second task, in virtual time."""
+
+    def __init__(self, client: Client) -> None:
+        self.name, self.task = client.name, client.task + 1

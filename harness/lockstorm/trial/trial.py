@@ -117,6 +117,7 @@ class Trial:
         self.context = self._open_context()
         kind = AttachedNodes if self.settings.attached else NODES[self.lock.service]
         self.nodes = kind(self.context)
+        self.context.is_at_every_node = lambda: len(self.nodes.traces()) >= self.lock.nodes
         self.store = TrialStore(self.context, self._store_mode)
         self.clock = TrialClock(self.context, self.nodes)
         self._clients = TrialClients(self.context, self.nodes, self.store.socket)

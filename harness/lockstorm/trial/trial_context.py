@@ -25,6 +25,7 @@ class TrialContext:
     recorder: TrialRecorder
     links: TrialLinks
     on_exit: contextlib.ExitStack
+    is_at_every_node: Callable[[], bool] = lambda: False  # whether clients have something at each node
     reply_limit_ms: int = REPLY_LIMIT_MS  # of clients that are started from now on
 
     def at_exit(self, action: Callable[[], object]) -> None:
