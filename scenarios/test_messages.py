@@ -54,6 +54,7 @@ def test_lost_subscription(trial: Trial) -> None:
     virtual_lease_ms=LEASE_MS,
     needs=("told",),
     times=("virtual",),
+    inside=True,
 )
 def test_try_then_wait(trial: Trial) -> None:
     one, two = trial.clients(2)
@@ -64,7 +65,10 @@ def test_try_then_wait(trial: Trial) -> None:
         trial.advance(GAP_MS)
         one.finish()
     else:
-        two.run_to(REFUSED[trial.lock.waits])
+        if trial.lock.adapter:
+            two.run_to("after-news", nth=2)  # its program has been asked for the lock, and a server has refused it
+        else:
+            two.run_to(REFUSED[trial.lock.waits])
         one.finish()
         trial.advance(SIGNAL_GONE_MS)
     trial.quiet(two)

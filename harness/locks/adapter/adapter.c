@@ -115,21 +115,22 @@ static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
     return grant;
 }
 
+static enum outcome is_held(struct lock *lock) {
+    const struct adapter *self = lock->state;
+    return self->answers_is_held ? ask_plainly(lock, "is_held") : OUTCOME_UNKNOWN;
+}
+
+/* Of a library that renews by itself the holder can only ask whether that went well. */
 static enum outcome renew(struct lock *lock) {
     const struct adapter *self = lock->state;
     if (self->renews) return ask_plainly(lock, "renew");
     bool expires = lock->traits & LOCK_TRAIT_LEASE && !(lock->traits & LOCK_TRAIT_RENEWS);
-    return expires ? OUTCOME_REFUSED : OUTCOME_OK;
+    return expires ? OUTCOME_REFUSED : is_held(lock);
 }
 
 static enum outcome release(struct lock *lock) {
     env_checkpoint(lock->env, "before-release");
     return ask_plainly(lock, "release");
-}
-
-static enum outcome is_held(struct lock *lock) {
-    const struct adapter *self = lock->state;
-    return self->answers_is_held ? ask_plainly(lock, "is_held") : OUTCOME_UNKNOWN;
 }
 
 const struct lock_type LOCK_ADAPTER = {

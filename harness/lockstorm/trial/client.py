@@ -131,31 +131,25 @@ class Client:
 
     def run_to(self, checkpoint: str, nth: int = 1) -> None:
         """Runs the trial until this client comes to a checkpoint (ANYWHERE: to any) for the n-th time, and holds it
-        there. Inside a library there is one such place, AFTER_REPLY."""
-        lib, scheduler = library(), self.trial.scheduler
-        if self.trial.lock.adapter and checkpoint == AFTER_REPLY:
-            self._run_to_answers()
-            return
-        lib.scheduler_arm(scheduler, self.task, checkpoint.encode(), nth)
-        self.trial.scheduler.run([self])
-        if lib.scheduler_state(scheduler, self.task) != TaskState.HELD:
-            lib.scheduler_arm(scheduler, self.task, b"", 0)
-            raise Inconclusive(f"{self.name} never came to the checkpoint {checkpoint}")
-        self.record_checkpoint(self.held_at)
+        there. Inside a library there are two: AFTER_NEWS, and AFTER_REPLY."""
+        if not self.trial.lock.adapter or checkpoint not in (AFTER_NEWS, AFTER_REPLY):
+            self._run_task_to(self.task, checkpoint, nth)
+        elif checkpoint == AFTER_NEWS:
+            self._run_task_to(self.task + 1, checkpoint, nth)
+        else:
+            self._run_task_to(self.task + 1, AFTER_NEWS, 1)
+            while not self.trial.is_at_every_node():
+                library().scheduler_continue(self.trial.scheduler, self.task + 1)
+                self._run_task_to(self.task + 1, AFTER_NEWS, 1)
+        self.record_checkpoint(checkpoint if checkpoint != ANYWHERE else self.held_at)
 
-    def _run_to_answers(self) -> None:
-        """Holds the library's program when the lock is at every node, before it sees the last of their answers."""
-        lib, scheduler, program = library(), self.trial.scheduler, LibraryProgram(self)
-        while True:
-            lib.scheduler_arm(scheduler, program.task, AFTER_NEWS.encode(), 1)
-            self.trial.scheduler.run([self, program], first=True)
-            if lib.scheduler_state(scheduler, program.task) != TaskState.HELD:
-                lib.scheduler_arm(scheduler, program.task, b"", 0)
-                raise Inconclusive(f"{self.name} never came to the checkpoint {AFTER_REPLY}")
-            if self.trial.is_at_every_node():
-                self.record_checkpoint(AFTER_REPLY)
-                return
-            lib.scheduler_continue(scheduler, program.task)
+    def _run_task_to(self, task: int, checkpoint: str, nth: int) -> None:
+        lib, scheduler = library(), self.trial.scheduler
+        lib.scheduler_arm(scheduler, task, checkpoint.encode(), nth)
+        scheduler.run([self] if task == self.task else [self, LibraryProgram(self)], first=task != self.task)
+        if lib.scheduler_state(scheduler, task) != TaskState.HELD:
+            lib.scheduler_arm(scheduler, task, b"", 0)
+            raise Inconclusive(f"{self.name} never came to the checkpoint {checkpoint}")
 
     def run_for(self, limit_ms: float, checkpoint: str) -> bool:
         """Runs the trial until this client has done its step or is held at the checkpoint, at most limit_ms. True: it
