@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 #include "harness/supervisor/held_calls.h"
 #include "harness/supervisor/supervisor.h"
 
-enum { USAGE = 2, UNSUPERVISED = 75, ENDED_BY_SIGNAL = 128, NEWS_POLL_MS = 20 };
+enum { USAGE = 2, UNSUPERVISED = 75, ENDED_BY_SIGNAL = 128, NEWS_POLL_MS = 20, TRACE_PATH = 4096 };
 
 struct supervisor_arguments {
     const char *page;
@@ -79,6 +80,19 @@ static bool no_news(void *holder) {
     return false;
 }
 
+/* LOCKSTORM_CALLS=PREFIX: the calls of each program of a trial go to a file PREFIX.TASK. */
+static FILE *trace_open(const struct supervisor_arguments *arguments) {
+    char path[TRACE_PATH];
+    const char *prefix = getenv("LOCKSTORM_CALLS");
+    if (arguments->trace) snprintf(path, sizeof path, "%s", arguments->trace);
+    else if (prefix && !arguments->alone) snprintf(path, sizeof path, "%s.%" PRId64, prefix, arguments->task);
+    else return NULL;
+    FILE *trace = fopen(path, "we");
+    if (trace) setvbuf(trace, NULL, _IOLBF, 0);
+    else fprintf(stderr, "supervisor: %s: %s\n", path, strerror(errno));
+    return trace;
+}
+
 /* All that the program sent in this turn may be on its way. */
 static void count_sent(const struct task *task) {
     atomic_fetch_add_explicit(&task->page->traffic, 1, memory_order_release);
@@ -96,21 +110,35 @@ static void leave_pipes(void) {
 /* The checkpoint at which the program is held: what has come for it is in its sockets, and it has not seen it. */
 static const char AFTER_NEWS[] = "after-news";
 
-/* A program may ask a server again and again until a key expires (Redisson waits for a remaining time of 0 ms): after
- * so many turns at the same time it has computed for a millisecond. */
-enum { TURNS_MOST = 200, TURNS_NS = CLOCK_NS_PER_MS };
+/* A program may ask a server again and again, without a pause, until something changes there (Redisson waits for what
+ * is left of a lease, which may be 0 ms). After TURNS_MOST turns at the same time it is busy: from then on a turn takes
+ * a millisecond, later ten, until it waits. */
+enum { TURNS_MOST = 200, TURNS_LONG = 1000, TURN_NS = CLOCK_NS_PER_MS, LONG_TURN_NS = 10 * CLOCK_NS_PER_MS };
+
+struct pace {
+    int64_t now_ns;  /* of the trial's clock at its last turn */
+    int turns, busy; /* number of turns at this time, and since it is busy; 0: it is not */
+};
+
+static int64_t busy_turn_ns(struct pace *pace, int64_t now_ns) {
+    pace->turns = now_ns == pace->now_ns ? pace->turns + 1 : 0;
+    pace->now_ns = now_ns;
+    if (pace->busy == 0 && pace->turns < TURNS_MOST) return 0;
+    return ++pace->busy < TURNS_LONG ? TURN_NS : LONG_TURN_NS;
+}
 
 /* The client's worker has the slot before the program's. */
 static void run_in_trial(struct supervisor *supervisor, struct task *task) {
-    int64_t turn_ns = -1;
-    for (int turns = 0; supervisor_run(supervisor); turns++) {
+    struct pace pace = {.now_ns = -1};
+    while (supervisor_run(supervisor)) {
         count_sent(task);
-        int64_t now_ns = atomic_load(&task->page->mono_ns);
-        if (now_ns != turn_ns) turns = 0;
-        turn_ns = now_ns;
+        int64_t now_ns = atomic_load(&task->page->mono_ns), takes_ns = busy_turn_ns(&pace, now_ns);
         int64_t deadline_ns = program_clock_trial_ns(&supervisor->clock, supervisor_deadline_ns(supervisor));
-        if (turns < TURNS_MOST) task_await(task, has_news, supervisor, deadline_ns);
-        else task_await(task, no_news, supervisor, now_ns + TURNS_NS);
+        if (takes_ns > 0) task_await(task, no_news, supervisor, now_ns + takes_ns);
+        if (takes_ns == 0 || (deadline_ns > now_ns + takes_ns && !supervisor_has_news(supervisor))) {
+            pace.busy = 0;
+            task_await(task, has_news, supervisor, deadline_ns);
+        }
         if (supervisor_has_news(supervisor)) task_checkpoint(task, AFTER_NEWS);
     }
     count_sent(task);
@@ -124,6 +152,8 @@ static bool supervise_in_trial(struct supervisor *supervisor, const struct super
         return false;
     }
     struct task task = {page, &page->tasks[arguments->task], (int)arguments->turn_fd, (int)arguments->yield_fd};
+    fcntl(task.turn_fd, F_SETFD, FD_CLOEXEC);
+    fcntl(task.yield_fd, F_SETFD, FD_CLOEXEC);
     task_begin(&task);
     program_clock_begin(&supervisor->clock, page, &page->tasks[arguments->task - 1]);
     if (supervisor_start(supervisor, arguments->words)) {
@@ -170,13 +200,7 @@ int main(int argc, char **argv) {
     struct supervisor_arguments arguments = {.task = -1};
     if (!parse_arguments(argc, argv, &arguments)) return USAGE;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    char tr[200];
-    if (getenv("SVTRACE")) {
-        snprintf(tr, 200, "%s.%lld", getenv("SVTRACE"), (long long)arguments.task);
-        arguments.trace = tr;
-    }
-    supervisor.trace = arguments.trace ? fopen(arguments.trace, "we") : NULL;
-    if (supervisor.trace) setvbuf(supervisor.trace, NULL, _IOLBF, 0);
+    supervisor.trace = trace_open(&arguments);
     supervisor.random = random_split((uint64_t)arguments.seed, 0);
     if (arguments.alone) supervise_alone(&supervisor, &arguments);
     else if (!supervise_in_trial(&supervisor, &arguments)) return USAGE;

@@ -9,12 +9,14 @@ from lockstorm.locks.adapter import library_environment
 from lockstorm.locks.plugin import how_ended
 from lockstorm.native.library import Kind, library
 from lockstorm.process.process import inheritable
+from lockstorm.results.lock_entry import HostedLibrary
 from lockstorm.trial.client import Client
 from lockstorm.trial.nodes import AnyNodes
 from lockstorm.trial.trial_context import TrialContext
 
 GAVE_UP = 4  # the exit status of a client that cannot host its adapter or plug-in (ENV_LIVE_GAVE_UP)
 MESSAGE_START = "client: "  # how a client's own messages begin
+SUPERVISOR_START = "supervisor: "  # how those of the supervisor begin, which says why it follows a program no further
 
 
 class TrialClients:
@@ -83,10 +85,7 @@ class TrialClients:
         program = "client" if self._trial.lock.service == "redis" else "client-services"
         if self._trial.lock.adapter:
             self._trial.sandbox.reap_by_environment()
-            # What a library sends reaches a server when its turn is over, and never meanwhile.
-            lib.scheduler_set_unreliable(scheduler)
-            if self._trial.lock.adapter.tcp:
-                lib.scheduler_set_tcp(scheduler)
+            self._await_messages(self._trial.lock.adapter)
         options |= self._lock_option()
         command = [paths.program(program), *(f"--{key}={value}" for key, value in options.items())]
         command += [f"--node={address}" for address in self._nodes.addresses(client)]
@@ -104,11 +103,20 @@ class TrialClients:
             if not lib.scheduler_watch(scheduler, task, client.pid):
                 raise Inconclusive(f"{client.name} did not start: {self._trial.sandbox.log_tail(client.name)}")
 
+    def _await_messages(self, library_program: HostedLibrary) -> None:
+        """In virtual time what a library sends reaches a server when its turn is over, and never meanwhile."""
+        if self._trial.settings.time == "real":
+            return
+        library().scheduler_set_unreliable(self._trial.scheduler)
+        if library_program.tcp:
+            library().scheduler_set_tcp(self._trial.scheduler)
+
     def _lock_option(self) -> dict[str, str]:
         """The option that names a client's lock: the path of an adapter or plug-in, or a lock of ours."""
         if self._trial.lock.adapter:
-            supervised = {"supervisor": str(paths.program("supervisor"))} if self._trial.settings.time == "virtual" else {}
-            return {"adapter": self._trial.lock.adapter.path, **supervised}
+            is_virtual = self._trial.settings.time == "virtual"
+            supervisor = {"supervisor": str(paths.program("supervisor"))} if is_virtual else {}
+            return {"adapter": self._trial.lock.adapter.path, **supervisor}
         if self._trial.lock.plugin:
             return {"plugin": self._trial.lock.plugin.path}
         return {"lock": self._trial.settings.lock}
@@ -176,6 +184,10 @@ class TrialClients:
         lock, sandbox = self._trial.settings.lock, self._trial.sandbox
         if status == GAVE_UP:  # its adapter may have written lines before and after the client's message
             lines = sandbox.logs()[client.name].splitlines()
+            if reasons := [line.removeprefix(SUPERVISOR_START) for line in lines if line.startswith(SUPERVISOR_START)]:
+                return Inconclusive(
+                    f"{lock} cannot be followed in virtual time: {reasons[0]} (--time real plays it by the machine's clock)"
+                )
             sentence = next(line for line in reversed(lines) if line.startswith(MESSAGE_START))
             return UsageError(f"{lock}: {sentence.removeprefix(MESSAGE_START)}")
         said = sandbox.log_tail(client.name)
