@@ -1,93 +1,49 @@
-"""The expected verdicts of the shipped adapters: those of the C port of the same pattern, except for the differences
-that scenarios/adapters.toml lists. `python -m lockstorm.conformance.adapter_cells` writes them to docs/adapters.md."""
-
-import tomllib
-from dataclasses import dataclass
-from functools import cache
+"""The page's table of the expected verdicts of the shipped adapters. `python -m lockstorm.conformance.adapter_cells` writes
+it to docs/adapters.md."""
 
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_text
-from lockstorm.base.errors import UsageError
 from lockstorm.base.marked_pages import page_with
-from lockstorm.base.option_fields import choose
-from lockstorm.locks.adapter import shipped_adapters
-from lockstorm.locks.lock_names import lock_named
-from lockstorm.results.properties import PROPERTIES
-from lockstorm.scenario.expected import STATUSES, expected
+from lockstorm.locks.adapter import PREFIX, shipped_adapters
+from lockstorm.scenario.expected import ExpectedCell, expected
+from lockstorm.scenario.library_expected import library_cells, port_of
 
-# Played in real time for every adapter, with and without the fault: informative scenarios that take about a second.
-SCENARIOS_PLAYED = ("connection-closed", "gc-pause", "packet-delay", "partition-holder")
-FILE = paths.ROOT / "scenarios" / "adapters.toml"
+# The columns: informative scenarios, in which the locks differ.
+SCENARIOS_SHOWN = ("connection-closed", "gc-pause", "packet-delay", "partition-holder")
 PAGE = paths.ROOT / "docs" / "adapters.md"
 BEGIN, END = "<!-- cells: begin, written by make matrix -->", "<!-- cells: end -->"
 
 
-@dataclass(frozen=True)
-class AdapterCell:
-    """One adapter in one scenario: the statuses of the required properties, and why they differ from its port's."""
-
-    adapter: str
-    port: str
-    scenario: str
-    fault: dict[str, str]
-    differs: tuple[str, ...]  # properties whose statuses differ from those of the port
-    reason: str
-
-    @property
-    def result(self) -> str:
-        broken = [name.replace("_", " ") for name, status in self.fault.items() if status == "violated"]
-        return ", ".join(broken) + " violated" if broken else "holds"
+def result_of(cell: ExpectedCell) -> str:
+    """In words."""
+    broken = [name.replace("_", " ") for name, status in cell.fault.items() if status == "violated"]
+    return ", ".join(broken) + " violated" if broken else "holds"
 
 
-@cache
-def adapter_cells() -> dict[tuple[str, str], AdapterCell]:
-    """All cells by (adapter, scenario). Raises UsageError on a contradiction in scenarios/adapters.toml."""
-    tables = tomllib.loads(FILE.read_text())
-    if sorted(tables) != shipped_adapters():
-        raise UsageError(
-            f"{FILE} is about {', '.join(sorted(tables))}, and shipped are {', '.join(shipped_adapters())}"
-        )
-    cells: dict[tuple[str, str], AdapterCell] = {}
-    for adapter, table in tables.items():
-        port = lock_named(table.pop("port")).name
-        for scenario in table:
-            choose("scenario for adapters", scenario, list(SCENARIOS_PLAYED))
-        for scenario in SCENARIOS_PLAYED:
-            cells[adapter, scenario] = _cell(adapter, port, scenario, dict(table.get(scenario, {})))
-    return cells
+def differing_cells(adapter: str) -> list[ExpectedCell]:
+    """Those in which the library is expected to do something else than its port, each with the reason."""
+    return [cell for cell in library_cells(PREFIX + adapter).values() if cell and cell.reason]
 
 
-def _cell(adapter: str, port: str, scenario: str, differences: dict[str, str]) -> AdapterCell:
-    reason = differences.pop("reason", "")
-    port_statuses = expected()[scenario, port, "open"].fault
-    if (
-        bool(differences) != bool(reason)
-        or not set(differences) <= set(PROPERTIES)
-        or not set(differences.values()) <= set(STATUSES)
-    ):
-        raise UsageError(f"{FILE}: [{adapter}] {scenario}: statuses that differ from those of {port}, and a reason")
-    differs = tuple(name for name, status in differences.items() if port_statuses.get(name) != status)
-    if len(differs) != len(differences):
-        raise UsageError(f"{FILE}: [{adapter}] {scenario}: {port} has the same status, so it is no difference")
-    return AdapterCell(adapter, port, scenario, {**port_statuses, **differences}, differs, reason)
+def note_of(cell: ExpectedCell, adapter: str) -> str:
+    port = port_of(adapter)
+    of_port = expected().get((cell.scenario, port, cell.store))
+    where = f"`{adapter}`, `{cell.scenario}`" + (f" with the store {cell.store}" if cell.store != "open" else "")
+    theirs = f"unlike `{port}` ({result_of(of_port)})" if of_port else f"to which `{port}` is not put"
+    return f"- {where}: {result_of(cell)}, {theirs}: {cell.reason}."
 
 
 def adapter_table() -> str:
     """The table in Markdown, and the reasons of the differences."""
-    cells = adapter_cells()
     lines = [
-        f"| adapter | its C port | {' | '.join(f'`{scenario}`' for scenario in SCENARIOS_PLAYED)} |",
-        f"|---|---|{'---|' * len(SCENARIOS_PLAYED)}",
+        f"| adapter | its C port | {' | '.join(f'`{scenario}`' for scenario in SCENARIOS_SHOWN)} |",
+        f"|---|---|{'---|' * len(SCENARIOS_SHOWN)}",
     ]
-    notes: list[str] = []
     for adapter in shipped_adapters():
-        results = []
-        for scenario in SCENARIOS_PLAYED:
-            cell = cells[adapter, scenario]
-            if cell.reason:
-                notes.append(f"- `{adapter}`, `{scenario}`, unlike `{cell.port}`: {cell.reason}.")
-            results.append(cell.result + (" *" if cell.reason else ""))
-        lines.append(f"| `{adapter}` | `{cells[adapter, SCENARIOS_PLAYED[0]].port}` | {' | '.join(results)} |")
+        cells = [library_cells(PREFIX + adapter)[scenario, PREFIX + adapter, "open"] for scenario in SCENARIOS_SHOWN]
+        results = [result_of(cell) + (" *" if cell.reason else "") for cell in cells if cell]
+        lines.append(f"| `{adapter}` | `{port_of(adapter)}` | {' | '.join(results)} |")
+    notes = [note_of(cell, adapter) for adapter in shipped_adapters() for cell in differing_cells(adapter)]
     return "\n".join([*lines, "", *notes, ""])
 
 

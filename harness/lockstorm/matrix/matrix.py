@@ -9,6 +9,7 @@ from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.library import locks
 from lockstorm.scenario.cells import CellKey, cell_result, worst_cell
 from lockstorm.scenario.expected import ExpectedCell, expected, pairs
+from lockstorm.scenario.library_expected import expected_of
 from lockstorm.scenario.scenario import scenarios
 from lockstorm.scenario.worker_pool import WorkerPool, worker_count
 from lockstorm.servers.services import missing_for
@@ -185,14 +186,14 @@ def inapplicable_pairs(scenario_names: Collection[str], lock_names: Collection[s
     return [
         {"scenario": name, "lock": lock.name, "reason": reason}
         for name, scenario in scenarios().items()
-        for lock in locks()
-        if name in scenario_names and lock.name in lock_names and (reason := scenario.inapplicable_reason(lock))
+        for lock in map(lock_named, sorted(lock_names))
+        if name in scenario_names and (reason := scenario.inapplicable_reason(lock))
     ]
 
 
 def cell_of(cell_key: CellKey, time: str | None, fault: CellTrials, control: CellTrials) -> dict[str, Any]:
     scenario, lock, store = cell_key
-    cell = expected().get(cell_key)
+    cell = expected_of(cell_key)
     return {
         "scenario": scenario,
         "lock": lock,
@@ -224,7 +225,7 @@ def as_expected(cell: ExpectedCell | None, fault: CellTrials, control: CellTrial
 def difference(cell: ExpectedCell | None, fault: CellTrials, control: CellTrials) -> str:
     """How the cell differs from the expected one, in words; empty if it does not."""
     if cell is None:
-        return "scenarios/expected.toml says nothing about it yet"
+        return "scenarios/expected.toml, or adapters.toml, says nothing about it yet"
     found = [
         f"{where}: {phrase}"
         for where, trials, statuses in (("fault", fault, cell.fault), ("control", control, cell.control))

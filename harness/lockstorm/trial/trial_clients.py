@@ -186,7 +186,7 @@ class TrialClients:
             lines = sandbox.logs()[client.name].splitlines()
             if reasons := [line.removeprefix(SUPERVISOR_START) for line in lines if line.startswith(SUPERVISOR_START)]:
                 return Inconclusive(
-                    f"{lock} cannot be followed in virtual time: {reasons[0]} (--time real plays it by the machine's clock)"
+                    f"{lock} cannot be followed in virtual time: {reasons[0]} (--time real plays it in real time)"
                 )
             sentence = next(line for line in reversed(lines) if line.startswith(MESSAGE_START))
             return UsageError(f"{lock}: {sentence.removeprefix(MESSAGE_START)}")

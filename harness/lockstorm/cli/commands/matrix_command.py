@@ -9,11 +9,13 @@ from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import check_range, choose
 from lockstorm.cli.options import json_option, names_option
 from lockstorm.cli.terminal import console, print_json, progress_of_done
+from lockstorm.locks.adapter import is_adapter
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.matrix import matrix as matrix_
 from lockstorm.matrix import matrix_pages, matrix_table
 from lockstorm.scenario.cells import CellKey
 from lockstorm.scenario.expected import pairs
+from lockstorm.scenario.library_expected import library_cells
 from lockstorm.scenario.play import scenario_named
 from lockstorm.trial.settings import SEED_LIMIT, SERVER_HELP, STORES, TIMES
 
@@ -97,7 +99,7 @@ def choose_cells(lock: str | None, scenario: str | None, store: str | None, time
         choose("time", time, list(TIMES))
     chosen = [
         cell_key
-        for cell_key in pairs()
+        for cell_key in [*pairs(), *library_pairs(locks)]
         if (not scenarios or cell_key[0] in scenarios)
         and (not locks or cell_key[1] in locks)
         and (not stores or cell_key[2] in stores)
@@ -108,6 +110,11 @@ def choose_cells(lock: str | None, scenario: str | None, store: str | None, time
     if not chosen:
         raise UsageError(why_empty(scenarios, locks))
     return chosen
+
+
+def library_pairs(locks: set[str] | None) -> list[CellKey]:
+    """The cells of the adapters among these locks."""
+    return [cell_key for lock in sorted(locks or ()) if is_adapter(lock) for cell_key in library_cells(lock)]
 
 
 def why_empty(scenarios: set[str] | None, locks: set[str] | None) -> str:

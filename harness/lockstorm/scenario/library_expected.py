@@ -1,0 +1,82 @@
+"""The expected verdicts of the shipped adapters in virtual time: those of the C port of the same pattern, except for the
+differences that scenarios/adapters.toml lists."""
+
+import tomllib
+from functools import cache
+from typing import Any
+
+from lockstorm.base import paths
+from lockstorm.base.errors import UsageError
+from lockstorm.locks.adapter import PREFIX, is_adapter, shipped_adapters
+from lockstorm.locks.lock_names import lock_named
+from lockstorm.results.properties import PROPERTIES
+from lockstorm.scenario.cells import CellKey
+from lockstorm.scenario.expected import AS_THE_FAULT, STATUSES, ExpectedCell, expected
+from lockstorm.scenario.scenario import scenarios
+
+FILE = paths.ROOT / "scenarios" / "adapters.toml"
+
+
+@cache
+def library_tables() -> dict[str, dict[str, Any]]:
+    """What the file says of each shipped adapter: its `port`, and its differences by scenario, or scenario/store if the
+    store mode is another one than open."""
+    tables = tomllib.loads(FILE.read_text())
+    if sorted(tables) != shipped_adapters():
+        raise UsageError(
+            f"{FILE} is about {', '.join(sorted(tables))}, and shipped are {', '.join(shipped_adapters())}"
+        )
+    for adapter, table in tables.items():
+        unknown = {key.partition("/")[0] for key in table} - {"port", *scenarios()}
+        if unknown:
+            raise UsageError(f"{FILE}: [{adapter}]: there is no scenario called {', '.join(sorted(unknown))}")
+    return tables
+
+
+def port_of(adapter: str) -> str:
+    """The C lock that is a port of this adapter's pattern."""
+    return lock_named(library_tables()[adapter]["port"]).name
+
+
+@cache
+def library_cells(lock: str) -> dict[CellKey, ExpectedCell | None]:
+    """Every cell of an adapter's lock (adapter:NAME), and what is expected of it; None: neither its port nor the file
+    says anything. Starts the adapter. Raises UsageError for one that is not shipped, or on a contradiction."""
+    adapter, entry = lock.removeprefix(PREFIX), lock_named(lock)
+    if adapter not in library_tables():
+        raise UsageError(
+            f"{adapter} has no expected verdicts to be compared with; `lockstorm gate --adapter {adapter}` judges it"
+        )
+    keys = [
+        (name, lock, store)
+        for name, scenario in scenarios().items()
+        for store in scenario.stores
+        if not scenario.inapplicable_reason(entry) and scenario.suits(store, entry)
+    ]
+    return {key: _library_cell(key, adapter) for key in keys}
+
+
+def _library_cell(key: CellKey, adapter: str) -> ExpectedCell | None:
+    scenario, lock, store = key
+    name = scenario if store == "open" else f"{scenario}/{store}"
+    differences = dict(library_tables()[adapter].get(name, {}))
+    of_port = expected().get((scenario, port_of(adapter), store))
+    if not differences:
+        return of_port and ExpectedCell(scenario, lock, store, of_port.fault, of_port.control, "")
+    reason, control = differences.pop("reason", ""), differences.pop("control", None)
+    fault = {**(of_port.fault if of_port else {}), **differences}
+    where = f"{FILE}: [{adapter}] {name}"
+    if not reason or not set(differences) <= set(PROPERTIES) or not set(differences.values()) <= set(STATUSES):
+        raise UsageError(f"{where}: statuses that differ from those of {port_of(adapter)}, and a reason")
+    if of_port and fault == of_port.fault and control is None:
+        raise UsageError(f"{where}: {port_of(adapter)} has the same statuses, so it is no difference")
+    if control not in (None, AS_THE_FAULT):
+        raise UsageError(f"{where}: control = {control!r}; it is left out or {AS_THE_FAULT!r}")
+    healthy = of_port.control if of_port else {}
+    holds = dict.fromkeys(fault, "holds") | {each: healthy[each] for each in healthy.keys() & fault.keys()}
+    return ExpectedCell(scenario, lock, store, fault, dict(fault) if control else holds, reason)
+
+
+def expected_of(key: CellKey) -> ExpectedCell | None:
+    """What is expected of a cell, of a lock of the table or of a shipped adapter."""
+    return library_cells(key[1]).get(key) if is_adapter(key[1]) else expected().get(key)
