@@ -15,32 +15,32 @@
 
 /* --- the list --- */
 
-static struct timer *timer_find(const struct supervisor *supervisor, const struct program_process *process,
-                                enum timer_kind kind, int number) {
-    for (struct timer *each = supervisor->timers; each; each = each->next)
+static struct program_timer *timer_find(const struct supervisor *supervisor, const struct program_process *process,
+                                        enum timer_kind kind, int number) {
+    for (struct program_timer *each = supervisor->timers; each; each = each->next)
         if (each->process == process && each->pid == process->pid && each->kind == kind && each->number == number)
             return each;
     return NULL;
 }
 
-static struct timer *timer_add(struct supervisor *supervisor, struct program_process *process, enum timer_kind kind,
-                               int number) {
-    struct timer *timer = calloc(1, sizeof *timer);
+static struct program_timer *timer_add(struct supervisor *supervisor, struct program_process *process,
+                                       enum timer_kind kind, int number) {
+    struct program_timer *timer = calloc(1, sizeof *timer);
     if (!timer) abort();
-    *timer = (struct timer){.next = supervisor->timers,
-                            .process = process,
-                            .pid = process->pid,
-                            .kind = kind,
-                            .number = number,
-                            .duplicate = -1,
-                            .clock = CLOCK_REALTIME,
-                            .deadline_ns = INT64_MAX};
+    *timer = (struct program_timer){.next = supervisor->timers,
+                                    .process = process,
+                                    .pid = process->pid,
+                                    .kind = kind,
+                                    .number = number,
+                                    .duplicate = -1,
+                                    .clock = CLOCK_REALTIME,
+                                    .deadline_ns = INT64_MAX};
     supervisor->timers = timer;
     return timer;
 }
 
-static void timer_remove(struct supervisor *supervisor, struct timer *timer) {
-    struct timer **place = &supervisor->timers;
+static void timer_remove(struct supervisor *supervisor, struct program_timer *timer) {
+    struct program_timer **place = &supervisor->timers;
     while (*place != timer) place = &(*place)->next;
     *place = timer->next;
     if (timer->duplicate >= 0) close(timer->duplicate);
@@ -53,27 +53,27 @@ void timers_free(struct supervisor *supervisor) {
 
 /* --- expiry --- */
 
-static int64_t deadline_of(const struct supervisor *supervisor, const struct timer *timer) {
+static int64_t deadline_of(const struct supervisor *supervisor, const struct program_timer *timer) {
     if (timer->deadline_ns == INT64_MAX || timer->pid != timer->process->pid) return INT64_MAX;
     return timer->deadline_ns - program_clock_read(&supervisor->clock, timer->clock) + supervisor->clock.mono_ns;
 }
 
 int64_t timers_next_deadline_ns(const struct supervisor *supervisor) {
     int64_t next_ns = INT64_MAX;
-    for (const struct timer *each = supervisor->timers; each; each = each->next)
+    for (const struct program_timer *each = supervisor->timers; each; each = each->next)
         if (deadline_of(supervisor, each) < next_ns) next_ns = deadline_of(supervisor, each);
     return next_ns;
 }
 
 /* The program's own descriptor becomes readable: the kernel's timer is set to a nanosecond, which passes at once. */
-static void expire_descriptor(struct timer *timer) {
+static void expire_descriptor(struct program_timer *timer) {
     static const struct itimerspec AT_ONCE = {.it_value = {.tv_nsec = 1}};
     struct pollfd fd = {.fd = timer->duplicate, .events = POLLIN};
     timerfd_settime(timer->duplicate, 0, &AT_ONCE, NULL);
     poll(&fd, 1, 1000);
 }
 
-static void expire(struct supervisor *supervisor, struct timer *timer) {
+static void expire(struct supervisor *supervisor, struct program_timer *timer) {
     bool again = timer->every_ns > 0 && timer->deadline_ns < INT64_MAX - timer->every_ns;
     timer->deadline_ns = again ? timer->deadline_ns + timer->every_ns : INT64_MAX;
     timer->order = ++supervisor->next_order;
@@ -83,8 +83,8 @@ static void expire(struct supervisor *supervisor, struct timer *timer) {
 }
 
 bool timers_expire(struct supervisor *supervisor) {
-    struct timer *first = NULL;
-    for (struct timer *each = supervisor->timers; each; each = each->next) {
+    struct program_timer *first = NULL;
+    for (struct program_timer *each = supervisor->timers; each; each = each->next) {
         int64_t deadline_ns = deadline_of(supervisor, each);
         if (deadline_ns > supervisor->clock.mono_ns) continue;
         int64_t earliest_ns = first ? deadline_of(supervisor, first) : INT64_MAX;
@@ -97,12 +97,12 @@ bool timers_expire(struct supervisor *supervisor) {
 
 /* --- setting and reading --- */
 
-static int64_t left_ns(const struct supervisor *supervisor, const struct timer *timer) {
+static int64_t left_ns(const struct supervisor *supervisor, const struct program_timer *timer) {
     int64_t deadline_ns = timer ? deadline_of(supervisor, timer) : INT64_MAX;
     return deadline_ns == INT64_MAX ? 0 : deadline_ns - supervisor->clock.mono_ns;
 }
 
-static struct itimerspec setting_of(const struct supervisor *supervisor, const struct timer *timer) {
+static struct itimerspec setting_of(const struct supervisor *supervisor, const struct program_timer *timer) {
     int64_t value_ns = left_ns(supervisor, timer), every_ns = timer ? timer->every_ns : 0;
     return (struct itimerspec){.it_value = {value_ns / CLOCK_NS_PER_S, value_ns % CLOCK_NS_PER_S},
                                .it_interval = {every_ns / CLOCK_NS_PER_S, every_ns % CLOCK_NS_PER_S}};
@@ -117,7 +117,7 @@ static bool is_time(const struct timespec *time) {
     return time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < CLOCK_NS_PER_S;
 }
 
-static void timer_set(struct supervisor *supervisor, struct timer *timer, const struct itimerspec *setting,
+static void timer_set(struct supervisor *supervisor, struct program_timer *timer, const struct itimerspec *setting,
                       bool absolute) {
     int64_t value_ns = time_ns(&setting->it_value);
     int64_t now_ns = program_clock_read(&supervisor->clock, timer->clock);
@@ -127,8 +127,8 @@ static void timer_set(struct supervisor *supervisor, struct timer *timer, const 
 }
 
 /* Writes the old setting where the program wants it, and sets the new one. False: the call was refused. */
-static bool exchange(struct supervisor *supervisor, const struct seccomp_notif *call, struct timer *timer, int new,
-                     int old, uint64_t flags) {
+static bool exchange(struct supervisor *supervisor, const struct seccomp_notif *call, struct program_timer *timer,
+                     int new, int old, uint64_t flags) {
     struct itimerspec setting, before = setting_of(supervisor, timer);
     uint64_t old_at = call_argument(call, old);
     if (!program_read(timer->process, call_argument(call, new), &setting, sizeof setting) ||
@@ -166,7 +166,7 @@ static void on_timerfd_settime(struct supervisor *supervisor, struct program_pro
         supervisor_pass(supervisor, call); /* the kernel says what is wrong with it */
         return;
     }
-    struct timer *timer = timer_find(supervisor, process, TIMER_DESCRIPTOR, fd);
+    struct program_timer *timer = timer_find(supervisor, process, TIMER_DESCRIPTOR, fd);
     if (!timer) timer = timer_add(supervisor, process, TIMER_DESCRIPTOR, fd);
     if (timer->duplicate >= 0) close(timer->duplicate);
     timer->duplicate = program_duplicate_fd(process, fd);
@@ -176,7 +176,7 @@ static void on_timerfd_settime(struct supervisor *supervisor, struct program_pro
 }
 
 static void answer_setting(struct supervisor *supervisor, const struct program_process *process,
-                           const struct seccomp_notif *call, const struct timer *timer) {
+                           const struct seccomp_notif *call, const struct program_timer *timer) {
     struct itimerspec setting = setting_of(supervisor, timer);
     if (program_write(process, call_argument(call, 1), &setting, sizeof setting))
         supervisor_answer(supervisor, call, 0);
@@ -185,7 +185,7 @@ static void answer_setting(struct supervisor *supervisor, const struct program_p
 
 static void on_timerfd_gettime(struct supervisor *supervisor, struct program_process *process,
                                const struct seccomp_notif *call) {
-    struct timer *timer = timer_find(supervisor, process, TIMER_DESCRIPTOR, (int)call_argument(call, 0));
+    struct program_timer *timer = timer_find(supervisor, process, TIMER_DESCRIPTOR, (int)call_argument(call, 0));
     answer_setting(supervisor, process, call, timer);
 }
 
@@ -202,7 +202,7 @@ static void on_timer_create(struct supervisor *supervisor, struct program_proces
         supervisor_refuse(supervisor, call, EFAULT);
         return;
     }
-    struct timer *timer = timer_add(supervisor, process, TIMER_POSIX, id);
+    struct program_timer *timer = timer_add(supervisor, process, TIMER_POSIX, id);
     timer->clock = (clockid_t)call_argument(call, 0);
     timer->signal = event.sigev_notify == SIGEV_NONE ? 0 : event.sigev_signo;
     timer->signal_tid = event.sigev_notify == SIGEV_THREAD_ID ? event._sigev_un._tid : 0;
@@ -211,23 +211,23 @@ static void on_timer_create(struct supervisor *supervisor, struct program_proces
 }
 
 /* The timer with the id of a call; NULL, and the call is refused, when there is none. */
-static struct timer *created_timer(struct supervisor *supervisor, const struct program_process *process,
-                                   const struct seccomp_notif *call) {
-    struct timer *timer = timer_find(supervisor, process, TIMER_POSIX, (int)call_argument(call, 0));
+static struct program_timer *created_timer(struct supervisor *supervisor, const struct program_process *process,
+                                           const struct seccomp_notif *call) {
+    struct program_timer *timer = timer_find(supervisor, process, TIMER_POSIX, (int)call_argument(call, 0));
     if (!timer) supervisor_refuse(supervisor, call, EINVAL);
     return timer;
 }
 
 static void on_timer_settime(struct supervisor *supervisor, struct program_process *process,
                              const struct seccomp_notif *call) {
-    struct timer *timer = created_timer(supervisor, process, call);
+    struct program_timer *timer = created_timer(supervisor, process, call);
     if (timer && exchange(supervisor, call, timer, 2, 3, call_argument(call, 1)))
         supervisor_answer(supervisor, call, 0);
 }
 
 static void on_timer_gettime(struct supervisor *supervisor, struct program_process *process,
                              const struct seccomp_notif *call) {
-    struct timer *timer = created_timer(supervisor, process, call);
+    struct program_timer *timer = created_timer(supervisor, process, call);
     if (timer) answer_setting(supervisor, process, call, timer);
 }
 
@@ -238,7 +238,7 @@ static void on_timer_getoverrun(struct supervisor *supervisor, struct program_pr
 
 static void on_timer_delete(struct supervisor *supervisor, struct program_process *process,
                             const struct seccomp_notif *call) {
-    struct timer *timer = created_timer(supervisor, process, call);
+    struct program_timer *timer = created_timer(supervisor, process, call);
     if (!timer) return;
     timer_remove(supervisor, timer);
     supervisor_answer(supervisor, call, 0);
@@ -246,8 +246,8 @@ static void on_timer_delete(struct supervisor *supervisor, struct program_proces
 
 /* --- setitimer, alarm --- */
 
-static struct timer *interval_timer(struct supervisor *supervisor, struct program_process *process) {
-    struct timer *timer = timer_find(supervisor, process, TIMER_INTERVAL, ITIMER_REAL);
+static struct program_timer *interval_timer(struct supervisor *supervisor, struct program_process *process) {
+    struct program_timer *timer = timer_find(supervisor, process, TIMER_INTERVAL, ITIMER_REAL);
     if (timer) return timer;
     timer = timer_add(supervisor, process, TIMER_INTERVAL, ITIMER_REAL);
     timer->clock = CLOCK_MONOTONIC;
@@ -266,7 +266,7 @@ static void on_setitimer(struct supervisor *supervisor, struct program_process *
                          const struct seccomp_notif *call) {
     struct itimerval new = {0};
     uint64_t new_at = call_argument(call, 1), old_at = call_argument(call, 2);
-    struct timer *timer = interval_timer(supervisor, process);
+    struct program_timer *timer = interval_timer(supervisor, process);
     struct itimerspec before = setting_of(supervisor, timer);
     struct itimerval old = in_us(&before);
     if ((new_at && !program_read(process, new_at, &new, sizeof new)) ||
@@ -294,7 +294,7 @@ static void on_getitimer(struct supervisor *supervisor, struct program_process *
 
 #ifdef SYS_alarm
 static void on_alarm(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
-    struct timer *timer = interval_timer(supervisor, process);
+    struct program_timer *timer = interval_timer(supervisor, process);
     struct itimerspec setting = {.it_value = {.tv_sec = (unsigned)call_argument(call, 0)}};
     int64_t before_ns = left_ns(supervisor, timer);
     timer_set(supervisor, timer, &setting, false);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "harness/scheduler/clock.h"
@@ -98,6 +99,32 @@ bool held_call_end(struct supervisor *supervisor, struct held_call *held, struct
     default: break;
     }
     return end == END_HANDLE;
+}
+
+void held_call_add_turn(struct supervisor *supervisor, struct program_process *process,
+                        const struct seccomp_notif *call, uint64_t order) {
+    struct held_call *held = held_call_add(supervisor, process, call, HELD_TURN);
+    held_call_ready(supervisor, held, END_HANDLE, 0);
+    held->order = order;
+}
+
+/* --- calls that come --- */
+
+/* The ioctl itself would wait without a limit. */
+bool held_calls_receive(const struct supervisor *supervisor, struct seccomp_notif *call, int limit_ms) {
+    struct pollfd fd = {.fd = supervisor->listener, .events = POLLIN};
+    memset(call, 0, sizeof *call);
+    return poll(&fd, 1, limit_ms) > 0 && fd.revents & POLLIN &&
+           ioctl(supervisor->listener, SECCOMP_IOCTL_NOTIF_RECV, call) == 0;
+}
+
+pid_t held_calls_hold_next(struct supervisor *supervisor) {
+    struct seccomp_notif call;
+    if (!held_calls_receive(supervisor, &call, 0)) return 0;
+    struct program_thread *thread = program_find_thread(&supervisor->program, (pid_t)call.pid);
+    if (!thread) return 0;
+    held_call_add_turn(supervisor, thread->process, &call, ++supervisor->next_order);
+    return thread->process->pid;
 }
 
 /* --- descriptors --- */

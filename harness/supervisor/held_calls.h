@@ -53,6 +53,9 @@ struct held_call *held_call_add(struct supervisor *supervisor, struct program_pr
  * millisecond, so that its partners get their turns and time goes on. */
 void held_call_add_look(struct supervisor *supervisor, struct program_process *process,
                         const struct seccomp_notif *call);
+/* Holds a call that has not been handled until its thread has its turn; the order is that of becoming ready. */
+void held_call_add_turn(struct supervisor *supervisor, struct program_process *process,
+                        const struct seccomp_notif *call, uint64_t order);
 /* Adds a duplicate of a descriptor; false, and the call is refused with EBADF, when it is none. */
 bool held_call_add_fd(struct supervisor *supervisor, struct held_call *held, int fd, short events);
 /* The thread is ready; its call ends so when it gets its turn. */
@@ -76,5 +79,10 @@ bool held_calls_deliver(struct supervisor *supervisor);
 int64_t held_calls_next_deadline_ns(const struct supervisor *supervisor);
 /* Makes those threads ready whose deadline has come, in the order of their deadlines. True: there were some. */
 bool held_calls_expire(struct supervisor *supervisor);
+
+/* Receives a call that comes within limit_ms. False: none has, or its thread was killed. */
+bool held_calls_receive(const struct supervisor *supervisor, struct seccomp_notif *call, int limit_ms);
+/* Receives a call that has come, and holds it for its thread's turn. The process that made it; 0: none has come. */
+pid_t held_calls_hold_next(struct supervisor *supervisor);
 
 #endif

@@ -24,17 +24,6 @@
 
 enum { VDSO_MOST = 16384, EXEC_LIMIT_MS = 60000, PATH_MOST = 4096 };
 
-/* --- the words that a patched vDSO reads --- */
-
-void image_publish_clock(struct supervisor *supervisor, const struct program_process *process) {
-    const struct program_clock *clock = &supervisor->clock;
-    if (!process->clock_words) return;
-    struct vdso_words words = {clock->wall_ns / CLOCK_NS_PER_S, clock->wall_ns % CLOCK_NS_PER_S,
-                               clock->mono_ns / CLOCK_NS_PER_S, clock->mono_ns % CLOCK_NS_PER_S};
-    if (pwrite(process->memory_fd, &words, sizeof words, (off_t)process->clock_words) != sizeof words)
-        supervisor_give_up(supervisor, "the clock of process %d cannot be written: %s", process->pid, strerror(errno));
-}
-
 /* --- the vDSO --- */
 
 struct vdso_image {
@@ -171,7 +160,7 @@ static void image_prepare(struct supervisor *supervisor, struct program_process 
     uint64_t chance[2] = {random_next(&supervisor->random), random_next(&supervisor->random)};
     if (at) pwrite(process->memory_fd, chance, sizeof chance, (off_t)at);
     if (!vdso) return;
-    if (vdso_patch(process, vdso)) image_publish_clock(supervisor, process);
+    if (vdso_patch(process, vdso)) supervisor_publish_clock_to(supervisor, process);
     else if (!vdso_hide(process, &auxiliary))
         supervisor_give_up(supervisor, "the clock of process %d cannot be replaced", process->pid);
 }
@@ -201,7 +190,7 @@ static bool await_image(struct supervisor *supervisor, pid_t pid) {
     struct pollfd fds[] = {{.fd = supervisor->signal_fd, .events = POLLIN},
                            {.fd = supervisor->listener, .events = POLLIN}};
     while (waitpid(pid, &status, __WALL | WNOHANG) != pid) {
-        if (supervisor_hold_next(supervisor) == pid || hang_limit_is_over(until_ns)) return false;
+        if (held_calls_hold_next(supervisor) == pid || hang_limit_is_over(until_ns)) return false;
         hang_limit_poll(fds, 2, until_ns);
         supervisor_drain_signals(supervisor);
     }

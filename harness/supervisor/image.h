@@ -13,7 +13,4 @@ bool image_start(struct supervisor *supervisor, char *const *words);
  * seed, and its vDSO is patched, or hidden where it cannot be. */
 call_handler image_exec;
 
-/* Writes the clocks into the words of one process. */
-void image_publish_clock(struct supervisor *supervisor, const struct program_process *process);
-
 #endif

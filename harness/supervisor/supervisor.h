@@ -24,7 +24,7 @@
 enum { SUPERVISOR_BIRTHS = 64, SUPERVISOR_EXITS = 256, SUPERVISOR_REASON = 160 };
 
 struct held_call;
-struct timer;
+struct program_timer;
 
 struct ended_thread {
     pid_t pid, tid;
@@ -46,27 +46,13 @@ struct supervisor {
     int exit_count;
     int64_t looked_ns; /* the program's clock when it last looked whether something is there, without waiting */
     unsigned looks;    /* how often it has looked since the clock has shown that */
-    struct timer *timers;
+    struct program_timer *timers;
     int signal_fd;  /* SIGCHLD, as a descriptor */
     FILE *trace;    /* a line per call; NULL: none */
     uint64_t calls; /* number of calls handed over so far */
     uint64_t spins; /* number of times that a thread computed for so long that it may have been waiting */
     char reason[SUPERVISOR_REASON]; /* why the program cannot be supervised any further; empty: it can */
 };
-
-/* Starts words[0], found on PATH. The caller has filled in `clock` and `random`, and ends with supervisor_stop. False
- * with the reason. */
-bool supervisor_start(struct supervisor *supervisor, char *const *words);
-/* Kills what is left of the program. */
-void supervisor_stop(struct supervisor *supervisor);
-
-/* Lets the program run until it is quiet, with what has come for it and what is due by now. False: it has ended, or
- * cannot be supervised any further (`reason`). */
-bool supervisor_run(struct supervisor *supervisor);
-/* Whether something has come for the quiet program: at a descriptor, or because a process was killed. */
-bool supervisor_has_news(const struct supervisor *supervisor);
-/* The program's monotonic clock when it goes on by itself; INT64_MAX: never. */
-int64_t supervisor_deadline_ns(const struct supervisor *supervisor);
 
 /* Writes down why the program cannot be supervised; the first reason stays. */
 __attribute__((format(printf, 2, 3))) void supervisor_give_up(struct supervisor *supervisor, const char *format, ...);
@@ -79,11 +65,10 @@ void supervisor_answer(struct supervisor *supervisor, const struct seccomp_notif
 void supervisor_refuse(struct supervisor *supervisor, const struct seccomp_notif *call, int error);
 /* The kernel carries the call out as the program asked for it. */
 void supervisor_pass(struct supervisor *supervisor, const struct seccomp_notif *call);
-/* Receives a call that has come, and holds it for its thread's turn. The process that made it; 0: none has come. */
-pid_t supervisor_hold_next(struct supervisor *supervisor);
 /* Takes the signals that have come from the descriptor. */
 void supervisor_drain_signals(const struct supervisor *supervisor);
 /* Writes the program's clocks into the words that its vDSO reads. */
 void supervisor_publish_clock(struct supervisor *supervisor);
+void supervisor_publish_clock_to(struct supervisor *supervisor, const struct program_process *process);
 
 #endif

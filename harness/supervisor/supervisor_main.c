@@ -17,8 +17,7 @@
 
 #include "harness/scheduler/clock.h"
 #include "harness/scheduler/task.h"
-#include "harness/supervisor/held_calls.h"
-#include "harness/supervisor/supervisor.h"
+#include "harness/supervisor/turns.h"
 
 enum { USAGE = 2, UNSUPERVISED = 75, ENDED_BY_SIGNAL = 128, NEWS_POLL_MS = 20, TRACE_PATH = 4096 };
 
@@ -72,7 +71,7 @@ static bool parse_arguments(int argc, char **argv, struct supervisor_arguments *
 /* --- in a trial --- */
 
 static bool has_news(void *holder) {
-    return supervisor_has_news(holder);
+    return turns_have_news(holder);
 }
 
 static bool no_news(void *holder) {
@@ -130,16 +129,16 @@ static int64_t busy_turn_ns(struct pace *pace, int64_t now_ns) {
 /* The client's worker has the slot before the program's. */
 static void run_in_trial(struct supervisor *supervisor, struct task *task) {
     struct pace pace = {.now_ns = -1};
-    while (supervisor_run(supervisor)) {
+    while (turns_run(supervisor)) {
         count_sent(task);
         int64_t now_ns = atomic_load(&task->page->mono_ns), takes_ns = busy_turn_ns(&pace, now_ns);
-        int64_t deadline_ns = program_clock_trial_ns(&supervisor->clock, supervisor_deadline_ns(supervisor));
+        int64_t deadline_ns = program_clock_trial_ns(&supervisor->clock, turns_deadline_ns(supervisor));
         if (takes_ns > 0) task_await(task, no_news, supervisor, now_ns + takes_ns);
-        if (takes_ns == 0 || (deadline_ns > now_ns + takes_ns && !supervisor_has_news(supervisor))) {
+        if (takes_ns == 0 || (deadline_ns > now_ns + takes_ns && !turns_have_news(supervisor))) {
             pace.busy = 0;
             task_await(task, has_news, supervisor, deadline_ns);
         }
-        if (supervisor_has_news(supervisor)) task_checkpoint(task, AFTER_NEWS);
+        if (turns_have_news(supervisor)) task_checkpoint(task, AFTER_NEWS);
     }
     count_sent(task);
 }
@@ -156,11 +155,11 @@ static bool supervise_in_trial(struct supervisor *supervisor, const struct super
     fcntl(task.yield_fd, F_SETFD, FD_CLOEXEC);
     task_begin(&task);
     program_clock_begin(&supervisor->clock, page, &page->tasks[arguments->task - 1]);
-    if (supervisor_start(supervisor, arguments->words)) {
+    if (turns_begin(supervisor, arguments->words)) {
         leave_pipes();
         run_in_trial(supervisor, &task);
     }
-    supervisor_stop(supervisor);
+    turns_end(supervisor);
     if (supervisor->reason[0]) fprintf(stderr, "supervisor: %s\n", supervisor->reason);
     task_end(&task, &(struct task){page, &page->tasks[arguments->task - 1], -1, (int)arguments->yield_fd});
     shared_page_close(page);
@@ -171,7 +170,7 @@ static bool supervise_in_trial(struct supervisor *supervisor, const struct super
 
 /* Whoever the program talks to lives by the machine's clock. */
 static bool await_news(const struct supervisor *supervisor, bool for_ever) {
-    while (!supervisor_has_news(supervisor)) {
+    while (!turns_have_news(supervisor)) {
         if (!for_ever) return false;
         poll(NULL, 0, NEWS_POLL_MS);
     }
@@ -180,15 +179,15 @@ static bool await_news(const struct supervisor *supervisor, bool for_ever) {
 
 static void supervise_alone(struct supervisor *supervisor, const struct supervisor_arguments *arguments) {
     program_clock_begin(&supervisor->clock, NULL, NULL);
-    if (supervisor_start(supervisor, arguments->words)) {
-        while (supervisor_run(supervisor)) {
-            int64_t deadline_ns = supervisor_deadline_ns(supervisor);
+    if (turns_begin(supervisor, arguments->words)) {
+        while (turns_run(supervisor)) {
+            int64_t deadline_ns = turns_deadline_ns(supervisor);
             if (await_news(supervisor, deadline_ns == INT64_MAX)) continue;
             program_clock_move(&supervisor->clock, deadline_ns);
             supervisor_publish_clock(supervisor);
         }
     }
-    supervisor_stop(supervisor);
+    turns_end(supervisor);
     if (supervisor->reason[0]) fprintf(stderr, "supervisor: %s\n", supervisor->reason);
     if (arguments->counts)
         fprintf(stderr, "supervisor: %llu calls, %llu spins\n", (unsigned long long)supervisor->calls,

@@ -6,8 +6,8 @@
 
 enum timer_kind { TIMER_DESCRIPTOR, TIMER_INTERVAL, TIMER_POSIX };
 
-struct timer {
-    struct timer *next;
+struct program_timer {
+    struct program_timer *next;
     struct program_process *process;
     pid_t pid; /* of the process: its place may be another's later */
     enum timer_kind kind;

@@ -27,6 +27,7 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("harness/history", "harness/scheduler"),
         ("hiredis/", "curl/", "libpq-fe.h", "zookeeper/"),
     ),
+    "harness/supervisor": (("harness/scheduler",), ()),
     "harness/locks/common": (("harness/environment/env.h", "harness/history/outcome.h"), ("jansson.h",)),
     "harness/locks": (("harness/locks/common",), ()),
     "harness/locks/adapter": (("harness/locks/common",), ("jansson.h",)),

@@ -1,0 +1,216 @@
+#include "harness/supervisor/turns.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/scheduler/clock.h"
+#include "harness/scheduler/hang_limit.h"
+#include "harness/supervisor/calls_futex.h"
+#include "harness/supervisor/calls_life.h"
+#include "harness/supervisor/image.h"
+#include "harness/supervisor/thread_states.h"
+#include "harness/supervisor/timers.h"
+
+/* A thread that computes for this long of processor time without a call may be waiting for another one that is ready,
+ * which goes on beside it then, or for the clock, which creeps ahead. Neither is the same again with the same seed. */
+enum { SPIN_MS = 500 };
+/* Without a call for this long, in which no thread used a processor, the program waits in a call that is not known. */
+enum { UNKNOWN_CALL_LIMIT_MS = 2000, CALL_POLL_MS = 10 };
+
+/* --- start and end --- */
+
+bool turns_begin(struct supervisor *supervisor, char *const *words) {
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, NULL);
+    supervisor->listener = -1;
+    supervisor->signal_fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    return image_start(supervisor, words);
+}
+
+void turns_end(struct supervisor *supervisor) {
+    for (int each = 0; each < PROGRAM_PROCESSES; each++) {
+        struct program_process *process = &supervisor->program.processes[each];
+        if (!process->pid) continue;
+        kill(process->pid, SIGKILL);
+        held_calls_drop(supervisor, process, 0);
+        program_forget_process(&supervisor->program, process);
+    }
+    if (supervisor->root > 0 && !supervisor->root_ended) waitpid(supervisor->root, &supervisor->status, __WALL);
+    timers_free(supervisor);
+    if (supervisor->listener >= 0) close(supervisor->listener);
+    close(supervisor->signal_fd);
+}
+
+/* --- calls --- */
+
+static void handle(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
+    if (supervisor->trace)
+        fprintf(supervisor->trace, "%.9f %d/%d %d(%llx, %llx, %llx, %llx)\n",
+                (double)(supervisor->clock.mono_ns - SHARED_PAGE_UPTIME_NS) / CLOCK_NS_PER_S, process->pid, call->pid,
+                call->data.nr, call->data.args[0], call->data.args[1], call->data.args[2], call->data.args[3]);
+    const struct supervised_call *entry = call_find(call->data.nr);
+    if (entry) entry->handle(supervisor, process, call);
+    else supervisor_pass(supervisor, call);
+}
+
+static int running(const struct supervisor *supervisor) {
+    return program_running(&supervisor->program) + supervisor->birth_count;
+}
+
+static void take_call(struct supervisor *supervisor, const struct seccomp_notif *call) {
+    bool known = program_knows_thread(&supervisor->program, (pid_t)call->pid);
+    struct program_thread *thread = program_find_thread(&supervisor->program, (pid_t)call->pid);
+    if (!thread) {
+        supervisor_pass(supervisor, call); /* it was killed, or is one too many, which has been written down */
+        return;
+    }
+    supervisor->calls++;
+    struct program_process *process = thread->process;
+    if (!known && supervisor->birth_count > 0) {
+        process->threads++;
+        held_call_add_turn(supervisor, process, call, supervisor->births[0]);
+        supervisor->birth_count--;
+        memmove(supervisor->births, supervisor->births + 1,
+                (size_t)supervisor->birth_count * sizeof supervisor->births[0]);
+    } else if (supervisor->birth_count > 0) {
+        held_call_add_turn(supervisor, process, call, 0);
+    } else if (running(supervisor) > 1) {
+        held_call_add_turn(supervisor, process, call, ++supervisor->next_order);
+    } else {
+        handle(supervisor, process, call);
+    }
+}
+
+/* A held call whose thread makes another one has ended because of a signal. */
+static bool receive_call(struct supervisor *supervisor) {
+    struct seccomp_notif call;
+    if (!held_calls_receive(supervisor, &call, CALL_POLL_MS)) return false;
+    held_calls_drop(supervisor, NULL, (pid_t)call.pid);
+    take_call(supervisor, &call);
+    return true;
+}
+
+/* --- ends that no call announces --- */
+
+static bool forget_killed(struct supervisor *supervisor) {
+    bool found = false;
+    for (int each = 0; each < PROGRAM_PROCESSES; each++) {
+        struct program_process *process = &supervisor->program.processes[each];
+        struct pollfd fd = {.fd = process->pid_fd, .events = POLLIN};
+        if (!process->pid || (!process->is_killed && poll(&fd, 1, 0) <= 0)) continue;
+        life_process_ended(supervisor, process);
+        found = true;
+    }
+    return found;
+}
+
+static bool was_killed(const struct supervisor *supervisor) {
+    for (int each = 0; each < PROGRAM_PROCESSES; each++) {
+        struct pollfd fd = {.fd = supervisor->program.processes[each].pid_fd, .events = POLLIN};
+        if (supervisor->program.processes[each].pid && poll(&fd, 1, 0) > 0) return true;
+    }
+    return false;
+}
+
+/* --- until the program is quiet --- */
+
+/* Of all processes of the program together. */
+static int64_t processor_ns(const struct supervisor *supervisor) {
+    int64_t used_ns = 0;
+    for (int each = 0; each < PROGRAM_PROCESSES; each++) {
+        struct timespec used;
+        clockid_t clock;
+        pid_t pid = supervisor->program.processes[each].pid;
+        if (pid && clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &used) == 0)
+            used_ns += used.tv_sec * CLOCK_NS_PER_S + used.tv_nsec;
+    }
+    return used_ns;
+}
+
+static void break_spin(struct supervisor *supervisor) {
+    struct seccomp_notif call;
+    struct held_call *next = held_calls_next_ready(supervisor);
+    supervisor->spins++;
+    if (next) {
+        struct program_process *process = next->process;
+        if (held_call_end(supervisor, next, &call)) handle(supervisor, process, &call);
+        return;
+    }
+    program_clock_creep(&supervisor->clock, CLOCK_NS_PER_MS);
+    supervisor_publish_clock(supervisor);
+}
+
+/* Waits for the next call while threads run. False: none came, and the program cannot be supervised any further. */
+static bool await_call(struct supervisor *supervisor) {
+    struct pollfd fds[] = {{.fd = supervisor->listener, .events = POLLIN},
+                           {.fd = supervisor->signal_fd, .events = POLLIN}};
+    int64_t began_ns = processor_ns(supervisor), used_ns = began_ns;
+    int64_t until_ns = hang_limit_deadline_ns(UNKNOWN_CALL_LIMIT_MS);
+    for (;;) {
+        int ready = poll(fds, 2, CALL_POLL_MS);
+        if (ready > 0 && fds[1].revents) supervisor_drain_signals(supervisor);
+        if ((ready > 0 && fds[0].revents) || forget_killed(supervisor)) return true;
+        int64_t now_ns = processor_ns(supervisor);
+        if (now_ns - began_ns > SPIN_MS * (int64_t)CLOCK_NS_PER_MS) return break_spin(supervisor), true;
+        if (now_ns != used_ns) until_ns = hang_limit_deadline_ns(UNKNOWN_CALL_LIMIT_MS);
+        used_ns = now_ns;
+        if (!hang_limit_is_over(until_ns)) continue;
+        char call[THREAD_CALL_ROOM];
+        if (!thread_states_find_blocked(supervisor, call)) until_ns = hang_limit_deadline_ns(UNKNOWN_CALL_LIMIT_MS);
+        else return supervisor_give_up(supervisor, "the program waits in a call that is not known: %s", call), false;
+    }
+}
+
+/* The kernel has cleared a word for each thread that has ended once the thread is gone. */
+static bool look_after_exits(struct supervisor *supervisor) {
+    int64_t until_ns = hang_limit_deadline_ns(UNKNOWN_CALL_LIMIT_MS);
+    for (int each = 0; each < supervisor->exit_count; each++) {
+        const struct ended_thread *ended = &supervisor->exits[each];
+        while (syscall(SYS_tgkill, ended->pid, ended->tid, 0) == 0 && !hang_limit_is_over(until_ns)) poll(NULL, 0, 0);
+    }
+    bool any = supervisor->exit_count > 0;
+    supervisor->exit_count = 0;
+    return any && futex_recheck(supervisor);
+}
+
+/* What lets the quiet program go on at this time, in this order. */
+static bool find_ready(struct supervisor *supervisor) {
+    if (held_calls_next_ready(supervisor)) return true;
+    return look_after_exits(supervisor) || forget_killed(supervisor) || held_calls_deliver(supervisor) ||
+           held_calls_expire(supervisor) || timers_expire(supervisor);
+}
+
+bool turns_run(struct supervisor *supervisor) {
+    if (program_clock_update(&supervisor->clock)) supervisor_publish_clock(supervisor);
+    while (!supervisor->reason[0] && !program_has_ended(&supervisor->program)) {
+        if (running(supervisor) > 0) {
+            if (!receive_call(supervisor) && !await_call(supervisor)) return false;
+            continue;
+        }
+        if (!find_ready(supervisor)) return true;
+        struct held_call *next = held_calls_next_ready(supervisor);
+        if (next) {
+            struct seccomp_notif call;
+            struct program_process *process = next->process;
+            if (held_call_end(supervisor, next, &call)) handle(supervisor, process, &call);
+        }
+    }
+    return false;
+}
+
+bool turns_have_news(const struct supervisor *supervisor) {
+    return held_calls_any_readable(supervisor) || was_killed(supervisor);
+}
+
+int64_t turns_deadline_ns(const struct supervisor *supervisor) {
+    int64_t held_ns = held_calls_next_deadline_ns(supervisor), timer_ns = timers_next_deadline_ns(supervisor);
+    return held_ns < timer_ns ? held_ns : timer_ns;
+}
