@@ -52,9 +52,11 @@ static enum command_result link_add_command(struct proxy *proxy, struct command_
     struct address_error error;
     char name[NAME_MAX_BYTES + 1];
     bool plain = arguments.count == 4 && rule_word_is(arguments.at[3], "PLAIN");
-    bool stepped = arguments.count == 4 && rule_word_is(arguments.at[3], "STEPPED");
+    bool timed = arguments.count == 4 && rule_word_is(arguments.at[3], "TIMED");
+    bool stepped = timed || (arguments.count == 4 && rule_word_is(arguments.at[3], "STEPPED"));
     if (arguments.count == 4 && !plain && !stepped) {
-        reply_error(reply, "'%.*s' is no option of LINK ADD: the options are PLAIN and STEPPED", WORD(arguments.at[3]));
+        reply_error(reply, "'%.*s' is no option of LINK ADD: the options are PLAIN, STEPPED and TIMED",
+                    WORD(arguments.at[3]));
         return COMMAND_DONE;
     }
     if (!check_name(arguments.at[0], reply)) return COMMAND_DONE;
@@ -67,7 +69,9 @@ static enum command_result link_add_command(struct proxy *proxy, struct command_
     name[arguments.at[0].length] = '\0';
     struct proxy_link *link = NULL;
     if (address_parse(arguments.at[1], &listen, &error) && address_parse(arguments.at[2], &target, &error))
-        link = link_add(proxy, name, &listen, &target, plain, stepped, &error);
+        link = link_add(proxy, name, &listen, &target, plain, &error);
+    if (link) link->stepped = stepped;
+    if (link) link->timed = timed;
     if (link) reply_bulk(reply, link->listen.text);
     else reply_error(reply, "%s", error.text);
     return COMMAND_DONE;
@@ -259,7 +263,7 @@ static const struct command {
     enum command_result (*run)(struct proxy *, struct command_arguments, struct control_reply *);
     const char *usage;
 } COMMANDS[] = {
-    {"LINK", "ADD", 3, 4, link_add_command, "LINK ADD name listen target [PLAIN|STEPPED]"},
+    {"LINK", "ADD", 3, 4, link_add_command, "LINK ADD name listen target [PLAIN|STEPPED|TIMED]"},
     {"LINK", "CLOSE", 1, 1, link_close_command, "LINK CLOSE pattern"},
     {"LINK", "LIST", 0, 0, link_list_command, "LINK LIST"},
     {"LINK", "REMOVE", 1, 1, link_remove_command, "LINK REMOVE name"},

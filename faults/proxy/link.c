@@ -43,6 +43,7 @@ static bool both_ended(const struct proxy_connection *connection) {
 
 static void connection_close(struct proxy_connection *connection) {
     struct proxy *proxy = connection->proxy;
+    timer_heap_remove(&proxy->timers, &connection->server_wait);
     for (int each = 0; each < DIRECTIONS; each++) flow_close(&connection->flows[each]);
     if (connection->io[SIDE_SERVER].fd >= 0 && !both_ended(connection))
         proxy_link_add_activity(connection->link, TARGET_HAS_INPUT);
@@ -127,6 +128,12 @@ static void on_due(struct timer *timer) {
     connection_review(flow->connection);
 }
 
+/* The scheduler then sees to it that the server looks at its clock. */
+static void on_server_wait(struct timer *timer) {
+    char *place = (char *)timer - offsetof(struct proxy_connection, server_wait);
+    proxy_link_add_activity(((struct proxy_connection *)(void *)place)->link, TARGET_HAS_INPUT);
+}
+
 static void connection_work(struct proxy_connection *connection, int side, int events) {
     bool is_server = side == SIDE_SERVER;
     struct flow *from = &connection->flows[is_server ? TO_CLIENT : TO_SERVER];
@@ -177,6 +184,7 @@ static void connection_open(struct proxy_link *link, int fd) {
     link->connection_count++;
     link->proxy->connections++;
     connection->matcher.memory_bytes = &link->proxy->memory_bytes;
+    connection->server_wait.deliver = on_server_wait;
     ev_io_init(&connection->io[SIDE_CLIENT], on_event, fd, 0);
     ev_io_init(&connection->io[SIDE_SERVER], on_event, -1, 0);
     for (int side = 0; side < SIDES; side++) connection->io[side].data = connection;
@@ -250,12 +258,11 @@ static void on_retry(struct ev_loop *loop, ev_timer *timer, int events) {
 }
 
 struct proxy_link *link_add(struct proxy *proxy, const char *name, const struct address *listen,
-                            const struct address *target, bool plain, bool stepped, struct address_error *error) {
+                            const struct address *target, bool plain, struct address_error *error) {
     struct proxy_link **place = &proxy->links, *link = calloc(1, sizeof *link);
     if (!link) abort();
     while (*place) place = &(*place)->next;
-    *link =
-        (struct proxy_link){.proxy = proxy, .listen = *listen, .target = *target, .plain = plain, .stepped = stepped};
+    *link = (struct proxy_link){.proxy = proxy, .listen = *listen, .target = *target, .plain = plain};
     int fd = address_listen(&link->listen, error);
     if (fd < 0) {
         free(link);

@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 
 #include "faults/proxy/disposition.h"
+#include "faults/proxy/server_wait.h"
+#include "harness/scheduler/clock.h"
 
 static const char NOT_RESP[] = "its bytes are not RESP";
 static const char NO_REPLIES[] = "a request makes it one that does not carry requests and replies";
@@ -39,6 +41,22 @@ static bool replies_end(const struct flow *flow) {
 
 /* --- messages --- */
 
+enum { SERVER_LATE_MS = 1 }; /* a server answers when more than its limit has passed */
+
+/* A message has come as a whole, and goes on after delay_ns: a server then waits by its own clock, or has answered. */
+static void note_server_wait(struct flow *flow, struct span message, int64_t delay_ns) {
+    struct proxy_connection *connection = flow->connection;
+    struct timer_heap *timers = &connection->proxy->timers;
+    int64_t wait_ms = flow->direction == TO_SERVER ? server_wait_ms(&flow->scanner, message) : 0;
+    if (wait_ms > 0) {
+        int64_t sent_ns = timer_heap_later_ns(shared_page_mono_ns(timers->page), delay_ns);
+        int64_t due_ns = timer_heap_later_ns(sent_ns, (wait_ms + SERVER_LATE_MS) * CLOCK_NS_PER_MS);
+        if (due_ns != TIMER_HEAP_NEVER) timer_heap_set(timers, &connection->server_wait, due_ns);
+    } else if (flow->direction == TO_CLIENT && connection->matcher.answered == connection->matcher.requested) {
+        timer_heap_remove(timers, &connection->server_wait);
+    }
+}
+
 /* Bytes that are no message are dealt with as if they were one. */
 static void take_raw(struct flow *flow, struct span part) {
     if (part.length == 0) return;
@@ -52,16 +70,19 @@ static void take_raw(struct flow *flow, struct span part) {
 
 static void take_part(struct flow *flow, struct span part, bool is_last) {
     bool undecided = flow->disposition == DISPOSITION_UNDECIDED;
+    int64_t delay_ns = 0;
     if (is_last && undecided && !flow->head && !disposition_is_watched(flow)) { /* nearly always */
         disposition_count(flow);
         flow_pass(flow, part);
     } else {
         if (undecided) disposition_decide(flow, part);
+        delay_ns = flow->delay_ns;
         flow_drop_head(flow);
         disposition_apply(flow, part, is_last);
         if (is_last && !flow->in_matcher) disposition_count(flow);
         if (is_last) flow->disposition = DISPOSITION_UNDECIDED;
     }
+    if (is_last && flow->connection->link->timed) note_server_wait(flow, part, delay_ns);
     if (is_last && flow->direction == TO_SERVER && flow->connection->matcher.opaque_requested)
         make_opaque(flow, NO_REPLIES);
 }

@@ -55,6 +55,7 @@ struct proxy_link {
     ev_io io;
     bool plain;          /* carries something that is not RESP */
     bool stepped;        /* see link_step_all */
+    bool timed;          /* servers' own limits of time are deadlines (server_wait.h) */
     bool accept_pending; /* stepped: a connection has come and was not accepted yet */
     bool paused;         /* accepts no connection until the machine has descriptors again */
     struct proxy_connection *connections;
@@ -153,6 +154,7 @@ struct proxy_connection {
     ev_io io[SIDES];
     struct flow flows[DIRECTIONS];
     struct reply_matcher matcher;
+    struct timer server_wait; /* timed: when the server answers by itself */
     bool connected, opaque_counted;
     bool server_blocked;       /* what the server writes is not read for now */
     int pending_events[SIDES]; /* stepped: what has come and was not dealt with yet */

@@ -133,7 +133,9 @@ class RedisNodes(Nodes[RedisServer]):
     def address(self, client: Client, node: RedisServer) -> str:
         hosted = self.trial.lock.adapter
         listen = "127.0.0.1:0" if hosted and hosted.tcp else None
-        return self.trial.links.link(f"{client.host}>{node.name}", self.master(node).socket, listen=listen)
+        option = "TIMED" if hosted else "STEPPED"  # a library does not say for how long BLPOP is to wait
+        link = f"{client.host}>{node.name}"
+        return self.trial.links.link(link, self.master(node).socket, listen=listen, option=option)
 
     def versions(self) -> dict[str, str]:
         return {"redis-server": self.masters[0].version()}
