@@ -1,5 +1,5 @@
-"""The page's table of the expected verdicts of the shipped adapters. `python -m lockstorm.conformance.adapter_cells` writes
-it to docs/adapters.md."""
+"""The page's table of the expected verdicts of the shipped adapters. `python -m lockstorm.conformance.adapter_cells`
+writes it to docs/adapters.md."""
 
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_text

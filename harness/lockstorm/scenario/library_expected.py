@@ -1,5 +1,5 @@
-"""The expected verdicts of the shipped adapters in virtual time: those of the C port of the same pattern, except for the
-differences that scenarios/adapters.toml lists."""
+"""The expected verdicts of the shipped adapters in virtual time: those of the C port of the same pattern, except for
+the differences that scenarios/adapters.toml lists."""
 
 import tomllib
 from functools import cache
