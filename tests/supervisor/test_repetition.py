@@ -1,4 +1,4 @@
-"""The same seed: the same random numbers, hashes and addresses, the same order of threads, and the same calls at the same
+"""The same seed: the same random numbers, hashes and addresses, the same order of threads, the same calls at the same
 times. Another seed: other random numbers. In each language, with its garbage collector at work."""
 
 import os
