@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "harness/scheduler/clock.h"
+#include "harness/supervisor/call_names.h"
 
 const struct supervised_call *const CALL_GROUPS[] = {CALLS_CLOCK, CALLS_FUTEX,  CALLS_WAIT, CALLS_TIMER,
                                                      CALLS_LIFE,  CALLS_CHANCE, NULL};
@@ -20,6 +21,12 @@ void call_refuse_unknown(struct supervisor *supervisor, struct program_process *
                          const struct seccomp_notif *call) {
     (void)process;
     supervisor_refuse(supervisor, call, ENOSYS);
+}
+
+void call_give_up(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
+    (void)process;
+    supervisor_give_up(supervisor, "the program makes a call that cannot be followed: %s (number %d)",
+                       call_name(call->data.nr), call->data.nr);
 }
 
 bool call_read_time(struct supervisor *supervisor, const struct program_process *process,

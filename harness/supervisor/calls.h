@@ -29,6 +29,8 @@ extern const struct supervised_call *const CALL_GROUPS[]; /* ends with NULL */
 const struct supervised_call *call_find(int number);
 /* Refuses a call as if this kernel did not have it. */
 call_handler call_refuse_unknown;
+/* Gives up: the kernel would carry the call out by the machine's clock, or would not tell the supervisor of its end. */
+call_handler call_give_up;
 
 /* --- for handlers --- */
 

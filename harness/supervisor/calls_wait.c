@@ -223,5 +223,14 @@ const struct supervised_call CALLS_WAIT[] = {
     {SYS_accept, on_read, CALL_ALWAYS, 0},
 #endif
     {SYS_io_uring_setup, call_refuse_unknown, CALL_ALWAYS, 0},
+    /* Limits of the machine's time; signals that only the process itself can see. */
+    {SYS_semtimedop, call_give_up, CALL_UNLESS_ZERO, 3},
+    {SYS_mq_timedsend, call_give_up, CALL_UNLESS_ZERO, 4},
+    {SYS_mq_timedreceive, call_give_up, CALL_UNLESS_ZERO, 4},
+    {SYS_io_getevents, call_give_up, CALL_UNLESS_ZERO, 4},
+    {SYS_signalfd4, call_give_up, CALL_ALWAYS, 0},
+#ifdef SYS_signalfd
+    {SYS_signalfd, call_give_up, CALL_ALWAYS, 0},
+#endif
     {0},
 };

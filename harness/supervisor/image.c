@@ -22,7 +22,7 @@
 #include "harness/supervisor/call_filter.h"
 #include "harness/supervisor/vdso_code.h"
 
-enum { VDSO_MOST = 16384, EXEC_LIMIT_MS = 60000, PATH_MOST = 4096 };
+enum { VDSO_MOST = 16384, EXEC_LIMIT_MS = 60000 };
 
 /* --- the vDSO --- */
 
@@ -167,48 +167,39 @@ static void image_prepare(struct supervisor *supervisor, struct program_process 
 
 /* --- a new program in a process --- */
 
-/* Whether the kernel is going to find the program: a failed attempt, as on each directory of PATH, must not leave the
- * supervisor attached. */
-static bool is_there(struct program_process *process, const struct seccomp_notif *call) {
-    char path[PATH_MOST], seen[PATH_MOST + 64];
-    bool at = call->data.nr == SYS_execveat;
-    if (!program_read_text(process, call_argument(call, at ? 1 : 0), path, sizeof path)) return false;
-    if (path[0] == '/') snprintf(seen, sizeof seen, "/proc/%d/root%s", process->pid, path);
-    else if (at && (int)call_argument(call, 0) != AT_FDCWD)
-        snprintf(seen, sizeof seen, "/proc/%d/fd/%d/%s", process->pid, (int)call_argument(call, 0), path);
-    else snprintf(seen, sizeof seen, "/proc/%d/cwd/%s", process->pid, path);
-    size_t end = strlen(seen) - 1;
-    if (seen[end] == '/') seen[end] = '\0';
-    return access(seen, X_OK) == 0;
-}
-
-/* Waits for the stop at the new image. Meanwhile a maker that was in vfork goes on, whose next call is held for its
- * turn. False: the process itself made another call, so that there is no new image. */
-static bool await_image(struct supervisor *supervisor, pid_t pid) {
-    int status;
+/* Waits until the thread stops: at the new image, or, because it is asked to, on its way back from an exec that has
+ * failed (as on each directory of PATH). Meanwhile a maker that was in vfork goes on, whose next call is held for its
+ * turn. False: it has ended. */
+static bool await_stop(struct supervisor *supervisor, const struct program_process *process, pid_t tid, int *status) {
     int64_t until_ns = hang_limit_deadline_ns(EXEC_LIMIT_MS);
     struct pollfd fds[] = {{.fd = supervisor->signal_fd, .events = POLLIN},
                            {.fd = supervisor->listener, .events = POLLIN}};
-    while (waitpid(pid, &status, __WALL | WNOHANG) != pid) {
-        if (held_calls_hold_next(supervisor) == pid || hang_limit_is_over(until_ns)) return false;
+    /* A thread that was not the first one has the number of the first one after an exec. */
+    while (waitpid(process->pid, status, __WALL | WNOHANG) != process->pid &&
+           waitpid(tid, status, __WALL | WNOHANG) != tid) {
+        held_calls_hold_next(supervisor);
+        if (hang_limit_is_over(until_ns)) return false;
         hang_limit_poll(fds, 2, until_ns);
         supervisor_drain_signals(supervisor);
     }
-    return WIFSTOPPED(status) && status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8);
+    return WIFSTOPPED(*status);
 }
 
 void image_exec(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
-    if (!is_there(process, call)) {
-        supervisor_pass(supervisor, call);
-        return;
-    }
-    if (ptrace(PTRACE_SEIZE, call->pid, NULL, PTRACE_O_TRACEEXEC) != 0) {
+    pid_t tid = (pid_t)call->pid;
+    int status = 0;
+    if (ptrace(PTRACE_SEIZE, tid, NULL, PTRACE_O_TRACEEXEC) != 0 || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0) {
         supervisor_give_up(supervisor, "the program cannot be attached to (ptrace: %s)", strerror(errno));
         return;
     }
     supervisor_pass(supervisor, call);
-    if (!await_image(supervisor, process->pid)) {
-        supervisor_give_up(supervisor, "process %d could not start another program", process->pid);
+    if (!await_stop(supervisor, process, tid, &status)) {
+        supervisor->root_ended = process->pid == supervisor->root;
+        if (supervisor->root_ended) supervisor->status = status;
+        return;
+    }
+    if (status >> 8 != (SIGTRAP | PTRACE_EVENT_EXEC << 8)) {
+        ptrace(PTRACE_DETACH, tid, NULL, NULL);
         return;
     }
     held_calls_drop(supervisor, process, 0);

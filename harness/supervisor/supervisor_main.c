@@ -36,6 +36,12 @@ static bool number_of(const char *text, int64_t *value) {
     return errno == 0 && end != text && *end == '\0';
 }
 
+static bool bad_usage(void) {
+    fprintf(stderr,
+            "supervisor: usage: supervisor --alone [--seed N] [--counts] [--trace FILE] PROGRAM [ARGUMENT]...\n");
+    return false;
+}
+
 static bool parse_arguments(int argc, char **argv, struct supervisor_arguments *arguments) {
     static const struct option OPTIONS[] = {{"page", required_argument, NULL, 'p'},
                                             {"task", required_argument, NULL, 't'},
@@ -57,15 +63,14 @@ static bool parse_arguments(int argc, char **argv, struct supervisor_arguments *
         case 'r': arguments->trace = optarg; break;
         case 'a': arguments->alone = true; break;
         case 'c': arguments->counts = true; break;
-        default: return false;
+        default: return bad_usage();
         }
         if (!good) fprintf(stderr, "supervisor: not a usable value: %s\n", optarg);
     }
     arguments->words = argv + optind;
     bool in_trial = arguments->page && arguments->task > 0 && arguments->task < SHARED_PAGE_TASKS;
     if (good && optind < argc && (arguments->alone ? !arguments->page : in_trial)) return true;
-    fprintf(stderr, "supervisor: usage: supervisor --alone [--seed N] PROGRAM [ARGUMENT]...\n");
-    return false;
+    return bad_usage();
 }
 
 /* --- in a trial --- */
@@ -200,6 +205,7 @@ int main(int argc, char **argv) {
     if (!parse_arguments(argc, argv, &arguments)) return USAGE;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     supervisor.trace = trace_open(&arguments);
+    if (arguments.trace && !supervisor.trace) return USAGE;
     supervisor.random = random_split((uint64_t)arguments.seed, 0);
     if (arguments.alone) supervise_alone(&supervisor, &arguments);
     else if (!supervise_in_trial(&supervisor, &arguments)) return USAGE;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/supervisor/call_names.h"
 #include "harness/supervisor/held_calls.h"
 
 enum { LINE = 512 };
@@ -37,7 +38,8 @@ bool thread_states_find_blocked(const struct supervisor *supervisor, char call[T
         if (state != 'S' && state != 'D') continue;
         if (!read_line(thread->tid, "syscall", line) || !read_line(thread->tid, "comm", name)) continue;
         name[strcspn(name, "\n")] = '\0';
-        snprintf(call, THREAD_CALL_ROOM, "number %d, in the thread %.40s", atoi(line), name);
+        snprintf(call, THREAD_CALL_ROOM, "%s (number %d), in the thread %.40s", call_name(atoi(line)), atoi(line),
+                 name);
         return true;
     }
     return false;
