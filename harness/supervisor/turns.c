@@ -158,7 +158,7 @@ static bool await_call(struct supervisor *supervisor) {
     for (;;) {
         int ready = poll(fds, 2, CALL_POLL_MS);
         if (ready > 0 && fds[1].revents) supervisor_drain_signals(supervisor);
-        if ((ready > 0 && fds[0].revents) || forget_killed(supervisor)) return true;
+        if ((ready > 0 && fds[0].revents & POLLIN) || forget_killed(supervisor)) return true;
         int64_t now_ns = processor_ns(supervisor);
         if (now_ns - began_ns > SPIN_MS * (int64_t)CLOCK_NS_PER_MS) return break_spin(supervisor), true;
         if (now_ns != used_ns) until_ns = hang_limit_deadline_ns(UNKNOWN_CALL_LIMIT_MS);
