@@ -103,7 +103,9 @@ TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
                  stalls \
                  stop_writer \
                  strategies \
-                 )
+                 $(SUPERVISED))
+# Programs that run under the supervisor: a file each.
+SUPERVISED     = $(patsubst tests/programs/%.c,%,$(wildcard tests/programs/*.c))
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
 FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz resp_fuzz schedule_fuzz)
@@ -196,6 +198,8 @@ $(BUILD)/tests/stalls: $(call object,tests/c/stalls.c harness/scheduler/stall_se
 $(BUILD)/tests/stop_writer: $(call object,tests/c/stop_writer.c $(SCHEDULER) $(SHARED))
 $(BUILD)/tests/stop_writer: LIBS = -lhiredis
 
+$(addprefix $(BUILD)/tests/,$(SUPERVISED)): $(BUILD)/tests/%: $(BUILD)/o/tests/programs/%.o
+
 $(BUILD)/bench/history_append: $(call object,bench/history_append.c $(SHARED))
 $(BUILD)/bench/make_history: $(call object,bench/make_history.c $(HISTORY))
 $(BUILD)/bench/make_operations: $(call object,bench/make_operations.c)
@@ -205,6 +209,14 @@ $(BUILD)/bench/scan: $(call object,bench/scan.c)
 $(BUILD)/tests/porcupine_judge: $(wildcard tests/porcupine/*.go tests/porcupine/go.*)
 	@mkdir -p $(@D)
 	cd tests/porcupine && PATH="$$PATH:/usr/local/go/bin" go build -o $(abspath $@) .
+
+# Need Java and Go; the tests that use them make them.
+$(BUILD)/tests/java/%.class: tests/programs/%.java
+	@mkdir -p $(@D)
+	javac -d $(@D) $<
+$(BUILD)/tests/go/%: tests/programs/%.go
+	@mkdir -p $(@D)
+	cd tests/programs && PATH="$$PATH:/usr/local/go/bin" go build -o $(abspath $@) $(<F)
 
 $(PROGRAMS) $(TEST_PROGRAMS) $(BENCH_PROGRAMS):
 	@mkdir -p $(@D)

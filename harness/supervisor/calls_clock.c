@@ -1,7 +1,9 @@
 /* Reading clocks, and sleeping. */
 #include <errno.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/time.h>
+#include <sys/times.h>
 #include <time.h>
 
 #include "harness/scheduler/clock.h"
@@ -58,10 +60,25 @@ static void on_nanosleep(struct supervisor *supervisor, struct program_process *
     sleep_until(supervisor, process, call, call_deadline_ns(supervisor, limit_ns), false);
 }
 
+/* The errno with which the kernel refuses to sleep by this clock; 0: it does not. */
+static int sleep_error(clockid_t id) {
+    switch (id) {
+    case CLOCK_THREAD_CPUTIME_ID: /* fall through */
+    case CLOCK_MONOTONIC_RAW:
+    case CLOCK_MONOTONIC_COARSE:
+    case CLOCK_REALTIME_COARSE: return EOPNOTSUPP;
+    default: return program_clock_is_virtual(id) ? 0 : EINVAL;
+    }
+}
+
 static void on_clock_nanosleep(struct supervisor *supervisor, struct program_process *process,
                                const struct seccomp_notif *call) {
     clockid_t id = (clockid_t)call_argument(call, 0);
     int64_t time_ns;
+    if (sleep_error(id)) {
+        supervisor_refuse(supervisor, call, sleep_error(id));
+        return;
+    }
     if (!call_read_time(supervisor, process, call, call_argument(call, 2), &time_ns)) return;
     if (call_argument(call, 1) & TIMER_ABSTIME)
         sleep_until(supervisor, process, call, time_ns, program_clock_is_wall(id));
@@ -85,6 +102,25 @@ static void on_time(struct supervisor *supervisor, struct program_process *proce
 }
 #endif
 
+/* The machine's time in ticks, and the processor time, of which the process's clock shows the same. */
+static void on_times(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
+    enum { TICKS_PER_S = 100 }; /* in every system call of Linux */
+    clock_t now = supervisor->clock.mono_ns / (CLOCK_NS_PER_S / TICKS_PER_S);
+    struct tms spent = {.tms_utime = now};
+    uint64_t address = call_argument(call, 0);
+    if (address && !program_write(process, address, &spent, sizeof spent)) supervisor_refuse(supervisor, call, EFAULT);
+    else supervisor_answer(supervisor, call, now);
+}
+
+/* Says for how long the machine runs. */
+static void on_sysinfo(struct supervisor *supervisor, struct program_process *process,
+                       const struct seccomp_notif *call) {
+    struct sysinfo info;
+    sysinfo(&info);
+    info.uptime = supervisor->clock.mono_ns / CLOCK_NS_PER_S;
+    answer_written(supervisor, process, call, call_argument(call, 0), &info, sizeof info);
+}
+
 const struct supervised_call CALLS_CLOCK[] = {
     {SYS_clock_gettime, on_clock_gettime, CALL_ALWAYS, 0},
     {SYS_gettimeofday, on_gettimeofday, CALL_ALWAYS, 0},
@@ -95,5 +131,9 @@ const struct supervised_call CALLS_CLOCK[] = {
     {SYS_clock_nanosleep, on_clock_nanosleep, CALL_ALWAYS, 0},
     {SYS_clock_settime, on_clock_set, CALL_ALWAYS, 0},
     {SYS_settimeofday, on_clock_set, CALL_ALWAYS, 0},
+    {SYS_adjtimex, on_clock_set, CALL_ALWAYS, 0},
+    {SYS_clock_adjtime, on_clock_set, CALL_ALWAYS, 0},
+    {SYS_times, on_times, CALL_ALWAYS, 0},
+    {SYS_sysinfo, on_sysinfo, CALL_ALWAYS, 0},
     {0},
 };

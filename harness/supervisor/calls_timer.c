@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
@@ -12,6 +14,10 @@
 #include "harness/scheduler/clock.h"
 #include "harness/supervisor/signals.h"
 #include "harness/supervisor/timers.h"
+
+#ifndef TFD_IOC_SET_TICKS
+#define TFD_IOC_SET_TICKS _IOW('T', 0, uint64_t) /* linux/timerfd.h, which clashes with sys/timerfd.h */
+#endif
 
 /* --- the list --- */
 
@@ -65,21 +71,50 @@ int64_t timers_next_deadline_ns(const struct supervisor *supervisor) {
     return next_ns;
 }
 
-/* The program's own descriptor becomes readable: the kernel's timer is set to a nanosecond, which passes at once. */
-static void expire_descriptor(struct program_timer *timer) {
+/* The value behind this name ("ticks:") in what /proc tells of a timer's descriptor. False: it is no timer's. */
+static bool descriptor_value(pid_t pid, int fd, const char *name, int64_t *value) {
+    char path[64], line[128];
+    bool found = false;
+    size_t length = strlen(name);
+    snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", pid, fd);
+    FILE *info = fopen(path, "re");
+    while (info && !found && fgets(line, sizeof line, info)) {
+        found = strncmp(line, name, length) == 0;
+        if (found) *value = strtoll(line + length, NULL, 10);
+    }
+    if (info) fclose(info);
+    return found;
+}
+
+/* The program's own descriptor becomes readable, with the number of expiries that it has not read. On a kernel that
+ * does not let the number be set (CONFIG_CHECKPOINT_RESTORE), its timer is set to a nanosecond, which passes at once.
+ */
+static void expire_descriptor(struct program_timer *timer, int64_t times) {
     static const struct itimerspec AT_ONCE = {.it_value = {.tv_nsec = 1}};
     struct pollfd fd = {.fd = timer->duplicate, .events = POLLIN};
+    int64_t unread = 0;
+    descriptor_value(getpid(), timer->duplicate, "ticks:", &unread);
+    uint64_t ticks = (uint64_t)(unread + times);
+    if (ioctl(timer->duplicate, TFD_IOC_SET_TICKS, &ticks) == 0) return;
     timerfd_settime(timer->duplicate, 0, &AT_ONCE, NULL);
     poll(&fd, 1, 1000);
 }
 
+/* A timer that has been late for several of its intervals expires once for all of them. */
 static void expire(struct supervisor *supervisor, struct program_timer *timer) {
-    bool again = timer->every_ns > 0 && timer->deadline_ns < INT64_MAX - timer->every_ns;
-    timer->deadline_ns = again ? timer->deadline_ns + timer->every_ns : INT64_MAX;
+    int64_t late_ns = supervisor->clock.mono_ns - deadline_of(supervisor, timer), times = 1, none;
+    if (timer->every_ns > 0) times += late_ns / timer->every_ns;
+    bool again = timer->every_ns > 0 && timer->deadline_ns < INT64_MAX - times * timer->every_ns;
+    timer->deadline_ns = again ? timer->deadline_ns + times * timer->every_ns : INT64_MAX;
     timer->order = ++supervisor->next_order;
-    if (timer->kind == TIMER_DESCRIPTOR) expire_descriptor(timer);
-    else if (timer->signal)
-        signals_send(supervisor, timer->process, timer->signal_tid, timer->signal, timer->signal_value);
+    if (timer->kind != TIMER_DESCRIPTOR) {
+        if (timer->signal)
+            signals_send(supervisor, timer->process, timer->signal_tid, timer->signal, timer->signal_value);
+    } else if (descriptor_value(timer->pid, timer->number, "clockid:", &none)) {
+        expire_descriptor(timer, times);
+    } else {
+        timer->deadline_ns = INT64_MAX; /* the program has closed it */
+    }
 }
 
 bool timers_expire(struct supervisor *supervisor) {
@@ -146,23 +181,12 @@ static bool exchange(struct supervisor *supervisor, const struct seccomp_notif *
 
 /* --- timerfd --- */
 
-/* The clock that a descriptor of timerfd_create goes by: a line of its /proc/PID/fdinfo. False: it is no such one. */
-static bool descriptor_clock(const struct program_process *process, int fd, clockid_t *clock) {
-    char path[64], line[128];
-    bool found = false;
-    snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", process->pid, fd);
-    FILE *info = fopen(path, "re");
-    while (info && !found && fgets(line, sizeof line, info)) found = sscanf(line, "clockid: %d", clock) == 1;
-    if (info) fclose(info);
-    return found;
-}
-
 static void on_timerfd_settime(struct supervisor *supervisor, struct program_process *process,
                                const struct seccomp_notif *call) {
     static const struct itimerspec DISARMED;
     int fd = (int)call_argument(call, 0);
-    clockid_t clock;
-    if (!descriptor_clock(process, fd, &clock)) {
+    int64_t clock;
+    if (!descriptor_value(process->pid, fd, "clockid:", &clock)) {
         supervisor_pass(supervisor, call); /* the kernel says what is wrong with it */
         return;
     }
@@ -170,9 +194,11 @@ static void on_timerfd_settime(struct supervisor *supervisor, struct program_pro
     if (!timer) timer = timer_add(supervisor, process, TIMER_DESCRIPTOR, fd);
     if (timer->duplicate >= 0) close(timer->duplicate);
     timer->duplicate = program_duplicate_fd(process, fd);
-    timer->clock = clock;
+    timer->clock = (clockid_t)clock;
     timerfd_settime(timer->duplicate, 0, &DISARMED, NULL);
-    if (exchange(supervisor, call, timer, 2, 3, call_argument(call, 1))) supervisor_answer(supervisor, call, 0);
+    if (!exchange(supervisor, call, timer, 2, 3, call_argument(call, 1))) return;
+    if (deadline_of(supervisor, timer) <= supervisor->clock.mono_ns) expire(supervisor, timer);
+    supervisor_answer(supervisor, call, 0);
 }
 
 static void answer_setting(struct supervisor *supervisor, const struct program_process *process,

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -18,11 +19,18 @@ enum { POLLED_MOST = 65536 };
 
 /* --- epoll --- */
 
+/* The kernel looks at the kind of the first descriptor before it looks for the second one in it. */
+static bool is_epoll(const struct supervisor *supervisor, int fd) {
+    return epoll_ctl(fd, EPOLL_CTL_DEL, supervisor->signal_fd, NULL) != 0 && errno == ENOENT;
+}
+
 static void wait_for_events(struct supervisor *supervisor, struct program_process *process,
                             const struct seccomp_notif *call, int64_t limit_ns) {
     struct held_call *held = held_call_add(supervisor, process, call, HELD_EPOLL);
     held->deadline_ns = call_deadline_ns(supervisor, limit_ns);
-    held_call_add_fd(supervisor, held, (int)call_argument(call, 0), POLLIN);
+    if (held_call_add_fd(supervisor, held, (int)call_argument(call, 0), POLLIN) &&
+        !is_epoll(supervisor, held->fds[0].fd))
+        held_call_ready(supervisor, held, END_REFUSE, EINVAL);
 }
 
 static int64_t limit_of_ms(int limit_ms) {
@@ -90,7 +98,11 @@ static void wait_for_selected(struct supervisor *supervisor, struct program_proc
                               const struct seccomp_notif *call, int64_t limit_ns) {
     static const short EVENTS[] = {POLLIN, POLLOUT, POLLPRI};
     fd_set sets[3];
-    uint64_t most = call_argument(call, 0);
+    int most = (int)call_argument(call, 0);
+    if (most < 0) {
+        supervisor_refuse(supervisor, call, EINVAL);
+        return;
+    }
     if (most > FD_SETSIZE) {
         supervisor_give_up(supervisor, "the program selects among more than %d descriptors", FD_SETSIZE);
         return;
@@ -98,13 +110,13 @@ static void wait_for_selected(struct supervisor *supervisor, struct program_proc
     memset(sets, 0, sizeof sets);
     for (int set = 0; set < 3; set++) {
         uint64_t address = call_argument(call, set + 1);
-        if (!address || program_read(process, address, &sets[set], (most + 63) / 64 * 8)) continue;
+        if (!address || program_read(process, address, &sets[set], ((size_t)most + 63) / 64 * 8)) continue;
         supervisor_refuse(supervisor, call, EFAULT);
         return;
     }
     struct held_call *held = held_call_add(supervisor, process, call, HELD_SELECT);
     held->deadline_ns = call_deadline_ns(supervisor, limit_ns);
-    for (int fd = 0; fd < (int)most && held->end == END_NOT_YET; fd++) {
+    for (int fd = 0; fd < most && held->end == END_NOT_YET; fd++) {
         short events = 0;
         for (int set = 0; set < 3; set++)
             if (FD_ISSET(fd, &sets[set])) events = (short)(events | EVENTS[set]);

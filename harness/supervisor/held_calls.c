@@ -5,6 +5,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "harness/scheduler/clock.h"
@@ -62,6 +65,23 @@ void held_call_ready(struct supervisor *supervisor, struct held_call *held, enum
     held->end = end;
     held->value = value;
     held->order = ++supervisor->next_order;
+}
+
+void held_call_write_left(const struct supervisor *supervisor, const struct held_call *held) {
+    int64_t left_ns = held->deadline_ns - supervisor->clock.mono_ns;
+    if (left_ns < 0) left_ns = 0;
+    struct timespec left = {.tv_sec = left_ns / CLOCK_NS_PER_S, .tv_nsec = left_ns % CLOCK_NS_PER_S};
+    const uint64_t *arguments = (const uint64_t *)held->call.data.args;
+    int limit = held->call.data.nr == SYS_ppoll ? 2 : 4;
+    if ((held->kind != HELD_SELECT && held->call.data.nr != SYS_ppoll) || !arguments[limit]) return;
+#ifdef SYS_select
+    struct timeval rounded = {.tv_sec = left.tv_sec, .tv_usec = left.tv_nsec / CLOCK_NS_PER_US};
+    if (held->call.data.nr == SYS_select) {
+        program_write(held->process, arguments[limit], &rounded, sizeof rounded);
+        return;
+    }
+#endif
+    program_write(held->process, arguments[limit], &left, sizeof left);
 }
 
 struct held_call *held_call_of(const struct supervisor *supervisor, pid_t tid) {
@@ -129,9 +149,27 @@ pid_t held_calls_hold_next(struct supervisor *supervisor) {
 
 /* --- descriptors --- */
 
+/* What makes a descriptor ready in each of the three sets of select. */
+static const short SELECT_ASKED[] = {POLLIN, POLLOUT, POLLPRI};
+static const short SELECT_READY[] = {POLLIN | POLLHUP | POLLERR, POLLOUT | POLLERR, POLLPRI};
+
+/* poll also tells of errors and ends that nobody asked for. */
+static int selected_fds(struct held_call *held) {
+    int ready = 0;
+    for (int each = 0; each < held->fd_count; each++) {
+        short asked = held->fds[each].events, wanted = 0;
+        for (int set = 0; set < 3; set++)
+            if (asked & SELECT_ASKED[set]) wanted = (short)(wanted | SELECT_READY[set]);
+        held->fds[each].revents = (short)(held->fds[each].revents & wanted);
+        ready += held->fds[each].revents != 0;
+    }
+    return ready;
+}
+
 static int ready_fds(struct held_call *held) {
     if (held->end != END_NOT_YET || held->fd_count == 0) return 0;
     int ready = poll(held->fds, (nfds_t)held->fd_count, 0);
+    if (ready > 0 && held->kind == HELD_SELECT) ready = selected_fds(held);
     return ready > 0 ? ready : 0;
 }
 
@@ -174,7 +212,43 @@ static void deliver_poll(struct supervisor *supervisor, struct held_call *held) 
     }
     copied = copied && program_write(held->process, array, theirs, count * sizeof *theirs);
     free(theirs);
+    held_call_write_left(supervisor, held);
     held_call_ready(supervisor, held, copied ? END_ANSWER : END_REFUSE, copied ? ready : EFAULT);
+}
+
+static size_t sets_size(const struct held_call *held) {
+    return ((size_t)held->call.data.args[0] + 63) / 64 * 8;
+}
+
+/* The sets name the descriptors in the order of `fds`. */
+static void deliver_select(struct supervisor *supervisor, struct held_call *held) {
+    fd_set asked[3], ready[3];
+    memset(asked, 0, sizeof asked);
+    memset(ready, 0, sizeof ready);
+    bool copied = true;
+    int64_t count = 0;
+    int next = 0;
+    for (int set = 0; set < 3; set++) {
+        uint64_t address = held->call.data.args[set + 1];
+        copied = copied && (!address || program_read(held->process, address, &asked[set], sets_size(held)));
+    }
+    for (int fd = 0; fd < (int)held->call.data.args[0] && next < held->fd_count; fd++) {
+        bool is_named = false;
+        for (int set = 0; set < 3; set++) {
+            if (!FD_ISSET(fd, &asked[set])) continue;
+            is_named = true;
+            if (!(held->fds[next].revents & SELECT_READY[set])) continue;
+            FD_SET(fd, &ready[set]);
+            count++;
+        }
+        next += is_named;
+    }
+    for (int set = 0; set < 3; set++) {
+        uint64_t address = held->call.data.args[set + 1];
+        copied = copied && (!address || program_write(held->process, address, &ready[set], sets_size(held)));
+    }
+    held_call_write_left(supervisor, held);
+    held_call_ready(supervisor, held, copied ? END_ANSWER : END_REFUSE, copied ? count : EFAULT);
 }
 
 bool held_calls_deliver(struct supervisor *supervisor) {
@@ -186,6 +260,7 @@ bool held_calls_deliver(struct supervisor *supervisor) {
             continue;
         }
         if (each->kind == HELD_POLL) deliver_poll(supervisor, each);
+        else if (each->kind == HELD_SELECT) deliver_select(supervisor, each);
         else held_call_ready(supervisor, each, END_PASS, 0);
         return true;
     }
@@ -220,15 +295,16 @@ static struct held_call *first_due(const struct supervisor *supervisor) {
 
 /* What select was asked for is cleared, since none of it has come. */
 static bool clear_sets(const struct held_call *held) {
-    static const char nothing[128];
-    size_t size = (size_t)((held->call.data.args[0] + 63) / 64 * 8);
+    static const fd_set NOTHING;
     for (int set = 1; set <= 3; set++)
-        if (held->call.data.args[set] && !program_write(held->process, held->call.data.args[set], nothing, size))
+        if (held->call.data.args[set] &&
+            !program_write(held->process, held->call.data.args[set], &NOTHING, sets_size(held)))
             return false;
     return true;
 }
 
 static void expire(struct supervisor *supervisor, struct held_call *held) {
+    held_call_write_left(supervisor, held);
     switch (held->kind) {
     case HELD_FUTEX: held_call_ready(supervisor, held, END_REFUSE, ETIMEDOUT); break;
     case HELD_LOOK: held_call_ready(supervisor, held, END_PASS, 0); break;

@@ -11,7 +11,7 @@ enum held_kind {
     HELD_FUTEX,    /* a wake of `word` */
     HELD_EPOLL,    /* an event of the epoll instance fds[0] */
     HELD_POLL,     /* one of the descriptors */
-    HELD_SELECT,   /* one of the descriptors: the kernel then answers at once */
+    HELD_SELECT,   /* one of the descriptors */
     HELD_TRANSFER, /* fds[0]: the kernel then carries out the read, or the like, without waiting */
     HELD_CHILD,    /* the end of a child process */
     HELD_SIGNAL,   /* a signal, which the kernel then delivers */
@@ -60,6 +60,8 @@ void held_call_add_turn(struct supervisor *supervisor, struct program_process *p
 bool held_call_add_fd(struct supervisor *supervisor, struct held_call *held, int fd, short events);
 /* The thread is ready; its call ends so when it gets its turn. */
 void held_call_ready(struct supervisor *supervisor, struct held_call *held, enum held_end end, int64_t value);
+/* Tells a program that selects or polls with a limit how much of it was left, where the kernel does. */
+void held_call_write_left(const struct supervisor *supervisor, const struct held_call *held);
 /* The held call of this thread that is not ready; NULL: there is none. */
 struct held_call *held_call_of(const struct supervisor *supervisor, pid_t tid);
 /* Drops the held calls of a thread, which has ended or makes another call; of a process: process, tid 0. */

@@ -48,7 +48,8 @@ bool program_clock_is_wall(clockid_t id) {
 
 /* The processor time of a process is among them: what a program decides by it would not be the same again. */
 bool program_clock_is_virtual(clockid_t id) {
-    return id <= CLOCK_TAI; /* below 0: the processor time of one process or thread */
+    enum { NO_CLOCK = 10 };
+    return id <= CLOCK_TAI && id != NO_CLOCK; /* below 0: the processor time of one process or thread */
 }
 
 int64_t program_clock_read(const struct program_clock *clock, clockid_t id) {

@@ -36,6 +36,7 @@ static void interrupt_call(struct supervisor *supervisor, struct held_call *held
     bool timed = held->deadline_ns != INT64_MAX;
     bool restarts = held->kind == HELD_FUTEX || held->kind == HELD_TRANSFER || held->kind == HELD_CHILD;
     if (held->kind == HELD_SLEEP) write_left(supervisor, held);
+    else held_call_write_left(supervisor, held);
     held_call_ready(supervisor, held, END_REFUSE, restarts && !timed ? RESTART : EINTR);
 }
 

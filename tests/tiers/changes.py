@@ -35,9 +35,11 @@ CONCERNS: dict[str, tuple[str, ...]] = {
     "harness/resource/": ("tests/trial/",),
     "harness/scheduler/": ("tests/trial/", "tests/project/test_sanitized.py"),
     "harness/simulation/": ("tests/explore/", "tests/zoo/"),
+    "harness/supervisor/": ("tests/supervisor/",),
     "lockstorm": ("tests/project/test_launcher.py",),
     "tests/fuzz/": ("tests/project/test_fuzz.py",),
     "tests/porcupine/": ("tests/checkers/test_porcupine.py",),
+    "tests/programs/": ("tests/supervisor/",),
 }
 
 
