@@ -4,19 +4,52 @@
 #include "harness/supervisor/calls_futex.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/futex.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 
-static bool waits_at(const struct held_call *held, const struct program_process *process, uint64_t word) {
-    return held->kind == HELD_FUTEX && held->end == END_NOT_YET && held->process == process && held->word == word;
+/* Where a word is in memory that processes share. False: it is the process's own. */
+static bool shared_place(const struct program_process *process, uint64_t word, uint64_t place[3]) {
+    char path[64], line[512];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", process->pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && !found && fgets(line, sizeof line, maps)) {
+        uint64_t start, end, offset, inode;
+        unsigned major, minor;
+        char rights[5];
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &start, &end, rights, &offset,
+                   &major, &minor, &inode) != 7)
+            continue;
+        if (word < start || word >= end || rights[3] != 's') continue;
+        place[0] = (uint64_t)major << 32 | minor;
+        place[1] = inode;
+        place[2] = offset + word - start;
+        found = true;
+    }
+    if (maps) fclose(maps);
+    return found;
 }
 
-static int wake(struct supervisor *supervisor, const struct program_process *process, uint64_t word, int most,
-                uint32_t bits) {
+/* `operation`: of the call that looks for waiters. A word of another process is the same one in shared memory only. */
+static bool waits_at(const struct held_call *held, const struct program_process *process, uint64_t word,
+                     uint64_t operation) {
+    uint64_t one[3], other[3];
+    if (held->kind != HELD_FUTEX || held->end != END_NOT_YET) return false;
+    if (held->process == process) return held->word == word;
+    if ((operation | call_argument(&held->call, 1)) & FUTEX_PRIVATE_FLAG) return false;
+    return shared_place(process, word, one) && shared_place(held->process, held->word, other) &&
+           memcmp(one, other, sizeof one) == 0;
+}
+
+static int wake(struct supervisor *supervisor, const struct program_process *process, const struct seccomp_notif *call,
+                uint64_t word, int most, uint32_t bits) {
     int woken = 0;
     for (struct held_call *each = supervisor->held; each && woken < most; each = each->next) {
-        if (!waits_at(each, process, word) || !(each->bits & bits)) continue;
+        if (!waits_at(each, process, word, call_argument(call, 1)) || !(each->bits & bits)) continue;
         held_call_ready(supervisor, each, END_ANSWER, 0);
         woken++;
     }
@@ -61,9 +94,9 @@ static void requeue(struct supervisor *supervisor, struct program_process *proce
         supervisor_refuse(supervisor, call, EAGAIN);
         return;
     }
-    int woken = wake(supervisor, process, from, (int)call_argument(call, 2), FUTEX_BITSET_MATCH_ANY);
+    int woken = wake(supervisor, process, call, from, (int)call_argument(call, 2), FUTEX_BITSET_MATCH_ANY);
     for (struct held_call *each = supervisor->held; each && moved < most_moved; each = each->next) {
-        if (!waits_at(each, process, from)) continue;
+        if (!waits_at(each, process, from, call_argument(call, 1))) continue;
         each->word = to;
         if (!program_read(process, to, &each->expected, sizeof each->expected)) each->expected = 0;
         moved++;
@@ -111,9 +144,10 @@ static void wake_and_operate(struct supervisor *supervisor, struct program_proce
         supervisor_refuse(supervisor, call, EFAULT);
         return;
     }
-    int woken = wake(supervisor, process, call_argument(call, 0), (int)call_argument(call, 2), FUTEX_BITSET_MATCH_ANY);
+    int woken =
+        wake(supervisor, process, call, call_argument(call, 0), (int)call_argument(call, 2), FUTEX_BITSET_MATCH_ANY);
     if (compared(operation, (int32_t)old))
-        woken += wake(supervisor, process, second, (int)call_argument(call, 3), FUTEX_BITSET_MATCH_ANY);
+        woken += wake(supervisor, process, call, second, (int)call_argument(call, 3), FUTEX_BITSET_MATCH_ANY);
     supervisor_answer(supervisor, call, woken);
 }
 
@@ -130,19 +164,19 @@ static void on_futex(struct supervisor *supervisor, struct program_process *proc
     case FUTEX_WAKE_BITSET: {
         int most = (int)call_argument(call, 2);
         supervisor_answer(supervisor, call,
-                          wake(supervisor, process, call_argument(call, 0), most > 0 ? most : 1, bits));
+                          wake(supervisor, process, call, call_argument(call, 0), most > 0 ? most : 1, bits));
         break;
     }
     case FUTEX_REQUEUE: requeue(supervisor, process, call, false); break;
     case FUTEX_CMP_REQUEUE: requeue(supervisor, process, call, true); break;
     case FUTEX_WAKE_OP: wake_and_operate(supervisor, process, call); break;
-    case FUTEX_UNLOCK_PI: /* fall through: without a waiter in the kernel it does not wait */
-    case FUTEX_TRYLOCK_PI: supervisor_pass(supervisor, call); break;
-    case FUTEX_LOCK_PI: /* fall through */
-    case FUTEX_LOCK_PI2:
-    case FUTEX_WAIT_REQUEUE_PI:
+    case FUTEX_UNLOCK_PI: futex_unlock_inheriting(supervisor, process, call); break;
+    case FUTEX_TRYLOCK_PI: /* fall through */
+    case FUTEX_LOCK_PI:
+    case FUTEX_LOCK_PI2: futex_lock_inheriting(supervisor, process, call); break;
+    case FUTEX_WAIT_REQUEUE_PI: /* fall through */
     case FUTEX_CMP_REQUEUE_PI:
-        supervisor_give_up(supervisor, "the program uses a mutex with priority inheritance (futex %d)", command);
+        supervisor_give_up(supervisor, "the program requeues to a mutex with priority inheritance (futex %d)", command);
         break;
     default: supervisor_refuse(supervisor, call, ENOSYS); break;
     }
@@ -152,6 +186,7 @@ bool futex_recheck(struct supervisor *supervisor) {
     bool found = false;
     for (struct held_call *each = supervisor->held; each; each = each->next) {
         uint32_t value;
+        found |= futex_inherit(supervisor, each);
         if (each->kind != HELD_FUTEX || each->end != END_NOT_YET) continue;
         if (!program_read(each->process, each->word, &value, sizeof value) || value == each->expected) continue;
         held_call_ready(supervisor, each, END_ANSWER, 0);

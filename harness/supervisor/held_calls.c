@@ -306,6 +306,7 @@ static bool clear_sets(const struct held_call *held) {
 static void expire(struct supervisor *supervisor, struct held_call *held) {
     held_call_write_left(supervisor, held);
     switch (held->kind) {
+    case HELD_MUTEX: /* fall through */
     case HELD_FUTEX: held_call_ready(supervisor, held, END_REFUSE, ETIMEDOUT); break;
     case HELD_LOOK: held_call_ready(supervisor, held, END_PASS, 0); break;
     case HELD_TRANSFER: /* fall through */

@@ -9,6 +9,7 @@
 enum held_kind {
     HELD_SLEEP,    /* its deadline */
     HELD_FUTEX,    /* a wake of `word` */
+    HELD_MUTEX,    /* its turn to have the mutex `word` */
     HELD_EPOLL,    /* an event of the epoll instance fds[0] */
     HELD_POLL,     /* one of the descriptors */
     HELD_SELECT,   /* one of the descriptors */

@@ -9,8 +9,8 @@
 
 #include "harness/scheduler/clock.h"
 
-/* The kernel's own number for "restart the call if the handler allows it, otherwise EINTR". */
-enum { RESTART = 512 };
+/* The kernel's own numbers for "restart the call if the handler allows it, otherwise EINTR", and for "restart it". */
+enum { RESTART = 512, RESTART_ALWAYS = 513 };
 
 static bool has_bit(uint64_t set, int number) {
     return set >> (number - 1) & 1;
@@ -37,7 +37,8 @@ static void interrupt_call(struct supervisor *supervisor, struct held_call *held
     bool restarts = held->kind == HELD_FUTEX || held->kind == HELD_TRANSFER || held->kind == HELD_CHILD;
     if (held->kind == HELD_SLEEP) write_left(supervisor, held);
     else held_call_write_left(supervisor, held);
-    held_call_ready(supervisor, held, END_REFUSE, restarts && !timed ? RESTART : EINTR);
+    int error = restarts && !timed ? RESTART : EINTR;
+    held_call_ready(supervisor, held, END_REFUSE, held->kind == HELD_MUTEX ? RESTART_ALWAYS : error);
 }
 
 bool signals_ends_process(const struct program_process *process, int number) {

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -369,6 +370,59 @@ static void locks(void) {
     show("cancelled", 0);
 }
 
+/* --- mutexes with priority inheritance, semaphores that processes share --- */
+
+static void inheriting(void) {
+    pthread_mutexattr_t attributes;
+    pthread_mutex_t robust;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&robust, &attributes);
+    show("start", 0);
+    pthread_t other = start(hold_mutex, &robust);
+    sched_yield();
+    struct timespec until = deadline_of_ms(CLOCK_REALTIME, 2000);
+    show("pthread_mutex_timedlock", -pthread_mutex_timedlock(&robust, &until));
+    until = deadline_of_ms(CLOCK_MONOTONIC, 2500);
+    show("pthread_mutex_clocklock", -pthread_mutex_clocklock(&robust, CLOCK_MONOTONIC, &until));
+    show("pthread_mutex_trylock", -pthread_mutex_trylock(&robust));
+    show("pthread_mutex_lock", -pthread_mutex_lock(&robust));
+    show("pthread_mutex_unlock", -pthread_mutex_unlock(&robust));
+    pthread_join(other, NULL);
+    other = start(hold_mutex, &robust);
+    sched_yield();
+    pthread_cancel(other);
+    show("pthread_mutex_lock of one that has ended", -pthread_mutex_lock(&robust));
+    pthread_join(other, NULL);
+}
+
+/* In memory that the processes have at different addresses. */
+static void shared_semaphores(void) {
+    int fd = memfd_create("shared", 0);
+    if (ftruncate(fd, 4096) != 0) abort();
+    sem_t *here = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    sem_t *there = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    sem_init(here, 1, 0);
+    show("start", 0);
+    struct timespec until = deadline_of_ms(CLOCK_REALTIME, 1500);
+    show("sem_timedwait", result_of(sem_timedwait(here, &until)));
+    pid_t child = fork();
+    if (child == 0) {
+        sleep(4);
+        sem_post(there);
+        sem_wait(&there[1]);
+        show("in the child", 0);
+        _exit(0);
+    }
+    sem_init(&here[1], 1, 0);
+    show("sem_wait", sem_wait(here));
+    sleep(2);
+    sem_post(&here[1]);
+    waitpid(child, NULL, 0);
+    show("waitpid", 0);
+}
+
 /* --- signals --- */
 
 static void *signal_thread_later(void *thread) {
@@ -514,9 +568,10 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(void);
     } PARTS[] = {
-        {"sleeps", sleeps},       {"clocks", clocks},   {"descriptors", descriptors},
-        {"timers", timers},       {"locks", locks},     {"interruptions", interruptions},
-        {"processes", processes}, {"threads", threads},
+        {"inheriting", inheriting}, {"shared", shared_semaphores},    {"sleeps", sleeps},
+        {"clocks", clocks},         {"descriptors", descriptors},     {"timers", timers},
+        {"locks", locks},           {"interruptions", interruptions}, {"processes", processes},
+        {"threads", threads},
     };
     for (size_t each = 0; each < sizeof PARTS / sizeof PARTS[0]; each++) {
         if (argc != 2 || strcmp(argv[1], PARTS[each].name) != 0) continue;

@@ -7,7 +7,7 @@ import pytest
 from tests.helpers.supervising import LANGUAGES, PROGRAMS, output_of
 
 EXPECTED = PROGRAMS / "expected"
-PARTS = ("clocks", "descriptors", "interruptions", "locks", "processes", "sleeps", "threads", "timers")
+PARTS = "clocks descriptors inheriting interruptions locks processes shared sleeps threads timers".split()
 OTHERS = ("python", "node", "java", "go")
 
 
