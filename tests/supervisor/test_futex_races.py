@@ -1,5 +1,5 @@
-"""Threads race for mutexes, conditions, barriers and semaphores, by 10,000 calls of futex; some waits have limits of time,
-some are cancelled. No wake is lost, and what they have done together is what they do without a supervisor."""
+"""Threads race for mutexes, conditions, barriers and semaphores, by 10,000 calls of futex; some waits have limits of
+time, some are cancelled. No wake is lost, and what they have done together is what they do without a supervisor."""
 
 import os
 import re

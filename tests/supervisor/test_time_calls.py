@@ -7,7 +7,18 @@ import pytest
 from tests.helpers.supervising import LANGUAGES, PROGRAMS, output_of
 
 EXPECTED = PROGRAMS / "expected"
-PARTS = "clocks descriptors inheriting interruptions locks processes shared sleeps threads timers".split()
+PARTS = [
+    "clocks",
+    "descriptors",
+    "inheriting",
+    "interruptions",
+    "locks",
+    "processes",
+    "shared",
+    "sleeps",
+    "threads",
+    "timers",
+]
 OTHERS = ("python", "node", "java", "go")
 
 
