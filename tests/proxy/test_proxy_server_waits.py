@@ -26,7 +26,7 @@ WAITS = [
 def test_the_end_of_a_servers_wait_is_a_deadline(request_: tuple[str, ...], after_ms: int) -> None:
     with proxy(VIRTUAL) as running, redis_behind(running) as server:
         server.link.config_set("appendonly", "yes")
-        server.link.execute_command("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
+        server.link.xgroup_create("s", "g", mkstream=True)
         wire = running.wire(running.add(LINK, server.socket, "TIMED"))
         running.page.mono_ns += 10**9
         running.rule("held * to-client hold")  # an answer that comes at once shows no deadline
