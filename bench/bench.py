@@ -20,7 +20,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench import proxy
+from bench import libraries, proxy
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
 from lockstorm.compare.benchmark import measure_pair, request_us
@@ -56,6 +56,8 @@ class Effort:
     explorer_requests: int
     explorer_seeds: int
     matrix_words: tuple[str, ...]
+    library_turns: int
+    library_rounds: int
 
 
 FULL = Effort(
@@ -73,6 +75,8 @@ FULL = Effort(
     explorer_requests=50_000,
     explorer_seeds=20,
     matrix_words=(),
+    library_turns=500,
+    library_rounds=5,
 )
 QUICK = Effort(
     runs=2,
@@ -89,6 +93,8 @@ QUICK = Effort(
     explorer_requests=2000,
     explorer_seeds=2,
     matrix_words=("--scenario", "gc-pause"),
+    library_turns=20,
+    library_rounds=1,
 )
 
 
@@ -322,6 +328,21 @@ def measure_proxy(effort: Effort) -> list[Row]:
     return rows
 
 
+def measure_libraries(effort: Effort) -> list[Row]:
+    rows = []
+    for library in libraries.LIBRARIES:
+        if reason := libraries.missing(library):
+            rows.append(Row(f"{library} in virtual time", 0, "", reason.splitlines()[0]))
+            continue
+        ratio, virtual_us = libraries.turn_ratio(library, effort.library_turns, effort.library_rounds)
+        target = 3 if library == "redisson" else 2.5
+        detail = f"{virtual_us:.0f} us in virtual time"
+        rows.append(Row(f"{library}: acquire + release", ratio, "x real time", detail, target, less_is_better=True))
+        took_s = statistics.median(libraries.trial_s(library) for _ in range(effort.library_rounds))
+        rows.append(Row("... a gc-pause", took_s, "s", "with its servers and two programs", 1, less_is_better=True))
+    return rows
+
+
 def measure_matrix(effort: Effort) -> list[Row]:
     """The whole matrix in virtual time, each cell with its control: on Redis, and on all services. A quick run has one
     scenario."""
@@ -429,6 +450,7 @@ def main(quick: bool, output: Path) -> None:
             *measure_proxy(effort),
             *measure_trials(effort),
             *measure_matrix(effort),
+            *measure_libraries(effort),
             *measure_explorer(effort),
             *measure_first_violations(effort),
             *measure_demo(effort),

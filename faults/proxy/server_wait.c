@@ -47,6 +47,7 @@ int64_t server_wait_ms(const struct resp_scanner *request, struct span message) 
         bool is_last = place == request->elements - 1;
         if (is_next || place == command->argument || (is_last && command->argument == LAST))
             return limit_of(element, command->unit_ms);
+        if (command->argument == AFTER_BLOCK && span_is(element, "STREAMS")) break; /* keys follow */
         is_next = command->argument == AFTER_BLOCK && span_is(element, "BLOCK");
     }
     return 0;

@@ -14,7 +14,7 @@
 
 #include "harness/scheduler/hang_limit.h"
 
-enum { CLOSE_ON_EXEC = 1 << 2, END_LIMIT_MS = 5000, POLL_MS = 5, REASON_ROOM = 96 };
+enum { CLOSE_ON_EXEC = 1 << 2, END_LIMIT_MS = 5000, POLL_MS = 5, REASON_ROOM = 96, PIPE_BYTES = 1 << 20 };
 
 struct adapter_session {
     pid_t pid;
@@ -65,6 +65,7 @@ struct adapter_session *adapter_session_open(const struct adapter_launch *launch
     if (!session) return close(input[1]), close(output[0]), NULL;
     fcntl(input[1], F_SETFL, O_NONBLOCK);
     fcntl(output[0], F_SETFL, O_NONBLOCK);
+    fcntl(output[0], F_SETPIPE_SZ, PIPE_BYTES); /* in virtual time nobody reads while the program has its turn */
     session->pid = pid;
     session->to = input[1];
     session->from = output[0];

@@ -78,11 +78,13 @@ static void wait_for_polled(struct supervisor *supervisor, struct program_proces
     free(array);
 }
 
+#ifdef SYS_poll
 static void on_poll(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
     int limit_ms = (int)call_argument(call, 2);
     if (limit_ms == 0) held_call_add_look(supervisor, process, call);
     else wait_for_polled(supervisor, process, call, limit_of_ms(limit_ms));
 }
+#endif
 
 static void on_ppoll(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
     int64_t limit_ns = INT64_MAX;

@@ -52,7 +52,8 @@ bool held_call_add_fd(struct supervisor *supervisor, struct held_call *held, int
         return false;
     }
     if (duplicate < 0) {
-        supervisor_give_up(supervisor, "a descriptor of the program cannot be had (pidfd_getfd: %s)", strerror(errno));
+        supervisor_give_up(supervisor, "a descriptor of the program cannot be duplicated (pidfd_getfd: %s)%s",
+                           strerror(errno), errno == EPERM ? "; in Docker, --cap-add SYS_PTRACE allows it" : "");
         return false;
     }
     held->fds = realloc(held->fds, (size_t)(held->fd_count + 1) * sizeof *held->fds);
@@ -279,7 +280,7 @@ static int64_t deadline_of(const struct supervisor *supervisor, const struct hel
 int64_t held_calls_next_deadline_ns(const struct supervisor *supervisor) {
     int64_t next_ns = INT64_MAX;
     for (const struct held_call *each = supervisor->held; each; each = each->next)
-        if (!each->is_weak && deadline_of(supervisor, each) < next_ns) next_ns = deadline_of(supervisor, each);
+        if (deadline_of(supervisor, each) < next_ns) next_ns = deadline_of(supervisor, each);
     return next_ns;
 }
 

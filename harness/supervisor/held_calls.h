@@ -39,7 +39,6 @@ struct held_call {
     uint64_t order;
     int64_t deadline_ns; /* by the program's clock; INT64_MAX: none */
     bool by_wall_clock;  /* the deadline is one of CLOCK_REALTIME */
-    bool is_weak;        /* of a thread that only looks around: time does not move for its deadline */
     struct pollfd *fds;  /* duplicates of the program's descriptors, with the awaited events */
     int fd_count;
     uint64_t word; /* of a futex */

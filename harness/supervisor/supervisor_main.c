@@ -8,10 +8,12 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -199,6 +201,13 @@ static void supervise_alone(struct supervisor *supervisor, const struct supervis
                 (unsigned long long)supervisor->spins);
 }
 
+/* The client sees the end that the program had. */
+static void end_by(int number) {
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
 int main(int argc, char **argv) {
     static struct supervisor supervisor;
     struct supervisor_arguments arguments = {.task = -1};
@@ -210,6 +219,7 @@ int main(int argc, char **argv) {
     if (arguments.alone) supervise_alone(&supervisor, &arguments);
     else if (!supervise_in_trial(&supervisor, &arguments)) return USAGE;
     if (supervisor.reason[0]) return UNSUPERVISED;
+    if (!arguments.alone && WIFSIGNALED(supervisor.status)) end_by(WTERMSIG(supervisor.status));
     return WIFSIGNALED(supervisor.status) ? ENDED_BY_SIGNAL + WTERMSIG(supervisor.status)
                                           : WEXITSTATUS(supervisor.status);
 }

@@ -2,32 +2,63 @@
 
 import pytest
 
-from lockstorm.base.errors import NotInstalled
-from lockstorm.conformance.adapter_cells import PAGE, adapter_cells, adapter_page
-from lockstorm.locks.adapter import PREFIX, adapter_entry
+from lockstorm.base.errors import NotInstalled, UsageError
+from lockstorm.conformance.adapter_cells import PAGE, SCENARIOS_SHOWN, adapter_page
+from lockstorm.locks.adapter import PREFIX, adapter_entry, shipped_adapters
+from lockstorm.matrix.matrix import play_matrix
+from lockstorm.scenario import library_expected
+from lockstorm.scenario.library_expected import library_cells
 from lockstorm.scenario.play import play
 from lockstorm.trial.settings import TrialSettings
+from tests.helpers.support import lockstorm
 
-pytestmark = pytest.mark.waits  # a library runs in real time only
+VARIANT = pytest.mark.slow("starts a Java virtual machine for one more lock of this library", seconds=6)
+ADAPTERS = [pytest.param(each, marks=VARIANT if each.startswith("redisson-") else []) for each in shipped_adapters()]
 
-VARIANT = pytest.mark.slow("starts a Java virtual machine for one more lock of this library", seconds=2)
+
+@pytest.fixture(autouse=True)
+def installed(request: pytest.FixtureRequest) -> None:
+    if adapter := getattr(request.node, "callspec", None) and request.node.callspec.params.get("adapter"):
+        try:
+            adapter_entry(PREFIX + adapter)
+        except NotInstalled as reason:
+            pytest.skip(str(reason))
+
+
+def check_cell(adapter: str, scenario: str, time: str, control: bool) -> None:
+    lock = PREFIX + adapter
+    cell = library_cells(lock)[scenario, lock, "open"]
+    assert cell
+    result = play(TrialSettings(lock, scenario, time=time, control=control))
+    found = {name: result.properties[name].status for name in result.required}
+    assert found == cell.expects(control), f"{result.sentence}; again: {result.replay}; {cell.reason}"
 
 
 @pytest.mark.parametrize("control", [False, True], ids=["fault", "control"])
-@pytest.mark.parametrize(
-    ("adapter", "scenario"),
-    [pytest.param(*cell, marks=VARIANT if cell[0].startswith("redisson-") else []) for cell in sorted(adapter_cells())],
-)
-def test_a_library_has_the_expected_verdict(adapter: str, scenario: str, control: bool) -> None:
-    cell = adapter_cells()[adapter, scenario]
-    try:
-        adapter_entry(PREFIX + adapter)
-    except NotInstalled as reason:
-        pytest.skip(str(reason))
-    result = play(TrialSettings(PREFIX + adapter, scenario, time="real", control=control))
-    found = {name: result.properties[name].status for name in result.required}
-    expectation = dict.fromkeys(cell.fault, "holds") if control else cell.fault
-    assert found == expectation, f"{result.sentence}; again: {result.replay}; {cell.reason}"
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_a_library_has_the_expected_verdict(adapter: str, control: bool) -> None:
+    for scenario in SCENARIOS_SHOWN:
+        check_cell(adapter, scenario, "virtual", control)
+
+
+@pytest.mark.waits
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_a_library_has_the_same_verdict_in_real_time(adapter: str) -> None:
+    check_cell(adapter, "gc-pause", "real", False)
+
+
+@pytest.mark.slow("every scenario with every library", seconds=200)
+@pytest.mark.parametrize("adapter", shipped_adapters())
+def test_every_cell_of_a_library_is_as_expected(adapter: str) -> None:
+    result = play_matrix(library_cells(PREFIX + adapter), "virtual", 1, 1, lambda _: None)
+    assert [(cell["scenario"], cell["store"], cell["difference"]) for cell in result["cells"] if not cell["ok"]] == []
+    assert result["cells"] and not result["unplayed"]
+
+
+def test_the_matrix_has_the_cells_of_a_library() -> None:
+    done = lockstorm("matrix", "--lock", "adapter:redis-py", "--scenario", "gc-pause,slow-network-replies")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 cells" in done.stdout
 
 
 def test_the_page_has_the_table() -> None:
@@ -35,6 +66,34 @@ def test_the_page_has_the_table() -> None:
     assert adapter_page() == text, "make matrix writes it"
 
 
-def test_a_difference_is_one_and_has_its_reason() -> None:
-    for cell in adapter_cells().values():
-        assert bool(cell.differs) == bool(cell.reason)
+def test_an_adapter_without_expected_verdicts_is_for_the_gate(tmp_path: object) -> None:
+    done = lockstorm("matrix", "--lock", "adapter:./lock-adapter.py")
+    assert done.returncode == 2 and "there is no such program" in done.stderr
+
+
+BAD = [
+    ('[redis-py]\nport = "nope"\n', "nope"),
+    ('[redis-py]\nport = "set-nx-px"\nno-such = { integrity = "holds", reason = "x" }\n', "no scenario called no-such"),
+    ('[redis-py]\nport = "set-nx-px"\ngc-pause = { integrity = "holds" }\n', "and a reason"),
+    ('[redis-py]\nport = "set-nx-px"\ngc-pause = { integrity = "maybe", reason = "x" }\n', "and a reason"),
+    ('[redis-py]\nport = "set-nx-px"\ngc-pause = { integrity = "violated", reason = "x" }\n', "so it is no difference"),
+    ("[other]\n", "is about other, and shipped are redis-py"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD, ids=[message for _, message in BAD])
+def test_a_contradiction_in_the_file_is_named(
+    text: str, message: str, tmp_path: "object", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "adapters.toml"  # type: ignore[operator]
+    file.write_text(text)
+    monkeypatch.setattr(library_expected, "FILE", file)
+    monkeypatch.setattr(library_expected, "shipped_adapters", lambda: ["redis-py"])
+    library_expected.library_tables.cache_clear()
+    library_expected.library_cells.cache_clear()
+    try:
+        with pytest.raises(UsageError, match=message):
+            library_expected.library_cells("adapter:redis-py")
+    finally:
+        library_expected.library_tables.cache_clear()
+        library_expected.library_cells.cache_clear()

@@ -21,7 +21,7 @@ from lockstorm.native.library import Outcome
 from tests.helpers.planting import USUAL, plant_in
 from tests.helpers.support import lockstorm, short_directory, start_lockstorm, trial
 
-pytestmark = pytest.mark.waits  # a library runs in real time only
+pytestmark = pytest.mark.waits  # many trials are in real time
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_a_library_fails_as_its_pattern_does_and_holds_without_the_fault() -> No
 
 def test_the_command_that_repeats_a_trial_names_the_adapter(plant: Callable[[str], str]) -> None:
     program = plant(USUAL)
-    assert f"again: ./lockstorm run gc-pause --adapter {program} --seed 1 --time real" in played(program).stdout
+    assert f"again: ./lockstorm run gc-pause --adapter {program} --seed 1 --time virtual" in played(program).stdout
 
 
 def test_a_library_that_knows_only_tcp_is_reached_through_the_proxy_too(plant: Callable[[str], str]) -> None:
@@ -149,11 +149,9 @@ def test_one_lock_is_named() -> None:
         assert done.returncode == 2 and "name one lock: --lock" in done.stderr
 
 
-def test_a_library_is_played_in_real_time_only_and_without_what_happens_inside_it() -> None:
-    done = played("redis-py", "gc-pause", "--time", "virtual")
-    assert done.returncode == 2 and "a library reads the machine's clock" in done.stderr
-    done = played("redis-py", "pause-replies-in-flight")
-    assert done.returncode == 2 and "a library, inside which nothing can be held" in done.stderr
+def test_nothing_is_held_inside_a_library_in_real_time() -> None:
+    done = played("redis-py", "pause-replies-in-flight", "--time", "real")
+    assert done.returncode == 2 and "can only be played in virtual time with adapter:redis-py" in done.stderr
 
 
 LATER = [
@@ -338,7 +336,7 @@ def test_a_gate_holds_a_library_to_a_policy_and_judges_the_kept_run_again(
     assert done.returncode == 1, done.stderr
     verdict = json.loads(done.stdout)
     (cell,) = verdict["cells"]
-    assert cell["lock"] == f"adapter:{tmp_path}/bin/{program.name}" and cell["time"] == "real"
+    assert cell["lock"] == f"adapter:{tmp_path}/bin/{program.name}" and cell["time"] == "virtual"
     assert cell["outcome"] == "failed" and cell["violated"] == ["integrity", "mutual_exclusion"]
     assert verdict["locks"][0]["advice"]["text"].startswith("Use a lock that works as ")
     again = lockstorm("check", str(next((tmp_path / "runs").glob("2*"))))

@@ -30,6 +30,7 @@ PROGRAMS = (  # of the project, as the Makefile builds them
     "check",
     "linearize",
     "explore",
+    "supervisor",
     "plugin",
     "history",
     "spawn",

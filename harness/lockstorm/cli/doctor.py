@@ -3,6 +3,7 @@
 import os
 import platform
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,10 @@ from lockstorm.servers.zookeeper_server import java_version
 from lockstorm.trial.settings import Time, TrialSettings
 from lockstorm.trial.trial import Trial
 
+WITHOUT_SUPERVISOR = (
+    "it needs Linux 5.19, and in Docker --cap-add SYS_PTRACE; without it adapters are played with --time real "
+    "(docs/virtual-time.md)"
+)
 WITHOUT_FAKETIME = "the locks on PostgreSQL have real time only"
 
 
@@ -29,6 +34,7 @@ def examine() -> list[dict[str, Any]]:
         _look("libfaketime", _faketime, f"install the package libfaketime; without it {WITHOUT_FAKETIME}"),
         _look("private directory", _directory, "set TMPDIR to a directory with a short path that you may write to"),
         _look("virtual time", _virtual, "without it --time real still works"),
+        _look("virtual time of libraries", _libraries, WITHOUT_SUPERVISOR),
         _look("pause a client", _pause, "it needs signals to your own processes, and /proc"),
         _look("crash a server", _crash, "it needs redis-server 7.0 or newer, and space for its append-only file"),
         _look("failovers", _failovers, "they need redis-server 7.0 or newer and ports on the loopback interface"),
@@ -84,6 +90,26 @@ def _virtual() -> str:
     with Trial(TrialSettings("none")) as trial:
         trial.advance(86_400_000)
         return "a day passed on a real redis-server at once, read back from its TIME"
+
+
+# Two threads, of which one waits for the other's byte, by calls that a container may forbid to look into.
+LIVES_AN_HOUR = """
+import os, select, threading, time
+reading, writing = os.pipe()
+began = time.monotonic()
+threading.Timer(3600, os.write, (writing, b".")).start()
+select.select([reading], [], [])
+print(round(time.monotonic() - began), end="")
+"""
+
+
+def _libraries() -> str:
+    command = [paths.program("supervisor"), "--alone", sys.executable, "-c", LIVES_AN_HOUR]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    if done.returncode != 0 or done.stdout != "3600":
+        said = done.stderr.strip().splitlines()
+        raise Inconclusive(said[-1] if said else f"a program that waits for an hour ended with {done.returncode}")
+    return "an unmodified program waited for an hour at once, by its own clock"
 
 
 def _pause() -> str:

@@ -6,7 +6,7 @@ from lockstorm.base.atomic_file import write_text
 from lockstorm.base.marked_pages import page_with
 from lockstorm.locks.adapter import PREFIX, shipped_adapters
 from lockstorm.scenario.expected import ExpectedCell, expected
-from lockstorm.scenario.library_expected import library_cells, port_of
+from lockstorm.scenario.library_expected import library_cell, library_tables, port_of
 
 # The columns: informative scenarios, in which the locks differ.
 SCENARIOS_SHOWN = ("connection-closed", "gc-pause", "packet-delay", "partition-holder")
@@ -22,7 +22,9 @@ def result_of(cell: ExpectedCell) -> str:
 
 def differing_cells(adapter: str) -> list[ExpectedCell]:
     """Those in which the library is expected to do something else than its port, each with the reason."""
-    return [cell for cell in library_cells(PREFIX + adapter).values() if cell and cell.reason]
+    pairs = [key.partition("/") for key in library_tables()[adapter] if key != "port"]
+    cells = [library_cell((scenario, PREFIX + adapter, store or "open")) for scenario, _, store in pairs]
+    return [cell for cell in cells if cell]
 
 
 def note_of(cell: ExpectedCell, adapter: str) -> str:
@@ -40,7 +42,7 @@ def adapter_table() -> str:
         f"|---|---|{'---|' * len(SCENARIOS_SHOWN)}",
     ]
     for adapter in shipped_adapters():
-        cells = [library_cells(PREFIX + adapter)[scenario, PREFIX + adapter, "open"] for scenario in SCENARIOS_SHOWN]
+        cells = [library_cell((scenario, PREFIX + adapter, "open")) for scenario in SCENARIOS_SHOWN]
         results = [result_of(cell) + (" *" if cell.reason else "") for cell in cells if cell]
         lines.append(f"| `{adapter}` | `{port_of(adapter)}` | {' | '.join(results)} |")
     notes = [note_of(cell, adapter) for adapter in shipped_adapters() for cell in differing_cells(adapter)]

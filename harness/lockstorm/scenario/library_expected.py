@@ -53,11 +53,13 @@ def library_cells(lock: str) -> dict[CellKey, ExpectedCell | None]:
         for store in scenario.stores
         if not scenario.inapplicable_reason(entry) and scenario.suits(store, entry)
     ]
-    return {key: _library_cell(key, adapter) for key in keys}
+    return {key: library_cell(key) for key in keys}
 
 
-def _library_cell(key: CellKey, adapter: str) -> ExpectedCell | None:
+def library_cell(key: CellKey) -> ExpectedCell | None:
+    """What is expected of one cell, which is known to apply to the adapter's lock."""
     scenario, lock, store = key
+    adapter = lock.removeprefix(PREFIX)
     name = scenario if store == "open" else f"{scenario}/{store}"
     differences = dict(library_tables()[adapter].get(name, {}))
     of_port = expected().get((scenario, port_of(adapter), store))

@@ -89,6 +89,7 @@ class StormFault:
     services: tuple[str, ...] = REDIS  # the services of the locks that it applies to
     explicit_on: tuple[str, ...] = ()  # services on which "all" leaves it out: it needs a trial of its own kind, or is
     # meant for other locks
+    clocks_only: bool = False  # strikes nothing but clients' clocks, which a library does not read in real time
     excludes: str = ""
     shares: str = ""
     must_reach: str = ""
@@ -112,8 +113,9 @@ def _server_targets(context: StormContext) -> Sequence[str]:
 
 
 def _clock_targets(context: StormContext) -> Sequence[str]:
-    """A library reads the machine's clock, which cannot be set."""
-    return context.servers if context.lock.adapter else (*context.servers, *context.clients)
+    """In real time a library reads the machine's clock, which cannot be set."""
+    reads_it = context.lock.adapter and context.time == "real"
+    return context.servers if reads_it else (*context.servers, *context.clients)
 
 
 def _wall_clock_targets(context: StormContext) -> Sequence[str]:
@@ -198,10 +200,6 @@ def _hears_messages(lock: LockEntry) -> str:
 
 def _lives_on_one(lock: LockEntry) -> str:
     return "" if lock.nodes == 1 else f"{lock.name} lives on {lock.nodes} servers that know nothing of each other"
-
-
-def _clock_of_its_own(lock: LockEntry) -> str:
-    return f"{lock.name} reads the machine's clock, which goes on" if lock.adapter else ""
 
 
 def _has_no_replica(lock: LockEntry) -> str:
@@ -303,9 +301,7 @@ STORM_FAULTS = (
     StormFault("script-flush", _server_targets, lasts=False, must_reach="server"),
     StormFault("slow-server", _server_targets, _slowness_options, excludes="server"),
     StormFault("stall-worker", _client_targets, lands=True, shares="process", services=ANYWHERE),
-    StormFault(
-        "suspend-host", _all_or_one_client, inapplicable_reason=_clock_of_its_own, shares="process", services=ANYWHERE
-    ),
+    StormFault("suspend-host", _all_or_one_client, clocks_only=True, shares="process", services=ANYWHERE),
 )
 
 BY_NAME = {entry.name: entry for entry in STORM_FAULTS}

@@ -127,6 +127,8 @@ def fault_inapplicable_reason(entry: StormFault, lock: LockEntry, time: str) -> 
         return f"{entry.name} applies to {_server_names(entry)}, and {lock.name} lives on {lock.service}"
     if lock.service != "redis" and time == "real" and "settable_clocks" in entry.required_settings:
         return f"{entry.name} has no effect: in real time nothing sets the clock of {lock.service}"
+    if lock.adapter and time == "real" and entry.clocks_only:
+        return f"{entry.name} has no effect: in real time {lock.name} reads the machine's clock, which goes on"
     reason = entry.inapplicable_reason(lock)
     return f"{entry.name} has no effect: {reason}" if reason else ""
 
