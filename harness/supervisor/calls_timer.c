@@ -287,6 +287,12 @@ static struct itimerval in_us(const struct itimerspec *setting) {
         .it_interval = {setting->it_interval.tv_sec, setting->it_interval.tv_nsec / CLOCK_NS_PER_US}};
 }
 
+/* What is no time stays none. */
+static struct timespec in_ns(const struct timeval *time) {
+    bool fits = time->tv_usec >= 0 && time->tv_usec < CLOCK_NS_PER_S / CLOCK_NS_PER_US;
+    return (struct timespec){time->tv_sec, fits ? time->tv_usec * CLOCK_NS_PER_US : -1};
+}
+
 /* The timers of processor time never expire: a program in virtual time needs none. */
 static void on_setitimer(struct supervisor *supervisor, struct program_process *process,
                          const struct seccomp_notif *call) {
@@ -300,8 +306,7 @@ static void on_setitimer(struct supervisor *supervisor, struct program_process *
         supervisor_refuse(supervisor, call, EFAULT);
         return;
     }
-    struct itimerspec setting = {.it_value = {new.it_value.tv_sec, new.it_value.tv_usec *CLOCK_NS_PER_US},
-                                 .it_interval = {new.it_interval.tv_sec, new.it_interval.tv_usec *CLOCK_NS_PER_US}};
+    struct itimerspec setting = {.it_value = in_ns(&new.it_value), .it_interval = in_ns(&new.it_interval)};
     if (!is_time(&setting.it_value) || !is_time(&setting.it_interval)) {
         supervisor_refuse(supervisor, call, EINVAL);
         return;

@@ -147,7 +147,8 @@ static void on_select(struct supervisor *supervisor, struct program_process *pro
     } else if (timeout && limit.tv_sec == 0 && limit.tv_usec == 0) {
         held_call_add_look(supervisor, process, call);
     } else {
-        bool fits = timeout && limit.tv_sec < INT64_MAX / CLOCK_NS_PER_S / 2;
+        bool fits =
+            timeout && limit.tv_sec < INT64_MAX / CLOCK_NS_PER_S / 2 && limit.tv_usec < INT64_MAX / CLOCK_NS_PER_US / 2;
         int64_t limit_ns = fits ? limit.tv_sec * CLOCK_NS_PER_S + limit.tv_usec * CLOCK_NS_PER_US : INT64_MAX;
         wait_for_selected(supervisor, process, call, limit_ns);
     }

@@ -274,6 +274,6 @@ bool image_start(struct supervisor *supervisor, char *const *words) {
     fcntl(supervisor->listener, F_SETFL, O_NONBLOCK);
     struct program_process *process = program_add_process(&supervisor->program, supervisor->root);
     if (!process) supervisor_give_up(supervisor, "the program ended before it began");
-    else process->threads = 1;
+    else program_keep_only_thread(&supervisor->program, process);
     return process != NULL;
 }

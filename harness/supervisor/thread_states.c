@@ -1,5 +1,6 @@
 #include "harness/supervisor/thread_states.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,47 @@ bool thread_states_find_blocked(const struct supervisor *supervisor, char call[T
         snprintf(call, THREAD_CALL_ROOM, "%s (number %d), in the thread %.40s", call_name(atoi(line)), atoi(line),
                  name);
         return true;
+    }
+    return false;
+}
+
+static bool is_newborn(struct supervisor *supervisor, pid_t tid) {
+    char line[LINE];
+    if (program_knows_thread(&supervisor->program, tid) || !read_line(tid, "stat", line)) return false;
+    const char *name_end = strrchr(line, ')');
+    return name_end && name_end[2] != 'Z' && name_end[2] != 'X';
+}
+
+/* The numbers of the children of a thread stand in one line. */
+static bool has_newborn_child(struct supervisor *supervisor, pid_t pid, pid_t tid) {
+    char path[64];
+    int child;
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, tid);
+    FILE *children = fopen(path, "re");
+    while (children && !found && fscanf(children, "%d", &child) == 1) found = is_newborn(supervisor, child);
+    if (children) fclose(children);
+    return found;
+}
+
+static bool has_newborn(struct supervisor *supervisor, pid_t pid) {
+    char path[64];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *tasks = opendir(path);
+    for (struct dirent *each; tasks && !found && (each = readdir(tasks));) {
+        pid_t tid = atoi(each->d_name);
+        found = tid > 0 && (is_newborn(supervisor, tid) || has_newborn_child(supervisor, pid, tid));
+    }
+    if (tasks) closedir(tasks);
+    return found;
+}
+
+bool thread_states_find_newborn(struct supervisor *supervisor) {
+    if (has_newborn_child(supervisor, getpid(), getpid())) return true; /* CLONE_PARENT */
+    for (int each = 0; each < PROGRAM_PROCESSES; each++) {
+        pid_t pid = supervisor->program.processes[each].pid;
+        if (pid && has_newborn(supervisor, pid)) return true;
     }
     return false;
 }

@@ -11,4 +11,7 @@ enum { THREAD_CALL_ROOM = 80 };
  * name into `call`. False: there is none. */
 bool thread_states_find_blocked(const struct supervisor *supervisor, char call[THREAD_CALL_ROOM]);
 
+/* Whether there is a thread or a process that one of the program's threads has made and that has not made a call. */
+bool thread_states_find_newborn(struct supervisor *supervisor);
+
 #endif

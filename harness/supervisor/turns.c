@@ -75,8 +75,8 @@ static void take_call(struct supervisor *supervisor, const struct seccomp_notif 
     }
     supervisor->calls++;
     struct program_process *process = thread->process;
+    process->threads += !known;
     if (!known && supervisor->birth_count > 0) {
-        process->threads++;
         held_call_add_turn(supervisor, process, call, supervisor->births[0]);
         supervisor->birth_count--;
         memmove(supervisor->births, supervisor->births + 1,
@@ -149,6 +149,22 @@ static void break_spin(struct supervisor *supervisor) {
     supervisor_publish_clock(supervisor);
 }
 
+/* A clone that has failed makes nobody whose first call could come. True: it was so. */
+static bool forget_unborn(struct supervisor *supervisor) {
+    struct program *program = &supervisor->program;
+    if (supervisor->birth_count == 0 || program_running(program) > 0 || thread_states_find_newborn(supervisor))
+        return false;
+    supervisor->birth_count = 0;
+    for (int each = 0; each < PROGRAM_PROCESSES; each++) {
+        struct program_process *maker = &program->processes[each];
+        bool waits = false;
+        for (int child = 0; child < PROGRAM_PROCESSES; child++)
+            waits |= program->processes[child].stops_maker && program->processes[child].maker == maker->pid;
+        if (!waits) maker->in_vfork = false;
+    }
+    return true;
+}
+
 /* Waits for the next call while threads run. False: none came, and the program cannot be supervised any further. */
 static bool await_call(struct supervisor *supervisor) {
     struct pollfd fds[] = {{.fd = supervisor->listener, .events = POLLIN},
@@ -159,6 +175,7 @@ static bool await_call(struct supervisor *supervisor) {
         int ready = poll(fds, 2, CALL_POLL_MS);
         if (ready > 0 && fds[1].revents) supervisor_drain_signals(supervisor);
         if ((ready > 0 && fds[0].revents & POLLIN) || forget_killed(supervisor)) return true;
+        if (ready == 0 && forget_unborn(supervisor)) return true;
         int64_t now_ns = processor_ns(supervisor);
         if (now_ns - began_ns > SPIN_MS * (int64_t)CLOCK_NS_PER_MS) return break_spin(supervisor), true;
         if (now_ns != used_ns) until_ns = hang_limit_deadline_ns(UNKNOWN_CALL_LIMIT_MS);
