@@ -12,7 +12,7 @@ import pytest
 
 from lockstorm.attach.gateway import Gateway
 from lockstorm.attach.server_address import parse_address
-from lockstorm.servers.redis_server import free_port
+from lockstorm.process.held_port import HeldPort
 from lockstorm.servers.topology import cluster_ranges
 from tests.helpers.outside_servers import OutsideServer, outside_server
 from tests.helpers.support import ENVIRONMENT, lockstorm
@@ -156,11 +156,10 @@ def test_a_sentinel_that_does_not_know_the_master(tmp_path: Path) -> None:
         assert refused(url) == f"the sentinel {sentinel.place} knows no master called other"
         said = refused(f"redis://{sentinel.place}")
         assert said == f"{sentinel.place} is a sentinel: name it by redis+sentinel://HOST:PORT/MASTER"
-        unknown = f"127.0.0.1:{free_port()}"
-        answer = attached(
-            f"redis+sentinel://{unknown},{sentinel.place}/{MASTER}", "--lock", "set-nx-px", "--scenario", "gc-pause",
-            "--control",
-        )  # fmt: skip
+        words = ("--lock", "set-nx-px", "--scenario", "gc-pause", "--control")
+        with HeldPort() as port:
+            url = f"redis+sentinel://127.0.0.1:{port.number},{sentinel.place}/{MASTER}"
+            answer = attached(url, *words)
         assert answer["server"]["kind"] == "sentinel"
 
 
@@ -173,7 +172,7 @@ def in_cluster(directory: Path, replicas: int = 0) -> Iterator[list[OutsideServe
     with contextlib.ExitStack() as stack:
         nodes = []
         for _ in range(3 + replicas):
-            bus = ("--cluster-port", str(free_port()))  # the usual one, 10000 above, need not exist
+            bus = ("--cluster-port", str(stack.enter_context(HeldPort()).number))  # 10000 above need not be a port
             nodes.append(stack.enter_context(outside_server(directory, "--cluster-enabled", "yes", *bus)))
         for number, (node, slots) in enumerate(zip(nodes[:3], cluster_ranges(), strict=True)):
             node.ask("CLUSTER", "ADDSLOTSRANGE", str(slots[0]), str(slots[-1]))
