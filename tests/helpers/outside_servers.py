@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lockstorm.base import paths
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
@@ -59,3 +60,9 @@ def outside_server(
             process.send_signal(signal.SIGCONT)
             process.kill()
             process.wait()
+
+
+def plays(answer: dict[str, Any]) -> int:
+    """How often the trials of `lockstorm attach` were played: each play that a stall of the machine ended early may
+    have left what the last one leaves."""
+    return sum(1 + trial.get("played_again", 0) for trial in answer["trials"])
