@@ -25,8 +25,8 @@ def built(sanitizer: str | None = None) -> Path:
 
 @cache
 def make(*targets: str, sanitizer: str | None = None) -> Path:
-    """Builds targets of the Makefile, once in a run, and returns the build directory. The launcher and other workers wait
-    meanwhile. To find that nothing is to be done takes make a third of a second."""
+    """Builds targets of the Makefile, once in a run, and returns the build directory. The launcher and other workers
+    wait meanwhile. To find that nothing is to be done takes make a third of a second."""
     variables = []
     if sanitizer:
         variables = ["CC=clang", f"EXTRA={SANITIZERS[sanitizer]}", f"BUILD=build/{sanitizer}"]
