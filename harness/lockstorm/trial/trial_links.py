@@ -28,6 +28,7 @@ class TrialLinks:
     ) -> None:
         self._scheduler, self._recorder = scheduler, recorder
         self._addresses: dict[str, str] = {}  # link -> where clients connect
+        self._peer_ports: dict[str, int] = {}  # link -> the port on which the proxy listens for it
         self.proxy: Proxy | None = None
         self._links: Proxy | DirectLinks
         if settings.direct:
@@ -58,8 +59,13 @@ class TrialLinks:
         if not self.proxy:
             return port
         link, target = f"{client}>{name}", f"127.0.0.1:{port}"
-        option = next((option for end, option in NOT_RESP.items() if name.endswith(end)), "")
-        return int(self.proxy.link(link, target, listen="127.0.0.1:0", option=option).rpartition(":")[2])
+        if link in self._peer_ports:
+            self.proxy.lead(link, target)
+        else:
+            option = next((option for end, option in NOT_RESP.items() if name.endswith(end)), "")
+            address = self.proxy.link(link, target, listen="127.0.0.1:0", option=option)
+            self._peer_ports[link] = int(address.rpartition(":")[2])
+        return self._peer_ports[link]
 
     def touch(self, names: Iterable[str], message: bytes) -> None:
         """Sends a message along each of these links, on a connection of its own, and waits for no answer."""
