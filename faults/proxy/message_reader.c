@@ -82,7 +82,7 @@ static void take_part(struct flow *flow, struct span part, bool is_last) {
         if (is_last && !flow->in_matcher) disposition_count(flow);
         if (is_last) flow->disposition = DISPOSITION_UNDECIDED;
     }
-    if (is_last && flow->connection->link->timed) note_server_wait(flow, part, delay_ns);
+    if (is_last && flow->connection->link->option == LINK_TIMED) note_server_wait(flow, part, delay_ns);
     if (is_last && flow->direction == TO_SERVER && flow->connection->matcher.opaque_requested)
         make_opaque(flow, NO_REPLIES);
 }
