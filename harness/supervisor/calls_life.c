@@ -22,7 +22,8 @@ static void begin_one(struct supervisor *supervisor, struct program_process *pro
         return;
     }
     supervisor->births[supervisor->birth_count++] = ++supervisor->next_order;
-    if (flags & CLONE_VFORK) process->in_vfork = true;
+    process->vforks += (flags & CLONE_VFORK) != 0;
+    process->unborn_vforks += (flags & CLONE_VFORK) != 0;
     supervisor_pass(supervisor, call);
 }
 
@@ -134,13 +135,20 @@ static void on_kill(struct supervisor *supervisor, struct program_process *proce
     if (target) signals_interrupt(supervisor, target, 0, number);
 }
 
+/* What the kernel refuses interrupts nobody. */
+static void on_queue(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
+    siginfo_t info;
+    if (program_read(process, call_argument(call, 2), &info, sizeof info)) on_kill(supervisor, process, call);
+    else supervisor_refuse(supervisor, call, EFAULT);
+}
+
 static void on_kill_thread(struct supervisor *supervisor, struct program_process *process,
                            const struct seccomp_notif *call) {
     bool has_group = call->data.nr != SYS_tkill;
     pid_t tid = (pid_t)call_argument(call, has_group ? 1 : 0);
+    bool is_sent = tid > 0 && tid != (pid_t)call->pid && (!has_group || (pid_t)call_argument(call, 0) == process->pid);
     supervisor_pass(supervisor, call);
-    if (tid != (pid_t)call->pid)
-        signals_interrupt(supervisor, process, tid, (int)call_argument(call, has_group ? 2 : 1));
+    if (is_sent) signals_interrupt(supervisor, process, tid, (int)call_argument(call, has_group ? 2 : 1));
 }
 
 static void on_await_signal(struct supervisor *supervisor, struct program_process *process,
@@ -183,7 +191,7 @@ const struct supervised_call CALLS_LIFE[] = {
     {SYS_wait4, on_wait4, CALL_ALWAYS, 0},
     {SYS_waitid, on_waitid, CALL_ALWAYS, 0},
     {SYS_kill, on_kill, CALL_ALWAYS, 0},
-    {SYS_rt_sigqueueinfo, on_kill, CALL_ALWAYS, 0},
+    {SYS_rt_sigqueueinfo, on_queue, CALL_ALWAYS, 0},
     {SYS_tkill, on_kill_thread, CALL_ALWAYS, 0},
     {SYS_tgkill, on_kill_thread, CALL_ALWAYS, 0},
     {SYS_rt_tgsigqueueinfo, on_kill_thread, CALL_ALWAYS, 0},

@@ -217,8 +217,9 @@ static void deliver_poll(struct supervisor *supervisor, struct held_call *held) 
     held_call_ready(supervisor, held, copied ? END_ANSWER : END_REFUSE, copied ? ready : EFAULT);
 }
 
+/* The kernel, too, takes the lower half of the register only. */
 static size_t sets_size(const struct held_call *held) {
-    return ((size_t)held->call.data.args[0] + 63) / 64 * 8;
+    return ((size_t)(int)held->call.data.args[0] + 63) / 64 * 8;
 }
 
 /* The sets name the descriptors in the order of `fds`. */

@@ -53,8 +53,9 @@ static struct program_process *process_of(struct program *program, pid_t tid) {
     process = program_add_process(program, pid);
     if (!process) return NULL;
     process->maker = (pid_t)program_status(pid, "PPid:", 10);
-    const struct program_process *maker = program_known_process(program, process->maker);
-    process->stops_maker = maker && maker->in_vfork;
+    struct program_process *maker = program_known_process(program, process->maker);
+    process->stops_maker = maker && maker->unborn_vforks > 0;
+    if (process->stops_maker) maker->unborn_vforks--;
     /* A copy of the maker's memory, where the vDSO is patched too. */
     if (maker) process->clock_words = maker->clock_words;
     return process;
@@ -87,7 +88,7 @@ void program_forget_thread(struct program *program, pid_t tid) {
 
 void program_end_vfork(struct program *program, struct program_process *process) {
     struct program_process *maker = program_known_process(program, process->maker);
-    if (process->stops_maker && maker) maker->in_vfork = false;
+    if (process->stops_maker && maker) maker->vforks--;
     process->stops_maker = false;
 }
 
@@ -115,7 +116,7 @@ int program_running(const struct program *program) {
     int running = 0;
     for (int each = 0; each < PROGRAM_PROCESSES; each++) {
         const struct program_process *process = &program->processes[each];
-        if (process->pid) running += process->threads - process->held - process->in_vfork;
+        if (process->pid) running += process->threads - process->held - process->vforks;
     }
     return running;
 }

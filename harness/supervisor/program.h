@@ -21,7 +21,8 @@ struct program_process {
     int threads, held;
     pid_t maker;        /* the process that made it */
     bool stops_maker;   /* which waits in vfork until this one has another program */
-    bool in_vfork;      /* one of its threads waits so for a child */
+    int vforks;         /* how many of its threads wait so for a child */
+    int unborn_vforks;  /* of these, those whose child has not made a call */
     int ended_children; /* which it has not waited for */
     bool is_killed;     /* a signal that ends it was sent by the program */
 };

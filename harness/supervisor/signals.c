@@ -56,7 +56,7 @@ bool signals_ends_process(const struct program_process *process, int number) {
 void signals_interrupt(struct supervisor *supervisor, struct program_process *process, pid_t tid, int number) {
     if (number <= 0 || number > SIGRTMAX) return;
     struct held_call *held = held_call_of(supervisor, tid ? tid : process->pid);
-    if (held) interrupt_call(supervisor, held, number);
+    if (held && held->process == process) interrupt_call(supervisor, held, number);
 }
 
 void signals_send(struct supervisor *supervisor, struct program_process *process, pid_t tid, int number,

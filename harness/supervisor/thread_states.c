@@ -33,7 +33,7 @@ bool thread_states_find_blocked(const struct supervisor *supervisor, char call[T
     for (int each = 0; each < supervisor->program.thread_count; each++) {
         const struct program_thread *thread = &supervisor->program.threads[each];
         char line[LINE], name[LINE];
-        if (thread->process->in_vfork || is_held(supervisor, thread->tid)) continue;
+        if (thread->process->vforks || is_held(supervisor, thread->tid)) continue;
         if (!read_line(thread->tid, "stat", line) || !strrchr(line, ')')) continue;
         char state = strrchr(line, ')')[2];
         if (state != 'S' && state != 'D') continue;

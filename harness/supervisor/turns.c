@@ -157,10 +157,8 @@ static bool forget_unborn(struct supervisor *supervisor) {
     supervisor->birth_count = 0;
     for (int each = 0; each < PROGRAM_PROCESSES; each++) {
         struct program_process *maker = &program->processes[each];
-        bool waits = false;
-        for (int child = 0; child < PROGRAM_PROCESSES; child++)
-            waits |= program->processes[child].stops_maker && program->processes[child].maker == maker->pid;
-        if (!waits) maker->in_vfork = false;
+        maker->vforks -= maker->unborn_vforks;
+        maker->unborn_vforks = 0;
     }
     return true;
 }
