@@ -2,7 +2,8 @@
  * threads change and unmap meanwhile, huge counts, descriptors that are none; starts threads, processes and programs,
  * and kills some, at random moments. Arguments: a seed, a number of calls of each thread.
  *
- * A wait without an end ends with the program, by its alarm. The last line tells that a page which nobody was allowed to touch, between pages of arguments, is as it was. */
+ * A wait without an end ends with the program, by its alarm. The last line tells that a page which nobody was allowed
+ * to touch, between pages of arguments, is as it was. */
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
