@@ -117,7 +117,7 @@ static const struct lock_type *type_find(const struct client_arguments *argument
     if (!arguments->plugin) return lock_find(arguments->lock);
     if (plugin_load(arguments->plugin, &plugin, reason)) return plugin.lock;
     fprintf(stderr, "client: %s\n", reason);
-    exit(ENV_LIVE_GAVE_UP);
+    exit(ENV_GAVE_UP);
 }
 
 /* Worker and watchdog have neighbouring places on the shared page. */

@@ -38,6 +38,30 @@ static void become_supervised(const struct adapter_launch *launch, const struct 
           turn, "--yield-fd", yield, launch->program, (char *)NULL);
 }
 
+/* A supervisor that has ended without giving its turn back would be waited for without end: the client ends as well. */
+static const struct task *supervised;
+static volatile sig_atomic_t supervisor_pid;
+
+static void on_child(int number) {
+    static const char SENTENCE[] = "supervisor: it was killed, or could not be started\n";
+    (void)number;
+    int before = errno;
+    siginfo_t info = {.si_pid = 0};
+    bool has_ended = supervisor_pid > 0 &&
+                     waitid(P_PID, (id_t)supervisor_pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+    if (has_ended && !task_has_ended(supervised)) {
+        if (write(STDERR_FILENO, SENTENCE, sizeof SENTENCE - 1) < 0) _exit(ENV_GAVE_UP);
+        _exit(ENV_GAVE_UP);
+    }
+    errno = before;
+}
+
+static void watch_supervisor(const struct task *task) {
+    struct sigaction action = {.sa_handler = on_child, .sa_flags = SA_RESTART | SA_NOCLDSTOP};
+    supervised = task;
+    sigaction(SIGCHLD, &action, NULL);
+}
+
 /* In the child. It stays in the client's process group: a fault that stops or kills a client means its lock, too. */
 static void become(const struct adapter_launch *launch, const struct task *task, int input, int output, pid_t parent) {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(127);
@@ -56,9 +80,13 @@ struct adapter_session *adapter_session_open(const struct adapter_launch *launch
     if (pipe2(input, O_CLOEXEC) != 0) return NULL;
     if (pipe2(output, O_CLOEXEC) != 0) return close(input[0]), close(input[1]), NULL;
     signal(SIGPIPE, SIG_IGN); /* a program that reads no more causes EPIPE instead */
-    if (launch->supervisor) task_announce(task);
+    if (launch->supervisor) task_announce(task), watch_supervisor(task);
     pid_t pid = fork();
     if (pid == 0) become(launch, task, input[0], output[1], parent);
+    if (launch->supervisor && pid > 0) {
+        supervisor_pid = pid;
+        on_child(SIGCHLD); /* it may have ended before its number was known */
+    }
     close(input[0]);
     close(output[1]);
     struct adapter_session *session = pid > 0 ? calloc(1, sizeof *session) : NULL;
@@ -92,6 +120,7 @@ void adapter_session_close(struct adapter_session *session) {
     if (!session) return;
     close(session->to);
     close(session->from);
+    supervisor_pid = 0;
     if (session->pid > 0) {
         kill(session->pid, SIGKILL);
         waitpid(session->pid, NULL, 0);

@@ -17,7 +17,8 @@ struct adapter_launch {
 };
 
 /* Starts the program, without arguments; its standard error is the client's. In virtual time its supervisor becomes
- * `task`. NULL with errno. The caller frees with adapter_session_close, which kills the program. */
+ * `task`; when that is killed, the client ends with ENV_GAVE_UP. NULL with errno. The caller frees with
+ * adapter_session_close, which kills the program. */
 struct adapter_session *adapter_session_open(const struct adapter_launch *launch, struct task *task);
 void adapter_session_close(struct adapter_session *session);
 

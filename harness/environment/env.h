@@ -146,6 +146,7 @@ const struct env_reply *env_adapter_receive(struct env *env, int64_t limit_ms);
 const char *env_node_address(const struct env *env, int node);
 
 /* Ends the client's process with this sentence on standard error: the adapter does not speak the protocol. */
+enum { ENV_GAVE_UP = 4 }; /* the exit status of a client whose lock cannot go on */
 _Noreturn void env_give_up(struct env *env, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Subscribes this task to a channel of a node, and returns when the node has confirmed it: every message that is

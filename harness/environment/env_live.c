@@ -166,7 +166,7 @@ static const char *live_node_address(const struct env *env, int node) {
 static void live_give_up(struct env *env, const char *sentence) {
     (void)env;
     fprintf(stderr, "client: %s\n", sentence);
-    exit(ENV_LIVE_GAVE_UP);
+    exit(ENV_GAVE_UP);
 }
 
 /* --- the host and the trial --- */

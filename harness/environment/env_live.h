@@ -5,8 +5,6 @@
 #include "harness/environment/env.h"
 #include "harness/environment/live_options.h"
 
-enum { ENV_LIVE_GAVE_UP = 4 }; /* the exit status of a client whose lock has called env_give_up */
-
 /* The worker's environment. Connections are made at the first command to a node and again after one was lost. Freed by
  * env_live_close, which first stops the watchdog. */
 struct env *env_live_open(const struct env_live_options *options);

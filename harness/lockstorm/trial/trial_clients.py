@@ -14,7 +14,7 @@ from lockstorm.trial.client import Client
 from lockstorm.trial.nodes import AnyNodes
 from lockstorm.trial.trial_context import TrialContext
 
-GAVE_UP = 4  # the exit status of a client that cannot host its adapter or plug-in (ENV_LIVE_GAVE_UP)
+GAVE_UP = 4  # the exit status of a client that cannot host its adapter or plug-in (ENV_GAVE_UP)
 MESSAGE_START = "client: "  # how a client's own messages begin
 SUPERVISOR_START = "supervisor: "  # how those of the supervisor begin, which says why it follows a program no further
 
