@@ -268,7 +268,11 @@ bool image_start(struct supervisor *supervisor, char *const *words) {
     supervisor->listener = supervisor->root > 0 ? receive_listener(sockets[0]) : -1;
     close(sockets[0]);
     if (supervisor->listener < 0) {
-        supervisor_give_up(supervisor, "calls of programs cannot be handed over here (seccomp user notification)");
+        supervisor->root_ended = supervisor->root > 0 && waitpid(supervisor->root, &supervisor->status, 0) > 0;
+        bool killed = supervisor->root_ended && WIFSIGNALED(supervisor->status);
+        supervisor_give_up(supervisor,
+                           killed ? "the program ended before it began"
+                                  : "calls of programs cannot be handed over here (seccomp user notification)");
         return false;
     }
     fcntl(supervisor->listener, F_SETFL, O_NONBLOCK);

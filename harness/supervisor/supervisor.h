@@ -35,6 +35,7 @@ struct supervisor {
     pid_t root;   /* the program's first process, a child of the supervisor */
     int status;   /* of the root, once it has ended, as waitpid gives it */
     bool root_ended;
+    bool ends_with_root; /* what the program has started and left running is then ended, too */
     struct program_clock clock;
     struct random random;
     struct program program;

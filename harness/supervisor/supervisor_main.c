@@ -161,6 +161,7 @@ static bool supervise_in_trial(struct supervisor *supervisor, const struct super
     fcntl(task.turn_fd, F_SETFD, FD_CLOEXEC);
     fcntl(task.yield_fd, F_SETFD, FD_CLOEXEC);
     task_begin(&task);
+    supervisor->ends_with_root = true;
     program_clock_begin(&supervisor->clock, page, &page->tasks[arguments->task - 1]);
     if (turns_begin(supervisor, arguments->words)) {
         leave_pipes();

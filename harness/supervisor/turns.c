@@ -204,9 +204,13 @@ static bool find_ready(struct supervisor *supervisor) {
            held_calls_expire(supervisor) || timers_expire(supervisor);
 }
 
+static bool is_over(const struct supervisor *supervisor) {
+    return program_has_ended(&supervisor->program) || (supervisor->ends_with_root && supervisor->root_ended);
+}
+
 bool turns_run(struct supervisor *supervisor) {
     if (program_clock_update(&supervisor->clock)) supervisor_publish_clock(supervisor);
-    while (!supervisor->reason[0] && !program_has_ended(&supervisor->program)) {
+    while (!supervisor->reason[0] && !is_over(supervisor)) {
         if (running(supervisor) > 0) {
             if (!receive_call(supervisor) && !await_call(supervisor)) return false;
             continue;

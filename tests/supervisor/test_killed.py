@@ -37,7 +37,7 @@ def answer(asked): return lock(asked)
 SAID = {
     "driver": {-signal.SIGKILL: ""},
     "supervisor": {3: "cannot be followed in virtual time: it was killed, or could not be started"},
-    "program": {2: "the adapter is gone: it was ended by signal 9", 3: "did not answer while the lock was opened"},
+    "program": {2: "it was ended by signal 9", 3: "the program ended before it began"},
 }
 ALONE = """
 import threading, time
@@ -90,8 +90,8 @@ def killed(victim: str, program: str, directory: Path, wait_s: float) -> tuple[i
         os.kill(child_of(supervisors[0]), signal.SIGKILL)
     output, errors = driver.communicate(timeout=600)
     limit = HangLimit(LIMIT_S)
-    while (left := with_environment(cookie)) or list(directory.iterdir()):
-        assert not limit.is_over(), f"left: {left}, {list(directory.iterdir())}"
+    while (processes := with_environment(cookie)) or os.listdir(directory):
+        assert not limit.is_over(), f"left: {processes}, {os.listdir(directory)}"
         time.sleep(0.01)
     return driver.returncode, output + errors
 
@@ -118,7 +118,8 @@ def test_alone(victim: str) -> None:
         assert not limit.is_over(), "it has no thread"
         time.sleep(0.01)
     os.kill(running.pid if victim == "supervisor" else program, signal.SIGKILL)
-    assert running.communicate(timeout=600) == (None, "")
+    _, said = running.communicate(timeout=600)
+    assert victim == "supervisor" or said == ""  # a call that nobody answers is an error that the program may print
     assert running.returncode == (-signal.SIGKILL if victim == "supervisor" else 128 + signal.SIGKILL)
     limit = HangLimit(LIMIT_S)
     while Path(f"/proc/{program}").exists():
