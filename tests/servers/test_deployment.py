@@ -13,9 +13,10 @@ from lockstorm.gate.gate_policy import read_policy
 from lockstorm.scenario.deployment_effects import fewest, play_deployed
 from lockstorm.scenario.play import play, prepare_trial
 from lockstorm.servers.deployment import deployment_named
+from lockstorm.servers.redis_config import RedisSetting, check_redis_settings
 from lockstorm.storm.storm_plan import StormRequest, plan_storm
 from lockstorm.trial.settings import TrialSettings
-from tests.helpers.support import lockstorm, trial
+from tests.helpers.support import ENVIRONMENT, lockstorm, trial
 
 ALWAYS = "appendonly yes\nappendfsync always\n"
 EVERY_SECOND = "appendonly yes\nappendfsync everysec\n"
@@ -286,6 +287,47 @@ def test_a_deployment_that_cannot_be(tmp_path: Path, text: str, message: str) ->
     done = lockstorm("gate", "-f", file)
     assert done.returncode == 2 and message.format(home=tmp_path) in done.stderr, done.stderr
     assert done.stderr.count("\n") == 1
+
+
+# What redis-server 8.0.2 writes about a directive that it does not know, and 7.0.15 about one with a dot in its name.
+OF_8 = """1:M 23 Nov 2026 13:42:23.906 # Unresolved Configuration(s) Detected:
+1:M 23 Nov 2026 13:42:23.906 # >>> 'lockstorm-end-of-settings yes'
+{others}"""
+FOR_MODULES = (
+    "1:M 23 Nov 2026 # Module Configuration detected without loadmodule directive or no ApplyConfig call: aborting\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "directive", "is_refused"),
+    [
+        (OF_8.format(others="1:M 23 Nov 2026 13:42:23.906 # >>> 'apendonly yes'\n") + FOR_MODULES, "apendonly", True),
+        (OF_8.format(others="") + FOR_MODULES, "appendonly", False),
+        (FOR_MODULES, "bf.error-rate", True),
+        (FOR_MODULES, "appendonly", False),
+    ],
+)
+def test_a_directive_that_the_server_keeps_for_modules(
+    tmp_path: Path, said: str, directive: str, is_refused: bool
+) -> None:
+    program = tmp_path / "redis-server"
+    (tmp_path / "said").write_text(said)
+    program.write_text(f"#!/bin/sh\ncat {tmp_path}/said; exit 1\n")
+    program.chmod(0o755)
+    settings = (RedisSetting("maxclients", "100", "redis.conf:1"), RedisSetting(directive, "yes", "redis.conf:2"))
+    if not is_refused:
+        check_redis_settings(str(program), settings)
+        return
+    with pytest.raises(UsageError) as error:
+        check_redis_settings(str(program), settings)
+    assert str(error.value) == f"redis.conf:2: the server refuses '{directive} yes': there is no such directive"
+
+
+def test_settings_of_a_server_that_is_not_installed_are_not_checked(tmp_path: Path) -> None:
+    file = config(tmp_path, '[deployment.postgresql]\nsynchronous_commit = "sometimes"\n', "lockstorm.toml")
+    nowhere = {**ENVIRONMENT, "LOCKSTORM_POSTGRES": "/nowhere"}
+    for lock, status in (("set-nx-px", 1), ("pg-lease", 3)):
+        assert lockstorm("run", "gc-pause", "--lock", lock, "--config", file, env=nowhere).returncode == status
 
 
 @pytest.mark.parametrize(

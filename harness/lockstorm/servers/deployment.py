@@ -100,7 +100,7 @@ def read_deployment(table: TomlTable, home: Path) -> Deployment:
     server, config = table.text("server"), table.text("config")
     if server:
         server = str((home / server).absolute()) if "/" in server else server
-        table.checked("server", lambda: paths.redis_server(server))
+        table.checked("server", lambda: paths.redis_server(server, "server"))
     settings = table.checked("config", lambda: read_redis_config(home / config)) if config else ()
     given = table.table("redis")
     own = tuple(
