@@ -65,8 +65,14 @@ def test_a_master_has_the_replicas_that_it_needs_to_write(tmp_path: Path, kind: 
 
 
 def test_a_setting_is_of_no_use_to_other_services(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--config is for locks on Redis and PostgreSQL, and etcd lives on etcd"):
-        prepare_trial(TrialSettings("etcd", "gc-pause", config=config(tmp_path, ALWAYS)))
+    file = config(tmp_path, ALWAYS)
+    for lock, service, table in (("etcd", "etcd", "etcd"), ("pg-lease", "postgres", "postgresql")):
+        with pytest.raises(UsageError) as error:
+            prepare_trial(TrialSettings(lock, "gc-pause", config=file))
+        assert str(error.value) == (
+            f"--config {file} is for locks on Redis, and {lock} lives on {service}: name a policy (.toml) with a table "
+            f"[deployment.{table}]"
+        )
 
 
 # --- what a crash leaves ---

@@ -63,7 +63,8 @@ WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\\')*)\'|(\S+)')
 
 @dataclass(frozen=True)
 class RedisSetting:
-    """A line of the file: a directive in small letters, and the rest of it as it stands."""
+    """A line of the file: a directive in small letters, and the rest of it as it stands. Or a setting of another
+    service's servers."""
 
     name: str
     value: str
@@ -80,6 +81,7 @@ class ChangedSetting:
 
     setting: RedisSetting
     why: str
+    service: str = "redis"
 
 
 def read_redis_config(file: Path, depth: int = 0) -> tuple[RedisSetting, ...]:
