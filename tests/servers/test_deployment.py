@@ -167,6 +167,50 @@ def test_the_fewest_that_are_enough(enough: set[int], found: list[int]) -> None:
     assert fewest(range(8), lambda some: enough <= set(some)) == found
 
 
+# --- the other commands ---
+
+
+@pytest.mark.lengthy("starts the command twice, with a worker for each core")
+def test_the_matrix_shows_the_cells_that_the_settings_change(tmp_path: Path) -> None:
+    file = config(tmp_path, ALWAYS)
+    words = ("--scenario", "restart-data-lost,gc-pause", "--lock", "set-nx-px,etcd", "--store", "open")
+    done = lockstorm("matrix", "--config", file, *words, "--json")
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["config"]) == (1, file)
+    assert {(each["scenario"], each["lock"]): each["difference"] for each in result["cells"]} == {
+        ("gc-pause", "set-nx-px"): "",
+        (
+            "restart-data-lost",
+            "set-nx-px",
+        ): "fault: integrity holds instead of violated, mutual exclusion holds instead of violated",
+    }
+    assert all(f"--config {file}" in each["replay"] for each in result["cells"])
+    done = lockstorm("matrix", "--config", file, "--scenario", "gc-pause", "--lock", "set-nx-px", "--store", "open")
+    assert done.returncode == 0 and done.stdout.splitlines()[-1] == "1 cell, all as with the defaults"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("matrix --lock etcd --config {}", "--config {} configures the servers of none of the chosen locks"),
+        (
+            "explore --lock fair --config {}",
+            "--config: the explorer sets its servers back between schedules, and chooses itself whether a restart keeps "
+            "the data (restart-empty in --faults); run, storm and matrix have it",
+        ),
+        (
+            "compare --lock fair --config {}",
+            "--config: what is measured would be the cost of this machine's disk and not of yours; run, storm and matrix "
+            "have it",
+        ),
+    ],
+)
+def test_where_a_configuration_says_nothing(tmp_path: Path, words: str, message: str) -> None:
+    file = config(tmp_path, ALWAYS)
+    done = lockstorm(*words.format(file).split())
+    assert (done.returncode, done.stderr) == (2, f"lockstorm: {message.format(file)}\n")
+
+
 # --- sentinels and clusters ---
 
 

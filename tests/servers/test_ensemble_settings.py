@@ -164,7 +164,8 @@ def test_the_gate_plays_each_lock_on_the_servers_of_its_policy(tmp_path: Path) -
         ("[deployment.zookeeper]\ntickTime = 0", "2: tickTime has to be a whole number from 1 to 20000"),
         (
             "[deployment.zookeeper]\nminSessionTimeout = 9000\nmaxSessionTimeout = 5000",
-            "1: no session can be at least 9000 ms and at most 5000 ms (minSessionTimeout 9000, maxSessionTimeout 5000)",
+            "1: no session can be at least 9000 ms and at most 5000 ms "
+            "(minSessionTimeout 9000, maxSessionTimeout 5000)",
         ),
         (
             "[deployment.zookeeper]\ntickTime = 2000\nsyncLimit = 50",

@@ -11,7 +11,7 @@ from functools import cache
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, NotInstalled
 from lockstorm.base.toml_table import TomlTable
-from lockstorm.servers.redis_config import ACCESS, PLACE, PROCESS, ChangedSetting, RedisSetting
+from lockstorm.servers.redis_config import ACCESS, PLACE, PROCESS, ChangedSetting, RedisSetting, chosen_by_trial
 
 MEMBERS = "members"  # of a lock's etcd or ensemble; no setting of the server
 MEMBERS_LIMIT = 7
@@ -25,7 +25,7 @@ ASK_LIMIT_S = 30.0
 MS_PER_S = 1000
 
 # What a trial chooses itself, and why: names, or their beginnings followed by an asterisk.
-CHOSEN_BY_TRIAL: dict[str, dict[str, tuple[str, ...]]] = {
+CHOSEN_IN_ENSEMBLES: dict[str, dict[str, tuple[str, ...]]] = {
     "etcd": {
         PLACE: (
             *("name", "data-dir", "wal-dir", "listen-*", "advertise-client-urls", "initial-*", "discovery*"),
@@ -96,7 +96,7 @@ def read_ensemble(table: TomlTable, service: str) -> tuple[tuple[RedisSetting, .
         setting = RedisSetting(name, value, f"{table.file}:{table.line(key)}")
         if name == MEMBERS:
             table.number(MEMBERS, 1, MEMBERS_LIMIT)
-        elif why := chosen_by_trial(service, name):
+        elif why := chosen_by_trial(name, CHOSEN_IN_ENSEMBLES[service]):
             changed.append(ChangedSetting(setting, why, service))
             continue
         elif service == "zookeeper":
@@ -119,15 +119,6 @@ def _flat(table: TomlTable) -> Iterator[tuple[str, str, str]]:
                 yield key, f"{key}.{rest}" if rest else key, str(each).strip()
             else:
                 raise table.error(key, f"{key} has to be a text, a number, or true or false")
-
-
-def chosen_by_trial(service: str, name: str) -> str | None:
-    """Why a trial chooses this setting itself; None: it takes the team's."""
-    for why, names in CHOSEN_BY_TRIAL[service].items():
-        for each in names:
-            if name == each or (each.endswith("*") and name.startswith(each[:-1])):
-                return why
-    return None
 
 
 def _check_zookeeper(table: TomlTable, name: str) -> None:

@@ -4,7 +4,7 @@ import glob
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -125,9 +125,9 @@ def words_of(value: str) -> list[str]:
     return ["".join(parts) for parts in WORD.findall(value)]
 
 
-def chosen_by_trial(name: str) -> str | None:
-    """Why a trial chooses this setting itself; None: it takes the team's."""
-    for why, names in CHOSEN_BY_TRIAL.items():
+def chosen_by_trial(name: str, chosen: Mapping[str, tuple[str, ...]] = CHOSEN_BY_TRIAL) -> str | None:
+    """Why a trial chooses this setting itself; None: it takes the team's. `chosen`: reason -> names."""
+    for why, names in chosen.items():
         for each in names:
             if name == each or (each.endswith("*") and name.startswith(each[:-1])):
                 return why
