@@ -1,6 +1,7 @@
 """A machine that lacks a library of the project's programs is told which one, and what has it."""
 
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from lockstorm.base import paths, shared_objects
 from lockstorm.base.errors import Inconclusive
 from lockstorm.cli import doctor
 from lockstorm.native import library
+from lockstorm.servers import services
 from lockstorm.servers.services import PACKAGES
 
 LACKING = "int lacking(void);\nint main(void) { return lacking(); }\n"
@@ -67,6 +69,21 @@ def test_doctor_names_one_reason_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (found["programs"]["found"], found["programs"]["help"]) == (SENTENCE, "")
     others = {each["found"] for name, each in found.items() if name not in ("programs", "private directory")}
     assert others == {"not examined: it needs programs"}
+
+
+def test_what_only_other_services_need_does_not_concern_locks_on_redis(monkeypatch: pytest.MonkeyPatch) -> None:
+    programs = {paths.program(name) for name in paths.SERVICE_PROGRAMS}
+
+    def lacking(files: Iterable[Path]) -> list[str]:
+        return ["libpq.so.5"] if {str(file) for file in files} & programs else []
+
+    for module in (doctor, services):
+        monkeypatch.setattr(module, "missing_for_files", lacking)
+    assert doctor.find_programs().startswith("built in ")
+    assert services.missing.__wrapped__("redis") == ""
+    for service in PACKAGES:
+        reason = services.missing.__wrapped__(service)
+        assert reason.startswith("libpq.so.5 is not installed: on Debian and Ubuntu install libpq5;")
 
 
 def test_the_packages_of_services_are_those_of_the_list() -> None:

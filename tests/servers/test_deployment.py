@@ -195,13 +195,13 @@ def test_the_matrix_shows_the_cells_that_the_settings_change(tmp_path: Path) -> 
         ("matrix --lock etcd --config {}", "--config {} configures the servers of none of the chosen locks"),
         (
             "explore --lock fair --config {}",
-            "--config: the explorer sets its servers back between schedules, and chooses itself whether a restart keeps "
-            "the data (restart-empty in --faults); run, storm and matrix have it",
+            "--config: the explorer sets its servers back between schedules, and chooses itself whether a restart "
+            "keeps the data (restart-empty in --faults); run, storm and matrix have it",
         ),
         (
             "compare --lock fair --config {}",
-            "--config: what is measured would be the cost of this machine's disk and not of yours; run, storm and matrix "
-            "have it",
+            "--config: what is measured would be the cost of this machine's disk and not of yours; run, storm and "
+            "matrix have it",
         ),
     ],
 )

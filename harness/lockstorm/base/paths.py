@@ -37,6 +37,8 @@ PROGRAMS = (  # of the project, as the Makefile builds them
     "reaper",
 )
 
+SERVICE_PROGRAMS = ("client-services", "store-table")  # of PROGRAMS, those that only services other than Redis need
+
 
 def python_path() -> str:
     """PYTHONPATH for a Python process of the project: the package, and the scenarios and tests of the checkout."""

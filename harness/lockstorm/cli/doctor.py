@@ -48,8 +48,9 @@ def _look(what: str, find: Callable[[], str], help_: str) -> dict[str, Any]:
 def find_programs() -> str:
     """Where the programs and libraries of the project are. Raises Inconclusive if one is not built, or lacks a library
     of the machine."""
-    files = [paths.program(name) for name in paths.PROGRAMS]
-    lacking = missing_for_files([*map(Path, files), *map(Path, (paths.preload(), paths.near()))])
+    found = {name: Path(paths.program(name)) for name in paths.PROGRAMS}
+    needed = [path for name, path in found.items() if name not in paths.SERVICE_PROGRAMS]
+    lacking = missing_for_files([*needed, Path(paths.preload()), Path(paths.near())])
     if lacking:
         raise Inconclusive(missing_sentence(lacking))
     library()

@@ -1,9 +1,11 @@
 """The services that locks and resources live on: whether they are installed, and how they count leases."""
 
 from functools import cache
+from pathlib import Path
 
 from lockstorm.base import paths
 from lockstorm.base.errors import NotInstalled, UsageError
+from lockstorm.base.shared_objects import missing_for_files, missing_sentence
 from lockstorm.native.library import locks_on
 from lockstorm.results.lock_entry import LockEntry
 
@@ -72,6 +74,8 @@ def missing(service: str) -> str:
     """Why no lock on this service can be tried here; empty: they can."""
     if not all(lock.built for lock in locks_on(service)):
         return f"this build cannot speak to {service}: {how_to_install(service)}, then {paths.HOW_TO_BUILD}"
+    if service != "redis" and (lacking := missing_for_files(map(Path, map(paths.program, paths.SERVICE_PROGRAMS)))):
+        return missing_sentence(lacking)
     try:
         if service == "postgres":
             paths.postgres()
