@@ -76,6 +76,7 @@ PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store store-ta
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
 PRELOAD        = $(BUILD)/lib/liblockstorm-preload.so
 NEAR           = $(BUILD)/lib/liblockstorm-near.so
+LOOPBACK       = $(BUILD)/lib/liblockstorm-loopback.so
 # The headers for plug-ins, which are compiled with -I $(BUILD)/include.
 HEADERS        = $(addprefix $(BUILD)/include/harness/,client/lockstorm.h environment/env.h history/outcome.h \
                  $(addprefix locks/common/,key.h lock.h majority.h poll.h script.h watchdog.h) locks/redis/set_nx_px.h) \
@@ -122,7 +123,7 @@ object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
         soak explore-soak clean help
 all: build
 
-build: $(PROGRAMS) $(LIBRARY) $(PRELOAD) $(NEAR) $(HEADERS) ## compile the programs and libraries
+build: $(PROGRAMS) $(LIBRARY) $(PRELOAD) $(NEAR) $(LOOPBACK) $(HEADERS) ## compile the programs and libraries
 programs: $(PROGRAMS)
 headers: $(HEADERS)
 test-programs: $(TEST_PROGRAMS) $(JUDGE)
@@ -230,6 +231,8 @@ $(PRELOAD): harness/process/preload/preload_clock.c harness/process/preload/zygo
 	$(CC) $(STANDARD) -O2 -fPIC $(WARNINGS) -shared -o $@ $(filter %.c,$^)
 
 $(NEAR): harness/process/preload/near.c
+$(LOOPBACK): harness/process/preload/loopback.c
+$(NEAR) $(LOOPBACK):
 	@mkdir -p $(@D)
 	$(CC) $(STANDARD) -O2 -fPIC $(WARNINGS) -shared -o $@ $<
 

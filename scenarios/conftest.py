@@ -2,6 +2,7 @@
 and compares the verdict with expected.toml."""
 
 from collections.abc import Generator, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -22,6 +23,9 @@ REAL_LOCKS = ("set-nx-px", "set-nx-px-fenced", "pubsub", "redlock")
 REAL = pytest.mark.slow("in real time, where another lock that waits in the same way is played", seconds=3)
 
 
+every_pair = cache(pairs)
+
+
 def is_played(scenario: Scenario, lock: str, time: str) -> bool:
     is_usual = scenario.times == ("real",) or time in ("virtual", usual_time(lock_named(lock)))
     return is_usual or scenario.name == REAL_EVERYWHERE or lock in REAL_LOCKS
@@ -33,7 +37,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     requests = [
         TrialSettings(lock, name, store=store, time=time, control=control)
-        for name, lock, store in pairs()
+        for name, lock, store in every_pair()
         if name == scenario.name
         for time in scenario.times_on(lock_named(lock))
         if is_played(scenario, lock, time)

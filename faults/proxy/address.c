@@ -117,8 +117,10 @@ enum address_state address_connect(const struct address *address, int *fd) {
     if (*fd < 0) return ADDRESS_FAILED;
     if (connect(*fd, (const struct sockaddr *)&address->storage, address->length) == 0) return ADDRESS_CONNECTED;
     if (errno == EINPROGRESS) return ADDRESS_CONNECTING;
-    enum address_state state =
-        errno == EAGAIN ? ADDRESS_BUSY : ADDRESS_FAILED; /* a unix socket's queue is receiver_full */
+    /* EAGAIN: a unix socket's queue is full */
+    enum address_state state = errno == EAGAIN         ? ADDRESS_BUSY
+                               : errno == ECONNREFUSED ? ADDRESS_REFUSED
+                                                       : ADDRESS_FAILED;
     close(*fd);
     *fd = -1;
     return state;

@@ -27,7 +27,13 @@ bool address_parse(struct span text, struct address *address, struct address_err
  * this machine may connect. Port 0 is replaced by the free port that was taken. */
 int address_listen(struct address *address, struct address_error *error);
 
-enum address_state { ADDRESS_CONNECTED, ADDRESS_CONNECTING, ADDRESS_BUSY /* try again later */, ADDRESS_FAILED };
+enum address_state {
+    ADDRESS_CONNECTED,
+    ADDRESS_CONNECTING,
+    ADDRESS_BUSY,    /* try again later */
+    ADDRESS_REFUSED, /* nobody listens there */
+    ADDRESS_FAILED,
+};
 /* Begins to connect a non-blocking socket. *fd is -1 unless it is connected or connecting. */
 enum address_state address_connect(const struct address *address, int *fd);
 /* Sets TCP_NODELAY: what is written is sent at once. */

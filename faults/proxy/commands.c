@@ -46,15 +46,29 @@ static size_t each_link(struct proxy *proxy, struct span pattern, size_t (*actio
 
 /* --- LINK --- */
 
+static bool read_link_option(struct span word, enum link_option *option) {
+    static const char *const names[] = {
+        [LINK_PLAIN] = "PLAIN",
+        [LINK_PATIENT] = "PATIENT",
+        [LINK_STEPPED] = "STEPPED",
+    };
+    for (size_t each = LINK_PLAIN; each < sizeof names / sizeof *names; each++) {
+        if (!rule_word_is(word, names[each])) continue;
+        *option = (enum link_option)each;
+        return true;
+    }
+    return false;
+}
+
 static enum command_result link_add_command(struct proxy *proxy, struct command_arguments arguments,
                                             struct control_reply *reply) {
     struct address listen, target;
     struct address_error error;
     char name[NAME_MAX_BYTES + 1];
-    bool plain = arguments.count == 4 && rule_word_is(arguments.at[3], "PLAIN");
-    bool stepped = arguments.count == 4 && rule_word_is(arguments.at[3], "STEPPED");
-    if (arguments.count == 4 && !plain && !stepped) {
-        reply_error(reply, "'%.*s' is no option of LINK ADD: the options are PLAIN and STEPPED", WORD(arguments.at[3]));
+    enum link_option option = LINK_RESP;
+    if (arguments.count == 4 && !read_link_option(arguments.at[3], &option)) {
+        reply_error(reply, "'%.*s' is no option of LINK ADD: the options are PATIENT, PLAIN and STEPPED",
+                    WORD(arguments.at[3]));
         return COMMAND_DONE;
     }
     if (!check_name(arguments.at[0], reply)) return COMMAND_DONE;
@@ -67,7 +81,7 @@ static enum command_result link_add_command(struct proxy *proxy, struct command_
     name[arguments.at[0].length] = '\0';
     struct proxy_link *link = NULL;
     if (address_parse(arguments.at[1], &listen, &error) && address_parse(arguments.at[2], &target, &error))
-        link = link_add(proxy, name, &listen, &target, plain, stepped, &error);
+        link = link_add(proxy, name, &listen, &target, option, &error);
     if (link) reply_bulk(reply, link->listen.text);
     else reply_error(reply, "%s", error.text);
     return COMMAND_DONE;

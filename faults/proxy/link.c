@@ -1,6 +1,7 @@
 #include "faults/proxy/link.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -97,11 +98,19 @@ static void connection_begin(struct proxy_connection *connection) {
     for (int each = 0; each < DIRECTIONS; each++) flow_flush(&connection->flows[each]);
 }
 
+/* Whether a connection that its target refuses waits for the target. Somebody who has gone waits no longer, and a
+ * target that came back would take the connection for a new one. */
+static bool waits_for_target(const struct proxy_connection *connection) {
+    struct pollfd client = {.fd = connection->io[SIDE_CLIENT].fd, .events = POLLRDHUP};
+    return connection->link->option == LINK_PATIENT && poll(&client, 1, 0) == 0;
+}
+
 static void connection_connect(struct proxy_connection *connection) {
     int fd;
     enum address_state state = address_connect(&connection->link->target, &fd);
     ev_io_set(&connection->io[SIDE_SERVER], fd, 0);
     if (fd >= 0) proxy_link_add_activity(connection->link, TARGET_HAS_CONNECTION);
+    if (state == ADDRESS_REFUSED) state = waits_for_target(connection) ? ADDRESS_BUSY : ADDRESS_FAILED;
     if (state == ADDRESS_FAILED) connection->closing = CLOSING_CLOSE;
     if (state == ADDRESS_BUSY) retry_later(connection->proxy);
     if (state == ADDRESS_CONNECTED) connection_begin(connection);
@@ -112,13 +121,20 @@ static void connection_finish_connect(struct proxy_connection *connection) {
     int reason = 0;
     socklen_t length = sizeof reason;
     getsockopt(connection->io[SIDE_SERVER].fd, SOL_SOCKET, SO_ERROR, &reason, &length);
-    if (reason) connection->closing = CLOSING_CLOSE;
-    else connection_begin(connection);
+    if (reason == ECONNREFUSED && waits_for_target(connection)) {
+        close_socket(connection->proxy->loop, &connection->io[SIDE_SERVER], false);
+        ev_io_set(&connection->io[SIDE_SERVER], -1, 0);
+        retry_later(connection->proxy);
+    } else if (reason) {
+        connection->closing = CLOSING_CLOSE;
+    } else {
+        connection_begin(connection);
+    }
 }
 
 static bool is_stepped(const struct proxy_link *link) {
     const struct shared_page *page = link->proxy->actor.page;
-    return link->stepped && page->time == HISTORY_TIME_VIRTUAL && atomic_load(&page->unreliable);
+    return link->option == LINK_STEPPED && page->time == HISTORY_TIME_VIRTUAL && atomic_load(&page->unreliable);
 }
 
 static void on_due(struct timer *timer) {
@@ -182,7 +198,8 @@ static void connection_open(struct proxy_link *link, int fd) {
     for (int side = 0; side < SIDES; side++) connection->io[side].data = connection;
     for (int each = 0; each < DIRECTIONS; each++) {
         struct rule_list *list = &link->rules[each];
-        flow_open(&connection->flows[each], connection, (enum direction)each, link->plain, on_due);
+        bool opaque = link->option == LINK_PLAIN || link->option == LINK_PATIENT;
+        flow_open(&connection->flows[each], connection, (enum direction)each, opaque, on_due);
         for (size_t place = 0; place < list->count; place++)
             if (list->rules[place]->is_blanket)
                 disposition_enter_black_hole(&connection->flows[each], list->rules[place]);
@@ -250,12 +267,11 @@ static void on_retry(struct ev_loop *loop, ev_timer *timer, int events) {
 }
 
 struct proxy_link *link_add(struct proxy *proxy, const char *name, const struct address *listen,
-                            const struct address *target, bool plain, bool stepped, struct address_error *error) {
+                            const struct address *target, enum link_option option, struct address_error *error) {
     struct proxy_link **place = &proxy->links, *link = calloc(1, sizeof *link);
     if (!link) abort();
     while (*place) place = &(*place)->next;
-    *link =
-        (struct proxy_link){.proxy = proxy, .listen = *listen, .target = *target, .plain = plain, .stepped = stepped};
+    *link = (struct proxy_link){.proxy = proxy, .listen = *listen, .target = *target, .option = option};
     int fd = address_listen(&link->listen, error);
     if (fd < 0) {
         free(link);

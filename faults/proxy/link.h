@@ -6,7 +6,7 @@
 
 /* Listens and adds the link to the proxy's; NULL with a sentence in *error. The proxy owns it. */
 struct proxy_link *link_add(struct proxy *proxy, const char *name, const struct address *listen,
-                            const struct address *target, bool plain, bool stepped, struct address_error *error);
+                            const struct address *target, enum link_option option, struct address_error *error);
 /* Deals with all events that stepped links have collected; returns how many. Call it until it returns 0.
  *
  * On a stepped link, in virtual time and once replies may stay away, an event is only noted when it comes. This

@@ -44,6 +44,13 @@ enum target_activity {
     TARGET_HAS_CONNECTION, /* it has a new connection to accept, too */
 };
 
+enum link_option {
+    LINK_RESP,
+    LINK_PLAIN,   /* carries something that is not RESP */
+    LINK_PATIENT, /* that, and a connection waits for a target that does not listen yet */
+    LINK_STEPPED, /* RESP; see link_step_all */
+};
+
 /* A place to listen, where it leads, and the connections that came that way. */
 struct proxy_link {
     struct proxy_link *next; /* in the order added */
@@ -53,8 +60,7 @@ struct proxy_link {
     uint32_t opaque_text; /* index of the note that a connection has become opaque; 0: none has yet */
     struct address listen, target;
     ev_io io;
-    bool plain;          /* carries something that is not RESP */
-    bool stepped;        /* see link_step_all */
+    enum link_option option;
     bool accept_pending; /* stepped: a connection has come and was not accepted yet */
     bool paused;         /* accepts no connection until the machine has descriptors again */
     struct proxy_connection *connections;

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ import pytest
 
 from lockstorm.scenario.attached_play import KNOWN, attached_scenarios
 from lockstorm.scenario.scenario import scenarios
-from tests.helpers.outside_servers import OutsideServer, outside_server
+from tests.helpers.outside_servers import OutsideServer, outside_server, plays
+from tests.helpers.proxying import wait_until
 from tests.helpers.support import ENVIRONMENT, lockstorm, start_lockstorm
 
 pytestmark = pytest.mark.waits
@@ -44,10 +44,7 @@ def refused(*words: str, **more: Any) -> str:
 
 
 def await_key(outside: OutsideServer) -> None:
-    until_s = time.monotonic() + 30
-    while not outside.ask("--scan", "--pattern", "lockstorm:attach:*"):
-        assert time.monotonic() < until_s
-        time.sleep(0.01)
+    wait_until(lambda: outside.ask("--scan", "--pattern", "lockstorm:attach:*"))
 
 
 def await_empty(outside: OutsideServer) -> None:
@@ -144,8 +141,8 @@ def test_a_database_with_keys_is_left_alone_without_yes(outside: OutsideServer) 
 
 def test_keys_that_a_trial_leaves_are_removed(outside: OutsideServer) -> None:
     """A holder dies with a lock that never expires."""
-    answer = attached(outside, "--lock", "setnx", "--scenario", "crash-holder", "--lease-ms", "100", status=1)
-    assert answer["removed"] == 1
+    answer = attached(outside, "--lock", "setnx", "--scenario", "crash-holder", "--lease-ms", "300", status=1)
+    assert 1 <= answer["removed"] <= plays(answer)
     assert outside.ask("DBSIZE") == "0"
 
 
@@ -159,10 +156,7 @@ def test_nothing_is_left_when_the_command_is_ended(outside: OutsideServer, numbe
     command.communicate(timeout=60)
     assert command.returncode == status
     outside.await_answer("other", "KEYS", "*")
-    until_s = time.monotonic() + 30
-    while "lockstorm:attach:" in outside.ask("KEYS", "*"):
-        assert time.monotonic() < until_s
-        time.sleep(0.05)
+    wait_until(lambda: "lockstorm:attach:" not in outside.ask("KEYS", "*"))
     assert outside.ask("KEYS", "*") == "other"
     connections = [line for line in outside.ask("CLIENT", "LIST").splitlines() if "cmd=client" not in line]
     assert connections == []

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.helpers.outside_servers import OutsideServer, outside_server
-from tests.helpers.support import ENVIRONMENT, lockstorm, start_lockstorm
+from tests.helpers.proxying import wait_until
+from tests.helpers.support import ENVIRONMENT, lockstorm, processes_below, start_lockstorm
 
 pytestmark = pytest.mark.waits
 
@@ -42,7 +42,7 @@ prove = "test -e {directory}/later || {{ touch {directory}/later; exit 1; }}"
 lasts = "100ms"
 
 [fault.late]
-inject = "touch {directory}/begun; sleep 3; touch {directory}/late"
+inject = "touch {directory}/begun; until test -e {directory}/later; do sleep 0.1; done"
 prove = "true"
 heal = "touch {directory}/healed"
 
@@ -81,7 +81,7 @@ def test_a_fault_is_injected_proved_and_healed_under_load(outside: OutsideServer
     assert trial["scenario"] == "fault:pause"
     assert trial["faults"] == [{"name": "pause", "target": outside.place, "proved": True}]
     assert trial["sentence"] == "Mutual exclusion holds, integrity holds, liveness holds"
-    assert trial["grants"] >= 6 and answer["healed"] == {}
+    assert trial["grants"] >= 2 and answer["healed"] == {}
     file = tmp_path / "attach.toml"
     assert trial["replay"] == (
         f"lockstorm attach redis://{outside.place} --fault pause --faults {file} --yes --lock set-nx-px --seed 1 "
@@ -142,29 +142,21 @@ def test_a_fault_is_healed_when_the_command_is_ended(number: int, outside: Outsi
     (tmp_path / "attach.toml").write_text(text)
     command = start_lockstorm(*words_for(outside, tmp_path, "pause"))
     status = Path(f"/proc/{outside.process.pid}/status")
-    until_s = time.monotonic() + 30
-    while "State:\tT" not in status.read_text():
-        assert time.monotonic() < until_s
-        time.sleep(0.05)
+    wait_until(lambda: "State:\tT" in status.read_text())
     command.send_signal(number)
     command.communicate(timeout=60)
     outside.await_answer("PONG", "PING")
     outside.await_answer("0", "DBSIZE")
 
 
-@pytest.mark.lengthy("the command would act 3 s later")
 def test_a_command_does_not_outlive_a_driver_that_was_killed(outside: OutsideServer, tmp_path: Path) -> None:
     command = start_lockstorm(*words_for(outside, tmp_path, "late"))
     await_file(tmp_path / "begun")
     command.kill()
     command.communicate(timeout=60)
     await_file(tmp_path / "healed")
-    time.sleep(3.5)
-    assert not (tmp_path / "late").exists()
+    wait_until(lambda: processes_below(tmp_path) == [outside.process.pid])
 
 
 def await_file(path: Path) -> None:
-    until_s = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < until_s
-        time.sleep(0.02)
+    wait_until(path.exists)

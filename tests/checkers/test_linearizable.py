@@ -799,7 +799,7 @@ def planted(tmp_path: Path, name: str, old: str, new: str, *sources: str) -> str
     source.write_text(text.replace(old, new, 1))
     files = [str(part) for part in sorted(source.parent.glob("*.c"))]
     places = [f"-I{tmp_path}", f"-I{paths.ROOT}"]
-    command = ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-w", *places, "-o", str(tmp_path / "program"), *files]
+    command = ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O0", "-w", *places, "-o", str(tmp_path / "program"), *files]
     command += [str(paths.ROOT / each) for each in sources]
     done = subprocess.run([*command, "-ljansson"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -405,6 +405,7 @@ def there_and_back(directory: Path, items: list[Item], **header: Any) -> tuple[b
 
 @settings(max_examples=250, deadline=None, derandomize=True, database=None)
 @given(items=ITEMS, time=st.sampled_from((VIRTUAL, REAL)), seed=st.integers(0, 2**64 - 1))
+@pytest.mark.lengthy("writes 250 histories as JSON Lines and back")
 def test_nothing_is_lost_on_the_way_through_json(items: list[Item], time: int, seed: int) -> None:
     with tempfile.TemporaryDirectory() as directory:
         before, after, lines = there_and_back(Path(directory), items, time=time, seed=seed)

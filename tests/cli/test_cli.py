@@ -234,6 +234,7 @@ def test_a_server_that_is_missing_names_its_package() -> None:
     assert "package redis-server" in as_json("run", "gc-pause", "--lock", "none", status=3, env=environment)["sentence"]
 
 
+@pytest.mark.lengthy("doctor tries every service")
 def test_without_libfaketime_there_is_no_virtual_time_for_postgresql_and_doctor_names_the_package() -> None:
     environment = {**ENVIRONMENT, "LOCKSTORM_LIBFAKETIME": "/nowhere/libfaketime.so"}
     assert "libfaketime" in as_json("run", "gc-pause", "--lock", "pg-lease", status=3, env=environment)["sentence"]
@@ -293,6 +294,7 @@ def test_help_names_every_command() -> None:
     assert all(f"\n  {command} " in text for command in COMMANDS)
 
 
+@pytest.mark.lengthy("plays the whole demo")
 def test_demo_has_the_announced_results_and_their_reasons() -> None:
     done = lockstorm("demo")
     assert done.returncode == 0, done.stderr

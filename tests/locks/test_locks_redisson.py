@@ -141,7 +141,7 @@ def test_a_waiter_in_real_time_does_not_wait_for_the_lease(lock: str) -> None:
         started = time.monotonic()
         assert one.release().ok
         assert two.finish().ok
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 15, "the lease has 20 s"
 
 
 @pytest.mark.parametrize("lock", NAMES)

@@ -48,6 +48,17 @@ def checkout(tmp_path: Path) -> Path:
     return root
 
 
+def test_compiled_modules_are_kept_and_not_beside_the_sources(tmp_path: Path) -> None:
+    """Also where the environment says that Python writes none."""
+    done = launch("locks", PYTHONDONTWRITEBYTECODE="1", PYTHONPYCACHEPREFIX=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    kept = {path.name.partition(".")[0] for path in tmp_path.rglob("*.pyc")}
+    assert {"lock_names", "library"} <= kept
+    without = {key: value for key, value in os.environ.items() if key != "PYTHONPYCACHEPREFIX"}
+    subprocess.run([str(paths.ROOT / "lockstorm"), "locks"], env=without, capture_output=True, check=True)
+    assert list((paths.ROOT / "build" / "python").rglob("lock_names.*.pyc"))
+
+
 def path_without(directory: Path, *missing: str) -> str:
     """A PATH with just enough tools."""
     directory.mkdir()

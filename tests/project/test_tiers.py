@@ -78,6 +78,7 @@ USUAL = {"computes": 8, "waits": 8}
 ALL = {**USUAL, "slow": 2, "slow too": 1}
 
 
+@pytest.mark.lengthy("runs pytest, once with workers")
 def test_slow_tests_are_left_out_and_counted(project: Path) -> None:
     said, notes = played(project, "-n", "2")
     assert names(notes) == USUAL
@@ -87,6 +88,7 @@ def test_slow_tests_are_left_out_and_counted(project: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [["--all"], ["tests/test_some.py"], ["tests"]])
+@pytest.mark.lengthy("runs pytest with workers")
 def test_all_of_them_run_when_they_are_asked_for(project: Path, words: list[str]) -> None:
     said, notes = played(project, "-n", "2", *words)
     assert names(notes) == ALL
@@ -181,6 +183,7 @@ def test_what_is_interrupted_ends_although_sigint_was_ignored_when_the_run_began
         signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.lengthy("runs pytest with workers")
 def test_a_worker_that_crashes_is_replaced(project: Path) -> None:
     (project / "tests" / "test_other.py").write_text("import os\ndef test_it(): os._exit(1)\n")
     with pytest.raises(AssertionError, match="1 failed, 16 passed"):

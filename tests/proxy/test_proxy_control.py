@@ -12,6 +12,7 @@ import pytest
 import redis
 
 from lockstorm.base import paths
+from lockstorm.process.held_port import HeldPort
 from lockstorm.servers.redis_server import RedisServer
 from tests.helpers.proxying import LINK, VIRTUAL, Proxy, Wire, encode, pairs, proxy, redis_behind, wait_until
 from tests.helpers.support import short_directory
@@ -396,6 +397,50 @@ def test_a_proxy_that_cannot_start_says_why(running: Proxy) -> None:
         ):
             done = subprocess.run([paths.program("proxy"), *words], capture_output=True, text=True, timeout=600)
             assert done.returncode == 2 and done.stderr.startswith("proxy: "), words
+
+
+# --- targets that do not listen ---
+
+
+@pytest.mark.parametrize("option", [(), ("PLAIN",), ("PATIENT",)])
+def test_a_target_that_does_not_listen_ends_a_connection_unless_the_link_is_patient(
+    running: Proxy, option: tuple[str, ...]
+) -> None:
+    with HeldPort() as port, socket.socket() as target:
+        wire = running.wire(running.add(LINK, f"127.0.0.1:{port.number}", *option, tcp=True))
+        if "PATIENT" not in option:
+            assert wire.ended()
+            return
+        wire.raw(b"first")
+        time.sleep(0.05)
+        assert wire.silent()
+        target.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        target.bind(("127.0.0.1", port.number))
+        target.listen()
+        accepted, _ = target.accept()
+        with accepted:
+            assert accepted.recv(5, socket.MSG_WAITALL) == b"first"
+            accepted.sendall(b"answer")
+            wire.expect(b"answer")
+        assert wire.ended()
+
+
+def test_who_has_gone_waits_for_no_target(running: Proxy) -> None:
+    """A server that begins to listen must not take the connection for a new one."""
+    with HeldPort() as port:
+        address = running.add(LINK, f"127.0.0.1:{port.number}", "PATIENT", tcp=True)
+        gone, waits = running.wire(address), running.wire(address)
+        wait_until(lambda: running.stats()["connections"] == 2)
+        gone.close()
+        wait_until(lambda: running.stats()["connections"] == 1)
+        assert waits.silent()
+
+
+def test_an_option_that_a_link_does_not_have(running: Proxy) -> None:
+    said = "'PATIENTLY' is no option of LINK ADD: the options are PATIENT, PLAIN and STEPPED"
+    with pytest.raises(redis.ResponseError, match=said):
+        running.add(LINK, "127.0.0.1:1", "PATIENTLY")
+    running.links = 0
 
 
 def test_linger_is_a_reset_on_tcp() -> None:

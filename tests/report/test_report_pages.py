@@ -189,6 +189,7 @@ def test_a_page_of_a_large_matrix_stays_below_a_megabyte(tmp_path: Path) -> None
     assert len(written(matrix).encode()) < 1_000_000
 
 
+@pytest.mark.lengthy("runs eight commands")
 def test_what_cannot_be_reported_is_refused_with_a_reason(history: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.json"
     broken.write_text('{"cells": [{"lock": "none"}]}')

@@ -298,6 +298,7 @@ def test_with_a_standby_that_hears_everything_nothing_changes(tmp_path: Path, lo
 # --- the policy ---
 
 
+@pytest.mark.lengthy("a gate plays its trials")
 def test_a_policy_describes_the_deployment(tmp_path: Path) -> None:
     config(tmp_path, "appendonly yes\nmaxclients 50\n")
     file = config(tmp_path, POLICY, "lockstorm.toml")

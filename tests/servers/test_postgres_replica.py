@@ -16,7 +16,7 @@ LINK = "postgres-1-replica-1>postgres-1"
 
 @pytest.mark.parametrize("time_", TIMES)
 def test_what_was_replicated_is_there_after_a_failover(time_: str) -> None:
-    with trial("pg-lease", time=time_, replicas=1) as running:
+    with trial("pg-lease", time=time_, replicas=1, lease_ms=60_000) as running:  # far more than the failover takes
         (one,) = running.clients(1)
         first = one.acquire()
         running.postgres.catch_up()

@@ -266,6 +266,7 @@ def test_the_same_seed_gives_the_same_history(lock: str, faults: str, tmp_path: 
     assert course_of(results[0].storm) == course_of(results[1].storm)
 
 
+@pytest.mark.lengthy("runs storms")
 def test_pauses_past_the_lease_break_a_lock_and_shorter_ones_do_not() -> None:
     past = storm("set-nx-px", seed=breaking_seed())
     assert past.properties["mutual_exclusion"].status == "violated" == past.properties["integrity"].status

@@ -211,6 +211,11 @@ def near() -> str:
     return _own_library("liblockstorm-near.so")
 
 
+def loopback() -> str:
+    """The library of the project that makes a server listen on the loopback interface instead of all interfaces."""
+    return _own_library("liblockstorm-loopback.so")
+
+
 def _own_library(name: str) -> str:
     path = build() / "lib" / name
     if not path.exists():

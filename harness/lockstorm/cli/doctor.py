@@ -12,9 +12,9 @@ from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, LockstormError
 from lockstorm.base.shared_objects import missing_for_files, missing_sentence
 from lockstorm.native.library import library
+from lockstorm.process.held_port import HeldPort
 from lockstorm.servers.pgbouncer import pgbouncer_version
 from lockstorm.servers.postgres_server import server_user
-from lockstorm.servers.redis_server import free_port
 from lockstorm.servers.services import LEASE_UNIT_MS, REAL_TIME_ONLY, missing, missing_pooler
 from lockstorm.servers.zookeeper_server import java_version
 from lockstorm.trial.settings import Time, TrialSettings
@@ -110,7 +110,7 @@ def _failovers() -> str:
     major = version.partition(".")[0]
     if not major.isdigit() or int(major) < 7:
         raise Inconclusive(f"redis-server {version} has neither SENTINEL DEBUG nor CLUSTER ADDSLOTSRANGE")
-    free_port()
+    HeldPort().close()
     return "by hand, by sentinels and in a cluster"
 
 

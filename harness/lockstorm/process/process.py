@@ -21,6 +21,7 @@ from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, HangLimit, await_readable
 from lockstorm.native.library import library
+from lockstorm.process.held_port import HeldPort
 
 PREFIX = "lockstorm-"
 COOKIE = "LOCKSTORM_TRIAL"  # in the environment of its processes: the directory (reaper_main.c)
@@ -267,6 +268,7 @@ class Sandbox:
         program = paths.program("reaper")  # before there is anything that only the reaper would remove
         self.directory = Path(tempfile.mkdtemp(prefix=PREFIX))
         self.processes: list[Process] = []
+        self._ports: list[HeldPort] = []
         self._reaper = _take_reaper(program)
         try:
             if reason := self._reaper.guard(self.directory):
@@ -329,6 +331,11 @@ class Sandbox:
         self.register(process.pid)
         return process
 
+    def hold_port(self) -> int:
+        """A port of the loopback interface for a server, which nobody else gets before the sandbox is closed."""
+        self._ports.append(HeldPort())
+        return self._ports[-1].number
+
     def reap_by_environment(self) -> None:
         """At the end the reaper also kills every process with the environment of this sandbox's processes: what they
         start may start others, whose process ids are not known."""
@@ -373,6 +380,8 @@ class Sandbox:
                 process.kill()
         for process in self.processes:
             process.wait()
+        for port in self._ports:
+            port.close()
         if self._reaper.finish():
             _keep_reaper(self._reaper)
 

@@ -41,9 +41,12 @@ def expected() -> dict[tuple[str, str, str], ExpectedCell]:
     properties that do not apply to the lock. Locks on other services need lines of their own."""
     path = paths.ROOT / "scenarios" / "expected.toml"
     cells: dict[tuple[str, str, str], ExpectedCell] = {}
+    covered: dict[str, list[tuple[str, str]]] = {}
+    for scenario, lock, store in pairs():
+        covered.setdefault(scenario, []).append((lock, store))
     for scenario, table in tomllib.loads(path.read_text()).items():
         lines = {tuple(pair.partition("/")[::2]): dict(line) for pair, line in table.items()}
-        known = [(lock, store) for each, lock, store in pairs() if each == scenario]
+        known = covered.get(scenario, [])
         for lock, store in lines:
             if (lock, store) not in known and not (lock == ANY_LOCK and store in STORES and known):
                 raise UsageError(

@@ -2,7 +2,6 @@
 clock."""
 
 import contextlib
-import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     import redis
 
 START_NAP_S = 0.001
-PORT_TRIES = 20
 PROBE = "lockstorm:probe"
 OWN_NAME = "lockstorm"  # the name of the driver's own connections in the server's list
 OPTIONS = [
@@ -66,13 +64,6 @@ class Network:
 
     cluster: bool
     announce: Callable[[str, int], int]  # name and port -> the port that peers use: a link's, if there is a proxy
-
-
-def free_port() -> int:
-    """A port of the loopback interface that the kernel has just named as free; another may take it first."""
-    with socket.socket() as asked:
-        asked.bind(("127.0.0.1", 0))
-        return int(asked.getsockname()[1])
 
 
 class RedisServer:
@@ -121,7 +112,6 @@ class RedisServer:
         ]
         self._command += ["--enable-debug-command", "local", *REPLICATION, *options]
         self._network = network
-        self._known = False  # it has answered, so peers may know its port
         self._listening: list[str] = self._ports() if network else []
         self.process = self._start()
         self._client = LineClient(self.socket, ("CLIENT", "SETNAME", OWN_NAME))
@@ -166,27 +156,18 @@ class RedisServer:
     def _ports(self) -> list[str]:
         """Chooses its ports; returns them as options."""
         assert self._network
-        self.port = free_port()
+        self.port = self._sandbox.hold_port()
         self.announced = self._network.announce(self.name, self.port)
         options = {"port": self.port}
         if not self._network.cluster:
             options["replica-announce-port"] = self.announced
         else:
-            options["cluster-port"] = free_port()
+            options["cluster-port"] = self._sandbox.hold_port()
             self.announced_bus = self._network.announce(f"{self.name}-bus", options["cluster-port"])
             options |= {"cluster-announce-port": self.announced, "cluster-announce-bus-port": self.announced_bus}
         words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
         address = "--cluster-announce-ip" if self._network.cluster else "--replica-announce-ip"
         return [*words, address, "127.0.0.1", *(CLUSTER if self._network.cluster else [])]
-
-    def _start_elsewhere(self) -> bool:
-        """Starts it with another port, if another process has taken its own."""
-        taken = self._network and "ddress already in use" in self._sandbox.log_tail(self.name, 20)
-        if not taken or self._known:
-            return False
-        self._listening = self._ports()
-        self.process = self._start()
-        return True
 
     def restart(self) -> None:
         """Starts it again after its process has ended: at the same place, with the data there, if any."""
@@ -206,11 +187,9 @@ class RedisServer:
             with contextlib.suppress(OSError, Refusal):
                 self._client.request("PING")
                 break
-            over = limit.is_over()
-            if over or (self.process.poll() is not None and not self._start_elsewhere()):
+            if self.process.poll() is not None or limit.is_over():
                 raise Inconclusive(f"redis-server did not start: {self._reason()}")
             time.sleep(START_NAP_S)
-        self._known = True
         if self.frozen:
             # Keys expire on access only: a background cycle would depend on the machine's speed.
             self._ask("DEBUG", "SET-ACTIVE-EXPIRE", "0")
@@ -223,17 +202,9 @@ class RedisServer:
         return warnings[-1] if warnings else self._sandbox.log_tail(self.name) or "it gave no reason"
 
     def listen(self) -> None:
-        """Also listens on a loopback port, which replicas need. Tries another one if a process has taken the port that
-        the kernel named as free."""
-        import redis
-
-        for _ in range(PORT_TRIES):
-            port = free_port()
-            with contextlib.suppress(redis.exceptions.ResponseError):
-                self.link.config_set("port", port)
-                self.port = self.announced = port
-                return
-        raise Inconclusive(f"{self.name} found no free port on the loopback interface")
+        """Also listens on a loopback port, which replicas need."""
+        self.port = self.announced = self._sandbox.hold_port()
+        self.link.config_set("port", self.port)
 
     def follow(self, master: "RedisServer", port: int | None = None) -> None:
         """Becomes a replica of the master, through a link's port if one is given; returns when it has acknowledged a

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from lockstorm.base.errors import Inconclusive
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.process.process import Sandbox
-from lockstorm.servers.redis_server import PORT_TRIES, RedisServer, free_port
+from lockstorm.servers.redis_server import RedisServer
 
 Topology = Literal["single", "sentinel", "cluster"]
 TOPOLOGIES: tuple[Topology, ...] = ("single", "sentinel", "cluster")
@@ -103,7 +103,7 @@ class Sentinel:
         self.link = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=CONNECTION_LIMIT_S, driver_info=None)
 
     def _start(self) -> None:
-        port, master = free_port(), self._master
+        port, master = self._sandbox.hold_port(), self._master
         settings = {
             "port": port,
             "bind": "127.0.0.1",
@@ -121,20 +121,16 @@ class Sentinel:
         self.process = self._sandbox.start(self.name, [master.program, str(file), "--sentinel"])
 
     def ready(self) -> None:
-        """Returns when it answers; starts it again if another process has taken its port."""
+        """Returns when it answers."""
         import redis
 
-        for _ in range(PORT_TRIES):
-            limit = HangLimit(START_LIMIT_S, CONNECTION_LIMIT_S)
-            while self.process.poll() is None and not limit.is_over():
-                with contextlib.suppress(redis.exceptions.RedisError):
-                    periods = (word for name, ms in SENTINEL_PERIODS.items() for word in (name, ms))
-                    self.link.execute_command("SENTINEL", "DEBUG", *periods)  # type: ignore[no-untyped-call]
-                    return
-                time.sleep(0.002)
-            if "ddress already in use" not in self._sandbox.log_tail(self.name, 5):
-                break
-            self._start()
+        limit = HangLimit(START_LIMIT_S, CONNECTION_LIMIT_S)
+        while self.process.poll() is None and not limit.is_over():
+            with contextlib.suppress(redis.exceptions.RedisError):
+                periods = (word for name, ms in SENTINEL_PERIODS.items() for word in (name, ms))
+                self.link.execute_command("SENTINEL", "DEBUG", *periods)  # type: ignore[no-untyped-call]
+                return
+            time.sleep(0.002)
         raise Inconclusive(f"{self.name} did not start: {self._sandbox.log_tail(self.name)}")
 
     def knows(self, replicas: int) -> bool:

@@ -19,7 +19,6 @@ from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.process.process import Process, Sandbox
-from lockstorm.servers.redis_server import free_port
 
 ASK_LIMIT_S = CONNECTION_LIMIT_S
 # A request that comes too early may never be answered; the next one gets twice the time.
@@ -74,12 +73,12 @@ class ZooKeeperServer:
         peers: Mapping[str, str],
         configured: Mapping[str, str] | None = None,
     ) -> None:
-        """`peers`: server -> the address at which this one reaches it, for all servers of the ensemble and
-        itself; empty: it is alone. `configured`: a team's own settings."""
+        """`peers`: server -> the address at which this one reaches it, for all servers of the ensemble, and for itself
+        where it listens; empty: it is alone. `configured`: a team's own settings."""
         self.name = name
         self.number = -1  # in the scheduler
         self.clock = clock  # a file (preload/clock_page.h); None: the machine's clock
-        self.port = free_port()
+        self.port = sandbox.hold_port()
         self.directory = sandbox.directory / name
         self._sandbox = sandbox
         self._began_us = 0
@@ -110,7 +109,7 @@ class ZooKeeperServer:
         self.configuration.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
 
     def _start(self) -> Process:
-        environment = frozen_clock(self.clock) if self.clock else []
+        environment = frozen_clock(self.clock) if self.clock else [f"LD_PRELOAD={paths.loopback()}"]
         with _archive(self._sandbox) as archive:
             command = java_command(self.configuration, f"-XX:SharedArchiveFile={archive}")
             return self._sandbox.start(self.name, command, environment=environment)
@@ -240,7 +239,7 @@ def _record(sandbox: Sandbox, archive: Path) -> None:
     """Starts a server and shuts it down in order: then it writes the archive."""
     beside, directory = archive.with_suffix(".new"), sandbox.directory / "zookeeper-archive"
     directory.mkdir(mode=0o700)
-    port, configuration = free_port(), directory / "zoo.cfg"
+    port, configuration = sandbox.hold_port(), directory / "zoo.cfg"
     configuration.write_text(
         f"dataDir={directory}/data\nclientPort={port}\nclientPortAddress=127.0.0.1\n"
         "admin.enableServer=false\n4lw.commands.whitelist=srvr,mntr\n"

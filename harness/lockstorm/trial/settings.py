@@ -48,7 +48,7 @@ SERVER_HELP = (
 )
 CONFIG_HELP = (
     "How the servers are configured: a redis.conf, or a policy (.toml) whose table [deployment] says it, also of "
-    "PostgreSQL, etcd and ZooKeeper. Default: nothing is written to disk, there are no replicas, and timeouts are short."
+    "PostgreSQL, etcd and ZooKeeper. Default: nothing is written to disk, no replicas, and short timeouts."
 )
 ATTACHED_OPTIONS = (  # of `lockstorm attach`: those that need no server of the trial's own
     *("seed", "store", "lease_ms", "clients", "duration_ms", "require", "permits"),

@@ -14,7 +14,10 @@ from lockstorm.trial.settings import TrialSettings
 from lockstorm.trial.trial_recorder import TrialRecorder
 from lockstorm.trial.trial_scheduler import TrialScheduler, must_succeed
 
-NOT_RESP = ("-bus", "-quorum", "-election")  # how the names of servers end whose links carry another protocol
+# How the names of servers end whose links carry another protocol -> the option of the link. A ZooKeeper server that a
+# new leader refuses, which may listen a moment later, asks it again. If a link ended at once it would elect again, and
+# the servers could do so for a minute.
+NOT_RESP = {"-bus": "PLAIN", "-quorum": "PATIENT", "-election": "PATIENT"}
 
 
 class TrialLinks:
@@ -59,7 +62,7 @@ class TrialLinks:
         if link in self._peer_ports:
             self.proxy.lead(link, target)
         else:
-            option = "PLAIN" if name.endswith(NOT_RESP) else ""
+            option = next((option for end, option in NOT_RESP.items() if name.endswith(end)), "")
             address = self.proxy.link(link, target, listen="127.0.0.1:0", option=option)
             self._peer_ports[link] = int(address.rpartition(":")[2])
         return self._peer_ports[link]

@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.native.library import library
 from lockstorm.servers.ensemble_settings import MEMBERS, ZOOKEEPER_SYNC_LIMIT, by_name
-from lockstorm.servers.redis_server import free_port
 from lockstorm.servers.zookeeper_server import ZooKeeperServer, java_version
 from lockstorm.trial.client import Client
 from lockstorm.trial.nodes import Nodes
 from lockstorm.trial.trial_context import TrialContext
+
+ANY_INTERFACE = "0.0.0.0"  # which process/preload/loopback.c makes the loopback interface
 
 
 class ZooKeeperNodes(Nodes[ZooKeeperServer]):
@@ -37,7 +38,8 @@ class ZooKeeperNodes(Nodes[ZooKeeperServer]):
         if settings.nodes > 1 and settings.time == "virtual":
             raise UsageError("several ZooKeeper servers are for real time: elections are made of timeouts")
         names = [f"zookeeper-{each + 1}" for each in range(settings.nodes)]
-        ports = {name: (free_port(), free_port()) for name in names} if settings.nodes > 1 else {}
+        hold = self.trial.sandbox.hold_port
+        ports = {name: (hold(), hold()) for name in names} if settings.nodes > 1 else {}
         self.members = [self._start_one(name, ports) for name in names]
         # A task that waits gives the turn back; the client's other task could not read the answer otherwise.
         library().scheduler_set_unreliable(self.trial.scheduler)
@@ -58,10 +60,17 @@ class ZooKeeperNodes(Nodes[ZooKeeperServer]):
         return server
 
     def _peer_address(self, name: str, peer: str, quorum: int, election: int) -> str:
-        """Where one server reaches another: through a link of its own; itself directly."""
-        if name != peer:
-            quorum = self.trial.links.peer_port(f"{peer}-quorum", quorum, f"peer-{name}")
-            election = self.trial.links.peer_port(f"{peer}-election", election, f"peer-{name}")
+        """Where one server reaches another: through a link of its own; and where it listens itself.
+
+        Of two servers, the one with the higher number opens the connection for elections, to the address that the other
+        one has told it: what that one has as its own. That would be a way past the link, on which a server that is cut
+        off is elected again and again, while nobody can follow it. An address of any interface is no address to
+        connect to, so they keep to their own configuration (QuorumCnxManager.InitialMessage.isWildcardAddress).
+        """
+        if name == peer:
+            return f"{ANY_INTERFACE}:{quorum}:{election}"
+        quorum = self.trial.links.peer_port(f"{peer}-quorum", quorum, f"peer-{name}")
+        election = self.trial.links.peer_port(f"{peer}-election", election, f"peer-{name}")
         return f"127.0.0.1:{quorum}:{election}"
 
     def ready(self) -> None:
