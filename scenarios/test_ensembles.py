@@ -26,7 +26,7 @@ def test_leader_alone(trial: Trial) -> None:
     two.start_increment()
     assert trial.zookeeper.leader
     with trial.fault_unless_control("partition", trial.zookeeper.leader.peer_links):
-        two.run_for(MISSED_MS if not trial.control else 0, "before-write")
+        two.run_for(MISSED_MS + trial.silence_ms if not trial.control else 0, "before-write")
         trial.finish(one, two)
 
 
@@ -49,7 +49,7 @@ def test_leader_killed(trial: Trial) -> None:
     one.run_to("before-write")
     two.start_increment()
     with trial.fault_unless_control("kill-server", trial.zookeeper.leader):
-        two.run_for(MISSED_MS if not trial.control else 0, "before-write")
+        two.run_for(MISSED_MS + trial.silence_ms if not trial.control else 0, "before-write")
         trial.finish(one, two)
 
 

@@ -220,7 +220,7 @@ def test_majority_paused(trial: Trial) -> None:
     two.start_increment()
     first, second = (node for node in trial.etcd.members if node is not leader)
     with trial.fault_unless_control("pause-server", first), trial.fault_unless_control("pause-server", second):
-        two.run_for(GAP_MS if trial.control else QUORUM_LEASE_MS + NOTICE_MS, "before-write")
+        two.run_for(GAP_MS if trial.control else trial.lease_ms + NOTICE_MS, "before-write")
     one.finish()
     two.finish()
 

@@ -169,7 +169,7 @@ def test_a_library_and_a_plug_in(installed: Installed) -> None:
 def test_the_plug_in_for_pytest(installed: Installed) -> None:
     page = (paths.ROOT / "docs" / "pytest.md").read_text()
     example = page.partition("```python\n")[2].partition("```")[0]
-    chosen = 'adapter="./lock-adapter", store="fence-writes"'
+    chosen = 'adapter="./lock-adapter"'
     assert chosen in example
     suite = installed.home / "suite"
     suite.mkdir()

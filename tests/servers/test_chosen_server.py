@@ -66,6 +66,12 @@ def test_the_command_that_repeats_it_names_the_server(other: Path, command: str)
         ("explore --lock fair --server nope", "--server nope: there is no such program"),
         ("matrix --lock set-nx-px --server nope", "--server nope: there is no such program"),
         ("doctor --server nope", "--server nope: there is no such program"),
+        ("run gc-pause --lock fair --server README.md", "--server README.md: it is no program"),
+        (
+            "run gc-pause --lock fair --server sh",
+            "--server sh: it is not redis-server or one of its kind: its answer to --version is "
+            "'/usr/bin/sh: 0: Illegal option --'",
+        ),
         ("run gc-pause --lock etcd --server redis-server", "--server is for locks on Redis, and etcd lives on etcd"),
         ("matrix --lock etcd --server redis-server", "--server is for locks on Redis, and none is chosen"),
     ],
@@ -87,4 +93,4 @@ def test_a_policy_with_a_server_that_does_not_exist(tmp_path: Path) -> None:
     (tmp_path / "lockstorm.toml").write_text(POLICY.format(server="./none"))
     done = lockstorm("gate", "-f", str(tmp_path / "lockstorm.toml"))
     assert done.returncode == 2
-    assert f"lockstorm.toml:6: --server {tmp_path}/none: there is no such program" in done.stderr
+    assert f"lockstorm.toml:6: server {tmp_path}/none: there is no such program" in done.stderr

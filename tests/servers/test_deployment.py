@@ -13,9 +13,10 @@ from lockstorm.gate.gate_policy import read_policy
 from lockstorm.scenario.deployment_effects import fewest, play_deployed
 from lockstorm.scenario.play import play, prepare_trial
 from lockstorm.servers.deployment import deployment_named
+from lockstorm.servers.redis_config import RedisSetting, check_redis_settings
 from lockstorm.storm.storm_plan import StormRequest, plan_storm
 from lockstorm.trial.settings import TrialSettings
-from tests.helpers.support import lockstorm, trial
+from tests.helpers.support import ENVIRONMENT, lockstorm, trial
 
 ALWAYS = "appendonly yes\nappendfsync always\n"
 EVERY_SECOND = "appendonly yes\nappendfsync everysec\n"
@@ -64,8 +65,14 @@ def test_a_master_has_the_replicas_that_it_needs_to_write(tmp_path: Path, kind: 
 
 
 def test_a_setting_is_of_no_use_to_other_services(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--config is for locks on Redis and PostgreSQL, and etcd lives on etcd"):
-        prepare_trial(TrialSettings("etcd", "gc-pause", config=config(tmp_path, ALWAYS)))
+    file = config(tmp_path, ALWAYS)
+    for lock, service, table in (("etcd", "etcd", "etcd"), ("pg-lease", "postgres", "postgresql")):
+        with pytest.raises(UsageError) as error:
+            prepare_trial(TrialSettings(lock, "gc-pause", config=file))
+        assert str(error.value) == (
+            f"--config {file} is for locks on Redis, and {lock} lives on {service}: name a policy (.toml) with a table "
+            f"[deployment.{table}]"
+        )
 
 
 # --- what a crash leaves ---
@@ -158,6 +165,50 @@ def test_the_command_says_what_has_changed(tmp_path: Path) -> None:
 )
 def test_the_fewest_that_are_enough(enough: set[int], found: list[int]) -> None:
     assert fewest(range(8), lambda some: enough <= set(some)) == found
+
+
+# --- the other commands ---
+
+
+@pytest.mark.lengthy("starts the command twice, with a worker for each core")
+def test_the_matrix_shows_the_cells_that_the_settings_change(tmp_path: Path) -> None:
+    file = config(tmp_path, ALWAYS)
+    words = ("--scenario", "restart-data-lost,gc-pause", "--lock", "set-nx-px,etcd", "--store", "open")
+    done = lockstorm("matrix", "--config", file, *words, "--json")
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["config"]) == (1, file)
+    assert {(each["scenario"], each["lock"]): each["difference"] for each in result["cells"]} == {
+        ("gc-pause", "set-nx-px"): "",
+        (
+            "restart-data-lost",
+            "set-nx-px",
+        ): "fault: integrity holds instead of violated, mutual exclusion holds instead of violated",
+    }
+    assert all(f"--config {file}" in each["replay"] for each in result["cells"])
+    done = lockstorm("matrix", "--config", file, "--scenario", "gc-pause", "--lock", "set-nx-px", "--store", "open")
+    assert done.returncode == 0 and done.stdout.splitlines()[-1] == "1 cell, all as with the defaults"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("matrix --lock etcd --config {}", "--config {} configures the servers of none of the chosen locks"),
+        (
+            "explore --lock fair --config {}",
+            "--config: the explorer sets its servers back between schedules, and chooses itself whether a restart "
+            "keeps the data (restart-empty in --faults); run, storm and matrix have it",
+        ),
+        (
+            "compare --lock fair --config {}",
+            "--config: what is measured would be the cost of this machine's disk and not of yours; run, storm and "
+            "matrix have it",
+        ),
+    ],
+)
+def test_where_a_configuration_says_nothing(tmp_path: Path, words: str, message: str) -> None:
+    file = config(tmp_path, ALWAYS)
+    done = lockstorm(*words.format(file).split())
+    assert (done.returncode, done.stderr) == (2, f"lockstorm: {message.format(file)}\n")
 
 
 # --- sentinels and clusters ---
@@ -287,6 +338,47 @@ def test_a_deployment_that_cannot_be(tmp_path: Path, text: str, message: str) ->
     done = lockstorm("gate", "-f", file)
     assert done.returncode == 2 and message.format(home=tmp_path) in done.stderr, done.stderr
     assert done.stderr.count("\n") == 1
+
+
+# What redis-server 8.0.2 writes about a directive that it does not know, and 7.0.15 about one with a dot in its name.
+OF_8 = """1:M 23 Nov 2026 13:42:23.906 # Unresolved Configuration(s) Detected:
+1:M 23 Nov 2026 13:42:23.906 # >>> 'lockstorm-end-of-settings yes'
+{others}"""
+FOR_MODULES = (
+    "1:M 23 Nov 2026 # Module Configuration detected without loadmodule directive or no ApplyConfig call: aborting\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "directive", "is_refused"),
+    [
+        (OF_8.format(others="1:M 23 Nov 2026 13:42:23.906 # >>> 'apendonly yes'\n") + FOR_MODULES, "apendonly", True),
+        (OF_8.format(others="") + FOR_MODULES, "appendonly", False),
+        (FOR_MODULES, "bf.error-rate", True),
+        (FOR_MODULES, "appendonly", False),
+    ],
+)
+def test_a_directive_that_the_server_keeps_for_modules(
+    tmp_path: Path, said: str, directive: str, is_refused: bool
+) -> None:
+    program = tmp_path / "redis-server"
+    (tmp_path / "said").write_text(said)
+    program.write_text(f"#!/bin/sh\ncat {tmp_path}/said; exit 1\n")
+    program.chmod(0o755)
+    settings = (RedisSetting("maxclients", "100", "redis.conf:1"), RedisSetting(directive, "yes", "redis.conf:2"))
+    if not is_refused:
+        check_redis_settings(str(program), settings)
+        return
+    with pytest.raises(UsageError) as error:
+        check_redis_settings(str(program), settings)
+    assert str(error.value) == f"redis.conf:2: the server refuses '{directive} yes': there is no such directive"
+
+
+def test_settings_of_a_server_that_is_not_installed_are_not_checked(tmp_path: Path) -> None:
+    file = config(tmp_path, '[deployment.postgresql]\nsynchronous_commit = "sometimes"\n', "lockstorm.toml")
+    nowhere = {**ENVIRONMENT, "LOCKSTORM_POSTGRES": "/nowhere"}
+    for lock, status in (("set-nx-px", 1), ("pg-lease", 3)):
+        assert lockstorm("run", "gc-pause", "--lock", lock, "--config", file, env=nowhere).returncode == status
 
 
 @pytest.mark.parametrize(

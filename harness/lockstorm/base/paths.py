@@ -5,6 +5,7 @@ import functools
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from hashlib import sha256
@@ -36,6 +37,8 @@ PROGRAMS = (  # of the project, as the Makefile builds them
     "spawn",
     "reaper",
 )
+
+SERVICE_PROGRAMS = ("client-services", "store-table")  # of PROGRAMS, those that only services other than Redis need
 
 
 def python_path() -> str:
@@ -91,13 +94,30 @@ def program(name: str) -> str:
     return path
 
 
-def redis_server(chosen: str | None = None) -> str:
+def redis_server(chosen: str | None = None, option: str = "--server") -> str:
     """The server to start for locks on Redis: the chosen program, else LOCKSTORM_REDIS_SERVER, else redis-server.
-    Raises UsageError if the chosen one does not exist."""
-    found = shutil.which(chosen, path=search_path()) if chosen else None
-    if chosen and not found:
-        raise UsageError(f"--server {chosen}: there is no such program")
-    return found or _redis_server_on(search_path(), os.environ.get("LOCKSTORM_REDIS_SERVER") or "redis-server")
+    Raises UsageError if the chosen one does not exist, or is no server of this kind. `option`: where it was chosen."""
+    if chosen:
+        found = shutil.which(chosen, path=search_path())
+        if not found:
+            is_there = os.path.exists(chosen)
+            raise UsageError(f"{option} {chosen}: {'it is no program' if is_there else 'there is no such program'}")
+        if answer := _no_redis_server(found):
+            raise UsageError(f"{option} {chosen}: it is not redis-server or one of its kind: {answer}")
+        return found
+    return _redis_server_on(search_path(), os.environ.get("LOCKSTORM_REDIS_SERVER") or "redis-server")
+
+
+@functools.cache
+def _no_redis_server(program: str) -> str:
+    """What shows that a program is no server of Redis's kind; empty: it is one. They all answer --version with
+    "server v="."""
+    try:
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, errors="replace", timeout=30)
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error)
+    said = (done.stdout + done.stderr).strip().partition("\n")[0]
+    return "" if "server v=" in said else f"its answer to --version is {said!r}"
 
 
 @functools.cache

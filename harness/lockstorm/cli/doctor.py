@@ -6,10 +6,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, LockstormError
+from lockstorm.base.shared_objects import missing_for_files, missing_sentence
 from lockstorm.native.library import library
 from lockstorm.process.held_port import HeldPort
 from lockstorm.servers.pgbouncer import pgbouncer_version
@@ -23,27 +25,22 @@ WITHOUT_SUPERVISOR = (
     "it needs Linux 5.19, and in Docker --cap-add SYS_PTRACE; without it adapters are played with --time real "
     "(docs/virtual-time.md)"
 )
+PROGRAMS, REDIS = "programs", "redis-server"
+TRIAL = (PROGRAMS, REDIS)
 WITHOUT_FAKETIME = "the locks on PostgreSQL have real time only"
 
 
 def examine() -> list[dict[str, Any]]:
-    """The findings: a name, `ok`, what was found, and for a failure what helps."""
-    return [
-        _look("programs", find_programs, paths.HOW_TO_BUILD),
-        _look("redis-server", _redis, "install the package redis-server"),
-        _look("libfaketime", _faketime, f"install the package libfaketime; without it {WITHOUT_FAKETIME}"),
-        _look("private directory", _directory, "set TMPDIR to a directory with a short path that you may write to"),
-        _look("virtual time", _virtual, "without it --time real still works"),
-        _look("virtual time of libraries", _libraries, WITHOUT_SUPERVISOR),
-        _look("pause a client", _pause, "it needs signals to your own processes, and /proc"),
-        _look("crash a server", _crash, "it needs redis-server 7.0 or newer, and space for its append-only file"),
-        _look("failovers", _failovers, "they need redis-server 7.0 or newer and ports on the loopback interface"),
-        _look("PostgreSQL", _postgres, "make deps-all; without it everything works but the locks on PostgreSQL"),
-        _look("PgBouncer", _pgbouncer, "make deps-all; without it only the scenario pooled-sessions is left out"),
-        _look("etcd", _etcd, "make deps-all; without it everything works but the locks on etcd"),
-        _look("ZooKeeper", _zookeeper, "make deps-all; without it everything works but the locks on ZooKeeper"),
-        _look("clock faults in real time", _clocks, "without them, clock faults work in virtual time"),
-    ]
+    """The findings: a name, `ok`, what was found, and for a failure what helps. What cannot work without a finding that
+    failed is not looked for: it would fail for the same reason."""
+    findings: list[dict[str, Any]] = []
+    for name, find, help_, needs in EXAMINED:
+        failed = next((each["name"] for each in findings if each["name"] in needs and not each["ok"]), None)
+        if failed:
+            findings.append({"name": name, "ok": False, "found": f"not examined: it needs {failed}", "help": ""})
+        else:
+            findings.append(_look(name, find, help_))
+    return findings
 
 
 def _look(what: str, find: Callable[[], str], help_: str) -> dict[str, Any]:
@@ -54,10 +51,13 @@ def _look(what: str, find: Callable[[], str], help_: str) -> dict[str, Any]:
 
 
 def find_programs() -> str:
-    """Where the programs and libraries of the project are. Raises Inconclusive if one is not built."""
-    for name in paths.PROGRAMS:
-        paths.program(name)
-    paths.preload()
+    """Where the programs and libraries of the project are. Raises Inconclusive if one is not built, or lacks a library
+    of the machine."""
+    found = {name: Path(paths.program(name)) for name in paths.PROGRAMS}
+    needed = [path for name, path in found.items() if name not in paths.SERVICE_PROGRAMS]
+    lacking = missing_for_files([*needed, Path(paths.preload()), Path(paths.near())])
+    if lacking:
+        raise Inconclusive(missing_sentence(lacking))
     library()
     return f"built in {paths.build()}, on {platform.machine()}"
 
@@ -201,3 +201,32 @@ def _pgbouncer() -> str:
         if not client.acquire().ok:
             raise Inconclusive("a transaction through it did not get a free lock")
         return f"{pgbouncer_version()} ({paths.pgbouncer()}); a transaction through it got a lock"
+
+
+# What is examined: its name, how, what helps if it fails, and what it cannot work without.
+EXAMINED: tuple[tuple[str, Callable[[], str], str, tuple[str, ...]], ...] = (
+    (PROGRAMS, find_programs, "", ()),  # its reasons say what helps
+    (REDIS, _redis, "install the package redis-server", ()),
+    ("libfaketime", _faketime, f"install the package libfaketime; without it {WITHOUT_FAKETIME}", (PROGRAMS,)),
+    ("private directory", _directory, "set TMPDIR to a directory with a short path that you may write to", ()),
+    ("virtual time", _virtual, "without it --time real still works", TRIAL),
+    ("virtual time of libraries", _libraries, WITHOUT_SUPERVISOR, TRIAL),
+    ("pause a client", _pause, "it needs signals to your own processes, and /proc", TRIAL),
+    (
+        "crash a server",
+        _crash,
+        "it needs redis-server 7.0 or newer, and space for its append-only file",
+        (PROGRAMS, REDIS),
+    ),
+    (
+        "failovers",
+        _failovers,
+        "they need redis-server 7.0 or newer and ports on the loopback interface",
+        (PROGRAMS, REDIS),
+    ),
+    ("PostgreSQL", _postgres, "without it everything works but the locks on PostgreSQL", (PROGRAMS,)),
+    ("PgBouncer", _pgbouncer, "without it only the scenario pooled-sessions is left out", (PROGRAMS,)),
+    ("etcd", _etcd, "without it everything works but the locks on etcd", (PROGRAMS,)),
+    ("ZooKeeper", _zookeeper, "without it everything works but the locks on ZooKeeper", (PROGRAMS,)),
+    ("clock faults in real time", _clocks, "without them, clock faults work in virtual time", TRIAL),
+)

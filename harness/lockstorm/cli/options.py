@@ -47,6 +47,16 @@ class Numbers(click.ParamType[tuple[int, ...]]):
         return tuple(dict.fromkeys(int(word) for word in words))
 
 
+def refused_option(flag: str, why: str) -> Callable[[Decorated], Decorated]:
+    """An option that other commands have, and that this one refuses with a reason."""
+
+    def refuse(_context: click.Context, _option: click.Parameter, given: str | None) -> None:
+        if given is not None:
+            raise UsageError(f"{flag}: {why}")
+
+    return click.option(flag, hidden=True, expose_value=False, callback=refuse)
+
+
 def names_option(flag: str, what: str, help_: str, parameter: str | None = None) -> Callable[[Decorated], Decorated]:
     """An option of comma-separated names. It may be given several times; the command receives all names."""
     return click.option(

@@ -65,7 +65,7 @@ class LockChoice:
     checks_validity: bool = False
     written_name: str = ""  # the name in the policy; of a user-supplied lock without its prefix
     server: str | None = None  # of a lock on Redis: what [deployment] names
-    config: str | None = None  # of a lock on Redis: the policy, if [deployment] has settings
+    config: str | None = None  # the policy, if [deployment] has settings of its servers
     topologies: tuple[Topology, ...] = ()  # sentinel, cluster: those of [deployment]
 
     @property
@@ -199,8 +199,9 @@ def config_of(deployment: Deployment, file: Path, is_kept: bool) -> str | None:
 
 
 def deployed_on(lock: LockChoice, deployment: Deployment, config: str | None) -> LockChoice:
-    if lock_named(lock.name).service != "redis":
-        return lock
+    service = lock_named(lock.name).service
+    if service != "redis":
+        return replace(lock, config=config) if deployment.is_about(service) else lock
     return replace(lock, server=deployment.server, config=config, topologies=deployment.topologies)
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lockstorm.locks.lock_names import lock_named
@@ -48,13 +48,12 @@ def time_of(scenario: str, lock: str, time: str | None) -> str | None:
     return time if time in times else None
 
 
-def requests_of(cell_key: CellKey, time: str, repeat: int, seed: int, server: str | None = None) -> list[TrialSettings]:
+def requests_of(
+    cell_key: CellKey, time: str, repeat: int, seed: int, server: str | None = None, config: str | None = None
+) -> list[TrialSettings]:
     scenario, lock, store = cell_key
-    return [
-        TrialSettings(lock, scenario, store=store, time=time, seed=seed + each, control=control, server=server)
-        for each in range(repeat)
-        for control in (False, True)
-    ]
+    usual = TrialSettings(lock, scenario, store=store, time=time, server=server, config=config)
+    return [replace(usual, seed=seed + each, control=control) for each in range(repeat) for control in (False, True)]
 
 
 def playing_order(request: TrialSettings) -> tuple[bool, int, int, str]:
@@ -75,6 +74,7 @@ def play_matrix(
     report: Callable[[str], object],
     workers: int | None = None,
     server: str | None = None,
+    config: str | None = None,
 ) -> dict[str, Any]:
     """Runs every cell `repeat` times (seeds seed, seed + 1, ...) with fault and control, several trials in parallel.
     Calls `report` after each trial. `ok`: all cells that were played are as expected. An interrupt ends it early; the
@@ -84,8 +84,8 @@ def play_matrix(
     requests = [
         request
         for cell_key in cell_keys
-        for request in requests_of(cell_key, time_of(*cell_key[:2], time) or "virtual", repeat, seed, server)
-        if time_of(*cell_key[:2], time)
+        if (kind := time_of(*cell_key[:2], time))
+        for request in requests_of(cell_key, kind, repeat, seed, server, config)
     ]
     requests.sort(key=playing_order)
     trials: dict[tuple[CellKey, bool], CellTrials] = {
@@ -106,6 +106,7 @@ def play_matrix(
         "repeat": repeat,
         "seed": seed,
         **({"server": server} if server else {}),
+        **({"config": config} if config else {}),
         "cells": cells,
         "inapplicable": inapplicable,
         "unfit": inapplicable,  # the old name, until the next version

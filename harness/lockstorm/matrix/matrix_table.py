@@ -198,7 +198,8 @@ def closing(result: dict[str, Any]) -> Text:
     count, wrong = len(result["cells"]), sum(not cell["ok"] for cell in result["cells"])
     repeated = f", {result['repeat']} times each" if result["repeat"] > 1 else ""
     line = f"{count} cell{'s' if count != 1 else ''}{repeated}"
-    line += ", all as expected" if not wrong else f": {wrong} not as expected"
+    as_usual = "as with the defaults" if result.get("config") else "as expected"
+    line += f", all {as_usual}" if not wrong else f": {wrong} not {as_usual}"
     left_out = len(result["unplayed"])
     if result["interrupted"]:
         line = f"interrupted: {line}; {left_out} not known"

@@ -9,6 +9,7 @@ import msgspec
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import new_file
 from lockstorm.base.errors import UsageError
+from lockstorm.base.shared_objects import check_started
 from lockstorm.native.library import Message, library
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import Verdict
@@ -20,6 +21,7 @@ def judge_history(path: Path, require: str | None = None, *words: str) -> Verdic
     """The verdict of `check` on a history; `words`: more options of `check`. Raises UsageError for a damaged file."""
     command = [paths.program("check"), *([f"--require={require}"] if require else []), *words, "--", str(path)]
     done = subprocess.run(command, capture_output=True, text=True)
+    check_started(done)
     if done.returncode not in (0, 1, 3):
         reason = done.stderr.strip() or f"check ended with status {done.returncode}"
         raise UsageError(reason)
@@ -52,6 +54,7 @@ def save_history(history: Path, path: Path) -> None:
 def read_history(path: Path) -> list[Event]:
     """The records of a binary history."""
     done = subprocess.run([paths.program("history"), "to-json", str(path)], capture_output=True, text=True)
+    check_started(done)
     if done.returncode != 0:
         raise UsageError(done.stderr.strip())
     try:

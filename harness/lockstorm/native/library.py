@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from lockstorm.base import paths
+from lockstorm.base import paths, shared_objects
 from lockstorm.base.errors import Inconclusive
 from lockstorm.results.fault_entry import FaultEntry
 from lockstorm.results.lock_entry import LockEntry
@@ -387,6 +387,9 @@ def library() -> Any:
     try:
         loaded = c.CDLL(str(path), use_errno=True)
     except OSError as error:
+        if lacking := shared_objects.missing_in(str(error)):
+            lacking = shared_objects.missing_for_files([path]) or lacking  # the linker names the first one only
+            raise Inconclusive(shared_objects.missing_sentence(lacking)) from None
         raise Inconclusive(f"{path} cannot be loaded ({error}): {paths.HOW_TO_BUILD}") from None
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(loaded, name)

@@ -8,6 +8,7 @@ from typing import Any
 
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
+from lockstorm.base.shared_objects import check_started
 
 MODELS = ("mutex", "owner-mutex", "reentrant-mutex", "fenced-mutex", "semaphore", "register")
 OUTSIDE = (".edn",)  # suffixes of other tools' histories
@@ -50,6 +51,7 @@ def linearize(path: str, settings: LinearizeSettings) -> dict[str, Any]:
     """The verdict of `linearize` on a file. Raises UsageError if the file cannot be read."""
     command = [paths.program("linearize"), *settings.words(), "--", path]
     done = subprocess.run(command, capture_output=True, text=True)
+    check_started(done)
     if done.returncode not in (0, 1, 3):
         raise UsageError(done.stderr.strip() or f"linearize ended with status {done.returncode}")
     return {"file": path, **json.loads(done.stdout)}

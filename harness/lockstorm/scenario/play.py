@@ -44,6 +44,7 @@ from lockstorm.trial.trial import Trial
 
 RECORDS_PER_INCREMENT = 16
 PATIENCES_IN_LEASE = 2
+TABLES = {"postgres": "postgresql"}  # service -> its table in [deployment], where the name differs
 
 
 def usual_time(lock: LockEntry) -> Time:
@@ -71,8 +72,11 @@ def check_settings(request: TrialSettings, *, gives_tokens: bool = False) -> tup
         if lock.service != "redis":
             raise UsageError(f"--server is for locks on Redis, and {lock.name} lives on {lock.service}")
         paths.redis_server(request.server)
-    if request.config and lock.service not in ("redis", "postgres"):
-        raise UsageError(f"--config is for locks on Redis and PostgreSQL, and {lock.name} lives on {lock.service}")
+    if request.config and lock.service != "redis" and Path(request.config).suffix != ".toml":
+        raise UsageError(
+            f"--config {request.config} is for locks on Redis, and {lock.name} lives on {lock.service}: name a policy "
+            f"(.toml) with a table [deployment.{TABLES.get(lock.service, lock.service)}]"
+        )
     if request.permits and lock.capacity != AS_ASKED:
         several = ", ".join(known.name for known in locks() if known.capacity == AS_ASKED)
         raise UsageError(f"--permits is for locks that have several ({several}); {lock.name} has one")
@@ -111,7 +115,9 @@ def prepare_trial(request: TrialSettings, scenario: Scenario | None = None) -> t
         scenario=scenario.name,
         store=store,
         time=time,
-        lease_ms=request.lease_ms or lease_at_least(lock, _usual_lease_ms(scenario, time, request.control, deployment)),
+        lease_ms=lease_on(
+            deployment, lock, request.lease_ms, _usual_lease_ms(scenario, time, request.control, deployment, lock)
+        ),
         counter=scenario.counter,
         nodes=lock.nodes,
         replicas=lock.replicas,
@@ -128,23 +134,35 @@ def deployment_of(request: TrialSettings) -> Deployment | None:
     return request.deployment or (deployment_named(request.config) if request.config else None)
 
 
+def lease_on(deployment: Deployment | None, lock: LockEntry, chosen_ms: int | None, usual_ms: int) -> int:
+    """The lease of a trial: the chosen one, or else the usual one as far as the team's servers grant it. Raises
+    UsageError for a chosen one that they would change."""
+    if not deployment:
+        return chosen_ms or lease_at_least(lock, usual_ms)
+    bounds = deployment.lease_bounds(lock.service)
+    if chosen_ms and bounds.fit(chosen_ms) != chosen_ms:
+        raise UsageError(f"a lease of {chosen_ms} ms: {lock.service} grants {bounds.words}")
+    return chosen_ms or lease_at_least(lock, bounds.fit(usual_ms))
+
+
 def prepare_by_hand(request: TrialSettings) -> TrialSettings:
     """The complete settings of a trial that a test plays step by step, checked. Starts no process. The fields that no
     user of the command can choose stay as they are, except those that are the lock's."""
     lock, store, time = check_settings(request)
     if lock.real_time_only and time == "virtual":
         raise UsageError(f"{lock.name} can only be played in real time: {real_time_reason(lock)}")
+    deployment = deployment_of(request)
     usual_ms = REAL_CONTROL_LEASE_MS if request.control else REAL_LEASE_MS
     settings = replace(
         request,
         lock=lock.name,
         store=store,
         time=time,
-        lease_ms=request.lease_ms or lease_at_least(lock, VIRTUAL_LEASE_MS if time == "virtual" else usual_ms),
+        lease_ms=lease_on(deployment, lock, request.lease_ms, VIRTUAL_LEASE_MS if time == "virtual" else usual_ms),
         nodes=lock.nodes,
         replicas=max(lock.replicas, request.replicas),
         permits=request.permits or 1,
-        deployment=deployment_of(request),
+        deployment=deployment,
     )
     return deployed(settings, lock.service)
 
@@ -228,8 +246,12 @@ def deployment_result(settings: TrialSettings) -> DeploymentResult | None:
     deployment = settings.deployment
     if not deployment:
         return None
-    changed = [ChangedByTrial(each.setting.line, each.setting.place, each.why) for each in deployment.changed]
     service = lock_named(settings.lock).service
+    changed = [
+        ChangedByTrial(each.setting.line, each.setting.place, each.why)
+        for each in deployment.changed
+        if each.service == service
+    ]
     return DeploymentResult([each.line for each in deployment.of(service)], changed, settings.replicas)
 
 
@@ -269,11 +291,15 @@ def judge_file(
     return structs.replace(verdict, file=path, parameters=None, **recorded)
 
 
-def _usual_lease_ms(scenario: Scenario, time: Time, control: bool, deployment: Deployment | None) -> int:
+def _usual_lease_ms(
+    scenario: Scenario, time: Time, control: bool, deployment: Deployment | None, lock: LockEntry
+) -> int:
     """In an election the lease outlasts the time for which a deployment waits for a silent master."""
     if time == "virtual":
         return scenario.virtual_lease_ms
     patience_ms = deployment.elections.patience_ms(scenario.topology) if deployment else None
+    if deployment and scenario.settings.get("nodes", 1) > 1:
+        patience_ms = deployment.silence_ms(lock.service)
     lease_ms = scenario.real_control_lease_ms if control else scenario.real_lease_ms
     return lease_ms + PATIENCES_IN_LEASE * (patience_ms or 0)
 

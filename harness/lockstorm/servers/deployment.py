@@ -3,10 +3,22 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.base.toml_table import TomlTable, read_toml
+from lockstorm.servers.ensemble_settings import (
+    MEMBERS,
+    SCENARIO_COUNTS,
+    LeaseBounds,
+    by_name,
+    ensemble_in_virtual_time,
+    lease_bounds,
+    lease_late_by_settings_ms,
+    read_ensemble,
+    silence_of_leader_ms,
+)
 from lockstorm.servers.postgres_server import refusal_by_postgres
 from lockstorm.servers.redis_config import (
     LAG,
@@ -22,8 +34,9 @@ from lockstorm.servers.redis_config import (
 from lockstorm.servers.topology import TOPOLOGIES, Elections, Topology
 
 REPLICAS_LIMIT = 5
-KEYS = {  # of a policy; [deployment.redis] has directives, [deployment.postgresql] settings of postgresql.conf
-    "deployment": ("server", "config", "replicas", "redis", "sentinel", "cluster", "postgresql"),
+ENSEMBLES = ("etcd", "zookeeper")
+KEYS = {  # of a policy; the tables of the services have their settings
+    "deployment": ("server", "config", "replicas", "redis", "sentinel", "cluster", "postgresql", "etcd", "zookeeper"),
     "deployment.sentinel": ("sentinels", "quorum", "down-after-milliseconds", "failover-timeout"),
     "deployment.cluster": ("node-timeout",),
 }
@@ -49,13 +62,49 @@ class Deployment:
     server: str | None = None  # the program that the locks on Redis live on; None: the usual one
     is_redis_configured: bool = False  # settings of redis-server are given, though maybe none: its defaults count
     postgresql: tuple[RedisSetting, ...] = ()
+    etcd: tuple[RedisSetting, ...] = ()
+    zookeeper: tuple[RedisSetting, ...] = ()
 
     def of(self, service: str) -> tuple[RedisSetting, ...]:
-        return self.postgresql if service == "postgres" else self.redis
+        of_service: dict[str, tuple[RedisSetting, ...]] = {
+            "redis": self.redis,
+            "postgres": self.postgresql,
+            "etcd": self.etcd,
+            "zookeeper": self.zookeeper,
+        }
+        return of_service[service]
 
     def is_about(self, service: str) -> bool:
         """Whether it says how the servers of this service are configured."""
-        return bool(self.postgresql) if service == "postgres" else service == "redis" and self.is_redis_configured
+        if service == "redis":
+            return self.is_redis_configured
+        return bool(self.of(service)) or any(each.service == service for each in self.changed)
+
+    def lease_bounds(self, service: str) -> LeaseBounds:
+        return lease_bounds(service, by_name(self.of(service)))
+
+    def silence_ms(self, service: str) -> int:
+        """How long its servers wait for a silent leader; 0: as long as in any trial."""
+        return silence_of_leader_ms(service, by_name(self.of(service)))
+
+    def lease_late_ms(self, service: str) -> int:
+        """How much later than usual its servers end a lease."""
+        return lease_late_by_settings_ms(service, by_name(self.of(service)))
+
+    def on(self, service: str, time: str, nodes: int) -> "tuple[Deployment, int]":
+        """What a trial in this kind of time makes of it, and its number of etcd or ZooKeeper servers. `nodes`: those
+        that the scenario needs; 1: as many as the team has."""
+        found = self.in_time(time)
+        if service not in ENSEMBLES:
+            return found, nodes
+        members = next((each for each in found.of(service) if each.name == MEMBERS), None)
+        if not members or int(members.value) == nodes:
+            return found, nodes
+        if nodes == 1:
+            return found, int(members.value)
+        others = tuple(each for each in found.of(service) if each is not members)
+        changed = (*found.changed, ChangedSetting(members, SCENARIO_COUNTS, service))
+        return replace(found.only(service, others), changed=changed), nodes
 
     @property
     def waits_for_standby(self) -> bool:
@@ -67,6 +116,10 @@ class Deployment:
         """What a trial in this kind of time makes of it."""
         if time != "virtual":
             return self
+        zookeeper, chosen = ensemble_in_virtual_time(self.zookeeper)
+        return replace(self, zookeeper=zookeeper, changed=(*self.changed, *chosen))._without_lag()
+
+    def _without_lag(self) -> "Deployment":
         lags = tuple(each for each in self.redis if each.name in LAG_SETTINGS)
         others = tuple(each for each in self.redis if each.name not in LAG_SETTINGS)
         if not replicas_needed(others):
@@ -77,9 +130,8 @@ class Deployment:
 
     def only(self, service: str, settings: Iterable[RedisSetting]) -> "Deployment":
         """The same with these settings of the service's servers alone."""
-        if service == "postgres":
-            return replace(self, postgresql=tuple(settings))
-        return replace(self, redis=tuple(settings))
+        own: dict[str, Any] = {"postgresql" if service == "postgres" else service: tuple(settings)}
+        return replace(self, **own)
 
 
 def deployment_named(config: str) -> Deployment:
@@ -100,7 +152,7 @@ def read_deployment(table: TomlTable, home: Path) -> Deployment:
     server, config = table.text("server"), table.text("config")
     if server:
         server = str((home / server).absolute()) if "/" in server else server
-        table.checked("server", lambda: paths.redis_server(server))
+        table.checked("server", lambda: paths.redis_server(server, "server"))
     settings = table.checked("config", lambda: read_redis_config(home / config)) if config else ()
     given = table.table("redis")
     own = tuple(
@@ -111,7 +163,11 @@ def read_deployment(table: TomlTable, home: Path) -> Deployment:
     found = _deployment_of((*settings, *own), replicas, server, f"{table.file}:{table.line()}")
     is_configured, elections = bool(config or given.values), read_elections(table)
     found = replace(found, is_redis_configured=is_configured, elections=elections, topologies=topologies)
-    return with_postgresql(found, table.table("postgresql"))
+    found = with_postgresql(found, table.table("postgresql"))
+    for service in ENSEMBLES:
+        kept, changed = read_ensemble(table.table(service), service)
+        found = replace(found.only(service, kept), changed=(*found.changed, *changed))
+    return found
 
 
 def with_postgresql(deployment: Deployment, table: TomlTable) -> Deployment:
@@ -120,12 +176,12 @@ def with_postgresql(deployment: Deployment, table: TomlTable) -> Deployment:
     for name in table.values:
         setting = RedisSetting(name.lower(), _value_of(table, name), f"{table.file}:{table.line(name)}")
         if setting.name not in POSTGRES_SETTINGS:
-            changed.append(ChangedSetting(setting, NO_EFFECT))
+            changed.append(ChangedSetting(setting, NO_EFFECT, "postgres"))
             continue
         if reason := refusal_by_postgres(setting.name, setting.value):
             raise table.error(name, f"PostgreSQL refuses it: {reason}")
         if setting.name == POSTGRES_SETTINGS[1] and setting.value != ANY_STANDBY:
-            changed.append(ChangedSetting(setting, ONE_STANDBY))
+            changed.append(ChangedSetting(setting, ONE_STANDBY, "postgres"))
             setting = replace(setting, value=ANY_STANDBY)
         kept.append(setting)
     return replace(deployment, postgresql=tuple(kept), changed=(*deployment.changed, *changed))

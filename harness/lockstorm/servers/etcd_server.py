@@ -11,7 +11,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -62,8 +62,14 @@ class EtcdServer:
         self._command: list[str] = []
         self.process: Process
 
-    def meet(self, peers: Sequence["EtcdServer"], way_to: Callable[[Path, Self, "EtcdServer"], object]) -> None:
-        """Sets the members of its cluster. `way_to` makes the socket on which it reaches another one."""
+    def meet(
+        self,
+        peers: Sequence["EtcdServer"],
+        way_to: Callable[[Path, Self, "EtcdServer"], object],
+        configured: Mapping[str, str] | None = None,
+    ) -> None:
+        """Sets the members of its cluster. `way_to` makes the socket on which it reaches another one. `configured`: a
+        team's own options."""
         for peer in peers:
             if peer is not self:
                 way_to(self.directory / peer.peer_socket.name, self, peer)
@@ -79,6 +85,7 @@ class EtcdServer:
             "logger": "zap",
             "log-level": "error",
             **(TIMING_TOGETHER if len(peers) > 1 else TIMING_ALONE),
+            **(configured or {}),
         }
         words = [f"--{key}={value}" for key, value in options.items()]
         # Without an environment, from which etcd takes options. fsync protects against power failures; a killed

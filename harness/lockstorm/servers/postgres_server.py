@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from lockstorm.base import paths
-from lockstorm.base.errors import Inconclusive
+from lockstorm.base.errors import Inconclusive, NotInstalled
 from lockstorm.base.hang_limit import START_LIMIT_S, HangLimit
 from lockstorm.native.library import Message, library
 from lockstorm.process.process import Process, Sandbox, User
@@ -110,9 +110,13 @@ def postgres_version() -> str:
 
 @cache
 def refusal_by_postgres(name: str, value: str) -> str:
-    """Why the server refuses this value of a setting; empty: it takes it. It reads the setting before it looks for the
-    data directory, which does not exist."""
-    command = [paths.postgres(), "-C", name, "-c", f"{name}={value}", "-D", "/nonexistent"]
+    """Why the server refuses this value of a setting; empty: it takes it, or is not installed, and no trial needs the
+    setting. It reads the setting before it looks for the data directory, which does not exist."""
+    try:
+        postgres = paths.postgres()
+    except NotInstalled:
+        return ""
+    command = [postgres, "-C", name, "-c", f"{name}={value}", "-D", "/nonexistent"]
     done = subprocess.run(command, capture_output=True, text=True)
     return done.stderr.partition("FATAL:")[2].partition("\n")[0].strip()
 

@@ -4,7 +4,7 @@ import glob
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -55,12 +55,16 @@ INCLUDE_DEPTH = 8
 END = "lockstorm-end-of-settings"  # no directive: with it at their end the server reads all settings, and then ends
 ASK_LIMIT_S = 30.0
 REFUSED = re.compile(r">>> '(.*)'\n?(.*)")
+FOR_MODULES = "Module Configuration detected without loadmodule directive"
+LISTED = re.compile(r">>> '(.*)'")
+NO_DIRECTIVE = "there is no such directive"
 WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\\')*)\'|(\S+)')
 
 
 @dataclass(frozen=True)
 class RedisSetting:
-    """A line of the file: a directive in small letters, and the rest of it as it stands."""
+    """A line of the file: a directive in small letters, and the rest of it as it stands. Or a setting of another
+    service's servers."""
 
     name: str
     value: str
@@ -77,6 +81,7 @@ class ChangedSetting:
 
     setting: RedisSetting
     why: str
+    service: str = "redis"
 
 
 def read_redis_config(file: Path, depth: int = 0) -> tuple[RedisSetting, ...]:
@@ -120,9 +125,9 @@ def words_of(value: str) -> list[str]:
     return ["".join(parts) for parts in WORD.findall(value)]
 
 
-def chosen_by_trial(name: str) -> str | None:
-    """Why a trial chooses this setting itself; None: it takes the team's."""
-    for why, names in CHOSEN_BY_TRIAL.items():
+def chosen_by_trial(name: str, chosen: Mapping[str, tuple[str, ...]] = CHOSEN_BY_TRIAL) -> str | None:
+    """Why a trial chooses this setting itself; None: it takes the team's. `chosen`: reason -> names."""
+    for why, names in chosen.items():
         for each in names:
             if name == each or (each.endswith("*") and name.startswith(each[:-1])):
                 return why
@@ -159,9 +164,21 @@ def check_redis_settings(program: str, settings: tuple[RedisSetting, ...]) -> No
             done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=ASK_LIMIT_S)
     except (OSError, subprocess.SubprocessError) as error:
         raise Inconclusive(f"{program} does not say whether it takes these settings: {error}") from None
-    found = REFUSED.search(done.stdout + done.stderr)
+    said = done.stdout + done.stderr
+    if FOR_MODULES in said:
+        _check_unknown(settings, {line.split()[0].lower() for line in LISTED.findall(said)})
+        return
+    found = REFUSED.search(said)
     if not found or found[1].startswith(END):
         return
     refused = next((each for each in settings if each.line == found[1]), None)
     place = refused.place if refused else "a setting"
-    raise UsageError(f"{place}: the server refuses {found[1]!r}: {found[2].strip() or 'there is no such directive'}")
+    raise UsageError(f"{place}: the server refuses {found[1]!r}: {found[2].strip() or NO_DIRECTIVE}")
+
+
+def _check_unknown(settings: Iterable[RedisSetting], listed: set[str]) -> None:
+    """redis-server 8 keeps a directive that it does not know for its modules, and lists what these have not taken;
+    redis-server 7 does so only with a dot in the name, and lists nothing."""
+    for each in settings:
+        if each.name in listed or (END not in listed and "." in each.name):
+            raise UsageError(f"{each.place}: the server refuses {each.line!r}: {NO_DIRECTIVE}")

@@ -1,9 +1,11 @@
 """The services that locks and resources live on: whether they are installed, and how they count leases."""
 
 from functools import cache
+from pathlib import Path
 
 from lockstorm.base import paths
 from lockstorm.base.errors import NotInstalled, UsageError
+from lockstorm.base.shared_objects import missing_for_files, missing_sentence
 from lockstorm.native.library import locks_on
 from lockstorm.results.lock_entry import LockEntry
 
@@ -12,6 +14,12 @@ TABLE = "table-"  # prefix of the store modes that keep the resource in a table
 # Why locks on a service can only be tried in real time.
 REAL_TIME_ONLY = {
     "etcd": "etcd reads the clock without the C library, so nothing that works without privileges moves it",
+}
+
+PACKAGES = {  # of ci/packages, which an installed lockstorm does not have
+    "postgres": ("postgresql", "libpq-dev", "libfaketime", "pgbouncer"),
+    "etcd": ("etcd-server", "libcurl4-openssl-dev"),
+    "zookeeper": ("zookeeper", "libzookeeper-st-dev"),
 }
 
 LEASE_UNIT_MS = {"etcd": 1000}  # unit of a lease; 1 ms for other services
@@ -54,11 +62,20 @@ def lease_at_least(lock: LockEntry, lease_ms: int) -> int:
     return -(-lease_ms // unit_ms) * unit_ms
 
 
+def how_to_install(service: str) -> str:
+    """What installs the servers of a service and the libraries to build with."""
+    if not paths.IS_INSTALLED:
+        return "make deps-all"
+    return f"on Debian and Ubuntu apt-get install {' '.join(PACKAGES[service])}"
+
+
 @cache
 def missing(service: str) -> str:
     """Why no lock on this service can be tried here; empty: they can."""
     if not all(lock.built for lock in locks_on(service)):
-        return f"this build cannot speak to {service}: make deps-all, then make build"
+        return f"this build cannot speak to {service}: {how_to_install(service)}, then {paths.HOW_TO_BUILD}"
+    if service != "redis" and (lacking := missing_for_files(map(Path, map(paths.program, paths.SERVICE_PROGRAMS)))):
+        return missing_sentence(lacking)
     try:
         if service == "postgres":
             paths.postgres()

@@ -64,9 +64,17 @@ class ZooKeeperServer:
 
     clock_step_us = 1000  # its uptime is in milliseconds
 
-    def __init__(self, sandbox: Sandbox, name: str, *, clock: Path | None, peers: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        name: str,
+        *,
+        clock: Path | None,
+        peers: Mapping[str, str],
+        configured: Mapping[str, str] | None = None,
+    ) -> None:
         """`peers`: server -> the address at which this one reaches it, for all servers of the ensemble, and for itself
-        where it listens; empty: it is alone."""
+        where it listens; empty: it is alone. `configured`: a team's own settings."""
         self.name = name
         self.number = -1  # in the scheduler
         self.clock = clock  # a file (preload/clock_page.h); None: the machine's clock
@@ -74,10 +82,10 @@ class ZooKeeperServer:
         self.directory = sandbox.directory / name
         self._sandbox = sandbox
         self._began_us = 0
-        self._write_configuration(peers)
+        self._write_configuration(peers, configured or {})
         self.process = self._start()
 
-    def _write_configuration(self, peers: Mapping[str, str]) -> None:
+    def _write_configuration(self, peers: Mapping[str, str], configured: Mapping[str, str]) -> None:
         data = self.directory / "data"
         data.mkdir(mode=0o700, parents=True)
         (data / "myid").write_text(f"{number_of(self.name)}\n")
@@ -94,6 +102,9 @@ class ZooKeeperServer:
         if peers:
             lines |= {"initLimit": ENSEMBLE_PATIENCE_TICKS, "syncLimit": ENSEMBLE_PATIENCE_TICKS}
             lines |= {f"server.{number_of(peer)}": address for peer, address in peers.items()}
+        if "tickTime" in configured:
+            del lines["maxSessionTimeout"]  # 20 ticks, unless the team says otherwise
+        lines |= configured
         self.configuration = self.directory / "zoo.cfg"
         self.configuration.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
 

@@ -14,12 +14,18 @@ from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.native.library import faults as fault_table
 from lockstorm.results.fault_entry import FaultEntry
 from lockstorm.results.lock_entry import LockEntry
-from lockstorm.scenario.play import check_settings, deployment_of
+from lockstorm.scenario.play import check_settings, deployment_of, lease_on
 from lockstorm.servers.deployment import Deployment
-from lockstorm.servers.services import lease_late_ms
 from lockstorm.storm.storm_faults import BY_NAME, StormContext, StormFault
 from lockstorm.storm.storm_schedule import Schedule, draw_schedule, read_schedule
-from lockstorm.trial.settings import DURATION_LIMIT_MS, REPLY_LIMIT_MS, SEED_LIMIT, TrialSettings, deployed
+from lockstorm.trial.settings import (
+    DURATION_LIMIT_MS,
+    REPLY_LIMIT_MS,
+    SEED_LIMIT,
+    TrialSettings,
+    deployed,
+    lease_late_in,
+)
 
 ALL = "all"
 USUAL_CLIENTS = 4
@@ -186,15 +192,16 @@ def plan_storm(storm: StormRequest, seed: int | None = None) -> StormPlan:
     else:
         schedule = _draw(storm, request, lock, time)
     settings = _settings(request, schedule, lock)
-    bounds = (storm.bound_ms, storm.bound_ms) if storm.bound_ms else _bounds_ms(lock, time, schedule)
-    patience_ms = _patience_ms(lock, schedule.lease_ms)
+    late_ms = lease_late_in(settings, lock)
+    bounds = (storm.bound_ms, storm.bound_ms) if storm.bound_ms else _bounds_ms(lock, time, schedule, late_ms)
+    patience_ms = _patience_ms(late_ms, schedule.lease_ms)
     replay = storm_replay_command(storm, schedule.seed)
     return StormPlan(settings, schedule, replay, request.require, *bounds, patience_ms)
 
 
-def _bounds_ms(lock: LockEntry, time: str, schedule: Schedule) -> tuple[int, int]:
+def _bounds_ms(lock: LockEntry, time: str, schedule: Schedule, late_ms: int) -> tuple[int, int]:
     """How long a free lock may stay unclaimed after the faults, and before the first one."""
-    patience_ms = _patience_ms(lock, schedule.lease_ms)
+    patience_ms = _patience_ms(late_ms, schedule.lease_ms)
     if time == "real":
         return patience_ms, patience_ms
     recovered = recovered_ms(lock, schedule.lease_ms, REPLY_LIMIT_MS)
@@ -204,16 +211,16 @@ def _bounds_ms(lock: LockEntry, time: str, schedule: Schedule) -> tuple[int, int
     return min(recovered, patience_ms), patience_ms if promised_ms is None else promised_ms
 
 
-def _patience_ms(lock: LockEntry, lease_ms: int) -> int:
-    return PATIENCE_LEASES * lease_ms + lease_late_ms(lock) + POLL_LIMIT_MS + work_ms(lease_ms)
+def _patience_ms(late_ms: int, lease_ms: int) -> int:
+    return PATIENCE_LEASES * lease_ms + late_ms + POLL_LIMIT_MS + work_ms(lease_ms)
 
 
 def _draw(storm: StormRequest, request: TrialSettings, lock: LockEntry, time: str) -> Schedule:
-    lease_ms = request.lease_ms or USUAL_LEASE_MS
+    deployment = deployment_of(request)
+    lease_ms = lease_on(deployment, lock, request.lease_ms, USUAL_LEASE_MS)
     longest_ms = storm.longest_ms or LONGEST_LEASES * lease_ms
     duration_ms = request.duration_ms or USUAL_DURATION_MS
     faults = choose_faults(storm.faults or ALL, lock, time)
-    deployment = deployment_of(request)
     context = storm_context(lock, time, lease_ms, longest_ms, request.clients or USUAL_CLIENTS, faults, deployment)
     return draw_schedule(request.seed, faults, context, duration_ms)
 
@@ -231,7 +238,8 @@ def storm_context(
     replicas = max(
         lock.replicas, _required_settings(faults).get("replicas", 0), deployment.replicas if deployment else 0
     )
-    servers = tuple(f"{lock.service}-{each + 1}" for each in range(lock.nodes))
+    nodes = deployment.on(lock.service, time, lock.nodes)[1] if deployment else lock.nodes
+    servers = tuple(f"{lock.service}-{each + 1}" for each in range(nodes))
     links = tuple(f"{server}-replica-{each + 1}>{server}" for server in servers for each in range(replicas))
     names = tuple(f"client-{each + 1}" for each in range(clients))
     is_configured = deployment is not None and deployment.is_redis_configured

@@ -8,12 +8,12 @@ from heapq import heappop, heappush
 from typing import Any
 
 from lockstorm.native.library import Kind, TaskState
-from lockstorm.servers.services import lease_late_ms
 from lockstorm.storm.storm_faults import ALL_CLIENTS, BY_NAME, delays, forbids
 from lockstorm.storm.storm_plan import StormPlan
 from lockstorm.storm.storm_schedule import StormEvent
 from lockstorm.trial.client import ANYWHERE, Client
 from lockstorm.trial.fault import Fault, Target
+from lockstorm.trial.settings import lease_late_in
 from lockstorm.trial.trial import Trial
 
 NS_PER_MS = 1_000_000
@@ -152,7 +152,7 @@ class StormRun:
         """Records the keys that stay at the servers although no client holds or wants the lock: those that are there
         two leases later, do not expire in a third, and are not always left."""
         lease_ms, recorder = self.plan.schedule.lease_ms, self.trial.recorder
-        self.trial.advance(RESIDUE_LEASES * lease_ms + lease_late_ms(self.trial.lock))
+        self.trial.advance(RESIDUE_LEASES * lease_ms + lease_late_in(self.trial.settings, self.trial.lock))
         before = self.trial.nodes.remains()
         self.trial.advance(lease_ms)
         left, what = 0, self.trial.nodes.remains_of

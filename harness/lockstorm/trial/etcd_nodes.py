@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.servers.ensemble_settings import by_name, etcd_options
 from lockstorm.servers.etcd_server import EtcdServer, leader_of
 from lockstorm.servers.services import REAL_TIME_ONLY, check_lease
 from lockstorm.trial.client import Client
@@ -31,10 +32,12 @@ class EtcdNodes(Nodes[EtcdServer]):
         self.refuse_redis_settings()
         if settings.settable_clocks:
             raise Inconclusive(f"nothing sets the clock of etcd: {REAL_TIME_ONLY['etcd']}")
+        given = by_name(settings.deployment.etcd) if settings.deployment else {}
+        own = dict(etcd_options(given))
         self.members = [EtcdServer(self.trial.sandbox, f"etcd-{each + 1}") for each in range(settings.nodes)]
         for server in self.members:
             server.number = self.trial.scheduler.add_server(None, None)
-            server.meet(self.members, self._make_peer_socket)
+            server.meet(self.members, self._make_peer_socket, own)
         for server in self.members:
             server.start()
 

@@ -5,8 +5,10 @@ from typing import Literal, get_args
 
 from lockstorm.attach.gateway import Gateway
 from lockstorm.base.option_fields import option
+from lockstorm.results.lock_entry import LockEntry
 from lockstorm.results.properties import PROPERTIES, REQUIRED
-from lockstorm.servers.deployment import Deployment
+from lockstorm.servers.deployment import ENSEMBLES, Deployment
+from lockstorm.servers.services import lease_late_ms
 from lockstorm.servers.topology import Elections, Topology
 
 Time = Literal["virtual", "real"]
@@ -46,7 +48,7 @@ SERVER_HELP = (
 )
 CONFIG_HELP = (
     "How the servers are configured: a redis.conf, or a policy (.toml) whose table [deployment] says it, also of "
-    "PostgreSQL. Default: nothing is written to disk, and there are no replicas."
+    "PostgreSQL, etcd and ZooKeeper. Default: nothing is written to disk, no replicas, and short timeouts."
 )
 ATTACHED_OPTIONS = (  # of `lockstorm attach`: those that need no server of the trial's own
     *("seed", "store", "lease_ms", "clients", "duration_ms", "require", "permits"),
@@ -154,12 +156,18 @@ class TrialSettings:
 def deployed(settings: TrialSettings, service: str) -> TrialSettings:
     """The settings of a trial on the servers that its `deployment` describes: the servers' program, the replicas that a
     master needs to take writes, and what is written to disk. A control has the file on disk that it asks for."""
-    deployment = settings.deployment.in_time(settings.time) if settings.deployment else None
+    deployment, nodes = (
+        settings.deployment.on(service, settings.time, settings.nodes)
+        if settings.deployment
+        else (None, settings.nodes)
+    )
     decides = deployment is not None and deployment.is_redis_configured and not settings.control
     if settings.persistence == "deployed":
         settings = replace(settings, persistence="none" if decides else "aof")
     if not deployment:
         return settings
+    if service in ENSEMBLES:
+        return replace(settings, deployment=deployment, nodes=nodes)
     if service == "postgres":
         replicas = max(settings.replicas, int(deployment.waits_for_standby))
         return replace(settings, deployment=deployment, replicas=replicas)
@@ -170,6 +178,12 @@ def deployed(settings: TrialSettings, service: str) -> TrialSettings:
         replicas=max(settings.replicas, deployment.replicas),
         elections=deployment.elections,
     )
+
+
+def lease_late_in(settings: TrialSettings, lock: LockEntry) -> int:
+    """How long after its end a lease may still keep other clients out, on the servers of this trial."""
+    by_deployment = settings.deployment.lease_late_ms(lock.service) if settings.deployment else 0
+    return lease_late_ms(lock) + by_deployment
 
 
 def at_pace(settings: TrialSettings, pace: int, *, lease_is_chosen: bool = False) -> TrialSettings:

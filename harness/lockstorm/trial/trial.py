@@ -28,7 +28,7 @@ from lockstorm.results.lock_entry import LockEntry
 from lockstorm.results.verdict import Verdict
 from lockstorm.servers.postgres_server import PostgresServer
 from lockstorm.servers.redis_server import RedisServer
-from lockstorm.servers.services import check_installed, lease_late_ms
+from lockstorm.servers.services import check_installed
 from lockstorm.servers.topology import tagged
 from lockstorm.trial.attached_nodes import AttachedNodes
 from lockstorm.trial.client import Client
@@ -39,7 +39,7 @@ from lockstorm.trial.nodes import AnyNodes
 from lockstorm.trial.postgres_nodes import PostgresNodes
 from lockstorm.trial.proxy import Proxy
 from lockstorm.trial.redis_nodes import RedisNodes
-from lockstorm.trial.settings import REPLY_LIMIT_MS, VIRTUAL_LEASE_MS, TrialSettings
+from lockstorm.trial.settings import REPLY_LIMIT_MS, VIRTUAL_LEASE_MS, TrialSettings, lease_late_in
 from lockstorm.trial.stall_sentinel import StallSentinel
 from lockstorm.trial.trial_clients import TrialClients
 from lockstorm.trial.trial_clock import TrialClock
@@ -87,7 +87,7 @@ class Trial:
         self.lease_ms = settings.lease_ms or VIRTUAL_LEASE_MS
         self.control = settings.control
         self.resource = tagged(settings.resource) if settings.topology == "cluster" else settings.resource
-        usual_ms = BOUND_LEASES * self.lease_ms + BOUND_SLEEP_MS + lease_late_ms(self.lock)
+        usual_ms = BOUND_LEASES * self.lease_ms + BOUND_SLEEP_MS + lease_late_in(settings, self.lock)
         self.bound_ms = settings.parameters.get("bound_ms", usual_ms)  # how long a free lock may stay unclaimed
         self.bound_ms += (settings.pace - 1) * REPLY_LIMIT_MS
         self.patience_ms = self.bound_ms  # of a quiet phase: longer than any promise, to see who is late
@@ -354,6 +354,12 @@ class Trial:
     def election_options(self) -> dict[str, int]:
         """Options of failover-sentinel and failover-cluster: how long a deployment waits for a silent master."""
         return self.settings.elections.fault_options(self.settings.topology)
+
+    @property
+    def silence_ms(self) -> int:
+        """How much longer than usual servers with a team's settings wait for a silent leader."""
+        deployment = self.settings.deployment
+        return deployment.silence_ms(self.lock.service) if deployment else 0
 
     @property
     def nodes_pattern(self) -> str:

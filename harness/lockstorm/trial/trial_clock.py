@@ -2,9 +2,9 @@
 
 from lockstorm.base.errors import Inconclusive
 from lockstorm.native.library import Kind, Outcome, library
-from lockstorm.servers.services import lease_late_ms
 from lockstorm.trial.client import Client
 from lockstorm.trial.nodes import AnyNodes
+from lockstorm.trial.settings import lease_late_in
 from lockstorm.trial.trial_context import TrialContext
 
 REAL_CONTROL_MS = 100  # a fault within a lease of 10 s: not even on a busy machine does it outlast the lease
@@ -68,4 +68,5 @@ class TrialClock:
 
     def _real_beyond_ms(self) -> int:
         trial = self._trial
-        return REAL_BEYOND_MS + lease_late_ms(trial.lock) if trial.lock.lease else REAL_BEYOND_NOTHING_MS
+        late_ms = lease_late_in(trial.settings, trial.lock)
+        return REAL_BEYOND_MS + late_ms if trial.lock.lease else REAL_BEYOND_NOTHING_MS

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.native.library import library
+from lockstorm.servers.ensemble_settings import MEMBERS, ZOOKEEPER_SYNC_LIMIT, by_name
 from lockstorm.servers.zookeeper_server import ZooKeeperServer, java_version
 from lockstorm.trial.client import Client
 from lockstorm.trial.nodes import Nodes
@@ -49,7 +50,11 @@ class ZooKeeperNodes(Nodes[ZooKeeperServer]):
         clock = self.trial.sandbox.directory / f"{name}.clock" if frozen else None
         number = self.trial.scheduler.add_server(clock, None)
         peers = {peer: self._peer_address(name, peer, *ports[peer]) for peer in ports}
-        server = ZooKeeperServer(self.trial.sandbox, name, clock=clock, peers=peers)
+        deployment = self.trial.settings.deployment
+        own = by_name(each for each in deployment.zookeeper if each.name != MEMBERS) if deployment else {}
+        if "tickTime" in own:
+            own.setdefault("syncLimit", str(ZOOKEEPER_SYNC_LIMIT))
+        server = ZooKeeperServer(self.trial.sandbox, name, clock=clock, peers=peers, configured=own)
         server.number = number
         self.trial.at_exit(server.close)
         return server

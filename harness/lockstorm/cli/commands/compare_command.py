@@ -6,7 +6,7 @@ import click
 
 from lockstorm.base.atomic_file import write_json
 from lockstorm.base.errors import UsageError
-from lockstorm.cli.options import Duration, Numbers, check_new_file, json_option, names_option
+from lockstorm.cli.options import Duration, Numbers, check_new_file, json_option, names_option, refused_option
 from lockstorm.cli.terminal import console, print_json, progress
 from lockstorm.compare import compare as compare_
 from lockstorm.compare import compare_table
@@ -47,6 +47,10 @@ DURATION_LEAST_MS, DURATION_MOST_MS = 10, 60_000  # of a measurement
     default="0ms",
     show_default=True,
     help="How long each of the --waiters holds the lock.",
+)
+@refused_option(
+    "--config",
+    "what is measured would be the cost of this machine's disk and not of yours; run, storm and matrix have it",
 )
 @click.option("-o", "output", type=click.Path(path_type=Path), help="Write the JSON object into this file, too.")
 @json_option

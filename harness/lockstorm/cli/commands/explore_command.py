@@ -19,6 +19,7 @@ from lockstorm.cli.options import (
     json_option,
     lock_option,
     plugin_option,
+    refused_option,
 )
 from lockstorm.cli.search_table import progress_line, show_search
 from lockstorm.cli.terminal import console, print_json, status_line
@@ -35,6 +36,11 @@ LIMITS = ("schedules", "seconds", "jobs")
 @lock_option
 @plugin_option
 @field_options(SearchRequest)
+@refused_option(
+    "--config",
+    "the explorer sets its servers back between schedules, and chooses itself whether a restart keeps the data "
+    "(restart-empty in --faults); run, storm and matrix have it",
+)
 @click.option("-o", "output", type=click.Path(path_type=Path), help="Write the violating schedule to this file.")
 @click.option(
     "--result", "kept", type=click.Path(path_type=Path), help="Write the campaign to this JSON file every 20 s."

@@ -17,7 +17,8 @@ from lockstorm.scenario.cells import CellKey
 from lockstorm.scenario.expected import pairs
 from lockstorm.scenario.library_expected import library_cells
 from lockstorm.scenario.play import scenario_named
-from lockstorm.trial.settings import SEED_LIMIT, SERVER_HELP, STORES, TIMES
+from lockstorm.servers.deployment import deployment_named
+from lockstorm.trial.settings import CONFIG_HELP, SEED_LIMIT, SERVER_HELP, STORES, TIMES
 
 INTERRUPTED = 130
 
@@ -43,6 +44,11 @@ INTERRUPTED = 130
     help="Seed of the first trial; each further trial uses the next seed.",
 )
 @click.option("--server", metavar="PROGRAM", help=f"{SERVER_HELP} Plays the locks on Redis only.")
+@click.option(
+    "--config",
+    metavar="FILE",
+    help=f"{CONFIG_HELP} Plays the locks whose servers it configures; a mismatch is then what it changes.",
+)
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the result as GitHub tables.")
 @json_option
 def matrix_command(
@@ -53,6 +59,7 @@ def matrix_command(
     repeat: int,
     seed: int,
     server: str | None,
+    config: str | None,
     as_markdown: bool,
     as_json: bool,
 ) -> int:
@@ -60,6 +67,7 @@ def matrix_command(
 
     \b
     Example: lockstorm matrix --scenario gc-pause,gc-pause-read --store open
+             lockstorm matrix --lock redlock --config redis.conf
     Exit status: 0 all as expected, 1 a mismatch, 3 every mismatch is inconclusive
     docs/matrix.md has the whole table and explains how to read it.
     """
@@ -69,11 +77,12 @@ def matrix_command(
         chosen = [key for key in chosen if lock_named(key[1]).service == "redis"]
         if not chosen:
             raise UsageError("--server is for locks on Redis, and none is chosen")
+    chosen = configured_cells(chosen, config)
     check_range("--seed", seed, 0, SEED_LIMIT - repeat)
     if as_json and as_markdown:
         raise UsageError("--json or --markdown, not both")
     with progress_of_done(len(chosen) * 2 * repeat) as report:
-        result = matrix_.play_matrix(chosen, time_, repeat, seed, report, server=server)
+        result = matrix_.play_matrix(chosen, time_, repeat, seed, report, server=server, config=config)
     if as_json:
         print_json(result)
     elif as_markdown:
@@ -115,6 +124,17 @@ def choose_cells(lock: str | None, scenario: str | None, store: str | None, time
 def library_pairs(locks: set[str] | None) -> list[CellKey]:
     """The cells of the adapters among these locks."""
     return [cell_key for lock in sorted(locks or ()) if is_adapter(lock) for cell_key in library_cells(lock)]
+
+
+def configured_cells(cell_keys: list[CellKey], config: str | None) -> list[CellKey]:
+    """The cells of locks whose servers the file configures; without a file all. Raises UsageError if there is none."""
+    if not config:
+        return cell_keys
+    deployment = deployment_named(config)
+    found = [cell_key for cell_key in cell_keys if deployment.is_about(lock_named(cell_key[1]).service)]
+    if not found:
+        raise UsageError(f"--config {config} configures the servers of none of the chosen locks")
+    return found
 
 
 def why_empty(scenarios: set[str] | None, locks: set[str] | None) -> str:
