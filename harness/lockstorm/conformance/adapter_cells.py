@@ -14,9 +14,10 @@ PAGE = paths.ROOT / "docs" / "adapters.md"
 BEGIN, END = "<!-- cells: begin, written by make matrix -->", "<!-- cells: end -->"
 
 
-def result_of(cell: ExpectedCell) -> str:
+def result_of(cell: ExpectedCell, *, control: bool = False) -> str:
     """In words."""
-    broken = [name.replace("_", " ") for name, status in cell.fault.items() if status == "violated"]
+    statuses = cell.control if control else cell.fault
+    broken = [name.replace("_", " ") for name, status in statuses.items() if status == "violated"]
     return ", ".join(broken) + " violated" if broken else "holds"
 
 
@@ -31,6 +32,8 @@ def note_of(cell: ExpectedCell, adapter: str) -> str:
     port = port_of(adapter)
     of_port = expected().get((cell.scenario, port, cell.store))
     where = f"`{adapter}`, `{cell.scenario}`" + (f" with the store {cell.store}" if cell.store != "open" else "")
+    if of_port and cell.fault == of_port.fault:
+        return f"- {where} without its fault: {result_of(cell, control=True)}: {cell.reason}."
     theirs = f"unlike `{port}` ({result_of(of_port)})" if of_port else f"to which `{port}` is not put"
     return f"- {where}: {result_of(cell)}, {theirs}: {cell.reason}."
 

@@ -68,15 +68,19 @@ def library_cell(key: CellKey) -> ExpectedCell | None:
     reason, control = differences.pop("reason", ""), differences.pop("control", None)
     fault = {**(of_port.fault if of_port else {}), **differences}
     where = f"{FILE}: [{adapter}] {name}"
-    if not reason or not set(differences) <= set(PROPERTIES) or not set(differences.values()) <= set(STATUSES):
+    in_control = control if isinstance(control, dict) else {}
+    statuses = {**differences, **in_control}
+    if not reason or not set(statuses) <= set(PROPERTIES) or not {*statuses.values()} <= set(STATUSES):
         raise UsageError(f"{where}: statuses that differ from those of {port_of(adapter)}, and a reason")
-    if of_port and fault == of_port.fault and control is None:
+    if of_port and fault == of_port.fault and not control:
         raise UsageError(f"{where}: {port_of(adapter)} has the same statuses, so it is no difference")
-    if control not in (None, AS_THE_FAULT):
-        raise UsageError(f"{where}: control = {control!r}; it is left out or {AS_THE_FAULT!r}")
+    if control not in (None, AS_THE_FAULT, in_control):
+        raise UsageError(f"{where}: control = {control!r}; it is left out, {AS_THE_FAULT!r}, or statuses")
+    if control == AS_THE_FAULT:
+        return ExpectedCell(scenario, lock, store, fault, dict(fault), reason)
     healthy = of_port.control if of_port else {}
     holds = dict.fromkeys(fault, "holds") | {each: healthy[each] for each in healthy.keys() & fault.keys()}
-    return ExpectedCell(scenario, lock, store, fault, dict(fault) if control else holds, reason)
+    return ExpectedCell(scenario, lock, store, fault, holds | in_control, reason)
 
 
 def expected_of(key: CellKey) -> ExpectedCell | None:
