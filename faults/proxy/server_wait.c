@@ -1,6 +1,5 @@
 #include "faults/proxy/server_wait.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,9 +31,10 @@ static int64_t limit_of(struct span number, int unit_ms) {
     char text[NUMBER_MOST + 1] = "", *end;
     if (number.length == 0 || number.length > NUMBER_MOST) return 0;
     memcpy(text, number.bytes, number.length);
-    double limit_ms = ceil(strtod(text, &end) * unit_ms);
+    double limit_ms = strtod(text, &end) * unit_ms;
     bool counts = *end == '\0' && limit_ms > 0 && limit_ms < (double)(INT64_MAX / 1000000);
-    return counts ? (int64_t)limit_ms : 0;
+    int64_t whole_ms = counts ? (int64_t)limit_ms : 0;
+    return whole_ms + (counts && (double)whole_ms < limit_ms); /* rounded up */
 }
 
 int64_t server_wait_ms(const struct resp_scanner *request, struct span message) {

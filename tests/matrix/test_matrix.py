@@ -16,9 +16,9 @@ from rich.console import Console
 
 from lockstorm.base import paths
 from lockstorm.base.hang_limit import HangLimit
-from lockstorm.matrix import matrix as matrix_module
 from lockstorm.matrix.matrix import CellTrials, cell_of, inapplicable_pairs, play_matrix, time_of
 from lockstorm.matrix.matrix_table import closing, show_matrix, table_groups
+from lockstorm.scenario import library_expected
 from lockstorm.scenario.cells import CellKey, cell_result
 from lockstorm.scenario.expected import ExpectedCell, expected
 from lockstorm.scenario.scenario import scenarios
@@ -90,7 +90,7 @@ def test_the_same_result_from_other_properties_is_a_difference() -> None:
 
 
 def test_a_cell_that_the_table_does_not_know_is_not_as_expected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matrix_module, "expected", dict)
+    monkeypatch.setattr(library_expected, "expected", dict)
     cell = cell_of(SAFE, "virtual", played(HOLDS), played(HOLDS))
     assert not cell["ok"] and cell["expected"] is None
     assert "says nothing" in cell["difference"]
@@ -122,7 +122,7 @@ def test_time_is_virtual_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -> Non
 def wrong_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table that expects the unfenced lock to hold."""
     table = {**expected(), BROKEN: ExpectedCell(*BROKEN, HOLDS, HOLDS, "a mistake")}
-    monkeypatch.setattr(matrix_module, "expected", lambda: table)
+    monkeypatch.setattr(library_expected, "expected", lambda: table)
 
 
 def test_cells_are_played_and_compared() -> None:
@@ -335,7 +335,7 @@ def test_trials_that_were_played_again_are_counted() -> None:
 
 
 def test_cells_that_the_table_lacks_are_named_once_per_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matrix_module, "expected", dict)
+    monkeypatch.setattr(library_expected, "expected", dict)
     cells = [cell_of(("gc-pause", lock, "open"), "virtual", played(HOLDS), played(HOLDS)) for lock in LOCKS]
     text = shown([*cells, *(cell | {"scenario": "flush"} for cell in cells)], 120)
     assert "gc-pause: scenarios/expected.toml says nothing yet about 5 of these cells" in text

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lockstorm.matrix import matrix as matrix_module
+from lockstorm.scenario import library_expected
 from lockstorm.scenario.cells import CellKey
 from lockstorm.scenario.expected import ExpectedCell, expected, pairs
 from lockstorm.soak import matrix_soak
@@ -45,7 +45,7 @@ def test_a_trial_that_is_not_as_expected_is_reported(monkeypatch: pytest.MonkeyP
     cell_key: CellKey = ("gc-pause", "set-nx-px", "open")
     holds = {"mutual_exclusion": "holds", "integrity": "holds"}
     table: dict[CellKey, Any] = {**expected(), cell_key: ExpectedCell(*cell_key, holds, holds, "a mistake")}
-    monkeypatch.setattr(matrix_module, "expected", lambda: table)
+    monkeypatch.setattr(library_expected, "expected", lambda: table)
     lines = matrix_soak.soak_report(matrix_soak.soak_matrix([cell_key], 1, 1, lambda _: None))
     assert lines[-1] == "FAILED: 2 trials, 1 cells not as expected, 0 of them flaky"
     assert "gc-pause with set-nx-px/open" in lines[0] and "again: ./lockstorm run gc-pause" in lines[0]

@@ -1,5 +1,8 @@
 """Servers that answer by themselves after a while: the proxy says when, on TIMED links."""
 
+import socket
+from pathlib import Path
+
 import pytest
 
 from tests.helpers.proxying import LINK, VIRTUAL, proxy, redis_behind, wait_until
@@ -16,7 +19,6 @@ WAITS = [
     (("BLMPOP", "4", "1", "a", "LEFT"), 4_001),
     (("BZMPOP", "4", "1", "z", "MIN"), 4_001),
     (("WAIT", "1", "700"), 701),
-    (("WAITAOF", "0", "1", "800"), 801),
     (("XREAD", "COUNT", "1", "BLOCK", "900", "STREAMS", "s", "$"), 901),
     (("XREADGROUP", "GROUP", "g", "c", "BLOCK", "900", "STREAMS", "s", ">"), 901),
 ]
@@ -32,6 +34,18 @@ def test_the_end_of_a_servers_wait_is_a_deadline(request_: tuple[str, ...], afte
         running.rule("held * to-client hold")  # an answer that comes at once shows no deadline
         wire.send(request_)
         assert running.settle() == 10**9 + after_ms * 10**6 == running.deadline_ns
+
+
+def test_a_command_of_newer_servers_is_known_too(tmp_path: Path) -> None:
+    """Before 7.2 a server answers WAITAOF at once, with an error: this one does not answer at all."""
+    address = tmp_path / "silent.sock"
+    with proxy(VIRTUAL) as running, socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(address))
+        silent.listen()
+        wire = running.wire(running.add(LINK, address, "TIMED"))
+        running.page.mono_ns += 10**9
+        wire.send(("WAITAOF", "0", "1", "800"))
+        assert running.settle() == 10**9 + 801 * 10**6 == running.deadline_ns
 
 
 NONE = [

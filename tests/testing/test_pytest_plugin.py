@@ -14,6 +14,7 @@ from tests.testing.conftest import Suite, counts
 pytestmark = pytest.mark.lengthy("runs pytest with trials of its own")
 
 PAGE = (paths.ROOT / "docs" / "pytest.md").read_text()
+STARTER = paths.ROOT / "adapters" / "starters" / "lock-adapter.py"
 EXAMPLE = PAGE.partition("```python\n")[2].partition("```")[0]  # its first one
 LATE_WRITE = """
 import pytest
@@ -32,7 +33,7 @@ def test_late_write(lockstorm_trial):
 
 def write_fenced_adapter(suite: Suite) -> None:
     """The starting point for an adapter, with a counter beside the lock that gives tokens."""
-    text = (paths.ROOT / "adapters" / "starters" / "lock-adapter.py").read_text()
+    text = STARTER.read_text()
     token = 'answer["token"] = lock.redis.incr(f"{lock.name}:token")'
     for old, new in (
         ('"lease": True,', '"lease": True, "token": True,'),
@@ -49,8 +50,8 @@ def write_fenced_adapter(suite: Suite) -> None:
 
 
 def test_the_example_of_the_documentation(suite: Suite) -> None:
-    assert 'store="fence-writes"' in EXAMPLE and 'assert_holds("integrity")' in EXAMPLE
-    write_fenced_adapter(suite)
+    assert 'adapter="./lock-adapter"' in EXAMPLE and 'assert_holds("integrity")' in EXAMPLE
+    suite.write("lock-adapter", STARTER.read_text()).chmod(0o755)
     suite.write("tests/test_stock.py", EXAMPLE)
     assert counts(suite.run()) == "1 passed"
     assert counts(suite.run("-n", "2")) == "1 passed"
@@ -64,8 +65,8 @@ def test_the_example_with_a_lease_that_runs_out(suite: Suite) -> None:
         "        lockstorm_trial.outlast_lease(two)\n"
         "    lockstorm_trial.finish(one, two)\n",
     )
-    suite.write("test_fenced.py", outlasted)
-    suite.write("test_open.py", outlasted.replace("fence-writes", "open"))
+    suite.write("test_fenced.py", outlasted.replace('adapter")', 'adapter", store="fence-writes")'))
+    suite.write("test_open.py", outlasted)
     output = suite.run("-v")
     assert counts(output) == "1 failed, 1 passed"
     assert re.search(r"^test_fenced.py::\w+ PASSED", output, re.MULTILINE)
@@ -73,7 +74,7 @@ def test_the_example_with_a_lease_that_runs_out(suite: Suite) -> None:
 
 
 def test_a_lock_without_tokens_cannot_use_a_store_that_asks_for_them(suite: Suite) -> None:
-    suite.write("test_stock.py", EXAMPLE.replace("./lock-adapter", "redis-py"))
+    suite.write("test_stock.py", EXAMPLE.replace("./lock-adapter", 'redis-py", store="fence-writes'))
     output = suite.run()
     assert counts(output) == "1 error"
     sentence = "test_stock.py::test_a_paused_holder_cannot_damage_the_stock: adapter:redis-py gives no fencing token"
@@ -148,7 +149,7 @@ def test_bad_markers_are_named_with_their_test(suite: Suite) -> None:
         'lock="fair", lease_ms=-1': "--lease-ms -1: from 1 to",
         '"fair"': "@pytest.mark.lockstorm: 'fair' has no name",
         'adapter="./none"': f"{suite.directory}/none: there is no such program",
-        'adapter="redis-py", time="virtual"': "adapter:redis-py can only be played in real time",
+        'lock="etcd", time="virtual"': "etcd can only be played in real time",
         "seed=1": "no marker names a lock",
     }
     tests = (
