@@ -230,7 +230,11 @@ bool turns_have_news(const struct supervisor *supervisor) {
     return held_calls_any_readable(supervisor) || was_killed(supervisor);
 }
 
+/* 73 years, after which the wall clock would soon have no number any more. */
+static const int64_t FOR_EVER_NS = INT64_MAX / 4;
+
 int64_t turns_deadline_ns(const struct supervisor *supervisor) {
     int64_t held_ns = held_calls_next_deadline_ns(supervisor), timer_ns = timers_next_deadline_ns(supervisor);
-    return held_ns < timer_ns ? held_ns : timer_ns;
+    int64_t first_ns = held_ns < timer_ns ? held_ns : timer_ns;
+    return first_ns < FOR_EVER_NS ? first_ns : INT64_MAX;
 }
