@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,14 @@ import pytest
 from lockstorm.attach.gateway import Gateway
 from lockstorm.attach.server_address import parse_address
 from lockstorm.process.held_port import HeldPort
+from lockstorm.process.line_client import LineClient
 from lockstorm.servers.topology import cluster_ranges
 from tests.helpers.outside_servers import OutsideServer, outside_server, plays
 from tests.helpers.support import ENVIRONMENT, lockstorm
+from tests.helpers.tls_files import make_certificates
 
 pytestmark = pytest.mark.waits
 
-SUBJECT = "subjectAltName=DNS:localhost,IP:127.0.0.1"
 MASTER = "lock-master"
 
 
@@ -42,17 +42,7 @@ def refused(url: str, *words: str, **more: Any) -> str:
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A private authority, ca.pem, and a certificate of localhost that it has signed."""
-    place = tmp_path_factory.mktemp("certificates")
-    sign = ("openssl", "x509", "-req", "-in", "own.csr", "-CA", "ca.pem", "-CAkey", "ca.key")
-    new = ("openssl", "req", "-newkey", "rsa:2048", "-nodes", "-days", "2")
-    for command in (
-        (*new, "-x509", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=private"),
-        (*new, "-keyout", "own.key", "-out", "own.csr", "-subj", "/CN=localhost"),
-        (*sign, "-CAcreateserial", "-days", "2", "-extfile", "own.ext", "-out", "own.pem"),
-    ):
-        (place / "own.ext").write_text(SUBJECT)
-        subprocess.run(command, cwd=place, check=True, capture_output=True)
-    return place
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
 
 
 @contextlib.contextmanager
@@ -86,7 +76,7 @@ def test_large_messages_pass_in_both_directions(
         url = f"rediss://localhost:{server.port}"
         with Gateway(parse_address(url), str(certificates / "ca.pem")) as gateway:
             value = bytes(range(256)) * 40_000
-            client = gateway.client()
+            client = LineClient(gateway.socket)
             assert client.request("SET", "large", value) == b"OK"
             assert client.request("GET", "large") == value
             client.close()

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lockstorm.attach.gateway import PREFIX, Gateway
-from lockstorm.attach.server_survey import ServerSurvey, survey_server
+from lockstorm.attach.gateway import Gateway
+from lockstorm.attach.run_names import MADE_THERE, counted
+from lockstorm.attach.server_survey import ServerSurvey
 from lockstorm.attach.team_fault import TeamFault
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import choose
@@ -15,7 +16,7 @@ from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.attached_faults import team_fault_scenario, work_under
 from lockstorm.scenario.play import play, prepare_trial
 from lockstorm.scenario.scenario import Scenario, scenarios
-from lockstorm.trial.attached_nodes import check_attachable
+from lockstorm.trial.attached_nodes import check_attachable, check_service
 from lockstorm.trial.fault import Fault
 from lockstorm.trial.settings import TrialSettings
 from lockstorm.trial.trial import Trial
@@ -121,18 +122,29 @@ class AttachedRun:
 
     def look(self) -> ServerSurvey:
         """Asks the servers what is there."""
-        self.survey = survey_server(self.gateway)
+        self.survey = self.gateway.survey()
         return self.survey
+
+    @property
+    def place(self) -> str:
+        """Where the lock's keys will be, as a part of a sentence."""
+        assert self.survey
+        survey, service = self.survey, self.gateway.address.service
+        if survey.slot is not None:
+            return f"the master of slot {survey.slot}"
+        if service == "zookeeper":
+            return f"the node {survey.database or '/'}"
+        return "the keyspace" if service == "etcd" else f"database {survey.database}"
 
     def check_touchable(self) -> None:
         """Raises UsageError if there are keys that are not ours."""
         survey, where = self.survey, self.gateway.address
         if survey and survey.keys:
-            place = "the cluster" if where.kind == "cluster" else f"database {survey.database}"
+            place = "the cluster" if where.kind == "cluster" else self.place
+            made, instead = MADE_THERE[where.service]
             raise UsageError(
-                f"{place} of {where.shown} is not empty: it has {survey.keys} {'key' if survey.keys == 1 else 'keys'}. "
-                f"attach makes only keys whose names contain {PREFIX} and removes them at the end: add --yes to go "
-                "on, or name an empty database"
+                f"{place} of {where.shown} is not empty: it has {counted(where.service, survey.keys)}. attach makes "
+                f"only {made} at the end: add --yes to go on, or name an empty {instead}"
             )
 
     def play_next(self, save: Path | None = None) -> TrialResult:
@@ -147,6 +159,7 @@ def plan_attached(
 ) -> AttachedRun:
     """Checks the request; starts nothing. Without a name of a scenario or a fault: all scenarios that apply."""
     lock = lock_named(request.lock)
+    check_service(gateway, lock)
     chosen = applicable_scenarios(lock, scenario_names) if scenario_names or not faults else []
     chosen += [team_fault_scenario(each, gateway) for each in faults]
     settable = {option for each in chosen for option in each.options}

@@ -54,11 +54,17 @@ def lease_at_least(lock: LockEntry, lease_ms: int) -> int:
     return -(-lease_ms // unit_ms) * unit_ms
 
 
+def _missing_library(service: str) -> str:
+    if not all(lock.built for lock in locks_on(service)):
+        return f"this build cannot speak to {service}: make deps-all, then make build"
+    return ""
+
+
 @cache
 def missing(service: str) -> str:
     """Why no lock on this service can be tried here; empty: they can."""
-    if not all(lock.built for lock in locks_on(service)):
-        return f"this build cannot speak to {service}: make deps-all, then make build"
+    if reason := _missing_library(service):
+        return reason
     try:
         if service == "postgres":
             paths.postgres()
@@ -96,4 +102,10 @@ def missing_pooler() -> str:
 def check_installed(lock: LockEntry, store: str, *, pooled: bool) -> None:
     """Raises NotInstalled, with the reason, if the lock cannot be tried here."""
     if reason := missing_for(lock, store, pooled=pooled):
+        raise NotInstalled(f"not installed: {reason}")
+
+
+def check_built(lock: LockEntry, store: str) -> None:
+    """Raises NotInstalled if this build cannot speak to the lock's servers, which need not be installed here."""
+    if reason := _missing_library(lock.service) or (missing("postgres") if is_table(store) else ""):
         raise NotInstalled(f"not installed: {reason}")
