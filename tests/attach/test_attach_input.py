@@ -160,6 +160,19 @@ def test_a_server_that_is_no_postgresql(query: str) -> None:
         assert refused(f"postgresql://app@{place}/x{query}", "--lock", "pg-lease") == said
 
 
+def test_a_server_that_is_neither_etcd_nor_zookeeper() -> None:
+    with fake_server(b"-ERR unknown command\r\n") as place:
+        said = f"{place} answers, but not as etcd does: check the host and the port"
+        assert refused(f"etcd://{place}", "--lock", "etcd") == said
+        assert refused(f"etcds://{place}", "--lock", "etcd").startswith(f"{place} does not speak TLS (")
+        said = f"{place} answers, but not as a ZooKeeper server does: check the host and the port"
+        assert refused(f"zookeeper://{place}", "--lock", "zookeeper") == said
+    with HeldPort() as port:
+        place = f"127.0.0.1:{port.number}"
+        for url, lock in ((f"etcd://{place}", "etcd"), (f"zookeeper://{place}", "zookeeper")):
+            assert refused(url, "--lock", lock) == f"no server answers at {place}: connection refused"
+
+
 def test_a_server_that_closes() -> None:
     with fake_server(b"") as place:
         said = f"{place} closes the connection (the connection was closed): use rediss:// if it expects TLS"

@@ -11,6 +11,7 @@ from lockstorm.native.library import locks_on
 from lockstorm.servers.services import missing
 from tests.helpers.attaching import attach_refused, attach_to, traces_of_clients
 from tests.helpers.outside_postgres import OutsidePostgres, outside_postgres
+from tests.helpers.outside_servers import plays
 from tests.helpers.proxying import wait_until
 from tests.helpers.support import ENVIRONMENT, lockstorm, start_lockstorm
 from tests.helpers.tls_files import make_certificates
@@ -21,6 +22,8 @@ pytestmark = [
 ]
 
 SECRET = "correct-horse"
+# Rises with every transaction that writes, in any database.
+NEXT_TRANSACTION = "SELECT pg_snapshot_xmax(pg_current_snapshot())"
 WITH_PASSWORD = {**ENVIRONMENT, "PGPASSWORD": SECRET}
 ROLES = """CREATE ROLE app LOGIN PASSWORD '{secret}';
 CREATE ROLE reader LOGIN PASSWORD '{secret}'"""
@@ -78,7 +81,7 @@ def test_every_scenario_is_played_on_postgresql(outside: OutsidePostgres) -> Non
 
 def test_a_dry_run_names_the_schema_the_tables_and_the_advisory_locks(outside: OutsidePostgres) -> None:
     words = ("--scenario", "gc-pause", "--dry-run")
-    before = outside.ask("SELECT xact_commit > 0, tup_inserted FROM pg_stat_database WHERE datname = 'staging'")
+    before = outside.ask(NEXT_TRANSACTION)
     done = lockstorm("attach", url_of(outside), "--lock", "pg-lease", *words, env=WITH_PASSWORD)
     version = outside.ask("SHOW server_version")[0].split()[0]
     assert done.returncode == 0, done.stderr
@@ -95,22 +98,41 @@ def test_a_dry_run_names_the_schema_the_tables_and_the_advisory_locks(outside: O
         "advisory   one lock, whose number is the hash of the lock's name, hashtextextended(name, 0); it ends with its "
         "session",
     ]
-    assert outside.ask("SELECT xact_commit > 0, tup_inserted FROM pg_stat_database WHERE datname = 'staging'") == before
+    assert outside.ask(NEXT_TRANSACTION) == before
 
 
 def test_the_tables_of_every_lock_are_known() -> None:
     assert set(POSTGRES_TABLES) == {lock.name for lock in locks_on("postgres") if not lock.fixed}
 
 
-@pytest.mark.lengthy("plays a workload with each lock that makes a table")
-@pytest.mark.parametrize("lock", [lock for lock, tables in POSTGRES_TABLES.items() if tables])
-def test_a_lock_makes_the_tables_that_the_dry_run_names(outside: OutsidePostgres, lock: str) -> None:
-    words = ("--lock", lock, "--scenario", "contention", "--duration", "3s")
-    command = start_lockstorm("attach", url_of(outside), *words, env=WITH_PASSWORD)
-    made = "SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace WHERE relkind = 'r' AND nspname "
-    wait_until(lambda: outside.ask(made + "LIKE 'lockstorm%'", "staging") == list(POSTGRES_TABLES[lock]))
-    command.communicate(timeout=60)
-    assert outside.traces("staging") == []
+@pytest.fixture
+def noted(outside: OutsidePostgres) -> Iterator[OutsidePostgres]:
+    """A server that notes the tables and schemas that are made in its database `staging`."""
+    outside.ask(
+        """CREATE TABLE noted (name text);
+        CREATE FUNCTION note() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER AS
+        'BEGIN INSERT INTO public.noted SELECT object_identity FROM pg_event_trigger_ddl_commands() '
+        'WHERE object_type IN (''table'', ''schema''); END';
+        CREATE EVENT TRIGGER noting ON ddl_command_end EXECUTE FUNCTION note()""",
+        "staging",
+    )
+    yield outside
+    outside.ask("DROP EVENT TRIGGER noting; DROP FUNCTION note; DROP TABLE noted", "staging")
+
+
+@pytest.mark.parametrize(("lock", "tables"), POSTGRES_TABLES.items())
+def test_a_lock_makes_the_tables_that_the_dry_run_names(
+    noted: OutsidePostgres, lock: str, tables: tuple[str, ...]
+) -> None:
+    scenario = "double-processing" if lock == "pg-skip-locked" else "gc-pause"
+    words = ("--lock", lock, "--scenario", scenario, "--control", "--yes")
+    answer = attach_to(url_of(noted), *words, env=WITH_PASSWORD)
+    schema = answer["prefix"].strip(":").replace(":", "_")
+    assert sorted(noted.ask("SELECT DISTINCT name FROM noted", "staging")) == sorted(
+        [schema, *(f"{schema}.{table}" for table in tables)]
+    )
+    assert answer["removed"] == plays(answer) * len(tables)
+    assert noted.traces("staging") == []
 
 
 def test_a_database_with_tables_is_left_alone_without_yes(outside: OutsidePostgres) -> None:

@@ -104,6 +104,11 @@ class Gateway:
         """What is at the servers. Raises UsageError if a lock cannot work on them."""
         return ServerSurvey(**self._ask({"do": "survey"}))
 
+    def lease_range_ms(self) -> tuple[int, int]:
+        """The shortest and the longest lease that the servers grant. Touches them: it asks for leases."""
+        shortest_ms, longest_ms = self._ask({"do": "lease-range"})["lease_range_ms"]
+        return shortest_ms, longest_ms
+
     def remains(self) -> dict[bytes, int]:
         """What clients of this run have there: name -> ms until it expires; below 0: never. Raises Inconclusive."""
         try:

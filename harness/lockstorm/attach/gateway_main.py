@@ -16,6 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from lockstorm.attach.etcd_access import EtcdAccess
 from lockstorm.attach.postgres_access import PostgresAccess
 from lockstorm.attach.redis_access import RedisAccess
 from lockstorm.attach.relay import Relay
@@ -23,6 +24,7 @@ from lockstorm.attach.server_access import ServerAccess
 from lockstorm.attach.server_address import ServerAddress, parse_address
 from lockstorm.attach.shell_command import end_group, run_shell
 from lockstorm.attach.transport import Login
+from lockstorm.attach.zookeeper_access import ZooKeeperAccess
 from lockstorm.base.errors import UsageError
 
 BACKLOG = 128
@@ -30,6 +32,8 @@ SOCKET = ".s.PGSQL.5432"  # what libpq looks for in a directory; other clients t
 ACCESSES: dict[str, Callable[[ServerAddress, str, Login], ServerAccess]] = {
     "redis": RedisAccess,
     "postgres": PostgresAccess,
+    "etcd": EtcdAccess,
+    "zookeeper": ZooKeeperAccess,
 }
 
 
@@ -38,7 +42,8 @@ class GatewayProcess:
 
     def __init__(self, said: Mapping[str, Any]) -> None:
         self._variables = said["variables"]
-        self._touched = False  # clients may have been let through
+        self._touched = False  # something may have been made at the servers
+        self._played = False  # a trial has begun
         self._group = 0  # of a command of the team that is running
         self._heals: dict[str, tuple[str, float]] = {}
         address = parse_address(said["url"])
@@ -65,6 +70,9 @@ class GatewayProcess:
             self._heals.pop(said["fault"], None)
         elif said["do"] == "survey":
             return asdict(self.access.survey())
+        elif said["do"] == "lease-range":
+            self._touched = True
+            return {"lease_range_ms": self.access.lease_range_ms()}
         elif said["do"] == "remains":
             return {"remains": self.access.remains()}
         else:
@@ -72,7 +80,7 @@ class GatewayProcess:
         return {}
 
     def _begin_trial(self) -> int:
-        is_first, self._touched = not self._touched, True
+        is_first, self._played, self._touched = not self._played, True, True
         removed = 0 if is_first else self.access.remove()
         self.access.prepare()
         return removed

@@ -3,7 +3,7 @@
 import socket
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ from lockstorm.attach.transport import SEEDS_MOST, Seed
 from lockstorm.base.errors import UsageError
 
 Answer = TypeVar("Answer")
+ANY_LEASE_MS = 24 * 3600 * 1000  # longer than any that is tried
 AGAIN_S = 0.2  # what was sent before its connection was closed may still be carried out
 RETRY_S = 1.0
 RETRY_LIMIT_S = 20.0  # a failover may be going on
@@ -85,10 +86,14 @@ class ServerAccess(ABC):
                 return removed
             time.sleep(AGAIN_S)
 
-    def first_answer(self, ask: Callable[[Seed], Answer]) -> Answer:
-        """The answer of the first server of the URL that gives one."""
+    def lease_range_ms(self) -> tuple[int, int]:
+        """The shortest and the longest lease that the servers grant."""
+        return 0, ANY_LEASE_MS
+
+    def first_answer(self, ask: Callable[[Seed], Answer], seeds: Sequence[Seed] = ()) -> Answer:
+        """The answer of the first of these servers that gives one; usually of those of the URL."""
         failure = UsageError("")
-        for seed in self.address.seeds[:SEEDS_MOST]:
+        for seed in (seeds or self.address.seeds)[:SEEDS_MOST]:
             try:
                 return ask(seed)
             except UsageError as error:

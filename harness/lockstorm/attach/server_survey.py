@@ -7,11 +7,9 @@ from dataclasses import dataclass
 class ServerSurvey:
     """`database`: its number; its name on PostgreSQL; on ZooKeeper the node below which ours is made. `keys`: in it; in
     a Redis cluster at the master of the slot of the lock's keys; on PostgreSQL the tables, on ZooKeeper the nodes.
-    `slot`: only in a cluster. `shortest_lease_ms`, `longest_lease_ms`: what the server grants, if it says so."""
+    `slot`: only in a cluster."""
 
     version: str
     database: int | str
     keys: int
     slot: int | None = None
-    shortest_lease_ms: int | None = None
-    longest_lease_ms: int | None = None

@@ -16,6 +16,7 @@ from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.attached_faults import team_fault_scenario, work_under
 from lockstorm.scenario.play import play, prepare_trial
 from lockstorm.scenario.scenario import Scenario, scenarios
+from lockstorm.servers.services import lease_at_least
 from lockstorm.trial.attached_nodes import check_attachable, check_service
 from lockstorm.trial.fault import Fault
 from lockstorm.trial.settings import TrialSettings
@@ -113,6 +114,7 @@ class AttachedRun:
     trials: list[tuple[Scenario, TrialSettings]]
     survey: ServerSurvey | None = None
     results: list[TrialResult] = field(default_factory=list)
+    _lease_range_ms: tuple[int, int] | None = None  # not asked for yet
 
     @property
     def exit(self) -> int:
@@ -147,9 +149,26 @@ class AttachedRun:
                 f"only {made} at the end: add --yes to go on, or name an empty {instead}"
             )
 
+    def _with_lease(self, scenario: Scenario, settings: TrialSettings) -> TrialSettings:
+        """With a lease that the servers grant. Raises UsageError if the user has chosen one that they do not."""
+        if not self._lease_range_ms:
+            self._lease_range_ms = self.gateway.lease_range_ms()
+        shortest_ms, longest_ms = self._lease_range_ms
+        lease_ms = prepare_trial(settings, scenario)[1].lease_ms or 0
+        if shortest_ms <= lease_ms <= longest_ms:
+            return settings
+        if settings.lease_ms:
+            raise UsageError(
+                f"--lease-ms {lease_ms}: {self.gateway.address.shown} grants leases from {shortest_ms} to "
+                f"{longest_ms} ms only"
+            )
+        nearest_ms = lease_at_least(self.lock, shortest_ms) if lease_ms < shortest_ms else longest_ms
+        return replace(settings, lease_ms=nearest_ms)
+
     def play_next(self, save: Path | None = None) -> TrialResult:
         """Plays the next of the trials."""
         scenario, settings = self.trials[len(self.results)]
+        settings = self._with_lease(scenario, settings)
         self.results.append(play(settings, save=save, scenario=scenario))
         return self.results[-1]
 
