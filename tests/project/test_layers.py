@@ -126,7 +126,7 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
     "process": ("base", "native"),
     "servers": ("base", "native", "process", "results"),
     "locks": ("base", "native", "results"),
-    "attach": ("base", "process", "servers"),
+    "attach": ("base", "process", "results", "servers"),
     "trial": ("attach", "base", "locks", "native", "process", "results", "servers"),
     "scenario": ("attach", "base", "locks", "native", "results", "servers", "trial"),
     "matrix": ("base", "locks", "native", "results", "scenario", "servers", "trial"),

@@ -47,7 +47,7 @@ LEASE_HELP = "Lease of the lock in ms. Default: 400, longer in scenarios where i
 @click.option("--ca", type=click.Path(path_type=Path), help="File with the certificates that sign the servers' (TLS).")
 @trial_options(*ATTACHED_OPTIONS, lease_ms=LEASE_HELP)
 @click.option("--dry-run", is_flag=True, help="Print what would be touched, and touch nothing.")
-@click.option("--yes", is_flag=True, help="Go on although the database is not empty.")
+@click.option("--yes", is_flag=True, help="Go on although the database, or what stands for it, is not empty.")
 @click.option("-o", "output", type=click.Path(path_type=Path), help="Save the history of the one trial in this file.")
 @json_option
 def attach_command(
@@ -65,11 +65,12 @@ def attach_command(
     as_json: bool,
     **chosen: Any,
 ) -> int:
-    """Try a lock library on servers that lockstorm did not start: those of a staging environment, at URL.
+    """Try a lock on servers that lockstorm did not start: those of a staging environment, at URL.
 
-    Clients, links and messages are broken as ever; servers only by commands of yours (--fault). The password is read
-    from the variable LOCKSTORM_PASSWORD, or from the one that the URL names: ?password-env=NAME. All keys have
-    lockstorm:attach: in their names and are removed at the end. docs/attach.md has more.
+    URL begins with redis://, postgresql://, etcd:// or zookeeper://. Clients, links and messages are broken as ever;
+    servers only by commands of yours (--fault). The password is read from the variable LOCKSTORM_PASSWORD, or from the
+    one that the URL names: ?password-env=NAME. All that is made there has lockstorm and attach in its name and is
+    removed at the end; --dry-run lists it. docs/attach.md has more.
 
     \b
     Example: lockstorm attach redis://staging:6379/9 --adapter ./mine --dry-run
