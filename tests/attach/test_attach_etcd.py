@@ -42,7 +42,7 @@ def test_a_lease_is_as_long_as_etcd_grants_it(tmp_path: Path) -> None:
     with outside_etcd(tmp_path) as server:
         url = f"etcd://{server.place}"
         assert attach_refused(url, *words, "--lease-ms", "1000") == (
-            f"--lease-ms 1000: {server.place} grants leases from 2000 to 86400000 ms only"
+            f"a lease of 1000 ms: {server.place} grants leases from 2000 to 86400000 ms only: choose one of these"
         )
         (trial,) = attach_to(url, *words, status=1)["trials"]
         assert trial["lease_ms"] == 2000

@@ -35,7 +35,7 @@ def test_a_paused_holder_is_found_on_zookeeper(outside: OutsideZooKeeper) -> Non
 def test_a_session_is_as_long_as_zookeeper_grants_it(outside: OutsideZooKeeper) -> None:
     words = ("--lock", "zookeeper", "--scenario", "gc-pause", "--lease-ms", "900")
     assert attach_refused(f"zookeeper://{outside.place}", *words) == (
-        f"--lease-ms 900: {outside.place} grants leases from 1000 to 10000 ms only"
+        f"a lease of 900 ms: {outside.place} grants leases from 1000 to 10000 ms only: choose one of these"
     )
 
 

@@ -251,13 +251,17 @@ def table_of(path: tuple[str | int, ...]) -> str:
 
 
 def test_the_documentation_has_every_key(tmp_path: Path) -> None:
-    (text,) = re.findall(r"```toml\n(.*?)```", (paths.ROOT / "docs" / "gate.md").read_text(), re.DOTALL)
+    text, attached = re.findall(r"```toml\n(.*?)```", (paths.ROOT / "docs" / "gate.md").read_text(), re.DOTALL)
     built_from(changed({}), tmp_path, "mylock.so")
     (tmp_path / "redis.conf").write_text("appendonly yes\n")
     read = policy(tmp_path, text)
     assert read.require == USUAL_REQUIRE, "the page states the default"
     fastjsonschema.validate(SCHEMA, as_plain(text))
-    known = {path[0] if len(path) == 1 else (table_of(path), path[-1]) for path in find_key_lines(text) if path}
+    fastjsonschema.validate(SCHEMA, as_plain(attached))
+    chosen = policy(tmp_path, attached).attach
+    assert chosen and (chosen.address.user, chosen.ca, chosen.yes) == ("app", str(tmp_path / "ca.pem"), True)
+    places = [*find_key_lines(text), *find_key_lines(attached)]
+    known = {path[0] if len(path) == 1 else (table_of(path), path[-1]) for path in places if path}
     for table, keys in KEYS.items():
         assert {(table, key) if table else key for key in keys} <= known
 

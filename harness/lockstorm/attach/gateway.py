@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from lockstorm.attach.run_names import PREFIX, describe_traces, directory_of, resource_of
-from lockstorm.attach.server_address import SENTINEL_PASSWORD, SERVICE_NAMES, ServerAddress
+from lockstorm.attach.server_address import SENTINEL_PASSWORD, ServerAddress
 from lockstorm.attach.server_survey import ServerSurvey
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, LockstormError, UsageError
@@ -91,14 +91,7 @@ class Gateway:
 
     def words_for(self, scenario: str) -> list[str]:
         """The words of a command line that repeat a scenario here."""
-        kind, _, fault = scenario.partition(":")
-        chosen = ["--fault", fault, "--faults", str(self.faults)] if fault else ["--scenario", kind]
-        return [self.address.url, *(["--ca", self._login["ca"]] if self._login["ca"] else []), *chosen, "--yes"]
-
-    @property
-    def title(self) -> str:
-        """The kind of the servers, for messages."""
-        return SERVICE_NAMES[self.address.service]
+        return attach_words(self.address, self._login["ca"], scenario, str(self.faults))
 
     def survey(self) -> ServerSurvey:
         """What is at the servers. Raises UsageError if a lock cannot work on them."""
@@ -160,3 +153,10 @@ class Gateway:
         lines = said.splitlines()
         answer: dict[str, Any] = json.loads(lines[-1]) if lines else {}
         return answer
+
+
+def attach_words(address: ServerAddress, ca: str, scenario: str, faults: str = "") -> list[str]:
+    """The words of a command line that play a scenario, or a fault of this file, at an address."""
+    kind, _, fault = scenario.partition(":")
+    chosen = ["--fault", fault, "--faults", faults] if fault else ["--scenario", kind]
+    return [address.url, *(["--ca", ca] if ca else []), *chosen, "--yes"]

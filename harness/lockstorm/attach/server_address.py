@@ -81,6 +81,11 @@ class ServerAddress:
         return ",".join(place(*seed) for seed in self.seeds)
 
     @property
+    def title(self) -> str:
+        """The kind of the servers, for messages."""
+        return SERVICE_NAMES[self.service]
+
+    @property
     def password_variables(self) -> tuple[str, ...]:
         """Where the password may be; the first that is set counts."""
         is_usual = self.password_variable == USUAL_PASSWORD

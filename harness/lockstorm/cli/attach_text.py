@@ -15,17 +15,17 @@ KINDS = {"single": "server", "sentinel": "master under sentinels", "cluster": "c
 
 def describe_place(run: AttachedRun) -> str:
     """The server in one line."""
-    assert run.survey
-    address, survey = run.gateway.address, run.survey
+    assert run.servers.survey
+    address, survey = run.servers.gateway.address, run.servers.survey
     where = f"{KINDS[address.kind]} at {address.shown}{' by TLS' if address.tls else ''}, version {survey.version}"
-    return f"{where}: {run.place} has {counted(address.service, survey.keys)}"
+    return f"{where}: {run.servers.place} has {counted(address.service, survey.keys)}"
 
 
 def plan_text(run: AttachedRun) -> str:
     """What would be touched."""
     lines = [
         f"server     {describe_place(run)}",
-        *(f"{kind:<10} {text}" for kind, text in planned_traces(run.gateway.address, run.lock.name)),
+        *(f"{kind:<10} {text}" for kind, text in planned_traces(run.servers.gateway.address, run.lock.name)),
         f"lock       {run.lock.name}",
         *(f"scenario   {scenario.name}: {scenario.summary}" for scenario, _ in run.trials),
         *(line for fault in run.faults for line in _fault_lines(fault)),
@@ -54,24 +54,24 @@ def end_lines(gateway: Gateway) -> list[str]:
 
 
 def run_as_json(run: AttachedRun, *, dry_run: bool) -> dict[str, Any]:
-    assert run.survey
-    address = run.gateway.address
+    assert run.servers.survey
+    address = run.servers.gateway.address
     return {
         "url": address.url,
         "server": {
             "service": address.service,
             "kind": address.kind,
             "tls": address.tls,
-            **msgspec.to_builtins(run.survey),
+            **msgspec.to_builtins(run.servers.survey),
         },
-        "prefix": run.gateway.run,
+        "prefix": run.servers.gateway.run,
         "lock": run.lock.name,
         "scenarios": [scenario.name for scenario, _ in run.trials],
         "faults": [msgspec.to_builtins(fault) for fault in run.faults],
         "dry_run": dry_run,
         "trials": [msgspec.to_builtins(result) for result in run.results],
-        "removed": run.gateway.removed,
-        "healed": run.gateway.healed,
-        "closed": run.gateway.failures,
+        "removed": run.servers.gateway.removed,
+        "healed": run.servers.gateway.healed,
+        "closed": run.servers.gateway.failures,
         "exit": run.exit,
     }

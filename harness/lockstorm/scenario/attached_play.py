@@ -105,22 +105,12 @@ def applicable_scenarios(lock: LockEntry, names: tuple[str, ...]) -> list[Scenar
 
 
 @dataclass
-class AttachedRun:
-    """The trials that a user has asked for, checked; then what is at the servers, and the results."""
+class AttachedServers:
+    """Servers behind a gateway: what is there, and trials on them."""
 
     gateway: Gateway
-    lock: LockEntry
-    faults: list[TeamFault]
-    trials: list[tuple[Scenario, TrialSettings]]
     survey: ServerSurvey | None = None
-    results: list[TrialResult] = field(default_factory=list)
     _lease_range_ms: tuple[int, int] | None = None  # not asked for yet
-
-    @property
-    def exit(self) -> int:
-        """1 if a trial found a violation, else 3 if one is inconclusive, else 0."""
-        found = {result.exit for result in self.results}
-        return next((status for status in (1, 3, 2) if status in found), 0)
 
     def look(self) -> ServerSurvey:
         """Asks the servers what is there."""
@@ -138,7 +128,7 @@ class AttachedRun:
             return f"the node {survey.database or '/'}"
         return "the keyspace" if service == "etcd" else f"database {survey.database}"
 
-    def check_touchable(self) -> None:
+    def check_touchable(self, way_out: str = "add --yes to go on") -> None:
         """Raises UsageError if there are keys that are not ours."""
         survey, where = self.survey, self.gateway.address
         if survey and survey.keys:
@@ -146,7 +136,7 @@ class AttachedRun:
             made, instead = MADE_THERE[where.service]
             raise UsageError(
                 f"{place} of {where.shown} is not empty: it has {counted(where.service, survey.keys)}. attach makes "
-                f"only {made} at the end: add --yes to go on, or name an empty {instead}"
+                f"only {made} at the end: {way_out}, or name an empty {instead}"
             )
 
     def _with_lease(self, scenario: Scenario, settings: TrialSettings) -> TrialSettings:
@@ -159,17 +149,43 @@ class AttachedRun:
             return settings
         if settings.lease_ms:
             raise UsageError(
-                f"--lease-ms {lease_ms}: {self.gateway.address.shown} grants leases from {shortest_ms} to "
-                f"{longest_ms} ms only"
+                f"a lease of {lease_ms} ms: {self.gateway.address.shown} grants leases from {shortest_ms} to "
+                f"{longest_ms} ms only: choose one of these"
             )
-        nearest_ms = lease_at_least(self.lock, shortest_ms) if lease_ms < shortest_ms else longest_ms
+        nearest_ms = lease_at_least(lock_named(settings.lock), shortest_ms) if lease_ms < shortest_ms else longest_ms
         return replace(settings, lease_ms=nearest_ms)
+
+    def settings_for(self, request: TrialSettings, scenario: Scenario) -> TrialSettings:
+        """Those of a trial here. Raises UsageError for one that needs servers of its own."""
+        check_service(self.gateway.address, lock_named(request.lock))
+        return replace(request, scenario=scenario.name, resource=self.gateway.resource, attached=self.gateway)
+
+    def play(
+        self, scenario: Scenario, settings: TrialSettings, save: Path | None = None, save_logs: Path | None = None
+    ) -> TrialResult:
+        settings = self._with_lease(scenario, settings)
+        return play(settings, save=save, save_logs=save_logs, scenario=scenario)
+
+
+@dataclass
+class AttachedRun:
+    """The trials that a user has asked for, checked; then their results."""
+
+    servers: AttachedServers
+    lock: LockEntry
+    faults: list[TeamFault]
+    trials: list[tuple[Scenario, TrialSettings]]
+    results: list[TrialResult] = field(default_factory=list)
+
+    @property
+    def exit(self) -> int:
+        """1 if a trial found a violation, else 3 if one is inconclusive, else 0."""
+        found = {result.exit for result in self.results}
+        return next((status for status in (1, 3, 2) if status in found), 0)
 
     def play_next(self, save: Path | None = None) -> TrialResult:
         """Plays the next of the trials."""
-        scenario, settings = self.trials[len(self.results)]
-        settings = self._with_lease(scenario, settings)
-        self.results.append(play(settings, save=save, scenario=scenario))
+        self.results.append(self.servers.play(*self.trials[len(self.results)], save))
         return self.results[-1]
 
 
@@ -177,18 +193,18 @@ def plan_attached(
     gateway: Gateway, request: TrialSettings, scenario_names: tuple[str, ...], faults: list[TeamFault]
 ) -> AttachedRun:
     """Checks the request; starts nothing. Without a name of a scenario or a fault: all scenarios that apply."""
-    lock = lock_named(request.lock)
-    check_service(gateway, lock)
+    lock, servers = lock_named(request.lock), AttachedServers(gateway)
+    check_service(gateway.address, lock)
     chosen = applicable_scenarios(lock, scenario_names) if scenario_names or not faults else []
     chosen += [team_fault_scenario(each, gateway) for each in faults]
     settable = {option for each in chosen for option in each.options}
     trials = []
     for each in chosen:
-        own: dict[str, Any] = {"scenario": each.name, "resource": gateway.resource, "attached": gateway}
+        own: dict[str, Any] = {}
         for option, name in (("clients", "clients"), ("duration", "duration_ms")):
             if option in settable and option not in each.options:  # it is meant for the others
                 own[name] = None
-        settings = replace(request, **own)
+        settings = servers.settings_for(replace(request, **own), each)
         check_attachable(prepare_trial(settings, each)[1], lock)
         trials.append((each, settings))
-    return AttachedRun(gateway, lock, faults, trials)
+    return AttachedRun(servers, lock, faults, trials)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockstorm.attach.gateway import Gateway
-from lockstorm.attach.server_address import SERVICE_NAMES
+from lockstorm.attach.server_address import SERVICE_NAMES, ServerAddress
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.native.library import library
 from lockstorm.process.process import Process
@@ -54,17 +54,17 @@ class AttachedServer:
         raise UsageError(f"lockstorm did not start {self.name}, so it cannot restart it: see attach --fault")
 
 
-def check_service(gateway: Gateway, lock: LockEntry) -> None:
+def check_service(address: ServerAddress, lock: LockEntry) -> None:
     """Raises UsageError if the lock lives on servers of another kind than those of the URL."""
-    if lock.service == gateway.address.service:
+    if lock.service == address.service:
         return
     if lock.adapter:
         raise UsageError(
-            f"an adapter speaks to servers of Redis, and {gateway.address.url} is {gateway.title}: give a redis:// "
+            f"an adapter speaks to servers of Redis, and {address.url} is {address.title}: give a redis:// "
             "URL, or try one of lockstorm's locks there by --lock, or yours in C by --plugin"
         )
     raise UsageError(
-        f"{lock.name} lives on {SERVICE_NAMES[lock.service]}, and {gateway.address.url} is {gateway.title}: "
+        f"{lock.name} lives on {SERVICE_NAMES[lock.service]}, and {address.url} is {address.title}: "
         "`lockstorm locks` lists the locks of each service"
     )
 
@@ -97,7 +97,7 @@ class AttachedNodes(Nodes[AttachedServer]):
         return self._known
 
     def start(self) -> None:
-        check_service(self._gateway, self.trial.lock)
+        check_service(self._gateway.address, self.trial.lock)
         check_attachable(self.trial.settings, self.trial.lock)
         number = self.trial.scheduler.add_server(None, None)
         self._known = [AttachedServer(f"{self.trial.lock.service}-1", self._gateway.socket, number)]

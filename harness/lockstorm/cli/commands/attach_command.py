@@ -82,9 +82,9 @@ def attach_command(
         raise UsageError(f"-o is for one trial, and there are {len(run.trials)}: name one by --scenario or --fault")
     check_new_file("-o", output)
     with gateway:
-        run.look()
+        run.servers.look()
         if not dry_run:
-            _play(run, output, yes=yes, as_json=as_json)
+            _play(run, gateway, output, yes=yes, as_json=as_json)
     if as_json:
         print_json(run_as_json(run, dry_run=dry_run))
     elif dry_run:
@@ -98,12 +98,12 @@ def _names(given: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in given.split(",")) if given else ()
 
 
-def _play(run: AttachedRun, output: Path | None, *, yes: bool, as_json: bool) -> None:
+def _play(run: AttachedRun, gateway: Gateway, output: Path | None, *, yes: bool, as_json: bool) -> None:
     if not yes:
-        run.check_touchable()
+        run.servers.check_touchable()
     for index in range(len(run.trials)):
         scenario, _ = run.trials[index]
-        with waiting(f"{scenario.name} with {run.lock.name} at {run.gateway.address.shown} ..."):
+        with waiting(f"{scenario.name} with {run.lock.name} at {gateway.address.shown} ..."):
             result = run.play_next(output)
         if not as_json:
             console().print(Text(scenario.name, "bold"))
