@@ -1,6 +1,7 @@
 """[attach] of a policy: a gate on servers that the test has started."""
 
 import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from lockstorm.base.errors import UsageError
 from lockstorm.gate.gate_plan import plan_gate
 from lockstorm.gate.gate_policy import read_policy
 from tests.helpers.outside_servers import OutsideServer, outside_server
-from tests.helpers.support import ENVIRONMENT, lockstorm
+from tests.helpers.support import ENVIRONMENT, lockstorm, start_lockstorm
 
 SECRET = "correct-horse"
 POLICY = """
@@ -82,6 +83,22 @@ def test_a_gate_leaves_a_database_with_keys_alone_without_yes(outside: OutsideSe
     assert outside.ask("KEYS", "*") == "other"
 
 
+@pytest.mark.waits
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_a_gate_that_is_ended_leaves_nothing(outside: OutsideServer, tmp_path: Path, number: int, status: int) -> None:
+    text = POLICY.format(url=f"redis://{outside.place}", more="").replace('"gc-pause", "crash-holder"', '"contention"')
+    (tmp_path / "lockstorm.toml").write_text(text)
+    words = ("gate", "-f", str(tmp_path / "lockstorm.toml"))
+    command = start_lockstorm(*words, env={**ENVIRONMENT, "LOCKSTORM_PASSWORD": SECRET})
+    outside.await_answer("lockstorm:attach:", "KEYS", "*")
+    command.send_signal(number)
+    command.communicate(timeout=60)
+    assert command.returncode == status
+    outside.await_answer("0", "DBSIZE")
+    clients = [line for line in outside.ask("CLIENT", "LIST").splitlines() if "cmd=client" not in line]
+    assert clients == []
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
@@ -92,7 +109,7 @@ def test_a_gate_leaves_a_database_with_keys_alone_without_yes(outside: OutsideSe
         (("redis://a", "etcd://a"), "2: set-nx-px lives on Redis, and etcd://a is etcd: `lockstorm locks` lists the "),
         (("url =", "uri ="), "6: unknown key 'uri' in [attach]: did you mean url?"),
         (("[attach]", "[attach]\nyes = 1"), "6: yes has to be true or false"),
-        (("[attach]", "[attach]\nca = 'x'"), "6: ca = 'x' is for TLS, and redis://a is without: leave it out"),
+        (("[attach]", "[attach]\nca = '/x'"), "6: --ca /x is for rediss:// and the like: redis://a is without TLS"),
         (
             ('"gc-pause"', '"failover-sentinel"'),
             "9: failover-sentinel breaks a server or needs one of its own, so [attach] cannot play it",

@@ -9,6 +9,7 @@ from typing import Any
 import fastjsonschema
 import pytest
 
+from lockstorm.attach.tls_files import TlsFiles
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.base.toml_positions import find_key_lines
@@ -259,7 +260,8 @@ def test_the_documentation_has_every_key(tmp_path: Path) -> None:
     fastjsonschema.validate(SCHEMA, as_plain(text))
     fastjsonschema.validate(SCHEMA, as_plain(attached))
     chosen = policy(tmp_path, attached).attach
-    assert chosen and (chosen.address.user, chosen.ca, chosen.yes) == ("app", str(tmp_path / "ca.pem"), True)
+    assert chosen and (chosen.address.user, chosen.yes) == ("app", True)
+    assert chosen.files == TlsFiles(*(str(tmp_path / name) for name in ("ca.pem", "own.pem", "own.key")))
     places = [*find_key_lines(text), *find_key_lines(attached)]
     known = {path[0] if len(path) == 1 else (table_of(path), path[-1]) for path in places if path}
     for table, keys in KEYS.items():

@@ -15,7 +15,7 @@ from lockstorm.attach.run_names import PREFIX, key_prefixes
 from lockstorm.attach.server_access import ANY_LEASE_MS, ServerAccess, ServerLine
 from lockstorm.attach.server_address import ServerAddress, place
 from lockstorm.attach.server_survey import ServerSurvey
-from lockstorm.attach.transport import CONNECT_LIMIT_S, Login, Seed, Transport, reason_of
+from lockstorm.attach.transport import CONNECT_LIMIT_S, Login, Seed, Transport
 from lockstorm.base.errors import UsageError
 
 GRANT, LEASES = "/v3/lease/grant", "/v3/lease/leases"
@@ -185,8 +185,7 @@ class EtcdAccess(ServerAccess):
                     f"{where} accepts connections but does not answer within {CONNECT_LIMIT_S:g} s"
                 ) from None
             except OSError as error:
-                more = "" if self.address.tls else ": use etcds:// if it expects TLS"
-                raise UsageError(f"{where} closes the connection ({reason_of(error)}){more}") from None
+                raise UsageError(self._transport.explain_end(seed, error)) from None
             except http.client.HTTPException:
                 raise UsageError(_not_etcd(where)) from None
         return _said_by(where, answer.status, text)

@@ -7,14 +7,18 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
 from lockstorm.attach.run_names import PREFIX, describe_traces, directory_of, resource_of
 from lockstorm.attach.server_address import SENTINEL_PASSWORD, ServerAddress
 from lockstorm.attach.server_survey import ServerSurvey
+from lockstorm.attach.tls_files import TlsFiles
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, LockstormError, UsageError
+
+NO_FILES = TlsFiles()
 
 
 class Gateway:
@@ -25,9 +29,9 @@ class Gateway:
     client and no adapter inherits it.
     """
 
-    def __init__(self, address: ServerAddress, ca: str = "", faults: Path | None = None) -> None:
-        if ca and not address.tls:
-            raise UsageError(f"--ca {ca} is for rediss:// and the like: {address.url} is without TLS")
+    def __init__(self, address: ServerAddress, files: TlsFiles = NO_FILES, faults: Path | None = None) -> None:
+        files.check(address)
+        self.files = files
         self.address = address
         self.faults = faults  # the file of the team's faults
         self.run = f"{PREFIX}{secrets.token_hex(6)}:"
@@ -39,7 +43,7 @@ class Gateway:
             "password": self.variables.get(variable, ""),
             "sentinel_password": self.variables.get(SENTINEL_PASSWORD, ""),
             "variable": variable or address.password_variable,
-            "ca": ca,
+            **asdict(files),
         }
         self._socket = Path()
         self._process: subprocess.Popen[str] | None = None
@@ -91,7 +95,7 @@ class Gateway:
 
     def words_for(self, scenario: str) -> list[str]:
         """The words of a command line that repeat a scenario here."""
-        return attach_words(self.address, self._login["ca"], scenario, str(self.faults))
+        return attach_words(self.address, self.files, scenario, str(self.faults))
 
     def survey(self) -> ServerSurvey:
         """What is at the servers. Raises UsageError if a lock cannot work on them."""
@@ -155,8 +159,8 @@ class Gateway:
         return answer
 
 
-def attach_words(address: ServerAddress, ca: str, scenario: str, faults: str = "") -> list[str]:
+def attach_words(address: ServerAddress, files: TlsFiles, scenario: str, faults: str = "") -> list[str]:
     """The words of a command line that play a scenario, or a fault of this file, at an address."""
     kind, _, fault = scenario.partition(":")
     chosen = ["--fault", fault, "--faults", faults] if fault else ["--scenario", kind]
-    return [address.url, *(["--ca", ca] if ca else []), *chosen, "--yes"]
+    return [address.url, *files.options, *chosen, "--yes"]

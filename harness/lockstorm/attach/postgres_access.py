@@ -18,7 +18,7 @@ from lockstorm.attach.run_names import schema_of
 from lockstorm.attach.server_access import ServerAccess, ServerLine
 from lockstorm.attach.server_address import ServerAddress, place
 from lockstorm.attach.server_survey import ServerSurvey
-from lockstorm.attach.transport import CONNECT_LIMIT_S, Login, Seed, Transport, reason_of
+from lockstorm.attach.transport import CONNECT_LIMIT_S, Login, Seed, Transport
 from lockstorm.base.errors import UsageError
 
 SURVEY = """SELECT current_setting('server_version'), pg_is_in_recovery(),
@@ -141,7 +141,7 @@ class PostgresAccess(ServerAccess):
         except TimeoutError:
             text = f"{where} accepts connections but does not answer within {CONNECT_LIMIT_S:g} s"
         except OSError as error:
-            text = f"{where} closes the connection ({reason_of(error)})"
+            text = self._transport.explain_end(seed, error)
         connected.socket.close()
         raise UsageError(text) from None
 

@@ -81,6 +81,13 @@ class ServerAddress:
         return ",".join(place(*seed) for seed in self.seeds)
 
     @property
+    def with_tls(self) -> str:
+        """How its URL would begin, or what it would contain, with TLS."""
+        if self.service == "postgres":
+            return "sslmode=verify-full"
+        return "etcds://" if self.service == "etcd" else "rediss://"
+
+    @property
     def title(self) -> str:
         """The kind of the servers, for messages."""
         return SERVICE_NAMES[self.service]

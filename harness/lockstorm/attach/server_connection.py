@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from lockstorm.attach.server_address import SENTINEL_PASSWORD, ServerAddress, place
-from lockstorm.attach.transport import CONNECT_LIMIT_S, SEEDS_MOST, Login, Seed, Transport, reason_of
+from lockstorm.attach.transport import CONNECT_LIMIT_S, SEEDS_MOST, Login, Seed, Transport
 from lockstorm.base.errors import UsageError
 from lockstorm.process.line_client import Refusal
 
@@ -163,8 +163,7 @@ class ServerConnector:
         except TimeoutError:
             text = f"{where} accepts connections but does not answer within {CONNECT_LIMIT_S:g} s"
         except OSError as error:
-            text = f"{where} closes the connection ({reason_of(error)})"
-            text += "" if self._address.tls else ": use rediss:// if it expects TLS"
+            text = self._transport.explain_end(seed, error)
         connected.socket.close()
         raise UsageError(text) from None
 

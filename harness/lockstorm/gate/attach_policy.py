@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockstorm.attach.server_address import ServerAddress, parse_address
+from lockstorm.attach.tls_files import TlsFiles, tls_files
 from lockstorm.base.toml_table import TomlTable
 
-KEYS = {"attach": ("url", "ca", "yes")}
+KEYS = {"attach": ("url", "ca", "client_cert", "client_key", "yes")}
 
 
 @dataclass(frozen=True)
@@ -14,17 +15,19 @@ class AttachChoice:
     """The servers of a policy. `yes`: play although they are not empty."""
 
     address: ServerAddress
-    ca: str
+    files: TlsFiles
     yes: bool
     line: int
 
 
 def read_attach(table: TomlTable, home: Path) -> AttachChoice | None:
-    """None without the table. The file of certificates is relative to `home`."""
+    """None without the table. Files are relative to `home`."""
     if not table.values:
         return None
-    url, ca = table.required_text("url"), table.text("ca")
+    url, names = table.required_text("url"), ("ca", "client_cert", "client_key")
+    ca, certificate, key = (table.text(name) for name in names)
     address = table.checked("url", lambda: parse_address(url))
-    if ca and not address.tls:
-        raise table.error("ca", f"ca = {ca!r} is for TLS, and {url} is without: leave it out")
-    return AttachChoice(address, str((home / ca).resolve()) if ca else "", table.flag("yes", False), table.line())
+    files = tls_files(ca, certificate, key, home)
+    chosen = next((name for name in names if name in table.values), "url")
+    table.checked(chosen, lambda: files.check(address))
+    return AttachChoice(address, files, table.flag("yes", False), table.line())

@@ -23,7 +23,7 @@ def attached_servers(choice: AttachChoice | None) -> Iterator[AttachedServers | 
     if not choice:
         yield None
         return
-    with Gateway(choice.address, choice.ca) as gateway:
+    with Gateway(choice.address, choice.files) as gateway:
         servers = AttachedServers(gateway)
         servers.look()
         if not choice.yes:

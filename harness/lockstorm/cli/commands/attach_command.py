@@ -9,6 +9,7 @@ from rich.text import Text
 from lockstorm.attach.gateway import Gateway
 from lockstorm.attach.server_address import parse_address
 from lockstorm.attach.team_fault import USUAL_FILE, chosen_faults
+from lockstorm.attach.tls_files import tls_files
 from lockstorm.base.errors import UsageError
 from lockstorm.base.paths import runnable
 from lockstorm.cli.attach_text import end_lines, plan_text, run_as_json
@@ -45,6 +46,18 @@ LEASE_HELP = "Lease of the lock in ms. Default: 400, longer in scenarios where i
     help=f"File with your own faults, as tables [fault.NAME]. Default: {USUAL_FILE}.",
 )
 @click.option("--ca", type=click.Path(path_type=Path), help="File with the certificates that sign the servers' (TLS).")
+@click.option(
+    "--client-cert",
+    type=click.Path(path_type=Path),
+    envvar="LOCKSTORM_CLIENT_CERT",
+    help="File with a certificate of your own for the servers (TLS). Default: what LOCKSTORM_CLIENT_CERT names.",
+)
+@click.option(
+    "--client-key",
+    type=click.Path(path_type=Path),
+    envvar="LOCKSTORM_CLIENT_KEY",
+    help="File with its key. Default: what LOCKSTORM_CLIENT_KEY names, or the file of the certificate.",
+)
 @trial_options(*ATTACHED_OPTIONS, lease_ms=LEASE_HELP)
 @click.option("--dry-run", is_flag=True, help="Print what would be touched, and touch nothing.")
 @click.option("--yes", is_flag=True, help="Go on although the database, or what stands for it, is not empty.")
@@ -59,6 +72,8 @@ def attach_command(
     fault: str | None,
     faults_file: Path | None,
     ca: Path | None,
+    client_cert: Path | None,
+    client_key: Path | None,
     dry_run: bool,
     yes: bool,
     output: Path | None,
@@ -75,7 +90,8 @@ def attach_command(
     \b
     Example: lockstorm attach redis://staging:6379/9 --adapter ./mine --dry-run
     """
-    gateway = Gateway(parse_address(url), str(ca.resolve()) if ca else "", faults_file or USUAL_FILE)
+    files = tls_files(ca, client_cert, client_key, Path.cwd())
+    gateway = Gateway(parse_address(url), files, faults_file or USUAL_FILE)
     request = TrialSettings(chosen_lock(lock, adapter, plugin), **given_options(TrialSettings, chosen), time="real")
     run = plan_attached(gateway, request, _names(scenario), chosen_faults(faults_file, _names(fault)))
     if output and len(run.trials) != 1:
