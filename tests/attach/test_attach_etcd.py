@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lockstorm.servers.services import missing
-from tests.helpers.attaching import attach_refused, attach_to, traces_of_clients
+from tests.helpers.attaching import attach_refused, attach_to, traces_of_clients, write_pause
 from tests.helpers.outside_etcd import OutsideEtcd, outside_etcd
 from tests.helpers.proxying import wait_until
 from tests.helpers.support import ENVIRONMENT, lockstorm, start_lockstorm
@@ -132,3 +132,12 @@ def test_the_next_member_is_used_if_one_does_not_answer(outside: OutsideEtcd) ->
     url = f"etcd://127.0.0.1:1,{outside.place}"
     (trial,) = attach_to(url, "--lock", "etcd", "--scenario", "gc-pause", "--control")["trials"]
     assert trial["grants"] == 2
+
+
+@pytest.mark.lengthy("stops the server for a second while clients work")
+def test_a_fault_of_the_team_on_etcd(outside: OutsideEtcd, tmp_path: Path) -> None:
+    words = write_pause(tmp_path, outside.process.pid)
+    (trial,) = attach_to(f"etcd://{outside.place}", "--lock", "etcd", *words, "--clients", "2")["trials"]
+    assert trial["faults"] == [{"name": "pause", "target": outside.place, "proved": True}]
+    assert trial["sentence"].startswith("Mutual exclusion holds, integrity holds")
+    assert (outside.key_names(), outside.leases()) == ([], [])

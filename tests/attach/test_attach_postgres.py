@@ -76,6 +76,26 @@ def test_every_scenario_is_played_on_postgresql(outside: OutsidePostgres) -> Non
     assert set(found.values()) == {0, 1} and answer["closed"] == {}
 
 
+@pytest.mark.lengthy("ends the clients' sessions while they work")
+def test_a_fault_of_the_team_ends_sessions(outside: OutsidePostgres, tmp_path: Path) -> None:
+    pid, file = outside.process.pid, tmp_path / "attach.toml"
+    file.write_text(
+        f"""[fault.end-sessions]
+inject = '''
+for child in $(cat /proc/{pid}/task/{pid}/children); do
+    if grep -aq 'postgres: app staging' /proc/$child/cmdline; then kill -TERM $child && touch {tmp_path}/ended; fi
+done'''
+prove = "test -e {tmp_path}/ended"
+lasts = "100ms"
+"""
+    )
+    words = ("--lock", "pg-lease", "--fault", "end-sessions", "--faults", str(file))
+    (trial,) = attach_to(url_of(outside), *words, env=WITH_PASSWORD)["trials"]
+    assert trial["faults"] == [{"name": "end-sessions", "target": outside.place, "proved": True}]
+    assert trial["sentence"] == "Mutual exclusion holds, integrity holds, fencing holds, liveness holds"
+    assert outside.traces("staging") == []
+
+
 # --- what is touched ---
 
 

@@ -2,11 +2,12 @@
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from lockstorm.servers.services import missing
-from tests.helpers.attaching import attach_refused, attach_to
+from tests.helpers.attaching import attach_refused, attach_to, write_pause
 from tests.helpers.outside_zookeeper import OutsideZooKeeper, outside_zookeeper
 from tests.helpers.proxying import wait_until
 from tests.helpers.support import lockstorm, start_lockstorm
@@ -96,3 +97,12 @@ def test_the_next_server_is_used_if_one_does_not_answer(outside: OutsideZooKeepe
     url = f"zookeeper://127.0.0.1:1,{outside.place}"
     answer = attach_to(url, "--lock", "zookeeper", "--scenario", "gc-pause", "--control")
     assert (answer["trials"][0]["grants"], answer["closed"]) == (2, {})
+
+
+@pytest.mark.lengthy("stops the server for a second while clients work")
+def test_a_fault_of_the_team_on_zookeeper(outside: OutsideZooKeeper, tmp_path: Path) -> None:
+    words = write_pause(tmp_path, outside.process.pid)
+    (trial,) = attach_to(f"zookeeper://{outside.place}", "--lock", "zookeeper", *words, "--clients", "2")["trials"]
+    assert trial["faults"] == [{"name": "pause", "target": outside.place, "proved": True}]
+    assert trial["sentence"].startswith("Mutual exclusion holds, integrity holds")
+    assert outside.children() == []

@@ -49,3 +49,17 @@ def traces_of_clients(driver: int) -> list[bytes]:
             except OSError:
                 continue
     return found
+
+
+def write_pause(directory: Path, pid: int) -> tuple[str, ...]:
+    """Writes a file of faults with one that stops this process for a second. Returns the options that inject it."""
+    file = directory / "attach.toml"
+    file.write_text(
+        f"""[fault.pause]
+inject = "kill -STOP {pid}"
+prove = '''grep -q 'State:.T' /proc/{pid}/status'''
+heal = "kill -CONT {pid}"
+lasts = "1s"
+"""
+    )
+    return ("--fault", "pause", "--faults", str(file))
