@@ -12,6 +12,7 @@ import pytest
 
 from lockstorm.scenario.attached_play import KNOWN, attached_scenarios
 from lockstorm.scenario.scenario import scenarios
+from tests.helpers.attaching import children_of, traces_of_clients
 from tests.helpers.outside_servers import OutsideServer, outside_server, plays
 from tests.helpers.proxying import wait_until
 from tests.helpers.support import ENVIRONMENT, lockstorm, start_lockstorm
@@ -205,33 +206,6 @@ def test_the_password_is_in_no_result_no_history_and_no_process_of_a_client(tmp_
     assert not any(SECRET.encode() in trace for trace in seen)
     assert SECRET not in output + errors
     assert SECRET.encode() not in saved.read_bytes()
-
-
-def children_of(driver: int) -> set[int]:
-    """All processes below the driver."""
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-    below = {driver}
-    while more := {pid for pid, parent in parents.items() if parent in below} - below:
-        below |= more
-    return below - {driver}
-
-
-def traces_of_clients(driver: int) -> list[bytes]:
-    """The command lines and environments of all processes below the driver, and the command line of the driver."""
-    found = [Path(f"/proc/{driver}/cmdline").read_bytes()]
-    for pid in children_of(driver):
-        for name in ("cmdline", "environ"):
-            try:
-                found.append(Path(f"/proc/{pid}/{name}").read_bytes())
-            except OSError:
-                continue
-    return found
 
 
 def test_a_password_is_asked_for_checked_and_refused_in_the_url(tmp_path: Path) -> None:

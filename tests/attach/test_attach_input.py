@@ -21,6 +21,8 @@ FORMS = (
     "give redis://HOST:PORT/DATABASE, rediss:// for TLS, redis+sentinel://HOST:PORT/MASTER/DATABASE with the address "
     "of a sentinel, or redis+cluster://HOST:PORT"
 )
+EVERY_FORM = "give redis://, postgresql://, etcd:// or zookeeper://, such as redis://HOST:PORT/DATABASE"
+POSTGRES_FORM = "give postgresql://USER@HOST:PORT/DATABASE, with ?sslmode=verify-full for TLS"
 HIDDEN = (
     "which other users of this machine could see: leave it out, and put the password into the variable "
     "LOCKSTORM_PASSWORD"
@@ -76,16 +78,36 @@ def test_what_a_url_says() -> None:
     assert (address.user, address.master, address.database) == ("app", "the master", 7)
     assert (address.password_variable, address.shown) == ("SECRET", "a:1,[::1]:2")
     assert parse_address("redis+sentinel://a/m").seeds == (("a", 26379),)
+    other = parse_address("postgresql://app%40x@db/staging?sslmode=require")
+    assert (other.service, other.user, other.name, other.tls, other.is_checked) == (
+        *("postgres", "app@x", "staging"),
+        *(True, False),
+    )
+    assert (other.seeds, other.password_variables) == ((("db", 5432),), ("LOCKSTORM_PASSWORD", "PGPASSWORD"))
+    assert parse_address("zookeeper://a,b:7/locks/x").name == "/locks/x"
     assert parse_address("redis+cluster://a,b:7/0").seeds == (("a", 6379), ("b", 7))
 
 
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("staging:6379", f"'staging:6379' is no URL of a Redis server: {FORMS}"),
-        ("", f"'' is no URL of a Redis server: {FORMS}"),
-        ("ftp://a:secret@b", f"'ftp://b' is no URL of a Redis server: {FORMS}"),
-        ("postgresql://db/x", f"attach works with Redis, and not yet with postgresql:// servers: {FORMS}"),
+        ("staging:6379", f"'staging:6379' is no URL of servers that attach knows: {EVERY_FORM}"),
+        ("", f"'' is no URL of servers that attach knows: {EVERY_FORM}"),
+        ("ftp://a:secret@b", f"'ftp://b' is no URL of servers that attach knows: {EVERY_FORM}"),
+        ("postgresql://db/x", f"postgresql://db/x names no user: {POSTGRES_FORM}"),
+        ("postgresql://app@db", f"postgresql://app@db names no database: {POSTGRES_FORM}"),
+        ("postgresql://app@a,b/x", "postgresql://app@a,b/x names 2 servers, and attach takes one: the primary"),
+        (
+            "postgresql://app@a/x?sslmode=prefer",
+            "postgresql://app@a/x?sslmode=prefer: sslmode=prefer is not known: there are disable, require, verify-full",
+        ),
+        (
+            "postgresql://app@a/x?timeout=3",
+            "postgresql://app@a/x?timeout=3: timeout is not known: the parameters are password-env=VARIABLE and "
+            "sslmode=MODE",
+        ),
+        ("etcd://a/x", "etcd://a/x names 'x', and etcd has no databases: give etcd://HOST:PORT, or etcds:// for TLS"),
+        ("zookeeper://me@a", "zookeeper://me@a names a user, and attach does not log in to ZooKeeper: leave it out"),
         ("redis://a:se/cret@b", f"the URL contains a password, {HIDDEN}"),
         ("redis://:sec@ret@b", f"the URL contains a password, {HIDDEN}"),
         ("redis://", f"redis://: '' is no HOST:PORT with a port from 1 to 65535: {FORMS}"),
@@ -131,6 +153,26 @@ def test_a_server_that_is_no_redis() -> None:
         assert refused(f"rediss://{place}").startswith(f"{place} does not speak TLS (")
 
 
+@pytest.mark.parametrize("query", ["", "?sslmode=require"])
+def test_a_server_that_is_no_postgresql(query: str) -> None:
+    with fake_server(b"HTTP/1.1 400 Bad Request\r\n\r\n") as place:
+        said = f"{place} answers, but not as a PostgreSQL server does: check the host and the port"
+        assert refused(f"postgresql://app@{place}/x{query}", "--lock", "pg-lease") == said
+
+
+def test_a_server_that_is_neither_etcd_nor_zookeeper() -> None:
+    with fake_server(b"-ERR unknown command\r\n") as place:
+        said = f"{place} answers, but not as etcd does: check the host and the port"
+        assert refused(f"etcd://{place}", "--lock", "etcd") == said
+        assert refused(f"etcds://{place}", "--lock", "etcd").startswith(f"{place} does not speak TLS (")
+        said = f"{place} answers, but not as a ZooKeeper server does: check the host and the port"
+        assert refused(f"zookeeper://{place}", "--lock", "zookeeper") == said
+    with HeldPort() as port:
+        place = f"127.0.0.1:{port.number}"
+        for url, lock in ((f"etcd://{place}", "etcd"), (f"zookeeper://{place}", "zookeeper")):
+            assert refused(url, "--lock", lock) == f"no server answers at {place}: connection refused"
+
+
 def test_a_server_that_closes() -> None:
     with fake_server(b"") as place:
         said = f"{place} closes the connection (the connection was closed): use rediss:// if it expects TLS"
@@ -170,7 +212,10 @@ def test_a_user_that_may_not_look(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (("--lock", "redlock"), "redlock needs 5 servers, and attach has one: try it by lockstorm run"),
-        (("--lock", "etcd"), "etcd lives on etcd, and attach works with Redis only"),
+        (
+            ("--lock", "etcd"),
+            "etcd lives on etcd, and redis://127.0.0.1:1 is Redis: `lockstorm locks` lists the locks of each service",
+        ),
         (("--lock", "set-nx-px", "--scenario", "gc-puase"), "there is no scenario called 'gc-puase': did you mean"),
         (("--lock", "set-nx-px", "--scenario", "failover-cluster"), "failover-cluster breaks a server or needs one"),
         (("--lock", "setnx", "--scenario", "pause-after-write-check"), "pause-after-write-check does not apply to "),
@@ -182,6 +227,13 @@ def test_a_user_that_may_not_look(tmp_path: Path) -> None:
 )
 def test_a_request_with_a_mistake(words: tuple[str, ...], said: str) -> None:
     assert refused("redis://127.0.0.1:1", *words).startswith(said)
+
+
+def test_an_adapter_speaks_to_redis_only() -> None:
+    assert refused("postgresql://app@127.0.0.1:1/x", "--adapter", "redis-py") == (
+        "an adapter speaks to servers of Redis, and postgresql://app@127.0.0.1:1/x is PostgreSQL: give a redis:// URL, "
+        "or try one of lockstorm's locks there by --lock, or yours in C by --plugin"
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,16 @@ import pytest
 
 from lockstorm.attach.gateway import Gateway
 from lockstorm.attach.server_address import parse_address
+from lockstorm.attach.tls_files import TlsFiles
 from lockstorm.process.held_port import HeldPort
+from lockstorm.process.line_client import LineClient
 from lockstorm.servers.topology import cluster_ranges
 from tests.helpers.outside_servers import OutsideServer, outside_server, plays
 from tests.helpers.support import ENVIRONMENT, lockstorm
+from tests.helpers.tls_files import make_certificates
 
 pytestmark = pytest.mark.waits
 
-SUBJECT = "subjectAltName=DNS:localhost,IP:127.0.0.1"
 MASTER = "lock-master"
 
 
@@ -42,25 +43,17 @@ def refused(url: str, *words: str, **more: Any) -> str:
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A private authority, ca.pem, and a certificate of localhost that it has signed."""
-    place = tmp_path_factory.mktemp("certificates")
-    sign = ("openssl", "x509", "-req", "-in", "own.csr", "-CA", "ca.pem", "-CAkey", "ca.key")
-    new = ("openssl", "req", "-newkey", "rsa:2048", "-nodes", "-days", "2")
-    for command in (
-        (*new, "-x509", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=private"),
-        (*new, "-keyout", "own.key", "-out", "own.csr", "-subj", "/CN=localhost"),
-        (*sign, "-CAcreateserial", "-days", "2", "-extfile", "own.ext", "-out", "own.pem"),
-    ):
-        (place / "own.ext").write_text(SUBJECT)
-        subprocess.run(command, cwd=place, check=True, capture_output=True)
-    return place
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
 
 
 @contextlib.contextmanager
-def encrypted(place: Path, directory: Path) -> Iterator[OutsideServer]:
+def encrypted(place: Path, directory: Path, asks: str = "no") -> Iterator[OutsideServer]:
+    """`asks`: whether it wants a certificate of its clients."""
     ca = str(place / "ca.pem")
     own = ("--tls-cert-file", str(place / "own.pem"), "--tls-key-file", str(place / "own.key"))
-    options = (*own, "--tls-ca-cert-file", ca, "--tls-auth-clients", "no", "--requirepass", "secret")
-    cli = ("--tls", "--cacert", ca, "-a", "secret", "--no-auth-warning")
+    options = (*own, "--tls-ca-cert-file", ca, "--tls-auth-clients", asks, "--requirepass", "secret")
+    mine = ("--cert", str(place / "own.pem"), "--key", str(place / "own.key"))
+    cli = ("--tls", "--cacert", ca, *mine, "-a", "secret", "--no-auth-warning")
     with outside_server(directory, *options, tls=True, cli=cli) as server:
         yield server
 
@@ -84,9 +77,9 @@ def test_large_messages_pass_in_both_directions(
     monkeypatch.setenv("LOCKSTORM_PASSWORD", "secret")
     with encrypted(certificates, tmp_path) as server:
         url = f"rediss://localhost:{server.port}"
-        with Gateway(parse_address(url), str(certificates / "ca.pem")) as gateway:
+        with Gateway(parse_address(url), TlsFiles(str(certificates / "ca.pem"))) as gateway:
             value = bytes(range(256)) * 40_000
-            client = gateway.client()
+            client = LineClient(gateway.socket)
             assert client.request("SET", "large", value) == b"OK"
             assert client.request("GET", "large") == value
             client.close()
@@ -109,6 +102,30 @@ def test_a_certificate_that_is_not_trusted(certificates: Path, tmp_path: Path) -
         said = refused(f"rediss://{plain.place}", "--ca", str(certificates / "ca.pem"))
         assert said.startswith(f"{plain.place} does not speak TLS (")
         assert said.endswith("): use redis:// if it expects none")
+
+
+def test_a_server_that_asks_for_a_certificate_of_ours(certificates: Path, tmp_path: Path) -> None:
+    ca, own, key = (str(certificates / name) for name in ("ca.pem", "own.pem", "own.key"))
+    words = ("--scenario", "gc-pause", "--control", "--ca", ca)
+    environment = {**ENVIRONMENT, "LOCKSTORM_PASSWORD": "secret"}
+    with encrypted(certificates, tmp_path, asks="yes") as server:
+        url = f"rediss://localhost:{server.port}"
+        own_words = ("--client-cert", own, "--client-key", key)
+        (trial,) = attached(url, "--lock", "set-nx-px", *words, *own_words, env=environment)["trials"]
+        assert f" --ca {ca} --client-cert {own} --client-key {key} " in trial["replay"]
+        by_variables = {**environment, "LOCKSTORM_CLIENT_CERT": own, "LOCKSTORM_CLIENT_KEY": key}
+        attached(url, "--lock", "set-nx-px", *words, env=by_variables)
+        said = refused(url, *words, env=environment)
+        assert said.startswith(f"localhost:{server.port} closes the connection (")
+        assert said.endswith("): if it asks for a certificate of yours, name that by --client-cert")
+        assert refused(url, *words, "--client-cert", own, env=environment).startswith(f"--client-cert {own} cannot be ")
+        said = refused(url, *words, "--client-cert", str(tmp_path / "none"), env=environment)
+        assert said == (
+            f"--client-cert {tmp_path}/none cannot be read: no such file or directory: a certificate and its key "
+            "without a password, as PEM"
+        )
+        said = refused(url, *words, "--client-key", key, env=environment)
+        assert said == f"--client-key {key} is the key of a certificate: name that by --client-cert"
 
 
 # --- sentinels ---

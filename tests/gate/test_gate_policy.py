@@ -9,6 +9,7 @@ from typing import Any
 import fastjsonschema
 import pytest
 
+from lockstorm.attach.tls_files import TlsFiles
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.base.toml_positions import find_key_lines
@@ -251,13 +252,18 @@ def table_of(path: tuple[str | int, ...]) -> str:
 
 
 def test_the_documentation_has_every_key(tmp_path: Path) -> None:
-    (text,) = re.findall(r"```toml\n(.*?)```", (paths.ROOT / "docs" / "gate.md").read_text(), re.DOTALL)
+    text, attached = re.findall(r"```toml\n(.*?)```", (paths.ROOT / "docs" / "gate.md").read_text(), re.DOTALL)
     built_from(changed({}), tmp_path, "mylock.so")
     (tmp_path / "redis.conf").write_text("appendonly yes\n")
     read = policy(tmp_path, text)
     assert read.require == USUAL_REQUIRE, "the page states the default"
     fastjsonschema.validate(SCHEMA, as_plain(text))
-    known = {path[0] if len(path) == 1 else (table_of(path), path[-1]) for path in find_key_lines(text) if path}
+    fastjsonschema.validate(SCHEMA, as_plain(attached))
+    chosen = policy(tmp_path, attached).attach
+    assert chosen and (chosen.address.user, chosen.yes) == ("app", True)
+    assert chosen.files == TlsFiles(*(str(tmp_path / name) for name in ("ca.pem", "own.pem", "own.key")))
+    places = [*find_key_lines(text), *find_key_lines(attached)]
+    known = {path[0] if len(path) == 1 else (table_of(path), path[-1]) for path in places if path}
     for table, keys in KEYS.items():
         assert {(table, key) if table else key for key in keys} <= known
 

@@ -7,17 +7,18 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
+from lockstorm.attach.run_names import PREFIX, describe_traces, directory_of, resource_of
 from lockstorm.attach.server_address import SENTINEL_PASSWORD, ServerAddress
+from lockstorm.attach.server_survey import ServerSurvey
+from lockstorm.attach.tls_files import TlsFiles
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, LockstormError, UsageError
-from lockstorm.process.line_client import LineClient, Refusal
-from lockstorm.servers.topology import slot_of
 
-RESOURCE = "account"
-PREFIX = "lockstorm:attach:"
+NO_FILES = TlsFiles()
 
 
 class Gateway:
@@ -28,19 +29,22 @@ class Gateway:
     client and no adapter inherits it.
     """
 
-    def __init__(self, address: ServerAddress, ca: str = "", faults: Path | None = None) -> None:
-        if ca and not address.tls:
-            raise UsageError(f"--ca {ca} is for rediss:// and the like: {address.url} is without TLS")
+    def __init__(self, address: ServerAddress, files: TlsFiles = NO_FILES, faults: Path | None = None) -> None:
+        files.check(address)
+        self.files = files
         self.address = address
         self.faults = faults  # the file of the team's faults
         self.run = f"{PREFIX}{secrets.token_hex(6)}:"
-        self.resource = (self.run + RESOURCE).encode()
-        if address.kind == "cluster":
-            self.resource = b"{" + self.resource + b"}"  # keys that contain it all have the same slot
-        names = (address.password_variable, SENTINEL_PASSWORD)
+        self.resource = resource_of(address, self.run)
+        names = (*address.password_variables, SENTINEL_PASSWORD)
         self.variables = {name: value for name in names if (value := os.environ.pop(name, ""))}
-        password, sentinel = (self.variables.get(name, "") for name in names)
-        self._login = {"password": password, "sentinel_password": sentinel, "ca": ca}
+        variable = next((name for name in address.password_variables if name in self.variables), "")
+        self._login = {
+            "password": self.variables.get(variable, ""),
+            "sentinel_password": self.variables.get(SENTINEL_PASSWORD, ""),
+            "variable": variable or address.password_variable,
+            **asdict(files),
+        }
         self._socket = Path()
         self._process: subprocess.Popen[str] | None = None
         self.healed: dict[str, str] = {}
@@ -59,8 +63,7 @@ class Gateway:
             env={**os.environ, "PYTHONPATH": paths.python_path()},
             start_new_session=True,  # Ctrl-C ends the driver first, which ends it
         )
-        slot = slot_of(self.resource)
-        said = {"url": self.address.url, "login": self._login, "run": self.run, "slot": slot}
+        said = {"url": self.address.url, "login": self._login, "run": self.run}
         try:
             self._socket = Path(self._ask({**said, "variables": self.variables})["socket"])
         except BaseException:
@@ -79,22 +82,37 @@ class Gateway:
 
     @property
     def _has_ended(self) -> str:
-        return f"the gateway has ended: keys whose names contain {self.run} may be left"
+        return f"the gateway has ended: {describe_traces(self.address, self.run)} may be left"
 
     @property
     def socket(self) -> Path:
         """Where clients connect, as if it were the server's."""
         return self._socket
 
+    def address_for_client(self, address: str) -> str:
+        """What a client is told, whose link has this address: on ZooKeeper its paths begin with the run's own node."""
+        return address + (directory_of(self.address, self.run) if self.address.service == "zookeeper" else "")
+
     def words_for(self, scenario: str) -> list[str]:
         """The words of a command line that repeat a scenario here."""
-        kind, _, fault = scenario.partition(":")
-        chosen = ["--fault", fault, "--faults", str(self.faults)] if fault else ["--scenario", kind]
-        return [self.address.url, *(["--ca", self._login["ca"]] if self._login["ca"] else []), *chosen, "--yes"]
+        return attach_words(self.address, self.files, scenario, str(self.faults))
 
-    def client(self) -> LineClient:
-        """A connection of the driver's own to the server."""
-        return LineClient(self._socket)
+    def survey(self) -> ServerSurvey:
+        """What is at the servers. Raises UsageError if a lock cannot work on them."""
+        return ServerSurvey(**self._ask({"do": "survey"}))
+
+    def lease_range_ms(self) -> tuple[int, int]:
+        """The shortest and the longest lease that the servers grant. Touches them: it asks for leases."""
+        shortest_ms, longest_ms = self._ask({"do": "lease-range"})["lease_range_ms"]
+        return shortest_ms, longest_ms
+
+    def remains(self) -> dict[bytes, int]:
+        """What clients of this run have there: name -> ms until it expires; below 0: never. Raises Inconclusive."""
+        try:
+            found = self._ask({"do": "remains"})["remains"]
+        except UsageError as reason:
+            raise Inconclusive(str(reason)) from None
+        return {os.fsencode(name): left_ms for name, left_ms in found.items()}
 
     def begin_fault(self, fault: str, heal: str, limit_s: float) -> None:
         """From now on the fault would be healed by the gateway, if the driver cannot."""
@@ -141,11 +159,8 @@ class Gateway:
         return answer
 
 
-def ask_server(client: LineClient, *words: str | int | bytes) -> Any:
-    """The reply to a command. Raises UsageError for an error reply, Inconclusive without an answer."""
-    try:
-        return client.request(*words)
-    except Refusal as refusal:
-        raise UsageError(f"the server refuses {' '.join(map(str, words[:2]))}: {refusal}") from None
-    except OSError as error:
-        raise Inconclusive(f"the server does not answer: {error}") from None
+def attach_words(address: ServerAddress, files: TlsFiles, scenario: str, faults: str = "") -> list[str]:
+    """The words of a command line that play a scenario, or a fault of this file, at an address."""
+    kind, _, fault = scenario.partition(":")
+    chosen = ["--fault", fault, "--faults", faults] if fault else ["--scenario", kind]
+    return [address.url, *files.options, *chosen, "--yes"]

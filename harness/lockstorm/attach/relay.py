@@ -9,7 +9,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from lockstorm.attach.server_connection import Seed, ServerConnector
+from lockstorm.attach.server_access import ServerAccess, ServerLine
+from lockstorm.attach.transport import Seed
 from lockstorm.base.errors import UsageError
 
 CHUNK = 1 << 16
@@ -21,8 +22,8 @@ class Relay:
     """`start`, then connections are carried until `close`. When the master changes, connections to the old one are
     closed, as a client that follows the sentinels would do."""
 
-    def __init__(self, connector: ServerConnector, listener: socket.socket, *, follows: bool) -> None:
-        self._connector, self._listener, self._follows = connector, listener, follows
+    def __init__(self, access: ServerAccess, listener: socket.socket) -> None:
+        self._access, self._listener = access, listener
         self._carried: dict[socket.socket, Seed] = {}  # a client's connection -> the server that it leads to
         self.failures: dict[str, int] = {}  # why clients' connections could not be carried -> how many
         self._threads: list[threading.Thread] = []
@@ -31,7 +32,7 @@ class Relay:
 
     def start(self) -> None:
         self._spawn(self._accept)
-        if self._follows:
+        if self._access.follows:
             self._spawn(self._follow)
 
     def close(self) -> None:
@@ -60,7 +61,7 @@ class Relay:
         while not self._closed:
             time.sleep(LOOK_S)
             with contextlib.suppress(UsageError):  # sentinels or nodes that do not answer for a while
-                master = self._connector.locate()
+                master = self._access.locate()
                 self._drop(lambda server, master=master: server != master)  # type: ignore[misc]
 
     def _drop(self, is_meant: Callable[[Seed], bool]) -> None:
@@ -71,40 +72,42 @@ class Relay:
                 client.shutdown(socket.SHUT_RDWR)
 
     def _carry(self, client: socket.socket) -> None:
-        with client:
+        with client, contextlib.suppress(OSError):
             try:
-                place = self._connector.locate()
-                server = self._connector.open_database(place).socket
+                seed = self._access.locate()
+                with self._lock:
+                    self._carried[client] = seed
+                line = self._access.carry(client, seed)
+                with line.socket:
+                    self._exchange(client, line)
             except UsageError as reason:
                 with self._lock:
                     self.failures[str(reason)] = self.failures.get(str(reason), 0) + 1
-                return
-            with server, contextlib.suppress(OSError):
+            finally:
                 with self._lock:
-                    self._carried[client] = place
-                try:
-                    self._exchange(client, server)
-                finally:
-                    with self._lock:
-                        del self._carried[client]
+                    self._carried.pop(client, None)
 
-    def _exchange(self, client: socket.socket, server: socket.socket) -> None:
+    def _exchange(self, client: socket.socket, line: ServerLine) -> None:
         """Until one side ends."""
+        server = line.socket
         client.settimeout(None)
         server.setblocking(False)
+        client.sendall(line.greeting)
         while not self._closed:
             some = read_what_came(server)
             if some == b"":
                 return
             if some:
                 client.sendall(some)
+                if line.is_over(some):
+                    return
                 continue
             ready = select.select([client, server], [], [], LOOK_S)[0]
             if client in ready:
                 sent = client.recv(CHUNK)
                 if not sent:
                     return
-                self._send(server, sent)
+                self._send(server, line.translate(sent))
 
     def _send(self, server: socket.socket, data: bytes) -> None:
         left = memoryview(data)

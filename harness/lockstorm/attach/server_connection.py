@@ -1,30 +1,17 @@
-"""Connections to servers that lockstorm did not start: found, encrypted, logged in, in their database. What fails is
-one sentence (UsageError)."""
+"""Connections to Redis servers: found, encrypted, logged in, in their database. What fails is one sentence
+(UsageError)."""
 
 import contextlib
 import socket
-import ssl
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from lockstorm.attach.server_address import SENTINEL_PASSWORD, ServerAddress, place
+from lockstorm.attach.transport import CONNECT_LIMIT_S, SEEDS_MOST, Login, Seed, Transport
 from lockstorm.base.errors import UsageError
 from lockstorm.process.line_client import Refusal
 
-Seed = tuple[str, int]
 Answer = TypeVar("Answer")
-CONNECT_LIMIT_S = 3.0  # of an attempt to connect, and of each answer before the connection is given to a client
-SEEDS_MOST = 3  # that are tried, so that an answer comes within 10 s
-
-
-@dataclass(frozen=True)
-class Login:
-    """What the environment says; never shown. `ca`: the file with the certificates of who signs the servers'."""
-
-    password: str = ""
-    sentinel_password: str = ""
-    ca: str = ""
 
 
 class RespConnection:
@@ -86,16 +73,8 @@ class ServerConnector:
 
     def __init__(self, address: ServerAddress, login: Login, slot: int = 0) -> None:
         self._address, self._login, self._slot = address, login, slot
-        self._tls = self._make_tls() if address.tls else None
+        self._transport = Transport(address, login)
         self._known: tuple[Seed, ...] = address.seeds  # of a cluster: all nodes that were seen
-
-    def _make_tls(self) -> ssl.SSLContext:
-        if not self._login.ca:
-            return ssl.create_default_context()
-        try:
-            return ssl.create_default_context(cafile=self._login.ca)
-        except (OSError, ssl.SSLError) as error:
-            raise UsageError(f"--ca {self._login.ca} cannot be read: {_reason(error)}") from None
 
     def open_database(self, seed: Seed) -> RespConnection:
         """A connection whose next bytes are a client's: logged in, in the database."""
@@ -163,34 +142,12 @@ class ServerConnector:
     # --- one connection ---
 
     def _open(self, seed: Seed, user: str, password: str, variable: str) -> RespConnection:
-        try:
-            plain = socket.create_connection(seed, CONNECT_LIMIT_S)
-        except OSError as error:
-            raise UsageError(f"no server answers at {place(*seed)}: {_reason(error)}") from None
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connected = RespConnection(self._encrypt(seed, plain))
+        connected = RespConnection(self._transport.open(seed))
         with self._explained(seed, connected, variable):
             if password:
                 connected.request("AUTH", *([user] if user else []), password)
             connected.request("PING")
         return connected
-
-    def _encrypt(self, seed: Seed, plain: socket.socket) -> socket.socket:
-        if not self._tls:
-            return plain
-        try:
-            return self._tls.wrap_socket(plain, server_hostname=seed[0])
-        except ssl.SSLCertVerificationError as error:
-            plain.close()
-            raise UsageError(
-                f"{place(*seed)} has a certificate that is not trusted ({error.verify_message}): name the "
-                "file of its certificate authority by --ca FILE"
-            ) from None
-        except OSError as error:
-            plain.close()
-            raise UsageError(
-                f"{place(*seed)} does not speak TLS ({_reason(error)}): use redis:// if it expects none"
-            ) from None
 
     @contextlib.contextmanager
     def _explained(self, seed: Seed, connected: RespConnection, variable: str = "") -> Iterator[None]:
@@ -206,8 +163,7 @@ class ServerConnector:
         except TimeoutError:
             text = f"{where} accepts connections but does not answer within {CONNECT_LIMIT_S:g} s"
         except OSError as error:
-            text = f"{where} closes the connection ({_reason(error)})"
-            text += "" if self._address.tls else ": use rediss:// if it expects TLS"
+            text = self._transport.explain_end(seed, error)
         connected.socket.close()
         raise UsageError(text) from None
 
@@ -221,9 +177,3 @@ def _explain_refusal(where: str, refusal: str, variable: str) -> str:
     if "AUTH" in refusal and "without any password" in refusal:
         return f"{where} has no password, and the variable {variable} has one: unset it"
     return f"{where} refuses to work with lockstorm: {refusal}"
-
-
-def _reason(error: OSError) -> str:
-    if isinstance(error, TimeoutError):
-        return f"no answer within {CONNECT_LIMIT_S:g} s"
-    return (error.strerror or str(error) or type(error).__name__).lower()

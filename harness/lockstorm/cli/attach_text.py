@@ -4,7 +4,9 @@ from typing import Any
 
 import msgspec
 
-from lockstorm.attach.gateway import PREFIX, Gateway
+from lockstorm.attach.gateway import Gateway
+from lockstorm.attach.lock_traces import planned_traces
+from lockstorm.attach.run_names import counted
 from lockstorm.attach.team_fault import TeamFault
 from lockstorm.scenario.attached_play import AttachedRun
 
@@ -13,18 +15,17 @@ KINDS = {"single": "server", "sentinel": "master under sentinels", "cluster": "c
 
 def describe_place(run: AttachedRun) -> str:
     """The server in one line."""
-    assert run.survey
-    address, survey = run.gateway.address, run.survey
+    assert run.servers.survey
+    address, survey = run.servers.gateway.address, run.servers.survey
     where = f"{KINDS[address.kind]} at {address.shown}{' by TLS' if address.tls else ''}, version {survey.version}"
-    of_slot = f"the master of slot {survey.slot}" if survey.slot is not None else f"database {survey.database}"
-    return f"{where}: {of_slot} has {survey.keys} {'key' if survey.keys == 1 else 'keys'}"
+    return f"{where}: {run.servers.place} has {counted(address.service, survey.keys)}"
 
 
 def plan_text(run: AttachedRun) -> str:
     """What would be touched."""
     lines = [
         f"server     {describe_place(run)}",
-        f"keys       only names that contain {PREFIX}RUN:, removed at the end",
+        *(f"{kind:<10} {text}" for kind, text in planned_traces(run.servers.gateway.address, run.lock.name)),
         f"lock       {run.lock.name}",
         *(f"scenario   {scenario.name}: {scenario.summary}" for scenario, _ in run.trials),
         *(line for fault in run.faults for line in _fault_lines(fault)),
@@ -43,7 +44,9 @@ def _fault_lines(fault: TeamFault) -> list[str]:
 
 def end_lines(gateway: Gateway) -> list[str]:
     """What was cleaned up at the end, and what went wrong on the way."""
-    lines = [f"removed {gateway.removed} {'key' if gateway.removed == 1 else 'keys'} of this run"]
+    removed = counted(gateway.address.service, gateway.removed)
+    is_schema = gateway.address.service == "postgres"
+    lines = [f"dropped the schema of this run with {removed}" if is_schema else f"removed {removed} of this run"]
     for fault, failure in gateway.healed.items():
         lines.append(f"heal of the fault {fault} {failure}" if failure else f"healed the fault {fault}")
     lines += [f"{count} x a connection of a client was closed: {why}" for why, count in gateway.failures.items()]
@@ -51,19 +54,24 @@ def end_lines(gateway: Gateway) -> list[str]:
 
 
 def run_as_json(run: AttachedRun, *, dry_run: bool) -> dict[str, Any]:
-    assert run.survey
-    address = run.gateway.address
+    assert run.servers.survey
+    address = run.servers.gateway.address
     return {
         "url": address.url,
-        "server": {"kind": address.kind, "tls": address.tls, **msgspec.to_builtins(run.survey)},
-        "prefix": run.gateway.run,
+        "server": {
+            "service": address.service,
+            "kind": address.kind,
+            "tls": address.tls,
+            **msgspec.to_builtins(run.servers.survey),
+        },
+        "prefix": run.servers.gateway.run,
         "lock": run.lock.name,
         "scenarios": [scenario.name for scenario, _ in run.trials],
         "faults": [msgspec.to_builtins(fault) for fault in run.faults],
         "dry_run": dry_run,
         "trials": [msgspec.to_builtins(result) for result in run.results],
-        "removed": run.gateway.removed,
-        "healed": run.gateway.healed,
-        "closed": run.gateway.failures,
+        "removed": run.servers.gateway.removed,
+        "healed": run.servers.gateway.healed,
+        "closed": run.servers.gateway.failures,
         "exit": run.exit,
     }

@@ -11,14 +11,17 @@ from msgspec import structs
 from lockstorm.base.atomic_file import write_json, write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.gate import junit, markdown, sarif
+from lockstorm.gate.attached_player import AttachedPlayer, attached_servers
 from lockstorm.gate.gate_plan import GatePlan, plan_gate
 from lockstorm.gate.gate_policy import Policy, read_policy
 from lockstorm.gate.gate_verdict import Played, judge_gate
 from lockstorm.gate.runs import Run, read_kept_run, read_results
 from lockstorm.gate.worker import GateWorkerPool, KeptJob
 from lockstorm.results.verdict import PropertyVerdict, TrialResult
+from lockstorm.scenario.attached_play import AttachedServers
 from lockstorm.scenario.play import judge_file
 
+Player = AttachedPlayer | GateWorkerPool
 OUT_OF_TIME = "the budget of time was used up"
 INTERRUPTED = "the run was interrupted"
 
@@ -34,11 +37,26 @@ def run_gate(
 ) -> tuple[dict[str, Any], Path]:
     """The verdict, and the directory that keeps the run. `report` is called after each trial with a line of text. After
     an interrupt (SIGINT) the verdict covers the trials that were played, and says that it was interrupted."""
+    with attached_servers(policy.attach) as servers:  # fails before anything is kept
+        return play_and_judge(policy, plan, version, report, servers, workers, today)
+
+
+def play_and_judge(
+    policy: Policy,
+    plan: GatePlan,
+    version: str,
+    report: Callable[[str], object],
+    servers: AttachedServers | None,
+    workers: int | None,
+    today: datetime.date | None,
+) -> tuple[dict[str, Any], Path]:
+    """The same; `servers`: those of [attach]."""
     run = Run(policy, plan, version)
     played: Played = {}
     missing = ""
     try:
-        missing = play_plan(policy, plan, run, played, report, workers)
+        player = AttachedPlayer(servers) if servers else GateWorkerPool(workers)
+        missing = play_plan(policy, plan, run, played, report, player)
     except KeyboardInterrupt:
         missing = INTERRUPTED
         take_kept_results(run, played)
@@ -55,13 +73,13 @@ def run_gate(
 
 
 def play_plan(
-    policy: Policy, plan: GatePlan, run: Run, played: Played, report: Callable[[str], object], workers: int | None
+    policy: Policy, plan: GatePlan, run: Run, played: Played, report: Callable[[str], object], player: Player
 ) -> str:
     """Plays trials until all are played or the budget is used up. Returns why trials are missing; empty: none is."""
     jobs = sorted(plan.jobs, key=lambda job: (job.request.time != "virtual", job.faults is None))
     deadline_s = time.monotonic() + policy.budget_ms / 1000 if policy.budget_ms else None
     kept_jobs = [KeptJob(job, str(run.trials.resolve())) for job in jobs]
-    with GateWorkerPool(workers) as pool:
+    with player as pool:
         for number, result in pool.play_all(kept_jobs):
             played[jobs[number].name] = result
             run.note_played(jobs[number].name, result)

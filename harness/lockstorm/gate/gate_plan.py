@@ -5,13 +5,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lockstorm.attach.gateway import attach_words
 from lockstorm.base.errors import UsageError
+from lockstorm.gate.attach_policy import AttachChoice
 from lockstorm.gate.gate_policy import LockChoice, Policy, StormChoice
 from lockstorm.locks.lock_names import is_user_supplied, lock_named
 from lockstorm.matrix.matrix import time_of
-from lockstorm.scenario.play import prepare_trial, trial_command
-from lockstorm.scenario.scenario import scenarios
+from lockstorm.scenario.play import attached_command, prepare_trial, trial_command
 from lockstorm.storm.storm_plan import StormRequest, plan_storm, storm_replay_command
+from lockstorm.trial.attached_nodes import check_attachable
 from lockstorm.trial.settings import TrialSettings
 
 
@@ -22,6 +24,7 @@ class GateJob:
     name: str  # of the trial's files, without their extensions
     request: TrialSettings
     faults: str | None = None
+    attach: AttachChoice | None = None  # the servers, if they are there already
 
     @property
     def storm(self) -> StormRequest:
@@ -30,6 +33,9 @@ class GateJob:
 
     @property
     def replay(self) -> str:
+        if self.attach:
+            words = attach_words(self.attach.address, self.attach.files, self.request.scenario)
+            return attached_command(words, self.request)
         if self.faults is None:
             return trial_command(self.request)
         return storm_replay_command(self.storm, self.request.seed)
@@ -78,7 +84,7 @@ def plan_gate(policy: Policy) -> GatePlan:
     for lock in policy.locks:
         before = len(cases)
         for scenario in policy.play:
-            reason = gate_inapplicable_reason(lock, scenario, policy.time)
+            reason = gate_inapplicable_reason(policy, lock, scenario)
             if reason:
                 inapplicable.append({"lock": lock.name, "scenario": scenario, "reason": reason})
             else:
@@ -96,10 +102,17 @@ def plan_gate(policy: Policy) -> GatePlan:
     return planned
 
 
-def gate_inapplicable_reason(lock: LockChoice, scenario: str, time: str | None) -> str:
-    story = scenarios()[scenario]
+def gate_inapplicable_reason(policy: Policy, lock: LockChoice, scenario: str) -> str:
+    story, time = policy.scenarios[scenario], policy.time
     reason = story.inapplicable_reason(lock_named(lock.name), lock.store, topologies=lock.topologies)
-    return reason or ("" if time_of(scenario, lock.name, time) else f"{scenario} cannot be played in {time} time")
+    if reason or gate_time(policy, lock, scenario):
+        return reason
+    return f"{scenario} cannot be played in {time} time"
+
+
+def gate_time(policy: Policy, lock: LockChoice, scenario: str) -> str | None:
+    """The kind of time; None: it cannot be played in the one that the policy asks for."""
+    return "real" if policy.attach else time_of(scenario, lock.name, policy.time)
 
 
 def gate_request(lock: LockChoice, scenario: str, time: str, seed: int) -> TrialSettings:
@@ -119,19 +132,19 @@ def gate_request(lock: LockChoice, scenario: str, time: str, seed: int) -> Trial
 
 
 def case_of(policy: Policy, lock: LockChoice, scenario: str) -> Case:
-    time = time_of(scenario, lock.name, policy.time) or "virtual"
+    time = gate_time(policy, lock, scenario) or "virtual"
     jobs = tuple(scenario_jobs(policy, lock, scenario, time))
-    check_jobs(policy, lock, lambda: prepare_trial(jobs[0].request))
+    check_jobs(policy, lock, lambda: check_job(policy, jobs[0]))
     return Case(lock, scenario, time, jobs)
 
 
 def scenario_jobs(policy: Policy, lock: LockChoice, scenario: str, time: str) -> Iterator[GateJob]:
     for seed in range(policy.seed, policy.seed + policy.repeat):
         request = gate_request(lock, scenario, time, seed)
-        yield GateJob(job_name(request), request)
+        yield GateJob(job_name(request), request, attach=policy.attach)
         if policy.controls:
             control = replace(request, control=True)
-            yield GateJob(job_name(control), control)
+            yield GateJob(job_name(control), control, attach=policy.attach)
 
 
 def storm_case(policy: Policy, lock: LockChoice, storm: StormChoice) -> Case:
@@ -146,6 +159,13 @@ def storm_case(policy: Policy, lock: LockChoice, storm: StormChoice) -> Case:
     jobs = tuple(GateJob(job_name(each), each, storm.faults) for each in requests)
     check_jobs(policy, lock, lambda: plan_storm(jobs[0].storm))
     return Case(lock, storm.scenario, time, jobs)
+
+
+def check_job(policy: Policy, job: GateJob) -> None:
+    """Raises UsageError for a trial that cannot be played."""
+    _, settings = prepare_trial(job.request, policy.scenarios[job.request.scenario])
+    if policy.attach:
+        check_attachable(settings, lock_named(job.request.lock))
 
 
 def check_jobs(policy: Policy, lock: LockChoice, check: Callable[[], object]) -> None:

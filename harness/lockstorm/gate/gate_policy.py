@@ -8,16 +8,20 @@ from pathlib import Path
 from lockstorm.base.durations import UNITS_MS
 from lockstorm.base.errors import UsageError
 from lockstorm.base.toml_table import TomlTable, read_toml
+from lockstorm.gate.attach_policy import KEYS as ATTACH_KEYS
+from lockstorm.gate.attach_policy import AttachChoice, read_attach
 from lockstorm.locks import adapter, plugin
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.library import locks
 from lockstorm.results.properties import JUDGED, with_capacity
+from lockstorm.scenario.attached_play import attached_scenarios
 from lockstorm.scenario.play import check_settings, usual_time
-from lockstorm.scenario.scenario import USUAL_STORES, scenarios
+from lockstorm.scenario.scenario import USUAL_STORES, Scenario, scenarios
 from lockstorm.servers.deployment import KEYS as DEPLOYMENT_KEYS
 from lockstorm.servers.deployment import Deployment, read_deployment
 from lockstorm.servers.topology import Topology
 from lockstorm.storm.storm_plan import ALL, DURATION_LEAST_MS, TRIALS_LIMIT, known_faults
+from lockstorm.trial.attached_nodes import check_service
 from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, TIMES, TrialSettings
 
 REPEAT_LIMIT = 1_000
@@ -35,13 +39,14 @@ USUAL_REQUIRE = {
 USER_SUPPLIED = {"adapter": adapter.PREFIX, "plugin": plugin.PREFIX}
 # The keys that each table may have; "" is the top level.
 KEYS = {
-    "": ("lock", "require", "deployment", "scenarios", "storm", "budget", "accept", "runs"),
+    "": ("lock", "require", "deployment", "attach", "scenarios", "storm", "budget", "accept", "runs"),
     "lock": (
         *("name", "adapter", "plugin", "store", "require", "used", "lease", "permits", "fixed_lease"),
         "checks_validity",
     ),
     "require": USUAL_STORES,
     **DEPLOYMENT_KEYS,
+    **ATTACH_KEYS,
     "scenarios": ("play", "skip", "repeat", "seed", "time", "controls"),
     "storm": ("name", "faults", "trials", "duration", "clients", "lease", "seed", "time"),
     "budget": ("time", "trials"),
@@ -127,6 +132,12 @@ class Policy:
     budget_trials: int | None = None
     runs: Path = field(default=Path("runs"))
     keep: int | None = None
+    attach: AttachChoice | None = None  # servers that are there already; None: trials start their own
+
+    @property
+    def scenarios(self) -> dict[str, Scenario]:
+        """Those that can be played, by name."""
+        return playable_scenarios(self.attach)
 
 
 def read_policy(file: Path, home: Path | None = None) -> Policy:
@@ -144,8 +155,11 @@ def read_policy(file: Path, home: Path | None = None) -> Policy:
     for lock in chosen:
         if titles.count(lock.title) > 1:
             raise UsageError(f"{file}:{lock.line}: {lock.title} is there more than once")
-    play = read_scenarios(top.table("scenarios"))
+    attach = read_attach(top.table("attach"), home)
+    play = read_scenarios(top.table("scenarios"), attach)
     storms = read_storms(top.tables("storm"))
+    if attach:
+        check_attached(top, chosen, attach)
     if not play and not storms:
         raise UsageError(f"{file} leaves nothing to play: it has neither scenarios nor storms")
     played, budget, runs = top.table("scenarios"), top.table("budget"), top.table("runs")
@@ -165,7 +179,27 @@ def read_policy(file: Path, home: Path | None = None) -> Policy:
         budget_trials=budget.number("trials", 1, TRIALS_LIMIT),
         runs=file.parent / (runs.text("directory", "runs") or "runs"),
         keep=runs.number("keep", 1, TRIALS_LIMIT),
+        attach=attach,
     )
+
+
+def check_attached(top: TomlTable, chosen: tuple[LockChoice, ...], attach: AttachChoice) -> None:
+    """Raises UsageError for what cannot be played on servers that are there already."""
+    for storm in top.tables("storm"):
+        raise storm.error(None, "a storm breaks servers of its own: leave it out, or leave out [attach]")
+    if top.table("deployment").values:
+        raise top.error("deployment", "[attach] has the servers as they are: leave out [deployment], or [attach]")
+    if top.table("scenarios").values.get("time") == "virtual":
+        raise top.table("scenarios").error("time", "the servers of [attach] know real time only: leave it out")
+    for lock in chosen:
+        try:
+            check_service(attach.address, lock_named(lock.name))
+        except UsageError as error:
+            raise UsageError(f"{top.file}:{lock.line}: {error}") from None
+
+
+def playable_scenarios(attach: AttachChoice | None) -> dict[str, Scenario]:
+    return attached_scenarios() if attach else dict(scenarios())
 
 
 def read_require(table: TomlTable) -> dict[str, tuple[str, ...]]:
@@ -225,14 +259,19 @@ def read_lock(table: TomlTable, require: dict[str, tuple[str, ...]], home: Path)
     return LockChoice(name, store, required, table.line(), *options, written_name)
 
 
-def read_scenarios(table: TomlTable) -> tuple[str, ...]:
+def read_scenarios(table: TomlTable, attach: AttachChoice | None) -> tuple[str, ...]:
     """The scenarios to play, in the order of their names; all of them if `play` is missing or "all"."""
-    known = list(scenarios())
+    known = list(playable_scenarios(attach))
+    wanted = table.values.get("play")
+    for name in wanted if isinstance(wanted, list) else ():
+        if attach and name in scenarios() and name not in known:
+            raise table.error("play", f"{name} breaks a server or needs one of its own, so [attach] cannot play it")
     wanted = None if table.values.get("play") == "all" else table.values.get("play")
     play = (
         () if wanted == [] else (table.names("play", "scenario", known) if wanted is not None else tuple(known)) or ()
     )
-    skip = table.names("skip", "scenario", known) if table.values.get("skip") != [] else ()
+    skippable = list({**scenarios(), **dict.fromkeys(known)})
+    skip = table.names("skip", "scenario", skippable) if table.values.get("skip") != [] else ()
     return tuple(name for name in known if name in play and name not in (skip or ()))
 
 

@@ -1,12 +1,14 @@
 """A workload on servers that lockstorm did not start, while the team's own commands break them."""
 
 from collections.abc import Callable
+from typing import get_args
 
 from lockstorm.attach.gateway import Gateway
 from lockstorm.attach.shell_command import Done, run_shell
 from lockstorm.attach.team_fault import TeamFault
 from lockstorm.base.errors import Inconclusive
 from lockstorm.native.library import Kind, Outcome
+from lockstorm.results.lock_entry import Service
 from lockstorm.scenario.scenario import Scenario
 from lockstorm.trial.client import Client
 from lockstorm.trial.trial import Trial
@@ -28,6 +30,7 @@ def team_fault_scenario(fault: TeamFault, gateway: Gateway) -> Scenario:
         play=lambda trial: _play(trial, TeamFaultRun(trial, fault, gateway)),
         real_lease_ms=LEASE_MS,
         times=("real",),
+        services=get_args(Service),
         options=("clients",),
     )
 

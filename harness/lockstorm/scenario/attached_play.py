@@ -4,8 +4,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lockstorm.attach.gateway import PREFIX, Gateway
-from lockstorm.attach.server_survey import ServerSurvey, survey_server
+from lockstorm.attach.gateway import Gateway
+from lockstorm.attach.run_names import MADE_THERE, counted
+from lockstorm.attach.server_survey import ServerSurvey
 from lockstorm.attach.team_fault import TeamFault
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import choose
@@ -15,7 +16,8 @@ from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.attached_faults import team_fault_scenario, work_under
 from lockstorm.scenario.play import play, prepare_trial
 from lockstorm.scenario.scenario import Scenario, scenarios
-from lockstorm.trial.attached_nodes import check_attachable
+from lockstorm.servers.services import lease_at_least
+from lockstorm.trial.attached_nodes import check_attachable, check_service
 from lockstorm.trial.fault import Fault
 from lockstorm.trial.settings import TrialSettings
 from lockstorm.trial.trial import Trial
@@ -103,14 +105,76 @@ def applicable_scenarios(lock: LockEntry, names: tuple[str, ...]) -> list[Scenar
 
 
 @dataclass
-class AttachedRun:
-    """The trials that a user has asked for, checked; then what is at the servers, and the results."""
+class AttachedServers:
+    """Servers behind a gateway: what is there, and trials on them."""
 
     gateway: Gateway
+    survey: ServerSurvey | None = None
+    _lease_range_ms: tuple[int, int] | None = None  # not asked for yet
+
+    def look(self) -> ServerSurvey:
+        """Asks the servers what is there."""
+        self.survey = self.gateway.survey()
+        return self.survey
+
+    @property
+    def place(self) -> str:
+        """Where the lock's keys will be, as a part of a sentence."""
+        assert self.survey
+        survey, service = self.survey, self.gateway.address.service
+        if survey.slot is not None:
+            return f"the master of slot {survey.slot}"
+        if service == "zookeeper":
+            return f"the node {survey.database or '/'}"
+        return "the keyspace" if service == "etcd" else f"database {survey.database}"
+
+    def check_touchable(self, way_out: str = "add --yes to go on") -> None:
+        """Raises UsageError if there are keys that are not ours."""
+        survey, where = self.survey, self.gateway.address
+        if survey and survey.keys:
+            place = "the cluster" if where.kind == "cluster" else self.place
+            made, instead = MADE_THERE[where.service]
+            raise UsageError(
+                f"{place} of {where.shown} is not empty: it has {counted(where.service, survey.keys)}. attach makes "
+                f"only {made} at the end: {way_out}, or name an empty {instead}"
+            )
+
+    def _with_lease(self, scenario: Scenario, settings: TrialSettings) -> TrialSettings:
+        """With a lease that the servers grant. Raises UsageError if the user has chosen one that they do not."""
+        if not self._lease_range_ms:
+            self._lease_range_ms = self.gateway.lease_range_ms()
+        shortest_ms, longest_ms = self._lease_range_ms
+        lease_ms = prepare_trial(settings, scenario)[1].lease_ms or 0
+        if shortest_ms <= lease_ms <= longest_ms:
+            return settings
+        if settings.lease_ms:
+            raise UsageError(
+                f"a lease of {lease_ms} ms: {self.gateway.address.shown} grants leases from {shortest_ms} to "
+                f"{longest_ms} ms only: choose one of these"
+            )
+        nearest_ms = lease_at_least(lock_named(settings.lock), shortest_ms) if lease_ms < shortest_ms else longest_ms
+        return replace(settings, lease_ms=nearest_ms)
+
+    def settings_for(self, request: TrialSettings, scenario: Scenario) -> TrialSettings:
+        """Those of a trial here. Raises UsageError for one that needs servers of its own."""
+        check_service(self.gateway.address, lock_named(request.lock))
+        return replace(request, scenario=scenario.name, resource=self.gateway.resource, attached=self.gateway)
+
+    def play(
+        self, scenario: Scenario, settings: TrialSettings, save: Path | None = None, save_logs: Path | None = None
+    ) -> TrialResult:
+        settings = self._with_lease(scenario, settings)
+        return play(settings, save=save, save_logs=save_logs, scenario=scenario)
+
+
+@dataclass
+class AttachedRun:
+    """The trials that a user has asked for, checked; then their results."""
+
+    servers: AttachedServers
     lock: LockEntry
     faults: list[TeamFault]
     trials: list[tuple[Scenario, TrialSettings]]
-    survey: ServerSurvey | None = None
     results: list[TrialResult] = field(default_factory=list)
 
     @property
@@ -119,26 +183,9 @@ class AttachedRun:
         found = {result.exit for result in self.results}
         return next((status for status in (1, 3, 2) if status in found), 0)
 
-    def look(self) -> ServerSurvey:
-        """Asks the servers what is there."""
-        self.survey = survey_server(self.gateway)
-        return self.survey
-
-    def check_touchable(self) -> None:
-        """Raises UsageError if there are keys that are not ours."""
-        survey, where = self.survey, self.gateway.address
-        if survey and survey.keys:
-            place = "the cluster" if where.kind == "cluster" else f"database {survey.database}"
-            raise UsageError(
-                f"{place} of {where.shown} is not empty: it has {survey.keys} {'key' if survey.keys == 1 else 'keys'}. "
-                f"attach makes only keys whose names contain {PREFIX} and removes them at the end: add --yes to go "
-                "on, or name an empty database"
-            )
-
     def play_next(self, save: Path | None = None) -> TrialResult:
         """Plays the next of the trials."""
-        scenario, settings = self.trials[len(self.results)]
-        self.results.append(play(settings, save=save, scenario=scenario))
+        self.results.append(self.servers.play(*self.trials[len(self.results)], save))
         return self.results[-1]
 
 
@@ -146,17 +193,18 @@ def plan_attached(
     gateway: Gateway, request: TrialSettings, scenario_names: tuple[str, ...], faults: list[TeamFault]
 ) -> AttachedRun:
     """Checks the request; starts nothing. Without a name of a scenario or a fault: all scenarios that apply."""
-    lock = lock_named(request.lock)
+    lock, servers = lock_named(request.lock), AttachedServers(gateway)
+    check_service(gateway.address, lock)
     chosen = applicable_scenarios(lock, scenario_names) if scenario_names or not faults else []
     chosen += [team_fault_scenario(each, gateway) for each in faults]
     settable = {option for each in chosen for option in each.options}
     trials = []
     for each in chosen:
-        own: dict[str, Any] = {"scenario": each.name, "resource": gateway.resource, "attached": gateway}
+        own: dict[str, Any] = {}
         for option, name in (("clients", "clients"), ("duration", "duration_ms")):
             if option in settable and option not in each.options:  # it is meant for the others
                 own[name] = None
-        settings = replace(request, **own)
+        settings = servers.settings_for(replace(request, **own), each)
         check_attachable(prepare_trial(settings, each)[1], lock)
         trials.append((each, settings))
-    return AttachedRun(gateway, lock, faults, trials)
+    return AttachedRun(servers, lock, faults, trials)

@@ -207,11 +207,14 @@ def play(
 def trial_command(settings: TrialSettings) -> str:
     """The command that repeats the trial, from its settings as the user requested them."""
     if settings.attached:
-        words = settings.attached.words_for(settings.scenario)
-        return shlex.join(
-            ["lockstorm", "attach", *words, *lock_words(settings.lock), *option_words(settings, *ATTACHED_OPTIONS)]
-        )
+        return attached_command(settings.attached.words_for(settings.scenario), settings)
     return shlex.join(["lockstorm", "run", settings.scenario, *lock_words(settings.lock), *option_words(settings)])
+
+
+def attached_command(words: list[str], settings: TrialSettings) -> str:
+    """The command that plays a trial on servers that are there already. `words`: what names them and the scenario."""
+    own = [*lock_words(settings.lock), *option_words(settings, *ATTACHED_OPTIONS)]
+    return shlex.join(["lockstorm", "attach", *words, *own])
 
 
 def trial_result(

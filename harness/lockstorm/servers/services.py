@@ -69,13 +69,19 @@ def how_to_install(service: str) -> str:
     return f"on Debian and Ubuntu apt-get install {' '.join(PACKAGES[service])}"
 
 
-@cache
-def missing(service: str) -> str:
-    """Why no lock on this service can be tried here; empty: they can."""
+def _missing_library(service: str) -> str:
     if not all(lock.built for lock in locks_on(service)):
         return f"this build cannot speak to {service}: {how_to_install(service)}, then {paths.HOW_TO_BUILD}"
     if service != "redis" and (lacking := missing_for_files(map(Path, map(paths.program, paths.SERVICE_PROGRAMS)))):
         return missing_sentence(lacking)
+    return ""
+
+
+@cache
+def missing(service: str) -> str:
+    """Why no lock on this service can be tried here; empty: they can."""
+    if reason := _missing_library(service):
+        return reason
     try:
         if service == "postgres":
             paths.postgres()
@@ -113,4 +119,10 @@ def missing_pooler() -> str:
 def check_installed(lock: LockEntry, store: str, *, pooled: bool) -> None:
     """Raises NotInstalled, with the reason, if the lock cannot be tried here."""
     if reason := missing_for(lock, store, pooled=pooled):
+        raise NotInstalled(f"not installed: {reason}")
+
+
+def check_built(lock: LockEntry, store: str) -> None:
+    """Raises NotInstalled if this build cannot speak to the lock's servers, which need not be installed here."""
+    if reason := _missing_library(lock.service) or (missing("postgres") if is_table(store) else ""):
         raise NotInstalled(f"not installed: {reason}")

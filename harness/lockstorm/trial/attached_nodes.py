@@ -1,19 +1,43 @@
 """The node of a lock on a server that lockstorm did not start: reached through the gateway, never started or ended."""
 
-import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from lockstorm.attach.gateway import Gateway, ask_server
-from lockstorm.attach.leftovers import keys_with
-from lockstorm.attach.server_survey import survey_server
-from lockstorm.base.errors import UsageError
+from lockstorm.attach.gateway import Gateway
+from lockstorm.attach.server_address import SERVICE_NAMES, ServerAddress
+from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.native.library import library
 from lockstorm.process.process import Process
-from lockstorm.results.lock_entry import LockEntry
+from lockstorm.results.lock_entry import LockEntry, Service
+from lockstorm.servers.postgres_server import conninfo
 from lockstorm.trial.client import Client
-from lockstorm.trial.nodes import Nodes
+from lockstorm.trial.etcd_nodes import EtcdNodes
+from lockstorm.trial.nodes import AnyNodes, Nodes
+from lockstorm.trial.postgres_nodes import PostgresNodes
+from lockstorm.trial.redis_nodes import RedisNodes
 from lockstorm.trial.settings import TrialSettings
 from lockstorm.trial.trial_context import TrialContext
+from lockstorm.trial.zookeeper_nodes import ZooKeeperNodes
+
+
+@dataclass(frozen=True)
+class AttachedKind:
+    """What differs between the services. `version`: the program in a result's versions. `like`: servers of the same
+    kind that a trial starts."""
+
+    version: str
+    like: type[AnyNodes]
+    option: str = "PLAIN"  # of a link, for the proxy
+    by_tcp: bool = False
+
+
+KINDS: Mapping[Service, AttachedKind] = {
+    "redis": AttachedKind("redis-server", RedisNodes, option="STEPPED"),
+    "postgres": AttachedKind("postgres", PostgresNodes),
+    "etcd": AttachedKind("etcd", EtcdNodes),
+    "zookeeper": AttachedKind("zookeeper", ZooKeeperNodes, by_tcp=True),
+}
 
 
 class AttachedServer:
@@ -30,10 +54,23 @@ class AttachedServer:
         raise UsageError(f"lockstorm did not start {self.name}, so it cannot restart it: see attach --fault")
 
 
+def check_service(address: ServerAddress, lock: LockEntry) -> None:
+    """Raises UsageError if the lock lives on servers of another kind than those of the URL."""
+    if lock.service == address.service:
+        return
+    if lock.adapter:
+        raise UsageError(
+            f"an adapter speaks to servers of Redis, and {address.url} is {address.title}: give a redis:// "
+            "URL, or try one of lockstorm's locks there by --lock, or yours in C by --plugin"
+        )
+    raise UsageError(
+        f"{lock.name} lives on {SERVICE_NAMES[lock.service]}, and {address.url} is {address.title}: "
+        "`lockstorm locks` lists the locks of each service"
+    )
+
+
 def check_attachable(settings: TrialSettings, lock: LockEntry) -> None:
     """Raises UsageError for a trial that needs servers of its own."""
-    if lock.service != "redis":
-        raise UsageError(f"{lock.name} lives on {lock.service}, and attach works with Redis only")
     if settings.nodes != 1:
         raise UsageError(f"{lock.name} needs {settings.nodes} servers, and attach has one: try it by lockstorm run")
     is_special = settings.topology != "single" or settings.persistence != "none" or settings.settable_clocks
@@ -45,13 +82,13 @@ def check_attachable(settings: TrialSettings, lock: LockEntry) -> None:
 
 class AttachedNodes(Nodes[AttachedServer]):
     title = "a server that lockstorm did not start"
-    touch = b"*1\r\n$4\r\nPING\r\n"
 
     def __init__(self, trial: TrialContext) -> None:
         super().__init__(trial)
         assert trial.settings.attached
         self._gateway: Gateway = trial.settings.attached
-        self._client = self._gateway.client()
+        self._kind = KINDS[self._gateway.address.service]
+        self.touch, self.remains_of = self._kind.like.touch, self._kind.like.remains_of
         self._known: list[AttachedServer] = []
         self._version = ""
 
@@ -60,24 +97,30 @@ class AttachedNodes(Nodes[AttachedServer]):
         return self._known
 
     def start(self) -> None:
+        check_service(self._gateway.address, self.trial.lock)
         check_attachable(self.trial.settings, self.trial.lock)
         number = self.trial.scheduler.add_server(None, None)
-        self._known = [AttachedServer("redis-1", self._gateway.socket, number)]
-        self.trial.at_exit(self._client.close)
+        self._known = [AttachedServer(f"{self.trial.lock.service}-1", self._gateway.socket, number)]
+        if self.trial.lock.service == "zookeeper":  # a client's other task reads the answers
+            library().scheduler_set_unreliable(self.trial.scheduler)
 
     def ready(self) -> None:
         self._gateway.begin_trial()
-        self._version = survey_server(self._gateway).version
+        try:
+            self._version = self._gateway.survey().version
+        except UsageError as reason:
+            raise Inconclusive(str(reason)) from None
 
     def address(self, client: Client, node: AttachedServer) -> str:
-        hosted = self.trial.lock.adapter
-        listen = "127.0.0.1:0" if hosted and hosted.tcp else None
-        return self.trial.links.link(f"{client.host}>{node.name}", node.socket, listen=listen)
+        hosted, socket = self.trial.lock.adapter, node.socket
+        listen = "127.0.0.1:0" if self._kind.by_tcp or (hosted and hosted.tcp) else None
+        file = socket.name if self._kind.like is PostgresNodes else ""
+        name, option = f"{client.host}>{node.name}", self._kind.option
+        address = self.trial.links.link(name, socket, listen=listen, option=option, file=file)
+        return self._gateway.address_for_client(conninfo(Path(address).parent) if file else address)
 
     def versions(self) -> dict[str, str]:
-        return {"redis-server": self._version}
+        return {self._kind.version: self._version}
 
     def remains(self) -> dict[bytes, int]:
-        """The keys of this run."""
-        keys = keys_with(self._client, self._gateway.run)
-        return {key: int(ask_server(self._client, "PTTL", key)) for key in sorted(set(keys), key=os.fsdecode)}
+        return self._gateway.remains()

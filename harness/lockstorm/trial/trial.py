@@ -28,7 +28,7 @@ from lockstorm.results.lock_entry import LockEntry
 from lockstorm.results.verdict import Verdict
 from lockstorm.servers.postgres_server import PostgresServer
 from lockstorm.servers.redis_server import RedisServer
-from lockstorm.servers.services import check_installed
+from lockstorm.servers.services import check_built, check_installed
 from lockstorm.servers.topology import tagged
 from lockstorm.trial.attached_nodes import AttachedNodes
 from lockstorm.trial.client import Client
@@ -101,7 +101,10 @@ class Trial:
     # --- life ---
 
     def __enter__(self) -> Self:
-        check_installed(self.lock, self._store_mode, pooled=self.settings.pooled)
+        if self.settings.attached:
+            check_built(self.lock, self._store_mode)
+        else:
+            check_installed(self.lock, self._store_mode, pooled=self.settings.pooled)
         try:
             self._open()
         except BaseException:

@@ -9,6 +9,7 @@ from rich.text import Text
 from lockstorm.attach.gateway import Gateway
 from lockstorm.attach.server_address import parse_address
 from lockstorm.attach.team_fault import USUAL_FILE, chosen_faults
+from lockstorm.attach.tls_files import tls_files
 from lockstorm.base.errors import UsageError
 from lockstorm.base.paths import runnable
 from lockstorm.cli.attach_text import end_lines, plan_text, run_as_json
@@ -45,9 +46,21 @@ LEASE_HELP = "Lease of the lock in ms. Default: 400, longer in scenarios where i
     help=f"File with your own faults, as tables [fault.NAME]. Default: {USUAL_FILE}.",
 )
 @click.option("--ca", type=click.Path(path_type=Path), help="File with the certificates that sign the servers' (TLS).")
+@click.option(
+    "--client-cert",
+    type=click.Path(path_type=Path),
+    envvar="LOCKSTORM_CLIENT_CERT",
+    help="File with a certificate of your own for the servers (TLS). Default: what LOCKSTORM_CLIENT_CERT names.",
+)
+@click.option(
+    "--client-key",
+    type=click.Path(path_type=Path),
+    envvar="LOCKSTORM_CLIENT_KEY",
+    help="File with its key. Default: what LOCKSTORM_CLIENT_KEY names, or the file of the certificate.",
+)
 @trial_options(*ATTACHED_OPTIONS, lease_ms=LEASE_HELP)
 @click.option("--dry-run", is_flag=True, help="Print what would be touched, and touch nothing.")
-@click.option("--yes", is_flag=True, help="Go on although the database is not empty.")
+@click.option("--yes", is_flag=True, help="Go on although the database, or what stands for it, is not empty.")
 @click.option("-o", "output", type=click.Path(path_type=Path), help="Save the history of the one trial in this file.")
 @json_option
 def attach_command(
@@ -59,31 +72,35 @@ def attach_command(
     fault: str | None,
     faults_file: Path | None,
     ca: Path | None,
+    client_cert: Path | None,
+    client_key: Path | None,
     dry_run: bool,
     yes: bool,
     output: Path | None,
     as_json: bool,
     **chosen: Any,
 ) -> int:
-    """Try a lock library on servers that lockstorm did not start: those of a staging environment, at URL.
+    """Try a lock on servers that lockstorm did not start: those of a staging environment, at URL.
 
-    Clients, links and messages are broken as ever; servers only by commands of yours (--fault). The password is read
-    from the variable LOCKSTORM_PASSWORD, or from the one that the URL names: ?password-env=NAME. All keys have
-    lockstorm:attach: in their names and are removed at the end. docs/attach.md has more.
+    URL begins with redis://, postgresql://, etcd:// or zookeeper://. Clients, links and messages are broken as ever;
+    servers only by commands of yours (--fault). The password is read from the variable LOCKSTORM_PASSWORD, or from the
+    one that the URL names: ?password-env=NAME. All that is made there has lockstorm and attach in its name and is
+    removed at the end; --dry-run lists it. docs/attach.md has more.
 
     \b
     Example: lockstorm attach redis://staging:6379/9 --adapter ./mine --dry-run
     """
-    gateway = Gateway(parse_address(url), str(ca.resolve()) if ca else "", faults_file or USUAL_FILE)
+    files = tls_files(ca, client_cert, client_key, Path.cwd())
+    gateway = Gateway(parse_address(url), files, faults_file or USUAL_FILE)
     request = TrialSettings(chosen_lock(lock, adapter, plugin), **given_options(TrialSettings, chosen), time="real")
     run = plan_attached(gateway, request, _names(scenario), chosen_faults(faults_file, _names(fault)))
     if output and len(run.trials) != 1:
         raise UsageError(f"-o is for one trial, and there are {len(run.trials)}: name one by --scenario or --fault")
     check_new_file("-o", output)
     with gateway:
-        run.look()
+        run.servers.look()
         if not dry_run:
-            _play(run, output, yes=yes, as_json=as_json)
+            _play(run, gateway, output, yes=yes, as_json=as_json)
     if as_json:
         print_json(run_as_json(run, dry_run=dry_run))
     elif dry_run:
@@ -97,12 +114,12 @@ def _names(given: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in given.split(",")) if given else ()
 
 
-def _play(run: AttachedRun, output: Path | None, *, yes: bool, as_json: bool) -> None:
+def _play(run: AttachedRun, gateway: Gateway, output: Path | None, *, yes: bool, as_json: bool) -> None:
     if not yes:
-        run.check_touchable()
+        run.servers.check_touchable()
     for index in range(len(run.trials)):
         scenario, _ = run.trials[index]
-        with waiting(f"{scenario.name} with {run.lock.name} at {run.gateway.address.shown} ..."):
+        with waiting(f"{scenario.name} with {run.lock.name} at {gateway.address.shown} ..."):
             result = run.play_next(output)
         if not as_json:
             console().print(Text(scenario.name, "bold"))

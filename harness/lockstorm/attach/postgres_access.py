@@ -1,0 +1,164 @@
+"""PostgreSQL: the sessions of clients, what is there, and the schema of a run."""
+
+import contextlib
+import socket
+import struct
+from collections.abc import Iterator
+
+from lockstorm.attach.postgres_wire import (
+    NO_PASSWORD,
+    SSL_REQUEST,
+    NotPostgres,
+    PostgresConnection,
+    PostgresRefusal,
+    UnknownLogin,
+    read_startup,
+)
+from lockstorm.attach.run_names import schema_of
+from lockstorm.attach.server_access import ServerAccess, ServerLine
+from lockstorm.attach.server_address import ServerAddress, place
+from lockstorm.attach.server_survey import ServerSurvey
+from lockstorm.attach.transport import CONNECT_LIMIT_S, Login, Seed, Transport
+from lockstorm.base.errors import UsageError
+
+SURVEY = """SELECT current_setting('server_version'), pg_is_in_recovery(),
+has_database_privilege(current_database(), 'CREATE'), (SELECT count(*) FROM pg_class
+JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE relkind IN ('r', 'p') AND nspname <> 'information_schema'
+AND nspname NOT LIKE 'pg\\_%')"""
+OURS = "application_name = '{run}' AND pid <> pg_backend_pid()"
+HELD = f"""SELECT pid || ' with an advisory lock' FROM pg_locks JOIN pg_stat_activity USING (pid)
+WHERE locktype = 'advisory' AND {OURS}
+UNION SELECT pid || ' with an open transaction' FROM pg_stat_activity
+WHERE state LIKE 'idle in transaction%' AND {OURS}"""
+END_SESSIONS = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {OURS}"
+TABLES = "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relnamespace = to_regnamespace('{schema}')"
+IS_THERE = "SELECT to_regnamespace('{schema}') IS NOT NULL"
+PATIENCE = "SET lock_timeout = '3s'; SET statement_timeout = '10s'"  # of our own session
+WRONG_PASSWORD, NOT_ALLOWED, NO_DATABASE = "28P01", "28000", "3D000"
+NO_ENCRYPTION = "no encryption"  # in the text of a refusal
+
+
+class PostgresAccess(ServerAccess):
+    """The clients' sessions have the run as their application_name, and its schema as their only search path."""
+
+    def __init__(self, address: ServerAddress, run: str, login: Login) -> None:
+        super().__init__(address, run)
+        self._login, self._transport = login, Transport(address, login)
+        self._schema = schema_of(run)
+
+    def check(self) -> None:
+        with self._opened():
+            pass
+
+    def carry(self, client: socket.socket, seed: Seed) -> ServerLine:
+        if not read_startup(client):
+            raise ConnectionResetError("the client did not begin a session")
+        connected = self._open(seed)
+        with self._explained(seed, connected):
+            connected.rows(f"SET search_path = {self._schema}")
+        return ServerLine(connected.socket, connected.greeting)
+
+    def survey(self) -> ServerSurvey:
+        address = self.address
+        ((version, is_replica, may_create, tables),) = self._rows(SURVEY)
+        if is_replica == "t":
+            raise UsageError(f"{address.shown} is a standby, and a lock needs the primary: name that one")
+        if may_create != "t":
+            raise UsageError(
+                f"the user {address.user} may not create a schema in the database {address.name} of {address.shown}: "
+                f'GRANT CREATE ON DATABASE "{address.name}" TO "{address.user}", or name another user'
+            )
+        return ServerSurvey(version.split()[0], address.name, int(tables))
+
+    def prepare(self) -> None:
+        self._rows(f"CREATE SCHEMA IF NOT EXISTS {self._schema}")
+
+    def remains(self) -> dict[str, int]:
+        """What sessions hold. Rows do not count: a row stays when its lease has expired."""
+        return {row[0]: -1 for row in self._rows(HELD.format(run=self.run))}
+
+    def remove_once(self) -> int:
+        """Ends the sessions of clients, which may hold locks on the tables, and drops the schema. Counts tables."""
+        self._rows(END_SESSIONS.format(run=self.run))
+        ((is_there,),) = self._rows(IS_THERE.format(schema=self._schema))
+        ((tables,),) = self._rows(TABLES.format(schema=self._schema))
+        if is_there == "t":
+            self._rows(f"DROP SCHEMA IF EXISTS {self._schema} CASCADE")
+        return int(tables)
+
+    # --- sessions ---
+
+    def _rows(self, statement: str) -> list[list[str]]:
+        """A statement in a session of our own."""
+        seed = self.locate()
+        with self._opened() as connected, self._explained(seed, connected):
+            connected.rows(PATIENCE)
+            return connected.rows(statement)
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[PostgresConnection]:
+        connected = self._open(self.locate())
+        with contextlib.closing(connected.socket):
+            yield connected
+
+    def _open(self, seed: Seed) -> PostgresConnection:
+        """A session that has begun."""
+        address, plain = self.address, self._transport.connect(seed)
+        if address.tls:
+            plain = self._encrypt(seed, plain)
+        connected = PostgresConnection(plain)
+        with self._explained(seed, connected):
+            settings = {"application_name": self.run, "client_encoding": "UTF8"}
+            connected.log_in(address.user, address.name, self._login.password, settings)
+        return connected
+
+    def _encrypt(self, seed: Seed, plain: socket.socket) -> socket.socket:
+        with self._explained(seed, PostgresConnection(plain)):
+            plain.sendall(struct.pack("!II", 8, SSL_REQUEST))
+            answer = plain.recv(1)
+        if answer == b"S":
+            return self._transport.encrypt(seed, plain)
+        plain.close()
+        if answer == b"N":
+            raise UsageError(f"{place(*seed)} does not speak TLS: use sslmode=disable if it expects none")
+        raise UsageError(_not_postgres(seed) if answer else f"{place(*seed)} closes the connection")
+
+    @contextlib.contextmanager
+    def _explained(self, seed: Seed, connected: PostgresConnection) -> Iterator[None]:
+        """Closes the connection if something fails, and says what in one sentence."""
+        where = place(*seed)
+        try:
+            yield
+            return
+        except PostgresRefusal as refusal:
+            text = self._explain_refusal(where, refusal)
+        except UnknownLogin:
+            text = (
+                f"{where} asks for a kind of login that attach does not know: it knows passwords (scram-sha-256, md5)"
+            )
+        except NotPostgres:
+            text = _not_postgres(seed)
+        except TimeoutError:
+            text = f"{where} accepts connections but does not answer within {CONNECT_LIMIT_S:g} s"
+        except OSError as error:
+            text = self._transport.explain_end(seed, error)
+        connected.socket.close()
+        raise UsageError(text) from None
+
+    def _explain_refusal(self, where: str, refusal: PostgresRefusal) -> str:
+        user, variable = self.address.user, self._login.variable
+        if refusal.state == NO_PASSWORD:
+            return f"{where} asks for a password: put it into the variable {variable}"
+        if refusal.state == WRONG_PASSWORD:
+            return f"{where} refuses the user {user} or the password of the variable {variable}: check both"
+        if refusal.state == NOT_ALLOWED and NO_ENCRYPTION in str(refusal) and not self.address.tls:
+            return f"{where} does not let {user} in without TLS: add ?sslmode=verify-full to the URL"
+        if refusal.state == NOT_ALLOWED:
+            return f"{where} does not let {user} in: {refusal}"
+        if refusal.state == NO_DATABASE:
+            return f"{where} has no database called {self.address.name}: check the URL"
+        return f"{where} refuses to work with lockstorm: {refusal}"
+
+
+def _not_postgres(seed: Seed) -> str:
+    return f"{place(*seed)} answers, but not as a PostgreSQL server does: check the host and the port"

@@ -1,0 +1,101 @@
+"""What the gateway does at servers, whatever their kind: each kind has a module *_access.py."""
+
+import socket
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from lockstorm.attach.run_names import describe_traces
+from lockstorm.attach.server_address import ServerAddress
+from lockstorm.attach.server_survey import ServerSurvey
+from lockstorm.attach.transport import SEEDS_MOST, Seed
+from lockstorm.base.errors import UsageError
+
+Answer = TypeVar("Answer")
+ANY_LEASE_MS = 24 * 3600 * 1000  # longer than any that is tried
+AGAIN_S = 0.2  # what was sent before its connection was closed may still be carried out
+RETRY_S = 1.0
+RETRY_LIMIT_S = 20.0  # a failover may be going on
+
+
+@dataclass(frozen=True)
+class ServerLine:
+    """A connection to the server for one of a client's. `greeting`: what the client gets first. `translate`: makes what
+    is sent to the server from what the client has sent. `is_over`: whether what the server has sent means that the
+    connection has to be closed."""
+
+    socket: socket.socket
+    greeting: bytes = b""
+    translate: Callable[[bytes], bytes] = bytes
+    is_over: Callable[[bytes], bool] = lambda _: False
+
+
+class ServerAccess(ABC):
+    """Every method raises UsageError, with one sentence, if the servers do not do what is asked for."""
+
+    follows = False  # the server to use may change: `locate` is to be asked again and again
+
+    def __init__(self, address: ServerAddress, run: str) -> None:
+        self.address, self.run = address, run
+
+    @abstractmethod
+    def check(self) -> None:
+        """Connects once, and logs in."""
+
+    def locate(self) -> Seed:
+        """Where the server is now."""
+        return self.address.seeds[0]
+
+    @abstractmethod
+    def carry(self, client: socket.socket, seed: Seed) -> ServerLine:
+        """A connection whose next bytes are this client's."""
+
+    @abstractmethod
+    def survey(self) -> ServerSurvey:
+        """What is there. Changes nothing. Refuses servers on which a lock cannot work."""
+
+    @abstractmethod
+    def remains(self) -> dict[str, int]:
+        """What clients of the run have there: name -> ms until it expires; below 0: never."""
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Makes what has to be there before the first client."""
+
+    @abstractmethod
+    def remove_once(self) -> int:
+        """Removes what the run has made. Returns how many it has found: 0 means that nothing is left."""
+
+    # --- for all kinds ---
+
+    def remove(self) -> int:
+        """Removes until a second look finds nothing. Tries again while a server does not answer."""
+        until_s, removed = time.monotonic() + RETRY_LIMIT_S, 0
+        while True:
+            try:
+                found = self.remove_once()
+            except UsageError as reason:
+                if time.monotonic() > until_s:
+                    raise UsageError(f"{describe_traces(self.address, self.run)} may be left: {reason}") from None
+                time.sleep(RETRY_S)
+                continue
+            removed += found
+            if not found:
+                return removed
+            time.sleep(AGAIN_S)
+
+    def lease_range_ms(self) -> tuple[int, int]:
+        """The shortest and the longest lease that the servers grant."""
+        return 0, ANY_LEASE_MS
+
+    def first_answer(self, ask: Callable[[Seed], Answer], seeds: Sequence[Seed] = ()) -> Answer:
+        """The answer of the first of these servers that gives one; usually of those of the URL."""
+        failure = UsageError("")
+        for seed in (seeds or self.address.seeds)[:SEEDS_MOST]:
+            try:
+                return ask(seed)
+            except UsageError as error:
+                failure = error
+        raise failure

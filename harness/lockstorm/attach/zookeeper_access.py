@@ -1,0 +1,158 @@
+"""ZooKeeper: the connections of clients, what is there, and the node of a run."""
+
+import contextlib
+import re
+import socket
+from collections.abc import Iterator
+
+from lockstorm.attach.run_names import directory_of
+from lockstorm.attach.server_access import ServerAccess, ServerLine
+from lockstorm.attach.server_address import ServerAddress, place
+from lockstorm.attach.server_survey import ServerSurvey
+from lockstorm.attach.transport import CONNECT_LIMIT_S, Login, Seed, Transport, reason_of
+from lockstorm.attach.zookeeper_wire import (
+    NO_NODE,
+    NODE_EXISTS,
+    NOT_EMPTY,
+    NotZooKeeper,
+    ZooKeeperConnection,
+    ZooKeeperRefusal,
+)
+from lockstorm.base.errors import UsageError
+
+OWN_NODE = "zookeeper"  # of the servers, in the root
+SESSION_MS = 10_000
+SHORTEST_MS, LONGEST_MS = 1, (1 << 31) - 1  # what is asked for to learn what is granted
+
+
+class ZooKeeperAccess(ServerAccess):
+    """Several servers of one ensemble may be named: each connection begins with another one, as clients do."""
+
+    def __init__(self, address: ServerAddress, run: str, login: Login) -> None:
+        super().__init__(address, run)
+        self._transport = Transport(address, login)
+        self._directory = directory_of(address, run)
+        self._connections = 0
+
+    def check(self) -> None:
+        with self._session():
+            pass
+
+    def locate(self) -> Seed:
+        seeds = self.address.seeds
+        first = self._connections % len(seeds)
+        self._connections += 1
+        return self.first_answer(self._try, (*seeds[first:], *seeds[:first]))
+
+    def _try(self, seed: Seed) -> Seed:
+        self._transport.connect(seed).close()
+        return seed
+
+    def carry(self, client: socket.socket, seed: Seed) -> ServerLine:
+        return ServerLine(self._transport.open(seed))
+
+    def survey(self) -> ServerSurvey:
+        base = self.address.name
+        with self._session() as session:
+            try:
+                nodes = [name for name in session.children(base or "/") if base or name != OWN_NODE]
+            except ZooKeeperRefusal as refusal:
+                if refusal.code != NO_NODE:
+                    raise
+                raise UsageError(
+                    f"{self.address.shown} has no node {base}: create it, or leave it out of the URL"
+                ) from None
+        return ServerSurvey(self.first_answer(self._version), base or "/", len(nodes))
+
+    def _version(self, seed: Seed) -> str:
+        """By a word that servers answer unless they are told not to."""
+        with contextlib.closing(self._transport.open(seed)) as connected, contextlib.suppress(OSError):
+            connected.sendall(b"srvr")
+            said = b"".join(iter(lambda: connected.recv(1 << 16), b"")).decode(errors="replace")
+            if found := re.search(r"version: ([0-9.]+)", said):
+                return found[1]
+        return "unknown"
+
+    def lease_range_ms(self) -> tuple[int, int]:
+        with self._session(SHORTEST_MS) as shortest, self._session(LONGEST_MS) as longest:
+            return shortest.timeout_ms, longest.timeout_ms
+
+    def prepare(self) -> None:
+        with self._session() as session:
+            try:
+                session.create(self._directory)
+            except ZooKeeperRefusal as refusal:
+                if refusal.code != NODE_EXISTS:
+                    raise UsageError(
+                        f"{self.address.shown} refuses to create the node {self._directory}: {refusal}"
+                    ) from None
+
+    def remains(self) -> dict[str, int]:
+        """The nodes that end with a session."""
+        with self._session() as session:
+            found = list(self._below(session, self._directory))
+            return {path: -1 for path in found if self._owner(session, path)}
+
+    def remove_once(self) -> int:
+        """Counts without the run's own node."""
+        with self._session() as session:
+            found = list(self._below(session, self._directory))
+            for path in (*found, self._directory):
+                with _suppress_codes(NO_NODE, NOT_EMPTY):
+                    session.delete(path)
+            return len(found)
+
+    def _below(self, session: ZooKeeperConnection, path: str) -> Iterator[str]:
+        """All nodes below one, the deepest first."""
+        names: list[str] = []
+        with _suppress_codes(NO_NODE):
+            names = session.children(path)
+        for name in names:
+            yield from self._below(session, f"{path}/{name}")
+            yield f"{path}/{name}"
+
+    def _owner(self, session: ZooKeeperConnection, path: str) -> int:
+        with _suppress_codes(NO_NODE):
+            return session.owner(path)
+        return 0
+
+    # --- sessions ---
+
+    @contextlib.contextmanager
+    def _session(self, timeout_ms: int = SESSION_MS) -> Iterator[ZooKeeperConnection]:
+        """At the first server that gives one."""
+        seed, session = self.first_answer(lambda seed: (seed, self._open(seed, timeout_ms)))
+        with self._explained(seed, session.socket), contextlib.closing(session):
+            yield session
+
+    def _open(self, seed: Seed, timeout_ms: int) -> ZooKeeperConnection:
+        connected = self._transport.open(seed)
+        with self._explained(seed, connected):
+            return ZooKeeperConnection(connected, timeout_ms)
+
+    @contextlib.contextmanager
+    def _explained(self, seed: Seed, connected: socket.socket) -> Iterator[None]:
+        """Closes the connection if something fails, and says what in one sentence."""
+        where = place(*seed)
+        try:
+            yield
+            return
+        except ZooKeeperRefusal as refusal:
+            text = f"{where} refuses to work with lockstorm: {refusal}"
+        except NotZooKeeper:
+            text = f"{where} answers, but not as a ZooKeeper server does: check the host and the port"
+        except TimeoutError:
+            text = f"{where} accepts connections but does not answer within {CONNECT_LIMIT_S:g} s"
+        except OSError as error:
+            text = f"{where} closes the connection ({reason_of(error)}): it may be no ZooKeeper, or have no quorum"
+        connected.close()
+        raise UsageError(text) from None
+
+
+@contextlib.contextmanager
+def _suppress_codes(*codes: int) -> Iterator[None]:
+    try:
+        yield
+    except ZooKeeperRefusal as refusal:
+        if refusal.code not in codes:
+            raise
