@@ -13,7 +13,7 @@ public final class Locks {
     private static RLock lock;
     private static List<RLock> parts = List.of(); // of a lock that consists of others
     private static long lease = -1; // -1: the watchdog renews it
-    private static boolean mayHold;
+    private static int mayHold; // how many times, as far as the answers told
 
     public static void main(String[] arguments) throws Exception {
         kind = arguments[0];
@@ -59,21 +59,23 @@ public final class Locks {
     }
 
     private static JsonObject acquire(long wait) throws InterruptedException {
-        mayHold = true;
+        mayHold++;
+        boolean granted = true;
         Long token = null;
         if (lock instanceof RFencedLock fenced) token = fenced.tryLockAndGetToken(wait, lease, TimeUnit.MILLISECONDS);
-        else if (wait >= 0) mayHold = lock.tryLock(wait, lease, TimeUnit.MILLISECONDS);
+        else if (wait >= 0) granted = lock.tryLock(wait, lease, TimeUnit.MILLISECONDS);
         else lock.lock(lease, TimeUnit.MILLISECONDS);
-        JsonObject answer = Lines.outcome(mayHold &= token != null || !(lock instanceof RFencedLock));
+        JsonObject answer = Lines.outcome(granted &= token != null || !(lock instanceof RFencedLock));
         if (token != null) answer.addProperty("token", token);
-        if (!mayHold) parts.forEach(RLock::isLocked); // tryLock is false for a silent server, too; isLocked throws
+        if (!granted) parts.forEach(RLock::isLocked); // tryLock is false for a silent server, too; isLocked throws
+        if (!granted) mayHold--;
         return answer;
     }
 
     private static JsonObject release() {
-        if (kind.equals("RedLock") && !mayHold) throw new IllegalMonitorStateException(); // its unlock reports nothing
+        if (kind.equals("RedLock") && mayHold == 0) throw new IllegalMonitorStateException(); // its unlock reports nothing
         lock.unlock();
-        mayHold = false;
+        mayHold--;
         return Lines.outcome(true);
     }
 }
