@@ -15,6 +15,7 @@ import pytest
 from lockstorm.native.library import RunResult, TaskState, library
 from lockstorm.servers.redis_server import mapped_clock
 from tests.helpers.driving import MS, REAL, Driven, driven, targets
+from tests.helpers.proxying import wait_until
 from tests.helpers.support import short_directory
 
 SLEEPING, WAITING, READY, RUNNING = TaskState.SLEEPING, TaskState.WAITING, TaskState.READY, TaskState.RUNNING
@@ -557,6 +558,32 @@ def test_what_nobody_waits_for_arrives_before_the_next_turn(there: Driven) -> No
     task = there.puppet((READY, 0), (READY, 0))
     assert there.run(task) == RunResult.DONE
     assert server.pings == 3
+
+
+def test_what_is_closed_keeps_no_connection(there: Driven) -> None:
+    peers = [there.server("redis-1"), there.server("redis-2"), there.proxy()]
+    assert there.settle()
+    there.call("close")
+    there.scheduler = None
+    wait_until(lambda: all(each.connections[0].fileno() < 0 for each in peers))
+
+
+def test_a_server_that_looks_at_the_clock_by_itself_has_looked(there: Driven) -> None:
+    """It is observed and not asked. Once it has ended, it does not look at a clock that has moved."""
+    server = there.server("zookeeper-1")
+    looking = "import time\nwhile True: time.sleep(0.01)"
+    with subprocess.Popen([sys.executable, "-c", looking]) as process:
+        try:
+            there.call("set_server_process", server.number, process.pid)
+            there.call("set_server_timer", server.number, process.pid, b"127.0.0.1:2181")
+            assert there.settle(), there.unanswered
+            assert server.pings == 0
+        finally:
+            process.kill()
+    there.page.mono_ns += MS
+    there.page.traffic += 1
+    assert not there.settle()
+    assert there.unanswered == f"process {process.pid} does not look at its clock"
 
 
 def test_a_process_that_has_ended_is_not_waited_for() -> None:
