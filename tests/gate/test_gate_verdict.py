@@ -141,7 +141,11 @@ def test_a_control_that_is_violated_needs_no_fault(tmp_path: Path) -> None:
 
 def test_what_the_settings_changed_is_told_of_the_first_trial_in_which_they_did(tmp_path: Path) -> None:
     judging = Judging(tmp_path, POLICY + "repeat = 3\ncontrols = false\n")
-    effects = ([], [SettingsEffect("integrity", "violated", "holds", ["appendonly no"])], [])
+    effects: tuple[list[SettingsEffect], ...] = (
+        [],
+        [SettingsEffect("integrity", "violated", "holds", ["appendonly no"])],
+        [],
+    )
     for (name, result), found in zip(judging.played.items(), effects, strict=True):
         deployment = DeploymentResult([f"maxclients {len(found)}"], [], effects=found)
         judging.played[name] = structs.replace(result, deployment=deployment)
