@@ -88,13 +88,15 @@ def test_what_is_due_on_several_connections_is_delivered_in_its_order() -> None:
 
 
 def test_what_is_due_at_the_same_moment_is_delivered_in_the_order_in_which_it_came() -> None:
-    """The moment of a connection's first message counts, whatever follows on it."""
+    """The moment of a connection's first message counts, whatever follows on it. The server reads its connections in
+    the order in which they have input, once it has looked at those that have none any more."""
     with proxy(VIRTUAL) as running, redis_behind(running) as server:
         running.rule("slow * to-server delay 10 COMMAND RPUSH")
         wires = [running.wire(running.add(f"link-{number}", server.socket)) for number in range(5)]
         for wire in wires:
             wire.send(("PING",))
             wire.expect(b"+PONG\r\n")  # so that the server has accepted it
+        assert server.link.ping()  # and has looked at all of them since
         for number, wire in enumerate(wires):
             wire.send(("RPUSH", "order", number))
             running.settle()

@@ -3,6 +3,7 @@ servers and proxy."""
 
 import ctypes as c
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -256,7 +257,22 @@ def test_a_slot_is_used_again(there: Driven) -> None:
     assert (slot.armed_countdown, slot.valid_until_ns, slot.appends, slot.standing, slot.pid) == (0, 0, 0, 0, 0)
 
 
+@pytest.mark.parametrize("state", [SLEEPING, WAITING, READY, RUNNING])
+def test_a_slot_that_was_not_given_out_takes_no_part(there: Driven, state: TaskState) -> None:
+    task = there.puppet((SLEEPING, 10), (HELD, 0))
+    other = there.slot(task.number + 1)
+    other.state, other.deadline_ns = state, 5 * MS
+    assert there.run(task) == RunResult.DONE
+    assert (TaskState(other.state), there.now_ms) == (state, 10)
+    assert [now_ms for _, now_ms in task.turns] == [0, 10]
+
+
 def test_there_is_room_for_so_many_tasks_and_servers(there: Driven) -> None:
+    _, hard = limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    without_descriptors = there.call("add_task")
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert without_descriptors == -1
     assert [there.call("add_task") for _ in range(TASKS_MOST + 1)] == [*range(TASKS_MOST), -1]
     clock = bytes(there.directory / "clock")
     numbers = [there.call("add_server", clock, None, there.message) for _ in range(SERVERS_MOST + 1)]
