@@ -110,6 +110,14 @@ def test_who_waits_for_an_answer_is_asked_before_the_clock_moves(there: Driven) 
     assert server.pings >= 3 + 3  # before each of the two questions
 
 
+def test_all_that_wait_are_asked_before_the_clock_moves(there: Driven) -> None:
+    unanswered = there.puppet(*[(WAITING, 100)] * 4)
+    answered = there.puppet((WAITING, 100), (READY, 0))
+    assert there.run(unanswered, answered) == RunResult.DONE
+    assert answered.turns == [(RUNNING, 0), (PROBING, 0), (RUNNING, 0)]
+    assert unanswered.turns[-1] == (RUNNING, 100)
+
+
 def test_who_waits_too_long_goes_on_at_its_deadline(there: Driven) -> None:
     asks = there.puppet((WAITING, 100), (WAITING, 100), (WAITING, 100))
     assert there.run(asks) == RunResult.DONE
@@ -195,6 +203,15 @@ def test_who_keeps_the_turn_is_stuck(there: Driven) -> None:
     tasks = (c.c_int * 1)(task.number)
     assert RunResult(there.call("run", tasks, 1, 2**63 - 1, 50)) == RunResult.STUCK
     assert len(task.turns) == 1
+
+
+def test_who_keeps_the_turn_when_it_is_asked_is_stuck(there: Driven) -> None:
+    task = there.puppet()
+    task.keeps_turn = True
+    task.slot.deadline_ns, task.slot.state = 100 * MS, WAITING
+    tasks = (c.c_int * 1)(task.number)
+    assert RunResult(there.call("run", tasks, 1, 2**63 - 1, 50)) == RunResult.STUCK
+    assert task.turns == [(PROBING, 0)]
 
 
 def test_a_signal_ends_a_run(there: Driven) -> None:
