@@ -47,7 +47,6 @@ static void outcome_judge(struct schedule_search *search, struct search_outcome 
             judgement.at_work[each].verdict.applies || (counts && search->settings->required[each]);
         outcome->violates |= search->settings->required[each] && outcome->status[each] == VERDICT_VIOLATED;
     }
-    outcome->grants = judgement.check.granted;
     memcpy(outcome->inapplicable_reason, judgement.inapplicable_reason, sizeof outcome->inapplicable_reason);
     judge_close(&judgement);
 }
@@ -197,7 +196,6 @@ static void tally_add(struct search_tally *tally, const struct search_outcome *o
     group_add(tally, outcome, number);
     tally->schedules++;
     tally->steps += outcome->steps;
-    tally->grants += outcome->grants;
     tally->cut_short += outcome->cut_short;
     for (int each = 0; each < CHECKERS_MOST; each++)
         if (outcome->applies[each]) tally->count[each][outcome->status[each]]++;

@@ -35,7 +35,6 @@ struct search_outcome {
     uint64_t steps;
     uint32_t faults; /* that struck: bit n for enum choice_kind n */
     uint64_t digest; /* of the history's records */
-    uint64_t grants;
     bool opened, cut_short;
     bool violates; /* a required property */
     enum verdict_status status[CHECKERS_MOST];
@@ -52,7 +51,7 @@ struct search_group {
 enum { SEARCH_GROUPS = 128 };
 
 struct search_tally {
-    uint64_t schedules, steps, grants, cut_short, inapplicable;
+    uint64_t schedules, steps, cut_short, inapplicable;
     uint64_t commands;                /* that servers executed */
     uint64_t count[CHECKERS_MOST][3]; /* verdicts by enum verdict_status, where the checker applies */
     uint64_t faults[CHOICE_KINDS];

@@ -49,11 +49,11 @@ json_t *tally_json(const struct schedule_search *search) {
     for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
         json_object_set_new(faults, schedule_fault_name((enum choice_kind)kind),
                             json_integer((json_int_t)tally->faults[kind]));
-    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:o,s:o,s:o}", "commands", (json_int_t)tally->commands, "schedules",
-                     (json_int_t)tally->schedules, "steps", (json_int_t)tally->steps, "grants",
-                     (json_int_t)tally->grants, "cut_short", (json_int_t)tally->cut_short, "inapplicable",
-                     (json_int_t)tally->inapplicable, "inapplicable_reason", tally->inapplicable_reason, "verdicts",
-                     verdicts, "faults", faults, "checkpoints", struck_json(search));
+    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:s,s:o,s:o,s:o}", "commands", (json_int_t)tally->commands, "schedules",
+                     (json_int_t)tally->schedules, "steps", (json_int_t)tally->steps, "cut_short",
+                     (json_int_t)tally->cut_short, "inapplicable", (json_int_t)tally->inapplicable,
+                     "inapplicable_reason", tally->inapplicable_reason, "verdicts", verdicts, "faults", faults,
+                     "checkpoints", struck_json(search));
 }
 
 json_t *schedule_json(const struct schedule *schedule) {

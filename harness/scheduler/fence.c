@@ -53,7 +53,6 @@ struct fence *fence_open(const struct shared_page *page) {
 }
 
 void fence_close(struct fence *fence) {
-    if (!fence) return;
     for (int each = 0; each < fence->servers; each++) {
         server_connection_close(&fence->server[each].connection);
         thread_watch_close(fence->server[each].threads);

@@ -28,7 +28,7 @@
 enum { NEVER_MS = 60, ALWAYS_MS = 20000, THREADS = 3, MOMENT_NS = 300000 };
 
 /* What the threads of the observed process do. They look at their orders again and again only where they run anyway. */
-enum order { WAIT, SPIN, NAP, WAKE_UP_OFTEN, TIMED_FUTEX, UNTIMED_FUTEX, PASS_ON, END };
+enum order { WAIT, SPIN, NAP, WAKE_UP_OFTEN, TIMED_FUTEX, LONG_FUTEX, UNTIMED_FUTEX, PASS_ON, END };
 
 struct stage {
     _Atomic int order[THREADS];
@@ -218,6 +218,7 @@ static void *obey(void *number) {
         if (order == NAP) moment();
         if (order == WAKE_UP_OFTEN) poll(&(struct pollfd){.fd = wake[own][0], .events = POLLIN}, 1, 5);
         if (order == TIMED_FUTEX) futex_wait(&(struct timespec){.tv_nsec = MOMENT_NS});
+        if (order == LONG_FUTEX) futex_wait(&(struct timespec){.tv_sec = 3600});
         if (order == UNTIMED_FUTEX) futex_wait(NULL);
         if (order == PASS_ON && own == 1) byte_write(ring[0][1]), byte_read(ring[1][0]);
         if (order == PASS_ON && own == 2) byte_read(ring[0][0]), byte_write(ring[1][1]);
@@ -296,6 +297,9 @@ static void say_timer(int pid) {
     give(1, SPIN);
     say("the timer spins", timer_await_round(watch, NEVER_MS));
     say("beside its spinning timer", threads_await_quiescence(watch, ALWAYS_MS));
+    give(1, LONG_FUTEX);
+    say("the timer goes on with one sleep", timer_await_round(watch, NEVER_MS));
+    syscall(SYS_futex, &stage->futex, FUTEX_WAKE, THREADS, NULL, NULL, 0);
     give(1, UNTIMED_FUTEX);
     say("the timer waits for a lock", timer_await_round(watch, NEVER_MS));
     thread_watch_close(watch);

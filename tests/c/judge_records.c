@@ -5,13 +5,13 @@
 #include "checkers/commands/render.h"
 
 char *judge_records(const struct history_record *records, uint64_t count, uint64_t dropped, struct policy policy,
-                    unsigned required);
+                    const char *required);
 
 /* Judges records as they are, except that a checksum of 0 is computed. A record of kind 0 is torn; `dropped` more found
- * no room. The checkers whose bits are set are required; no bit: as without --require. Returns what `check
- * --all-policies` would print, NULL if a record is damaged. The caller frees it with free. */
+ * no room. `required` is what --require would get; empty: as without it. Returns what `check --all-policies` would
+ * print, NULL if a record is damaged or a property unknown. The caller frees it with free. */
 char *judge_records(const struct history_record *records, uint64_t count, uint64_t dropped, struct policy policy,
-                    unsigned required) {
+                    const char *required) {
     static struct readings readings;
     struct history_error error;
     struct history_settings settings = {.time = HISTORY_TIME_VIRTUAL, .capacity = count};
@@ -24,15 +24,18 @@ char *judge_records(const struct history_record *records, uint64_t count, uint64
     for (uint64_t index = 0; index < count; index++)
         if (slots[index].kind && !slots[index].checksum) slots[index].checksum = history_checksum(&slots[index], index);
     struct history_reader *reader = history_reader_memory(image, bytes, &error);
-    struct demand demand = {.chosen = required != 0};
-    for (int each = 0; each < CHECKERS_MOST; each++) demand.required[each] = required >> each & 1;
+    struct demand demand = {0};
+    char *list = strdup(required);
+    if (!list) abort();
+    bool known = demand_parse(&demand, list, &error);
+    free(list);
     int status;
-    if (reader && readings_judge(&readings, reader, (struct policy){RELEASE_UNKNOWN, ACQUIRE_UNKNOWN})) {
+    if (reader && known && readings_judge(&readings, reader, (struct policy){RELEASE_UNKNOWN, ACQUIRE_UNKNOWN})) {
         json_t *verdict = render_verdict(&readings, &demand, policy, true, &status);
         text = json_dumps(verdict, JSON_COMPACT | JSON_ENSURE_ASCII);
         json_decref(verdict);
     }
-    if (reader) readings_close(&readings);
+    if (reader && known) readings_close(&readings);
     history_reader_close(reader);
     free(image);
     return text;

@@ -173,7 +173,7 @@ static const char *const REFUSED[] = {
 
 static const struct shrink_case *played;
 static int64_t runs;
-static bool asked_wrongly;
+static bool asked_wrongly, left_over;
 
 uint64_t search_seed(uint64_t seed, uint64_t number) {
     return seed * 100 + number;
@@ -227,9 +227,11 @@ static void play(const struct shrink_case *asked, const char *separator) {
     for (int each = 0; each < CHECKERS_MOST; each++) search.found_outcome.status[each] = VERDICT_HOLDS;
     search.found_outcome.status[WANTED] = search.found_outcome.status[UNWANTED] = VERDICT_VIOLATED;
     for (int each = 0; each < LINES && asked->lines[each]; each++) {
-        struct deviation deviation;
+        struct deviation deviation = {.usual.amount = 1, .instead.amount = 1};
         const char *reason;
         if (!deviation_read(asked->lines[each], &deviation, &reason)) exit(2);
+        bool has_amount = choice_has_amount(deviation.instead.kind);
+        left_over |= deviation.usual.amount || (deviation.instead.amount && !has_amount);
         schedule_add(&search.found, deviation);
     }
     search_shrink(&search, NUMBER, &clients);
@@ -251,7 +253,7 @@ static void say_accepted(void) {
         printf("%s\"%s\"", separator, REFUSED[each]);
         separator = ", ";
     }
-    printf("]");
+    printf("], \"left_over\": %s", left_over ? "true" : "false");
 }
 
 int main(void) {

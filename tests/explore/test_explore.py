@@ -359,6 +359,7 @@ def test_a_schedule_that_is_too_long_is_cut_short_and_counted() -> None:
     long, short = (search("set-nx-px", "none", schedules=1, clients=clients, turns=1000) for clients in (3, 1))
     assert (long["cut_short"], long["steps"]) == (1, 20_000)
     assert short["cut_short"] == 0 < short["steps"] < 20_000
+    assert short["steps"] * 0.95 <= short["states"] <= short["steps"] * 1.05  # each step leads to a state of its own
 
 
 def test_what_it_has_seen() -> None:

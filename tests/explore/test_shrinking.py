@@ -64,11 +64,15 @@ def said() -> dict[str, Any]:
 
 
 def test_every_case_is_played(said: dict[str, Any]) -> None:
-    assert said.keys() == {*LEFT, "accepted"}
+    assert said.keys() == {*LEFT, "accepted", "left_over"}
 
 
 def test_lines_that_are_none_are_refused(said: dict[str, Any]) -> None:
     assert said["accepted"] == []
+
+
+def test_nothing_is_left_of_what_a_deviation_was_before_it_is_read(said: dict[str, Any]) -> None:
+    assert said["left_over"] is False
 
 
 @pytest.mark.parametrize("case", LEFT)

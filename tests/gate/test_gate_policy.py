@@ -106,7 +106,12 @@ def test_a_policy_with_every_key(tmp_path: Path) -> None:
     jobs = plan_gate(read).jobs
     assert {job.request.lock for job in jobs if job.request.checks_validity} == {"permit-semaphore"}
     assert len(jobs) == 2 * (2 + 3), "for each lock a scenario twice, and three storms"
-    assert len({job.name for job in jobs}) == len(jobs)
+    assert [job.name for job in jobs] == [
+        f"{lock}.{scenario}.{seed}"
+        for lock in ("set-nx-px-fenced.fence-reads-and-writes", "permit-semaphore.open")
+        for scenario, seeds in (("contention", (7, 8)), ("storm-pauses", (5, 6, 7)))
+        for seed in seeds
+    ]
     assert {job.request.seed for job in jobs if job.faults} == {5, 6, 7}
     assert {job.request.lease_ms for job in jobs if job.faults} == {2_000}
 
@@ -168,7 +173,7 @@ def test_fencing_is_not_required_of_a_lock_without_tokens_by_default(tmp_path: P
         (LOCK + "[scenarios]\nrepeat = true", "lockstorm.toml:4: repeat has to be a whole number from 1 to 1000"),
         (
             LOCK + "[scenarios]\nplay = ['clock-jump-node']",
-            "lockstorm.toml:1: nothing can be played for set-nx-px/open",
+            "lockstorm.toml:1: nothing can be played for set-nx-px/open: set-nx-px does not live on five nodes",
         ),
         (LOCK + "[[storm]]\ntrials = 3", "lockstorm.toml:3: [[storm]] lacks name"),
         (LOCK + "[[storm]]\nname = 'A b'", "lockstorm.toml:4: 'A b': a name is made of small letters"),

@@ -9,9 +9,10 @@ from typing import Any
 
 import fastjsonschema
 import pytest
+from msgspec import structs
 
 from lockstorm.base import paths
-from lockstorm.gate.gate_advice import advise_instead, survives
+from lockstorm.gate.gate_advice import advise_instead, find_alternatives, survives
 from lockstorm.gate.gate_plan import GateJob, GatePlan, plan_gate
 from lockstorm.gate.gate_policy import Acceptance, Policy, read_policy
 from lockstorm.gate.gate_verdict import judge_gate
@@ -19,7 +20,7 @@ from lockstorm.gate.junit import as_junit
 from lockstorm.gate.markdown import as_markdown
 from lockstorm.gate.sarif import as_sarif, project_root
 from lockstorm.results.properties import PROPERTIES
-from lockstorm.results.verdict import TrialResult
+from lockstorm.results.verdict import DeploymentResult, SettingsEffect, TrialResult
 from lockstorm.scenario.play import inconclusive, trial_result
 from lockstorm.trial.settings import TrialSettings
 from tests.helpers.results import made_property, made_result
@@ -136,6 +137,23 @@ def test_a_control_that_is_violated_needs_no_fault(tmp_path: Path) -> None:
     assert cell["in_short"] == "data was damaged, even without a fault"
     assert cell["happened"].startswith("Without any fault (the pause ends well within the lease):")
     assert cell["shown"].endswith(".control")
+
+
+def test_what_the_settings_changed_is_told_of_the_first_trial_in_which_they_did(tmp_path: Path) -> None:
+    judging = Judging(tmp_path, POLICY + "repeat = 3\ncontrols = false\n")
+    effects: tuple[list[SettingsEffect], ...] = (
+        [],
+        [SettingsEffect("integrity", "violated", "holds", ["appendonly no"])],
+        [],
+    )
+    for (name, result), found in zip(judging.played.items(), effects, strict=True):
+        deployment = DeploymentResult([f"maxclients {len(found)}"], [], effects=found)
+        judging.played[name] = structs.replace(result, deployment=deployment)
+    cell = judging.cell()
+    assert cell["deployment"]["settings"] == ["maxclients 1"]
+    assert cell["in_short"] == (
+        "every required property held; with appendonly no: integrity is violated, with the defaults it holds"
+    )
 
 
 def test_what_is_not_required_does_not_fail(tmp_path: Path) -> None:
@@ -330,6 +348,14 @@ def test_a_policy_about_liveness_only_is_not_advised_to_build_a_fence(tmp_path: 
     text = '[[lock]]\nname = "setnx"\nrequire = "liveness"\n[scenarios]\nplay = "crash-holder"\n'
     advice = advice_for(tmp_path, text)
     assert advice and (advice["store"], advice["text"]) == ("open", "Use set-nx-px-renew.")
+
+
+def test_only_a_semaphore_replaces_a_semaphore(tmp_path: Path) -> None:
+    for permits, replacing in ((2, {"permit-semaphore", "semaphore"}), (1, {"permit-semaphore", "semaphore", "setnx"})):
+        text = POLICY.replace('"set-nx-px"', f'"permit-semaphore"\npermits = {permits}')
+        policy = Judging(tmp_path, text.replace("gc-pause", "contention")).policy
+        names = {each.lock for each in find_alternatives(policy, policy.locks[0])}
+        assert names & replacing == replacing and (names == replacing) == (permits == 2), permits
 
 
 def test_no_advice_where_nothing_is_known_to_be_better(tmp_path: Path) -> None:

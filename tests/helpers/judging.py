@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from tests.helpers.building import make
-from tests.helpers.checker_oracle import ACQUIRE_POLICIES, PROPERTIES, RELEASE_POLICIES, History, Json, OracleRecord
+from tests.helpers.checker_oracle import ACQUIRE_POLICIES, RELEASE_POLICIES, History, Json, OracleRecord
 
 TEXT, TEXT_MORE, NOTE = 1, 2, 23
 KINDS = {
@@ -60,9 +60,9 @@ class Asked:
     acquire: str = "not-happened"
     required: tuple[str, ...] = ()
 
-    def numbers(self) -> tuple[PolicyStruct, int]:
+    def words(self) -> tuple[PolicyStruct, bytes]:
         policy = PolicyStruct(RELEASE_POLICIES.index(self.release), ACQUIRE_POLICIES.index(self.acquire))
-        return policy, sum(1 << PROPERTIES.index(each) for each in self.required)
+        return policy, ",".join(self.required).encode()
 
 
 USUAL = Asked()
@@ -74,7 +74,7 @@ def judge_library() -> Any:
     path = os.environ.get("LOCKSTORM_JUDGE") or make("judge") / "tests" / "libjudge.so"
     judge = ctypes.CDLL(str(path))
     judge.judge_records.restype = ctypes.c_void_p
-    judge.judge_records.argtypes = (ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, PolicyStruct, ctypes.c_uint)
+    judge.judge_records.argtypes = (ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, PolicyStruct, ctypes.c_char_p)
     libc = ctypes.CDLL(None)
     libc.free.argtypes = (ctypes.c_void_p,)
     return judge.judge_records, libc.free
@@ -117,7 +117,7 @@ def judged_text(slots: bytes, asked: Asked = USUAL, dropped: int = 0) -> bytes:
     """What `check --all-policies` prints for an image; empty if a record is damaged. `dropped`: number of records that
     found no room."""
     judge_records, free = judge_library()
-    text = judge_records(slots, len(slots) // 64, dropped, *asked.numbers())
+    text = judge_records(slots, len(slots) // 64, dropped, *asked.words())
     said = ctypes.string_at(text) if text else b""
     free(text)
     return said

@@ -78,6 +78,7 @@ GROUNDS = {
         BUILT,
         (
             "tests/project/test_c_programs.py::test_the_quiet_phase_begins_when_no_fault_lasts",
+            "tests/project/test_c_programs.py::test_an_exhaustive_search_has_an_option_for_everything_that_can_happen",
             *("tests/explore/test_strategies.py", "tests/explore/test_shrinking.py", "tests/explore/test_found.py"),
             *("tests/explore/test_explore.py", "-k"),
             "not command and not bad_usage and not real and not busy_processor and not page and not every_lock"

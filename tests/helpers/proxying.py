@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from lockstorm.base import paths
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, HangLimit
@@ -126,7 +128,13 @@ class Proxy:
         command = [paths.program("proxy"), "--history", str(self.history), "--page", str(page), "--actor", "0"]
         self.process = sandbox.start("proxy", [*command, "--control", str(self.control_path)])
         wait_until(lambda: self.control_path.exists() or self.process.poll() is not None)
-        self.control = redis.Redis(unix_socket_path=str(self.control_path), protocol=2, driver_info=None)
+        self.control = redis.Redis(
+            unix_socket_path=str(self.control_path),
+            socket_timeout=CONNECTION_LIMIT_S,
+            retry=Retry(NoBackoff(), 0),
+            protocol=2,
+            driver_info=None,
+        )
         self._wires: list[Wire] = []
         self.links = 0
 
@@ -227,6 +235,21 @@ def redis_behind(running: Proxy, name: str = "redis-1", *options: str) -> Iterat
     with contextlib.closing(server):
         server.ready()
         yield server
+
+
+@contextmanager
+def faked_server(running: Proxy, *options: str) -> Iterator[tuple[Wire, socket.socket]]:
+    """Both ends of a connection over a new link."""
+    target = running.directory / "fake.sock"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(target))
+        listening.listen()
+        listening.settimeout(CONNECTION_LIMIT_S)
+        client = running.wire(running.add(LINK, target, *options))
+        fake, _ = listening.accept()
+        with fake:
+            fake.settimeout(CONNECTION_LIMIT_S)
+            yield client, fake
 
 
 def another(running: Proxy) -> Wire:

@@ -191,6 +191,7 @@ BUSY = [
     "a new thread spins",
     "the timer waits for a byte",
     "the timer spins",
+    "the timer goes on with one sleep",
     "the timer waits for a lock",
     "there is no such timer",
     "its process is gone",

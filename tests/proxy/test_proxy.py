@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from lockstorm.servers.redis_server import RedisServer
-from tests.helpers.proxying import DUMMY, LAST, LINK, Proxy, Wire, another, encode, wait_until
+from tests.helpers.proxying import CLOSED, DUMMY, LAST, LINK, Proxy, Wire, another, encode, faked_server, wait_until
 
 # --- passing ---
 
@@ -116,6 +116,34 @@ def test_replies_cut_anywhere_and_one_of_them_dropped(running: Proxy) -> None:
             client.close()
 
 
+@pytest.mark.parametrize("rule", [None, DUMMY])
+def test_a_message_that_is_never_completed_passes_with_the_end(running: Proxy, rule: str | None) -> None:
+    if rule:
+        running.rule(rule)
+    begun = b"*2\r\n$3\r\nGET\r\n$1\r"
+    with faked_server(running) as (client, fake):
+        client.raw(begun)
+        running.settle()
+        client.socket.shutdown(socket.SHUT_WR)
+        got = b""
+        while more := fake.recv(100):
+            got += more
+        assert got == begun
+
+
+def test_a_server_goes_on_answering_a_client_that_has_closed(running: Proxy) -> None:
+    with faked_server(running) as (client, fake):
+        client.send(("X",))
+        assert fake.recv(100) == encode("X")
+        client.close()
+        assert fake.recv(100) == CLOSED
+        for _ in range(3):
+            fake.sendall(b"+OK\r\n")
+            running.settle()
+            assert running.stats()["connections"] == 1
+    wait_until(lambda: running.stats()["connections"] == 0)
+
+
 # --- actions on replies ---
 
 
@@ -163,6 +191,24 @@ def test_held_messages_are_released_in_order_and_by_number(running: Proxy, wire:
         "swallowed": 0,
         "active": 0,
     }
+
+
+def test_what_is_held_on_a_connection_that_is_closed_is_held_no_more(
+    running: Proxy, server: RedisServer, wire: Wire
+) -> None:
+    """The last that is held goes, another is held after it: those that are left are released."""
+    running.rule("held * to-client hold COMMAND ECHO")
+    closed, third = running.wire(running.add("other", server.socket)), another(running)
+    for number, each in enumerate((wire, closed), 1):
+        each.send(("ECHO", number))
+        running.fired("held", number)
+    assert running.command("LINK", "CLOSE", "other") == 1
+    assert closed.ended() and running.stat("held")["held"] == 1
+    third.send(("ECHO", "3"))
+    running.fired("held", 3)
+    assert running.command("RULE", "RELEASE", "held") == 2
+    wire.expect(b"$1\r\n1\r\n")
+    third.expect(b"$1\r\n3\r\n")
 
 
 def test_a_dropped_reply_is_the_one_that_was_meant(running: Proxy, server: RedisServer, wire: Wire) -> None:
@@ -232,6 +278,15 @@ def test_a_duplicated_request_counts_twice_and_is_answered_once(
     )
     wire.expect(confirmed + (b"+PONG\r\n" if protocol == 3 else b"*2\r\n$4\r\npong\r\n$0\r\n\r\n"))
     assert running.stats()["memory"] == 0
+
+
+def test_a_second_answer_is_swallowed_by_no_rule(running: Proxy, wire: Wire) -> None:
+    running.rule("lost * to-client drop COMMAND GET")
+    running.rule("twice * to-server duplicate COMMAND GET")
+    wire.send(("GET", "k"), ("ECHO", "x"))
+    wire.expect(b"$1\r\nx\r\n")
+    running.fired("twice")
+    assert (running.stat("lost")["swallowed"], running.stat("twice")["swallowed"]) == (len(b"$-1\r\n"), 0)
 
 
 def test_a_duplicated_request_that_is_long(running: Proxy, server: RedisServer, wire: Wire) -> None:

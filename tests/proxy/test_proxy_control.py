@@ -6,6 +6,7 @@ import socket
 import struct
 import subprocess
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,6 +85,26 @@ def test_what_is_due_on_several_connections_is_delivered_in_its_order() -> None:
         running.advance(100)
         assert running.deadline_ns is None
         wait_until(lambda: server.link.llen("order") == 4)
+
+
+def test_what_is_due_at_the_same_moment_is_delivered_in_the_order_in_which_it_came() -> None:
+    """The moment of a connection's first message counts, whatever follows on it. The server reads its connections in
+    the order in which they have input, once it has looked at those that have none any more."""
+    with proxy(VIRTUAL) as running, redis_behind(running) as server:
+        running.rule("slow * to-server delay 10 COMMAND RPUSH")
+        wires = [running.wire(running.add(f"link-{number}", server.socket)) for number in range(5)]
+        for wire in wires:
+            wire.send(("PING",))
+            wire.expect(b"+PONG\r\n")  # so that the server has accepted it
+        assert server.link.ping()  # and has looked at all of them since
+        for number, wire in enumerate(wires):
+            wire.send(("RPUSH", "order", number))
+            running.settle()
+        wires[1].send(("RPUSH", "order", "more"))
+        running.settle()
+        running.advance(10)
+        wait_until(lambda: server.link.llen("order") == 6)
+        assert server.link.lrange("order", 0, -1) == [b"0", b"1", b"more", b"2", b"3", b"4"]
 
 
 def test_bytes_that_are_no_message_are_each_delayed_once() -> None:
@@ -247,6 +268,9 @@ def test_links_over_tcp_and_to_another_target(running: Proxy, server: RedisServe
         wire = running.wire(address)
         wire.send(("SET", "where", "first"))
         wire.expect(b"+OK\r\n")
+        seen = running.link(LINK)
+        assert seen["bytes-to-server"] == len(encode("SET", "where", "first"))
+        assert seen["bytes-to-client"] == len(b"+OK\r\n")
         assert running.command("LINK", "TARGET", "client-*", str(second.socket)) == 1
         assert wire.ended()
         again = running.wire(address)
@@ -258,6 +282,21 @@ def test_links_over_tcp_and_to_another_target(running: Proxy, server: RedisServe
         running.links -= 1
         with pytest.raises(ConnectionRefusedError):
             Wire(address)
+
+
+def test_the_numbers_of_ports(running: Proxy) -> None:
+    """Nothing is connected to before a client comes."""
+    target = f"127.0.0.1:{2**16 - 1}"
+    running.add("last", target)
+    assert running.link("last")["target"] == target
+    with pytest.raises(redis.exceptions.ResponseError) as error:
+        running.command("LINK", "ADD", "too high", "127.0.0.1:0", f"127.0.0.1:{2**16}")
+    assert str(error.value) == f"127.0.0.1:{2**16}: a port is at most 65535"
+
+
+def test_a_target_with_an_address_of_ipv6(running: Proxy) -> None:
+    running.add("six", "[::1]:6379")
+    assert running.link("six")["target"] == "[::1]:6379"
 
 
 def test_a_target_that_is_not_there_closes_the_client(running: Proxy) -> None:
@@ -295,6 +334,8 @@ WRONG = [
     ("LINK", "ADD", "x", "127.0.0.1:99999", "/tmp/z"),
     ("LINK", "ADD", "x", "redis.example:6379", "/tmp/z"),
     ("LINK", "ADD", "x", "127.0.0.1:0", "nowhere"),
+    ("LINK", "ADD", "x", "127.0.0.1:0", "127.0.0.1:"),
+    ("LINK", "ADD", "x", "127.0.0.1:0", ":6379"),
     ("LINK", "ADD", "x", "127.0.0.1:0", "127.0.0.1:1", "PLANE"),
     ("LINK", "ADD", "", "127.0.0.1:0", "127.0.0.1:1"),
     ("LINK", "ADD", "x" * 300, "127.0.0.1:0", "127.0.0.1:1"),
@@ -383,6 +424,19 @@ def test_settle_keeps_its_place_among_pipelined_commands(running: Proxy) -> None
     wire.send(("PING",), ("SETTLE",), ("PING",), ("SETTLE",), ("QUIT",))
     wire.expect(b"+PONG\r\n:-1\r\n+PONG\r\n:-1\r\n+OK\r\n")
     assert wire.ended()
+
+
+def test_nothing_is_left_of_a_caller_that_has_gone(running: Proxy) -> None:
+    def descriptors() -> int:
+        return len(list(Path(f"/proc/{running.process.pid}/fd").iterdir()))
+
+    running.settle()
+    before = descriptors()
+    callers = [running.wire(str(running.control_path)) for _ in range(3)]
+    wait_until(lambda: descriptors() == before + len(callers))
+    for caller in callers:
+        caller.close()
+    wait_until(lambda: descriptors() == before)
 
 
 def test_a_proxy_that_cannot_start_says_why(running: Proxy) -> None:

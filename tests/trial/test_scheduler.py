@@ -3,6 +3,7 @@ servers and proxy."""
 
 import ctypes as c
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from lockstorm.native.library import RunResult, TaskState, library
 from lockstorm.servers.redis_server import mapped_clock
 from tests.helpers.driving import MS, REAL, Driven, driven, targets
+from tests.helpers.proxying import wait_until
 from tests.helpers.support import short_directory
 
 SLEEPING, WAITING, READY, RUNNING = TaskState.SLEEPING, TaskState.WAITING, TaskState.READY, TaskState.RUNNING
@@ -108,6 +110,14 @@ def test_who_waits_for_an_answer_is_asked_before_the_clock_moves(there: Driven) 
     assert server.pings >= 3 + 3  # before each of the two questions
 
 
+def test_all_that_wait_are_asked_before_the_clock_moves(there: Driven) -> None:
+    unanswered = there.puppet(*[(WAITING, 100)] * 4)
+    answered = there.puppet((WAITING, 100), (READY, 0))
+    assert there.run(unanswered, answered) == RunResult.DONE
+    assert answered.turns == [(RUNNING, 0), (PROBING, 0), (RUNNING, 0)]
+    assert unanswered.turns[-1] == (RUNNING, 100)
+
+
 def test_who_waits_too_long_goes_on_at_its_deadline(there: Driven) -> None:
     asks = there.puppet((WAITING, 100), (WAITING, 100), (WAITING, 100))
     assert there.run(asks) == RunResult.DONE
@@ -195,6 +205,15 @@ def test_who_keeps_the_turn_is_stuck(there: Driven) -> None:
     assert len(task.turns) == 1
 
 
+def test_who_keeps_the_turn_when_it_is_asked_is_stuck(there: Driven) -> None:
+    task = there.puppet()
+    task.keeps_turn = True
+    task.slot.deadline_ns, task.slot.state = 100 * MS, WAITING
+    tasks = (c.c_int * 1)(task.number)
+    assert RunResult(there.call("run", tasks, 1, 2**63 - 1, 50)) == RunResult.STUCK
+    assert task.turns == [(PROBING, 0)]
+
+
 def test_a_signal_ends_a_run(there: Driven) -> None:
     signalled = os.eventfd(0)
     try:
@@ -255,7 +274,22 @@ def test_a_slot_is_used_again(there: Driven) -> None:
     assert (slot.armed_countdown, slot.valid_until_ns, slot.appends, slot.standing, slot.pid) == (0, 0, 0, 0, 0)
 
 
+@pytest.mark.parametrize("state", [SLEEPING, WAITING, READY, RUNNING])
+def test_a_slot_that_was_not_given_out_takes_no_part(there: Driven, state: TaskState) -> None:
+    task = there.puppet((SLEEPING, 10), (HELD, 0))
+    other = there.slot(task.number + 1)
+    other.state, other.deadline_ns = state, 5 * MS
+    assert there.run(task) == RunResult.DONE
+    assert (TaskState(other.state), there.now_ms) == (state, 10)
+    assert [now_ms for _, now_ms in task.turns] == [0, 10]
+
+
 def test_there_is_room_for_so_many_tasks_and_servers(there: Driven) -> None:
+    _, hard = limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    without_descriptors = there.call("add_task")
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert without_descriptors == -1
     assert [there.call("add_task") for _ in range(TASKS_MOST + 1)] == [*range(TASKS_MOST), -1]
     clock = bytes(there.directory / "clock")
     numbers = [there.call("add_server", clock, None, there.message) for _ in range(SERVERS_MOST + 1)]
@@ -557,6 +591,33 @@ def test_what_nobody_waits_for_arrives_before_the_next_turn(there: Driven) -> No
     task = there.puppet((READY, 0), (READY, 0))
     assert there.run(task) == RunResult.DONE
     assert server.pings == 3
+
+
+def test_what_is_closed_keeps_no_connection(there: Driven) -> None:
+    peers = [there.server("redis-1"), there.server("redis-2"), there.proxy()]
+    assert there.settle()
+    there.call("close")
+    there.scheduler = None
+    wait_until(lambda: all(each.connections[0].fileno() < 0 for each in peers))
+
+
+def test_a_server_that_looks_at_the_clock_by_itself_has_looked(there: Driven) -> None:
+    """It is observed and not asked, and has to look again only when the clock has moved. Here it has ended by then."""
+    server = there.server("zookeeper-1")
+    looking = "import time\nwhile True: time.sleep(0.01)"
+    with subprocess.Popen([sys.executable, "-c", looking]) as process:
+        try:
+            there.call("set_server_process", server.number, process.pid)
+            there.call("set_server_timer", server.number, process.pid, b"127.0.0.1:2181")
+            assert there.settle(), there.unanswered
+            assert server.pings == 0
+        finally:
+            process.kill()
+    for moved_ns, reason in ((0, "does not become idle"), (MS, "does not look at its clock")):
+        there.page.mono_ns += moved_ns
+        there.page.traffic += 1
+        assert not there.settle()
+        assert there.unanswered == f"process {process.pid} {reason}"
 
 
 def test_a_process_that_has_ended_is_not_waited_for() -> None:
