@@ -239,6 +239,18 @@ def test_the_end_of_a_process_is_seen(there: Driven) -> None:
     assert not there.call("watch", task.number, process.pid)
 
 
+def test_the_end_of_a_process_is_noted_in_no_slot_that_was_not_given_out(there: Driven) -> None:
+    task = there.puppet()
+    task.keeps_turn = True
+    process = subprocess.Popen(["true"])
+    behind = there.slot(task.number + 1)
+    behind.pid, behind.state = process.pid, SLEEPING
+    assert there.call("watch", task.number, process.pid)
+    assert there.run(task) == RunResult.DIED
+    process.wait()
+    assert TaskState(behind.state) == SLEEPING
+
+
 def test_only_a_child_can_be_stopped_between_records(there: Driven) -> None:
     """Of another process the scheduler would not see that it has stopped."""
     number = there.call("add_task")
