@@ -1,7 +1,6 @@
 import com.google.gson.JsonObject;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.IntStream;
 import java.util.stream.StreamSupport;
 import org.redisson.api.RFencedLock;
 import org.redisson.api.RLock;
@@ -45,7 +44,7 @@ public final class Locks {
         RedissonClient link = links.get(0);
         if (kind.equals("RedLock")) parts = links.stream().map(each -> each.getLock(name)).toList();
         if (kind.equals("MultiLock"))
-            parts = IntStream.rangeClosed(1, 3).mapToObj(part -> link.getLock(name + ":" + part)).toList();
+            parts = List.of(1, 2, 3).stream().map(part -> link.getLock(name + ":" + part)).toList();
         lock = switch (kind) {
             case "FairLock" -> link.getFairLock(name);
             case "SpinLock" -> link.getSpinLock(name);
@@ -60,15 +59,14 @@ public final class Locks {
 
     private static JsonObject acquire(long wait) throws InterruptedException {
         mayHold++;
-        boolean granted = true;
-        Long token = null;
-        if (lock instanceof RFencedLock fenced) token = fenced.tryLockAndGetToken(wait, lease, TimeUnit.MILLISECONDS);
-        else if (wait >= 0) granted = lock.tryLock(wait, lease, TimeUnit.MILLISECONDS);
-        else lock.lock(lease, TimeUnit.MILLISECONDS);
-        JsonObject answer = Lines.outcome(granted &= token != null || !(lock instanceof RFencedLock));
+        boolean fences = lock instanceof RFencedLock;
+        Long token = fences ? ((RFencedLock) lock).tryLockAndGetToken(wait, lease, TimeUnit.MILLISECONDS) : null;
+        boolean granted = fences ? token != null : wait < 0 || lock.tryLock(wait, lease, TimeUnit.MILLISECONDS);
+        if (!fences && wait < 0) lock.lock(lease, TimeUnit.MILLISECONDS);
+        JsonObject answer = Lines.outcome(granted);
         if (token != null) answer.addProperty("token", token);
         if (!granted) parts.forEach(RLock::isLocked); // tryLock is false for a silent server, too; isLocked throws
-        if (!granted) mayHold--;
+        mayHold -= granted ? 0 : 1;
         return answer;
     }
 

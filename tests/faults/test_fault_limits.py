@@ -27,6 +27,8 @@ SLEEPING = {
     "harness/process/reaper_main.c": "now_s",
     "harness/scheduler/quiescence.c": "hang_limit_deadline_ns",
     "harness/scheduler/task_stops.c": "hang_limit_deadline_ns",
+    "harness/supervisor/supervisor_main.c": "no limit: waits for what comes from outside to a program that waits for it alone",
+    "harness/supervisor/turns.c": "hang_limit_deadline_ns",
 }
 
 
