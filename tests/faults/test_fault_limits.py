@@ -27,7 +27,7 @@ SLEEPING = {
     "harness/process/reaper_main.c": "now_s",
     "harness/scheduler/quiescence.c": "hang_limit_deadline_ns",
     "harness/scheduler/task_stops.c": "hang_limit_deadline_ns",
-    "harness/supervisor/supervisor_main.c": "no limit: waits for what comes from outside to a program that waits for it alone",
+    "harness/supervisor/supervisor_main.c": "no limit: a program that waits for what comes from outside",
     "harness/supervisor/turns.c": "hang_limit_deadline_ns",
 }
 
