@@ -1,6 +1,7 @@
 """Faults of the team: commands that break a server, prove it, and heal it, while clients work."""
 
 import json
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from lockstorm.attach.shell_command import Done, run_shell
 from tests.helpers.outside_servers import OutsideServer, outside_server
 from tests.helpers.proxying import wait_until
 from tests.helpers.support import ENVIRONMENT, lockstorm, processes_below, start_lockstorm
@@ -156,6 +158,21 @@ def test_a_command_does_not_outlive_a_driver_that_was_killed(outside: OutsideSer
     command.communicate(timeout=60)
     await_file(tmp_path / "healed")
     wait_until(lambda: processes_below(tmp_path) == [outside.process.pid])
+
+
+def test_a_command_does_nothing_before_somebody_could_end_it(tmp_path: Path) -> None:
+    """The driver may be killed between its start and the moment at which the gateway knows its process group."""
+
+    def killed(group: int) -> None:
+        assert (Path(f"/proc/{group}/cmdline").read_bytes()).endswith(b"begun\0")
+        os.kill(group, signal.SIGSTOP)  # whatever it would do, it does not do meanwhile
+        os.kill(group, signal.SIGCONT)
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        run_shell(f"touch {tmp_path}/begun", 5, {}, started=killed)
+    assert list(tmp_path.iterdir()) == []
+    assert run_shell("cat; echo said; exit 3", 5, {}) == Done(3, "said")
 
 
 def await_file(path: Path) -> None:

@@ -8,9 +8,12 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import IO, cast
 
 OUTPUT_MOST = 400  # characters that are shown of what it printed
 NAP_S = 0.05
+# Nothing of the command runs before its process group is known to who would end it, nor if its driver dies until then.
+WHEN_KNOWN = 'read -r _ && exec /bin/sh -c "$0" </dev/null'
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,8 @@ def run_shell(
     environment = {**os.environ, **variables}
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
-            command,
-            shell=True,
-            stdin=subprocess.DEVNULL,
+            ["/bin/sh", "-c", WHEN_KNOWN, command],
+            stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
             env=environment,
@@ -53,6 +55,8 @@ def run_shell(
         until_s = time.monotonic() + limit_s
         try:
             started(process.pid)
+            with contextlib.suppress(BrokenPipeError), cast(IO[bytes], process.stdin) as known:
+                known.write(b"\n")
             while process.poll() is None and time.monotonic() < until_s:
                 meanwhile(NAP_S)
             status = process.poll()
