@@ -54,8 +54,8 @@ def run_shell(
         )
         until_s = time.monotonic() + limit_s
         try:
-            started(process.pid)
             with contextlib.suppress(BrokenPipeError), cast(IO[bytes], process.stdin) as known:
+                started(process.pid)
                 known.write(b"\n")
             while process.poll() is None and time.monotonic() < until_s:
                 meanwhile(NAP_S)
