@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import secrets
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -34,7 +33,7 @@ class Gateway:
         self.files = files
         self.address = address
         self.faults = faults  # the file of the team's faults
-        self.run = f"{PREFIX}{secrets.token_hex(6)}:"
+        self.run = f"{PREFIX}{os.urandom(6).hex()}:"
         self.resource = resource_of(address, self.run)
         names = (*address.password_variables, SENTINEL_PASSWORD)
         self.variables = {name: value for name in names if (value := os.environ.pop(name, ""))}

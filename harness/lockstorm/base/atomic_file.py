@@ -5,7 +5,6 @@ import contextlib
 import errno
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,7 +54,7 @@ def new_file(path: Path) -> Iterator[Path]:
 @contextlib.contextmanager
 def temporary_beside(path: Path) -> Iterator[Path]:
     """A new name in the directory of `path`; a file of that name is removed when the block ends."""
-    temporary = path.with_name(f".lockstorm-{os.getpid()}-{secrets.token_hex(4)}")
+    temporary = path.with_name(f".lockstorm-{os.getpid()}-{os.urandom(4).hex()}")
     try:
         yield temporary
     finally:

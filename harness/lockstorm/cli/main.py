@@ -1,6 +1,7 @@
 """The `lockstorm` command."""
 
 import contextlib
+import gc
 import os
 import select
 import signal
@@ -61,6 +62,8 @@ class Commands(NearestName):
         room = "commands.kept" if cmd_name in KEPT else "commands"
         module = import_module(f"lockstorm.cli.{room}.{cmd_name}_command")
         command: click.Command = getattr(module, f"{cmd_name}_command")
+        gc.freeze()
+        gc.enable()
         return command
 
 

@@ -6,10 +6,8 @@ each other one through a link of its own: the socket with the other's name in it
 
 import base64
 import contextlib
-import http.client
 import json
 import os
-import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -33,19 +31,6 @@ TIMING_TOGETHER = {"heartbeat-interval": 50, "election-timeout": 500}
 EVERY_KEY = base64.b64encode(b"\0").decode()  # as both ends of a range: all keys
 NO_LEADER = "0"
 MS_PER_S = 1000
-
-
-class UnixConnection(http.client.HTTPConnection):
-    """HTTP on a unix socket."""
-
-    def __init__(self, path: Path, limit_s: float) -> None:
-        super().__init__("localhost", timeout=limit_s)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(str(self._path))
 
 
 class EtcdServer:
@@ -110,15 +95,15 @@ class EtcdServer:
 
     def ask(self, path: str, question: dict[str, Any] | None = None, limit_s: float = ANSWER_LIMIT_S) -> dict[str, Any]:
         """Sends one request of the driver, not through the proxy."""
-        with contextlib.closing(UnixConnection(self.socket, limit_s)) as connection:
-            try:
-                connection.request("POST", path, json.dumps(question or {}))
-                answer = connection.getresponse()
-                said: dict[str, Any] = json.loads(answer.read())
-            except (OSError, http.client.HTTPException, ValueError) as reason:
-                raise Inconclusive(f"{self.name} does not answer: {reason or type(reason).__name__}") from None
-        if answer.status != http.client.OK:
-            raise Inconclusive(f"{self.name}: {said.get('error', answer.status)}")
+        from lockstorm.servers.unix_http import OK, post  # most trials have no etcd, and http.client takes long to load
+
+        try:
+            status, answer = post(self.socket, path, json.dumps(question or {}), limit_s)
+            said: dict[str, Any] = json.loads(answer)
+        except (OSError, ValueError) as reason:
+            raise Inconclusive(f"{self.name} does not answer: {reason or type(reason).__name__}") from None
+        if status != OK:
+            raise Inconclusive(f"{self.name}: {said.get('error', status)}")
         return said
 
     def status(self) -> dict[str, Any]:
