@@ -34,6 +34,7 @@ def check_cell(adapter: str, scenario: str, time: str, control: bool) -> None:
     assert found == cell.expects(control), f"{result.sentence}; again: {result.replay}; {cell.reason}"
 
 
+@pytest.mark.lengthy("starts two Java virtual machines for each of its trials")
 @pytest.mark.parametrize("control", [False, True], ids=["fault", "control"])
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_a_library_has_the_expected_verdict(adapter: str, control: bool) -> None:

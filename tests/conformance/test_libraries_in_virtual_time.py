@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lockstorm.base.errors import Inconclusive
-from lockstorm.locks.adapter import PREFIX
+from lockstorm.locks.adapter import PREFIX, shipped_adapters
 from lockstorm.native.library import Outcome
 from lockstorm.scenario.play import play
 from lockstorm.trial.settings import TrialSettings
@@ -179,11 +179,8 @@ def test_the_same_seed_gives_the_same_history_and_another_one_another(tmp_path: 
     assert played(seed=3) == played(seed=3) != played(seed=4)
 
 
-ALL = ("node-redlock-4", "node-redlock-5", "python-redis-lock", "redis-py", "redis-semaphore", "redisson", "redsync")
-
-
 @pytest.mark.slow("a hundred trials of each library", seconds=300)
-@pytest.mark.parametrize("adapter", ALL)
+@pytest.mark.parametrize("adapter", shipped_adapters())
 def test_a_hundred_histories_are_one(adapter: str, tmp_path: Path) -> None:
     repetitions = int(os.environ.get("REPETITIONS", "100"))
     histories = {history_of(adapter, tmp_path / "history", scenario="gc-pause", seed=7) for _ in range(repetitions)}
