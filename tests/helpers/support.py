@@ -15,12 +15,16 @@ from lockstorm.base.option_fields import options_of
 from lockstorm.scenario.play import prepare_trial
 from lockstorm.trial.settings import RESOURCE, TrialSettings
 from lockstorm.trial.trial import Trial
+from tests.helpers.forked_command import can_fork, run_forked
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": paths.python_path()}
 
 
 def lockstorm(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """Runs the command as a user does, from the checkout, without the launcher's set-up."""
+    environment = options.get("env", ENVIRONMENT)
+    if not options.keys() - {"env", "timeout"} and can_fork(environment):
+        return run_forked(words, paths.ROOT, environment, options.get("timeout", 600))
     options = {"capture_output": True, "text": True, "timeout": 600, "env": ENVIRONMENT, **options}
     return subprocess.run([sys.executable, "-m", "lockstorm", *words], cwd=paths.ROOT, **options)
 
