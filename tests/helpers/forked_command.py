@@ -4,7 +4,6 @@ Loading takes a sixth of a second of processor time, and the tests run the comma
 forked process does from there on is what `python -m lockstorm` does: it has its own arguments, environment, directory
 and streams, and ends as the interpreter ends. Each process of pytest has a server, which ends with it."""
 
-import atexit
 import gc
 import json
 import os
@@ -34,19 +33,18 @@ OF_INTERPRETER = ("PYTHON", "LC_", "LANG", "LD_")
 
 @cache
 def _server() -> socket.socket:
-    """Starts the server of this process, which ends with it."""
+    """Starts the server of this process, which ends with it. It is no child: tests look for children that are left."""
     mine, theirs = socket.socketpair()
     with theirs:
-        server = subprocess.Popen(
+        subprocess.run(
             [sys.executable, "-m", "tests.helpers.forked_command", str(theirs.fileno())],
             cwd=paths.ROOT,
             env={**os.environ, "PYTHONPATH": paths.python_path()},
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
+            check=True,
         )
-    atexit.register(server.wait)
-    atexit.register(mine.close)  # called before the other
     return mine
 
 
@@ -176,6 +174,8 @@ def _become(request: Mapping[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    if os.fork():
+        os._exit(0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with pytest
     _load()
     _become(_serve(socket.socket(fileno=int(sys.argv[1]))))
