@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from lockstorm.process.process import Process, Sandbox
 ASK_LIMIT_S = CONNECTION_LIMIT_S
 # A request that comes too early may never be answered; the next one gets twice the time.
 START_ASK_LIMIT_S, START_ASK_MOST_S = 0.1, 5.0
+LEADER_ASK_LIMIT_S = 1.0  # one that is stopped does not answer; the others are asked meanwhile, and it again
 ENSEMBLE_TICK_MS = 50
 ENSEMBLE_PATIENCE_TICKS = 20  # silence after which a leader or follower is given up
 TICK_MS = 4  # how often the server ends expired sessions: the accuracy of their end
@@ -178,7 +179,7 @@ class ZooKeeperServer:
     def is_leader(self) -> bool:
         """Whether it reports itself as the leader; outside a majority, or while it is stopped, it does not."""
         with contextlib.suppress(OSError):
-            return "Mode: leader" in self.ask("srvr", START_ASK_LIMIT_S)
+            return "Mode: leader" in self.ask("srvr", LEADER_ASK_LIMIT_S)
         return False
 
     def version(self) -> str:
@@ -261,3 +262,14 @@ def _record(sandbox: Sandbox, archive: Path) -> None:
     if not beside.exists():
         raise Inconclusive(f"ZooKeeper did not start: {sandbox.log_tail('zookeeper-archive')}")
     beside.rename(archive)
+
+
+def leader_of(servers: Sequence[ZooKeeperServer], within_s: float = START_LIMIT_S) -> ZooKeeperServer:
+    """The server that reports itself as the leader; waits until there is one."""
+    limit = HangLimit(within_s, len(servers) * LEADER_ASK_LIMIT_S)
+    while not limit.is_over():
+        for server in servers:
+            if server.is_leader():
+                return server
+        time.sleep(0.01)
+    raise Inconclusive(f"ZooKeeper has no leader within {within_s:g} s")

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.native.library import library
 from lockstorm.servers.ensemble_settings import MEMBERS, ZOOKEEPER_SYNC_LIMIT, by_name
-from lockstorm.servers.zookeeper_server import ZooKeeperServer, java_version
+from lockstorm.servers.zookeeper_server import ZooKeeperServer, java_version, leader_of
 from lockstorm.trial.client import Client
 from lockstorm.trial.nodes import Nodes
 from lockstorm.trial.trial_context import TrialContext
@@ -105,9 +105,9 @@ class ZooKeeperNodes(Nodes[ZooKeeperServer]):
         return {b"%d" % (each + 1): -1 for each in range(self.members[0].ephemeral_nodes())}
 
     @property
-    def leader(self) -> ZooKeeperServer | None:
-        """The server that reports itself as the leader."""
-        return next((server for server in self.members if server.is_leader()), None)
+    def leader(self) -> ZooKeeperServer:
+        """The server that reports itself as the leader; waits until there is one."""
+        return leader_of(self.members)
 
     def restart(self, server: ZooKeeperServer) -> bool:
         super().restart(server)
