@@ -264,7 +264,7 @@ def _record(sandbox: Sandbox, archive: Path) -> None:
     beside.rename(archive)
 
 
-def leader_of(servers: Sequence[ZooKeeperServer], within_s: float = START_LIMIT_S) -> ZooKeeperServer:
+def leading_server(servers: Sequence[ZooKeeperServer], within_s: float = START_LIMIT_S) -> ZooKeeperServer:
     """The server that reports itself as the leader; waits until there is one."""
     limit = HangLimit(within_s, len(servers) * LEADER_ASK_LIMIT_S)
     while not limit.is_over():

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.native.library import library
 from lockstorm.servers.ensemble_settings import MEMBERS, ZOOKEEPER_SYNC_LIMIT, by_name
-from lockstorm.servers.zookeeper_server import ZooKeeperServer, java_version, leader_of
+from lockstorm.servers.zookeeper_server import ZooKeeperServer, java_version, leading_server
 from lockstorm.trial.client import Client
 from lockstorm.trial.nodes import Nodes
 from lockstorm.trial.trial_context import TrialContext
@@ -107,7 +107,7 @@ class ZooKeeperNodes(Nodes[ZooKeeperServer]):
     @property
     def leader(self) -> ZooKeeperServer:
         """The server that reports itself as the leader; waits until there is one."""
-        return leader_of(self.members)
+        return leading_server(self.members)
 
     def restart(self, server: ZooKeeperServer) -> bool:
         super().restart(server)
