@@ -10,6 +10,14 @@
  * release had come back ok; or the second `validity` (ok) after such a release (the first may have been on its way).
  * One per hold.
  *
+ * Premature grant: a lock with one permit and a lease was granted while the lease of its previous grant, to another
+ * client, certainly ran: that client had neither invoked its release nor ended, and the grant came GRAIN_NS earlier, at
+ * least, than a lease after the stamp before which the other grant, or its latest renewal, cannot have been made: of a
+ * grant `extra`, else its invocation's; of a renewal that came back ok its invocation's; of a `validity` (ok) its own,
+ * which replaces what was known before. No later than the end of the validity that the lock stated, though. What a
+ * server heard of a renewal says itself how long the key lives. Any lock with a lease lets two clients believe at once
+ * when one outlives its lease; only a broken one does this.
+ *
  * What servers heard (`server-renewal`), one of each per hold. Late renewal: a command of a renewal that was sent after
  * the client's release had come back, ok or refused, and before it invoked anything else; or one that made a key
  * between such an answer and the client's next grant. Hollow renewal: a renewal came back ok, or a `validity` (ok) was
@@ -20,7 +28,10 @@
 
 extern const struct checker CHECKER_LEASE;
 
-enum { SPENT_GRANT, LATE_WRITE, LATE_RENEWAL, HOLLOW_RENEWAL };
+enum { SPENT_GRANT, LATE_WRITE, LATE_RENEWAL, HOLLOW_RENEWAL, PREMATURE_GRANT };
+
+/* Servers count leases in whole milliseconds: one may end that much before the lease is over. */
+enum { NS_PER_MS = 1000000, GRAIN_NS = 2 * NS_PER_MS };
 
 /* The commands of renewals that servers heard since an earlier record. */
 struct heard {
@@ -51,10 +62,19 @@ struct lease_side {
     uint32_t asking;                          /* its number */
     struct heard in_renewal, since_announced; /* in that renewal; since the last grant or validity */
     struct released_hold last;
+    int64_t asked_ns, renewing_ns; /* stamps of its latest acquire-invoke and renew-invoke */
+    int64_t runs_until_ns;         /* its hold's lease certainly runs until then; only while depth > 0 */
+};
+
+/* Of one lock. */
+struct lease_of_lock {
+    struct check_member *granted; /* its latest grant was to this client; NULL: none */
+    uint64_t grant;               /* index of that grant */
 };
 
 struct lease_state {
     bool stated, renewed; /* a grant came with a validity; a renewal came back ok, or a server heard of one */
+    bool leased;          /* a lock with a lease was granted */
     int64_t least_ns;     /* validity left when an acquire came back */
 };
 
@@ -83,6 +103,69 @@ static SELDOM void state(struct checking *my, const struct event *event) {
                  check_when(my->check, record->value, until, sizeof until));
 }
 
+/* --- leases that still run --- */
+
+static int64_t later_ns(int64_t from_ns, int64_t by_ns) {
+    return from_ns > INT64_MAX - by_ns ? INT64_MAX : from_ns + by_ns;
+}
+
+/* The end of a lease that began at `from_ns` at the earliest, and of which the lock states `validity_ns` (0: nothing).
+ */
+static int64_t lease_end_ns(const struct event *event, int64_t from_ns, int64_t validity_ns) {
+    int64_t until_ns = later_ns(from_ns, event->lock->lease_ns);
+    return validity_ns ? smaller(until_ns, validity_ns) : until_ns;
+}
+
+static SELDOM void premature(struct checking *my, const struct event *event, const struct lease_of_lock *lock) {
+    const struct lease_side *other = my_member(my, lock->granted);
+    char name[64], when[40], until[40], early[160];
+    struct violation violation = {.sort = PREMATURE_GRANT,
+                                  .times = 1,
+                                  .who = event->actor->name,
+                                  .whom = lock->granted->actor->name,
+                                  .records = {lock->grant, event->index},
+                                  .record_count = 2};
+    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
+    if (!evidence) return;
+    snprintf(evidence->text, sizeof evidence->text,
+             "%s was granted the lock %s, while the lease of %s ran, until %s at least",
+             check_name(my->check, event->actor->name, name, sizeof name),
+             check_when(my->check, event->record->mono_ns, when, sizeof when),
+             check_grant(my->check, lock->grant, early, sizeof early),
+             check_when(my->check, other->runs_until_ns, until, sizeof until));
+}
+
+static void run_lease(struct checking *my, const struct event *event, struct lease_side *side) {
+    struct lease_of_lock *lock = my_lock(my, event->lock);
+    const struct history_record *record = event->record;
+    if (event->lock->lease_ns == 0 || event->lock->capacity > 1) return;
+    ((struct lease_state *)my->state)->leased = true;
+    if (lock->granted && lock->granted != event->member) {
+        const struct lease_side *other = my_member(my, lock->granted);
+        if (other->depth && later_ns(record->mono_ns, GRAIN_NS) <= other->runs_until_ns) premature(my, event, lock);
+    }
+    int64_t from_ns = record->extra ? record->extra : event->asked ? side->asked_ns : record->mono_ns;
+    side->runs_until_ns = larger(side->runs_until_ns, lease_end_ns(event, from_ns, record->value));
+    lock->granted = event->member;
+    lock->grant = event->index;
+}
+
+static void prolong(const struct event *event, struct lease_side *side, int64_t until_ns) {
+    if (side->depth && event->lock->lease_ns) side->runs_until_ns = larger(side->runs_until_ns, until_ns);
+}
+
+/* What the lock says now counts, also if it is less than before. What the driver recorded for it prolongs nothing. */
+static void announce_lease(const struct event *event, struct lease_side *side) {
+    const struct history_record *record = event->record;
+    if (record->outcome == OUTCOME_OK && record->extra) return;
+    side->runs_until_ns = INT64_MIN;
+    if (record->outcome != OUTCOME_REFUSED) prolong(event, side, lease_end_ns(event, record->mono_ns, record->value));
+}
+
+static void asked(struct checking *my, const struct event *event) {
+    ((struct lease_side *)my_member(my, event->member))->asked_ns = event->record->mono_ns;
+}
+
 static void granted(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
     const struct history_record *record = event->record;
@@ -90,7 +173,10 @@ static void granted(struct checking *my, const struct event *event) {
     bool again = side->depth && (event->lock->traits & CHECK_TRAIT_REENTRANT || has_permits_to_count(event->lock));
     *side = (struct lease_side){.depth = again ? side->depth + 1 : 1,
                                 .latest = {event->index, record->value, event->index},
-                                .last = side->last};
+                                .last = side->last,
+                                .asked_ns = side->asked_ns,
+                                .runs_until_ns = again ? side->runs_until_ns : INT64_MIN};
+    run_lease(my, event, side);
     if (record->value) state(my, event);
 }
 
@@ -147,6 +233,12 @@ static SELDOM void late_command(struct checking *my, const struct event *event, 
                  released_when);
 }
 
+/* Until when the client's own keys live that a renewal has left. */
+static int64_t renewed_until_ns(const struct history_record *renewal) {
+    if (renewal->value < 0 || renewal->value > INT64_MAX / NS_PER_MS) return INT64_MAX;
+    return later_ns(renewal->mono_ns, renewal->value * NS_PER_MS);
+}
+
 static void heard(struct checking *my, const struct event *event) {
     struct lease_state *self = my->state;
     struct lease_side *side = my_member(my, event->member);
@@ -154,6 +246,7 @@ static void heard(struct checking *my, const struct event *event) {
     bool own = record->value != 0;
     bool made = side->last.invoked && side->depth == 0 && record->flags & HISTORY_FLAG_MADE;
     self->renewed = true;
+    if (own) prolong(event, side, renewed_until_ns(record));
     side->since_announced = (struct heard){true, own || side->since_announced.own};
     if (record->op == side->asking) side->in_renewal = (struct heard){true, own || side->in_renewal.own};
     bool late = side->last.invoked && record->grant == 0 && record->op == side->last.op;
@@ -179,6 +272,7 @@ static void renews(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
     side->renewal = event->index;
     side->asking = event->record->op;
+    side->renewing_ns = event->record->mono_ns;
     side->in_renewal = (struct heard){0};
     if (side->done) side->renewing = event->index;
 }
@@ -189,6 +283,7 @@ static void renewed(struct checking *my, const struct event *event) {
     bool late = event->asked && side->renewing == event->asked;
     if (event->record->outcome != OUTCOME_OK) return;
     self->renewed = true;
+    if (event->asked) prolong(event, side, lease_end_ns(event, side->renewing_ns, 0));
     if (late) late_renewal(my, event, side);
     if (event->asked && side->renewal == event->asked) told(my, event, side, side->in_renewal);
 }
@@ -197,6 +292,7 @@ static void announced(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
     side->latest.until_ns = validity_until_ns(event->record);
     side->latest.announced_at = event->index;
+    announce_lease(event, side);
     if (event->record->outcome == OUTCOME_OK && side->done && ++side->announced == 2) late_renewal(my, event, side);
     if (event->record->outcome == OUTCOME_OK) told(my, event, side, side->since_announced);
     side->since_announced = (struct heard){0};
@@ -233,18 +329,21 @@ static void finish(struct checking *my) {
     const struct lease_state *self = my->state;
     if (self->stated)
         my->verdict.measures[0] = (struct verdict_measure){"least_validity_left_ms", (double)self->least_ns / 1e6};
-    verdict_decide(&my->verdict, self->stated || self->renewed, "the lock states no validity, and nothing was renewed");
+    verdict_decide(&my->verdict, self->stated || self->renewed || self->leased,
+                   "there is no lease of a single permit, no stated validity and no renewal");
 }
 
 const struct checker CHECKER_LEASE = {
     .property = "lease",
     .title = "lease",
     .question = "does the lock keep to the validity that it states, and do its clients?",
-    .sorts = {"spent grant", "late write", "late renewal", "hollow renewal"},
+    .sorts = {"spent grant", "late write", "late renewal", "hollow renewal", "premature grant"},
     .advisory = true,
     .state_size = sizeof(struct lease_state),
+    .lock_size = sizeof(struct lease_of_lock),
     .member_size = sizeof(struct lease_side),
-    .on = {[HISTORY_ACQUIRE_RETURN] = granted,
+    .on = {[HISTORY_ACQUIRE_INVOKE] = asked,
+           [HISTORY_ACQUIRE_RETURN] = granted,
            [HISTORY_RELEASE_INVOKE] = invoked,
            [HISTORY_RELEASE_RETURN] = released,
            [HISTORY_RENEW_INVOKE] = renews,

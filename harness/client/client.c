@@ -11,11 +11,18 @@ static void client_forget_reads(struct client *client) {
     for (int object = 0; object < HISTORY_OBJECT_COUNT; object++) client->version[object] = -1;
 }
 
+/* When the attempt that was granted began, if it is known and later than the acquire's invocation; else 0. */
+static int64_t attempt_began_ns(const struct client *client, enum outcome outcome, int64_t asked_ns) {
+    int64_t began_ns = outcome == OUTCOME_OK ? env_attempt_ns(client->env) : 0;
+    return began_ns > asked_ns ? validity_trial_ns(&client->actor, began_ns) : 0;
+}
+
 static void client_acquire(struct client *client, const struct step *step, struct step_result *result) {
     uint32_t op = ++client->op;
     actor_append(&client->actor,
                  (struct history_record){
                      .kind = HISTORY_ACQUIRE_INVOKE, .name = client->lock_name, .op = op, .value = step->wait_ms});
+    int64_t asked_ns = env_mono_ns(client->env);
     env_checkpoint(client->env, "before-acquire");
     struct lock_grant grant = lock_acquire(&client->lock, step->wait_ms);
     if (grant.outcome == OUTCOME_OK && step->token) grant.token = step->token;
@@ -26,7 +33,8 @@ static void client_acquire(struct client *client, const struct step *step, struc
                                                 .name = client->lock_name,
                                                 .op = op,
                                                 .token = grant.token,
-                                                .value = validity_trial_ns(&client->actor, grant.valid_until_ns)});
+                                                .value = validity_trial_ns(&client->actor, grant.valid_until_ns),
+                                                .extra = attempt_began_ns(client, grant.outcome, asked_ns)});
     result->outcome = (uint32_t)grant.outcome;
     result->token = grant.token;
     result->value = grant.item;

@@ -186,6 +186,11 @@ void env_checkpoint(struct env *env, const char *name);
  * its watchdog. */
 void env_tell_validity(struct env *env, int64_t valid_until_ns);
 
+/* For the holder of a lock, when an acquire has come back: the stamp (env_mono_ns) at which the first command to a node
+ * was sent after the last wait for time, a message or a blocking answer. What the attempt was granted was not granted
+ * before. 0: it is not known. */
+int64_t env_attempt_ns(const struct env *env);
+
 /* Starts the client's watchdog: run(env, argument) on a task and an env of its own. Like a renewal thread it stands
  * still when the client's process is stopped. `run` must return soon after env_watchdog_stopping turns true; its sleeps
  * end early then. A client has at most one: false if it runs already, or cannot be started. */

@@ -205,6 +205,10 @@ void env_tell_validity(struct env *env, int64_t valid_until_ns) {
     env->ops->tell_validity(env, valid_until_ns);
 }
 
+int64_t env_attempt_ns(const struct env *env) {
+    return env->ops->attempt_ns ? env->ops->attempt_ns(env) : 0;
+}
+
 bool env_watchdog_start(struct env *env, void (*run)(struct env *, void *), void *argument) {
     return env->ops->watchdog_start(env, run, argument);
 }

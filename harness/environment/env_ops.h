@@ -37,6 +37,7 @@ struct env_ops {
     uint64_t (*random)(struct env *);
     void (*checkpoint)(struct env *, const char *name);
     void (*tell_validity)(struct env *, int64_t valid_until_ns);
+    int64_t (*attempt_ns)(const struct env *); /* may be NULL: it is not known */
     bool (*watchdog_start)(struct env *, void (*run)(struct env *, void *), void *argument);
     void (*watchdog_stop)(struct env *);
     bool (*watchdog_stopping)(const struct env *);

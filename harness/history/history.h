@@ -37,7 +37,9 @@ enum history_kind {
     HISTORY_PARAMETER = 3,      /* name = text of the key, value = number or index of a text (flag TEXT) */
     HISTORY_LOCK_OPEN = 4,      /* name = resource, value = lease in ms (0: none), extra = traits, token = permits */
     HISTORY_ACQUIRE_INVOKE = 5, /* value = wait in ms, -1: for ever */
-    HISTORY_ACQUIRE_RETURN = 6, /* token; value = stamp of the end of the client's own validity, 0: until release */
+    /* token; value = stamp of the end of the client's own validity, 0: until release; extra = stamp before which it was
+     * not granted, 0: that of its ACQUIRE_INVOKE */
+    HISTORY_ACQUIRE_RETURN = 6,
     HISTORY_RENEW_INVOKE = 7,
     HISTORY_RENEW_RETURN = 8,
     HISTORY_RELEASE_INVOKE = 9,

@@ -34,6 +34,8 @@ static int64_t deadline_after(const struct explored_task *task, int64_t limit_ns
     return env_deadline_ns(shared_page_mono_ns(task->world->page), limit_ns);
 }
 
+static int64_t explored_mono_ns(const struct env *env);
+
 /* --- replies --- */
 
 static void reply_drop(struct explored_task *task) {
@@ -83,6 +85,11 @@ static redisReply *exchange(struct explored_task *task) {
 
 /* --- subscriptions --- */
 
+static void push_keep(const struct world *world, struct listener *listener, redisReply *push) {
+    if (listener->pushes.count == 0) listener->pushed_ns = shared_page_mono_ns(world->page);
+    redis_push_keep(&listener->pushes, push);
+}
+
 /* Sends SUBSCRIBE or UNSUBSCRIBE and returns the confirmation; keeps messages that arrive before it. */
 static redisReply *listener_exchange(struct explored_task *task) {
     struct listener *listener = &task->listeners[task->node];
@@ -96,14 +103,14 @@ static redisReply *listener_exchange(struct explored_task *task) {
             if (confirmed) listener->channels = (int)reply->element[2]->integer;
             return reply;
         }
-        redis_push_keep(&listener->pushes, reply);
+        push_keep(task->world, listener, reply);
     }
 }
 
-static void listener_collect(struct listener *listener) {
+static void listener_collect(const struct world *world, struct listener *listener) {
     redisReply *message;
     while (listener->channels > 0 && (message = node_connection_poll(&listener->connection)))
-        redis_push_keep(&listener->pushes, message);
+        push_keep(world, listener, message);
 }
 
 static bool any_task_waits(const struct world *world, int node) {
@@ -125,9 +132,11 @@ void world_collect(struct world *world, int node) {
         if (replica_follows(world, node, server)) stream_collect(&at->streams[at->leads][server]);
     for (int number = 0; waits && number < TASKS_PER_CLIENT * world->client_count; number++) {
         struct explored_task *task = world_task(world, number);
-        listener_collect(&task->listeners[node]);
+        listener_collect(world, &task->listeners[node]);
         bool blocked = task->state == EXPLORED_TASK_AWAITING && task->arrived && task->may_block && !task->raw;
-        if (blocked && task->node == node) task->raw = node_connection_poll(&task->connections[node]);
+        if (!blocked || task->node != node) continue;
+        task->raw = node_connection_poll(&task->connections[node]);
+        if (task->raw) task->answered_ns = shared_page_mono_ns(world->page);
     }
 }
 
@@ -155,6 +164,7 @@ void explored_task_deliver(struct explored_task *task, bool lost) {
     task->raw = lost ? NULL : reply;
     task->state = EXPLORED_TASK_AWAITING;
     task->arrived = true;
+    task->arrived_ns = task->answered_ns = shared_page_mono_ns(world->page);
     task->held_until_ns = 0;
     task->unsent = false;
     world_collect(world, task->node);
@@ -234,8 +244,10 @@ static bool command_run(struct explored_task *task, int node, const char *comman
     if (is_gone(task)) return false;
     task->origin = server_renewal_origin(task);
     if (node != WORLD_RESOURCE) server_renewal_keep(client_of(task), command, length);
+    if (node != WORLD_RESOURCE && task->attempt_ns == 0) task->attempt_ns = explored_mono_ns(&task->env);
     if (world->opening) explored_task_deliver(task, false);
     else wait_as(task, EXPLORED_TASK_SENDING, deadline_after(task, limit_ns));
+    if (task->raw && task->arrived && task->answered_ns > task->arrived_ns) task->attempt_ns = task->answered_ns;
     if (task->raw) return true;
     /* Its task has given it up while it was on its way: it arrives late, or is lost if there are too many late
      * commands. */
@@ -330,6 +342,7 @@ static const struct env_reply *explored_message(struct env *env, int node, int64
         reply_drop(task);
         task->raw = redis_push_take(&listener->pushes);
     } while (task->raw && !redis_push_is(task->raw, "message") && !is_gone(task));
+    task->attempt_ns = task->raw ? listener->pushed_ns : 0;
     if (task->raw) env_reply_fill(&task->reply, task->raw->element[2]);
     return &task->reply;
 }
@@ -377,8 +390,14 @@ static void explored_tell_validity(struct env *env, int64_t valid_until_ns) {
 
 static void explored_sleep_until(struct env *env, int64_t mono_ns) {
     struct explored_task *task = explored_task_of(env);
-    while (!task->stopping && explored_mono_ns(env) < mono_ns && !is_gone(task))
+    while (!task->stopping && explored_mono_ns(env) < mono_ns && !is_gone(task)) {
         wait_as(task, EXPLORED_TASK_SLEEPING, mono_ns);
+        task->attempt_ns = 0;
+    }
+}
+
+static int64_t explored_attempt_ns(const struct env *env) {
+    return explored_task_of_const(env)->attempt_ns;
 }
 
 /* --- the watchdog --- */
@@ -426,6 +445,7 @@ static const struct env_ops EXPLORED_OPS = {
     .random = explored_random,
     .checkpoint = explored_checkpoint,
     .tell_validity = explored_tell_validity,
+    .attempt_ns = explored_attempt_ns,
     .watchdog_start = explored_watchdog_start,
     .watchdog_stop = explored_watchdog_stop,
     .watchdog_stopping = explored_watchdog_stopping,
@@ -440,6 +460,7 @@ void explored_env_open(struct explored_task *task, struct world *world, int numb
     task->steps = 0;
     task->checkpoint = 0;
     task->stopping = false;
+    task->attempt_ns = 0;
     for (int node = 0; node < world->settings.nodes; node++) task->connected_in[node] = NOT_CONNECTED;
 }
 

@@ -39,6 +39,7 @@ struct listener {
     struct node_connection connection;
     int channels; /* subscribed ones */
     struct redis_push_buffer pushes;
+    int64_t pushed_ns; /* when the oldest of them that were there at once arrived */
 };
 
 struct explored_task {
@@ -60,9 +61,11 @@ struct explored_task {
     size_t length;
     bool may_block; /* the server may answer later, as BLPOP does */
     bool arrived;
-    int64_t held_until_ns; /* it does not arrive before; 0: not held */
-    bool unsent;           /* held because its client was paused before it sent the command */
-    redisReply *raw;       /* the reply, once it has arrived; owned */
+    int64_t held_until_ns;           /* it does not arrive before; 0: not held */
+    bool unsent;                     /* held because its client was paused before it sent the command */
+    redisReply *raw;                 /* the reply, once it has arrived; owned */
+    int64_t arrived_ns, answered_ns; /* when the command arrived, and when it was answered */
+    int64_t attempt_ns;              /* see env_attempt_ns; 0: no command since the last wait */
     struct env_reply reply;
     struct node_connection connections[WORLD_NODES];
     int connected_in[WORLD_NODES]; /* the node's life in which the connection was made; -1: not connected */

@@ -322,7 +322,7 @@ SORTS = {
     *("foreign_releases", "foreign_renewals", "broken_holds", "foreign_extensions", "empty_renewals"),
     *("stuck_waiters", "lost_wake_ups", "residues"),
     *("surplus_grants", "unowned_releases"),
-    *("spent_grants", "late_writes", "late_renewals", "hollow_renewals"),
+    *("spent_grants", "late_writes", "late_renewals", "hollow_renewals", "premature_grants"),
 }
 
 

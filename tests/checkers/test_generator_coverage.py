@@ -25,7 +25,7 @@ READ = {
     "parameter": {"name", "value"},
     "lock-open": {"name", "token", "value", "extra"},
     "acquire-invoke": {*OPERATION, "name", "value"},
-    "acquire-return": {*OPERATION, "name", "outcome", "token", "value"},
+    "acquire-return": {*OPERATION, "name", "outcome", "token", "value", "extra"},
     "renew-invoke": {*OPERATION, "name"},
     "renew-return": {*OPERATION, "name", "outcome"},
     "release-invoke": {*OPERATION, "name", "grant"},
@@ -39,7 +39,7 @@ READ = {
     "fault-inject": {"name", "value"},
     "fault-prove": {"name", "value", "outcome"},
     "actor-exit": {"name"},
-    "validity": {"actor", "name", "outcome", "value"},
+    "validity": {"actor", "name", "outcome", "value", "extra"},
     "server-renewal": {*OPERATION, "name", "outcome", "grant", "flags", "value", "extra"},
     "phase": {"name"},
     "residue": {"name", "value"},
@@ -206,6 +206,8 @@ def extra_case(history: History, record: OracleRecord) -> str:
         return str(record.extra)
     if record.kind == "server-renewal":
         return "another's key" if record.extra else "none"
+    if record.kind in ("acquire-return", "validity"):
+        return ("past" if record.extra < record.mono_ns else "now") if record.extra else "zero"
     same = oracle.accepted_writes(oracle.before(history, record.index), record.object or " ")
     newest = record.extra - len(same)
     return "blind" if record.extra < 0 else "outdated" if newest < 0 else "ahead" if newest else "newest"
@@ -239,6 +241,7 @@ CASES_OF_KIND = {
     ("lock-open", "extra"): {str(each) for each in range(0, 32, 2)},
     ("acquire-invoke", "value"): {"negative", "zero", "positive"},
     ("acquire-return", "value"): {"zero", "past", "now", "future", "for ever"},
+    ("acquire-return", "extra"): {"zero", "past", "now"},
     ("acquire-return", "token"): {"none", "first", "older", "same", "newer", "below zero"},
     ("release-invoke", "grant"): {"none", "no grant", "latest", "of another lock", "earlier"},
     ("store-read", "grant"): {"none", "no grant", "latest", "of another lock", "earlier", "another's"},
@@ -254,6 +257,7 @@ CASES_OF_KIND = {
     ("fault-inject", "value"): {"positive"},
     ("fault-prove", "value"): {"positive"},
     ("validity", "value"): {"zero", "past", "now", "future", "for ever"},
+    ("validity", "extra"): {"zero", "past"},
     ("server-renewal", "outcome"): {"ok", "refused"},
     ("server-renewal", "op"): {"none", "same", "earlier"},
     ("server-renewal", "grant"): {"none", "latest"},

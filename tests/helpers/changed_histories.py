@@ -71,7 +71,8 @@ def later(history: NamedHistory, by_ns: int) -> NamedHistory:
         value = record.value
         if record.kind in STATES_AN_END and value not in (0, FOR_EVER):
             value += by_ns
-        return replace(record, mono_ns=record.mono_ns and record.mono_ns + by_ns, value=value)
+        extra = record.extra + by_ns if record.kind == "acquire-return" and record.extra else record.extra
+        return replace(record, mono_ns=record.mono_ns and record.mono_ns + by_ns, value=value, extra=extra)
 
     return replace(history, records=[moved_on(each) for each in history.records])
 
@@ -141,12 +142,14 @@ def interleaved(one: NamedHistory, other: NamedHistory, seed: int) -> Interleave
 
 
 def moved(record: OracleRecord, place: dict[int, int], mono_ns: int) -> OracleRecord:
-    """At another index and stamp; the end of a validity moves with the stamp."""
-    value = record.value
+    """At another index and stamp; the end of a validity moves with the stamp, and the beginning of an attempt."""
+    value, extra = record.value, record.extra
+    if record.kind == "acquire-return" and extra:
+        extra = max(1, extra + mono_ns - record.mono_ns)
     if record.kind in STATES_AN_END and value not in (0, FOR_EVER):
         value = max(1, value + mono_ns - record.mono_ns)
     grant = place.get(record.grant, NO_GRANT) if record.grant else 0
-    return replace(record, index=place[record.index], mono_ns=mono_ns, value=value, grant=grant)
+    return replace(record, index=place[record.index], mono_ns=mono_ns, value=value, extra=extra, grant=grant)
 
 
 def replace_by_note(record: OracleRecord, stays: bool) -> OracleRecord:

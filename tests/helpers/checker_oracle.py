@@ -17,6 +17,7 @@ FOR_EVER = 2**63 - 1
 LOST = -(2**63)  # a validity that has ended before every stamp
 LAST_NAME = 2**32 - 1  # names are numbered by the index of the record that defines them
 WINDOW = 64
+GRAIN_NS = 2 * 10**6  # of leases
 
 PROPERTIES = (
     "mutual_exclusion",
@@ -876,7 +877,55 @@ def hollow_renewals(history: History) -> Iterator[Violation]:
             yield "hollow_renewals", told.index
 
 
+def lease_ends(history: History, client: str, lock: str, index: int) -> list[int]:
+    """The ends of what certainly prolonged the lease of a client's hold, before an index; empty: it holds nothing."""
+    ends: list[int] = []
+    depth = 0
+    for each in before(history, index):
+        if each.kind == "actor-exit" and each.name == client:
+            depth = 0
+        if (each.actor, each.name) != (client, lock):
+            continue
+        lease_ns = opening(history, lock, each.index).value * 10**6
+        asked = invocation(history, each)
+        if is_grant(each):
+            several = has_permits_to_count(history, lock, each.index)
+            again = depth and (several or has_trait(history, lock, each.index, REENTRANT))
+            depth, ends = (depth + 1, ends) if again else (1, [])
+            since = each.extra or (asked or each).mono_ns
+            if lease_ns and permits(history, lock, each.index) == 1:
+                ends.append(min(since + lease_ns, each.value or FOR_EVER))
+        elif each.kind == "release-invoke":
+            depth -= depth > 0
+        elif each.kind == "validity" and not each.ok and each.outcome == "refused":
+            ends = []
+        elif each.kind == "validity" and each.ok and each.extra:
+            continue  # recorded by the driver, not by the lock
+        elif each.kind == "validity":
+            ends = [min(each.mono_ns + lease_ns, each.value or FOR_EVER)] if depth and lease_ns else []
+        elif depth and lease_ns and each.kind == "renew-return" and each.ok and asked:
+            ends.append(asked.mono_ns + lease_ns)
+        elif depth and lease_ns and each.kind == "server-renewal" and each.value:
+            ends.append(each.mono_ns + each.value * 10**6 if each.value > 0 else FOR_EVER)
+    return ends if depth else []
+
+
+def premature_grants(history: History) -> Iterator[Violation]:
+    leased = [
+        each
+        for each in filter(is_grant, history)
+        if opening(history, each.name, each.index).value and permits(history, each.name, each.index) == 1
+    ]
+    for grant in leased:
+        earlier = [each for each in leased if each.name == grant.name and each.index < grant.index]
+        if earlier and earlier[-1].actor != grant.actor:
+            ends = lease_ends(history, earlier[-1].actor, grant.name, grant.index)
+            if ends and grant.mono_ns + GRAIN_NS <= max(ends):
+                yield "premature_grants", grant.index
+
+
 def lease(history: History, reading: Reading) -> Iterator[Violation]:
+    yield from premature_grants(history)
     for each in history:
         if is_grant(each) and each.value and each.value <= each.mono_ns:
             yield "spent_grants", each.index
@@ -1067,7 +1116,11 @@ def could_be_violated(history: History, reading: Reading) -> dict[str, bool]:
         "ownership": answered_ok(history) or any(extensions(history)),
         "liveness": served(history) and not stuck(history, reading)[1],
         "capacity": any(permits(history, each.name, each.index) > 1 for each in grants),
-        "lease": any(each.value for each in grants)
+        "lease": any(
+            each.value
+            or (opening(history, each.name, each.index).value and permits(history, each.name, each.index) == 1)
+            for each in grants
+        )
         or any(each.kind == "server-renewal" or (each.kind == "renew-return" and each.ok) for each in history),
         "fairness": promised and not disturbed and bool(grants),
         "cost": False,

@@ -281,7 +281,9 @@ class RandomHistory:
             until = self.random.choice((self.mono_ns, self.mono_ns - 2 * MS, FOR_EVER))
         token = self.token(client, name) if lock.traits & TOKEN else 0
         client.asked = None
-        answer = self.add("acquire-return", client, name=name, op=asked.op, outcome=outcome, token=token, value=until)
+        since = max(0, self.mono_ns - self.random.randint(0, 9) * MS) if lock.lease_ms and self.chance(0.3) else 0
+        stamps = {"value": until, "extra": since}
+        answer = self.add("acquire-return", client, name=name, op=asked.op, outcome=outcome, token=token, **stamps)
         if is_grant(answer):
             client.held = client.held if lock.keeps_each() else [each for each in client.held if each.name != name]
             client.held.append(answer)

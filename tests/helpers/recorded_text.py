@@ -28,7 +28,7 @@ SORTS = {
     "ownership": ("foreign release", "foreign renewal", "broken hold", "foreign extension", "empty renewal"),
     "liveness": ("stuck waiter", "lost wake-up", "residue"),
     "capacity": ("surplus grant", "unowned release"),
-    "lease": ("spent grant", "late write", "late renewal", "hollow renewal"),
+    "lease": ("spent grant", "late write", "late renewal", "hollow renewal", "premature grant"),
 }
 
 
@@ -187,7 +187,7 @@ def inconclusive_reasons(history: History) -> dict[str, str]:
         if waiting
         else "nobody wanted the lock in the quiet phase",
         "capacity": "nobody was granted a permit" if asked["capacity"] else "no lock has more than one permit",
-        "lease": "the lock states no validity, and nothing was renewed",
+        "lease": "there is no lease of a single permit, no stated validity and no renewal",
         "fairness": "a fault may have kept a waiter out of its queue"
         if asked["fairness"]
         else "the lock promises no order",

@@ -4,7 +4,7 @@ Clients are capital letters, one lock is called stock; `A.cash+` is about anothe
 `@40` lets the next stand at 40 ms.
 
     A?  A!  A+    asks for the lock; is granted it; both. `A!7/30`: with token 7, valid until 30 ms; `A!x` refused,
-                  `A!~` unknown. `A?5`: waits for 5 ms at most
+                  `A!~` unknown; `A!^12`: not granted before 12 ms. `A?5`: waits for 5 ms at most
     A<  A>  A-    releases; is answered ok; both. `A>x` refused, `A>~` unknown
     A(  A)  A=    renews; is answered ok; both. `A)x`, `A)~`
     A/30          the lock announces a validity until 30 ms; `A/30x` refused: the lock is lost
@@ -140,11 +140,12 @@ class Timeline:
         return self.add(f"{what}-return", actor=client, name=lock, op=self.sides[client].op, outcome=outcome, **values)
 
     def granted(self, client: str, lock: str, rest: str) -> None:
-        found = re.fullmatch(r"(\d*)(?:/(\d+))?([x~]?)", rest)
+        found = re.fullmatch(r"(\d*)(?:/(\d+))?(?:\^(\d+))?([x~]?)", rest)
         assert found, f"what is {client}!{rest}?"
-        token, until, outcome = found.groups()
+        token, until, since, outcome = found.groups()
         side = self.sides[client]
-        grant = self.answer(client, "acquire", lock, outcome, token=int(token or 0), value=int(until or 0) * MS)
+        stamps = {"value": int(until or 0) * MS, "extra": int(since or 0) * MS}
+        grant = self.answer(client, "acquire", lock, outcome, token=int(token or 0), **stamps)
         if grant.ok:
             side.grants.append(grant)
             side.held.append(grant)

@@ -47,6 +47,7 @@ class PropertyVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
     late_writes: int | None = None
     late_renewals: int | None = None
     hollow_renewals: int | None = None
+    premature_grants: int | None = None
     fenced: int | None = None  # stale accesses that the resource refused
     measures: dict[str, int | float] | None = None
     reason: str | None = None  # why it is inconclusive
