@@ -191,15 +191,25 @@ static void client_write(struct client *client, const char *verb, unsigned objec
 
 /* --- workload --- */
 
-/* Between read and write. False: an extension was refused, so the lock is lost. */
-static bool workload_work(struct client *client, int64_t work_ms) {
-    struct step_result renewed = {.outcome = OUTCOME_UNKNOWN};
-    if (!client->extends) return env_sleep(client->env, work_ms), true;
-    env_sleep(client->env, work_ms / 2);
-    client_renew(client, &renewed);
-    if (renewed.outcome == OUTCOME_REFUSED) return false;
-    env_sleep(client->env, work_ms - work_ms / 2);
-    return true;
+/* In the middle of the work. False: an extension was refused, so the lock is lost. */
+static bool workload_operate(struct client *client, const struct step *step, bool *entered) {
+    struct step_result entry = {.outcome = OUTCOME_UNKNOWN}, renewed = {.outcome = OUTCOME_UNKNOWN};
+    if (client->reenters) client_acquire(client, step, &entry);
+    *entered = client->reenters && entry.outcome == OUTCOME_OK;
+    if (client->extends) client_renew(client, &renewed);
+    return renewed.outcome != OUTCOME_REFUSED;
+}
+
+/* Between read and write. False: the lock is lost. */
+static bool workload_work(struct client *client, const struct step *step) {
+    struct step_result left = {.outcome = OUTCOME_UNKNOWN};
+    bool entered;
+    if (!client->extends && !client->reenters) return env_sleep(client->env, step->work_ms), true;
+    env_sleep(client->env, step->work_ms / 2);
+    bool holds = workload_operate(client, step, &entered);
+    if (holds) env_sleep(client->env, step->work_ms - step->work_ms / 2);
+    if (entered) client_release(client, &left);
+    return holds && left.outcome != OUTCOME_REFUSED;
 }
 
 /* One read-modify-write under the lock. A refused write ends the turn like an accepted one: a lock promises only a
@@ -210,8 +220,7 @@ static bool workload_turn(struct client *client, const struct step *step, struct
     client_read(client, step->object, result);
     if (result->outcome == OUTCOME_OK) {
         int64_t value = result->value;
-        if (workload_work(client, step->work_ms))
-            client_write(client, "SET", step->object, value + step->value, result);
+        if (workload_work(client, step)) client_write(client, "SET", step->object, value + step->value, result);
     }
     struct step_result written = *result;
     client_release(client, result);

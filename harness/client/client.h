@@ -17,6 +17,7 @@ struct client {
     struct task_slot *place;
     bool renewing; /* a renewal that it has invoked is under way */
     bool extends;  /* extends its lease in the middle of a workload's work, and does not write when that is refused */
+    bool reenters; /* acquires again in the middle of a workload's work, and releases twice */
     bool checks_validity; /* looks at its clock before each write, and does not write after the validity's end */
     _Atomic int64_t valid_until_ns; /* what the lock last announced, by its host's clock; 0: the grant states none */
     struct resource_connection resource;

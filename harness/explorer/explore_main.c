@@ -2,14 +2,14 @@
  *
  *   --lock L | --plugin FILE
  *   --clients N --store MODE --lease-ms N --wait-ms N --work-ms N --turns N --permits N [--fixed-lease] [--extends]
- *   [--checks-validity]
+ *   [--checks-validity] [--varied N]                                         enum world_varied
  *   --node SOCKET --clock FILE   a server: its unix socket and its clock page; repeated for each server
  *   [--replicas N]               replicas of each node: the first ones follow the nodes, then come the second ones
  *   --directory D                the history is D/history
  *   --seed N
  *   [--bound-ms N]               judge liveness: schedules end quietly, and a free lock is claimed within N ms
- *   --require A,B                properties that a schedule must not violate; with fairness, the history has order_ms,
- *                                and some clients give up sooner than others
+ *   --require A,B/SORT           properties, or sorts of their violations, that a schedule must not violate; with
+ * fairness, the history has order_ms, and some clients give up sooner than others
  *   --fault KIND=N               at most N faults of this kind in a schedule; schedule.h lists the kinds
  *   --strategy uniform|pct|portfolio|usual|exhaustive [--bound N]
  *   --first N --stride N --most N --seconds N --shrink N [--keep-going]      struct search_settings

@@ -110,19 +110,38 @@ static bool strategy_option(const char *text, enum strategy_kind *strategy) {
     return false;
 }
 
-static bool require_option(char *list, bool *required) {
+/* The bit of a checker's sort, named with "-" for " "; all for an empty name, 0 for one that does not exist. */
+static uint32_t sort_bits(const struct checker *checker, const char *name) {
+    char sort[48];
+    if (*name == '\0') return UINT32_MAX;
+    for (int each = 0; checker->sorts[each]; each++) {
+        snprintf(sort, sizeof sort, "%s", checker->sorts[each]);
+        for (char *at = sort; *at; at++) *at = *at == ' ' ? '-' : *at;
+        if (strcmp(sort, name) == 0) return (uint32_t)1 << each;
+    }
+    return 0;
+}
+
+/* A list of PROPERTY and PROPERTY/SORT. */
+static bool require_option(char *list, uint32_t *required) {
     for (char *word = strtok(list, ","); word; word = strtok(NULL, ",")) {
-        bool found = false;
-        for (int each = 0; CHECKER_TABLE[each]; each++)
-            if (strcmp(word, CHECKER_TABLE[each]->property) == 0) required[each] = found = true;
-        if (!found) return false;
+        uint32_t bits = 0;
+        size_t length = strcspn(word, "/");
+        const char *sort = word[length] ? word + length + 1 : "";
+        for (int each = 0; CHECKER_TABLE[each]; each++) {
+            const char *property = CHECKER_TABLE[each]->property;
+            if (strlen(property) != length || strncmp(word, property, length) != 0) continue;
+            bits = sort_bits(CHECKER_TABLE[each], sort);
+            required[each] |= bits;
+        }
+        if (bits == 0) return false;
     }
     return true;
 }
 
 static bool is_required(const struct search_settings *search, const char *property) {
     for (int each = 0; CHECKER_TABLE[each]; each++)
-        if (strcmp(property, CHECKER_TABLE[each]->property) == 0) return search->required[each];
+        if (strcmp(property, CHECKER_TABLE[each]->property) == 0) return search->required[each] != 0;
     return false;
 }
 
@@ -138,39 +157,31 @@ static bool node_option(const char *text, const char **paths, int *count) {
     return true;
 }
 
-static const struct option OPTIONS[] = {{"lock", required_argument, NULL, 'l'},
-                                        {"clients", required_argument, NULL, 'c'},
-                                        {"store", required_argument, NULL, 'S'},
-                                        {"lease-ms", required_argument, NULL, 'L'},
-                                        {"wait-ms", required_argument, NULL, 'W'},
-                                        {"work-ms", required_argument, NULL, 'w'},
-                                        {"turns", required_argument, NULL, 't'},
-                                        {"permits", required_argument, NULL, 'p'},
-                                        {"fixed-lease", no_argument, NULL, 'f'},
-                                        {"extends", no_argument, NULL, 'e'},
-                                        {"checks-validity", no_argument, NULL, 'v'},
-                                        {"node", required_argument, NULL, 'n'},
-                                        {"clock", required_argument, NULL, 'C'},
-                                        {"directory", required_argument, NULL, 'D'},
-                                        {"seed", required_argument, NULL, 's'},
-                                        {"require", required_argument, NULL, 'r'},
-                                        {"fault", required_argument, NULL, 'F'},
-                                        {"strategy", required_argument, NULL, 'T'},
-                                        {"first", required_argument, NULL, '1'},
-                                        {"stride", required_argument, NULL, '2'},
-                                        {"most", required_argument, NULL, '3'},
-                                        {"seconds", required_argument, NULL, '4'},
-                                        {"shrink", required_argument, NULL, '5'},
-                                        {"shared", required_argument, NULL, '6'},
-                                        {"digests", required_argument, NULL, '7'},
-                                        {"replay", required_argument, NULL, '8'},
-                                        {"replicas", required_argument, NULL, 'R'},
-                                        {"bound-ms", required_argument, NULL, 'B'},
-                                        {"bound", required_argument, NULL, 'b'},
-                                        {"number", required_argument, NULL, '9'},
-                                        {"keep-going", no_argument, NULL, 'g'},
-                                        {"plugin", required_argument, NULL, 'P'},
-                                        {0}};
+static const struct option OPTIONS[] = {
+    {"lock", required_argument, NULL, 'l'},      {"clients", required_argument, NULL, 'c'},
+    {"store", required_argument, NULL, 'S'},     {"lease-ms", required_argument, NULL, 'L'},
+    {"wait-ms", required_argument, NULL, 'W'},   {"work-ms", required_argument, NULL, 'w'},
+    {"turns", required_argument, NULL, 't'},     {"permits", required_argument, NULL, 'p'},
+    {"fixed-lease", no_argument, NULL, 'f'},     {"extends", no_argument, NULL, 'e'},
+    {"varied", required_argument, NULL, 'V'},    {"checks-validity", no_argument, NULL, 'v'},
+    {"node", required_argument, NULL, 'n'},      {"clock", required_argument, NULL, 'C'},
+    {"directory", required_argument, NULL, 'D'}, {"seed", required_argument, NULL, 's'},
+    {"require", required_argument, NULL, 'r'},   {"fault", required_argument, NULL, 'F'},
+    {"strategy", required_argument, NULL, 'T'},  {"first", required_argument, NULL, '1'},
+    {"stride", required_argument, NULL, '2'},    {"most", required_argument, NULL, '3'},
+    {"seconds", required_argument, NULL, '4'},   {"shrink", required_argument, NULL, '5'},
+    {"shared", required_argument, NULL, '6'},    {"digests", required_argument, NULL, '7'},
+    {"replay", required_argument, NULL, '8'},    {"replicas", required_argument, NULL, 'R'},
+    {"bound-ms", required_argument, NULL, 'B'},  {"bound", required_argument, NULL, 'b'},
+    {"number", required_argument, NULL, '9'},    {"keep-going", no_argument, NULL, 'g'},
+    {"plugin", required_argument, NULL, 'P'},    {0}};
+
+static bool varied_option(const char *text, unsigned *varied) {
+    int64_t value;
+    if (!number(text, 0, &value) || value > WORLD_VARIES_ALL) return false;
+    *varied = (unsigned)value;
+    return true;
+}
 
 static bool option_take(struct explore_arguments *arguments, int option, char *text) {
     struct world_settings *world = &arguments->world;
@@ -187,6 +198,7 @@ static bool option_take(struct explore_arguments *arguments, int option, char *t
     case 'p': return number(text, 1, &world->permits);
     case 'f': return world->fixed_lease = true;
     case 'e': return world->extends = true;
+    case 'V': return varied_option(text, &world->varied);
     case 'v': return world->checks_validity = true;
     case 'n': return node_option(text, world->sockets, &world->nodes);
     case 'C': return node_option(text, world->clocks, &arguments->clocks);

@@ -36,16 +36,27 @@ static uint64_t digest_of(struct history_reader *reader, uint64_t prefix) {
     return digest;
 }
 
+bool search_is_violated(const struct search_settings *settings, const struct search_outcome *outcome, int checker) {
+    return outcome->status[checker] == VERDICT_VIOLATED && outcome->sorts[checker] & settings->required[checker];
+}
+
+static uint32_t sorts_of(const struct verdict *verdict) {
+    uint32_t sorts = 0;
+    for (int sort = 0; sort < VERDICT_PARTS; sort++) sorts |= (uint32_t)(verdict->sorts[sort] > 0) << sort;
+    return sorts;
+}
+
 static void outcome_judge(struct schedule_search *search, struct search_outcome *outcome) {
     struct judgement judgement;
     bool whole = judge(&judgement, search->reader, (struct check_reading){0});
     if (!whole) abort(); /* this process alone writes the history */
     for (int each = 0; each < judgement.checkers; each++) {
         outcome->status[each] = judgement.at_work[each].verdict.status;
+        outcome->sorts[each] = sorts_of(&judgement.at_work[each].verdict);
         bool counts = CHECKER_TABLE[each]->advisory || outcome->status[each] != VERDICT_INCONCLUSIVE;
         outcome->applies[each] =
             judgement.at_work[each].verdict.applies || (counts && search->settings->required[each]);
-        outcome->violates |= search->settings->required[each] && outcome->status[each] == VERDICT_VIOLATED;
+        outcome->violates |= search_is_violated(search->settings, outcome, each);
     }
     memcpy(outcome->inapplicable_reason, judgement.inapplicable_reason, sizeof outcome->inapplicable_reason);
     judge_close(&judgement);

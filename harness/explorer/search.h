@@ -9,7 +9,8 @@
 struct search_settings {
     struct fault_budget budget;
     enum strategy_kind strategy; /* STRATEGIES: a portfolio, uniform and PCT in turn */
-    bool required[CHECKERS_MOST];
+    uint32_t
+        required[CHECKERS_MOST]; /* bit n: violations of the checker's sort n count; 0: the property is not required */
     uint64_t seed;
     uint64_t first, stride, most; /* schedules first, first + stride, ... below most */
     int64_t seconds;              /* time limit; 0: none */
@@ -38,6 +39,7 @@ struct search_outcome {
     bool opened, cut_short;
     bool violates; /* a required property */
     enum verdict_status status[CHECKERS_MOST];
+    uint32_t sorts[CHECKERS_MOST]; /* bit n: a violation of the checker's sort n */
     bool applies[CHECKERS_MOST];
     char inapplicable_reason[200]; /* why no property can be said to hold; empty: nothing is in the way */
 };
@@ -95,5 +97,8 @@ bool search_run(struct schedule_search *search, uint64_t *number, void (*report)
 struct search_outcome search_replay(struct schedule_search *search, const struct schedule *schedule, int clients,
                                     uint64_t seed, uint64_t number, bool *used);
 void search_free(struct schedule_search *search);
+
+/* Whether the outcome violates a property in a way that is required not to happen. */
+bool search_is_violated(const struct search_settings *settings, const struct search_outcome *outcome, int checker);
 
 #endif

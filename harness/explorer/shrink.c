@@ -15,10 +15,10 @@ struct shrink {
 };
 
 static bool violates_the_same(const struct shrink *shrink, const struct search_outcome *outcome) {
-    for (int each = 0; each < CHECKERS_MOST; each++) {
-        bool was = shrink->search->settings->required[each] && shrink->wanted->status[each] == VERDICT_VIOLATED;
-        if (was && outcome->status[each] == VERDICT_VIOLATED) return true;
-    }
+    const struct search_settings *settings = shrink->search->settings;
+    for (int each = 0; each < CHECKERS_MOST; each++)
+        if (search_is_violated(settings, shrink->wanted, each) && search_is_violated(settings, outcome, each))
+            return true;
     return false;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/scheduler/clock.h"
+#include "harness/simulation/client_course.h"
 #include "harness/simulation/client_traces.h"
 #include "harness/simulation/env_explored.h"
 #include "harness/simulation/server_renewal.h"
@@ -12,7 +13,7 @@
 #include "harness/simulation/world_faults.h"
 #include "harness/simulation/world_names.h"
 
-enum { HISTORY_RECORDS = 1 << 16, LINGER_BOUNDS = 2 };
+enum { HISTORY_RECORDS = 1 << 16 };
 
 /* --- from the opening of the world to its closing --- */
 
@@ -80,22 +81,6 @@ void world_close(struct world *world) {
 
 /* --- the beginning of a schedule --- */
 
-/* A process outlives its work. Its watchdog may keep running, and others may wait for that in vain. */
-static int64_t linger_ms(const struct explored_client *client) {
-    const struct world_settings *settings = &client->worker.world->settings;
-    bool renews = client->work.lock.traits & LOCK_TRAIT_RENEWS && !settings->fixed_lease;
-    if (settings->bound_ms) return LINGER_BOUNDS * settings->bound_ms;
-    return renews ? settings->lease_ms : 0;
-}
-
-/* Waiters of one patience give up in the order in which they asked: first the head of the queue. */
-static int64_t patience_ms(struct explored_client *client) {
-    const struct world_settings *settings = &client->worker.world->settings;
-    bool gives_up = settings->in_order && env_random_below(&client->worker.env, 2) > 0;
-    bool sooner = settings->wait_ms < 0 || settings->work_ms < settings->wait_ms;
-    return gives_up && sooner ? settings->work_ms : settings->wait_ms;
-}
-
 static void client_main(void *argument) {
     struct explored_client *client = argument;
     struct world *world = client->worker.world;
@@ -105,19 +90,7 @@ static void client_main(void *argument) {
     client->opened = client_open(&client->work, settings->lock, &options) == OUTCOME_OK;
     client->worker.state = EXPLORED_TASK_READY;
     coroutine_leave(&client->worker.coroutine);
-    if (client->opened) {
-        /* Work takes time, in which all others run until they wait; without work they are still on their way. */
-        bool works = env_random_below(&client->worker.env, 2) > 0;
-        const struct step step = {.kind = STEP_WORKLOAD,
-                                  .object = HISTORY_OBJECT_COUNTER,
-                                  .wait_ms = patience_ms(client),
-                                  .value = 1,
-                                  .work_ms = works ? settings->work_ms : 0,
-                                  .turns = settings->turns};
-        struct step_result result = {.outcome = OUTCOME_UNKNOWN};
-        client_step(&client->work, &step, &result);
-        env_sleep(&client->worker.env, linger_ms(client));
-    }
+    if (client->opened) client_course_run(client);
     lock_close(&client->work.lock);
     client->done = true;
 }
@@ -139,6 +112,7 @@ static void client_begin(struct world *world, int number, uint64_t seed) {
     client->excused = client->settled = 0;
     explored_env_open(&client->worker, world, number * TASKS_PER_CLIENT, seed);
     explored_env_open(&client->watchdog, world, number * TASKS_PER_CLIENT + 1, seed);
+    client_course_begin(client, seed);
     coroutine_begin(&client->worker.coroutine, client_main, client);
     coroutine_resume(&client->worker.coroutine);
 }

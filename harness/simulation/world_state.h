@@ -19,6 +19,12 @@ struct sent_bytes {
     size_t length, room;
 };
 
+/* What a client does; see client_course.h. */
+struct client_course {
+    struct random random;
+    int64_t patience_ms; /* how long it waits for the lock; -1: as long as the lock does */
+};
+
 struct explored_client {
     struct client work;
     struct explored_task worker, watchdog;
@@ -26,7 +32,8 @@ struct explored_client {
     bool gone;               /* killed, or the schedule is over: its code runs to its end and gets no answers */
     int64_t paused_until_ns; /* 0: it runs */
     uint32_t name;           /* index of its name in the history */
-    struct sent_bytes sent;  /* all commands that it has sent to nodes in this schedule */
+    struct client_course course;
+    struct sent_bytes sent; /* all commands that it has sent to nodes in this schedule */
     /* For client_traces.h: */
     struct sent_bytes sent_first;              /* and in the first schedule of all */
     uint32_t entries_name, subscriptions_name; /* indexes of names of residue */
@@ -58,6 +65,15 @@ struct world_names {
     uint32_t servers[WORLD_NODES][WORLD_SERVERS];
 };
 
+/* What the schedule's seed draws for each client, instead of the same for all. */
+enum world_varied {
+    WORLD_VARIES_WORK = 1,       /* how long its turns work */
+    WORLD_VARIES_TURNS = 2,      /* how many it makes; and one more of everybody after all that was late */
+    WORLD_VARIES_PATIENCE = 4,   /* how long it waits for the lock, up to wait_ms */
+    WORLD_VARIES_OPERATIONS = 8, /* pauses between turns, renewals, re-entry, where the lock offers them */
+    WORLD_VARIES_ALL = 15
+};
+
 struct world_settings {
     const struct lock_type *lock;
     enum resource_mode store;
@@ -65,6 +81,7 @@ struct world_settings {
     int replicas; /* of each node */
     int64_t lease_ms, wait_ms, work_ms, turns, permits;
     int64_t bound_ms; /* liveness: how long a free lock may stay unclaimed; 0: liveness is not judged */
+    unsigned varied;  /* of enum world_varied */
     bool fixed_lease, extends, checks_validity;
     bool in_order;              /* fairness is judged: the history says that time passes only when no message is under
                                    way, and some clients give up sooner than others */

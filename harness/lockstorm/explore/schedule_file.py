@@ -30,6 +30,7 @@ COURSE = "schedule"  # the line before the deviations
 CLIENTS_MOST = 16  # WORLD_CLIENTS
 REPLICAS_MOST = 2  # WORLD_REPLICAS
 WAIT_FOR_EVER = -1
+VARIES_WORK, VARIES_TURNS, VARIES_PATIENCE, VARIES_OPERATIONS, VARIED_ALL = 1, 2, 4, 8, 15  # enum world_varied
 NUMBERS = {  # key: from, to
     "clients": (1, CLIENTS_MOST),
     "replicas": (0, REPLICAS_MOST),
@@ -39,6 +40,7 @@ NUMBERS = {  # key: from, to
     "extends": (0, 1),
     "checks_validity": (0, 1),
     "in_order": (0, 1),
+    "varied": (0, VARIED_ALL),
     "lease_ms": (1, LEASE_LIMIT_MS),
     "wait_ms": (WAIT_FOR_EVER, LEASE_LIMIT_MS),
     "work_ms": (0, LEASE_LIMIT_MS),
@@ -46,7 +48,7 @@ NUMBERS = {  # key: from, to
     "seed": (0, SEED_LIMIT),
     "number": (0, 2**62),
 }
-OPTIONAL = ("extends", "checks_validity", "in_order")  # 0 in a file without it
+OPTIONAL = ("extends", "checks_validity", "in_order", "varied")  # 0 in a file without it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +69,7 @@ class ScheduleContext:
     seed: int  # of the search
     extends: int = 0  # clients extend their lease in the middle of their work
     checks_validity: int = 0  # clients do not write after the end of the validity that the lock stated
+    varied: int = 0  # what is drawn for each client, instead of the same for all
     in_order: int = 0  # fairness is judged: the history has order_ms, and some clients give up sooner than others
 
 

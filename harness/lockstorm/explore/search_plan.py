@@ -11,6 +11,10 @@ from lockstorm.explore.campaign import Shard, parse_shard
 from lockstorm.explore.schedule_file import (
     CLIENTS_MOST,
     REPLICAS_MOST,
+    VARIES_OPERATIONS,
+    VARIES_PATIENCE,
+    VARIES_TURNS,
+    VARIES_WORK,
     WAIT_FOR_EVER,
     ScheduleContext,
     check_explorable,
@@ -163,6 +167,11 @@ class SearchRequest:
         "lock that states none they always write.",
         "flag",
     )
+    plain: bool = option(
+        "--plain",
+        "Let all clients do the same: short work, no renewals, no re-entry, the patience of --wait-ms.",
+        "flag",
+    )
     keep_going: bool = option(
         "--all", "Search on after a violation, and group violations by what they violate.", "flag"
     )
@@ -202,6 +211,7 @@ class SearchPlan:
             "extends": request.extends,
             **({"checks_validity": True} if request.checks_validity else {}),
             **({"server": request.server} if request.server else {}),
+            **({"plain": True} if request.plain else {}),
             "require": ",".join(self.required),
             "keep_going": request.keep_going,
             **({"build": self.lock.plugin.version} if self.lock.plugin else {}),
@@ -299,11 +309,22 @@ def _context(
         extends=int(request.extends),
         checks_validity=int(request.checks_validity),
         in_order=int(FAIRNESS in required),
+        varied=0 if request.plain else _varied(request),
         lease_ms=lease_ms,
         wait_ms=WAIT_LEASES * lease_ms if request.wait_ms is None else request.wait_ms,
         bound_ms=_bound_ms(lock, lease_ms, budget) if LIVENESS in required else 0,
         work_ms=max(1, lease_ms // WORK_PARTS) if request.work_ms is None else request.work_ms,
         seed=request.seed,
+    )
+
+
+def _varied(request: SearchRequest) -> int:
+    """What is drawn for each client: all that the user has not fixed."""
+    return (
+        VARIES_OPERATIONS
+        + (VARIES_WORK if request.work_ms is None else 0)
+        + (VARIES_TURNS if request.turns is None else 0)
+        + (VARIES_PATIENCE if request.wait_ms is None else 0)
     )
 
 
@@ -367,6 +388,7 @@ def context_arguments(context: ScheduleContext, required: Sequence[str]) -> list
     words += ["--wait-ms", str(context.wait_ms), "--work-ms", str(context.work_ms), "--seed", str(context.seed)]
     words += ["--require", ",".join(required)]
     words += ["--bound-ms", str(context.bound_ms)] if context.bound_ms else []
+    words += ["--varied", str(context.varied)] if context.varied else []
     words += ["--replicas", str(context.replicas)] if context.replicas else []
     flags = {
         "--fixed-lease": context.fixed_lease,

@@ -1,0 +1,151 @@
+#include "harness/simulation/client_course.h"
+
+#include "harness/environment/env.h"
+#include "harness/scheduler/clock.h"
+#include "harness/simulation/world_choices.h"
+
+enum { COURSE_STREAM = 2000, LINGER_BOUNDS = 2, BRIEFLY = 50 };
+
+static const struct world_settings *settings_of(const struct explored_client *client) {
+    return &client->worker.world->settings;
+}
+
+static bool varies(const struct explored_client *client, enum world_varied part) {
+    return settings_of(client)->varied & (unsigned)part;
+}
+
+/* One time in `of`. */
+static bool drawn(struct explored_client *client, uint64_t of) {
+    return random_below(&client->course.random, of) == 0;
+}
+
+static int64_t drawn_ms(struct explored_client *client, int64_t most_ms) {
+    return most_ms > 0 ? (int64_t)random_below(&client->course.random, (uint64_t)most_ms + 1) : 0;
+}
+
+/* --- what is drawn --- */
+
+static bool renews(const struct explored_client *client) {
+    return client->work.lock.traits & LOCK_TRAIT_RENEWS && !settings_of(client)->fixed_lease;
+}
+
+/* Up to nine tenths of a lease, which nothing but a fault makes longer than the lease; where a watchdog renews it, up
+ * to two and a half. Often it is short, or there is none: then others are still on their way. */
+static int64_t work_ms(struct explored_client *client) {
+    int64_t lease_ms = settings_of(client)->lease_ms;
+    if (!varies(client, WORLD_VARIES_WORK)) return drawn(client, 2) ? 0 : settings_of(client)->work_ms;
+    switch (random_below(&client->course.random, 4)) {
+    case 0: return 0;
+    case 1: return lease_ms / BRIEFLY;
+    default: return drawn_ms(client, renews(client) ? lease_ms * 5 / 2 : lease_ms * 9 / 10);
+    }
+}
+
+/* Half of the clients have the patience of the settings, the others less: some try only once. */
+static int64_t patience_ms(struct explored_client *client) {
+    int64_t lease_ms = settings_of(client)->lease_ms;
+    if (!varies(client, WORLD_VARIES_PATIENCE) || drawn(client, 2)) return settings_of(client)->wait_ms;
+    switch (random_below(&client->course.random, 4)) {
+    case 0: return 0;
+    case 1: return drawn_ms(client, 3 * lease_ms);
+    default: return drawn_ms(client, lease_ms);
+    }
+}
+
+void client_course_begin(struct explored_client *client, uint64_t seed) {
+    uint64_t number = (uint64_t)(client->worker.number / TASKS_PER_CLIENT);
+    client->course = (struct client_course){.random = random_split(seed, COURSE_STREAM + number)};
+}
+
+/* --- turns --- */
+
+static void turn(struct explored_client *client) {
+    bool operates = varies(client, WORLD_VARIES_OPERATIONS);
+    const struct step step = {.kind = STEP_WORKLOAD,
+                              .object = HISTORY_OBJECT_COUNTER,
+                              .wait_ms = client->course.patience_ms,
+                              .value = 1,
+                              .work_ms = work_ms(client),
+                              .turns = 1};
+    struct step_result result = {.outcome = OUTCOME_UNKNOWN};
+    client->work.extends =
+        settings_of(client)->extends || (operates && client->work.lock.type->renew && drawn(client, 3));
+    client->work.reenters = operates && client->work.lock.traits & LOCK_TRAIT_REENTRANT && drawn(client, 3);
+    client_step(&client->work, &step, &result);
+}
+
+/* Until when a fault lasts that makes something late; 0: there is none. */
+static int64_t late_until_ns(const struct world *world) {
+    int64_t until_ns = 0;
+    for (int each = 0; each < world->late_count; each++)
+        if (world->late[each].command && world->late[each].held_until_ns >= until_ns)
+            until_ns = world->late[each].held_until_ns + 1;
+    for (int number = 0; number < TASKS_PER_CLIENT * world->client_count; number++) {
+        const struct explored_task *task = world_task_const(world, number);
+        const struct explored_client *other = &world->clients[number / TASKS_PER_CLIENT];
+        if (other->gone) continue;
+        if (task->state == EXPLORED_TASK_SENDING && task->held_until_ns > until_ns) until_ns = task->held_until_ns;
+        if (other->paused_until_ns > until_ns) until_ns = other->paused_until_ns;
+    }
+    return until_ns;
+}
+
+/* What comes late may harm somebody who comes later still. */
+static void await_late(struct explored_client *client) {
+    for (int64_t until_ns; !client->gone && (until_ns = late_until_ns(client->worker.world)) > 0;) {
+        int64_t left_ms = (until_ns - world_now_ns(client->worker.world)) / CLOCK_NS_PER_MS;
+        env_sleep(&client->worker.env, left_ms > 0 ? left_ms : 1);
+    }
+}
+
+/* A process outlives its work. Its watchdog may keep running, and others may wait for that in vain. */
+static int64_t linger_ms(const struct explored_client *client) {
+    const struct world_settings *settings = settings_of(client);
+    if (settings->bound_ms) return LINGER_BOUNDS * settings->bound_ms;
+    return renews(client) ? settings->lease_ms : 0;
+}
+
+/* --- all clients do the same --- */
+
+/* Waiters of one patience give up in the order in which they asked: first the head of the queue. */
+static int64_t plain_patience_ms(struct explored_client *client) {
+    const struct world_settings *settings = settings_of(client);
+    bool gives_up = settings->in_order && env_random_below(&client->worker.env, 2) > 0;
+    bool sooner = settings->wait_ms < 0 || settings->work_ms < settings->wait_ms;
+    return gives_up && sooner ? settings->work_ms : settings->wait_ms;
+}
+
+static void plain_run(struct explored_client *client) {
+    const struct world_settings *settings = settings_of(client);
+    /* Work takes time, in which all others run until they wait; without work they are still on their way. */
+    bool works = env_random_below(&client->worker.env, 2) > 0;
+    const struct step step = {.kind = STEP_WORKLOAD,
+                              .object = HISTORY_OBJECT_COUNTER,
+                              .wait_ms = plain_patience_ms(client),
+                              .value = 1,
+                              .work_ms = works ? settings->work_ms : 0,
+                              .turns = settings->turns};
+    struct step_result result = {.outcome = OUTCOME_UNKNOWN};
+    client_step(&client->work, &step, &result);
+}
+
+static void varied_run(struct explored_client *client) {
+    int64_t lease_ms = settings_of(client)->lease_ms, turns = settings_of(client)->turns;
+    client->course.patience_ms = patience_ms(client);
+    if (varies(client, WORLD_VARIES_TURNS)) turns = drawn(client, 4) ? 2 : 1;
+    for (int64_t each = 0; each < turns && !client->gone; each++) {
+        if (varies(client, WORLD_VARIES_OPERATIONS) && drawn(client, 2))
+            env_sleep(&client->worker.env, drawn_ms(client, lease_ms));
+        turn(client);
+    }
+    if (varies(client, WORLD_VARIES_TURNS)) {
+        await_late(client);
+        turn(client);
+    }
+}
+
+void client_course_run(struct explored_client *client) {
+    if (settings_of(client)->varied) varied_run(client);
+    else plain_run(client);
+    env_sleep(&client->worker.env, linger_ms(client));
+}
