@@ -1,6 +1,5 @@
 #include "harness/simulation/client_course.h"
 
-#include "harness/environment/env.h"
 #include "harness/scheduler/clock.h"
 #include "harness/simulation/world_choices.h"
 
