@@ -15,8 +15,9 @@
  * least, than a lease after the stamp before which the other grant, or its latest renewal, cannot have been made: of a
  * grant `extra`, else its invocation's; of a renewal that came back ok its invocation's; of a `validity` (ok) its own,
  * which replaces what was known before. No later than the end of the validity that the lock stated, though. What a
- * server heard of a renewal says itself how long the key lives. Any lock with a lease lets two clients believe at once
- * when one outlives its lease; only a broken one does this.
+ * server heard of a renewal says itself how long the key lives. Nor can the later record be of the earlier grant: the
+ * other hold began before the lease of this one can have been over. Any lock with a lease lets two clients believe at
+ * once when one outlives its lease; only a broken one does this.
  *
  * What servers heard (`server-renewal`), one of each per hold. Late renewal: a command of a renewal that was sent after
  * the client's release had come back, ok or refused, and before it invoked anything else; or one that made a key
@@ -62,7 +63,9 @@ struct lease_side {
     uint32_t asking;                          /* its number */
     struct heard in_renewal, since_announced; /* in that renewal; since the last grant or validity */
     struct released_hold last;
-    int64_t asked_ns, renewing_ns; /* stamps of its latest acquire-invoke and renew-invoke */
+    uint64_t asked;                /* index of its latest acquire-invoke, 0: none */
+    int64_t asked_ns, renewing_ns; /* stamps of that, and of its latest renew-invoke */
+    int64_t began_ns;              /* stamp of the grant with which its hold began */
     int64_t runs_until_ns;         /* its hold's lease certainly runs until then; only while depth > 0 */
 };
 
@@ -140,12 +143,17 @@ static void run_lease(struct checking *my, const struct event *event, struct lea
     const struct history_record *record = event->record;
     if (event->lock->lease_ns == 0 || event->lock->capacity > 1) return;
     ((struct lease_state *)my->state)->leased = true;
+    int64_t from_ns = record->extra                                 ? record->extra
+                      : event->asked && side->asked == event->asked ? side->asked_ns
+                                                                    : record->mono_ns;
+    int64_t until_ns = lease_end_ns(event, from_ns, record->value);
     if (lock->granted && lock->granted != event->member) {
         const struct lease_side *other = my_member(my, lock->granted);
-        if (other->depth && later_ns(record->mono_ns, GRAIN_NS) <= other->runs_until_ns) premature(my, event, lock);
+        bool after = later_ns(record->mono_ns, GRAIN_NS) <= other->runs_until_ns;
+        bool before = later_ns(other->began_ns, GRAIN_NS) <= until_ns;
+        if (other->depth && after && before) premature(my, event, lock);
     }
-    int64_t from_ns = record->extra ? record->extra : event->asked ? side->asked_ns : record->mono_ns;
-    side->runs_until_ns = larger(side->runs_until_ns, lease_end_ns(event, from_ns, record->value));
+    side->runs_until_ns = larger(side->runs_until_ns, until_ns);
     lock->granted = event->member;
     lock->grant = event->index;
 }
@@ -163,7 +171,9 @@ static void announce_lease(const struct event *event, struct lease_side *side) {
 }
 
 static void asked(struct checking *my, const struct event *event) {
-    ((struct lease_side *)my_member(my, event->member))->asked_ns = event->record->mono_ns;
+    struct lease_side *side = my_member(my, event->member);
+    side->asked = event->index;
+    side->asked_ns = event->record->mono_ns;
 }
 
 static void granted(struct checking *my, const struct event *event) {
@@ -174,7 +184,9 @@ static void granted(struct checking *my, const struct event *event) {
     *side = (struct lease_side){.depth = again ? side->depth + 1 : 1,
                                 .latest = {event->index, record->value, event->index},
                                 .last = side->last,
+                                .asked = side->asked,
                                 .asked_ns = side->asked_ns,
+                                .began_ns = again ? side->began_ns : record->mono_ns,
                                 .runs_until_ns = again ? side->runs_until_ns : INT64_MIN};
     run_lease(my, event, side);
     if (record->value) state(my, event);
@@ -283,7 +295,7 @@ static void renewed(struct checking *my, const struct event *event) {
     bool late = event->asked && side->renewing == event->asked;
     if (event->record->outcome != OUTCOME_OK) return;
     self->renewed = true;
-    if (event->asked) prolong(event, side, lease_end_ns(event, side->renewing_ns, 0));
+    if (event->asked && side->renewal == event->asked) prolong(event, side, lease_end_ns(event, side->renewing_ns, 0));
     if (late) late_renewal(my, event, side);
     if (event->asked && side->renewal == event->asked) told(my, event, side, side->in_renewal);
 }

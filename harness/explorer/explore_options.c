@@ -162,7 +162,8 @@ static const struct option OPTIONS[] = {
     {"store", required_argument, NULL, 'S'},     {"lease-ms", required_argument, NULL, 'L'},
     {"wait-ms", required_argument, NULL, 'W'},   {"work-ms", required_argument, NULL, 'w'},
     {"turns", required_argument, NULL, 't'},     {"permits", required_argument, NULL, 'p'},
-    {"fixed-lease", no_argument, NULL, 'f'},     {"extends", no_argument, NULL, 'e'},
+    {"fixed-lease", no_argument, NULL, 'f'},     {"faults-total", required_argument, NULL, 'N'},
+    {"spare-store", no_argument, NULL, 'O'},     {"extends", no_argument, NULL, 'e'},
     {"varied", required_argument, NULL, 'V'},    {"checks-validity", no_argument, NULL, 'v'},
     {"node", required_argument, NULL, 'n'},      {"clock", required_argument, NULL, 'C'},
     {"directory", required_argument, NULL, 'D'}, {"seed", required_argument, NULL, 's'},
@@ -198,6 +199,8 @@ static bool option_take(struct explore_arguments *arguments, int option, char *t
     case 'p': return number(text, 1, &world->permits);
     case 'f': return world->fixed_lease = true;
     case 'e': return world->extends = true;
+    case 'N': return small(text, STRATEGY_FAULTS, &search->budget.total);
+    case 'O': return search->budget.spares_store = true;
     case 'V': return varied_option(text, &world->varied);
     case 'v': return world->checks_validity = true;
     case 'n': return node_option(text, world->sockets, &world->nodes);

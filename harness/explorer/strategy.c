@@ -9,23 +9,40 @@ enum { RANDOM_STREAM = 1000, BACKWARDS_OF = 4 };
 
 /* --- drawn in advance --- */
 
+static void fault_plan(struct strategy *strategy, enum choice_kind kind, uint64_t horizon) {
+    if (strategy->fault_count == STRATEGY_FAULTS) return;
+    strategy->faults[strategy->fault_count++] =
+        (struct planned_fault){kind, random_below(&strategy->random, horizon), false};
+}
+
+/* A few of many kinds: none at all in one schedule of eight. */
+static void faults_plan_few(struct strategy *strategy, const struct fault_budget *budget, uint64_t horizon) {
+    enum choice_kind kinds[CHOICE_KINDS];
+    int kind_count = 0;
+    for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
+        if (budget->most[kind]) kinds[kind_count++] = (enum choice_kind)kind;
+    if (kind_count == 0 || random_below(&strategy->random, 8) == 0) return;
+    uint64_t wanted = 1 + random_below(&strategy->random, (uint64_t)budget->total);
+    for (; wanted > 0; wanted--)
+        fault_plan(strategy, kinds[random_below(&strategy->random, (uint64_t)kind_count)], horizon);
+}
+
 static void faults_plan(struct strategy *strategy, const struct fault_budget *budget, uint64_t horizon) {
-    strategy->fault_count = 0;
     for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++) {
         if (budget->most[kind] == 0)
             continue; /* draws nothing, so that a new kind of fault leaves old seeds as they are */
         uint64_t wanted = random_below(&strategy->random, (uint64_t)budget->most[kind] + 1);
         if (budget->most[kind] == 1) wanted = random_below(&strategy->random, 8) > 0; /* 7 times in 8 */
-        for (; wanted > 0 && strategy->fault_count < STRATEGY_FAULTS; wanted--)
-            strategy->faults[strategy->fault_count++] =
-                (struct planned_fault){(enum choice_kind)kind, random_below(&strategy->random, horizon), false};
+        for (; wanted > 0; wanted--) fault_plan(strategy, (enum choice_kind)kind, horizon);
     }
 }
 
 void strategy_begin(struct strategy *strategy, enum strategy_kind kind, uint64_t seed,
                     const struct fault_budget *budget, int64_t lease_ms, uint64_t horizon) {
     *strategy = (struct strategy){.kind = kind, .random = random_split(seed, RANDOM_STREAM), .lease_ms = lease_ms};
-    faults_plan(strategy, budget, horizon);
+    strategy->spares_store = budget->spares_store;
+    if (budget->total) faults_plan_few(strategy, budget, horizon);
+    else faults_plan(strategy, budget, horizon);
     if (kind != STRATEGY_PCT) return;
     for (int task = 0; task < WORLD_TASKS; task++)
         strategy->priority[task] = random_next(&strategy->random) | (uint64_t)1 << 63;
@@ -67,12 +84,18 @@ static struct choice fault_draw(struct strategy *strategy, const struct world *w
     return fault;
 }
 
+/* Whether it concerns a command that is on its way to the resource. */
+static bool strikes_store(const struct world *world, struct choice fault) {
+    return (int)fault.kind > CHOICE_LOSE_MESSAGE && world_task_const(world, fault.who)->node == WORLD_RESOURCE;
+}
+
 static bool fault_due(struct strategy *strategy, const struct world *world, struct choice *fault) {
     for (int each = 0; each < strategy->fault_count; each++) {
         struct planned_fault *planned = &strategy->faults[each];
         if (planned->done || planned->step > world->steps) continue;
         *fault = fault_draw(strategy, world, planned->kind);
-        if (!world_allows(world, *fault)) continue; /* another target is drawn before the next step */
+        if (!world_allows(world, *fault) || (strategy->spares_store && strikes_store(world, *fault)))
+            continue; /* another target is drawn before the next step */
         planned->done = true;
         return true;
     }

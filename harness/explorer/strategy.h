@@ -18,12 +18,15 @@ enum { STRATEGY_DEPTH = 3, STRATEGY_FAULTS = 16 };
 /* How many faults of each kind one schedule may have. */
 struct fault_budget {
     int most[CHOICE_KINDS];
+    int total;         /* and of all kinds together, whose number is drawn; 0: each kind is drawn by itself */
+    bool spares_store; /* commands to the resource are not lost, held, repeated or refused */
 };
 
 struct strategy {
     enum strategy_kind kind;
     struct random random;
     int64_t lease_ms;
+    bool spares_store;
     uint64_t priority[WORLD_TASKS]; /* the task with the highest goes first; other steps come after all tasks */
     uint64_t changes[STRATEGY_DEPTH - 1], lowest;
     struct planned_fault {

@@ -9,7 +9,7 @@
 #include "harness/environment/env_reply.h"
 #include "harness/simulation/server_renewal.h"
 
-enum { REPLY_LIMIT_MS = 1000, NOT_CONNECTED = -1 };
+enum { REPLY_LIMIT_MS = 1000, NOT_CONNECTED = -1, NO_ATTEMPT = -1 };
 
 /* The clock of a client that is gone: later than any deadline, so that its code ends. */
 static const int64_t END_OF_TIME_NS = INT64_MAX / 2;
@@ -244,7 +244,7 @@ static bool command_run(struct explored_task *task, int node, const char *comman
     if (is_gone(task)) return false;
     task->origin = server_renewal_origin(task);
     if (node != WORLD_RESOURCE) server_renewal_keep(client_of(task), command, length);
-    if (node != WORLD_RESOURCE && task->attempt_ns == 0) task->attempt_ns = explored_mono_ns(&task->env);
+    if (node != WORLD_RESOURCE && task->attempt_ns == NO_ATTEMPT) task->attempt_ns = explored_mono_ns(&task->env);
     if (world->opening) explored_task_deliver(task, false);
     else wait_as(task, EXPLORED_TASK_SENDING, deadline_after(task, limit_ns));
     if (task->raw && task->arrived && task->answered_ns > task->arrived_ns) task->attempt_ns = task->answered_ns;
@@ -342,7 +342,7 @@ static const struct env_reply *explored_message(struct env *env, int node, int64
         reply_drop(task);
         task->raw = redis_push_take(&listener->pushes);
     } while (task->raw && !redis_push_is(task->raw, "message") && !is_gone(task));
-    task->attempt_ns = task->raw ? listener->pushed_ns : 0;
+    task->attempt_ns = task->raw ? listener->pushed_ns : NO_ATTEMPT;
     if (task->raw) env_reply_fill(&task->reply, task->raw->element[2]);
     return &task->reply;
 }
@@ -392,12 +392,13 @@ static void explored_sleep_until(struct env *env, int64_t mono_ns) {
     struct explored_task *task = explored_task_of(env);
     while (!task->stopping && explored_mono_ns(env) < mono_ns && !is_gone(task)) {
         wait_as(task, EXPLORED_TASK_SLEEPING, mono_ns);
-        task->attempt_ns = 0;
+        task->attempt_ns = NO_ATTEMPT;
     }
 }
 
 static int64_t explored_attempt_ns(const struct env *env) {
-    return explored_task_of_const(env)->attempt_ns;
+    int64_t began_ns = explored_task_of_const(env)->attempt_ns;
+    return began_ns == NO_ATTEMPT ? 0 : began_ns;
 }
 
 /* --- the watchdog --- */
@@ -460,7 +461,7 @@ void explored_env_open(struct explored_task *task, struct world *world, int numb
     task->steps = 0;
     task->checkpoint = 0;
     task->stopping = false;
-    task->attempt_ns = 0;
+    task->attempt_ns = NO_ATTEMPT;
     for (int node = 0; node < world->settings.nodes; node++) task->connected_in[node] = NOT_CONNECTED;
 }
 

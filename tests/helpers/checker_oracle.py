@@ -910,6 +910,23 @@ def lease_ends(history: History, client: str, lock: str, index: int) -> list[int
     return ends if depth else []
 
 
+def hold_since(history: History, grant: OracleRecord) -> OracleRecord:
+    """The grant with which the hold of a grant began."""
+    since, depth = grant, 0
+    for each in before(history, grant.index + 1):
+        if each.kind == "actor-exit" and each.name == grant.actor:
+            depth = 0
+        if (each.actor, each.name) != (grant.actor, grant.name):
+            continue
+        if is_grant(each):
+            several = has_permits_to_count(history, each.name, each.index)
+            again = depth and (several or has_trait(history, each.name, each.index, REENTRANT))
+            since, depth = (since, depth + 1) if again else (each, 1)
+        elif each.kind == "release-invoke":
+            depth -= depth > 0
+    return since
+
+
 def premature_grants(history: History) -> Iterator[Violation]:
     leased = [
         each
@@ -920,8 +937,11 @@ def premature_grants(history: History) -> Iterator[Violation]:
         earlier = [each for each in leased if each.name == grant.name and each.index < grant.index]
         if earlier and earlier[-1].actor != grant.actor:
             ends = lease_ends(history, earlier[-1].actor, grant.name, grant.index)
+            own = lease_ends(history, grant.actor, grant.name, grant.index + 1)
             if ends and grant.mono_ns + GRAIN_NS <= max(ends):
-                yield "premature_grants", grant.index
+                since = hold_since(history, earlier[-1])
+                if since.mono_ns + GRAIN_NS <= own[-1]:
+                    yield "premature_grants", grant.index
 
 
 def lease(history: History, reading: Reading) -> Iterator[Violation]:
