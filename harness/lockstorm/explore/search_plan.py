@@ -167,9 +167,10 @@ class SearchRequest:
         "lock that states none they always write.",
         "flag",
     )
-    plain: bool = option(
-        "--plain",
-        "Let all clients do the same: short work, no renewals, no re-entry, the patience of --wait-ms.",
+    varied: bool = option(
+        "--varied",
+        "Draw from the seed what each client does: how long it works (up to 0.9 of a lease, 2.5 where the lock renews "
+        "it), how often and how patiently it asks, renewals, re-entry. What another option fixes stays fixed.",
         "flag",
     )
     keep_going: bool = option(
@@ -211,7 +212,7 @@ class SearchPlan:
             "extends": request.extends,
             **({"checks_validity": True} if request.checks_validity else {}),
             **({"server": request.server} if request.server else {}),
-            **({"plain": True} if request.plain else {}),
+            **({"varied": True} if request.varied else {}),
             "require": ",".join(self.required),
             "keep_going": request.keep_going,
             **({"build": self.lock.plugin.version} if self.lock.plugin else {}),
@@ -309,7 +310,7 @@ def _context(
         extends=int(request.extends),
         checks_validity=int(request.checks_validity),
         in_order=int(FAIRNESS in required),
-        varied=0 if request.plain else _varied(request),
+        varied=_varied(request) if request.varied else 0,
         lease_ms=lease_ms,
         wait_ms=WAIT_LEASES * lease_ms if request.wait_ms is None else request.wait_ms,
         bound_ms=_bound_ms(lock, lease_ms, budget) if LIVENESS in required else 0,
