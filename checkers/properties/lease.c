@@ -15,9 +15,10 @@
  * least, than a lease after the stamp before which the other grant, or its latest renewal, cannot have been made: of a
  * grant `extra`, else its invocation's; of a renewal that came back ok its invocation's; of a `validity` (ok) its own,
  * which replaces what was known before. No later than the end of the validity that the lock stated, though. What a
- * server heard of a renewal says itself how long the key lives. Nor can the later record be of the earlier grant: the
- * other hold began before the lease of this one can have been over. Any lock with a lease lets two clients believe at
- * once when one outlives its lease; only a broken one does this.
+ * server heard of a renewal says itself how long the key lives, and counts where the lock states no validity: one that
+ * does may need a majority of them. Nor can the later record be of the earlier grant: the other hold began before the
+ * lease of this one can have been over. Any lock with a lease lets two clients believe at once when one outlives its
+ * lease; only a broken one does this.
  *
  * What servers heard (`server-renewal`), one of each per hold. Late renewal: a command of a renewal that was sent after
  * the client's release had come back, ok or refused, and before it invoked anything else; or one that made a key
@@ -258,7 +259,7 @@ static void heard(struct checking *my, const struct event *event) {
     bool own = record->value != 0;
     bool made = side->last.invoked && side->depth == 0 && record->flags & HISTORY_FLAG_MADE;
     self->renewed = true;
-    if (own) prolong(event, side, renewed_until_ns(record));
+    if (own && side->latest.until_ns == 0) prolong(event, side, renewed_until_ns(record));
     side->since_announced = (struct heard){true, own || side->since_announced.own};
     if (record->op == side->asking) side->in_renewal = (struct heard){true, own || side->in_renewal.own};
     bool late = side->last.invoked && record->grant == 0 && record->op == side->last.op;

@@ -36,10 +36,6 @@ static uint64_t digest_of(struct history_reader *reader, uint64_t prefix) {
     return digest;
 }
 
-bool search_is_violated(const struct search_settings *settings, const struct search_outcome *outcome, int checker) {
-    return outcome->status[checker] == VERDICT_VIOLATED && outcome->sorts[checker] & settings->required[checker];
-}
-
 static uint32_t sorts_of(const struct verdict *verdict) {
     uint32_t sorts = 0;
     for (int sort = 0; sort < VERDICT_PARTS; sort++) sorts |= (uint32_t)(verdict->sorts[sort] > 0) << sort;

@@ -99,6 +99,9 @@ struct search_outcome search_replay(struct schedule_search *search, const struct
 void search_free(struct schedule_search *search);
 
 /* Whether the outcome violates a property in a way that is required not to happen. */
-bool search_is_violated(const struct search_settings *settings, const struct search_outcome *outcome, int checker);
+static inline bool search_is_violated(const struct search_settings *settings, const struct search_outcome *outcome,
+                                      int checker) {
+    return outcome->status[checker] == VERDICT_VIOLATED && outcome->sorts[checker] & settings->required[checker];
+}
 
 #endif

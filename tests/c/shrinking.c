@@ -208,6 +208,7 @@ struct search_outcome search_replay(struct schedule_search *search, const struct
         if (schedule->deviations[each].step < NO_EFFECT) schedule_add(&search->schedule, schedule->deviations[each]);
     for (int each = 0; each < CHECKERS_MOST; each++) outcome.status[each] = VERDICT_HOLDS;
     outcome.status[UNWANTED] = VERDICT_VIOLATED;
+    for (int each = 0; each < CHECKERS_MOST; each++) outcome.sorts[each] = 1;
     for (int each = 0; each < 2; each++)
         if (is_caused(&played->causes[each], schedule, clients)) outcome.status[played->violates] = VERDICT_VIOLATED;
     return outcome;
@@ -223,8 +224,11 @@ static void play(const struct shrink_case *asked, const char *separator) {
     runs = 0;
     asked_wrongly = false;
     world.settings.lease_ms = LEASE_MS;
-    settings.required[WANTED] = settings.required[OTHER] = true;
-    for (int each = 0; each < CHECKERS_MOST; each++) search.found_outcome.status[each] = VERDICT_HOLDS;
+    settings.required[WANTED] = settings.required[OTHER] = 1;
+    for (int each = 0; each < CHECKERS_MOST; each++) {
+        search.found_outcome.status[each] = VERDICT_HOLDS;
+        search.found_outcome.sorts[each] = 1;
+    }
     search.found_outcome.status[WANTED] = search.found_outcome.status[UNWANTED] = VERDICT_VIOLATED;
     for (int each = 0; each < LINES && asked->lines[each]; each++) {
         struct deviation deviation = {.usual.amount = 1, .instead.amount = 1};

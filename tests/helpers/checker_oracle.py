@@ -880,7 +880,7 @@ def hollow_renewals(history: History) -> Iterator[Violation]:
 def lease_ends(history: History, client: str, lock: str, index: int) -> list[int]:
     """The ends of what certainly prolonged the lease of a client's hold, before an index; empty: it holds nothing."""
     ends: list[int] = []
-    depth = 0
+    depth = stated = 0
     for each in before(history, index):
         if each.kind == "actor-exit" and each.name == client:
             depth = 0
@@ -891,21 +891,22 @@ def lease_ends(history: History, client: str, lock: str, index: int) -> list[int
         if is_grant(each):
             several = has_permits_to_count(history, lock, each.index)
             again = depth and (several or has_trait(history, lock, each.index, REENTRANT))
-            depth, ends = (depth + 1, ends) if again else (1, [])
+            depth, ends, stated = (depth + 1, ends, each.value) if again else (1, [], each.value)
             since = each.extra or (asked or each).mono_ns
             if lease_ns and permits(history, lock, each.index) == 1:
                 ends.append(min(since + lease_ns, each.value or FOR_EVER))
         elif each.kind == "release-invoke":
             depth -= depth > 0
-        elif each.kind == "validity" and not each.ok and each.outcome == "refused":
-            ends = []
+        elif each.kind == "validity" and each.outcome == "refused":
+            ends, stated = [], LOST
         elif each.kind == "validity" and each.ok and each.extra:
-            continue  # recorded by the driver, not by the lock
+            stated = each.value  # recorded by the driver, not by the lock
         elif each.kind == "validity":
+            stated = each.value
             ends = [min(each.mono_ns + lease_ns, each.value or FOR_EVER)] if depth and lease_ns else []
         elif depth and lease_ns and each.kind == "renew-return" and each.ok and asked:
             ends.append(asked.mono_ns + lease_ns)
-        elif depth and lease_ns and each.kind == "server-renewal" and each.value:
+        elif depth and lease_ns and each.kind == "server-renewal" and each.value and not stated:
             ends.append(each.mono_ns + each.value * 10**6 if each.value > 0 else FOR_EVER)
     return ends if depth else []
 

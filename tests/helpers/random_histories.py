@@ -72,6 +72,7 @@ class RandomHistory:
 
     def __init__(self, seed: int) -> None:
         self.random = rng = random.Random(seed)
+        self.attempts = random.Random(~seed)  # of its own, so that old seeds give the old histories
         self.clients = [SimulatedClient(name) for name in "ABCD"[: rng.randint(2, 4)]]
         self.locks = ["stock", "cash", "till"][: rng.choice((1, 1, 1, 2, 2, 3))]
         self.names = [*(client.name for client in self.clients), *self.locks, *FAULTS]
@@ -281,7 +282,8 @@ class RandomHistory:
             until = self.random.choice((self.mono_ns, self.mono_ns - 2 * MS, FOR_EVER))
         token = self.token(client, name) if lock.traits & TOKEN else 0
         client.asked = None
-        since = max(0, self.mono_ns - self.random.randint(0, 9) * MS) if lock.lease_ms and self.chance(0.3) else 0
+        stated = lock.lease_ms and self.attempts.random() < 0.3
+        since = max(0, self.mono_ns - self.attempts.randint(0, 9) * MS) if stated else 0
         stamps = {"value": until, "extra": since}
         answer = self.add("acquire-return", client, name=name, op=asked.op, outcome=outcome, token=token, **stamps)
         if is_grant(answer):
