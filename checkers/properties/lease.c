@@ -10,15 +10,17 @@
  * release had come back ok; or the second `validity` (ok) after such a release (the first may have been on its way).
  * One per hold.
  *
- * Premature grant: a lock with one permit and a lease was granted while the lease of its previous grant, to another
- * client, certainly ran: that client had neither invoked its release nor ended, and the grant came GRAIN_NS earlier, at
- * least, than a lease after the stamp before which the other grant, or its latest renewal, cannot have been made: of a
- * grant `extra`, else its invocation's; of a renewal that came back ok its invocation's; of a `validity` (ok) its own,
- * which replaces what was known before. No later than the end of the validity that the lock stated, though. What a
- * server heard of a renewal says itself how long the key lives, and counts where the lock states no validity: one that
- * does may need a majority of them. Nor can the later record be of the earlier grant: the other hold began before the
- * lease of this one can have been over. Any lock with a lease lets two clients believe at once when one outlives its
- * lease; only a broken one does this.
+ * Premature grant: a lock with a lease was granted while the lease of its previous grant, to another client, or with
+ * several permits the leases of as many other clients, certainly ran: such a client had neither invoked its release nor
+ * ended, and the grant came GRAIN_NS earlier, at least, than a lease after the stamp before which the other grant, or
+ * its latest renewal, cannot have been made: of a grant `extra`, else its invocation's; of a renewal that came back ok
+ * its invocation's; of a `validity` (ok) its own, which replaces what was known before. No later than the end of the
+ * validity that the lock stated, though. What a server heard of a renewal says itself how long the key lives, and
+ * counts where the lock states no validity (one that does may need a majority of them), and where the key has an end
+ * and the client's mark. A client that re-enters a lock when its lease may be over may have been granted it anew, and
+ * then its first release ends the hold. Nor can the later record be of the earlier grant: the other hold began before
+ * the lease of this one can have been over. Any lock with a lease lets two clients believe at once when one outlives
+ * its lease; only a broken one does this.
  *
  * What servers heard (`server-renewal`), one of each per hold. Late renewal: a command of a renewal that was sent after
  * the client's release had come back, ok or refused, and before it invoked anything else; or one that made a key
@@ -68,12 +70,12 @@ struct lease_side {
     int64_t asked_ns, renewing_ns; /* stamps of that, and of its latest renew-invoke */
     int64_t began_ns;              /* stamp of the grant with which its hold began */
     int64_t runs_until_ns;         /* its hold's lease certainly runs until then; only while depth > 0 */
+    bool lapsed;                   /* its lease may have been over when it was granted the lock again */
 };
 
 /* Of one lock. */
 struct lease_of_lock {
     struct check_member *granted; /* its latest grant was to this client; NULL: none */
-    uint64_t grant;               /* index of that grant */
 };
 
 struct lease_state {
@@ -120,14 +122,14 @@ static int64_t lease_end_ns(const struct event *event, int64_t from_ns, int64_t 
     return validity_ns ? smaller(until_ns, validity_ns) : until_ns;
 }
 
-static SELDOM void premature(struct checking *my, const struct event *event, const struct lease_of_lock *lock) {
-    const struct lease_side *other = my_member(my, lock->granted);
+static SELDOM void premature(struct checking *my, const struct event *event, struct check_member *holder) {
+    const struct lease_side *other = my_member(my, holder);
     char name[64], when[40], until[40], early[160];
     struct violation violation = {.sort = PREMATURE_GRANT,
                                   .times = 1,
                                   .who = event->actor->name,
-                                  .whom = lock->granted->actor->name,
-                                  .records = {lock->grant, event->index},
+                                  .whom = holder->actor->name,
+                                  .records = {other->latest.grant, event->index},
                                   .record_count = 2};
     struct evidence *evidence = verdict_violate(&my->verdict, &violation);
     if (!evidence) return;
@@ -135,40 +137,59 @@ static SELDOM void premature(struct checking *my, const struct event *event, con
              "%s was granted the lock %s, while the lease of %s ran, until %s at least",
              check_name(my->check, event->actor->name, name, sizeof name),
              check_when(my->check, event->record->mono_ns, when, sizeof when),
-             check_grant(my->check, lock->grant, early, sizeof early),
+             check_grant(my->check, other->latest.grant, early, sizeof early),
              check_when(my->check, other->runs_until_ns, until, sizeof until));
+}
+
+/* Whether the lease of another client's hold certainly ran when the lock was granted, whichever of the two was first,
+ * if that grant's lease runs until `until_ns` at least. */
+static bool ran(struct checking *my, const struct event *event, struct check_member *member, int64_t until_ns) {
+    const struct lease_side *other = my_member(my, member);
+    bool after = later_ns(event->record->mono_ns, GRAIN_NS) <= other->runs_until_ns;
+    bool before = later_ns(other->began_ns, GRAIN_NS) <= until_ns;
+    return other->depth && member != event->member && after && before;
+}
+
+/* The last of as many holders as the lock has permits; NULL: there are fewer. */
+static struct check_member *last_holder(struct checking *my, const struct event *event, int64_t until_ns) {
+    int64_t holders = 0;
+    for (struct check_member *each = event->lock->members; each; each = each->next_of_lock)
+        if (ran(my, event, each, until_ns) && ++holders == event->lock->capacity) return each;
+    return NULL;
 }
 
 static void run_lease(struct checking *my, const struct event *event, struct lease_side *side) {
     struct lease_of_lock *lock = my_lock(my, event->lock);
     const struct history_record *record = event->record;
-    if (event->lock->lease_ns == 0 || event->lock->capacity > 1) return;
+    if (event->lock->lease_ns == 0) return;
     ((struct lease_state *)my->state)->leased = true;
     int64_t from_ns = record->extra                                 ? record->extra
                       : event->asked && side->asked == event->asked ? side->asked_ns
                                                                     : record->mono_ns;
     int64_t until_ns = lease_end_ns(event, from_ns, record->value);
-    if (lock->granted && lock->granted != event->member) {
-        const struct lease_side *other = my_member(my, lock->granted);
-        bool after = later_ns(record->mono_ns, GRAIN_NS) <= other->runs_until_ns;
-        bool before = later_ns(other->began_ns, GRAIN_NS) <= until_ns;
-        if (other->depth && after && before) premature(my, event, lock);
-    }
-    side->runs_until_ns = larger(side->runs_until_ns, until_ns);
+    struct check_member *holder = NULL;
+    if (event->lock->capacity > 1) holder = last_holder(my, event, until_ns);
+    else if (lock->granted && ran(my, event, lock->granted, until_ns)) holder = lock->granted;
+    if (holder && side->depth == 1) premature(my, event, holder);
+    if (side->depth == 1) side->runs_until_ns = until_ns; /* to enter it again need not make the lease longer */
     lock->granted = event->member;
-    lock->grant = event->index;
 }
 
-static void prolong(const struct event *event, struct lease_side *side, int64_t until_ns) {
-    if (side->depth && event->lock->lease_ns) side->runs_until_ns = larger(side->runs_until_ns, until_ns);
+/* From a moment on. If what was known before ended sooner, the client may have been granted the lock anew. */
+static void prolong(const struct event *event, struct lease_side *side, int64_t from_ns, int64_t until_ns) {
+    if (side->depth == 0 || event->lock->lease_ns == 0 || until_ns < side->runs_until_ns) return;
+    side->lapsed |= side->runs_until_ns < from_ns;
+    side->runs_until_ns = until_ns;
 }
 
 /* What the lock says now counts, also if it is less than before. What the driver recorded for it prolongs nothing. */
 static void announce_lease(const struct event *event, struct lease_side *side) {
     const struct history_record *record = event->record;
     if (record->outcome == OUTCOME_OK && record->extra) return;
+    side->lapsed |= side->runs_until_ns < record->mono_ns;
     side->runs_until_ns = INT64_MIN;
-    if (record->outcome != OUTCOME_REFUSED) prolong(event, side, lease_end_ns(event, record->mono_ns, record->value));
+    if (record->outcome != OUTCOME_REFUSED)
+        prolong(event, side, INT64_MIN, lease_end_ns(event, record->mono_ns, record->value));
 }
 
 static void asked(struct checking *my, const struct event *event) {
@@ -182,19 +203,22 @@ static void granted(struct checking *my, const struct event *event) {
     const struct history_record *record = event->record;
     if (record->outcome != OUTCOME_OK) return;
     bool again = side->depth && (event->lock->traits & CHECK_TRAIT_REENTRANT || has_permits_to_count(event->lock));
-    *side = (struct lease_side){.depth = again ? side->depth + 1 : 1,
-                                .latest = {event->index, record->value, event->index},
-                                .last = side->last,
-                                .asked = side->asked,
-                                .asked_ns = side->asked_ns,
-                                .began_ns = again ? side->began_ns : record->mono_ns,
-                                .runs_until_ns = again ? side->runs_until_ns : INT64_MIN};
+    *side = (struct lease_side){
+        .depth = again ? side->depth + 1 : 1,
+        .latest = {event->index, record->value, event->index},
+        .last = side->last,
+        .asked = side->asked,
+        .asked_ns = side->asked_ns,
+        .began_ns = again ? side->began_ns : record->mono_ns,
+        .lapsed = again && (side->lapsed || event->lock->capacity > 1 || side->runs_until_ns < record->mono_ns),
+        .runs_until_ns = again ? side->runs_until_ns : INT64_MIN};
     run_lease(my, event, side);
     if (record->value) state(my, event);
 }
 
 static void invoked(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
+    if (side->depth > 1 && side->lapsed) side->runs_until_ns = INT64_MIN;
     if (side->depth == 0 || --side->depth > 0) return;
     side->invoked = event->index;
 }
@@ -246,10 +270,13 @@ static SELDOM void late_command(struct checking *my, const struct event *event, 
                  released_when);
 }
 
-/* Until when the client's own keys live that a renewal has left. */
-static int64_t renewed_until_ns(const struct history_record *renewal) {
-    if (renewal->value < 0 || renewal->value > INT64_MAX / NS_PER_MS) return INT64_MAX;
-    return later_ns(renewal->mono_ns, renewal->value * NS_PER_MS);
+/* Until when the client's key of the lock lives that a renewal has left, at least. A key that has no end says nothing:
+ * the end of the lease may be in it. Nor does one without the client's mark, such as a signal to waiters. */
+static int64_t renewed_until_ns(const struct event *event) {
+    const struct history_record *renewal = event->record;
+    int64_t lives_ms = smaller(renewal->value, event->lock->lease_ns / NS_PER_MS);
+    bool known = lives_ms >= 0 && renewal->flags & HISTORY_FLAG_MARKED;
+    return !known ? INT64_MIN : later_ns(renewal->mono_ns, lives_ms * NS_PER_MS);
 }
 
 static void heard(struct checking *my, const struct event *event) {
@@ -259,7 +286,7 @@ static void heard(struct checking *my, const struct event *event) {
     bool own = record->value != 0;
     bool made = side->last.invoked && side->depth == 0 && record->flags & HISTORY_FLAG_MADE;
     self->renewed = true;
-    if (own && side->latest.until_ns == 0) prolong(event, side, renewed_until_ns(record));
+    if (own && side->latest.until_ns == 0) prolong(event, side, record->mono_ns, renewed_until_ns(event));
     side->since_announced = (struct heard){true, own || side->since_announced.own};
     if (record->op == side->asking) side->in_renewal = (struct heard){true, own || side->in_renewal.own};
     bool late = side->last.invoked && record->grant == 0 && record->op == side->last.op;
@@ -296,7 +323,8 @@ static void renewed(struct checking *my, const struct event *event) {
     bool late = event->asked && side->renewing == event->asked;
     if (event->record->outcome != OUTCOME_OK) return;
     self->renewed = true;
-    if (event->asked && side->renewal == event->asked) prolong(event, side, lease_end_ns(event, side->renewing_ns, 0));
+    if (event->asked && side->renewal == event->asked)
+        prolong(event, side, side->renewing_ns, lease_end_ns(event, side->renewing_ns, 0));
     if (late) late_renewal(my, event, side);
     if (event->asked && side->renewal == event->asked) told(my, event, side, side->in_renewal);
 }
@@ -343,7 +371,7 @@ static void finish(struct checking *my) {
     if (self->stated)
         my->verdict.measures[0] = (struct verdict_measure){"least_validity_left_ms", (double)self->least_ns / 1e6};
     verdict_decide(&my->verdict, self->stated || self->renewed || self->leased,
-                   "there is no lease of a single permit, no stated validity and no renewal");
+                   "there is no lease, no stated validity and no renewal");
 }
 
 const struct checker CHECKER_LEASE = {

@@ -67,6 +67,7 @@ static int explore(struct schedule_search *search) {
         json_object_set_new(done, "number", json_integer((json_int_t)found));
         json_object_set_new(done, "origin", json_integer((json_int_t)search_seed_number(search, found)));
         json_object_set_new(done, "violated", violated_json(&search->found_outcome));
+        json_object_set_new(done, "broken", broken_json(&search->found_outcome));
         json_object_set_new(done, "found", schedule_json(&search->found));
         search_shrink(search, found, &clients);
         json_object_set_new(done, "clients", json_integer(clients));

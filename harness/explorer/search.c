@@ -52,7 +52,11 @@ static void outcome_judge(struct schedule_search *search, struct search_outcome 
         bool counts = CHECKER_TABLE[each]->advisory || outcome->status[each] != VERDICT_INCONCLUSIVE;
         outcome->applies[each] =
             judgement.at_work[each].verdict.applies || (counts && search->settings->required[each]);
-        outcome->violates |= search_is_violated(search->settings, outcome, each);
+        outcome->broken[each] = search_is_violated(search->settings, outcome, each);
+        outcome->violates |= outcome->broken[each];
+        bool asked = search->settings->required[each] || outcome->applies[each] || CHECKER_TABLE[each]->advisory;
+        bool violated = asked && outcome->status[each] == VERDICT_VIOLATED;
+        outcome->shown[each] = search->settings->required[each] ? outcome->broken[each] : violated;
     }
     memcpy(outcome->inapplicable_reason, judgement.inapplicable_reason, sizeof outcome->inapplicable_reason);
     judge_close(&judgement);
@@ -186,8 +190,7 @@ static void group_add(struct search_tally *tally, const struct search_outcome *o
     uint32_t properties = 0;
     int each = 0;
     for (int place = 0; CHECKER_TABLE[place]; place++) {
-        bool counts = outcome->applies[place] || CHECKER_TABLE[place]->advisory;
-        properties |= (uint32_t)(counts && outcome->status[place] == VERDICT_VIOLATED) << place;
+        properties |= (uint32_t)outcome->shown[place] << place;
     }
     if (!properties) return;
     while (each < tally->group_count &&
@@ -205,7 +208,8 @@ static void tally_add(struct search_tally *tally, const struct search_outcome *o
     tally->steps += outcome->steps;
     tally->cut_short += outcome->cut_short;
     for (int each = 0; each < CHECKERS_MOST; each++)
-        if (outcome->applies[each]) tally->count[each][outcome->status[each]]++;
+        tally->count[each][outcome->status[each]] += outcome->applies[each];
+    for (int each = 0; each < CHECKERS_MOST; each++) tally->broken[each] += outcome->broken[each];
     if (outcome->inapplicable_reason[0] && tally->inapplicable++ == 0)
         memcpy(tally->inapplicable_reason, outcome->inapplicable_reason, sizeof tally->inapplicable_reason);
 }

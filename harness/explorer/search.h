@@ -37,7 +37,9 @@ struct search_outcome {
     uint32_t faults; /* that struck: bit n for enum choice_kind n */
     uint64_t digest; /* of the history's records */
     bool opened, cut_short;
-    bool violates; /* a required property */
+    bool violates;              /* a required property */
+    bool broken[CHECKERS_MOST]; /* which */
+    bool shown[CHECKERS_MOST];  /* which are violated; of a required property only the required sorts count */
     enum verdict_status status[CHECKERS_MOST];
     uint32_t sorts[CHECKERS_MOST]; /* bit n: a violation of the checker's sort n */
     bool applies[CHECKERS_MOST];
@@ -56,6 +58,7 @@ struct search_tally {
     uint64_t schedules, steps, cut_short, inapplicable;
     uint64_t commands;                /* that servers executed */
     uint64_t count[CHECKERS_MOST][3]; /* verdicts by enum verdict_status, where the checker applies */
+    uint64_t broken[CHECKERS_MOST];   /* schedules with a violation of a required sort */
     uint64_t faults[CHOICE_KINDS];
     uint64_t struck[WORLD_CHECKPOINTS][CHOICE_KINDS]; /* faults by the checkpoint of what they struck */
     struct search_group groups[SEARCH_GROUPS];

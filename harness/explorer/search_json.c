@@ -42,9 +42,10 @@ json_t *tally_json(const struct schedule_search *search) {
     for (int each = 0; CHECKER_TABLE[each]; each++) {
         const uint64_t *count = tally->count[each];
         json_object_set_new(verdicts, CHECKER_TABLE[each]->property,
-                            json_pack("{s:I,s:I,s:I}", "holds", (json_int_t)count[VERDICT_HOLDS], "violated",
+                            json_pack("{s:I,s:I,s:I,s:I}", "holds", (json_int_t)count[VERDICT_HOLDS], "violated",
                                       (json_int_t)count[VERDICT_VIOLATED], "inconclusive",
-                                      (json_int_t)count[VERDICT_INCONCLUSIVE]));
+                                      (json_int_t)count[VERDICT_INCONCLUSIVE], "broken",
+                                      (json_int_t)tally->broken[each]));
     }
     for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
         json_object_set_new(faults, schedule_fault_name((enum choice_kind)kind),
@@ -62,6 +63,13 @@ json_t *schedule_json(const struct schedule *schedule) {
     for (size_t each = 0; each < schedule->count; each++)
         json_array_append_new(lines, json_string(deviation_write(&schedule->deviations[each], line)));
     return lines;
+}
+
+json_t *broken_json(const struct search_outcome *outcome) {
+    json_t *properties = json_array();
+    for (int each = 0; CHECKER_TABLE[each]; each++)
+        if (outcome->broken[each]) json_array_append_new(properties, json_string(CHECKER_TABLE[each]->property));
+    return properties;
 }
 
 json_t *violated_json(const struct search_outcome *outcome) {

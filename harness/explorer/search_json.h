@@ -12,7 +12,8 @@ json_t *tally_json(const struct schedule_search *search);
 json_t *struck_json(const struct schedule_search *search);
 /* The lines of a schedule. */
 json_t *schedule_json(const struct schedule *schedule);
-/* The names of the properties that an outcome violates. */
+/* The names of the properties that an outcome violates, and of those that it violates in a required sort. */
 json_t *violated_json(const struct search_outcome *outcome);
+json_t *broken_json(const struct search_outcome *outcome);
 
 #endif

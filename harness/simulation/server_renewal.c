@@ -113,10 +113,14 @@ void server_renewal_record(struct world *world, const struct command_origin *ori
                                         .name = world->names.resource,
                                         .op = origin->op,
                                         .grant = origin->grant};
+        int64_t marked_ms = 0;
         for (size_t each = 0; each < after->elements; each++) {
+            int64_t left_ms = own_left_ms(world, origin->client, after->element[each], now_ms);
             effect_add(world, origin->client, before, after->element[each], &record);
-            record.value = longer(record.value, own_left_ms(world, origin->client, after->element[each], now_ms));
+            record.value = longer(record.value, left_ms);
+            if (has_marked(client, after->element[each])) marked_ms = longer(marked_ms, left_ms);
         }
+        if (marked_ms == record.value) record.flags |= HISTORY_FLAG_MARKED;
         const struct actor actor = {.history = world->history, .page = world->page, .id = client->name};
         actor_append(&actor, record);
         freeReplyObject(after);

@@ -56,7 +56,7 @@ static void say(const char *name, const int64_t *counts, int count) {
  * in each quarter of the horizon. */
 static void say_pct(void) {
     int64_t first[TASKS] = {0}, changes[4] = {0}, moments[4] = {0}, back = 0;
-    const struct fault_budget none = {{0}};
+    const struct fault_budget none = {0};
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         struct strategy strategy;
         int before = -1, changed = 0;
@@ -83,7 +83,7 @@ static void say_pct(void) {
 
 static bool is_step_of_clock(void) {
     struct strategy strategy;
-    const struct fault_budget none = {{0}};
+    const struct fault_budget none = {0};
     struct choice mixed[] = {{CHOICE_CLOCK, 0, 0}, {CHOICE_LATE, 0, 0}, {CHOICE_TASK, 5, 0}};
     strategy_begin(&strategy, STRATEGY_PCT, 1, &none, LEASE_MS, HORIZON);
     return strategy_choose(&strategy, &world, mixed, 3).kind == CHOICE_TASK;
@@ -91,7 +91,7 @@ static bool is_step_of_clock(void) {
 
 static void say_others(void) {
     int64_t uniform[TASKS] = {0}, usual[TASKS] = {0}, task_first = is_step_of_clock();
-    const struct fault_budget none = {{0}};
+    const struct fault_budget none = {0};
     struct strategy strategy;
     strategy_begin(&strategy, STRATEGY_UNIFORM, 1, &none, LEASE_MS, HORIZON);
     for (int each = 0; each < SEEDS; each++) uniform[strategy_choose(&strategy, &world, choices, TASKS).who]++;
@@ -119,7 +119,7 @@ static void strike(struct struck *struck, struct choice fault) {
 
 static void say_faults(const char *name, enum choice_kind kind, int most) {
     struct struck struck = {0};
-    struct fault_budget budget = {{0}};
+    struct fault_budget budget = {0};
     char words[64];
     budget.most[kind] = most;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -153,7 +153,7 @@ static void say_faults(const char *name, enum choice_kind kind, int most) {
 /* A fault that is not allowed before a step strikes then, and once; QUIET comes after it. */
 static void say_late(void) {
     struct strategy strategy;
-    struct fault_budget budget = {{[CHOICE_CRASH] = 1}};
+    struct fault_budget budget = {.most = {[CHOICE_CRASH] = 1}};
     int64_t struck[2] = {-1, 0}, quiet = -1, seed = 0;
     do {
         strategy_begin(&strategy, STRATEGY_UNIFORM, (uint64_t)seed++, &budget, LEASE_MS, HORIZON / 4);
@@ -252,12 +252,12 @@ int main(void) {
     say_faults("reply", CHOICE_LOSE_REPLY, 1);
     say_faults("many", CHOICE_DROP_REQUEST, 40);
     say_late();
-    say_all("none", 0, (struct fault_budget){{0}});
-    say_all("one", 1, (struct fault_budget){{0}});
-    say_all("two", 2, (struct fault_budget){{0}});
-    say_all("faults", 2, (struct fault_budget){{[CHOICE_PAUSE] = 1}});
-    say_all("failovers", 1, (struct fault_budget){{[CHOICE_FAILOVER] = 1}});
-    say_all("more_faults", 2, (struct fault_budget){{[CHOICE_CRASH] = 2}});
+    say_all("none", 0, (struct fault_budget){0});
+    say_all("one", 1, (struct fault_budget){0});
+    say_all("two", 2, (struct fault_budget){0});
+    say_all("faults", 2, (struct fault_budget){.most = {[CHOICE_PAUSE] = 1}});
+    say_all("failovers", 1, (struct fault_budget){.most = {[CHOICE_FAILOVER] = 1}});
+    say_all("more_faults", 2, (struct fault_budget){.most = {[CHOICE_CRASH] = 2}});
     say_replay();
     printf("}\n");
     return 0;

@@ -716,7 +716,6 @@ def test_a_table_cannot_be_explored() -> None:
 
 
 def test_budgets() -> None:
-    assert fault_budget(None) == {"pause": 1}
     assert fault_budget("none") == {}
     assert fault_budget("pause=2, crash") == {"pause": 2, "crash": 1}
 

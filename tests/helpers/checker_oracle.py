@@ -12,7 +12,7 @@ Json = dict[str, Any]
 Violation = tuple[str, int]
 
 LEASE, TOKEN, REENTRANT, FAIR, RENEWS = 1, 2, 4, 8, 16
-ATOMIC, FENCED, MADE = 2, 4, 8
+ATOMIC, FENCED, MADE, MARKED = 2, 4, 8, 16
 FOR_EVER = 2**63 - 1
 LOST = -(2**63)  # a validity that has ended before every stamp
 LAST_NAME = 2**32 - 1  # names are numbered by the index of the record that defines them
@@ -877,10 +877,17 @@ def hollow_renewals(history: History) -> Iterator[Violation]:
             yield "hollow_renewals", told.index
 
 
+def lease_end(history: History, grant: OracleRecord) -> int:
+    """The end of the lease with which a grant comes, if it began as early as it can have."""
+    since = grant.extra or (invocation(history, grant) or grant).mono_ns
+    return min(since + opening(history, grant.name, grant.index).value * 10**6, grant.value or FOR_EVER)
+
+
 def lease_ends(history: History, client: str, lock: str, index: int) -> list[int]:
     """The ends of what certainly prolonged the lease of a client's hold, before an index; empty: it holds nothing."""
     ends: list[int] = []
     depth = stated = 0
+    lapsed = False
     for each in before(history, index):
         if each.kind == "actor-exit" and each.name == client:
             depth = 0
@@ -891,11 +898,12 @@ def lease_ends(history: History, client: str, lock: str, index: int) -> list[int
         if is_grant(each):
             several = has_permits_to_count(history, lock, each.index)
             again = depth and (several or has_trait(history, lock, each.index, REENTRANT))
+            lapsed = bool(again and (lapsed or several or max(ends, default=LOST) < each.mono_ns))
             depth, ends, stated = (depth + 1, ends, each.value) if again else (1, [], each.value)
-            since = each.extra or (asked or each).mono_ns
-            if lease_ns and permits(history, lock, each.index) == 1:
-                ends.append(min(since + lease_ns, each.value or FOR_EVER))
+            if lease_ns and not again:
+                ends.append(lease_end(history, each))
         elif each.kind == "release-invoke":
+            ends = [] if depth > 1 and lapsed else ends
             depth -= depth > 0
         elif each.kind == "validity" and each.outcome == "refused":
             ends, stated = [], LOST
@@ -903,11 +911,21 @@ def lease_ends(history: History, client: str, lock: str, index: int) -> list[int
             stated = each.value  # recorded by the driver, not by the lock
         elif each.kind == "validity":
             stated = each.value
+            lapsed = lapsed or max(ends, default=LOST) < each.mono_ns
             ends = [min(each.mono_ns + lease_ns, each.value or FOR_EVER)] if depth and lease_ns else []
         elif depth and lease_ns and each.kind == "renew-return" and each.ok and asked:
+            lapsed = lapsed or max(ends, default=LOST) < asked.mono_ns
             ends.append(asked.mono_ns + lease_ns)
-        elif depth and lease_ns and each.kind == "server-renewal" and each.value and not stated:
-            ends.append(each.mono_ns + each.value * 10**6 if each.value > 0 else FOR_EVER)
+        elif (
+            depth
+            and lease_ns
+            and each.kind == "server-renewal"
+            and each.flags & MARKED
+            and each.value > 0
+            and not stated
+        ):
+            lapsed = lapsed or max(ends, default=LOST) < each.mono_ns
+            ends.append(each.mono_ns + min(each.value * 10**6, lease_ns))
     return ends if depth else []
 
 
@@ -928,21 +946,23 @@ def hold_since(history: History, grant: OracleRecord) -> OracleRecord:
     return since
 
 
+def ran(history: History, earlier: OracleRecord, grant: OracleRecord) -> bool:
+    """Whether the lease of the hold of an earlier grant certainly ran when a later one was made."""
+    ends = lease_ends(history, earlier.actor, grant.name, grant.index)
+    runs = bool(ends) and grant.mono_ns + GRAIN_NS <= max(ends)
+    return runs and hold_since(history, earlier).mono_ns + GRAIN_NS <= lease_end(history, grant)
+
+
 def premature_grants(history: History) -> Iterator[Violation]:
-    leased = [
-        each
-        for each in filter(is_grant, history)
-        if opening(history, each.name, each.index).value and permits(history, each.name, each.index) == 1
-    ]
+    leased = [each for each in filter(is_grant, history) if opening(history, each.name, each.index).value]
     for grant in leased:
         earlier = [each for each in leased if each.name == grant.name and each.index < grant.index]
-        if earlier and earlier[-1].actor != grant.actor:
-            ends = lease_ends(history, earlier[-1].actor, grant.name, grant.index)
-            own = lease_ends(history, grant.actor, grant.name, grant.index + 1)
-            if ends and grant.mono_ns + GRAIN_NS <= max(ends):
-                since = hold_since(history, earlier[-1])
-                if since.mono_ns + GRAIN_NS <= own[-1]:
-                    yield "premature_grants", grant.index
+        capacity = permits(history, grant.name, grant.index)
+        latest = {each.actor: each for each in (earlier if capacity > 1 else earlier[-1:])}
+        latest.pop(grant.actor, None)
+        first = hold_since(history, grant).index == grant.index
+        if first and sum(ran(history, each, grant) for each in latest.values()) >= capacity:
+            yield "premature_grants", grant.index
 
 
 def lease(history: History, reading: Reading) -> Iterator[Violation]:
@@ -1137,11 +1157,7 @@ def could_be_violated(history: History, reading: Reading) -> dict[str, bool]:
         "ownership": answered_ok(history) or any(extensions(history)),
         "liveness": served(history) and not stuck(history, reading)[1],
         "capacity": any(permits(history, each.name, each.index) > 1 for each in grants),
-        "lease": any(
-            each.value
-            or (opening(history, each.name, each.index).value and permits(history, each.name, each.index) == 1)
-            for each in grants
-        )
+        "lease": any(each.value or opening(history, each.name, each.index).value for each in grants)
         or any(each.kind == "server-renewal" or (each.kind == "renew-return" and each.ok) for each in history),
         "fairness": promised and not disturbed and bool(grants),
         "cost": False,

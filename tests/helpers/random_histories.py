@@ -14,6 +14,7 @@ from tests.helpers.checker_oracle import (
     FOR_EVER,
     LEASE,
     MADE,
+    MARKED,
     OPERATIONS,
     REENTRANT,
     RENEWS,
@@ -395,7 +396,7 @@ class RandomHistory:
             op=max(0, client.op - self.random.choice((0, 0, 0, 1))),
             grant=grant if self.chance(0.8) else 0,
             value=self.random.choice((0, 0, 20, -1)),
-            flags=self.random.choice((0, 0, 0, MADE)),
+            flags=self.random.choice((MARKED, MARKED, 0, MADE)),
             extra=0 if self.chance(0.8) else 1 + 2 * self.random.randrange(len(self.names)),
         )
 

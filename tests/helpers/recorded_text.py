@@ -187,7 +187,7 @@ def inconclusive_reasons(history: History) -> dict[str, str]:
         if waiting
         else "nobody wanted the lock in the quiet phase",
         "capacity": "nobody was granted a permit" if asked["capacity"] else "no lock has more than one permit",
-        "lease": "there is no lease of a single permit, no stated validity and no renewal",
+        "lease": "there is no lease, no stated validity and no renewal",
         "fairness": "a fault may have kept a waiter out of its queue"
         if asked["fairness"]
         else "the lock promises no order",

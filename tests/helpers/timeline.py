@@ -9,7 +9,8 @@ Clients are capital letters, one lock is called stock; `A.cash+` is about anothe
     A(  A)  A=    renews; is answered ok; both. `A)x`, `A)~`
     A/30          the lock announces a validity until 30 ms; `A/30x` refused: the lock is lost
     Ah            a server hears a renewal that A sends now, and lengthens A's key. `Ahx`: it has no key of A's;
-                  `AhB`: it lengthens B's; `Ahm`: it makes a key of A's; `Ah<`, `Ahm<`: A had sent it before its latest
+                  `AhB`: it lengthens B's; `Ahm`: it makes a key of A's; `Ahe`: A's has no end,
+                  `Ahs`: no mark of A's; `Ah<`, `Ahm<`: A had sent it before its latest
                   operation
     Ar            reads the register
     Aw            writes what it computed from the version it read last. `Aw~`: its outcome stays unknown to the writer,
@@ -30,7 +31,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tests.helpers.checker_oracle import ATOMIC, FAIR, FENCED, MADE, REENTRANT, RENEWS, TOKEN, History, OracleRecord
+from tests.helpers.checker_oracle import (
+    ATOMIC,
+    FAIR,
+    FENCED,
+    MADE,
+    MARKED,
+    REENTRANT,
+    RENEWS,
+    TOKEN,
+    History,
+    OracleRecord,
+)
 
 MS = 10**6
 WORD = re.compile(r"([A-Z])(?:\.([a-z]+))?([?!+<>()=/hrwa*-])(.*)")
@@ -160,8 +172,8 @@ class Timeline:
             outcome="refused" if what == "x" else "ok",
             op=side.op - earlier,
             grant=held[-1].index if held else 0,
-            value=30 if what in ("", "m") else 0,
-            flags=MADE if what == "m" else 0,
+            value={"": 30, "m": 30, "s": 30, "e": -1}.get(what, 0),
+            flags=(MADE if what == "m" else 0) + (MARKED if what != "s" else 0),
             extra=1 + 2 * NAMES.index(what) if what in [*"ABCDEF"] else 0,
         )
 

@@ -26,13 +26,14 @@ from lockstorm.explore.search_plan import (
     LIVENESS,
     SearchPlan,
     context_arguments,
-    required_properties,
+    replayed_properties,
     search_arguments,
 )
 from lockstorm.explore.search_result import context_json, plan_again, plan_json, search_result, smallest_schedule
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.judgement import judge_history, read_history, save_history
 from lockstorm.results.event import Event
+from lockstorm.results.properties import property_of
 from lockstorm.results.verdict import Verdict
 
 SLICE_S = 20  # the time between two writes of a campaign to its file
@@ -127,7 +128,7 @@ def replay_schedule(
 ) -> Verdict:
     """Runs a schedule again and judges its history: what `check` says, and the schedule's context. `story_to` receives
     the history's records; `save`: where to write the history."""
-    usual = required_properties(None, lock_named(schedule.lock), schedule.permits)
+    usual = replayed_properties(lock_named(schedule.lock), schedule.permits)
     required = (*usual, *([LIVENESS] if schedule.bound_ms else []), *([FAIRNESS] if schedule.in_order else []))
     with explorer_for(schedule, 1) as explorer:
         verdict = _replay(explorer, schedule, required, story_to, name)
@@ -149,4 +150,6 @@ def _replay(
         raise wrong
     if story_to is not None:
         story_to += read_history(explorer.history)
-    return structs.replace(judge_history(explorer.history, ",".join(required)), steps=done["steps"])
+    return structs.replace(
+        judge_history(explorer.history, ",".join(dict.fromkeys(map(property_of, required)))), steps=done["steps"]
+    )

@@ -12,7 +12,7 @@ from lockstorm.base.errors import UsageError
 from lockstorm.explore.explore import explorer_for
 from lockstorm.explore.explorer import bad_line
 from lockstorm.explore.schedule_file import ScheduleFile
-from lockstorm.explore.search_plan import context_arguments, required_properties
+from lockstorm.explore.search_plan import context_arguments, replayed_properties
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import Verdict
@@ -52,7 +52,7 @@ def replay_real(
         fixed_lease=bool(schedule.fixed_lease),
         checks_validity=bool(schedule.checks_validity),
     )
-    required = ",".join(required_properties(None, lock_named(schedule.lock), schedule.permits))
+    required = ",".join(replayed_properties(lock_named(schedule.lock), schedule.permits))
 
     def play_once(_: int) -> Verdict:
         with Trial(settings) as trial:
@@ -102,7 +102,7 @@ def strike_of(schedule: ScheduleFile, name: str) -> Strike:
             "and nothing else"
         )
     with explorer_for(schedule, 1) as explorer:
-        arguments = context_arguments(schedule, required_properties(None, lock_named(schedule.lock), schedule.permits))
+        arguments = context_arguments(schedule, replayed_properties(lock_named(schedule.lock), schedule.permits))
         done = explorer.replay(arguments, schedule.lines, schedule.number)
     if wrong := bad_line(done, schedule.line_numbers or (1,), name):
         raise wrong

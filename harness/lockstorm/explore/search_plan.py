@@ -1,7 +1,7 @@
 """What to search: a user's request, checked and completed to a plan before anything is started."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +19,11 @@ from lockstorm.explore.schedule_file import (
     ScheduleContext,
     check_explorable,
 )
+from lockstorm.explore.usual_search import USUAL, USUAL_TOTAL, usual_faults, usual_requirements
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.results.lock_entry import LockEntry
-from lockstorm.results.properties import PROPERTIES, with_capacity
+from lockstorm.results.properties import PROPERTIES, SORTS, property_of, with_capacity
 from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, SERVER_HELP, TrialSettings
 
 FAULTS = {
@@ -46,7 +47,7 @@ OF_REPLICAS = ("failover", "stall-replica")
 LOSE_CONNECTIONS = ("failover", "restart", "restart-empty")
 EXHAUSTIVE = "exhaustive"
 STRATEGIES = ("portfolio", "uniform", "pct", "usual", EXHAUSTIVE)
-USUALLY = ("mutual_exclusion", "integrity", "fencing")  # what is required unless the user says otherwise
+USUALLY = ("mutual_exclusion", "integrity", "fencing")  # what is required of a search whose faults the user chose
 LIVENESS = "liveness"  # judged only if it is required: schedules then end with a phase without faults
 FAIRNESS = "fairness"  # judged only if it is required, and no fault may strike
 JUDGED = (*USUALLY, "ownership", "capacity", "lease", LIVENESS, FAIRNESS)
@@ -60,7 +61,7 @@ SECONDS_MOST = 24 * 3600
 TURNS_MOST = 1000
 JOBS_MOST = 64
 CLIENTS_USUAL = 3
-LEASE_USUAL_MS = 1000
+LEASE_USUAL_MS = 3000  # not REPLY_LIMIT_MS: what is lost is known to be lost before the lease ends
 BOUND_USUAL = 2
 TURNS_OF_LOSS = 2  # the first command of a client after its connection was lost fails
 TURNS_OF_ORDER = 2  # all clients ask at the same moment first, and only later one after the other
@@ -99,8 +100,8 @@ class SearchRequest:
     )
     faults: str | None = option(
         "--faults",
-        f"Faults that may strike, each at most N times (default 1) in a schedule: {', '.join(FAULTS)}; or none. "
-        "Default: pause.",
+        f"Faults that may strike, each at most N times (default 1) in a schedule: {', '.join(FAULTS)}; or none; or "
+        f"usual, the default: at most {USUAL_TOTAL} in all, of those that a right lock of this kind survives.",
         metavar="FAULT[=N],…",
     )
     schedules: int | None = option("--schedules", "Number of schedules to try.", "number", low=1, high=SCHEDULES_MOST)
@@ -124,7 +125,7 @@ class SearchRequest:
         high=FAULTS_MOST,
     )
     lease_ms: int | None = option(
-        "--lease-ms", "Lease of the lock, in ms. Default: 1000.", "number", low=1, high=LEASE_LIMIT_MS
+        "--lease-ms", f"Lease of the lock, in ms. Default: {LEASE_USUAL_MS}.", "number", low=1, high=LEASE_LIMIT_MS
     )
     turns: int | None = option(
         "--turns",
@@ -151,9 +152,10 @@ class SearchRequest:
     require: str | None = option(
         "--require",
         "Properties that a schedule must not violate, of mutual_exclusion, integrity, fencing, ownership, lease, "
-        "liveness and fairness (the last one only with --faults none). Default: mutual_exclusion, integrity, and "
-        "fencing if the lock gives tokens.",
-        metavar="PROPERTY,…",
+        "liveness and fairness (the last one only with --faults none), or single sorts of their violations, as in "
+        "lease/premature-grant (docs/verdicts.md); or usual, the default with --faults usual: what only a broken lock "
+        "of this kind violates. Default otherwise: mutual_exclusion, integrity, and fencing if the lock gives tokens.",
+        metavar="PROPERTY[/SORT],…",
     )
     server: str | None = option("--server", SERVER_HELP, metavar="PROGRAM")
     jobs: int | None = option(
@@ -187,11 +189,21 @@ class SearchPlan:
     lock: LockEntry
     context: ScheduleContext
     budget: dict[str, int]  # the most faults of each kind in a schedule
-    required: tuple[str, ...]
+    required: tuple[str, ...]  # properties, and sorts of their violations as property/sort
     schedules: int
     seconds: int  # 0: no time limit
     jobs: int
     shard: Shard
+
+    @property
+    def required_names(self) -> tuple[str, ...]:
+        """The properties that are required, whole or in part."""
+        return tuple(dict.fromkeys(map(property_of, self.required)))
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether the faults are those that the lock's traits choose."""
+        return chooses_faults(self.request.faults)
 
     @property
     def key(self) -> dict[str, Any]:
@@ -201,7 +213,7 @@ class SearchPlan:
         faults = ",".join(f"{name}={most}" for name, most in self.budget.items())
         return {
             **{name: getattr(context, name) for name in ("lock", "store", "clients", "replicas", "seed", "lease_ms")},
-            "faults": faults or "none",
+            "faults": USUAL if self.is_usual else faults or "none",
             "strategy": request.strategy,
             "bound": bound,
             "turns": context.turns,
@@ -236,15 +248,16 @@ def plan_search(request: SearchRequest) -> SearchPlan:
     _check_build(request, lock)
     check_ranges(request)
     _check_strategy(request)
-    budget = fault_budget(request.faults)
-    required = required_properties(request.require, lock, request.permits)
+    budget = _budget(request.faults, lock)
+    required = required_properties(request, lock, store)
     if request.extends and not lock.renewable:
         raise UsageError(f"--extends is for locks that their holders can extend; {lock.name} is none")
-    if LIVENESS in required and request.wait_ms == WAIT_FOR_EVER:
+    names = {*map(property_of, required)}
+    if LIVENESS in names and request.wait_ms == WAIT_FOR_EVER:
         raise UsageError("--wait-ms -1 with --require liveness: where a waiter is forgotten, a schedule would not end")
-    if FAIRNESS in required:
+    if FAIRNESS in names:
         _check_order(lock, budget)
-    context = _context(request, lock, store, budget, required)
+    context = _context(request, lock, store, budget, names)
     shard = parse_shard(request.shard) if request.shard else Shard()
     exhaustive = request.strategy == EXHAUSTIVE
     if exhaustive and request.shard:
@@ -287,7 +300,7 @@ def _check_order(lock: LockEntry, budget: dict[str, int]) -> None:
         raise UsageError("--require fairness needs --faults none: a fault may keep a waiter out of its queue")
 
 
-def _usual_turns(budget: dict[str, int], required: Sequence[str]) -> int:
+def _usual_turns(budget: dict[str, int], required: Collection[str]) -> int:
     return max(
         TURNS_OF_LOSS if {*budget} & {*LOSE_CONNECTIONS} else 1,
         TURNS_OF_ORDER if FAIRNESS in required else 1,
@@ -295,7 +308,7 @@ def _usual_turns(budget: dict[str, int], required: Sequence[str]) -> int:
 
 
 def _context(
-    request: SearchRequest, lock: LockEntry, store: str, budget: dict[str, int], required: Sequence[str]
+    request: SearchRequest, lock: LockEntry, store: str, budget: dict[str, int], required: Collection[str]
 ) -> ScheduleContext:
     """What all schedules of the search have in common."""
     lease_ms = request.lease_ms or LEASE_USUAL_MS
@@ -310,7 +323,7 @@ def _context(
         extends=int(request.extends),
         checks_validity=int(request.checks_validity),
         in_order=int(FAIRNESS in required),
-        varied=_varied(request) if request.varied else 0,
+        varied=_varied(request) if request.varied or chooses_faults(request.faults) else 0,
         lease_ms=lease_ms,
         wait_ms=WAIT_LEASES * lease_ms if request.wait_ms is None else request.wait_ms,
         bound_ms=_bound_ms(lock, lease_ms, budget) if LIVENESS in required else 0,
@@ -349,10 +362,21 @@ def _replicas(request: SearchRequest, lock: LockEntry, budget: dict[str, int]) -
     return max(lock.replicas, int(bool(of_replicas))) if request.replicas is None else request.replicas
 
 
-def fault_budget(faults: str | None) -> dict[str, int]:
-    """ "pause,crash=2": at most one pause and two crashes in a schedule. None: one pause; "none": no faults."""
+def chooses_faults(faults: str | None) -> bool:
+    """Whether the lock's traits choose the faults."""
+    return faults in (None, USUAL)
+
+
+def _budget(faults: str | None, lock: LockEntry) -> dict[str, int]:
+    if faults is None or faults == USUAL:
+        return dict.fromkeys(usual_faults(lock), USUAL_TOTAL)
+    return fault_budget(faults)
+
+
+def fault_budget(faults: str) -> dict[str, int]:
+    """ "pause,crash=2": at most one pause and two crashes in a schedule; "none": no faults."""
     budget: dict[str, int] = {}
-    for word in ("pause" if faults is None else faults).split(","):
+    for word in faults.split(","):
         name, _, most = word.strip().partition("=")
         if name == "none" and faults == "none":
             continue
@@ -366,15 +390,29 @@ def fault_budget(faults: str | None) -> dict[str, int]:
     return budget
 
 
-def required_properties(require: str | None, lock: LockEntry, permits: int | None) -> tuple[str, ...]:
-    """The properties that a schedule must not violate."""
-    if not require:
-        return tuple(name for name in with_capacity(USUALLY, permits) if name != "fencing" or lock.token)
-    names = tuple(choose("property", name.strip().replace("-", "_"), [*PROPERTIES]) for name in require.split(","))
-    for name in names:
-        if name not in JUDGED:
-            raise UsageError(f"explore judges {', '.join(JUDGED)}; {name} is reported by lockstorm run, never judged")
-    return names
+def replayed_properties(lock: LockEntry, permits: int | None) -> tuple[str, ...]:
+    """The properties that one schedule, or a search with faults of the user's choice, must not violate by default."""
+    return tuple(name for name in with_capacity(USUALLY, permits) if name != "fencing" or lock.token)
+
+
+def required_properties(request: SearchRequest, lock: LockEntry, store: str) -> tuple[str, ...]:
+    """The properties that a schedule must not violate, and sorts of their violations as property/sort."""
+    if request.require == USUAL or (request.require is None and chooses_faults(request.faults)):
+        return usual_requirements(lock, request.permits, store)
+    if request.require is None:
+        return replayed_properties(lock, request.permits)
+    return tuple(_required_word(word.strip().replace("-", "_")) for word in request.require.split(","))
+
+
+def _required_word(word: str) -> str:
+    """ "property" or "property/sort"."""
+    name, slash, sort = word.partition("/")
+    choose("property", name, [*PROPERTIES])
+    if name not in JUDGED:
+        raise UsageError(f"explore judges {', '.join(JUDGED)}; {name} is reported by lockstorm run, never judged")
+    if slash:
+        choose(f"sort of {name}", sort, [*SORTS.get(name, ())])
+    return word
 
 
 # --- the command line of the program `explore` ---
@@ -387,7 +425,7 @@ def context_arguments(context: ScheduleContext, required: Sequence[str]) -> list
     words += ["--store", context.store, "--clients", str(context.clients)]
     words += ["--turns", str(context.turns), "--permits", str(context.permits), "--lease-ms", str(context.lease_ms)]
     words += ["--wait-ms", str(context.wait_ms), "--work-ms", str(context.work_ms), "--seed", str(context.seed)]
-    words += ["--require", ",".join(required)]
+    words += ["--require", ",".join(word.replace("_", "-") if "/" in word else word for word in required)]
     words += ["--bound-ms", str(context.bound_ms)] if context.bound_ms else []
     words += ["--varied", str(context.varied)] if context.varied else []
     words += ["--replicas", str(context.replicas)] if context.replicas else []
@@ -409,4 +447,4 @@ def search_arguments(plan: SearchPlan) -> list[str]:
         words.append("--keep-going")
     for name, most in plan.budget.items():
         words += ["--fault", f"{name}={most}"]
-    return words
+    return [*words, "--faults-total", str(USUAL_TOTAL), "--spare-store"] if plan.is_usual else words

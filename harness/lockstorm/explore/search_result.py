@@ -55,7 +55,8 @@ def plan_json(plan: SearchPlan) -> dict[str, Any]:
         "time": "virtual",
         "faults": plan.budget,
         "strategy": plan.request.strategy,
-        "required": [*plan.required],
+        "required": [*plan.required_names],
+        "required_sorts": _required_sorts(plan),
     }
 
 
@@ -75,9 +76,9 @@ def search_result(plan: SearchPlan, campaign: Campaign) -> dict[str, Any]:
     shown = campaign.shown
     tally = campaign.tally
     usually = with_capacity(USUALLY, plan.context.permits)
-    judged = (*usually, *(name for name in JUDGED if name in plan.required and name not in usually))
-    verdict = {name: _verdict_on(tally["verdicts"][name], shown, name) for name in judged}
-    statuses = {verdict[name]["status"] for name in plan.required}
+    judged = (*usually, *(name for name in JUDGED if name in plan.required_names and name not in usually))
+    verdict = {name: _verdict_on(plan, tally["verdicts"][name], shown, name) for name in judged}
+    statuses = {verdict[name]["status"] for name in plan.required_names}
     # A lock without tokens is not required to fence: of such a property nothing can be known.
     exit_status = 1 if found else 3 if "inconclusive" in statuses else 0
     tasks, steps = plan.context.clients, max(1, campaign.horizon)
@@ -114,11 +115,29 @@ def _pct_bound(plan: SearchPlan, steps: int) -> float:
     return share / float(plan.context.clients * steps ** (DEPTH - 1))
 
 
-def _verdict_on(counts: dict[str, int], shown: dict[str, Any] | None, name: str) -> dict[str, Any]:
-    """The verdict on a property in all schedules that were tried. The evidence is that of the smallest schedule."""
-    status = "violated" if counts["violated"] else "holds" if counts["holds"] else "inconclusive"
+def _required_sorts(plan: SearchPlan) -> dict[str, list[str]]:
+    """The sorts of violations that count, by property, of properties that are not required as a whole."""
+    parts: dict[str, list[str]] = {}
+    for name, slash, sort in (word.partition("/") for word in plan.required):
+        if slash and name not in plan.required:
+            parts.setdefault(name, []).append(sort)
+    return parts
+
+
+def _verdict_on(plan: SearchPlan, counts: dict[str, int], shown: dict[str, Any] | None, name: str) -> dict[str, Any]:
+    """The verdict on a property in all schedules that were tried. The evidence is that of the smallest schedule. Of a
+    property that is required, only the required sorts of violations count."""
+    violated = counts["broken" if name in plan.required_names else "violated"]
+    status = "violated" if violated else "holds" if counts["holds"] + counts["violated"] else "inconclusive"
     evidence = shown["verdict"][name]["evidence"] if shown and status == "violated" else []
-    return {"status": status, "count": counts["violated"], "evidence": evidence, "schedules": counts}
+    said = {} if name in plan.required_names or not violated else {"reason": _unblamed(plan, violated)}
+    return {"status": status, "count": violated, "evidence": evidence, "schedules": counts, **said}
+
+
+def _unblamed(plan: SearchPlan, schedules: int) -> str:
+    """What a violation of a property that is not required means."""
+    why = ", as of any lock with a lease under these faults" if plan.is_usual and plan.lock.lease else ""
+    return f"in {schedules:,} schedules{why}: not required"
 
 
 def _found_json(found: ScheduleFile, campaign: Campaign, shown: dict[str, Any] | None) -> dict[str, Any]:
@@ -139,7 +158,7 @@ def _sentence(plan: SearchPlan, campaign: Campaign, found: ScheduleFile | None, 
     if campaign.found and plan.request.keep_going:
         return _sentence_of_all(plan, campaign, campaign.found["number"])
     if campaign.found and found:
-        broken = " and ".join(name.replace("_", " ") for name in found.violates if name in plan.required)
+        broken = " and ".join(name.replace("_", " ") for name in campaign.found.get("broken", found.violates))
         return f"Schedule {campaign.found['number']:,} of seed {plan.context.seed} violates {broken}: {_cause(found)}"
     tried = campaign.schedules
     if exit_status:
@@ -154,7 +173,7 @@ def _sentence(plan: SearchPlan, campaign: Campaign, found: ScheduleFile | None, 
 def _sentence_of_all(plan: SearchPlan, campaign: Campaign, number: int) -> str:
     """Of a search that went on after a violation."""
     tried = campaign.tally["schedules"]
-    hits = sum(group["schedules"] for group in campaign.groups if {*group["violates"]} & {*plan.required})
+    hits = sum(group["schedules"] for group in campaign.groups if {*group["violates"]} & {*plan.required_names})
     first = f"; schedule {number:,} is the first"
     if campaign.exhausted:  # no sample: these are all
         return f"{hits:,} of all {tried:,} schedules within the bound violate it{first}"

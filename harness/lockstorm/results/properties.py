@@ -6,6 +6,20 @@ REQUIRED = ("mutual_exclusion", "integrity", "fencing", "liveness", "capacity") 
 PROPERTIES = (*REQUIRED[:3], "ownership", "liveness", "capacity", "lease", "fairness", "cost")
 JUDGED = tuple(name for name in PROPERTIES if name != "cost")  # cost is reported, never judged
 
+SORTS = {  # of violations, by property, as in struct checker; the others have one sort only
+    "integrity": ("stale_write", "lost_update", "duplicated_operation"),
+    "fencing": ("missing_token", "repeated_token", "falling_token", "stale_access"),
+    "ownership": ("foreign_release", "foreign_renewal", "broken_hold", "foreign_extension", "empty_renewal"),
+    "liveness": ("stuck_waiter", "lost_wake_up", "residue"),
+    "capacity": ("surplus_grant", "unowned_release"),
+    "lease": ("spent_grant", "late_write", "late_renewal", "hollow_renewal", "premature_grant"),
+}
+
+
+def property_of(word: str) -> str:
+    """The property of "property" or "property/sort"."""
+    return word.partition("/")[0]
+
 
 def with_capacity(names: Iterable[str], permits: int | None) -> tuple[str, ...]:
     """The properties to require by default of a lock with this number of permits (None: 1). `names`: those of a lock

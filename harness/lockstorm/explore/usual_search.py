@@ -1,0 +1,44 @@
+"""What a search tries and requires unless the user says otherwise. Both follow from the traits of the lock: a right
+lock with these traits survives the faults in what is required of it, so a violation says that this lock is wrong.
+
+After a pause that outlasts a lease, two clients hold any lock with a lease at the same time, and without a fence the
+resource is damaged: that says nothing about this lock. What a right lock with a lease does keep is that nobody gets it
+while the lease of another certainly runs, that nobody else ends a grant, that a renewal reaches the lock, that tokens
+rise, and that waiters are served."""
+
+from lockstorm.results.lock_entry import LockEntry
+from lockstorm.results.properties import SORTS
+
+USUAL = "usual"
+USUAL_TOTAL = 3  # faults in a schedule
+LEASE_KEPT = ("spent_grant", "late_renewal", "hollow_renewal", "premature_grant")  # all but a client's late write
+TOKENS_RISE = ("missing_token", "repeated_token", "falling_token")  # all but what the resource accepts
+LAPSED = "broken_hold"  # also of a right lock, when a client re-enters a lock whose lease has ended
+UNFENCED = "open"
+
+
+def usual_faults(lock: LockEntry) -> tuple[str, ...]:
+    """The kinds of fault that may strike. A lock without a lease is not freed after a crash, nor after a release that
+    was lost. A release that comes late, or twice, is taken for a new one where all grants of a client have one owner,
+    or none."""
+    anywhere = ("pause", "pause-before-send", "error-reply", "client-clock-jump")
+    lost = ("lose-reply", "drop-request", "restart", "crash") if lock.lease else ()
+    late = ("hold-request", "duplicate-request") if _tells_grants_apart(lock) else ()
+    pushed = ("lose-message",) if lock.waits == "push" else ()
+    return (*anywhere, *late, *lost, *pushed)
+
+
+def _tells_grants_apart(lock: LockEntry) -> bool:
+    return not lock.reentrant and (lock.lease or lock.capacity == 1)
+
+
+def usual_requirements(lock: LockEntry, permits: int | None, store: str) -> tuple[str, ...]:
+    """Properties, and sorts of their violations as property/sort, that only a broken lock with these traits violates
+    under those faults."""
+    if not lock.lease:
+        return ("capacity",) if (permits or 1) > 1 else ("mutual_exclusion", "integrity", "ownership")
+    kept = tuple(f"lease/{sort}" for sort in LEASE_KEPT)
+    owned = tuple(f"ownership/{sort}" for sort in SORTS["ownership"] if sort != LAPSED or not lock.reentrant)
+    fenced = lock.token and store != UNFENCED
+    fencing = ("fencing", "integrity") if fenced else tuple(f"fencing/{sort}" for sort in TOKENS_RISE)
+    return (*owned, "liveness", *kept, *(fencing if lock.token else ()))
