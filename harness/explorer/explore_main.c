@@ -10,6 +10,7 @@
  *   [--bound-ms N]               judge liveness: schedules end quietly, and a free lock is claimed within N ms
  *   --require A,B/SORT           properties, or sorts of their violations, that a schedule must not violate; with
  * fairness, the history has order_ms, and some clients give up sooner than others
+ *   [--require-steady LIST]      as --require, of schedules with one fault at most, and none that lasts
  *   [--faults-total N]           at most N faults of all kinds together
  *   [--spare-store]              no message to the resource is lost, held, repeated or refused
  *   --fault KIND=N               at most N faults of this kind in a schedule; schedule.h lists the kinds

@@ -157,25 +157,43 @@ static bool node_option(const char *text, const char **paths, int *count) {
     return true;
 }
 
-static const struct option OPTIONS[] = {
-    {"lock", required_argument, NULL, 'l'},      {"clients", required_argument, NULL, 'c'},
-    {"store", required_argument, NULL, 'S'},     {"lease-ms", required_argument, NULL, 'L'},
-    {"wait-ms", required_argument, NULL, 'W'},   {"work-ms", required_argument, NULL, 'w'},
-    {"turns", required_argument, NULL, 't'},     {"permits", required_argument, NULL, 'p'},
-    {"fixed-lease", no_argument, NULL, 'f'},     {"faults-total", required_argument, NULL, 'N'},
-    {"spare-store", no_argument, NULL, 'O'},     {"extends", no_argument, NULL, 'e'},
-    {"varied", required_argument, NULL, 'V'},    {"checks-validity", no_argument, NULL, 'v'},
-    {"node", required_argument, NULL, 'n'},      {"clock", required_argument, NULL, 'C'},
-    {"directory", required_argument, NULL, 'D'}, {"seed", required_argument, NULL, 's'},
-    {"require", required_argument, NULL, 'r'},   {"fault", required_argument, NULL, 'F'},
-    {"strategy", required_argument, NULL, 'T'},  {"first", required_argument, NULL, '1'},
-    {"stride", required_argument, NULL, '2'},    {"most", required_argument, NULL, '3'},
-    {"seconds", required_argument, NULL, '4'},   {"shrink", required_argument, NULL, '5'},
-    {"shared", required_argument, NULL, '6'},    {"digests", required_argument, NULL, '7'},
-    {"replay", required_argument, NULL, '8'},    {"replicas", required_argument, NULL, 'R'},
-    {"bound-ms", required_argument, NULL, 'B'},  {"bound", required_argument, NULL, 'b'},
-    {"number", required_argument, NULL, '9'},    {"keep-going", no_argument, NULL, 'g'},
-    {"plugin", required_argument, NULL, 'P'},    {0}};
+static const struct option OPTIONS[] = {{"lock", required_argument, NULL, 'l'},
+                                        {"clients", required_argument, NULL, 'c'},
+                                        {"store", required_argument, NULL, 'S'},
+                                        {"lease-ms", required_argument, NULL, 'L'},
+                                        {"wait-ms", required_argument, NULL, 'W'},
+                                        {"work-ms", required_argument, NULL, 'w'},
+                                        {"turns", required_argument, NULL, 't'},
+                                        {"permits", required_argument, NULL, 'p'},
+                                        {"fixed-lease", no_argument, NULL, 'f'},
+                                        {"faults-total", required_argument, NULL, 'N'},
+                                        {"spare-store", no_argument, NULL, 'O'},
+                                        {"extends", no_argument, NULL, 'e'},
+                                        {"varied", required_argument, NULL, 'V'},
+                                        {"checks-validity", no_argument, NULL, 'v'},
+                                        {"node", required_argument, NULL, 'n'},
+                                        {"clock", required_argument, NULL, 'C'},
+                                        {"directory", required_argument, NULL, 'D'},
+                                        {"seed", required_argument, NULL, 's'},
+                                        {"require", required_argument, NULL, 'r'},
+                                        {"require-steady", required_argument, NULL, 'y'},
+                                        {"fault", required_argument, NULL, 'F'},
+                                        {"strategy", required_argument, NULL, 'T'},
+                                        {"first", required_argument, NULL, '1'},
+                                        {"stride", required_argument, NULL, '2'},
+                                        {"most", required_argument, NULL, '3'},
+                                        {"seconds", required_argument, NULL, '4'},
+                                        {"shrink", required_argument, NULL, '5'},
+                                        {"shared", required_argument, NULL, '6'},
+                                        {"digests", required_argument, NULL, '7'},
+                                        {"replay", required_argument, NULL, '8'},
+                                        {"replicas", required_argument, NULL, 'R'},
+                                        {"bound-ms", required_argument, NULL, 'B'},
+                                        {"bound", required_argument, NULL, 'b'},
+                                        {"number", required_argument, NULL, '9'},
+                                        {"keep-going", no_argument, NULL, 'g'},
+                                        {"plugin", required_argument, NULL, 'P'},
+                                        {0}};
 
 static bool varied_option(const char *text, unsigned *varied) {
     int64_t value;
@@ -208,6 +226,7 @@ static bool option_take(struct explore_arguments *arguments, int option, char *t
     case 'D': return (arguments->directory = text) != NULL;
     case 's': return unsigned_number(text, &search->seed);
     case 'r': return require_option(text, search->required);
+    case 'y': return require_option(text, search->steadily);
     case 'F': return fault_option(text, &search->budget);
     case 'T': return strategy_option(text, &search->strategy);
     case 'R': return small(text, WORLD_REPLICAS, &world->replicas);

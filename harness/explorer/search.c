@@ -56,7 +56,8 @@ static void outcome_judge(struct schedule_search *search, struct search_outcome 
         outcome->violates |= outcome->broken[each];
         bool asked = search->settings->required[each] || outcome->applies[each] || CHECKER_TABLE[each]->advisory;
         bool violated = asked && outcome->status[each] == VERDICT_VIOLATED;
-        outcome->shown[each] = search->settings->required[each] ? outcome->broken[each] : violated;
+        outcome->shown[each] =
+            search->settings->required[each] | search->settings->steadily[each] ? outcome->broken[each] : violated;
     }
     memcpy(outcome->inapplicable_reason, judgement.inapplicable_reason, sizeof outcome->inapplicable_reason);
     judge_close(&judgement);
@@ -67,6 +68,7 @@ static struct search_outcome outcome_of(struct schedule_search *search) {
     struct search_outcome outcome = {
         .opened = true, .steps = world->steps, .cut_short = world->steps >= WORLD_STEPS_MOST};
     outcome.faults = search->faults;
+    outcome.strikes = search->strikes;
     outcome.digest = digest_of(search->reader, world->prefix);
     outcome_judge(search, &outcome);
     return outcome;
@@ -99,6 +101,7 @@ static void choice_count(struct schedule_search *search, struct choice chosen) {
     if ((int)chosen.kind < CHOICE_FAULTS_FROM) return;
     search->tally.struck[world_checkpoint(search->world, chosen)][chosen.kind]++;
     search->faults |= (uint32_t)1 << chosen.kind;
+    search->strikes++;
 }
 
 static void run(struct schedule_search *search, const struct chooser *chooser) {
@@ -106,6 +109,7 @@ static void run(struct schedule_search *search, const struct chooser *chooser) {
     struct choice choices[WORLD_CHOICES];
     search->schedule.count = 0;
     search->faults = 0;
+    search->strikes = 0;
     for (int count; world->steps < WORLD_STEPS_MOST && (count = world_choices(world, choices)) > 0;) {
         struct choice usual = world_usual_choice(world, choices, count);
         struct choice chosen = chosen_by(chooser, world, choices, count, usual);

@@ -11,6 +11,7 @@ struct search_settings {
     enum strategy_kind strategy; /* STRATEGIES: a portfolio, uniform and PCT in turn */
     uint32_t
         required[CHECKERS_MOST]; /* bit n: violations of the checker's sort n count; 0: the property is not required */
+    uint32_t steadily[CHECKERS_MOST]; /* as required, but only of steady schedules */
     uint64_t seed;
     uint64_t first, stride, most; /* schedules first, first + stride, ... below most */
     int64_t seconds;              /* time limit; 0: none */
@@ -35,6 +36,7 @@ struct search_shared {
 struct search_outcome {
     uint64_t steps;
     uint32_t faults; /* that struck: bit n for enum choice_kind n */
+    int strikes;     /* of faults */
     uint64_t digest; /* of the history's records */
     bool opened, cut_short;
     bool violates;              /* a required property */
@@ -77,6 +79,7 @@ struct schedule_search {
     struct search_tally tally;
     struct schedule schedule; /* the last one that was run, as deviations */
     uint32_t faults;          /* that struck in it */
+    int strikes;
     struct exhaustive exhaustive;
     bool exhausted; /* no schedule within the bound is left */
     bool unopened;  /* the search has ended because in schedule *number the lock could not be opened */
@@ -101,10 +104,20 @@ struct search_outcome search_replay(struct schedule_search *search, const struct
                                     uint64_t seed, uint64_t number, bool *used);
 void search_free(struct schedule_search *search);
 
+/* Whether at most one fault struck, and none of those that last: a client that renews its lease then keeps the lock. */
+static inline bool outcome_is_steady(const struct search_outcome *outcome) {
+    bool lasts = false;
+    for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
+        lasts |= outcome->faults >> kind & 1 && choice_has_amount((enum choice_kind)kind);
+    return outcome->strikes <= 1 && !lasts;
+}
+
 /* Whether the outcome violates a property in a way that is required not to happen. */
 static inline bool search_is_violated(const struct search_settings *settings, const struct search_outcome *outcome,
                                       int checker) {
-    return outcome->status[checker] == VERDICT_VIOLATED && outcome->sorts[checker] & settings->required[checker];
+    uint32_t required = settings->required[checker];
+    if (settings->steadily[checker] && outcome_is_steady(outcome)) required |= settings->steadily[checker];
+    return outcome->status[checker] == VERDICT_VIOLATED && outcome->sorts[checker] & required;
 }
 
 #endif

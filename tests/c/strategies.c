@@ -29,6 +29,12 @@ uint64_t world_steps_of(const struct world *asked, struct choice choice) {
     return choice.kind == CHOICE_TASK ? asked->steps : 0;
 }
 
+static struct explored_task tasks[TASKS];
+
+const struct explored_task *world_task_const(const struct world *asked, int number) {
+    return asked == &world ? &tasks[number] : NULL;
+}
+
 static struct choice choices[TASKS];
 
 static void world_reset(void) {
@@ -39,6 +45,7 @@ static void world_reset(void) {
     allowed_from = 0;
     allows = NULL;
     for (int task = 0; task < TASKS; task++) choices[task] = (struct choice){CHOICE_TASK, task, 0};
+    for (int task = 0; task < TASKS; task++) tasks[task].node = 0;
 }
 
 static const char *separator = "{";
@@ -150,6 +157,33 @@ static void say_faults(const char *name, enum choice_kind kind, int most) {
     }
 }
 
+/* At most two of three kinds in all: how many schedules have 0, 1, 2 or more faults, how often each kind strikes, and
+ * how often a message of the two tasks that talk to the resource is struck. */
+static void say_few(void) {
+    const struct fault_budget budget = {
+        .most = {[CHOICE_CRASH] = 1, [CHOICE_PAUSE] = 1, [CHOICE_DROP_REQUEST] = 1}, .total = 2, .spares_store = true};
+    int64_t per_schedule[4] = {0}, kinds[3] = {0}, spared = 0;
+    tasks[0].node = tasks[3].node = WORLD_RESOURCE;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct strategy strategy;
+        int count = 0;
+        strategy_begin(&strategy, STRATEGY_UNIFORM, seed, &budget, LEASE_MS, HORIZON);
+        for (world.steps = 0; world.steps < 2 * HORIZON; world.steps++) {
+            struct choice chosen;
+            while ((chosen = strategy_choose(&strategy, &world, choices, TASKS)).kind != CHOICE_TASK) {
+                count++;
+                kinds[chosen.kind == CHOICE_CRASH ? 0 : chosen.kind == CHOICE_PAUSE ? 1 : 2]++;
+                spared += chosen.kind == CHOICE_DROP_REQUEST && (chosen.who == 0 || chosen.who == 3);
+            }
+        }
+        per_schedule[count < 3 ? count : 3]++;
+    }
+    say("few_per_schedule", per_schedule, 4);
+    say("few_kinds", kinds, 3);
+    say("few_on_store", &spared, 1);
+    world_reset();
+}
+
 /* A fault that is not allowed before a step strikes then, and once; QUIET comes after it. */
 static void say_late(void) {
     struct strategy strategy;
@@ -251,6 +285,7 @@ int main(void) {
     say_faults("clock", CHOICE_CLIENT_CLOCK_JUMP, 1);
     say_faults("reply", CHOICE_LOSE_REPLY, 1);
     say_faults("many", CHOICE_DROP_REQUEST, 40);
+    say_few();
     say_late();
     say_all("none", 0, (struct fault_budget){0});
     say_all("one", 1, (struct fault_budget){0});

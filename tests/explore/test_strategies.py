@@ -102,3 +102,10 @@ def test_a_schedule_is_replayed_deviation_by_deviation(said: dict[str, Any]) -> 
     task = 1
     assert said["replay_kinds"] == [task, task, 6, task, task, task, task, task, task, task]
     assert said["replay_whom"] == [1, 1, 0, 1, 2, 1, 3, 1, 1, 1]
+
+
+def test_a_few_faults_of_many_kinds(said: dict[str, Any]) -> None:
+    """None in one schedule of eight, else one or two, of any kind; and no message to the resource is struck."""
+    assert_shares(said["few_per_schedule"], [1 / 8, 7 / 16, 7 / 16, 0])
+    assert_shares(said["few_kinds"], [1 / 3] * 3)
+    assert said["few_on_store"] == [0]

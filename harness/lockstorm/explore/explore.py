@@ -65,7 +65,7 @@ def search_schedules(
                 campaign.add(plan.shard.number, outcome)
                 if campaign.found and not campaign.shown:
                     smallest = smallest_schedule(plan.context, campaign.found)
-                    shown = _replay(explorer, smallest, plan.required, story_to)
+                    shown = _replay(explorer, smallest, plan.required_names, story_to)
                     said = msgspec.to_builtins(shown)
                     campaign.shown = {name: said[name] for name in ("steps", "sentence", "verdict")}
                 if keep:

@@ -19,7 +19,7 @@ from lockstorm.explore.schedule_file import (
     ScheduleContext,
     check_explorable,
 )
-from lockstorm.explore.usual_search import USUAL, USUAL_TOTAL, usual_faults, usual_requirements
+from lockstorm.explore.usual_search import USUAL, USUAL_TOTAL, steady_requirements, usual_faults, usual_requirements
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.results.lock_entry import LockEntry
@@ -61,7 +61,8 @@ SECONDS_MOST = 24 * 3600
 TURNS_MOST = 1000
 JOBS_MOST = 64
 CLIENTS_USUAL = 3
-LEASE_USUAL_MS = 3000  # not REPLY_LIMIT_MS: what is lost is known to be lost before the lease ends
+LEASE_USUAL_MS = 1000
+LEASE_OF_USUAL_MS = 3000  # of usual faults: a reply is known to be lost before the lease ends (REPLY_LIMIT_MS)
 BOUND_USUAL = 2
 TURNS_OF_LOSS = 2  # the first command of a client after its connection was lost fails
 TURNS_OF_ORDER = 2  # all clients ask at the same moment first, and only later one after the other
@@ -125,7 +126,11 @@ class SearchRequest:
         high=FAULTS_MOST,
     )
     lease_ms: int | None = option(
-        "--lease-ms", f"Lease of the lock, in ms. Default: {LEASE_USUAL_MS}.", "number", low=1, high=LEASE_LIMIT_MS
+        "--lease-ms",
+        f"Lease of the lock, in ms. Default: {LEASE_USUAL_MS}; with the usual faults {LEASE_OF_USUAL_MS}.",
+        "number",
+        low=1,
+        high=LEASE_LIMIT_MS,
     )
     turns: int | None = option(
         "--turns",
@@ -190,6 +195,7 @@ class SearchPlan:
     context: ScheduleContext
     budget: dict[str, int]  # the most faults of each kind in a schedule
     required: tuple[str, ...]  # properties, and sorts of their violations as property/sort
+    steadily: tuple[str, ...]  # properties that are required of schedules with one fault at most, and none that lasts
     schedules: int
     seconds: int  # 0: no time limit
     jobs: int
@@ -198,7 +204,7 @@ class SearchPlan:
     @property
     def required_names(self) -> tuple[str, ...]:
         """The properties that are required, whole or in part."""
-        return tuple(dict.fromkeys(map(property_of, self.required)))
+        return tuple(dict.fromkeys(map(property_of, (*self.required, *self.steadily))))
 
     @property
     def is_usual(self) -> bool:
@@ -216,7 +222,7 @@ class SearchPlan:
             "faults": USUAL if self.is_usual else faults or "none",
             "strategy": request.strategy,
             "bound": bound,
-            "turns": context.turns,
+            "turns": request.turns if context.varied else context.turns,
             "work_ms": request.work_ms,
             "wait_ms": request.wait_ms,
             "permits": request.permits,
@@ -271,6 +277,7 @@ def plan_search(request: SearchRequest) -> SearchPlan:
         context=context,
         budget=budget,
         required=required,
+        steadily=_steadily(request, lock),
         schedules=request.schedules or SCHEDULES_MOST,
         seconds=SECONDS_USUAL if unlimited else request.seconds or 0,
         jobs=1 if exhaustive else request.jobs or len(os.sched_getaffinity(0)),
@@ -311,7 +318,7 @@ def _context(
     request: SearchRequest, lock: LockEntry, store: str, budget: dict[str, int], required: Collection[str]
 ) -> ScheduleContext:
     """What all schedules of the search have in common."""
-    lease_ms = request.lease_ms or LEASE_USUAL_MS
+    lease_ms = request.lease_ms or (LEASE_OF_USUAL_MS if chooses_faults(request.faults) else LEASE_USUAL_MS)
     return ScheduleContext(
         lock=lock.name,
         store=store,
@@ -404,6 +411,12 @@ def required_properties(request: SearchRequest, lock: LockEntry, store: str) -> 
     return tuple(_required_word(word.strip().replace("-", "_")) for word in request.require.split(","))
 
 
+def _steadily(request: SearchRequest, lock: LockEntry) -> tuple[str, ...]:
+    chosen = request.require is None and chooses_faults(request.faults)
+    renews = lock.renews and not request.fixed_lease
+    return steady_requirements(lock, renews=renews) if chosen or request.require == USUAL else ()
+
+
 def _required_word(word: str) -> str:
     """ "property" or "property/sort"."""
     name, slash, sort = word.partition("/")
@@ -440,6 +453,7 @@ def context_arguments(context: ScheduleContext, required: Sequence[str]) -> list
 def search_arguments(plan: SearchPlan) -> list[str]:
     """What the program needs to search."""
     words = context_arguments(plan.context, plan.required)
+    words += ["--require-steady", ",".join(plan.steadily)] if plan.steadily else []
     words += ["--strategy", plan.request.strategy, "--shrink", str(SHRINK_RUNS)]
     if plan.request.strategy == EXHAUSTIVE:
         words += ["--bound", str(plan.request.bound or BOUND_USUAL)]

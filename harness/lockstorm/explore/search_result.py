@@ -57,6 +57,7 @@ def plan_json(plan: SearchPlan) -> dict[str, Any]:
         "strategy": plan.request.strategy,
         "required": [*plan.required_names],
         "required_sorts": _required_sorts(plan),
+        "required_steadily": [*plan.steadily],
     }
 
 

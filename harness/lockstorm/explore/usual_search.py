@@ -18,27 +18,30 @@ UNFENCED = "open"
 
 
 def usual_faults(lock: LockEntry) -> tuple[str, ...]:
-    """The kinds of fault that may strike. A lock without a lease is not freed after a crash, nor after a release that
-    was lost. A release that comes late, or twice, is taken for a new one where all grants of a client have one owner,
-    or none."""
-    anywhere = ("pause", "pause-before-send", "error-reply", "client-clock-jump")
-    lost = ("lose-reply", "drop-request", "restart", "crash") if lock.lease else ()
-    late = ("hold-request", "duplicate-request") if _tells_grants_apart(lock) else ()
+    """The kinds of fault that may strike. A lock without a lease is not freed when a release is lost, nor when a late
+    acquire succeeds: only clients may be late there. A release that comes late, or twice, is taken for a new one where
+    all grants of a client have the same owner."""
+    anywhere = ("pause", "pause-before-send", "client-clock-jump")
+    lost = ("error-reply", "lose-reply", "drop-request", "restart", "crash")
+    late = () if lock.reentrant else ("hold-request", "duplicate-request")
     pushed = ("lose-message",) if lock.waits == "push" else ()
-    return (*anywhere, *late, *lost, *pushed)
-
-
-def _tells_grants_apart(lock: LockEntry) -> bool:
-    return not lock.reentrant and (lock.lease or lock.capacity == 1)
+    return (*anywhere, *lost, *late, *pushed) if lock.lease else anywhere
 
 
 def usual_requirements(lock: LockEntry, permits: int | None, store: str) -> tuple[str, ...]:
     """Properties, and sorts of their violations as property/sort, that only a broken lock with these traits violates
     under those faults."""
     if not lock.lease:
-        return ("capacity",) if (permits or 1) > 1 else ("mutual_exclusion", "integrity", "ownership")
+        whole = ("capacity",) if (permits or 1) > 1 else ("mutual_exclusion", "integrity", "ownership")
+        return (*whole, "liveness")
     kept = tuple(f"lease/{sort}" for sort in LEASE_KEPT)
     owned = tuple(f"ownership/{sort}" for sort in SORTS["ownership"] if sort != LAPSED or not lock.reentrant)
     fenced = lock.token and store != UNFENCED
     fencing = ("fencing", "integrity") if fenced else tuple(f"fencing/{sort}" for sort in TOKENS_RISE)
     return (*owned, "liveness", *kept, *(fencing if lock.token else ()))
+
+
+def steady_requirements(lock: LockEntry, *, renews: bool) -> tuple[str, ...]:
+    """Properties that a right lock keeps in schedules with one fault at most, and none that lasts: a lock that renews
+    its lease then tries again in time."""
+    return ("mutual_exclusion",) if lock.lease and renews else ()

@@ -1,0 +1,122 @@
+"""The search as it comes: what it tries and requires by the traits of a lock, and which locks it accuses."""
+
+import subprocess
+from typing import Any
+
+import pytest
+
+from lockstorm.base import paths
+from lockstorm.base.errors import UsageError
+from lockstorm.explore.explore import search_schedules
+from lockstorm.explore.search_plan import FAULTS, SearchRequest, plan_search
+from lockstorm.explore.usual_search import USUAL_TOTAL
+from lockstorm.native.library import locks, locks_on
+from lockstorm.results.properties import PROPERTIES, SORTS
+from tests.helpers.support import lockstorm
+
+# Locks with a mistake, each with what the mistake does, whatever the order of steps.
+BROKEN = {
+    "set-nx-blind-del": {"ownership"},  # releases what another holds
+    "set-nx-get-del": {"lease"},  # looks whose it is, and deletes later
+    "setnx-expire": {"liveness"},  # a crash between the two leaves it without an end
+    "redis-lock-30": {"lease"},  # the end of the lease by the clock of a client
+    "redis-py-416": {"lease"},
+    "redis-semaphore-175": {"lease"},  # renews what was released
+    "redisson-1966": {"liveness", "lease"},
+    "redisson-2515": {"mutual_exclusion"},  # one lost connection ends the renewal
+    "pubsub-naive": {"liveness"},
+    "none": {"mutual_exclusion", "integrity", "ownership"},
+}
+RIGHT = ("set-nx-px", "set-nx-px-fenced", "set-nx-px-renew", "blpop", "pubsub", "spin", "setnx", "semaphore")
+SCHEDULES = 1000  # of a broken lock, at most
+SLOW = 100_000
+
+
+def searched(lock: str, schedules: int, **requests: Any) -> dict[str, Any]:
+    return search_schedules(plan_search(SearchRequest(lock, schedules=schedules, **requests)), lambda _: None)
+
+
+@pytest.mark.lengthy("searches up to a thousand schedules")
+@pytest.mark.parametrize("lock", BROKEN)
+def test_a_broken_lock_is_found_without_an_option(lock: str) -> None:
+    result = searched(lock, SCHEDULES)
+    assert result["exit"] == 1, result["sentence"]
+    broken = {name for name in result["required"] if result["verdict"][name]["status"] == "violated"}
+    assert broken & BROKEN[lock], result["sentence"]
+    assert result["found"]["number"] < SCHEDULES
+
+
+@pytest.mark.lengthy("searches a thousand schedules")
+@pytest.mark.parametrize("lock", RIGHT)
+def test_a_right_lock_is_not_accused(lock: str) -> None:
+    result = searched(lock, SCHEDULES)
+    assert result["exit"] == 0, result["sentence"]
+    assert result["tried"] == SCHEDULES
+    assert {result["verdict"][name]["status"] for name in result["required"]} == {"holds"}
+
+
+@pytest.mark.slow("a hundred thousand schedules of each lock", seconds=200)
+@pytest.mark.parametrize("lock", RIGHT)
+def test_a_right_lock_is_not_accused_in_many_schedules(lock: str) -> None:
+    assert searched(lock, SLOW)["exit"] == 0
+
+
+@pytest.mark.lengthy("searches a thousand schedules twice")
+def test_what_any_lock_with_a_lease_does_is_shown_and_not_required() -> None:
+    result = searched("set-nx-px", SCHEDULES)
+    shown = result["verdict"]["mutual_exclusion"]
+    assert shown["status"] == "violated" and shown["count"] == shown["schedules"]["violated"] > 0
+    assert shown["reason"].endswith("as of any lock with a lease under these faults: not required")
+    assert "mutual_exclusion" not in result["required"]
+    required = searched("set-nx-px", SCHEDULES, require="mutual_exclusion")
+    assert required["exit"] == 1 and required["sentence"].endswith(("reproduces it", "reproduce it"))
+
+
+def test_of_a_property_in_part_only_its_required_sorts_count() -> None:
+    """A client that writes late violates `lease`, and its lock does not."""
+    whole = searched("redlock", 300, faults="pause", require="lease")
+    part = searched("redlock", 300, faults="pause", require="lease/premature-grant")
+    assert (whole["exit"], part["exit"]) == (1, 0), part["sentence"]
+    assert part["required"] == ["lease"] and part["required_sorts"] == {"lease": ["premature_grant"]}
+    assert part["verdict"]["lease"]["schedules"]["violated"] > part["verdict"]["lease"]["schedules"]["broken"] == 0
+
+
+def test_every_lock_has_faults_that_the_explorer_knows() -> None:
+    for lock in locks_on("redis"):
+        plan = plan_search(SearchRequest(lock.name, schedules=1))
+        assert {*plan.budget} < {*FAULTS} and {*plan.budget.values()} == {USUAL_TOTAL}
+        assert plan.required and {*plan.required_names} <= {*PROPERTIES}
+        assert plan.context.varied
+
+
+@pytest.mark.parametrize("lock", [lock.name for lock in locks() if lock.service == "redis"])
+def test_a_campaign_is_planned_again_from_its_key(lock: str) -> None:
+    plan = plan_search(SearchRequest(lock, schedules=5))
+    again = plan_search(SearchRequest(**plan.key, schedules=5))
+    assert (again.key, again.budget, again.required, again.context) == (
+        plan.key,
+        plan.budget,
+        plan.required,
+        plan.context,
+    )
+
+
+def said_of(require: str) -> str:
+    done = subprocess.run([paths.program("explore"), "--require", require], capture_output=True, text=True)
+    return done.stderr
+
+
+def test_the_program_has_the_same_sorts() -> None:
+    """What it accepts, it goes on from, to what is missing otherwise."""
+    for name, sorts in SORTS.items():
+        for sort in sorts:
+            assert "are required" in said_of(f"{name}/{sort.replace('_', '-')}"), (name, sort)
+    assert "bad value" in said_of("lease/late") and "bad value" in said_of("lease/late-writes")
+
+
+def test_bad_requirements() -> None:
+    for require in ("lease/late", "integrity/", "mutual_exclusion/overlap", "lease/premature_grant/x", "usual,lease"):
+        with pytest.raises(UsageError):
+            plan_search(SearchRequest("set-nx-px", require=require))
+    done = lockstorm("explore", "--lock", "set-nx-px", "--require", "lease/late")
+    assert done.returncode == 2 and "did you mean late_write?" in done.stderr
