@@ -42,6 +42,11 @@ static uint32_t sorts_of(const struct verdict *verdict) {
     return sorts;
 }
 
+/* An order of grants is promised only to clients whose requests arrive in theirs. */
+static bool is_judged(const struct schedule_search *search, int checker) {
+    return search->world->settings.in_order || strcmp(CHECKER_TABLE[checker]->property, "fairness") != 0;
+}
+
 static void outcome_judge(struct schedule_search *search, struct search_outcome *outcome) {
     struct judgement judgement;
     bool whole = judge(&judgement, search->reader, (struct check_reading){0});
@@ -54,7 +59,7 @@ static void outcome_judge(struct schedule_search *search, struct search_outcome 
             judgement.at_work[each].verdict.applies || (counts && search->settings->required[each]);
         outcome->broken[each] = search_is_violated(search->settings, outcome, each);
         outcome->violates |= outcome->broken[each];
-        bool asked = search->settings->required[each] || outcome->applies[each] || CHECKER_TABLE[each]->advisory;
+        bool asked = outcome->applies[each] || (CHECKER_TABLE[each]->advisory && is_judged(search, each));
         bool violated = asked && outcome->status[each] == VERDICT_VIOLATED;
         outcome->shown[each] =
             search->settings->required[each] | search->settings->steadily[each] ? outcome->broken[each] : violated;

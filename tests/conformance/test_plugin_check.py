@@ -82,7 +82,7 @@ def test_every_check_is_seen_to_fail() -> None:
 
 def test_tokens_that_are_promised_have_to_rise(checked: Verdict) -> None:
     found = checked("grants", {LEASE: LEASE + " | LOCK_TRAIT_TOKEN"})
-    assert not found["ok"] and "the tokens 0 and 0: they rise" in found["wrong"]
+    assert not found["ok"] and "the tokens 0 and 0: each has to be" in found["wrong"]
 
 
 def test_what_crashes_is_wrong_and_the_other_checks_go_on(tmp_path: Path) -> None:

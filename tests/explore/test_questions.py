@@ -167,7 +167,7 @@ def test_a_waiter_that_gives_up_more_than_its_own_place_is_found(tmp_path: Path,
     assert "out of turn while client-" in evidence_of(wrong, "fairness")
     twin = in_order(f"plugin:{one_mistake(tmp_path, 'queue')}", work_ms=work_ms)
     assert twin["exit"] == 0, twin["sentence"]
-    assert twin["verdict"]["fairness"]["schedules"] == {"holds": 600, "violated": 0, "inconclusive": 0}
+    assert twin["verdict"]["fairness"]["schedules"] == {"holds": 600, "violated": 0, "inconclusive": 0, "broken": 0}
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,8 @@ def grants(bench: AdapterBench) -> None:
     second = granted(one)
     if bench.entry.token and second["token"] <= answer["token"]:
         raise ProtocolError(
-            f"its second grant has the token {second['token']}, its first had {answer['token']}: tokens rise"
+            f"its second grant has the token {second['token']}, its first had {answer['token']}: each has to be larger "
+            "than the one before"
         )
 
 

@@ -81,7 +81,8 @@ def grants(bench: PluginBench) -> None:
         second = 0 if bench.entry.once else granted(one)
     if bench.entry.token and (first < 1 or (second <= first and not bench.entry.once)):
         raise CheckFailed(
-            f"its traits say LOCK_TRAIT_TOKEN, and its grants had the tokens {first} and {second}: they rise"
+            f"its traits say LOCK_TRAIT_TOKEN, and its grants had the tokens {first} and {second}: each has to be "
+            "larger than the one before, and than 0"
         )
 
 

@@ -128,7 +128,7 @@ def _required_sorts(plan: SearchPlan) -> dict[str, list[str]]:
 def _verdict_on(plan: SearchPlan, counts: dict[str, int], shown: dict[str, Any] | None, name: str) -> dict[str, Any]:
     """The verdict on a property in all schedules that were tried. The evidence is that of the smallest schedule. Of a
     property that is required, only the required sorts of violations count."""
-    violated = counts["broken" if name in plan.required_names else "violated"]
+    violated = counts.get("broken", counts["violated"]) if name in plan.required_names else counts["violated"]
     status = "violated" if violated else "holds" if counts["holds"] + counts["violated"] else "inconclusive"
     evidence = shown["verdict"][name]["evidence"] if shown and status == "violated" else []
     said = {} if name in plan.required_names or not violated else {"reason": _unblamed(plan, violated)}
