@@ -11,7 +11,8 @@
 
 enum { REPLY_LIMIT_MS = 1000, NOT_CONNECTED = -1, NO_ATTEMPT = -1 };
 
-/* The clock of a client that is gone: later than any deadline, so that its code ends. */
+/* The clock of a client that is gone begins there, later than any deadline, and goes on by what the client sleeps: its
+ * code ends, also where it began to wait only then. */
 static const int64_t END_OF_TIME_NS = INT64_MAX / 2;
 
 static struct explored_task *explored_task_of(struct env *env) {
@@ -360,12 +361,14 @@ static int64_t explored_reply_limit_ms(const struct env *env) {
 
 static int64_t explored_mono_ns(const struct env *env) {
     const struct explored_task *task = explored_task_of_const(env);
-    return is_gone(task) ? END_OF_TIME_NS : shared_page_host_mono_ns(task->world->page, client_of(task)->work.place);
+    if (is_gone(task)) return END_OF_TIME_NS + task->slept_gone_ns;
+    return shared_page_host_mono_ns(task->world->page, client_of(task)->work.place);
 }
 
 static int64_t explored_wall_ns(const struct env *env) {
     const struct explored_task *task = explored_task_of_const(env);
-    return is_gone(task) ? END_OF_TIME_NS : shared_page_host_wall_ns(task->world->page, client_of(task)->work.place);
+    if (is_gone(task)) return END_OF_TIME_NS + task->slept_gone_ns;
+    return shared_page_host_wall_ns(task->world->page, client_of(task)->work.place);
 }
 
 static uint64_t explored_random(struct env *env) {
@@ -394,6 +397,7 @@ static void explored_sleep_until(struct env *env, int64_t mono_ns) {
         wait_as(task, EXPLORED_TASK_SLEEPING, mono_ns);
         task->attempt_ns = NO_ATTEMPT;
     }
+    if (is_gone(task) && mono_ns > explored_mono_ns(env)) task->slept_gone_ns = mono_ns - END_OF_TIME_NS;
 }
 
 static int64_t explored_attempt_ns(const struct env *env) {
@@ -462,6 +466,7 @@ void explored_env_open(struct explored_task *task, struct world *world, int numb
     task->checkpoint = 0;
     task->stopping = false;
     task->attempt_ns = NO_ATTEMPT;
+    task->slept_gone_ns = 0;
     for (int node = 0; node < world->settings.nodes; node++) task->connected_in[node] = NOT_CONNECTED;
 }
 

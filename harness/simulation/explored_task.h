@@ -66,6 +66,7 @@ struct explored_task {
     redisReply *raw;                 /* the reply, once it has arrived; owned */
     int64_t arrived_ns, answered_ns; /* when the command arrived, and when it was answered */
     int64_t attempt_ns;              /* see env_attempt_ns; -1: no command since the last wait */
+    int64_t slept_gone_ns;           /* how long its code has slept since its client is gone */
     struct env_reply reply;
     struct node_connection connections[WORLD_NODES];
     int connected_in[WORLD_NODES]; /* the node's life in which the connection was made; -1: not connected */
