@@ -122,7 +122,7 @@ def test_programs_lend_what_the_headers_declare_and_nothing_else() -> None:
         declared |= set(re.findall(r"^(?:_Noreturn )?(?:const )?(?:\w+ )+\**(\w+)\([^)]", text, re.MULTILINE))
         declared |= set(re.findall(r"^extern const struct poll_pace (\w+);", text, re.MULTILINE))
     own = {name for name in declared if name.startswith(("env_adapter_", "lock_"))}  # for the client itself
-    own |= {"env_node_address", "env_give_up", "__attribute__"}
+    own |= {"env_node_address", "env_give_up", "env_attempt_ns", "__attribute__"}
     lent = set(
         re.findall(r"^    (\w+);", (paths.ROOT / "harness" / "client" / "plugin.list").read_text(), re.MULTILINE)
     )
@@ -254,7 +254,7 @@ def explored(file: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
 
 def test_the_explorer_finds_how_the_example_breaks_and_replay_shows_it(example: str, tmp_path: Path) -> None:
     found = tmp_path / "found.schedule"
-    done = explored(example, "--schedules", "1000", "--json", "-o", str(found))
+    done = explored(example, "--faults", "pause", "--schedules", "1000", "--json", "-o", str(found))
     result = json.loads(done.stdout)
     assert done.returncode == 1 and result["found"]["violates"][0] == "integrity"
     assert f"lock plugin:{example}" in found.read_text()
@@ -398,3 +398,9 @@ def test_its_cost_is_measured_beside_the_others(example: str) -> None:
 def test_a_lock_is_named_once(example: str) -> None:
     done = lockstorm("run", "gc-pause", "--plugin", example, "--lock", "setnx")
     assert done.returncode == 2 and "name one lock" in done.stderr
+
+
+@pytest.mark.lengthy("searches a thousand schedules")
+def test_the_search_as_it_comes_does_not_accuse_the_example(example: str) -> None:
+    done = explored(example, "--schedules", "1000", "--json")
+    assert done.returncode == 0, json.loads(done.stdout)["sentence"]

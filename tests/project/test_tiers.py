@@ -63,7 +63,7 @@ def played(project: Path, *words: str, **variables: str) -> tuple[str, list[str]
         env={**kept, **places, **variables},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, notes.read_text().splitlines()
@@ -136,7 +136,7 @@ def test_planted_mistakes_are_found_by_tests_of_the_default_run() -> None:
     wanted = {test for _, test in planted_mistakes()}
     files = sorted({test.partition("::")[0] for test in wanted})
     command = [sys.executable, "-m", "pytest", "-n", "0", "--collect-only", "-q", "-m", "not slow", *files]
-    done = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True, timeout=600)
     collected = done.stdout.splitlines()
     assert [test for test in wanted if not any(each.startswith(test) for each in collected)] == []
 

@@ -11,7 +11,8 @@ from lockstorm.results.properties import SORTS
 
 USUAL = "usual"
 USUAL_TOTAL = 3  # faults in a schedule
-LEASE_KEPT = ("spent_grant", "late_renewal", "hollow_renewal", "premature_grant")  # all but a client's late write
+# Not what a client sees that looks: its write is late, or what it was granted is spent.
+LEASE_KEPT = ("late_renewal", "hollow_renewal", "premature_grant")
 TOKENS_RISE = ("missing_token", "repeated_token", "falling_token")  # all but what the resource accepts
 LAPSED = "broken_hold"  # also of a right lock, when a client re-enters a lock whose lease has ended
 UNFENCED = "open"
