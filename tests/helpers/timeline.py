@@ -7,7 +7,8 @@ Clients are capital letters, one lock is called stock; `A.cash+` is about anothe
                   `A!~` unknown; `A!^12`: not granted before 12 ms. `A?5`: waits for 5 ms at most
     A<  A>  A-    releases; is answered ok; both. `A>x` refused, `A>~` unknown
     A(  A)  A=    renews; is answered ok; both. `A)x`, `A)~`
-    A/30          the lock announces a validity until 30 ms; `A/30x` refused: the lock is lost
+    A/30          the lock announces a validity until 30 ms; `A/30x` refused: the lock is lost;
+                  `A/30d`: the driver has recorded it
     Ah            a server hears a renewal that A sends now, and lengthens A's key. `Ahx`: it has no key of A's;
                   `AhB`: it lengthens B's; `Ahm`: it makes a key of A's; `Ahe`: A's has no end,
                   `Ahs`: no mark of A's; `Ah<`, `Ahm<`: A had sent it before its latest
@@ -134,7 +135,10 @@ class Timeline:
             self.answer(client, "renew", lock, rest)
         elif verb == "/":
             outcome = "refused" if rest.endswith("x") else "ok"
-            self.add("validity", actor=client, name=lock, value=int(rest.strip("x")) * MS, outcome=outcome)
+            driver = int(rest.endswith("d"))
+            self.add(
+                "validity", actor=client, name=lock, value=int(rest.strip("xd")) * MS, outcome=outcome, extra=driver
+            )
         elif verb == "h":
             self.hear(client, lock, rest)
         elif verb in "rwa":
