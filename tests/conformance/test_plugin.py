@@ -16,11 +16,13 @@ from lockstorm.locks import plugin
 from lockstorm.scenario.play import play
 from lockstorm.trial import trial_scheduler
 from lockstorm.trial.settings import TrialSettings
+from scenarios import test_crashes, test_messages
 from tests.helpers.planted_plugins import built_from, plant
 from tests.helpers.support import lockstorm
 
 GRANT = "    struct state *self = lock->state;\n    const struct lock_options"  # where an attempt begins
 STDIO = "#include <stdio.h>\n"
+CHECKPOINT = re.compile(r'env_checkpoint\([^,]*, "([^"]*)"\)')
 STAYS = "    for (volatile int on = 1; on;) continue;\n"
 Planter = Callable[..., str]
 
@@ -233,6 +235,24 @@ def test_the_last_output_of_a_plug_in_that_exits_is_reported(planted: Planter) -
     assert done.returncode == 3
     output = " ".join((done.stdout + done.stderr).split())
     assert "which hosts it, ended with status 5: no idea" in output
+
+
+def test_a_checkpoint_that_is_not_there_is_named_with_the_way_out(planted: Planter) -> None:
+    file = planted({'    env_checkpoint(lock->env, "before-release");\n': ""})
+    result = play(TrialSettings(f"plugin:{file}", "release-delayed"))
+    assert result.exit == 3
+    assert 'before-release: a plug-in marks it with env_checkpoint(env, "before-release")' in result.sentence
+
+
+def test_the_page_lists_the_checkpoints_that_scenarios_use() -> None:
+    """docs/test-your-own-lock.md, against what the locks mark and the scenarios name. Of one lock only are the places
+    between two of its commands."""
+    marked = {name for file in paths.ROOT.glob("harness/locks/**/*.c") for name in CHECKPOINT.findall(file.read_text())}
+    told = "".join(file.read_text() for file in paths.ROOT.glob("scenarios/test_*.py"))
+    of_one = {*test_crashes.AFTER_GRANT.values(), *test_messages.LAST_STEP.values()}
+    used = {name for name in marked if f'"{name}"' in told} - of_one
+    page = (paths.ROOT / "docs" / "test-your-own-lock.md").read_text()
+    assert set(re.findall(r"^\| `([a-z-]+)` \| [^|]+ \| [^|]+ \|$", page, re.MULTILINE)) == used
 
 
 def test_one_that_never_comes_back_is_inconclusive_with_its_name(

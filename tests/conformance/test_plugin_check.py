@@ -27,6 +27,12 @@ LEASE = ".traits = LOCK_TRAIT_LEASE"
 IS_HELD = "    .is_held = held,\n    .acquire = acquire,"
 HELD_BY_ALL = "static enum outcome held(struct lock *lock) { return lock ? OUTCOME_OK : OUTCOME_REFUSED; }\n"
 RENEWED = "    .renew = renewed,\n    .acquire = acquire,"
+RENEWS_ANY = """static enum outcome renewed(struct lock *lock) {
+    const struct lock_options *options = &lock->options;
+    return script_outcome(env_command(lock->env, 0, "PEXPIRE %b %lld", options->resource, options->resource_length,
+                                      (long long)options->lease_ms));
+}
+"""
 RENEWS_NOTHING = "static enum outcome renewed(struct lock *lock) { return lock ? OUTCOME_OK : OUTCOME_REFUSED; }\n"
 ABI = "const unsigned lockstorm_lock_abi = LOCKSTORM_LOCK_ABI;"
 
@@ -59,6 +65,8 @@ WRONG = [
     ("keeps", {LEASE: LEASE + " | LOCK_TRAIT_RENEWS"}, "LOCK_TRAIT_RENEWS"),
     ("is_held_asks_servers", {"    .acquire = acquire,": IS_HELD, ABI: HELD_BY_ALL + ABI}, "does not hold the lock"),
     ("renews", {"    .acquire = acquire,": RENEWED, ABI: RENEWS_NOTHING + ABI}, "free when its first lease was over"),
+    ("renews_its_own", {"    .acquire = acquire,": RENEWED, ABI: RENEWS_ANY + ABI}, "made the holder's lease longer"),
+    ("renews_its_own", {"    .acquire = acquire,": RENEWED, ABI: RENEWS_NOTHING + ABI}, "answered ok to the renewal"),
     ("can_be_explored", {"SET %b %s NX PX": "SET %b %s PX"}, "without any fault: "),
     ("can_be_explored", {ATTEMPT: "    static volatile int tries;\n    tries++;\n" + ATTEMPT}, "a static variable"),
     ("keeps_to_its_environment",

@@ -14,7 +14,7 @@ from lockstorm.results.lock_entry import LockEntry
 from lockstorm.scenario.play import usual_time
 from lockstorm.servers.services import check_installed, lease_at_least
 from lockstorm.trial.client import Client
-from lockstorm.trial.settings import TrialSettings
+from lockstorm.trial.settings import TrialSettings, lease_late_in
 from lockstorm.trial.stall_sentinel import play_unstalled
 from lockstorm.trial.trial import Trial
 
@@ -166,6 +166,25 @@ def renews(bench: PluginBench) -> None:
         must(two.acquire(0).outcome, Outcome.REFUSED, "it was renewed, and free when its first lease was over")
 
 
+def renews_its_own(bench: PluginBench) -> None:
+    """only the holder can renew"""
+    with bench.trial(SHORT_LEASE_MS) as trial:
+        one, two, three = trial.clients(3)
+        granted(one)
+        two.acquire(0)
+        trial.kill(one)  # a watchdog of its own would renew the lease as well
+        trial.advance(trial.lease_ms * 0.6)
+        outcome = two.renew().outcome
+        trial.advance(trial.lease_ms * 0.6 + lease_late_in(trial.settings, trial.lock))
+        if three.acquire(0).outcome is Outcome.REFUSED:
+            raise CheckFailed(
+                "a client that was refused the lock made the holder's lease longer: a renewal has to compare the owner "
+                "first"
+            )
+    if outcome is Outcome.OK:
+        raise CheckFailed("it answered ok to the renewal of a lock that another client holds: refused")
+
+
 def expires(bench: PluginBench) -> None:
     """the lock of a holder that is dead comes free after its lease"""
     with bench.trial(SHORT_LEASE_MS) as trial:
@@ -214,6 +233,7 @@ def checks_for(entry: LockEntry) -> list[Check]:
         return [keeps_to_its_environment, grants]
     claimed: list[tuple[bool, Check]] = [
         (entry.renewable and entry.lease, renews),
+        (entry.renewable and entry.lease, renews_its_own),
         (entry.lease, expires),
         (entry.renews, keeps),
         (entry.service == "redis" and not entry.real_time_only, can_be_explored),

@@ -149,7 +149,14 @@ class Client:
         scheduler.run([self] if task == self.task else [self, LibraryProgram(self)], first=task != self.task)
         if lib.scheduler_state(scheduler, task) != TaskState.HELD:
             lib.scheduler_arm(scheduler, task, b"", 0)
-            raise Inconclusive(f"{self.name} never came to the checkpoint {checkpoint}")
+            raise Inconclusive(f"{self.name} never came to the checkpoint {checkpoint}{self._way_out(checkpoint)}")
+
+    def _way_out(self, checkpoint: str) -> str:
+        """What the author of a plug-in can do about a checkpoint that is in the lock's own code."""
+        if not self.trial.lock.plugin or checkpoint in (ANYWHERE, *OUTSIDE_THE_LOCK):
+            return ""
+        mark = f'env_checkpoint(env, "{checkpoint}")'
+        return f": a plug-in marks it with {mark}; docs/test-your-own-lock.md says where each is"
 
     def run_for(self, limit_ms: float, checkpoint: str) -> bool:
         """Runs the trial until this client has done its step or is held at the checkpoint, at most limit_ms. True: it
