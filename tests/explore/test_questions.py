@@ -174,13 +174,16 @@ def test_a_waiter_that_gives_up_more_than_its_own_place_is_found(tmp_path: Path,
     "requests",
     [{"wait_ms": 100, "work_ms": 50}, {"clients": 4, "turns": 3, "work_ms": 60, "wait_ms": 100}, {"strategy": "pct"}],
 )
-@pytest.mark.lengthy("plays 1,200 schedules")
-def test_a_queue_that_keeps_its_order_is_not_accused(tmp_path: Path, requests: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "schedules",
+    [200, pytest.param(2000, marks=pytest.mark.slow("plays 4,000 schedules", seconds=40))],
+)
+def test_a_queue_that_keeps_its_order_is_not_accused(tmp_path: Path, requests: dict[str, Any], schedules: int) -> None:
     """Polls, ends of waits and releases fall on the same moment: answers overtake each other on their way."""
     for lock in ("fair", f"plugin:{one_mistake(tmp_path, 'queue')}"):
-        kept = in_order(lock, **requests)
+        kept = in_order(lock, schedules=schedules, **requests)
         assert kept["exit"] == 0, kept["sentence"]
-        assert kept["verdict"]["fairness"]["schedules"]["holds"] == 600
+        assert kept["verdict"]["fairness"]["schedules"]["holds"] == schedules
 
 
 def test_a_published_bug_of_a_queue_is_found() -> None:

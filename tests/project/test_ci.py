@@ -181,7 +181,7 @@ def copy_into_image(copied: str, target: str, image: Path) -> None:
         shutil.copy2(source, there)
 
 
-@pytest.mark.lengthy("builds the wheel")
+@pytest.mark.slow("builds the wheel", seconds=30)
 def test_the_container_has_all_that_a_gate_needs(project: Path, tools: Path, tmp_path: Path) -> None:
     """What its first stage copies is enough for the wheel, and a gate runs from the wheel. Without optimization the
     programs are compiled in half the time."""
