@@ -1,5 +1,6 @@
 """Storms: a schedule repeats its storm, and a storm finds what its faults cause."""
 
+import dataclasses
 import json
 import math
 import re
@@ -522,3 +523,20 @@ def test_what_a_refused_acquire_leaves_is_seen(
     """No client of a storm gives up before its end."""
     result = storm("plugin:" + one_mistake(tmp_path, lock, *mistakes), "pause-client", duration_ms=500)
     assert result.properties["liveness"].status == status, result.sentence
+
+
+@pytest.mark.parametrize("work_ms", [0, 1, 900])
+def test_work_lasts_as_long_as_it_is_told_to(work_ms: int, tmp_path: Path) -> None:
+    """Between a client's read and its write lies the work: with none they are at the same time."""
+    wanted = dataclasses.replace(request("set-nx-px-renew", "pause-client", duration_ms=3000), work_ms=work_ms)
+    plan = plan_storm(wanted)
+    assert f"--work-ms {work_ms}" in plan.replay
+    assert run_storm(plan, save=tmp_path / "history").records
+    read_ns: dict[str, int] = {}
+    took_ms = []
+    for event in read_history(tmp_path / "history"):
+        if event.kind == "read-return":
+            read_ns[event.who] = event.mono_ns
+        elif event.kind == "write-invoke" and event.who in read_ns:
+            took_ms.append((event.mono_ns - read_ns.pop(event.who)) // 1_000_000)
+    assert took_ms and min(took_ms) == work_ms

@@ -6,6 +6,7 @@ from lockstorm.base.errors import UsageError
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.native.library import TaskState
+from lockstorm.scenario.play import play
 from lockstorm.trial.settings import TrialSettings
 from lockstorm.trial.trial import Trial
 
@@ -136,3 +137,10 @@ def test_a_client_that_was_held_inside_its_lock_counts_as_a_fault() -> None:
         trial.quiet(one, two)
         assert liveness(trial) == "holds"
         assert bounds_of(trial) == [trial.patience_ms, 100 + LEASE_MS + REPLY_LIMIT_MS]
+
+
+@pytest.mark.parametrize("lease_ms", [1, 8, 30])
+def test_work_in_contention_ends_before_its_lease(lease_ms: int) -> None:
+    """A lease that ends during the work would let two clients in, whatever the lock."""
+    result = play(TrialSettings("set-nx-px", "contention", lease_ms=lease_ms))
+    assert result.exit == 0, result.sentence

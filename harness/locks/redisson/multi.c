@@ -20,39 +20,54 @@ enum outcome multi_open(struct lock *lock) {
     return opened;
 }
 
-/* Counts by outcome how many parts were renewed. */
-static void renew_parts(struct lock *lock, struct env *env, int counts[3]) {
-    struct multi *self = lock->state;
+static bool holds_any(const struct multi *self) {
     for (int part = 0; part < MULTI_PARTS; part++)
-        counts[redisson_hash_renew(&self->parts[part], env, lock->options.lease_ms)]++;
+        if (self->parts[part].depth > 0) return true;
+    return false;
 }
 
-/* The watchdog goes on as long as any part is renewed. */
-static enum outcome renew_any(struct lock *lock, struct env *env) {
+/* The watchdog renews the parts that are held, and goes on as long as any of them is renewed. */
+static enum outcome renew_held(struct lock *lock, struct env *env) {
+    struct multi *self = lock->state;
     int counts[3] = {0};
-    renew_parts(lock, env, counts);
+    for (int part = 0; part < MULTI_PARTS; part++)
+        if (self->parts[part].depth > 0) counts[redisson_hash_renew(&self->parts[part], env, lock->options.lease_ms)]++;
     if (counts[OUTCOME_OK]) return OUTCOME_OK;
     return counts[OUTCOME_UNKNOWN] ? OUTCOME_UNKNOWN : OUTCOME_REFUSED;
 }
 
 enum outcome multi_renew(struct lock *lock) {
+    struct multi *self = lock->state;
     int counts[3] = {0};
-    renew_parts(lock, lock->env, counts);
+    for (int part = 0; part < MULTI_PARTS; part++)
+        counts[redisson_hash_renew(&self->parts[part], lock->env, lock->options.lease_ms)]++;
     if (counts[OUTCOME_OK] == MULTI_PARTS) return OUTCOME_OK;
     return counts[OUTCOME_REFUSED] ? OUTCOME_REFUSED : OUTCOME_UNKNOWN;
 }
 
-/* Releases the first `count` parts. OK: all were ours. */
+static void part_granted(struct lock *lock, struct redisson *part) {
+    struct multi *self = lock->state;
+    struct watchdog *watchdog = &self->parts[0].watchdog;
+    if (!holds_any(self)) {
+        watchdog->renew = renew_held;
+        watchdog->period_ms = lock->options.lease_ms / 3 > 0 ? lock->options.lease_ms / 3 : 1;
+    }
+    part->depth++;
+    watchdog_start(watchdog, lock); /* it runs already, or has ended by a refused renewal */
+}
+
+/* Releases the first `count` parts. OK: all were ours. A part that is given back may be held from before: the others
+ * are renewed all the same. */
 static enum outcome release_parts(struct lock *lock, int count) {
     struct multi *self = lock->state;
     int counts[3] = {0};
-    bool all_freed = true;
-    for (int part = 0; part < count; part++) {
+    for (int number = 0; number < count; number++) {
+        struct redisson *part = &self->parts[number];
         bool freed;
-        counts[redisson_hash_release(&self->parts[part], lock, redisson_hash_unlock, &freed)]++;
-        all_freed &= freed;
+        counts[redisson_hash_release(part, lock, redisson_hash_unlock, &freed)]++;
+        part->depth = freed || part->depth == 0 ? 0 : part->depth - 1;
     }
-    redisson_released(&self->parts[0], all_freed);
+    if (!holds_any(self)) watchdog_stop(&self->parts[0].watchdog);
     if (counts[OUTCOME_UNKNOWN]) return OUTCOME_UNKNOWN;
     return counts[OUTCOME_REFUSED] ? OUTCOME_REFUSED : OUTCOME_OK;
 }
@@ -67,8 +82,10 @@ static struct lock_grant round_of_all(struct lock *lock, int64_t wait_ms, const 
         const struct push_waiter waiter = {rule->attempt, &self->parts[part], &self->parts[part].channel};
         int64_t left_ms = (until_ns - env_mono_ns(lock->env) + ENV_NS_PER_MS - 1) / ENV_NS_PER_MS;
         grant = push_until_granted(lock, left_ms > 0 ? left_ms : 0, &waiter);
-        if (part == 0) redisson_granted(&self->parts[0], lock, grant, renew_any);
-        if (grant.outcome == OUTCOME_OK) continue;
+        if (grant.outcome == OUTCOME_OK) {
+            part_granted(lock, &self->parts[part]);
+            continue;
+        }
         if (grant.outcome == OUTCOME_UNKNOWN && !rule->gives_back_unknown) break;
         int taken = grant.outcome == OUTCOME_UNKNOWN ? part + 1 : part;
         if (taken > 0) release_parts(lock, taken);

@@ -7,7 +7,7 @@
 enum { MULTI_PARTS = 3 };
 
 struct multi {
-    struct redisson parts[MULTI_PARTS]; /* the first also has the depth and the watchdog of the whole */
+    struct redisson parts[MULTI_PARTS]; /* each has its depth; the first also has the watchdog of all */
     struct key names[MULTI_PARTS];
 };
 

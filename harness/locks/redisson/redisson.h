@@ -7,6 +7,8 @@
 #ifndef LOCKSTORM_LOCKS_REDISSON_H
 #define LOCKSTORM_LOCKS_REDISSON_H
 
+#include <stdatomic.h>
+
 #include "harness/locks/common/push.h"
 #include "harness/locks/common/script.h"
 #include "harness/locks/common/watchdog.h"
@@ -24,7 +26,7 @@ struct redisson {
     struct key channel;          /* where a release is published; empty: nowhere */
     struct script acquire, renew, release;
     /* Of the lock, not of the hash: */
-    uint32_t depth; /* grants that were not released */
+    atomic_uint depth; /* grants that were not released; a multi lock's watchdog reads it */
     struct watchdog watchdog;
 };
 

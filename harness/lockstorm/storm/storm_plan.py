@@ -85,6 +85,14 @@ class StormRequest:
         low=1,
         high=DURATION_LIMIT_MS,
     )
+    work_ms: int | None = option(
+        "--work-ms",
+        "Work of a client between its read and its write, and the mean pause between two of its turns, in ms. Default: "
+        "lease / 50.",
+        "number",
+        low=0,
+        high=DURATION_LIMIT_MS,
+    )
     schedule: Path | None = option("--schedule", "Play this schedule instead of drawing one.", "path")
 
 
@@ -99,10 +107,7 @@ class StormPlan:
     bound_ms: int  # in the quiet phase: how long a lock may stay free while a client waits for it
     promised_ms: int  # the same, before the first fault
     patience_ms: int  # by which the quiet phase is longer than the clients' turns
-
-    @property
-    def work_ms(self) -> int:
-        return work_ms(self.schedule.lease_ms)
+    work_ms: int  # how long a critical section takes, and the mean pause of a client between two of them
 
     @property
     def quiet_ms(self) -> int:
@@ -112,11 +117,6 @@ class StormPlan:
 
 
 # --- planning ---
-
-
-def work_ms(lease_ms: int) -> int:
-    """How long a critical section takes, and the mean pause of a client between two of them."""
-    return max(1, lease_ms // PART_OF_LEASE)
 
 
 @cache
@@ -191,17 +191,16 @@ def plan_storm(storm: StormRequest, seed: int | None = None) -> StormPlan:
             raise UsageError(f"{storm.schedule}: {error}") from None
     else:
         schedule = _draw(storm, request, lock, time)
-    settings = _settings(request, schedule, lock)
-    late_ms = lease_late_in(settings, lock)
-    bounds = (storm.bound_ms, storm.bound_ms) if storm.bound_ms else _bounds_ms(lock, time, schedule, late_ms)
-    patience_ms = _patience_ms(late_ms, schedule.lease_ms)
+    work_ms = max(1, schedule.lease_ms // PART_OF_LEASE) if storm.work_ms is None else storm.work_ms
+    settings = _settings(request, schedule, lock, work_ms)
+    patience_ms = PATIENCE_LEASES * schedule.lease_ms + lease_late_in(settings, lock) + POLL_LIMIT_MS + work_ms
+    bounds = (storm.bound_ms, storm.bound_ms) if storm.bound_ms else _bounds_ms(lock, time, schedule, patience_ms)
     replay = storm_replay_command(storm, schedule.seed)
-    return StormPlan(settings, schedule, replay, request.require, *bounds, patience_ms)
+    return StormPlan(settings, schedule, replay, request.require, *bounds, patience_ms, work_ms)
 
 
-def _bounds_ms(lock: LockEntry, time: str, schedule: Schedule, late_ms: int) -> tuple[int, int]:
+def _bounds_ms(lock: LockEntry, time: str, schedule: Schedule, patience_ms: int) -> tuple[int, int]:
     """How long a free lock may stay unclaimed after the faults, and before the first one."""
-    patience_ms = _patience_ms(late_ms, schedule.lease_ms)
     if time == "real":
         return patience_ms, patience_ms
     recovered = recovered_ms(lock, schedule.lease_ms, REPLY_LIMIT_MS)
@@ -209,10 +208,6 @@ def _bounds_ms(lock: LockEntry, time: str, schedule: Schedule, late_ms: int) -> 
         recovered += schedule.longest_ms
     promised_ms = noticed_ms(lock)
     return min(recovered, patience_ms), patience_ms if promised_ms is None else promised_ms
-
-
-def _patience_ms(late_ms: int, lease_ms: int) -> int:
-    return PATIENCE_LEASES * lease_ms + late_ms + POLL_LIMIT_MS + work_ms(lease_ms)
 
 
 def _draw(storm: StormRequest, request: TrialSettings, lock: LockEntry, time: str) -> Schedule:
@@ -271,7 +266,7 @@ def _check_schedule(schedule: Schedule, lock: LockEntry, time: str, deployment: 
             raise UsageError(f"event {number}: {event.fault} cannot land at a checkpoint: passage must be 0")
 
 
-def _settings(request: TrialSettings, schedule: Schedule, lock: LockEntry) -> TrialSettings:
+def _settings(request: TrialSettings, schedule: Schedule, lock: LockEntry, work_ms: int) -> TrialSettings:
     _, store, time = check_settings(request)
     required = _required_settings(sorted({event.fault for event in schedule.events})) if lock.service == "redis" else {}
     required["replicas"] = max(lock.replicas, required.get("replicas", 0))
@@ -291,14 +286,14 @@ def _settings(request: TrialSettings, schedule: Schedule, lock: LockEntry) -> Tr
         checks_validity=request.checks_validity,
         clients=schedule.clients,
         duration_ms=schedule.duration_ms,
-        history_records=_history_records(schedule),
+        history_records=_history_records(schedule, work_ms),
     )
     return deployed(replace(usual, **required), lock.service)
 
 
-def _history_records(schedule: Schedule) -> int:
+def _history_records(schedule: Schedule, work_ms: int) -> int:
     """Records to reserve: for the turns of each client at full speed, and for the consequences of each fault."""
-    records = schedule.clients * schedule.duration_ms // work_ms(schedule.lease_ms) * RECORDS_PER_TURN
+    records = schedule.clients * schedule.duration_ms // max(1, work_ms) * RECORDS_PER_TURN
     records += len(schedule.events) * RECORDS_PER_EVENT + RECORDS_LEAST
     if records > RECORDS_MOST:
         raise UsageError(
@@ -320,6 +315,6 @@ def storm_replay_command(storm: StormRequest, seed: int) -> str:
     if request.time != "virtual":
         words += option_words(request, "time")
     words += option_words(request, "store", "lease_ms", "clients", "duration_ms")
-    words += option_words(storm, "longest_ms", "bound_ms")
+    words += option_words(storm, "longest_ms", "bound_ms", "work_ms")
     names = ("require", "permits", "server", "config", "fixed_lease", "checks_validity")
     return shlex.join(words + option_words(request, *names))
