@@ -31,6 +31,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "harness/explorer/commands_json.h"
 #include "harness/explorer/explore_options.h"
 #include "harness/explorer/search_json.h"
 #include "harness/explorer/shrink.h"
@@ -96,16 +97,30 @@ static bool lines_read(const char *path, struct schedule *schedule) {
     return fclose(file), true;
 }
 
+/* `commands`: an array that gets an object for each command. */
+static struct search_outcome replay_watched(struct schedule_search *search, const struct schedule *schedule,
+                                            uint64_t found, bool *used, json_t *commands) {
+    struct commands_json list = {search->world, commands, redisReaderCreate()};
+    const struct command_witness witness = {commands_json_tell, &list};
+    if (!list.reader) abort();
+    search->world->witness = &witness;
+    struct search_outcome outcome = search_replay(search, schedule, search->world->settings.clients,
+                                                  search_seed(search->settings->seed, found), found, used);
+    search->world->witness = NULL;
+    redisReaderFree(list.reader);
+    return outcome;
+}
+
 static int replay(struct schedule_search *search, const struct explore_arguments *arguments) {
     struct schedule schedule = {0};
     if (!lines_read(arguments->replay, &schedule)) return schedule_free(&schedule), STATUS_BAD;
     uint64_t found = (uint64_t)arguments->number;
     bool *used = calloc(schedule.count + 1, sizeof *used);
     if (!used) abort();
-    struct search_outcome outcome = search_replay(search, &schedule, search->world->settings.clients,
-                                                  search_seed(search->settings->seed, found), found, used);
+    json_t *commands = json_array();
+    struct search_outcome outcome = replay_watched(search, &schedule, found, used, commands);
     int status = outcome.violates ? STATUS_VIOLATED : STATUS_HOLDS;
-    if (!outcome.opened) return free(used), schedule_free(&schedule), unopened(found);
+    if (!outcome.opened) return json_decref(commands), free(used), schedule_free(&schedule), unopened(found);
     for (size_t each = 0; each < schedule.count && status != STATUS_BAD; each++) {
         if (used[each]) continue;
         status = STATUS_BAD;
@@ -115,9 +130,10 @@ static int replay(struct schedule_search *search, const struct explore_arguments
                       "was changed by hand"));
     }
     if (status != STATUS_BAD)
-        print_line(json_pack("{s:I,s:o,s:I,s:o}", "steps", (json_int_t)outcome.steps, "violated",
+        print_line(json_pack("{s:I,s:o,s:I,s:o,s:O}", "steps", (json_int_t)outcome.steps, "violated",
                              violated_json(&outcome), "digest", (json_int_t)(outcome.digest >> 1), "checkpoints",
-                             struck_json(search)));
+                             struck_json(search), "commands", commands));
+    json_decref(commands);
     free(used);
     schedule_free(&schedule);
     return status;

@@ -137,11 +137,29 @@ void world_collect(struct world *world, int node) {
         bool blocked = task->state == EXPLORED_TASK_AWAITING && task->arrived && task->may_block && !task->raw;
         if (!blocked || task->node != node) continue;
         task->raw = node_connection_poll(&task->connections[node]);
-        if (task->raw) task->answered_ns = shared_page_mono_ns(world->page);
+        if (!task->raw) continue;
+        task->answered_ns = shared_page_mono_ns(world->page);
+        explored_task_tell(task, HEARD_ANSWERED_LATE, task->raw);
     }
 }
 
 /* --- a task's steps --- */
+
+void explored_task_tell(const struct explored_task *task, enum heard_fate fate, const redisReply *reply) {
+    const struct heard_command heard = {.client = task->number / TASKS_PER_CLIENT,
+                                        .by_watchdog = task->number % TASKS_PER_CLIENT != 0,
+                                        .node = task->node,
+                                        .command = task->command,
+                                        .length = task->length,
+                                        .reply = reply,
+                                        .fate = fate};
+    world_tell(task->world, &heard);
+}
+
+static enum heard_fate fate_of(const struct explored_task *task, const redisReply *reply, bool lost) {
+    if (reply) return lost ? HEARD_ANSWER_LOST : HEARD_ANSWERED;
+    return task->may_block ? HEARD_WAITS : HEARD_LOST;
+}
 
 bool explored_task_can_resume(const struct explored_task *task, int64_t now_ns) {
     bool due = task->deadline_ns <= now_ns;
@@ -161,6 +179,7 @@ void explored_task_deliver(struct explored_task *task, bool lost) {
     redisReply *before = server_renewal_before(world, &task->origin, task->node, task->command, task->length);
     redisReply *reply = task->command_kind == COMMAND_REQUEST ? exchange(task) : listener_exchange(task);
     server_renewal_record(world, &task->origin, task->node, before, reply != NULL);
+    explored_task_tell(task, fate_of(task, reply, lost), reply);
     if (lost && reply) freeReplyObject(reply);
     task->raw = lost ? NULL : reply;
     task->state = EXPLORED_TASK_AWAITING;
@@ -181,6 +200,7 @@ void explored_task_refuse(struct explored_task *task) {
     task->raw = reply;
     task->state = EXPLORED_TASK_AWAITING;
     task->arrived = true;
+    explored_task_tell(task, HEARD_REFUSED, task->raw);
 }
 
 void explored_task_resume(struct explored_task *task) {
@@ -219,6 +239,7 @@ bool explored_task_duplicate(struct explored_task *task) {
     struct late_command *late = &world->late[world->late_count++];
     *late = (struct late_command){.node = task->node,
                                   .origin = task->origin,
+                                  .by_watchdog = task->number % TASKS_PER_CLIENT != 0,
                                   .length = task->length,
                                   .may_block = task->may_block,
                                   .held_until_ns = task->held_until_ns,
@@ -301,7 +322,10 @@ void explored_task_disconnect(struct explored_task *task, int node) {
                  task->state == EXPLORED_TASK_LISTENING;
     listener_drop(&task->listeners[node]);
     if (!concerned || !waits) return;
-    if (task->state == EXPLORED_TASK_SENDING) task->state = EXPLORED_TASK_AWAITING;
+    if (task->state == EXPLORED_TASK_SENDING) {
+        explored_task_tell(task, HEARD_LOST, NULL);
+        task->state = EXPLORED_TASK_AWAITING;
+    }
     if (task->arrived && task->may_block) node_connection_close(&task->connections[node]);
     task->may_block = false; /* the server no longer keeps it waiting */
     task->arrived = true;    /* or is lost: no reply comes any more */

@@ -180,6 +180,13 @@ static void clock_advance(struct world *world) {
 }
 
 static void late_arrive(struct world *world, struct late_command *late) {
+    const struct heard_command heard = {.client = late->origin.client,
+                                        .by_watchdog = late->by_watchdog,
+                                        .node = late->node,
+                                        .command = late->command,
+                                        .length = late->length,
+                                        .fate = HEARD_LATE};
+    world_tell(world, &heard);
     if (late->node == WORLD_RESOURCE) {
         redisReply *reply = world_store_exchange(world, late->command, late->length);
         freeReplyObject(reply);

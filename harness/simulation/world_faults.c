@@ -111,6 +111,7 @@ static void request_fault(struct world *world, struct choice choice) {
     } else if (choice.kind == CHOICE_ERROR_REPLY) {
         explored_task_refuse(task);
     } else {
+        explored_task_tell(task, HEARD_LOST, NULL);
         task->state = EXPLORED_TASK_AWAITING;
         task->arrived = true;
     }

@@ -7,6 +7,7 @@
 #include "harness/simulation/choice.h"
 #include "harness/simulation/explored_node.h"
 #include "harness/simulation/explored_task.h"
+#include "harness/simulation/heard_command.h"
 
 enum { WORLD_CLIENTS = 16, WORLD_TASKS = TASKS_PER_CLIENT * WORLD_CLIENTS, WORLD_LATE = 16 };
 enum { WORLD_TEXT = 48, WORLD_TEXTS = 160, WORLD_CHECKPOINTS = 32 };
@@ -48,6 +49,7 @@ struct late_command {
     size_t length;
     int node; /* or WORLD_RESOURCE */
     struct command_origin origin;
+    bool by_watchdog;
     bool may_block;
     int64_t held_until_ns;
     uint64_t steps; /* 1 after it has arrived */
@@ -111,9 +113,10 @@ struct world {
     int checkpoint_count;
     int current; /* the task that took the last step; -1: none */
     uint64_t clock_steps, steps;
-    bool quiet;    /* CHOICE_QUIET was made */
-    bool compared; /* sent_first of all clients is known */
-    bool opening;  /* locks are being opened: commands are executed at once and take no steps */
+    bool quiet;                            /* CHOICE_QUIET was made */
+    bool compared;                         /* sent_first of all clients is known */
+    bool opening;                          /* locks are being opened: commands are executed at once and take no steps */
+    const struct command_witness *witness; /* NULL: nobody watches */
 };
 
 int64_t world_now_ns(const struct world *world);
@@ -128,6 +131,8 @@ enum { SENT_LEAST = 8 }; /* letters: shorter texts occur in commands by chance *
 bool sent_contains(const struct sent_bytes *sent, const char *text, size_t length);
 /* A node from which a message has arrived that the task has not taken; -1: there is none. */
 int world_message_node(const struct world *world, int number);
+/* Tells the witness, if there is one, what became of a command; not while locks are being opened. */
+void world_tell(const struct world *world, const struct heard_command *heard);
 /* Frees the command; it does not arrive any more. */
 void late_command_drop(struct late_command *late);
 

@@ -34,7 +34,7 @@ from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.judgement import judge_history, read_history, save_history
 from lockstorm.results.event import Event
 from lockstorm.results.properties import property_of
-from lockstorm.results.verdict import Verdict
+from lockstorm.results.verdict import HeardCommand, Verdict
 
 SLICE_S = 20  # the time between two writes of a campaign to its file
 
@@ -124,17 +124,23 @@ def resumed(name: str, campaign: Campaign, **limits: Any) -> SearchPlan:
 
 
 def replay_schedule(
-    schedule: ScheduleFile, name: str, story_to: list[Event] | None = None, save: Path | None = None
+    schedule: ScheduleFile,
+    name: str,
+    story_to: list[Event] | None = None,
+    save: Path | None = None,
+    *,
+    with_commands: bool = False,
 ) -> Verdict:
-    """Runs a schedule again and judges its history: what `check` says, and the schedule's context. `story_to` receives
-    the history's records; `save`: where to write the history."""
+    """Runs a schedule again and judges its history: what `check` says, the schedule's context and, `with_commands`,
+    each command. `story_to` receives the history's records; `save`: where to write the history."""
     usual = replayed_properties(lock_named(schedule.lock), schedule.permits)
     required = (*usual, *([LIVENESS] if schedule.bound_ms else []), *([FAIRNESS] if schedule.in_order else []))
     with explorer_for(schedule, 1) as explorer:
         verdict = _replay(explorer, schedule, required, story_to, name)
         if save:
             save_history(explorer.history, save)
-    return structs.replace(verdict, file=name, parameters=None, **context_json(schedule))
+    commands = verdict.commands if with_commands else None
+    return structs.replace(verdict, file=name, parameters=None, commands=commands, **context_json(schedule))
 
 
 def _replay(
@@ -150,6 +156,5 @@ def _replay(
         raise wrong
     if story_to is not None:
         story_to += read_history(explorer.history)
-    return structs.replace(
-        judge_history(explorer.history, ",".join(dict.fromkeys(map(property_of, required)))), steps=done["steps"]
-    )
+    verdict = judge_history(explorer.history, ",".join(dict.fromkeys(map(property_of, required))))
+    return structs.replace(verdict, steps=done["steps"], commands=msgspec.convert(done["commands"], list[HeardCommand]))

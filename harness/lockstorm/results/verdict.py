@@ -150,6 +150,20 @@ class FaultSeen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     proved: bool
 
 
+class HeardCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a server heard from a client, and answered. In texts a byte that is no printable ASCII is \\xNN."""
+
+    mono_ns: int
+    client: int  # index, from 1
+    watchdog: bool  # sent by the client's watchdog
+    node: int  # index of the server, from 1; 0: the resource
+    words: list[str]
+    # answered; answer-lost: executed, and the answer did not reach the client; waits: a blocking command, which is
+    # answered-late; late: executed when nobody waits for its answer; lost and refused: never executed
+    fate: str
+    answer: str | None = None
+
+
 class Verdict(
     Judged,
     frozen=True,
@@ -176,6 +190,7 @@ class Verdict(
     work_ms: int | None = None
     seed: str | int | None = None
     steps: int | None = None  # number of steps of a schedule
+    commands: list[HeardCommand] | None = None  # of a schedule, with --commands
     properties: dict[str, PropertyVerdict]
     sentence: str
     required: list[str]

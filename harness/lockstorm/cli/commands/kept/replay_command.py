@@ -11,6 +11,7 @@ from lockstorm.cli.terminal import console, print_json, waiting
 from lockstorm.explore.explore import replay_schedule
 from lockstorm.explore.replay_real import replay_real
 from lockstorm.explore.schedule_file import read_schedule_file
+from lockstorm.report.commands_table import commands_table
 from lockstorm.report.story import show_result
 from lockstorm.results.event import Event
 
@@ -23,25 +24,40 @@ from lockstorm.results.event import Event
     is_flag=True,
     help="Use real processes in real time; only for schedules with one pause or crash of client 1.",
 )
+@click.option(
+    "--commands",
+    "with_commands",
+    is_flag=True,
+    help="Print, after the story, each command: who sent it to which server, the answer, and what became of it.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="Print the verdict without the story.")
 @json_option
-def replay_command(file: Path, output: Path | None, real: bool, quiet: bool, as_json: bool) -> int:
+def replay_command(file: Path, output: Path | None, real: bool, with_commands: bool, quiet: bool, as_json: bool) -> int:
     """Replay a schedule that explore has found, or that was written by hand.
 
     \b
     Example: lockstorm replay found.schedule
+             lockstorm replay --commands found.schedule
              lockstorm replay --real found.schedule
     """
     if output and output.exists():
         raise UsageError(f"-o {output}: exists already")
+    if real and with_commands:
+        raise UsageError("--commands: only the explorer sees each command, so without --real")
     events: list[Event] | None = None if as_json or quiet else []
     schedule = read_schedule_file(file)
     with waiting(f"a schedule of {schedule.lock} ..."):
-        result = (replay_real if real else replay_schedule)(schedule, str(file), events, output)
+        if real:
+            result = replay_real(schedule, str(file), events, output)
+        else:
+            result = replay_schedule(schedule, str(file), events, output, with_commands=with_commands)
     if as_json:
         print_json(result)
     else:
         show_result(console(), result, events)
+        if result.commands:
+            console().print()
+            console().print(commands_table(result.commands))
         if real:
             console().print(Text(f"the fault struck client 1 at the checkpoint {result.struck_at}", "dim"))
     return result.exit
