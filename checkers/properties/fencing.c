@@ -2,7 +2,12 @@
  *
  * Rising: the token of a grant is larger than that of every grant that had returned before this acquire was invoked.
  * Two acquires that were in flight together may come back in either order: the history records when a client learned of
- * its grant, not when the server gave it.
+ * its grant, not when the server gave it. But of a lock with a lease and one permit, a grant that came back to another
+ * client CHECK_LEASE_GRAIN_NS earlier, at least, than a lease after the stamp before which this one was not granted
+ * (`extra`, else that of the invocation) was given before this one: had this one been first, its lease would have kept
+ * the other out. So this token has to be larger; a lock that draws the token before it takes the lock gives a smaller
+ * one, and the fence then turns away the rightful holder. (Not of a grant that re-enters, which need not make the lease
+ * longer.)
  *
  * Unique: no two grants carry the same token, whenever they were in flight. A grant to a client that has not released a
  * re-entrant lock may repeat its token, unless a newer one had come back.
@@ -18,6 +23,7 @@
 extern const struct checker CHECKER_FENCING;
 
 enum { MISSING, REPEATED, FALLING, STALE };
+enum { DRAWN_EARLY = STALE + 1 }; /* a sentence of its own, of the sort FALLING */
 
 struct issued {
     int64_t token;
@@ -55,35 +61,62 @@ static bool token_is_newer(int64_t token, const struct issued *than) {
     return !than->index || token > than->token;
 }
 
-/* An earlier grant of the same token since this acquire was invoked; 0: none. It is looked for only when the token is
- * not the newest one, which takes a lock whose grants overlap: so the history is read again instead of kept in memory.
- */
-static SELDOM uint64_t repeated(const struct checking *my, const struct event *event, uint64_t since) {
+/* Of what an earlier grant is looked for: the same token, or a larger one that came back before a stamp. */
+struct sought {
+    bool same;
+    int64_t before_ns;
+};
+
+static bool is_sought(const struct event *event, const struct history_record *earlier, struct sought sought) {
+    if (earlier->kind != HISTORY_ACQUIRE_RETURN || earlier->outcome != OUTCOME_OK ||
+        earlier->name != event->record->name)
+        return false;
+    if (sought.same) return earlier->token == event->record->token;
+    return earlier->token > event->record->token && earlier->actor != event->record->actor &&
+           earlier->mono_ns < sought.before_ns;
+}
+
+/* The latest such grant since this acquire was invoked; 0: none. It is looked for only when the token is not the newest
+ * one, which takes a lock whose grants overlap: so the history is read again instead of kept in memory. */
+static SELDOM uint64_t look_back(const struct checking *my, const struct event *event, uint64_t since,
+                                 struct sought sought) {
     struct fencing *self = my->state;
     for (uint64_t index = event->index; index-- > since && self->looked < LOOKED_MOST; self->looked++) {
         struct history_record record = check_record_at(my->check, index);
-        if (record.kind == HISTORY_ACQUIRE_RETURN && record.outcome == OUTCOME_OK &&
-            record.token == event->record->token && record.name == event->record->name)
-            return index;
+        if (is_sought(event, &record, sought)) return index;
     }
     return 0;
+}
+
+/* A grant of a larger token that certainly was given before this one, though they were in flight together; 0: none. */
+static SELDOM uint64_t given_before(const struct checking *my, const struct event *event, uint64_t since) {
+    const struct check_lock *lock = event->lock;
+    if (lock->lease_ns == 0 || lock->capacity > 1 || since == event->index) return 0;
+    int64_t from_ns = event->record->extra ? event->record->extra : check_record_at(my->check, since).mono_ns, until_ns;
+    if (__builtin_add_overflow(from_ns, lock->lease_ns - CHECK_LEASE_GRAIN_NS, &until_ns)) return 0;
+    return look_back(my, event, since, (struct sought){.before_ns = until_ns});
 }
 
 static SELDOM void violate(struct checking *my, const struct event *event, unsigned sort, uint64_t earlier) {
     static const char *const why[] = {[MISSING] = "no token, though the lock gives them",
                                       [REPEATED] = "a token that had been given out before",
                                       [FALLING] =
-                                          "a token that is older than one which had come back before it was asked for"};
+                                          "a token that is older than one which had come back before it was asked for",
+                                      [DRAWN_EARLY] = "a token that was drawn before the lock was granted"};
     char name[64], when[40], other[180] = "", text[160];
-    struct violation violation = {
-        .sort = sort, .times = 1, .who = event->lock->name, .records = {event->index}, .record_count = 1};
+    struct violation violation = {.sort = sort == DRAWN_EARLY ? FALLING : sort,
+                                  .times = 1,
+                                  .who = event->lock->name,
+                                  .records = {event->index},
+                                  .record_count = 1};
     if (earlier) {
         violation.records[violation.record_count++] = event->index;
         violation.records[0] = earlier;
     }
     struct evidence *evidence = verdict_violate(&my->verdict, &violation);
     if (!evidence) return;
-    if (earlier) snprintf(other, sizeof other, ": that of %s", check_grant(my->check, earlier, text, sizeof text));
+    const char *link = sort == DRAWN_EARLY ? ", which came after that of" : ": that of";
+    if (earlier) snprintf(other, sizeof other, "%s %s", link, check_grant(my->check, earlier, text, sizeof text));
     snprintf(evidence->text, sizeof evidence->text, "%s was granted token %lld %s, %s%s",
              check_name(my->check, event->actor->name, name, sizeof name), (long long)event->record->token,
              check_when(my->check, event->record->mono_ns, when, sizeof when), why[sort], other);
@@ -94,6 +127,19 @@ static void invoked(struct checking *my, const struct event *event) {
     struct fencing_side *side = my_member(my, event->member);
     side->invoked = event->index;
     side->floor = tokens->newest;
+}
+
+/* A token that is not the newest one, and not older than what had come back when it was asked for. */
+static SELDOM void given_together(struct checking *my, const struct event *event, struct issued floor, uint64_t since,
+                                  bool again) {
+    uint64_t earlier = again ? 0 : given_before(my, event, since);
+    if (earlier) {
+        violate(my, event, DRAWN_EARLY, earlier);
+        return;
+    }
+    bool known = floor.index && floor.token == event->record->token;
+    uint64_t same = known ? floor.index : look_back(my, event, since, (struct sought){.same = true});
+    if (same) violate(my, event, REPEATED, same);
 }
 
 static void given(struct checking *my, const struct event *event, const struct fencing_side *side, struct issued floor,
@@ -110,11 +156,10 @@ static void given(struct checking *my, const struct event *event, const struct f
         violate(my, event, MISSING, 0);
     } else if (token_is_newer(token, newest)) {
         *newest = (struct issued){token, event->index};
-    } else if (!token_is_newer(token, &floor)) {
-        violate(my, event, token_is_older(token, &floor) ? FALLING : REPEATED, floor.index);
+    } else if (token_is_older(token, &floor)) {
+        violate(my, event, FALLING, floor.index);
     } else {
-        uint64_t same = repeated(my, event, since);
-        if (same) violate(my, event, REPEATED, same);
+        given_together(my, event, floor, since, again);
     }
 }
 

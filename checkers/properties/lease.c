@@ -12,15 +12,15 @@
  *
  * Premature grant: a lock with a lease was granted while the lease of its previous grant, to another client, or with
  * several permits the leases of as many other clients, certainly ran: such a client had neither invoked its release nor
- * ended, and the grant came GRAIN_NS earlier, at least, than a lease after the stamp before which the other grant, or
- * its latest renewal, cannot have been made: of a grant `extra`, else its invocation's; of a renewal that came back ok
- * its invocation's; of a `validity` (ok) its own, which replaces what was known before. No later than the end of the
- * validity that the lock stated, though. What a server heard of a renewal says itself how long the key lives, and
- * counts where the lock states no validity (one that does may need a majority of them), and where the key has an end
- * and the client's mark. A client that re-enters a lock when its lease may be over may have been granted it anew, and
- * then its first release ends the hold. Nor can the later record be of the earlier grant: the other hold began before
- * the lease of this one can have been over. Any lock with a lease lets two clients believe at once when one outlives
- * its lease; only a broken one does this.
+ * ended, and the grant came CHECK_LEASE_GRAIN_NS earlier, at least, than a lease after the stamp before which the other
+ * grant, or its latest renewal, cannot have been made: of a grant `extra`, else its invocation's; of a renewal that
+ * came back ok its invocation's; of a `validity` (ok) its own, which replaces what was known before. No later than the
+ * end of the validity that the lock stated, though. What a server heard of a renewal says itself how long the key
+ * lives, and counts where the lock states no validity (one that does may need a majority of them), and where the key
+ * has an end and the client's mark. A client that re-enters a lock when its lease may be over may have been granted it
+ * anew, and then its first release ends the hold. Nor can the later record be of the earlier grant: the other hold
+ * began before the lease of this one can have been over. Any lock with a lease lets two clients believe at once when
+ * one outlives its lease; only a broken one does this.
  *
  * What servers heard (`server-renewal`), one of each per hold. Late renewal: a command of a renewal that was sent after
  * the client's release had come back, ok or refused, and before it invoked anything else; or one that made a key
@@ -33,9 +33,6 @@
 extern const struct checker CHECKER_LEASE;
 
 enum { SPENT_GRANT, LATE_WRITE, LATE_RENEWAL, HOLLOW_RENEWAL, PREMATURE_GRANT };
-
-/* Servers count leases in whole milliseconds: one may end that much before the lease is over. */
-enum { NS_PER_MS = 1000000, GRAIN_NS = 2 * NS_PER_MS };
 
 /* The commands of renewals that servers heard since an earlier record. */
 struct heard {
@@ -145,8 +142,8 @@ static SELDOM void premature(struct checking *my, const struct event *event, str
  * if that grant's lease runs until `until_ns` at least. */
 static bool ran(struct checking *my, const struct event *event, struct check_member *member, int64_t until_ns) {
     const struct lease_side *other = my_member(my, member);
-    bool after = later_ns(event->record->mono_ns, GRAIN_NS) <= other->runs_until_ns;
-    bool before = later_ns(other->began_ns, GRAIN_NS) <= until_ns;
+    bool after = later_ns(event->record->mono_ns, CHECK_LEASE_GRAIN_NS) <= other->runs_until_ns;
+    bool before = later_ns(other->began_ns, CHECK_LEASE_GRAIN_NS) <= until_ns;
     return other->depth && member != event->member && after && before;
 }
 
@@ -274,9 +271,9 @@ static SELDOM void late_command(struct checking *my, const struct event *event, 
  * the end of the lease may be in it. Nor does one without the client's mark, such as a signal to waiters. */
 static int64_t renewed_until_ns(const struct event *event) {
     const struct history_record *renewal = event->record;
-    int64_t lives_ms = smaller(renewal->value, event->lock->lease_ns / NS_PER_MS);
+    int64_t lives_ms = smaller(renewal->value, event->lock->lease_ns / CHECK_NS_PER_MS);
     bool known = lives_ms >= 0 && renewal->flags & HISTORY_FLAG_MARKED;
-    return !known ? INT64_MIN : later_ns(renewal->mono_ns, lives_ms * NS_PER_MS);
+    return !known ? INT64_MIN : later_ns(renewal->mono_ns, lives_ms * CHECK_NS_PER_MS);
 }
 
 static void heard(struct checking *my, const struct event *event) {

@@ -7,6 +7,7 @@
  *   WAITERS_KEEP   who is refused makes the lease longer
  *   KEEPS_OWNER    all grants of a client have one owner
  *   TOKEN_EXPIRES  the counter of tokens ends with the lease
+ *   DRAWS_FIRST    draws the token, and then takes the lock with another command
  *   RENEWS_OTHERS  a renewal does not ask whose the lock is
  *   EMPTY_RENEWAL  says that it has renewed what is gone
  *   STAYS          the watchdog goes on after the release
@@ -93,10 +94,18 @@ static struct lock_grant attempt(struct lock *lock) {
         env_command(lock->env, 0, "EXISTS %b", lock->options.resource, lock->options.resource_length);
     if (there->kind != ENV_REPLY_INTEGER || there->integer) return (struct lock_grant){.outcome = OUTCOME_REFUSED};
 #endif
+#ifdef DRAWS_FIRST
+    const struct env_reply *drawn = env_command(lock->env, 0, "INCR %b", self->tokens.bytes, self->tokens.length);
+    if (drawn->kind != ENV_REPLY_INTEGER) return (struct lock_grant){.outcome = OUTCOME_REFUSED};
+    long long token = drawn->integer;
+#endif
     const struct env_reply *reply = ask(lock, lock->env, &self->acquire, lease_ms);
     env_checkpoint(lock->env, "after-acquire-reply");
-    if (reply->kind == ENV_REPLY_INTEGER && reply->integer > 0)
-        return (struct lock_grant){.outcome = OUTCOME_OK, .token = reply->integer};
+    bool granted = reply->kind == ENV_REPLY_INTEGER && reply->integer > 0;
+#ifdef DRAWS_FIRST
+    if (granted) return (struct lock_grant){.outcome = OUTCOME_OK, .token = token};
+#endif
+    if (granted) return (struct lock_grant){.outcome = OUTCOME_OK, .token = reply->integer};
     enum outcome outcome = reply->kind == ENV_REPLY_INTEGER ? OUTCOME_REFUSED : OUTCOME_UNKNOWN;
 #ifdef ERROR_GRANTS
     if (reply->kind == ENV_REPLY_ERROR) return (struct lock_grant){.outcome = OUTCOME_OK, .token = 1};

@@ -40,6 +40,7 @@ MISTAKES = {
     "WAITERS_KEEP": {"liveness"},
     "KEEPS_OWNER": {"lease"},
     "TOKEN_EXPIRES": {"fencing"},
+    "DRAWS_FIRST": {"fencing"},
     "RENEWS_OTHERS": {"ownership", "lease"},
     "EMPTY_RENEWAL": {"lease"},
     "WATCHED STAYS": {"lease"},
@@ -83,7 +84,7 @@ def blamed(result: dict[str, Any]) -> set[str]:
     return {name for name in result["required"] if result["verdict"][name]["status"] == "violated"}
 
 
-@pytest.mark.lengthy("builds twelve locks, and searches until it finds what is wrong with each")
+@pytest.mark.lengthy("builds fourteen locks, and searches until it finds what is wrong with each")
 def test_locks_with_one_mistake_are_told_from_their_right_twins(tmp_path: Path) -> None:
     numbers = []
     for words, properties in MISTAKES.items():

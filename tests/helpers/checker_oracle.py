@@ -345,12 +345,27 @@ def reenters(history: History, reading: Reading, grant: OracleRecord) -> History
     return held if has_trait(history, grant.name, grant.index, REENTRANT) else []
 
 
+def given_before(history: History, grant: OracleRecord) -> int:
+    """Before which stamp a grant to another client, which came back, was given before this one: this one's lease would
+    have kept it out."""
+    lease_ns = opening(history, grant.name, grant.index).value * 10**6
+    invoked = asked_at(history, grant)
+    if not lease_ns or invoked == grant.index or permits(history, grant.name, grant.index) > 1:
+        return LOST
+    return (grant.extra or before(history, invoked + 1)[-1].mono_ns) + lease_ns - GRAIN_NS
+
+
 def fencing(history: History, reading: Reading) -> Iterator[Violation]:
     for grant in token_grants(history):
         given = [each for each in token_grants(history) if each.name == grant.name and each.token]
         earlier = [each for each in given if each.index < grant.index]
-        known = [each.token for each in earlier if each.index < asked_at(history, grant)]
         mine = reenters(history, reading, grant)
+        until = LOST if mine else given_before(history, grant)
+        known = [
+            each.token
+            for each in earlier
+            if each.index < asked_at(history, grant) or (each.actor != grant.actor and each.mono_ns < until)
+        ]
         same = mine and grant.token and mine[-1].token == grant.token
         if grant.token == 0:
             yield "missing_tokens", grant.index
