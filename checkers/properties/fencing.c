@@ -102,7 +102,7 @@ static SELDOM void violate(struct checking *my, const struct event *event, unsig
                                       [REPEATED] = "a token that had been given out before",
                                       [FALLING] =
                                           "a token that is older than one which had come back before it was asked for",
-                                      [DRAWN_EARLY] = "a token that was drawn before the lock was granted"};
+                                      [DRAWN_EARLY] = "a token that is older than that of a grant which came before"};
     char name[64], when[40], other[180] = "", text[160];
     struct violation violation = {.sort = sort == DRAWN_EARLY ? FALLING : sort,
                                   .times = 1,
@@ -115,8 +115,7 @@ static SELDOM void violate(struct checking *my, const struct event *event, unsig
     }
     struct evidence *evidence = verdict_violate(&my->verdict, &violation);
     if (!evidence) return;
-    const char *link = sort == DRAWN_EARLY ? ", which came after that of" : ": that of";
-    if (earlier) snprintf(other, sizeof other, "%s %s", link, check_grant(my->check, earlier, text, sizeof text));
+    if (earlier) snprintf(other, sizeof other, ": that of %s", check_grant(my->check, earlier, text, sizeof text));
     snprintf(evidence->text, sizeof evidence->text, "%s was granted token %lld %s, %s%s",
              check_name(my->check, event->actor->name, name, sizeof name), (long long)event->record->token,
              check_when(my->check, event->record->mono_ns, when, sizeof when), why[sort], other);

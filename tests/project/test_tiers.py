@@ -160,7 +160,6 @@ def test_tests_that_wait_run_beside_those_that_compute(project: Path) -> None:
         if not computing and name == "computes":
             helping.add(worker)
         assert (int(priority) > usual) == ((computing or worker in helping) and usual < 19), notes
-    assert len(helping) <= 1, notes
 
 
 INTERRUPTED = """
@@ -227,7 +226,7 @@ def test_a_worker_that_replaces_another_gets_tests_when_the_others_have_finished
     assert third.tests == crashed.tests[1:] and third.shutting_down
 
 
-def test_one_of_those_that_wait_computes_when_nothing_is_left_that_waits() -> None:
+def test_those_that_wait_compute_when_nothing_is_left_that_waits() -> None:
     names = [f"one.py::test_{number}" for number in range(20)]
     config = SimpleNamespace(getvalue=lambda name: [f"{COMPUTING + 2}*popen"], stash={})
     scheduling = LaneScheduling(config)  # type: ignore[arg-type]
@@ -235,15 +234,11 @@ def test_one_of_those_that_wait_computes_when_nothing_is_left_that_waits() -> No
     for worker in workers:
         scheduling.add_node(worker)
         scheduling.add_node_collection(worker, names)
+    scheduling.waiting_lane.add("two.py", len(names))
     scheduling.schedule()
     one, two = workers[COMPUTING:]
-    assert (len(one.tests), one.shutting_down) == (2, False) and (two.tests, two.shutting_down) == ([], True)
-    scheduling.remove_node(one)
-    another = OneWorker(f"gw{COMPUTING + 2}")
-    scheduling.add_node(another)
-    scheduling.add_node_collection(another, names)
-    scheduling.schedule()
-    assert len(another.tests) == 2, "it replaces the one that crashed"
+    assert sorted(test for worker in workers for test in worker.tests) == [*range(2 * len(workers) - 1), len(names)]
+    assert len(names) in one.tests and len(two.tests) == 2
 
 
 def test_a_worker_stays_with_its_file() -> None:

@@ -1,7 +1,7 @@
 """Which worker runs which test. One worker more than there are cores computes, with a lower priority; the others run
-the tests with the marker `waits`, side by side. When nothing is left that waits, one of these computes, too: in the
-meantime the cores have nothing to do now and then. A worker stays with a file, whose fixtures it has, until nothing is
-left of it."""
+the tests with the marker `waits`, side by side. When nothing is left that waits, these compute, too: a test that
+computes also waits for its servers now and then, and the cores would have nothing to do. A worker stays with a file,
+whose fixtures it has, until nothing is left of it."""
 
 import os
 from collections.abc import Sequence
@@ -63,7 +63,6 @@ class LaneScheduling:
         self.collections: dict[WorkerController, list[str]] = {}
         self.collection: list[str] | None = None
         self.waiting: set[int] = set()
-        self.helper: WorkerController | None = None  # the worker that waited and computes now
         self.computing_lane, self.waiting_lane = Lane(), Lane()
 
     @property
@@ -117,15 +116,10 @@ class LaneScheduling:
             node.send_runtest_some([test])
 
     def take(self, node: WorkerController) -> int | None:
-        """A worker that has nothing left to compute helps those that wait. Of those that wait, one helps to compute."""
-        names = [each.gateway.id for each in self.running]
-        if not computes(node.gateway.id) and not self.waiting_lane.left and self.helper not in self.running:
-            self.helper = node
-        if computes(node.gateway.id) or node is self.helper or not any(computes(name) for name in names):
-            test = self.computing_lane.take(node)
-            if test is not None:
-                return test
-        return self.waiting_lane.take(node)
+        """A worker that has nothing left in its lane helps in the other one."""
+        lanes = (self.computing_lane, self.waiting_lane)
+        own, other = lanes if computes(node.gateway.id) else reversed(lanes)
+        return (own if own.left else other).take(node)
 
     def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
         self.running[node].remove(item_index)
