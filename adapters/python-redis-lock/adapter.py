@@ -1,79 +1,79 @@
 """python-redis-lock's Lock: SET NX EX, waiters sleep in BLPOP; with argument auto-renewal a thread extends it."""
 
-import json
 import math
 import sys
-from typing import Any
+
+import redis
+from lines import Line, Program
 
 try:
     import redis_lock
 except ImportError as error:
     print(error, file=sys.stderr)
     sys.exit(69)
-from redis import Redis
-from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
-from redis.retry import Retry
 
+UNITS = {"lease_unit_ms": 1000, "wait_unit_ms": 1000}  # it takes whole seconds
 RENEWS = sys.argv[1:] == ["auto-renewal"]
+# Lock(expire); Lock(auto_renewal=True) or Lock(expire=None). Nobody waits without a limit for one without an end: it is
+# one BLPOP without an end, which the limit of its connection would end.
+LEASES = ["given", "renewed" if RENEWS else "endless"]
+WAITS = {"acquire()": "forever", "acquire(timeout)": "time", "acquire(blocking=False)": "none", "with lock": "forever"}
+FORMS = [{"form": f, "wait": [w], "lease": LEASES[: 1 + (RENEWS or w != "forever")], **UNITS} for f, w in WAITS.items()]
+
+
 HELLO = {
-    "protocol": 1,
     "name": "python-redis-lock with auto_renewal" if RENEWS else "python-redis-lock",
     "version": redis_lock.__version__,
     "source": "python-redis-lock, src/redis_lock/__init__.py",
     "lease": True,
-    "lease_unit_ms": 1000,
     "renews": RENEWS,
     "waits": "blocking-pop",
     "operations": ["renew", "is_held", "status"],
+    "lease_unit_ms": 1000,
+}
+HELLO_2 = {
+    "threads": 8,
+    "owner": "object",
+    "forms": FORMS,
+    "of_object": ["lease_ms"],
+    "lease_key": "lock:{resource}",
+    "watchdog_divisor": 1,  # rounded down: it renews after two thirds of a lease
 }
 
 
-class Adapter:
-    def open(self, request: dict[str, Any]) -> dict[str, Any]:
-        lease_s = request["lease_ms"] // 1000
-        # A waiter sleeps in BLPOP for a lease: the timeout of its connection must be longer.
-        link = Redis(
-            unix_socket_path=request["nodes"][0]["unix"], socket_timeout=lease_s + 1, retry=Retry(NoBackoff(), 0)
-        )
-        renews = RENEWS and not request["fixed_lease"]
-        self.lock = redis_lock.Lock(link, request["resource"], expire=lease_s, auto_renewal=renews)
-        self.longest_wait_s = lease_s
-        return {"outcome": "ok"}
+class Library:
+    def open(self, question: Line) -> None:
+        self.opened, self.links = question, dict[int, redis.Redis]()
 
-    def acquire(self, request: dict[str, Any]) -> dict[str, Any]:
-        wait_ms = request["wait_ms"]
+    def make(self, resource: str, question: Line) -> redis_lock.Lock:
+        lease_s = ((given_ms := question.get("lease_ms")) or self.opened["lease_ms"]) // 1000
+        if lease_s not in self.links:  # a waiter sleeps in BLPOP for a lease: its connection's limit must be longer
+            path, once = self.opened["nodes"][0]["unix"], redis.retry.Retry(redis.backoff.NoBackoff(), 0)
+            self.links[lease_s] = redis.Redis(unix_socket_path=path, socket_timeout=lease_s + 1, retry=once)
+        renews = RENEWS and not (given_ms or self.opened["fixed_lease"])
+        expire_s = lease_s if RENEWS or question.get("lease_ms", lease_s) else None
+        lock = redis_lock.Lock(self.links[lease_s], resource, expire=expire_s, auto_renewal=renews)
+        lock.longest_wait_s = lease_s
+        return lock
+
+    def acquire(self, lock: redis_lock.Lock, question: Line) -> bool:
+        if (wait_ms := question.get("wait_ms")) is None:
+            return lock.__enter__() is lock if question.get("form") == "with lock" else lock.acquire()
         if wait_ms == 0:
-            granted = self.lock.acquire(blocking=False)
-        else:  # the library takes whole seconds, at most the lease
-            granted = self.lock.acquire(timeout=wait_ms and min(self.longest_wait_s, math.ceil(wait_ms / 1000)))
-        return {"outcome": "ok" if granted else "refused"}
+            return lock.acquire(blocking=False)
+        return lock.acquire(timeout=min(lock.longest_wait_s, math.ceil(wait_ms / 1000)))
 
-    def release(self, request: dict[str, Any]) -> dict[str, Any]:
-        self.lock.release()
-        return {"outcome": "ok"}
+    def release(self, lock: redis_lock.Lock, question: Line) -> bool:
+        return lock.release() is None
 
-    def renew(self, request: dict[str, Any]) -> dict[str, Any]:
-        self.lock.extend()
-        return {"outcome": "ok"}
+    def renew(self, lock: redis_lock.Lock, question: Line) -> bool:
+        return lock.extend((question.get("lease_ms") or 0) // 1000) is None
 
-    def is_held(self, request: dict[str, Any]) -> dict[str, Any]:
-        return {"outcome": "ok" if self.lock.get_owner_id() == self.lock.id else "refused"}
+    def is_held(self, lock: redis_lock.Lock, question: Line) -> bool:
+        return lock.get_owner_id() == lock.id
 
-    def status(self, request: dict[str, Any]) -> dict[str, Any]:
-        return {"outcome": "ok", "held": None}  # null: the object asks the server
-
-    def hello(self, request: dict[str, Any]) -> dict[str, Any]:
-        return {"outcome": "ok", **HELLO}
+    def status(self, lock: redis_lock.Lock, question: Line) -> Line:
+        return {"held": None}  # the object asks the server
 
 
-adapter = Adapter()
-for line in sys.stdin:
-    request = json.loads(line)
-    try:
-        answer = getattr(adapter, request["op"])(request)
-    except (redis_lock.NotAcquired, redis_lock.AlreadyAcquired) as error:
-        answer = {"outcome": "refused", "error": str(error)}
-    except (RedisError, redis_lock.AlreadyStarted) as error:  # the server may have executed the command
-        answer = {"outcome": "unknown", "error": str(error)}
-    print(json.dumps({"id": request["id"], **answer}), flush=True)
+Program(Library(), (redis_lock.NotAcquired, redis_lock.AlreadyAcquired), HELLO, HELLO_2).serve()

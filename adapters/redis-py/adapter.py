@@ -1,63 +1,67 @@
 """redis-py's Lock (redis.lock.Lock): SET NX PX with a random value, which scripts compare."""
 
-import json
-import sys
-from typing import Any
+from lines import Line, Program
+from redis import Redis, __version__
+from redis.backoff import NoBackoff
+from redis.exceptions import LockError
+from redis.lock import Lock
+from redis.retry import Retry
 
-import redis
-from redis.exceptions import LockError, RedisError
+LEASE = {"lease": ["given", "endless"]}  # Lock(timeout=...), Lock(timeout=None)
+# Each form of acquire: how long it waits, and the call, which is given the wait in seconds.
+FORMS = {
+    "acquire()": (["forever"], lambda lock, wait_s: lock.acquire()),
+    "acquire(blocking_timeout)": (["none", "time"], lambda lock, wait_s: lock.acquire(blocking_timeout=wait_s)),
+    "acquire(blocking=False)": (["none"], lambda lock, wait_s: lock.acquire(blocking=False)),
+    "with lock": (["forever"], lambda lock, wait_s: lock.__enter__() is lock),
+}
+
 
 HELLO = {
-    "protocol": 1,
     "name": "redis-py",
-    "version": redis.__version__,
+    "version": __version__,
     "source": "redis-py, redis/lock.py",
     "lease": True,
     "waits": "polling",
     "operations": ["renew", "is_held", "status"],
 }
+HELLO_2 = {
+    "threads": 8,
+    "owner": "thread-object",
+    "forms": [{"form": form, "wait": waits, **LEASE} for form, (waits, _) in FORMS.items()],
+    "of_object": ["lease_ms"],
+    "lease_key": "{resource}",
+}
 
 
-class Adapter:
-    def open(self, request: dict[str, Any]) -> dict[str, Any]:
-        node = request["nodes"][0]
+class Library:
+    def open(self, question: Line) -> None:
         # No retry by the connection: the trial tests what the lock does about a lost answer.
-        link = redis.Redis(
-            unix_socket_path=node["unix"], socket_timeout=1, retry=redis.retry.Retry(redis.backoff.NoBackoff(), 0)
-        )
-        self.lock = link.lock(request["resource"], timeout=request["lease_ms"] / 1000, sleep=0.05)
-        return {"outcome": "ok"}
+        self.link = Redis(unix_socket_path=question["nodes"][0]["unix"], socket_timeout=1, retry=Retry(NoBackoff(), 0))
+        self.lease_ms = question["lease_ms"]
 
-    def acquire(self, request: dict[str, Any]) -> dict[str, Any]:
-        wait_ms = request["wait_ms"]
-        granted = self.lock.acquire(blocking_timeout=None if wait_ms is None else wait_ms / 1000)
-        return {"outcome": "ok" if granted else "refused"}
+    def make(self, resource: str, question: Line) -> Lock:
+        lease_ms = question.get("lease_ms", self.lease_ms)
+        return self.link.lock(resource, timeout=lease_ms and lease_ms / 1000, sleep=0.05)
 
-    def release(self, request: dict[str, Any]) -> dict[str, Any]:
-        self.lock.release()
-        return {"outcome": "ok"}
+    def acquire(self, lock: Lock, question: Line) -> bool:
+        wait_ms = question.get("wait_ms")
+        usual = "acquire()" if wait_ms is None else "acquire(blocking_timeout)"
+        _, call = FORMS[question.get("form", usual)]
+        return call(lock, None if wait_ms is None else wait_ms / 1000)
 
-    def renew(self, request: dict[str, Any]) -> dict[str, Any]:
-        self.lock.reacquire()
-        return {"outcome": "ok"}
+    def release(self, lock: Lock, question: Line) -> bool:
+        return lock.release() is None
 
-    def is_held(self, request: dict[str, Any]) -> dict[str, Any]:
-        return {"outcome": "ok" if self.lock.owned() else "refused"}
+    def renew(self, lock: Lock, question: Line) -> bool:
+        lease_ms = question.get("lease_ms")
+        return lock.extend(lease_ms / 1000, replace_ttl=True) if lease_ms else lock.reacquire()
 
-    def status(self, request: dict[str, Any]) -> dict[str, Any]:
-        return {"outcome": "ok", "held": self.lock.local.token is not None}
+    def is_held(self, lock: Lock, question: Line) -> bool:
+        return lock.owned()
 
-    def hello(self, request: dict[str, Any]) -> dict[str, Any]:
-        return {"outcome": "ok", **HELLO}
+    def status(self, lock: Lock, question: Line) -> Line:
+        return {"held": getattr(lock.local, "token", None) is not None}
 
 
-adapter = Adapter()
-for line in sys.stdin:
-    request = json.loads(line)
-    try:
-        answer = getattr(adapter, request["op"])(request)
-    except LockError as error:
-        answer = {"outcome": "refused", "error": str(error)}  # another client holds it
-    except RedisError as error:
-        answer = {"outcome": "unknown", "error": str(error)}  # the server may have executed the command
-    print(json.dumps({"id": request["id"], **answer}), flush=True)
+Program(Library(), LockError, HELLO, HELLO_2).serve()  # another client holds it

@@ -1,0 +1,79 @@
+"""Shared by the adapters of Python's libraries: the protocol, versions 1 and 2 (docs/adapters.md)."""
+
+import json
+import os
+import sys
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import Any
+
+Line = dict[str, Any]
+
+
+class Caller:  # a thread of protocol 2, which executes its calls one after the other
+    def __init__(self, program: "Program") -> None:
+        self.program, self.calls, self.asked, self.answered = program, SimpleQueue[Line | None](), 0, 0
+        self.thread = Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self) -> None:
+        while (question := self.calls.get()) is not None:
+            answer = self.program.answer(question)
+            self.answered += 1
+            self.program.write(question, answer)
+
+
+class Program:
+    """A library has `open`, `make`, which returns a lock object, and operations on a lock object, as its question says.
+    `refusals`: its exceptions for "not granted" and "not yours". `hello_2`: what version 2 adds to `hello`."""
+
+    def __init__(self, library: Any, refusals: Any, hello: Line, hello_2: Line) -> None:
+        self.library, self.refusals, self.protocol = library, refusals, 1
+        self.hellos = {1: {"protocol": 1, **hello}, 2: {"protocol": 2, **hello, **hello_2}}
+        self.locks, self.callers, self.making, self.writing = dict[int, Any](), dict[int, Caller](), Lock(), Lock()
+
+    def serve(self) -> None:
+        for question in map(json.loads, sys.stdin):
+            if question["op"] in ("hello", "open", "forget"):
+                self.write(question, getattr(self, question["op"])(question))
+            elif self.protocol == 1:
+                self.write(question, self.answer(question))
+            else:
+                number = question.get("thread", 1)
+                caller = self.callers[number] = self.callers.get(number) or Caller(self)
+                caller.asked += 1
+                caller.calls.put(question)
+
+    def write(self, question: Line, answer: Line) -> None:
+        with self.writing:
+            os.write(1, json.dumps({"id": question["id"], "outcome": "ok", **answer}).encode() + b"\n")
+
+    def hello(self, question: Line) -> Line:
+        self.protocol = min(2, question["protocol"])
+        return self.hellos[self.protocol]
+
+    def open(self, question: Line) -> Line:
+        self.opened = question
+        return self.library.open(question) or {}
+
+    def forget(self, question: Line) -> Line:
+        """Ends the threads and drops the lock objects; Python cannot end a thread with a call under way."""
+        if any(caller.asked != caller.answered for caller in self.callers.values()):
+            return {"outcome": "refused", "error": "a call is under way"}
+        for caller in self.callers.values():
+            caller.calls.put(None)
+            caller.thread.join()
+        self.callers, self.locks = {}, {}
+        return {}
+
+    def answer(self, question: Line) -> Line:
+        try:
+            with self.making:
+                if (number := question.get("lock", 1)) not in self.locks:
+                    self.locks[number] = self.library.make(question.get("resource", self.opened["resource"]), question)
+            done = getattr(self.library, question["op"])(self.locks[number], question)
+        except self.refusals as error:
+            return {"outcome": "refused", "error": str(error)}
+        except Exception as error:  # the server may have executed the command
+            return {"outcome": "unknown", "error": f"{type(error).__name__}: {error}"}
+        return done if isinstance(done, dict) else {"outcome": "ok" if done else "refused"}
