@@ -71,9 +71,11 @@ EXPLORE = $(call room,harness/explorer harness/simulation) $(addprefix harness/c
           harness/resource/resource.c $(addprefix harness/environment/,env_ops.c env_reply.c redis_push.c) $(LOCKS) $(CHECKS) $(SHARED)
 DRIVER  = $(SCHEDULER) $(call room,harness/lockstorm/native) harness/client/validity.c harness/environment/env_ops.c harness/process/spawn.c $(LOCKS) $(FAULTS) $(CHECKS) checkers/commands/render.c $(SHARED)
 SUPERVISOR = $(call room,harness/supervisor) harness/scheduler/task.c $(SHARED)
+EXPLORE_LIBRARY = $(call room,harness/library_search harness/library checkers/promises) $(filter-out harness/supervisor/supervisor_main.c,$(SUPERVISOR)) \
+          harness/simulation/node.c $(addprefix faults/proxy/,resp.c server_wait.c)
 PLUGIN  = harness/client/plugin_main.c harness/client/plugin.c harness/environment/env_ops.c $(LOCKS)
 
-PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store store-table proxy check linearize explore plugin history spawn reaper supervisor)
+PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store store-table proxy check linearize explore explore-library plugin history spawn reaper supervisor)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
 PRELOAD        = $(BUILD)/lib/liblockstorm-preload.so
 NEAR           = $(BUILD)/lib/liblockstorm-near.so
@@ -154,6 +156,8 @@ $(BUILD)/bin/explore: $(call object,$(EXPLORE))
 $(BUILD)/bin/explore: LIBS = -lhiredis -ljansson -lm
 $(BUILD)/bin/plugin: $(call object,$(PLUGIN))
 $(BUILD)/bin/plugin: LIBS = -lhiredis -ljansson
+$(BUILD)/bin/explore-library: $(call object,$(EXPLORE_LIBRARY))
+$(BUILD)/bin/explore-library: LIBS = -lhiredis -ljansson -lm
 # Programs that load a plug-in export to it the functions that the headers declare, and no others.
 LENDERS = $(addprefix $(BUILD)/bin/,client client-services explore plugin)
 $(LENDERS): LENT = -Wl,--dynamic-list=harness/client/plugin.list -ldl

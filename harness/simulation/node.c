@@ -105,15 +105,15 @@ void node_connection_close(struct node_connection *connection) {
 
 /* --- the control connection --- */
 
-static redisReply *control_request(struct node *node, const char *command) {
-    node_connection_send(&node->control, command, strlen(command));
+redisReply *node_ask(struct node *node, const char *line) {
+    node_connection_send(&node->control, line, strlen(line));
     return node_connection_receive(&node->control);
 }
 
 static void control_command(struct node *node, const char *words) {
     char line[64];
     snprintf(line, sizeof line, "%s\r\n", words); /* Redis' inline command format */
-    redisReply *reply = control_request(node, line);
+    redisReply *reply = node_ask(node, line);
     if (reply->type == REDIS_REPLY_ERROR) node_give_up(node, reply->str);
     freeReplyObject(reply);
 }
@@ -143,7 +143,7 @@ void node_wall_set(struct node *node, int64_t wall_ns) {
 bool node_clock_jump(struct node *node, int64_t step_ns) {
     node->offset_ns += step_ns;
     clock_show(node);
-    redisReply *reply = control_request(node, "TIME\r\n");
+    redisReply *reply = node_ask(node, "TIME\r\n");
     bool answered = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2;
     int64_t seconds = answered ? atoll(reply->element[0]->str) : 0,
             micros = answered ? atoll(reply->element[1]->str) : 0;
@@ -198,7 +198,7 @@ redisReply *node_keys(struct node *node, bool all) {
     char line[sizeof SCRIPT + 64];
     snprintf(line, sizeof line, "*4\r\n$4\r\nEVAL\r\n$%zu\r\n%s\r\n$1\r\n0\r\n$1\r\n%d\r\n", sizeof SCRIPT - 1, SCRIPT,
              all);
-    redisReply *keys = control_request(node, line);
+    redisReply *keys = node_ask(node, line);
     if (keys->type != REDIS_REPLY_ARRAY) node_give_up(node, keys->type == REDIS_REPLY_ERROR ? keys->str : "no keys");
     return keys;
 }

@@ -56,6 +56,10 @@ enum node_key { NODE_KEY_NAME, NODE_KEY_EXPIRY, NODE_KEY_DUMP, NODE_KEY_TEXTS /*
  * with `all` also the elements of a list, a set or a sorted set. The caller frees. */
 redisReply *node_keys(struct node *node, bool all);
 
+/* The answer to a command in Redis' inline format, with its line end, on the simulation's own connection. The caller
+ * frees. */
+redisReply *node_ask(struct node *node, const char *line);
+
 /* Moves the simulation's wall clock; the server's clock keeps its offset. */
 void node_wall_set(struct node *node, int64_t wall_ns);
 /* Its clock jumps by `step_ns`. True: the server's answer to TIME proves it. */

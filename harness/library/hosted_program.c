@@ -1,0 +1,163 @@
+#include "harness/library/hosted_program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/supervisor/turns.h"
+
+enum { PIPE_BYTES = 1 << 20, LINE_ROOM = 4096, LOG_MODE = 0600 };
+
+/* --- start --- */
+
+/* The streams of this process, which the program inherits at its start instead of its own. */
+struct streams {
+    int saved[STDERR_FILENO + 1];
+};
+
+static bool streams_replace(struct streams *streams, int input, int output, int error) {
+    const int ours[] = {input, output, error};
+    bool good = true;
+    for (int each = 0; each <= STDERR_FILENO; each++) {
+        streams->saved[each] = fcntl(each, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        good &= streams->saved[each] >= 0 && dup2(ours[each], each) == each;
+    }
+    return good;
+}
+
+static void streams_restore(const struct streams *streams) {
+    for (int each = 0; each <= STDERR_FILENO; each++) {
+        if (streams->saved[each] < 0) continue;
+        dup2(streams->saved[each], each);
+        close(streams->saved[each]);
+    }
+}
+
+static bool failed(struct hosted_program *program, const char *what) {
+    snprintf(program->reason, sizeof program->reason, "%s: %s", what, strerror(errno));
+    return false;
+}
+
+static bool begin(struct hosted_program *program, const char *path, int input, int output, int error) {
+    struct streams streams;
+    char *words[] = {strdup(path), NULL};
+    if (!words[0]) abort();
+    bool good = streams_replace(&streams, input, output, error);
+    bool began = good && turns_begin(program->supervisor, words);
+    streams_restore(&streams);
+    free(words[0]);
+    if (!good) return failed(program, "its standard streams cannot be made");
+    if (!began) snprintf(program->reason, sizeof program->reason, "%s", program->supervisor->reason);
+    return began;
+}
+
+bool hosted_start(struct hosted_program *program, const char *path, const struct shared_page *page,
+                  const struct task_slot *host, uint64_t seed, const char *log) {
+    int input[2], output[2], error = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, LOG_MODE);
+    *program = (struct hosted_program){.to = -1, .from = -1};
+    signal(SIGPIPE, SIG_IGN); /* a program that reads no more causes EPIPE instead */
+    if (error < 0) return failed(program, log);
+    if (pipe2(input, O_CLOEXEC) != 0) return close(error), failed(program, "pipe");
+    if (pipe2(output, O_CLOEXEC) != 0) return close(error), close(input[0]), close(input[1]), failed(program, "pipe");
+    program->supervisor = calloc(1, sizeof *program->supervisor);
+    if (!program->supervisor) abort();
+    program->supervisor->ends_with_root = true;
+    program->supervisor->random = random_split(seed, 0);
+    program_clock_begin(&program->supervisor->clock, page, host);
+    bool began = begin(program, path, input[0], output[1], error);
+    close(error);
+    close(input[0]);
+    close(output[1]);
+    program->to = input[1];
+    program->from = output[0];
+    fcntl(program->to, F_SETFL, O_NONBLOCK);
+    fcntl(program->from, F_SETFL, O_NONBLOCK);
+    fcntl(program->from, F_SETPIPE_SZ, PIPE_BYTES); /* nobody reads while it runs */
+    return began;
+}
+
+void hosted_end(struct hosted_program *program) {
+    if (!program->supervisor) return;
+    turns_end(program->supervisor);
+    free(program->supervisor);
+    program->supervisor = NULL;
+    close(program->to);
+    close(program->from);
+    free(program->heard);
+    program->heard = NULL;
+    program->length = program->room = program->taken = 0;
+}
+
+void hosted_seed(struct hosted_program *program, uint64_t seed) {
+    program->supervisor->random = random_split(seed, 0);
+}
+
+/* --- turns --- */
+
+static void end_describe(struct hosted_program *program) {
+    const struct supervisor *supervisor = program->supervisor;
+    int status = supervisor->status;
+    if (supervisor->reason[0]) snprintf(program->reason, sizeof program->reason, "%s", supervisor->reason);
+    else if (WIFSIGNALED(status))
+        snprintf(program->reason, sizeof program->reason, "it was ended by signal %d", WTERMSIG(status));
+    else snprintf(program->reason, sizeof program->reason, "it ended with status %d", WEXITSTATUS(status));
+}
+
+bool hosted_run(struct hosted_program *program) {
+    if (program->reason[0]) return false;
+    if (turns_run(program->supervisor)) return true;
+    end_describe(program);
+    return false;
+}
+
+bool hosted_has_news(const struct hosted_program *program) {
+    return !program->reason[0] && turns_have_news(program->supervisor);
+}
+
+int64_t hosted_deadline_ns(const struct hosted_program *program) {
+    if (program->reason[0]) return INT64_MAX;
+    return program_clock_trial_ns(&program->supervisor->clock, turns_deadline_ns(program->supervisor));
+}
+
+/* --- lines --- */
+
+bool hosted_send(struct hosted_program *program, const char *line) {
+    size_t length = strlen(line);
+    char *whole = malloc(length + 1);
+    if (!whole) abort();
+    memcpy(whole, line, length);
+    whole[length] = '\n';
+    /* A pipe takes a short line as a whole, or nothing of it when it is full because the program does not read. */
+    bool taken = write(program->to, whole, length + 1) == (ssize_t)(length + 1);
+    free(whole);
+    return taken;
+}
+
+static void heard_read(struct hosted_program *program) {
+    for (;;) {
+        if (program->room - program->length < LINE_ROOM) {
+            program->room = program->room * 2 + 2 * LINE_ROOM;
+            program->heard = realloc(program->heard, program->room);
+            if (!program->heard) abort();
+        }
+        ssize_t got = read(program->from, program->heard + program->length, program->room - program->length - 1);
+        if (got <= 0) return;
+        program->length += (size_t)got;
+    }
+}
+
+char *hosted_line(struct hosted_program *program) {
+    program->length -= program->taken;
+    if (program->taken) memmove(program->heard, program->heard + program->taken, program->length);
+    program->taken = 0;
+    heard_read(program);
+    char *end = memchr(program->heard, '\n', program->length);
+    if (!end) return NULL;
+    *end = '\0';
+    program->taken = (size_t)(end + 1 - program->heard);
+    return program->heard;
+}

@@ -1,0 +1,41 @@
+/* A program that hosts a lock library (docs/adapters.md), run in virtual time by this process itself: its supervisor
+ * (harness/supervisor) is a value here, and not a process of a trial. It runs only within hosted_run, until it is
+ * quiet. */
+#ifndef LOCKSTORM_HOSTED_PROGRAM_H
+#define LOCKSTORM_HOSTED_PROGRAM_H
+
+#include "harness/scheduler/shared_page.h"
+#include "harness/supervisor/supervisor.h"
+
+enum { HOSTED_REASON = 200 };
+
+struct hosted_program {
+    struct supervisor *supervisor; /* owned; NULL: it does not run */
+    int to, from;                  /* our ends of its standard input and output */
+    char *heard;                   /* owned: what it has written and nobody has taken */
+    size_t length, room, taken;
+    char reason[HOSTED_REASON]; /* why it cannot be run any further; empty: it can */
+};
+
+/* Starts the program `path` without arguments. Its clocks are those of `host`, its random numbers come from `seed`, its
+ * standard error goes to the file `log`. It has not run when this returns. False: with `reason`. */
+bool hosted_start(struct hosted_program *program, const char *path, const struct shared_page *page,
+                  const struct task_slot *host, uint64_t seed, const char *log);
+/* Kills it, if it runs, and frees what it has. */
+void hosted_end(struct hosted_program *program);
+/* From here on its random numbers come from another seed. */
+void hosted_seed(struct hosted_program *program, uint64_t seed);
+
+/* Runs it until it is quiet. False: it has ended, or cannot be supervised any further (`reason`). */
+bool hosted_run(struct hosted_program *program);
+/* Whether something has come for it that it has not seen. */
+bool hosted_has_news(const struct hosted_program *program);
+/* The stamp of the page's clock at which it goes on by itself; INT64_MAX: never. */
+int64_t hosted_deadline_ns(const struct hosted_program *program);
+
+/* Sends a line, to which this adds the line's end. False: it takes no more. */
+bool hosted_send(struct hosted_program *program, const char *line);
+/* The next line that it has written, without its end; it is the program's until the next call. NULL: there is none. */
+char *hosted_line(struct hosted_program *program);
+
+#endif

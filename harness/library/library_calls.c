@@ -1,0 +1,156 @@
+#include "harness/library/library_calls.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/library/library_events.h"
+#include "harness/scheduler/clock.h"
+
+static const struct planned_call *next_call(const struct library_world *world, int client, int thread) {
+    const struct workload_thread *calls = &world->workload.threads[client][thread];
+    int next = world->clients[client].threads[thread].next;
+    return next < calls->count ? &calls->calls[next] : NULL;
+}
+
+static bool fail(struct library_world *world, int client, const char *why, const char *line) {
+    snprintf(world->reason, sizeof world->reason, "the adapter of client-%d %s%s%.120s", client + 1, why,
+             *line ? ": " : "", line);
+    return false;
+}
+
+/* --- asking --- */
+
+json_t *calls_body(const struct call *call) {
+    char name[OFFER_NAME];
+    json_t *body = json_pack("{s:s,s:i,s:i,s:s,s:s}", "op", CALL_VERBS[call->verb], "thread", call->thread + 1, "lock",
+                             call->lock + 1, "resource", library_resource_name(call->resource, name), "mode",
+                             CALL_MODES[call->mode]);
+    if (call->verb == CALL_ACQUIRE) {
+        json_object_set_new(body, "form", json_string(call->form));
+        json_object_set_new(body, "wait_ms", call->wait == WAIT_FOREVER ? json_null() : json_integer(call->wait_ms));
+        json_object_set_new(body, "lease_ms", call->lease == LEASE_GIVEN ? json_integer(call->lease_ms) : json_null());
+    }
+    if (call->verb == CALL_RENEW && call->lease == LEASE_GIVEN)
+        json_object_set_new(body, "lease_ms", json_integer(call->lease_ms));
+    return body;
+}
+
+/* Takes the body. The number of the question; 0: the program takes none. */
+static int question_send(struct library_client *client, json_t *body) {
+    json_object_set_new(body, "id", json_integer(++client->question));
+    char *line = json_dumps(body, JSON_COMPACT);
+    if (!line) abort();
+    bool sent = hosted_send(&client->program, line);
+    free(line);
+    json_decref(body);
+    return sent ? client->question : 0;
+}
+
+bool calls_ask_next(struct library_world *world, int client, int thread) {
+    struct library_thread *state = &world->clients[client].threads[thread];
+    const struct planned_call *planned = next_call(world, client, thread);
+    struct call call = planned->call;
+    state->steps++;
+    if (call.verb == CALL_WORK) {
+        state->idle_until_ns = shared_page_mono_ns(world->page) + planned->work_ms * CLOCK_NS_PER_MS;
+        state->next++;
+        return true;
+    }
+    call.form = planned->form;
+    state->question = question_send(&world->clients[client], calls_body(&call));
+    if (!state->question) return fail(world, client, "takes no question", "");
+    state->asked = true;
+    state->ask = library_event_add(world, (struct call_event){.kind = EVENT_ASK, .asked = call, .client = client});
+    state->cancel_at_ns = planned->cancel_after_ms > 0
+                              ? shared_page_mono_ns(world->page) + planned->cancel_after_ms * CLOCK_NS_PER_MS
+                              : 0;
+    return true;
+}
+
+bool calls_cancel(struct library_world *world, int client, int thread) {
+    struct library_thread *state = &world->clients[client].threads[thread];
+    struct call cancel = world->events[state->ask].asked;
+    cancel.verb = CALL_CANCEL;
+    cancel.cancels = state->ask;
+    state->cancel_at_ns = 0;
+    library_event_add(world, (struct call_event){.kind = EVENT_ASK, .asked = cancel, .client = client});
+    json_t *body = json_pack("{s:s,s:i}", "op", "cancel", "call", state->question);
+    return question_send(&world->clients[client], body) > 0 || fail(world, client, "takes no question", "");
+}
+
+bool calls_ask_control(struct library_world *world, int client, json_t *body) {
+    struct library_client *of = &world->clients[client];
+    json_decref(of->control_answer);
+    of->control_answer = NULL;
+    of->control = question_send(of, body);
+    return of->control > 0 || fail(world, client, "takes no question", of->program.reason);
+}
+
+/* --- answers --- */
+
+static bool outcome_read(const json_t *body, enum outcome *outcome) {
+    static const char *const WORDS[] = {"unknown", "ok", "refused", NULL}; /* by enum outcome */
+    int place = call_word_find(WORDS, json_string_value(json_object_get(body, "outcome")));
+    *outcome = place > 0 ? (enum outcome)place : OUTCOME_UNKNOWN;
+    return place >= 0;
+}
+
+/* What was not granted is not worked under, and not released. */
+static void thread_go_on(struct library_thread *state, const struct planned_call *planned, enum outcome outcome) {
+    bool skips = planned->call.verb == CALL_ACQUIRE && outcome != OUTCOME_OK && planned->match >= 0;
+    state->next = skips ? planned->match + 1 : state->next + 1;
+    state->asked = false;
+    state->cancel_at_ns = 0;
+}
+
+static void answer_note(struct library_world *world, int client, struct library_thread *state, const json_t *body,
+                        enum outcome outcome) {
+    const json_t *token = json_object_get(body, "token"), *until = json_object_get(body, "valid_until_ms");
+    struct call_event event = {.kind = EVENT_ANSWER,
+                               .call = state->ask,
+                               .asked = world->events[state->ask].asked,
+                               .outcome = outcome,
+                               .client = client,
+                               .token = json_is_integer(token) ? json_integer_value(token) : 0,
+                               .cancelled = json_is_true(json_object_get(body, "cancelled"))};
+    if (json_is_number(until))
+        event.valid_until_ns =
+            (int64_t)(json_number_value(until) * CLOCK_NS_PER_MS) - SHARED_PAGE_UPTIME_NS - world->began_ns;
+    const char *error = json_string_value(json_object_get(body, "error"));
+    snprintf(event.name, sizeof event.name, "%s", error ? error : "");
+    library_event_add(world, event);
+}
+
+static bool answer_take(struct library_world *world, int client, const json_t *body, enum outcome outcome) {
+    struct library_client *of = &world->clients[client];
+    json_int_t id = json_integer_value(json_object_get(body, "id"));
+    if (id > 0 && id == of->control) {
+        of->control = 0;
+        of->control_outcome = outcome;
+        of->control_answer = json_deep_copy(body);
+        return true;
+    }
+    for (int thread = 0; thread < WORKLOAD_THREADS; thread++) {
+        struct library_thread *state = &of->threads[thread];
+        if (!state->asked || state->question != id) continue;
+        answer_note(world, client, state, body, outcome);
+        thread_go_on(state, next_call(world, client, thread), outcome);
+        library_leases_note(world);
+        return true;
+    }
+    return id > 0 && id <= of->question; /* the answer to a cancel, or a late one */
+}
+
+bool calls_hear(struct library_world *world, int client) {
+    bool any = false;
+    for (char *line; !world->reason[0] && (line = hosted_line(&world->clients[client].program)) != NULL; any = true) {
+        enum outcome outcome;
+        json_t *body = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+        if (!json_is_object(body)) fail(world, client, "said something that is no JSON object", line);
+        else if (!outcome_read(body, &outcome)) fail(world, client, "said no outcome", line);
+        else if (!answer_take(world, client, body, outcome)) fail(world, client, "said no id of a question", line);
+        json_decref(body);
+    }
+    return any;
+}

@@ -1,0 +1,126 @@
+#include <string.h>
+
+#include "harness/library/library_calls.h"
+#include "harness/library/library_events.h"
+#include "harness/library/library_faults.h"
+#include "harness/library/library_settle.h"
+#include "harness/library/library_world.h"
+#include "harness/scheduler/clock.h"
+
+/* A schedule in which calls are not answered ends after so many leases. */
+enum { LEASES_MOST = 60 };
+
+/* --- what can happen --- */
+
+static bool can_call(const struct library_world *world, int client, int thread) {
+    const struct library_thread *state = &world->clients[client].threads[thread];
+    bool left = state->next < world->workload.threads[client][thread].count;
+    return world->clients[client].runs && left && !state->asked && !library_is_paused(world, client) &&
+           state->idle_until_ns <= shared_page_mono_ns(world->page);
+}
+
+static int client_choices(const struct library_world *world, int client, struct library_choice *choices, int count) {
+    const struct library_client *of = &world->clients[client];
+    for (int each = 0; each < of->link_count; each++) {
+        int who = library_link_number(client, each);
+        if (library_answer_is_due(world, &of->links[each]))
+            choices[count++] = (struct library_choice){LIBRARY_ANSWER, who, 0};
+        if (library_request_is_due(world, &of->links[each]))
+            choices[count++] = (struct library_choice){LIBRARY_REQUEST, who, 0};
+    }
+    for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
+        if (can_call(world, client, thread))
+            choices[count++] = (struct library_choice){LIBRARY_CALL, library_thread_number(client, thread), 0};
+    return count;
+}
+
+/* Whether every call was made and answered, and every thread has worked. */
+static bool is_done(const struct library_world *world) {
+    for (int client = 0; client < world->workload.clients; client++)
+        for (int thread = 0; thread < WORKLOAD_THREADS; thread++) {
+            const struct library_thread *state = &world->clients[client].threads[thread];
+            bool done = state->next >= world->workload.threads[client][thread].count && !state->asked;
+            if (world->clients[client].runs && !done) return false;
+        }
+    return true;
+}
+
+int library_choices(struct library_world *world, struct library_choice *choices) {
+    int count = 0;
+    for (int client = 0; client < LIBRARY_CLIENTS; client++) count = client_choices(world, client, choices, count);
+    if (count > 0) return count;
+    int64_t until_ns = world->began_ns + LEASES_MOST * world->settings.lease_ms * CLOCK_NS_PER_MS;
+    bool late = library_next_ns(world) > until_ns;
+    if (is_done(world)) return 0;
+    if (late) return world->stopped = true, 0;
+    choices[0] = (struct library_choice){.kind = LIBRARY_CLOCK};
+    return 1;
+}
+
+static int client_of(struct library_choice choice) {
+    if (choice.kind == LIBRARY_CALL) return choice.who / WORKLOAD_THREADS;
+    return choice.kind == LIBRARY_CLOCK ? -1 : choice.who / LIBRARY_LINKS;
+}
+
+struct library_choice library_usual(const struct library_world *world, const struct library_choice *choices,
+                                    int count) {
+    for (int each = 0; each < count; each++)
+        if (client_of(choices[each]) == world->current) return choices[each];
+    return choices[0];
+}
+
+/* --- counts --- */
+
+uint64_t library_steps_of(const struct library_world *world, struct library_choice step) {
+    if (step.kind == LIBRARY_CLOCK) return world->clock_steps;
+    const struct library_client *client = &world->clients[client_of(step)];
+    if (step.kind == LIBRARY_CALL) return client->threads[step.who % WORKLOAD_THREADS].steps;
+    const struct library_link *link = &client->links[step.who % LIBRARY_LINKS];
+    return step.kind == LIBRARY_REQUEST ? link->request_steps : link->answer_steps;
+}
+
+/* --- steps --- */
+
+static bool cancel_due(struct library_world *world) {
+    int64_t now = shared_page_mono_ns(world->page);
+    for (int client = 0; client < LIBRARY_CLIENTS; client++)
+        for (int thread = 0; thread < WORKLOAD_THREADS; thread++) {
+            const struct library_thread *state = &world->clients[client].threads[thread];
+            bool due = state->asked && state->cancel_at_ns > 0 && state->cancel_at_ns <= now;
+            if (due && world->clients[client].runs && !library_is_paused(world, client) &&
+                !calls_cancel(world, client, thread))
+                return false;
+        }
+    return true;
+}
+
+static bool clock_step(struct library_world *world) {
+    library_leases_note(world);
+    library_event_add(world, (struct call_event){.kind = EVENT_IDLE, .client = -1});
+    world->clock_steps++;
+    library_clock_move(world, library_next_ns(world));
+    library_leases_note(world);
+    return library_settle(world) && cancel_due(world);
+}
+
+bool library_apply(struct library_world *world, struct library_choice choice) {
+    if (choice.kind >= LIBRARY_FAULTS_FROM) {
+        library_strike(world, choice);
+        return library_settle(world);
+    }
+    world->steps++;
+    if (choice.kind == LIBRARY_CLOCK) return clock_step(world) && library_settle(world);
+    world->current = client_of(choice);
+    struct library_client *client = &world->clients[world->current];
+    struct library_link *link = &client->links[choice.who % LIBRARY_LINKS];
+    if (choice.kind == LIBRARY_CALL) {
+        if (!calls_ask_next(world, world->current, choice.who % WORKLOAD_THREADS)) return false;
+    } else if (choice.kind == LIBRARY_REQUEST) {
+        link->request_steps++;
+        library_request_arrives(world, link);
+    } else {
+        link->answer_steps++;
+        link_deliver_answer(link);
+    }
+    return library_settle(world);
+}

@@ -1,0 +1,80 @@
+#include "harness/library/library_events.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t library_event_add(struct library_world *world, struct call_event event) {
+    if (world->event_count == world->event_room) {
+        world->event_room = world->event_room ? world->event_room * 2 : 256;
+        world->events = realloc(world->events, world->event_room * sizeof *world->events);
+        if (!world->events) abort();
+    }
+    event.at_ns = shared_page_mono_ns(world->page) - world->began_ns;
+    world->events[world->event_count] = event;
+    return (uint32_t)world->event_count++;
+}
+
+const char *library_resource_name(int resource, char name[OFFER_NAME]) {
+    if (resource == 0) snprintf(name, OFFER_NAME, "account");
+    else snprintf(name, OFFER_NAME, "account-%d", resource + 1);
+    return name;
+}
+
+/* The template's {resource} becomes the resource's name. */
+static void key_write(const char *template, int resource, char key[2 * OFFER_NAME]) {
+    static const char PLACE[] = "{resource}";
+    char name[OFFER_NAME];
+    const char *at = strstr(template, PLACE);
+    library_resource_name(resource, name);
+    snprintf(key, 2 * OFFER_NAME, "%.*s%s%s", at ? (int)(at - template) : 0, template, name,
+             at ? at + sizeof PLACE - 1 : "");
+}
+
+void library_leases_note(struct library_world *world) {
+    char key[2 * OFFER_NAME], line[3 * OFFER_NAME];
+    if (!world->offer.lease_key[0] || world->settings.nodes != 1) return;
+    for (int resource = 0; resource < workload_resources(&world->workload); resource++) {
+        key_write(world->offer.lease_key, resource, key);
+        snprintf(line, sizeof line, "PTTL %s\r\n", key);
+        redisReply *reply = node_ask(&world->nodes[0], line);
+        int64_t left_ms = reply->type == REDIS_REPLY_INTEGER ? reply->integer : -2;
+        freeReplyObject(reply);
+        library_event_add(
+            world, (struct call_event){
+                       .kind = EVENT_LEASE, .resource = resource, .remaining_ms = left_ms, .client = ANY_SERVER});
+    }
+}
+
+static void left_add(struct library_world *world, const char *what, const char *name, int64_t left_ms) {
+    struct call_event event = {.kind = EVENT_LEFT, .remaining_ms = left_ms, .client = -1};
+    snprintf(event.name, sizeof event.name, "%s %s", what, name);
+    library_event_add(world, event);
+}
+
+static void keys_note(struct library_world *world, struct node *node) {
+    redisReply *keys = node_keys(node, false);
+    int64_t now_ms = (node->wall_ns + node->offset_ns) / 1000000;
+    for (size_t each = 0; each < keys->elements; each++) {
+        const redisReply *key = keys->element[each];
+        int64_t expires_ms = key->element[NODE_KEY_EXPIRY]->integer;
+        if (expires_ms < 0 || expires_ms > now_ms)
+            left_add(world, "key", key->element[NODE_KEY_NAME]->str, expires_ms < 0 ? -1 : expires_ms - now_ms);
+    }
+    freeReplyObject(keys);
+}
+
+static void channels_note(struct library_world *world, struct node *node) {
+    redisReply *channels = node_ask(node, "PUBSUB CHANNELS *\r\n");
+    for (size_t each = 0; channels->type == REDIS_REPLY_ARRAY && each < channels->elements; each++)
+        left_add(world, "subscription", channels->element[each]->str, -1);
+    freeReplyObject(channels);
+}
+
+void library_residue_note(struct library_world *world) {
+    for (int node = 0; node < world->settings.nodes; node++) {
+        keys_note(world, &world->nodes[node]);
+        channels_note(world, &world->nodes[node]);
+    }
+}

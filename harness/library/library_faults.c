@@ -1,0 +1,109 @@
+#include "harness/library/library_faults.h"
+
+#include "harness/library/library_events.h"
+#include "harness/library/library_settle.h"
+#include "harness/scheduler/clock.h"
+
+/* --- whether a fault can strike --- */
+
+static bool allows_link(const struct library_world *world, struct library_choice fault) {
+    if (fault.who < 0 || fault.who >= LIBRARY_CLIENTS * LIBRARY_LINKS) return false;
+    const struct library_client *client = &world->clients[fault.who / LIBRARY_LINKS];
+    const struct library_link *link = &client->links[fault.who % LIBRARY_LINKS];
+    if (fault.who % LIBRARY_LINKS >= client->link_count || link->ended) return false;
+    if (fault.kind == LIBRARY_HOLD_REPLY) return link->answers.count > 0 && library_answer_is_due(world, link);
+    bool due = library_request_is_due(world, link);
+    return fault.kind == LIBRARY_ERROR_REPLY ? due && link->answers.count == 0 && !link->is_push : due;
+}
+
+bool library_allows(const struct library_world *world, struct library_choice fault) {
+    if (library_has_amount(fault.kind) && fault.amount == 0) return false;
+    if (library_strikes_server(fault.kind)) return fault.who >= 0 && fault.who < world->settings.nodes;
+    if (!library_strikes_client(fault.kind)) return allows_link(world, fault);
+    return fault.who >= 0 && fault.who < world->workload.clients && world->clients[fault.who].runs &&
+           !library_is_paused(world, fault.who);
+}
+
+/* --- what it does --- */
+
+static void links_end(struct library_world *world, int node) {
+    for (int client = 0; client < LIBRARY_CLIENTS; client++)
+        for (int each = 0; each < world->clients[client].link_count; each++) {
+            struct library_link *link = &world->clients[client].links[each];
+            if (!link->ended && link->node == node) link_end(link);
+        }
+}
+
+static void crash(struct library_world *world, int number) {
+    struct library_client *client = &world->clients[number];
+    hosted_end(&client->program);
+    client->runs = false;
+    world->excludes_end = true;
+    for (int each = 0; each < client->link_count; each++) link_cut(&client->links[each]);
+}
+
+static void restart(struct library_world *world, int node, bool empty) {
+    links_end(world, node);
+    node_scripts_forget(&world->nodes[node]);
+    if (empty) node_flush(&world->nodes[node]);
+}
+
+static const enum fault_effect EFFECTS[LIBRARY_CHOICE_KINDS] = {
+    [LIBRARY_PAUSE] = FAULT_STILL,
+    [LIBRARY_CRASH] = FAULT_GONE,
+    [LIBRARY_DROP_REQUEST] = FAULT_LOST,
+    [LIBRARY_LOSE_REPLY] = FAULT_LOST,
+    [LIBRARY_ERROR_REPLY] = FAULT_ERROR,
+    [LIBRARY_CLOCK_JUMP] = FAULT_CLOCK,
+    [LIBRARY_CLIENT_CLOCK_JUMP] = FAULT_CLOCK,
+    [LIBRARY_RESTART] = FAULT_DATA,
+    [LIBRARY_RESTART_EMPTY] = FAULT_DATA,
+};
+
+static int client_of(struct library_choice fault) {
+    if (library_strikes_server(fault.kind)) return ANY_SERVER;
+    return library_strikes_client(fault.kind) ? fault.who : fault.who / LIBRARY_LINKS;
+}
+
+static void fault_note(struct library_world *world, struct library_choice fault) {
+    int64_t at_ns = shared_page_mono_ns(world->page) - world->began_ns;
+    bool late = fault.kind == LIBRARY_HOLD_REQUEST || fault.kind == LIBRARY_HOLD_REPLY;
+    bool lasts = late || fault.kind == LIBRARY_PAUSE;
+    library_event_add(world, (struct call_event){.kind = late ? EVENT_LATE : EVENT_FAULT,
+                                                 .fault = (int)fault.kind,
+                                                 .effect = EFFECTS[fault.kind],
+                                                 .client = client_of(fault),
+                                                 .until_ns = at_ns + (lasts ? fault.amount * CLOCK_NS_PER_MS : 0)});
+}
+
+static void link_strike(struct library_world *world, struct library_choice fault) {
+    struct library_link *link = &world->clients[fault.who / LIBRARY_LINKS].links[fault.who % LIBRARY_LINKS];
+    int64_t until_ns = shared_page_mono_ns(world->page) + fault.amount * CLOCK_NS_PER_MS;
+    switch (fault.kind) {
+    case LIBRARY_HOLD_REQUEST: link->requests_held_until_ns = until_ns; break;
+    case LIBRARY_HOLD_REPLY: link->answers_held_until_ns = until_ns; break;
+    case LIBRARY_DROP_REQUEST: link_end(link); break;
+    case LIBRARY_LOSE_REPLY:
+        library_request_arrives(world, link);
+        link_end(link);
+        break;
+    default: link_refuse_request(link, "LOADING the dataset is being loaded into memory"); break;
+    }
+}
+
+void library_strike(struct library_world *world, struct library_choice fault) {
+    int64_t amount_ns = fault.amount * CLOCK_NS_PER_MS;
+    fault_note(world, fault);
+    switch (fault.kind) {
+    case LIBRARY_PAUSE: world->clients[fault.who].paused_until_ns = shared_page_mono_ns(world->page) + amount_ns; break;
+    case LIBRARY_CRASH: crash(world, fault.who); break;
+    case LIBRARY_CLIENT_CLOCK_JUMP: atomic_fetch_add(&world->page->tasks[fault.who].wall_offset_ns, amount_ns); break;
+    case LIBRARY_CLOCK_JUMP:
+        (void)node_clock_jump(&world->nodes[fault.who], amount_ns);
+        library_clock_move(world, shared_page_mono_ns(world->page));
+        break;
+    case LIBRARY_RESTART: restart(world, fault.who, false); break;
+    case LIBRARY_RESTART_EMPTY: restart(world, fault.who, true); break;
+    default: link_strike(world, fault); break;
+    }
+}

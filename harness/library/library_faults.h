@@ -1,0 +1,10 @@
+/* What each fault does in the world of a library. */
+#ifndef LOCKSTORM_LIBRARY_FAULTS_H
+#define LOCKSTORM_LIBRARY_FAULTS_H
+
+#include "harness/library/library_world.h"
+
+/* A fault that library_allows strikes. */
+void library_strike(struct library_world *world, struct library_choice fault);
+
+#endif

@@ -1,0 +1,98 @@
+#include "harness/library/library_offer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const CALL_MODES[] = {"exclusive", "read", "write", "permits", NULL};
+const char *const CALL_WAITS[] = {"none", "time", "forever", NULL};
+const char *const CALL_LEASES[] = {"given", "renewed", "endless", "default", NULL};
+const char *const CALL_VERBS[] = {"acquire", "release", "renew", "is_held", "cancel", "work", NULL};
+
+int call_word_find(const char *const *words, const char *word) {
+    for (int each = 0; word && words[each]; each++)
+        if (strcmp(words[each], word) == 0) return each;
+    return -1;
+}
+
+static bool wrong(char *reason, const char *key) {
+    snprintf(reason, OFFER_NAME, "hello: %s is not what protocol 2 allows there", key);
+    return false;
+}
+
+/* A list of words as bits. False: one is none of these. */
+static bool bits_read(const json_t *list, const char *const *words, unsigned *bits) {
+    *bits = 0;
+    for (size_t each = 0; each < json_array_size(list); each++) {
+        int place = call_word_find(words, json_string_value(json_array_get(list, each)));
+        if (place < 0) return false;
+        *bits |= 1U << place;
+    }
+    return *bits != 0;
+}
+
+static bool word_in(const json_t *list, const char *word) {
+    for (size_t each = 0; each < json_array_size(list); each++) {
+        const char *found = json_string_value(json_array_get(list, each));
+        if (found && strcmp(found, word) == 0) return true;
+    }
+    return false;
+}
+
+static int64_t number_of(const json_t *body, const char *key, int64_t usual) {
+    const json_t *number = json_object_get(body, key);
+    return json_is_integer(number) && json_integer_value(number) > 0 ? json_integer_value(number) : usual;
+}
+
+static void text_of(const json_t *body, const char *key, char *text) {
+    const char *found = json_string_value(json_object_get(body, key));
+    snprintf(text, OFFER_NAME, "%s", found ? found : "");
+}
+
+static bool form_read(const json_t *body, int64_t unit_ms, struct library_form *form) {
+    text_of(body, "form", form->name);
+    form->lease_unit_ms = number_of(body, "lease_unit_ms", unit_ms);
+    form->wait_unit_ms = number_of(body, "wait_unit_ms", 1);
+    return form->name[0] && bits_read(json_object_get(body, "wait"), CALL_WAITS, &form->waits) &&
+           bits_read(json_object_get(body, "lease"), CALL_LEASES, &form->leases);
+}
+
+static bool forms_read(const json_t *forms, struct library_offer *offer, char *reason) {
+    size_t count = json_array_size(forms);
+    if (count == 0 || count > OFFER_FORMS) return wrong(reason, "forms");
+    for (size_t each = 0; each < count; each++)
+        if (!form_read(json_array_get(forms, each), offer->facts.lease_unit_ms, &offer->forms[each]))
+            return wrong(reason, "forms");
+    offer->form_count = (int)count;
+    return true;
+}
+
+bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct library_offer *offer, char *reason) {
+    static const char *const OWNERS[] = {"thread", "object", "thread-object", NULL};
+    const json_t *operations = json_object_get(hello, "operations"), *reenters = json_object_get(hello, "reenters");
+    const json_t *modes = json_object_get(hello, "modes"), *owner = json_object_get(hello, "owner");
+    int owner_place = owner ? call_word_find(OWNERS, json_string_value(owner)) : 0;
+    *offer = (struct library_offer){.modes = 1U << MODE_EXCLUSIVE, .threads = (int)number_of(hello, "threads", 1)};
+    text_of(hello, "name", offer->name);
+    text_of(hello, "version", offer->version);
+    text_of(hello, "lease_key", offer->lease_key);
+    if (owner_place < 0) return wrong(reason, "owner");
+    if (modes && !bits_read(modes, CALL_MODES, &offer->modes)) return wrong(reason, "modes");
+    offer->facts = (struct library_facts){.owner = (enum call_owner)owner_place,
+                                          .permits = json_is_true(json_object_get(hello, "semaphore")) ? permits : 1,
+                                          .default_lease_ms = lease_ms,
+                                          .watchdog_divisor = (int)number_of(hello, "watchdog_divisor", 3),
+                                          .lease_unit_ms = number_of(hello, "lease_unit_ms", 1),
+                                          .reenters = word_in(reenters, "same"),
+                                          .write_reads = word_in(reenters, "write-read"),
+                                          .tokens = json_is_true(json_object_get(hello, "token")),
+                                          .validity = json_is_true(json_object_get(hello, "validity")),
+                                          .lease_key = offer->lease_key[0] != '\0',
+                                          .nodes = (int)number_of(hello, "nodes", 1)};
+    offer->is_tcp = json_is_true(json_object_get(hello, "tcp"));
+    offer->cancels = json_is_true(json_object_get(hello, "cancel"));
+    offer->renews = word_in(operations, "renew");
+    offer->answers_is_held = word_in(operations, "is_held");
+    offer->lease_of_object = word_in(json_object_get(hello, "of_object"), "lease_ms");
+    offer->form_of_object = word_in(json_object_get(hello, "of_object"), "form");
+    return forms_read(json_object_get(hello, "forms"), offer, reason);
+}

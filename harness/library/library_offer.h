@@ -1,0 +1,42 @@
+/* What a library can be asked for, as its adapter says in `hello` (docs/adapters.md, version 2). */
+#ifndef LOCKSTORM_LIBRARY_OFFER_H
+#define LOCKSTORM_LIBRARY_OFFER_H
+
+#include <jansson.h>
+
+#include "checkers/promises/promises.h"
+
+enum { OFFER_FORMS = 32, OFFER_NAME = 96 };
+
+/* One way to ask for the lock: an overload, or a set of options. */
+struct library_form {
+    char name[OFFER_NAME];
+    unsigned waits;  /* bit n: enum call_wait n */
+    unsigned leases; /* bit n: enum call_lease n */
+    int64_t lease_unit_ms, wait_unit_ms;
+};
+
+struct library_offer {
+    struct library_facts facts;
+    char name[OFFER_NAME], version[OFFER_NAME];
+    char lease_key[OFFER_NAME]; /* with {resource}; empty: there is none */
+    unsigned modes;             /* bit n: enum call_mode n */
+    int threads;
+    bool is_tcp, cancels, renews, answers_is_held;
+    bool lease_of_object, form_of_object; /* what the first acquire of a lock object says holds for all of them */
+    struct library_form forms[OFFER_FORMS];
+    int form_count;
+};
+
+/* Reads the answer to `hello`. False: *reason, of OFFER_NAME bytes, says what is wrong with it. */
+bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct library_offer *offer, char *reason);
+
+/* The words of a mode, a wait and a lease in the protocol and in schedule files; NULL-terminated lists by the enum. */
+extern const char *const CALL_MODES[];
+extern const char *const CALL_WAITS[];
+extern const char *const CALL_LEASES[];
+extern const char *const CALL_VERBS[];
+/* The place of a word in such a list; -1: it is not there. */
+int call_word_find(const char *const *words, const char *word);
+
+#endif

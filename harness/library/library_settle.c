@@ -1,0 +1,180 @@
+#include "harness/library/library_settle.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/library/library_calls.h"
+#include "harness/library/library_events.h"
+#include "harness/scheduler/clock.h"
+
+static int64_t now_ns(const struct library_world *world) {
+    return shared_page_mono_ns(world->page);
+}
+
+bool library_is_paused(const struct library_world *world, int client) {
+    return world->clients[client].paused_until_ns > now_ns(world);
+}
+
+bool library_request_is_due(const struct library_world *world, const struct library_link *link) {
+    return !link->ended && link->requests.count > 0 && link->requests_held_until_ns <= now_ns(world);
+}
+
+bool library_answer_is_due(const struct library_world *world, const struct library_link *link) {
+    return !link->ended && link->fd >= 0 && link->answers.count > 0 && link->answers_held_until_ns <= now_ns(world);
+}
+
+/* --- servers --- */
+
+/* Whatever a server has to say, on any connection, is there. */
+static void servers_hear(struct library_world *world, struct node *node) {
+    node_settle(node);
+    for (int client = 0; client < LIBRARY_CLIENTS; client++)
+        for (int each = 0; each < world->clients[client].link_count; each++)
+            if (world->clients[client].links[each].server.node == node)
+                link_hear_server(&world->clients[client].links[each]);
+}
+
+void library_request_arrives(struct library_world *world, struct library_link *link) {
+    world->commands++;
+    library_event_add(world, (struct call_event){.kind = EVENT_EXECUTED, .client = link->client, .node = link->node});
+    link_deliver_request(link, now_ns(world));
+    servers_hear(world, link->server.node);
+}
+
+/* --- programs --- */
+
+static bool lost(struct library_world *world, int number, const char *why) {
+    snprintf(world->reason, sizeof world->reason, "the program of client-%d: %.200s", number + 1, why);
+    return false;
+}
+
+static void links_take(struct library_world *world, int number) {
+    struct library_client *client = &world->clients[number];
+    for (int node = 0; node < world->settings.nodes; node++) {
+        while (client->link_count < LIBRARY_LINKS &&
+               link_accept(&client->links[client->link_count], &client->doors[node], &world->nodes[node])) {
+            struct library_link *link = &client->links[client->link_count];
+            link->client = number;
+            link->node = node;
+            link->number = client->link_count++;
+        }
+    }
+}
+
+static bool program_run(struct library_world *world, int number) {
+    struct library_client *client = &world->clients[number];
+    if (!client->runs || library_is_paused(world, number)) return false;
+    bool due = hosted_deadline_ns(&client->program) <= now_ns(world);
+    if (!due && !hosted_has_news(&client->program)) return false;
+    if (hosted_run(&client->program)) return true;
+    client->runs = false;
+    lost(world, number, client->program.reason);
+    return true;
+}
+
+static bool client_hear(struct library_world *world, int number) {
+    struct library_client *client = &world->clients[number];
+    bool any = false;
+    if (!client->runs) return false;
+    links_take(world, number);
+    for (int each = 0; each < client->link_count; each++) {
+        any |= link_hear_program(&client->links[each]);
+        while (library_request_is_due(world, &client->links[each]) && link_request_is_plain(&client->links[each])) {
+            library_request_arrives(world, &client->links[each]);
+            any = true;
+            if (client->links[each].answers.count == 1 && library_answer_is_due(world, &client->links[each]))
+                link_deliver_answer(&client->links[each]);
+        }
+    }
+    return calls_hear(world, number) || any;
+}
+
+bool library_settle(struct library_world *world) {
+    for (bool any = true; any && !world->reason[0];) {
+        any = false;
+        for (int client = 0; client < LIBRARY_CLIENTS && !world->reason[0]; client++) {
+            any |= program_run(world, client);
+            any |= client_hear(world, client);
+        }
+    }
+    return !world->reason[0];
+}
+
+/* --- time --- */
+
+static int64_t earlier(int64_t one, int64_t other, int64_t now) {
+    return other > now && other < one ? other : one;
+}
+
+static int64_t link_next_ns(const struct library_link *link, int64_t now, int64_t next) {
+    if (link->ended) return next;
+    if (link->requests.count > 0) next = earlier(next, link->requests_held_until_ns, now);
+    if (link->answers.count > 0) next = earlier(next, link->answers_held_until_ns, now);
+    return earlier(next, link->block_until_ns, now);
+}
+
+int64_t library_next_ns(const struct library_world *world) {
+    int64_t now = now_ns(world), next = INT64_MAX;
+    for (int number = 0; number < LIBRARY_CLIENTS; number++) {
+        const struct library_client *client = &world->clients[number];
+        for (int each = 0; each < client->link_count; each++) next = link_next_ns(&client->links[each], now, next);
+        if (!client->runs) continue;
+        next = earlier(next, client->paused_until_ns, now);
+        if (!library_is_paused(world, number)) next = earlier(next, hosted_deadline_ns(&client->program), now);
+        for (int thread = 0; thread < WORKLOAD_THREADS; thread++) {
+            next = earlier(next, client->threads[thread].idle_until_ns, now);
+            if (client->threads[thread].asked) next = earlier(next, client->threads[thread].cancel_at_ns, now);
+        }
+    }
+    return next;
+}
+
+void library_clock_move(struct library_world *world, int64_t mono_ns) {
+    atomic_store(&world->page->mono_ns, mono_ns);
+    for (int node = 0; node < world->settings.nodes; node++) {
+        node_wall_set(&world->nodes[node], shared_page_wall_ns(world->page));
+        servers_hear(world, &world->nodes[node]);
+    }
+}
+
+/* --- without choices --- */
+
+static bool deliver_all(struct library_world *world) {
+    bool any = false;
+    for (int number = 0; number < LIBRARY_CLIENTS; number++) {
+        struct library_client *client = &world->clients[number];
+        for (int each = 0; each < client->link_count; each++) {
+            struct library_link *link = &client->links[each];
+            for (; library_request_is_due(world, link); any = true) library_request_arrives(world, link);
+            for (; library_answer_is_due(world, link); any = true) link_deliver_answer(link);
+        }
+    }
+    return any;
+}
+
+static bool drain_to_quiet(struct library_world *world) {
+    while (library_settle(world) && deliver_all(world)) continue;
+    return !world->reason[0];
+}
+
+bool library_drain(struct library_world *world, int client, int64_t limit_ms) {
+    int64_t until_ns = now_ns(world) + limit_ms * CLOCK_NS_PER_MS;
+    while (drain_to_quiet(world)) {
+        if (world->clients[client].control == 0) return true;
+        int64_t next = library_next_ns(world);
+        if (next > until_ns) return false;
+        library_clock_move(world, next);
+    }
+    return false;
+}
+
+bool library_drain_until(struct library_world *world, int64_t mono_ns) {
+    while (drain_to_quiet(world)) {
+        int64_t next = library_next_ns(world);
+        library_leases_note(world);
+        if (next > mono_ns) return library_clock_move(world, mono_ns), drain_to_quiet(world);
+        library_clock_move(world, next);
+    }
+    return false;
+}

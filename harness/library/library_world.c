@@ -1,0 +1,251 @@
+#include "harness/library/library_world.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/library/library_calls.h"
+#include "harness/library/library_events.h"
+#include "harness/library/library_settle.h"
+#include "harness/scheduler/clock.h"
+
+/* Limits of virtual time for what is no call: a program that starts, and one that forgets. */
+enum { OPEN_LIMIT_MS = 120000, FORGET_LIMIT_MS = 60000, PROTOCOL = 2 };
+/* How long it is looked on after a workload: what renews a lease would have renewed it twice. */
+enum { LEASES_AFTER = 2 };
+
+__attribute__((format(printf, 2, 3))) static bool give_up(struct library_world *world, const char *format, ...) {
+    va_list arguments;
+    if (world->reason[0]) return false;
+    va_start(arguments, format);
+    vsnprintf(world->reason, sizeof world->reason, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* --- programs --- */
+
+static bool doors_open(struct library_world *world, int number) {
+    struct library_client *client = &world->clients[number];
+    for (int node = 0; node < world->settings.nodes; node++) {
+        char path[LIBRARY_PATH];
+        snprintf(path, sizeof path, "%s/c%d-n%d", world->settings.directory, number + 1, node + 1);
+        unlink(path);
+        if (!link_door_open(&client->doors[node], world->offer.is_tcp ? NULL : path))
+            return give_up(world, "client-%d has no address for its servers: %s", number + 1, strerror(errno));
+    }
+    return true;
+}
+
+static json_t *nodes_json(const struct library_world *world, int number) {
+    json_t *nodes = json_array();
+    for (int node = 0; node < world->settings.nodes; node++) {
+        const struct link_door *door = &world->clients[number].doors[node];
+        json_array_append_new(nodes, door->is_tcp
+                                         ? json_pack("{s:s,s:i}", "host", "127.0.0.1", "port", atoi(door->address))
+                                         : json_pack("{s:s}", "unix", door->address));
+    }
+    return nodes;
+}
+
+/* Asks what is no call, and lets everything happen until it is answered with `ok`. */
+static bool ask(struct library_world *world, int number, json_t *body, int64_t limit_ms) {
+    char verb[24];
+    snprintf(verb, sizeof verb, "%s", json_string_value(json_object_get(body, "op")));
+    if (!calls_ask_control(world, number, body)) return false;
+    if (!library_drain(world, number, limit_ms))
+        return give_up(world, "client-%d did not answer %s within %lld s of its time", number + 1, verb,
+                       (long long)limit_ms / 1000);
+    return world->clients[number].control_outcome == OUTCOME_OK;
+}
+
+static bool program_start(struct library_world *world, int number) {
+    struct library_client *client = &world->clients[number];
+    char log[LIBRARY_PATH];
+    snprintf(log, sizeof log, "%s/client-%d.log", world->settings.directory, number + 1);
+    struct random random = random_split(world->settings.seed, (uint64_t)number);
+    client->question = client->control = 0;
+    if (!hosted_start(&client->program, world->settings.program, world->page, &world->page->tasks[number],
+                      random_next(&random), log) ||
+        !hosted_run(&client->program))
+        return give_up(world, "the program of client-%d: %s", number + 1, client->program.reason);
+    client->runs = true;
+    return ask(world, number, json_pack("{s:s,s:i}", "op", "hello", "protocol", PROTOCOL), OPEN_LIMIT_MS) ||
+           give_up(world, "client-%d refused to say hello", number + 1);
+}
+
+static bool program_open(struct library_world *world, int number) {
+    char name[OFFER_NAME];
+    json_t *body = json_pack("{s:s,s:s,s:I,s:i,s:b,s:o}", "op", "open", "resource", library_resource_name(0, name),
+                             "lease_ms", (json_int_t)world->settings.lease_ms, "permits", world->settings.permits,
+                             "fixed_lease", 0, "nodes", nodes_json(world, number));
+    return ask(world, number, body, OPEN_LIMIT_MS) || give_up(world, "client-%d could not be opened", number + 1);
+}
+
+static void client_end(struct library_world *world, int number) {
+    struct library_client *client = &world->clients[number];
+    hosted_end(&client->program);
+    for (int each = 0; each < client->link_count; each++)
+        if (!client->links[each].ended) link_end(&client->links[each]);
+    for (int node = 0; node < world->settings.nodes; node++)
+        if (client->doors[node].address[0]) link_door_close(&client->doors[node]);
+    json_decref(client->control_answer);
+    memset(client, 0, sizeof *client);
+}
+
+void library_session_end(struct library_world *world) {
+    for (int client = 0; client < LIBRARY_CLIENTS; client++) client_end(world, client);
+    world->excludes_end = false;
+}
+
+/* --- what the library offers --- */
+
+static bool offer_ask(struct library_world *world) {
+    char reason[OFFER_NAME];
+    if (!program_start(world, 0)) return false;
+    const json_t *hello = world->clients[0].control_answer;
+    const json_t *protocol = json_object_get(hello, "protocol");
+    bool good = json_is_integer(protocol) && json_integer_value(protocol) == PROTOCOL;
+    if (!good) give_up(world, "the adapter does not speak protocol 2 (docs/adapters.md), which a search needs");
+    else if (!offer_read(hello, world->settings.lease_ms, world->settings.permits, &world->offer, reason))
+        good = give_up(world, "%s", reason);
+    else if (world->offer.facts.nodes > world->settings.nodes)
+        good = give_up(world, "the library needs %d servers", world->offer.facts.nodes);
+    library_session_end(world);
+    return good;
+}
+
+bool library_world_open(struct library_world *world, const struct library_settings *settings) {
+    *world = (struct library_world){.settings = *settings};
+    world->page = aligned_alloc(_Alignof(struct shared_page), sizeof *world->page);
+    if (!world->page) abort();
+    memset(world->page, 0, sizeof *world->page);
+    world->page->time = HISTORY_TIME_VIRTUAL;
+    world->page->wall_epoch_ns = CLOCK_EPOCH_NS;
+    for (int node = 0; node < settings->nodes; node++) {
+        node_open(&world->nodes[node], settings->sockets[node], settings->clocks[node]);
+        node_hurry(&world->nodes[node], false);
+    }
+    return offer_ask(world);
+}
+
+void library_world_close(struct library_world *world) {
+    library_session_end(world);
+    for (int node = 0; node < world->settings.nodes; node++) node_close(&world->nodes[node]);
+    free(world->events);
+    free(world->page);
+}
+
+/* --- a schedule --- */
+
+/* Connections that are left from an earlier schedule get the first numbers, in their order. */
+static void links_renumber(struct library_world *world, int number) {
+    struct library_client *client = &world->clients[number];
+    int count = 0;
+    for (int each = 0; each < client->link_count; each++) {
+        if (client->links[each].ended) continue;
+        if (client->links[each].fd < 0) {
+            link_end(&client->links[each]);
+            continue;
+        }
+        struct library_link link = client->links[each];
+        link.number = count;
+        link.request_steps = link.answer_steps = 0;
+        link.requests_held_until_ns = link.answers_held_until_ns = 0;
+        client->links[count++] = link;
+    }
+    client->link_count = count;
+}
+
+/* The first calls of a program open connections and load scripts. They are made before the first schedule, so that
+ * later ones are like it. */
+static bool warm_up(struct library_world *world, int number) {
+    const struct library_form *form = &world->offer.forms[0];
+    struct call call = {.client = number, .form = form->name};
+    for (int wait = WAIT_FOREVER; wait >= 0; wait--)
+        call.wait = form->waits >> wait & 1 ? (enum call_wait)wait : call.wait;
+    for (int lease = LEASE_DEFAULT; lease >= 0; lease--)
+        call.lease = form->leases >> lease & 1 ? (enum call_lease)lease : call.lease;
+    for (int mode = MODE_PERMIT; mode >= 0; mode--)
+        call.mode = world->offer.modes >> mode & 1 ? (enum call_mode)mode : call.mode;
+    call.lease_ms = call.lease == LEASE_GIVEN ? world->settings.lease_ms : 0;
+    call.wait_ms = call.wait == WAIT_TIME ? world->settings.lease_ms : call.wait == WAIT_FOREVER ? -1 : 0;
+    json_t *body = calls_body(&call);
+    if (!ask(world, number, body, OPEN_LIMIT_MS))
+        return give_up(world, "client-%d could not acquire a lock that is free", number + 1);
+    call.verb = CALL_RELEASE;
+    if (!ask(world, number, calls_body(&call), OPEN_LIMIT_MS))
+        return give_up(world, "client-%d could not release its first lock", number + 1);
+    return ask(world, number, json_pack("{s:s}", "op", "forget"), FORGET_LIMIT_MS) ||
+           give_up(world, "client-%d could not forget", number + 1);
+}
+
+static bool clients_begin(struct library_world *world, uint64_t seed) {
+    for (int number = 0; number < world->workload.clients; number++) {
+        struct library_client *client = &world->clients[number];
+        if (!client->runs && (!doors_open(world, number) || !program_start(world, number) ||
+                              !program_open(world, number) || !warm_up(world, number)))
+            return false;
+        struct random random = random_split(seed, (uint64_t)number);
+        hosted_seed(&client->program, random_next(&random));
+        memset(client->threads, 0, sizeof client->threads);
+        client->paused_until_ns = 0;
+        world->page->tasks[number].wall_offset_ns = 0;
+        links_renumber(world, number);
+    }
+    return true;
+}
+
+/* A schedule begins at a whole second, in which every earlier lease is over. */
+static void clock_round(struct library_world *world) {
+    int64_t now = shared_page_mono_ns(world->page);
+    library_clock_move(world, (now / CLOCK_NS_PER_S + 1) * CLOCK_NS_PER_S);
+}
+
+bool library_begin(struct library_world *world, const struct workload *workload, uint64_t seed) {
+    world->workload = *workload;
+    workload_match(&world->workload);
+    world->event_count = 0;
+    world->steps = world->clock_steps = 0;
+    world->current = -1;
+    world->stopped = false;
+    world->reason[0] = '\0';
+    for (int node = 0; node < world->settings.nodes; node++) node_reset(&world->nodes[node]);
+    if (!clients_begin(world, seed)) return false;
+    clock_round(world);
+    for (int node = 0; node < world->settings.nodes; node++) node_flush(&world->nodes[node]);
+    world->began_ns = shared_page_mono_ns(world->page);
+    world->event_count = 0;
+    return library_settle(world);
+}
+
+static bool forget_all(struct library_world *world) {
+    for (int number = 0; number < world->workload.clients; number++)
+        if (world->clients[number].runs && !ask(world, number, json_pack("{s:s}", "op", "forget"), FORGET_LIMIT_MS))
+            return false;
+    return true;
+}
+
+/* The judge may find nothing wrong where a library leaves something behind that is nobody's promise: such programs are
+ * not used again. */
+static bool is_fresh(const struct library_world *world, size_t from) {
+    for (size_t each = from; each < world->event_count; each++)
+        if (world->events[each].kind == EVENT_LEFT) return false;
+    return true;
+}
+
+bool library_end(struct library_world *world) {
+    int64_t after_ns = LEASES_AFTER * world->settings.lease_ms * CLOCK_NS_PER_MS;
+    if (world->reason[0] || !library_drain_until(world, shared_page_mono_ns(world->page) + after_ns)) return false;
+    library_event_add(world, (struct call_event){.kind = EVENT_END, .client = -1});
+    size_t from = world->event_count;
+    library_residue_note(world);
+    bool fresh = !world->stopped && !world->excludes_end && is_fresh(world, from);
+    size_t count = world->event_count;
+    fresh = fresh && forget_all(world);
+    world->event_count = count; /* the judge hears nothing of it */
+    return fresh;
+}

@@ -1,0 +1,195 @@
+#include "harness/library_search/library_search.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/library_search/workload_draw.h"
+#include "harness/scheduler/clock.h"
+#include "harness/simulation/mix.h"
+
+enum { REPORT_EVERY_NS = CLOCK_NS_PER_S / 2, UNPLAYED_MOST = 20 };
+
+uint64_t library_search_seed(uint64_t seed, uint64_t number) {
+    struct random random = random_split(seed, number);
+    return random_next(&random);
+}
+
+/* --- one schedule --- */
+
+static uint64_t digest_of(const struct library_world *world) {
+    uint64_t digest = 0x9e3779b97f4a7c15u;
+    for (size_t each = 0; each < world->event_count; each++) {
+        const struct call_event *event = &world->events[each];
+        const uint64_t words[] = {event->kind,
+                                  (uint64_t)event->at_ns,
+                                  event->call,
+                                  event->outcome,
+                                  (uint64_t)event->token,
+                                  (uint64_t)event->client,
+                                  (uint64_t)event->remaining_ms,
+                                  (uint64_t)event->until_ns,
+                                  event->asked.verb,
+                                  (uint64_t)event->asked.thread};
+        for (size_t word = 0; word < sizeof words / sizeof words[0]; word++) digest = mix(digest, words[word]);
+    }
+    return digest;
+}
+
+struct library_chooser {
+    struct library_strategy *strategy; /* or: */
+    struct library_replay *replay;
+};
+
+static void deviation_add(struct library_schedule *schedule, const struct library_world *world,
+                          struct library_choice usual, struct library_choice instead) {
+    if (schedule->count == LIBRARY_DEVIATIONS) return;
+    schedule->deviations[schedule->count++] =
+        (struct library_deviation){usual, library_steps_of(world, usual) + 1, instead};
+}
+
+static void steps_take(struct library_search *search, const struct library_chooser *chooser,
+                       struct library_outcome *outcome) {
+    struct library_world *world = search->world;
+    struct library_choice choices[LIBRARY_CHOICES];
+    for (int count;
+         !world->reason[0] && world->steps < LIBRARY_STEPS_MOST && (count = library_choices(world, choices)) > 0;) {
+        struct library_choice usual = library_usual(world, choices, count);
+        struct library_choice choice = chooser->replay
+                                           ? library_replay_choose(chooser->replay, world, choices, count)
+                                           : library_strategy_choose(chooser->strategy, world, choices, count);
+        if (!library_choice_same(choice, usual)) deviation_add(&search->schedule, world, usual, choice);
+        if (choice.kind >= LIBRARY_FAULTS_FROM) outcome->faults |= (uint32_t)1 << choice.kind;
+        if (!library_apply(world, choice)) return;
+    }
+}
+
+static void outcome_judge(struct library_search *search, struct library_outcome *outcome) {
+    struct library_world *world = search->world;
+    outcome->digest = digest_of(world);
+    outcome->broken_count =
+        promises_judge(&world->offer.facts, world->events, world->event_count, outcome->broken, LIBRARY_BROKEN);
+    for (int each = 0; each < outcome->broken_count; each++)
+        outcome->promises |= (uint32_t)1 << outcome->broken[each].promise & search->settings->required;
+}
+
+/* search->schedule has the workload and no deviations. */
+static struct library_outcome play(struct library_search *search, const struct library_chooser *chooser,
+                                   uint64_t seed) {
+    struct library_world *world = search->world;
+    struct library_outcome outcome = {.played = false};
+    if (search->in_session == 0) {
+        library_session_end(world);
+        search->tally.sessions++;
+    }
+    search->in_session++;
+    if (library_begin(world, &search->schedule.workload, seed)) {
+        steps_take(search, chooser, &outcome);
+        outcome.fresh = library_end(world);
+    }
+    outcome.played = world->reason[0] == '\0';
+    outcome.steps = world->steps;
+    if (outcome.played) outcome_judge(search, &outcome);
+    if (!outcome.fresh || !outcome.played) search->in_session = 0;
+    return outcome;
+}
+
+struct library_outcome library_search_replay(struct library_search *search, const struct library_schedule *schedule,
+                                             uint64_t seed, bool anew, bool *used) {
+    struct library_replay replay = {.schedule = schedule};
+    const struct library_chooser chooser = {.replay = &replay};
+    if (anew) search->in_session = 0;
+    search->schedule.workload = schedule->workload;
+    search->schedule.count = 0;
+    struct library_outcome outcome = play(search, &chooser, seed);
+    if (used) memcpy(used, replay.used, sizeof replay.used);
+    return outcome;
+}
+
+/* --- many --- */
+
+static void group_add(struct library_tally *tally, const struct library_outcome *outcome, uint64_t number) {
+    int each = 0;
+    while (each < tally->group_count &&
+           (tally->groups[each].promises != outcome->promises || tally->groups[each].faults != outcome->faults))
+        each++;
+    if (each == LIBRARY_GROUPS) return;
+    if (each == tally->group_count)
+        tally->groups[tally->group_count++] = (struct library_group){outcome->promises, outcome->faults, 0, number};
+    tally->groups[each].schedules++;
+    if (number < tally->groups[each].first) tally->groups[each].first = number;
+}
+
+static void tally_add(struct library_search *search, const struct library_outcome *outcome, uint64_t number) {
+    struct library_tally *tally = &search->tally;
+    uint32_t broken = 0;
+    if (!outcome->played) {
+        if (tally->unplayed++ == 0)
+            snprintf(tally->unplayed_reason, sizeof tally->unplayed_reason, "%s", search->world->reason);
+        return;
+    }
+    tally->schedules++;
+    tally->steps += outcome->steps;
+    tally->calls += (uint64_t)workload_calls(&search->schedule.workload);
+    for (int each = 0; each < outcome->broken_count; each++) broken |= (uint32_t)1 << outcome->broken[each].promise;
+    for (int promise = 0; promise < PROMISES; promise++) tally->broken[promise] += broken >> promise & 1;
+    for (int kind = 0; kind < LIBRARY_CHOICE_KINDS; kind++) tally->faults[kind] += outcome->faults >> kind & 1;
+    if (outcome->promises) group_add(tally, outcome, number);
+}
+
+static struct library_outcome draw_and_play(struct library_search *search, uint64_t number) {
+    const struct library_search_settings *settings = search->settings;
+    struct library_world *world = search->world;
+    uint64_t seed = library_search_seed(settings->seed, number);
+    struct library_strategy strategy;
+    const struct library_chooser chooser = {.strategy = &strategy};
+    workload_draw(&search->schedule.workload, &world->offer, world->settings.lease_ms, seed);
+    search->schedule.count = 0;
+    library_strategy_begin(&strategy, &settings->budget, world->settings.lease_ms, seed, number);
+    return play(search, &chooser, seed);
+}
+
+static uint64_t session_take(struct library_search *search) {
+    return search->shared ? atomic_fetch_add(&search->shared->taken, 1) : search->taken++;
+}
+
+static void found_keep(struct library_search *search, const struct library_outcome *outcome, uint64_t number) {
+    bool first = search->found_outcome.promises == 0 || number < search->found_number;
+    if (!outcome->promises || !first) return;
+    search->found = search->schedule;
+    search->found_outcome = *outcome;
+    search->found_number = number;
+    if (!search->shared) return;
+    uint64_t known = atomic_load(&search->shared->violated);
+    while (number < known && !atomic_compare_exchange_weak(&search->shared->violated, &known, number)) continue;
+}
+
+static bool is_over(const struct library_search *search, uint64_t number, int64_t until_ns) {
+    bool found = search->found_outcome.promises || (search->shared && atomic_load(&search->shared->violated) < number);
+    if (found && !search->settings->keep_going) return true;
+    return clock_real_mono_ns() >= until_ns ||
+           (search->tally.schedules == 0 && search->tally.unplayed >= UNPLAYED_MOST);
+}
+
+bool library_search_run(struct library_search *search, void (*report)(const struct library_search *)) {
+    const struct library_search_settings *settings = search->settings;
+    int64_t began_ns = clock_real_mono_ns(), reported_ns = began_ns;
+    int64_t until_ns = settings->seconds ? began_ns + settings->seconds * CLOCK_NS_PER_S : INT64_MAX;
+    for (bool over = false; !over;) {
+        uint64_t from = settings->first + session_take(search) * settings->session, number = from;
+        search->in_session = 0;
+        if (from >= settings->most) break;
+        for (; number < from + settings->session && number < settings->most && !over; number++) {
+            struct library_outcome outcome = draw_and_play(search, number);
+            tally_add(search, &outcome, number);
+            found_keep(search, &outcome, number);
+            if (search->digests) search->digests[number - settings->first] = outcome.digest;
+            over = is_over(search, number + 1, until_ns);
+            if (clock_real_mono_ns() - reported_ns < REPORT_EVERY_NS) continue;
+            reported_ns = clock_real_mono_ns();
+            search->tally.commands = search->world->commands;
+            report(search);
+        }
+    }
+    search->tally.commands = search->world->commands;
+    return search->found_outcome.promises != 0;
+}
