@@ -5,18 +5,23 @@ import com.google.gson.JsonParser;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
-import java.util.List;
-import org.redisson.Redisson;
-import org.redisson.api.RedissonClient;
-import org.redisson.config.Config;
-import org.redisson.config.ConstantDelay;
+import java.util.Collection;
+import java.util.concurrent.CancellationException;
 
-/** Shared by the adapters of Redisson: the protocol (a line for each request and answer), and connections. */
+/** Shared by the adapters of Redisson: the protocol, a line for each request and answer. */
 final class Lines {
     /** The answer to a request. IllegalMonitorStateException: refused; any other exception: the outcome is unknown. */
     interface Answers {
         JsonObject answer(String verb, JsonObject request) throws Exception;
+    }
+
+    /** A request that cannot be asked for. It is refused with this message, before the library is called. */
+    static final class Unasked extends RuntimeException {
+        private static final long serialVersionUID = 1;
+
+        Unasked(String message) {
+            super(message);
+        }
     }
 
     static JsonObject outcome(boolean done) {
@@ -25,51 +30,50 @@ final class Lines {
         return answer;
     }
 
-    static JsonObject hello(String name, String waits) {
-        JsonObject hello = outcome(true);
-        hello.addProperty("protocol", 1);
-        hello.addProperty("name", "Redisson " + name);
-        hello.addProperty("version", Redisson.class.getPackage().getImplementationVersion());
-        hello.addProperty("source", "Redisson, org.redisson.Redisson" + name);
-        hello.addProperty("tcp", true);
-        hello.addProperty("waits", waits);
-        return hello;
-    }
-
-    static JsonArray words(List<String> words) {
+    static JsonArray words(Collection<String> words) {
         JsonArray array = new JsonArray();
         words.forEach(array::add);
         return array;
     }
 
-    /** Few threads and connections, for each client is a JVM; timeouts short enough to notice a silent server. */
-    static RedissonClient connect(JsonElement node, long lease) {
-        JsonObject at = node.getAsJsonObject();
-        Config config = new Config().setThreads(2).setNettyThreads(2).setLockWatchdogTimeout(lease);
-        config.useSingleServer()
-            .setAddress("redis://" + at.get("host").getAsString() + ":" + at.get("port").getAsInt())
-            .setTimeout(1000).setSubscriptionTimeout(1000).setConnectTimeout(10_000).setPingConnectionInterval(1000)
-            .setRetryAttempts(2).setRetryDelay(new ConstantDelay(Duration.ofMillis(200)))
-            .setConnectionMinimumIdleSize(1).setSubscriptionConnectionMinimumIdleSize(1).setConnectionPoolSize(4);
-        return Redisson.create(config);
+    /** A number of the request, or `otherwise` where it is left out or null. */
+    static long number(JsonObject request, String key, long otherwise) {
+        JsonElement value = request.get(key);
+        return value == null || value.isJsonNull() ? otherwise : value.getAsLong();
     }
 
-    static void serve(Answers answers) throws Exception {
+    static String text(JsonObject request, String key, String otherwise) {
+        return request.has(key) ? request.get(key).getAsString() : otherwise;
+    }
+
+    /** Answers each line of the input until it ends; `threads` says which thread executes it. */
+    static void serve(Threads threads, Answers answers) throws Exception {
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line; (line = input.readLine()) != null;) {
-            JsonObject request = JsonParser.parseString(line).getAsJsonObject(), answer;
-            try {
-                answer = answers.answer(request.get("op").getAsString(), request);
-            } catch (IllegalMonitorStateException notOurs) {
-                answer = outcome(false);
-            } catch (Exception error) {
-                answer = new JsonObject();
-                answer.addProperty("outcome", "unknown");
-                answer.addProperty("error", String.valueOf(error.getMessage()));
-            }
-            answer.add("id", request.get("id"));
-            System.out.println(answer);
+            JsonObject request = JsonParser.parseString(line).getAsJsonObject();
+            threads.execute(request, () -> answered(answers, request), System.out::println);
         }
         Runtime.getRuntime().halt(0); // ends the threads of the library, too
+    }
+
+    private static JsonObject answered(Answers answers, JsonObject request) {
+        JsonObject answer;
+        try {
+            answer = answers.answer(request.get("op").getAsString(), request);
+        } catch (IllegalMonitorStateException notOurs) {
+            answer = outcome(false);
+        } catch (Unasked error) {
+            answer = outcome(false);
+            answer.addProperty("error", error.getMessage());
+        } catch (Exception error) {
+            answer = new JsonObject();
+            answer.addProperty("outcome", "unknown");
+            answer.addProperty("error", String.valueOf(error.getMessage()));
+            for (Throwable cause = error; cause != null; cause = cause.getCause())
+                if (cause instanceof InterruptedException || cause instanceof CancellationException)
+                    answer.addProperty("cancelled", true);
+        }
+        answer.add("id", request.get("id"));
+        return answer;
     }
 }

@@ -1,0 +1,65 @@
+import com.google.gson.JsonObject;
+import java.util.Collection;
+import java.util.List;
+import org.redisson.Redisson;
+
+/** The answer to hello. */
+final class Traits {
+    /** What all of them are, in the protocol that was asked for. */
+    static JsonObject hello(JsonObject request, String kind, String waits) {
+        JsonObject hello = Lines.outcome(true);
+        hello.addProperty("protocol", hosts(request) ? 2 : 1);
+        hello.addProperty("name", "Redisson " + kind);
+        hello.addProperty("version", Redisson.class.getPackage().getImplementationVersion());
+        hello.addProperty("source", "Redisson, org.redisson.Redisson" + kind);
+        hello.addProperty("tcp", true);
+        hello.addProperty("waits", waits);
+        return hello;
+    }
+
+    static boolean hosts(JsonObject request) {
+        return request.get("protocol").getAsInt() > 1;
+    }
+
+    /** Adds what protocol 2 says. `leaseKey` is null where no key has the lease. */
+    static void programs(JsonObject hello, Collection<? extends Form<?>> forms, List<String> modes, List<String> reenters,
+        String owner, String leaseKey) {
+        hello.addProperty("threads", Threads.MOST);
+        hello.addProperty("owner", owner);
+        hello.add("modes", Lines.words(modes));
+        hello.add("forms", Form.described(forms));
+        hello.add("reenters", Lines.words(reenters));
+        hello.addProperty("cancel", true);
+        if (leaseKey != null) hello.addProperty("lease_key", leaseKey);
+        hello.addProperty("watchdog_divisor", 3);
+        hello.addProperty("validity", false);
+    }
+
+    static JsonObject locks(JsonObject request, String kind, Collection<? extends Form<?>> forms) {
+        boolean composed = kind.equals("RedLock") || kind.equals("MultiLock"), both = kind.equals("ReadWriteLock");
+        boolean fenced = kind.equals("FencedLock");
+        JsonObject hello = hello(request, kind, kind.equals("SpinLock") ? "polling" : "push");
+        List.of("lease", "renews", "reentrant").forEach(trait -> hello.addProperty(trait, true));
+        hello.addProperty("fair", kind.equals("FairLock"));
+        hello.addProperty("token", fenced);
+        hello.addProperty("nodes", kind.equals("RedLock") ? 3 : 1);
+        List<String> asked = composed ? List.of() : List.of("is_held");
+        if (fenced && hosts(request)) asked = List.of("is_held", "token");
+        hello.add("operations", Lines.words(asked));
+        if (hosts(request))
+            programs(hello, forms, both ? List.of("read", "write") : List.of("exclusive"),
+                both ? List.of("same", "write-read") : List.of("same"), "thread",
+                kind.equals("MultiLock") ? "{resource}:1" : "{resource}");
+        return hello;
+    }
+
+    static JsonObject permits(JsonObject request, String kind, Collection<? extends Form<?>> forms) {
+        boolean expires = kind.equals("PermitExpirableSemaphore");
+        JsonObject hello = hello(request, kind, "push");
+        hello.addProperty("semaphore", true);
+        hello.addProperty("lease", expires);
+        hello.add("operations", Lines.words(expires ? List.of("renew") : List.of()));
+        if (hosts(request)) programs(hello, forms, List.of("permits"), List.of(), "thread-object", null);
+        return hello;
+    }
+}

@@ -1,0 +1,223 @@
+"""Redisson's adapters in protocol 2: threads and lock objects of one program, on a server of their own."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from lockstorm.base.errors import NotInstalled
+from lockstorm.locks.adapter import PREFIX, AdapterProgram, adapter_entry, adapter_path, shipped_adapters
+from lockstorm.process.process import Sandbox
+from lockstorm.servers.redis_server import RedisServer
+from tests.helpers.proxying import wait_until
+
+ONE_MORE = pytest.mark.slow("starts a Java virtual machine for one more lock of this library", seconds=4)
+LOCKS = [name for name in shipped_adapters() if name.startswith("redisson") and "semaphore" not in name]
+NODES = {"redisson-redlock": 3}
+LIMIT_S = 30.0
+RENEWED_MS = 900  # the watchdog's lease in these tests
+
+
+class ThreadedProgram:
+    """An adapter whose answers come in any order: `ask` waits for one, `send` returns the number of its question."""
+
+    def __init__(self, name: str, servers: list[RedisServer], **of_open: Any) -> None:
+        self.program = AdapterProgram(str(adapter_path(name)))
+        self.answers: dict[int, dict[str, Any]] = {}
+        self.hello = self.ask("hello", protocol=2)
+        nodes = [{"host": "127.0.0.1", "port": server.port} for server in servers[: self.hello.get("nodes", 1)]]
+        options = {"resource": "r", "lease_ms": RENEWED_MS, "permits": 1, "fixed_lease": False, "nodes": nodes}
+        assert self.ask("open", **{**options, **of_open})["outcome"] == "ok"
+
+    def send(self, verb: str, **more: Any) -> int:
+        self.program.send(verb, **more)
+        return self.program.number
+
+    def answer(self, number: int, limit_s: float = LIMIT_S) -> dict[str, Any]:
+        while number not in self.answers:
+            line = self.program._line(limit_s)
+            assert line is not None, f"no answer to {number} in {limit_s} s"
+            answer = json.loads(line)
+            self.answers[answer["id"]] = answer
+        return self.answers.pop(number)
+
+    def ask(self, verb: str, **more: Any) -> dict[str, Any]:
+        return self.answer(self.send(verb, **more))
+
+    def outcome(self, verb: str, **more: Any) -> str:
+        return str(self.ask(verb, **more)["outcome"])
+
+    def is_waiting(self, number: int, for_s: float = 0.4) -> bool:
+        line = self.program._line(for_s)
+        if line is not None:
+            self.answers[json.loads(line)["id"]] = json.loads(line)
+        return number not in self.answers
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[list[RedisServer]]:
+    sandbox = Sandbox()
+    try:
+        started = [RedisServer(sandbox, f"redis-{number}", clock=None) for number in (1, 2, 3)]
+        for server in started:
+            server.ready()
+            server.listen()
+        yield started
+        for server in started:
+            server.close()
+    finally:
+        sandbox.close()
+
+
+@pytest.fixture
+def start(servers: list[RedisServer]) -> Iterator[Callable[..., ThreadedProgram]]:
+    programs = []
+
+    def started(name: str, **of_open: Any) -> ThreadedProgram:
+        try:
+            adapter_entry(PREFIX + name)
+        except NotInstalled as reason:
+            pytest.skip(str(reason))
+        for server in servers:
+            server.link.flushall()
+        programs.append(ThreadedProgram(name, servers, **of_open))
+        return programs[-1]
+
+    yield started
+    for program in programs:
+        program.program.close()
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name == "redisson" else ONE_MORE) for name in LOCKS])
+def test_two_threads_of_a_program_exclude_each_other(name: str, start: Callable[..., ThreadedProgram]) -> None:
+    program = start(name)
+    assert program.hello["protocol"] == 2 and program.hello["owner"] == "thread"
+    assert program.outcome("acquire", thread=1, lock=1, wait_ms=0, lease_ms=None) == "ok"
+    assert program.outcome("acquire", thread=2, lock=1, wait_ms=0, lease_ms=None) == "refused"
+    waits = program.send("acquire", thread=2, lock=2, wait_ms=None, lease_ms=None)
+    assert program.is_waiting(waits)
+    if "is_held" in program.hello["operations"]:
+        assert program.outcome("is_held", thread=1, lock=2) == "ok"  # the thread owns it, through any object
+        assert program.outcome("is_held", thread=3, lock=1) == "refused"
+    assert program.outcome("release", thread=3, lock=1) == "refused"
+    assert program.outcome("release", thread=1, lock=1) == "ok"
+    assert program.answer(waits)["outcome"] == "ok"
+    assert program.outcome("release", thread=2, lock=2) == "ok"
+
+
+def test_a_writer_reads_inside_and_readers_share(start: Callable[..., ThreadedProgram]) -> None:
+    program = start("redisson-read-write")
+    assert program.hello["modes"] == ["read", "write"] and program.hello["reenters"] == ["same", "write-read"]
+    assert program.outcome("acquire", thread=1, mode="write", wait_ms=0, lease_ms=None) == "ok"
+    assert program.outcome("acquire", thread=1, mode="read", wait_ms=0, lease_ms=None) == "ok"
+    assert program.outcome("acquire", thread=2, mode="read", wait_ms=0, lease_ms=None) == "refused"
+    assert program.outcome("release", thread=1, mode="write") == "ok"
+    assert program.outcome("acquire", thread=2, mode="read", wait_ms=0, lease_ms=None) == "ok"
+    assert program.outcome("acquire", thread=3, mode="write", wait_ms=0, lease_ms=None) == "refused"
+    assert program.outcome("release", thread=1, mode="read") == "ok"
+    assert program.outcome("release", thread=2, mode="read") == "ok"
+
+
+INTERRUPTIBLE = ["lockInterruptibly()", "lockAsync(threadId)", "tryLock(wait, SECONDS)"]
+
+
+@pytest.mark.parametrize("form", INTERRUPTIBLE)
+def test_a_cancel_ends_a_waiting_call_and_leaves_nothing(
+    form: str, start: Callable[..., ThreadedProgram], servers: list[RedisServer]
+) -> None:
+    program = start("redisson")
+    assert program.outcome("acquire", thread=1, lease_ms=None) == "ok"
+    waits = program.send("acquire", thread=2, form=form, wait_ms=60_000 if "wait" in form else None, lease_ms=None)
+    assert program.is_waiting(waits)
+    assert program.outcome("cancel", call=waits) == "ok"
+    answer = program.answer(waits)
+    assert (answer["outcome"], answer["cancelled"]) == ("unknown", True)
+    assert program.outcome("cancel", call=waits) == "refused"
+    assert program.outcome("is_held", thread=2) == "refused"
+    assert program.outcome("release", thread=1) == "ok"
+    wait_until(lambda: not servers[0].link.keys("*"), within_s=5.0)
+    wait_until(lambda: not servers[0].link.pubsub_channels(), within_s=5.0)
+    assert program.outcome("acquire", thread=2, wait_ms=0, lease_ms=None) == "ok"  # its thread goes on, uninterrupted
+
+
+def test_a_form_that_no_interrupt_ends_is_not_cancelled(start: Callable[..., ThreadedProgram]) -> None:
+    program = start("redisson")
+    assert program.outcome("acquire", thread=1, lease_ms=None) == "ok"
+    waits = program.send("acquire", thread=2, form="lock()", lease_ms=None)
+    assert program.is_waiting(waits)
+    assert "does not promise" in program.ask("cancel", call=waits)["error"]
+    forgotten = program.ask("forget")
+    assert forgotten["outcome"] == "unknown" and "thread-2" in forgotten["error"]
+
+
+def test_forget_leaves_no_key_renewed(start: Callable[..., ThreadedProgram], servers: list[RedisServer]) -> None:
+    program = start("redisson-read-write")
+    assert program.outcome("acquire", thread=1, mode="write", lease_ms=None) == "ok"
+    assert program.outcome("acquire", thread=1, mode="read", lease_ms=None) == "ok"
+    assert program.outcome("acquire", thread=2, lock=2, resource="other", mode="read", lease_ms=None) == "ok"
+    assert not program.is_waiting(program.send("is_held", thread=1, mode="write"), for_s=2.5 * RENEWED_MS / 1000)
+    assert servers[0].link.exists("r", "other") == 2
+    assert program.outcome("forget") == "ok"
+    wait_until(lambda: not servers[0].link.exists("r", "other"), within_s=3 * RENEWED_MS / 1000)
+    assert program.outcome("is_held", thread=1, mode="write") == "refused"
+    assert program.outcome("acquire", thread=1, lock=3, resource="r2", wait_ms=0, mode="write", lease_ms=None) == "ok"
+    assert program.outcome("release", thread=1, lock=3, mode="write") == "ok"
+
+
+def lease_of(server: RedisServer, key: str) -> int:
+    return int(server.link.pttl(key))
+
+
+def test_each_form_gives_the_lease_that_it_was_asked_for(
+    start: Callable[..., ThreadedProgram], servers: list[RedisServer]
+) -> None:
+    program = start("redisson", lease_ms=20_000)
+    for form in program.hello["forms"]:
+        for lease in form["lease"]:
+            wait_ms = {"none": 0, "forever": None}[form["wait"][0]]
+            lease_ms = 7000 if lease == "given" else None
+            asked = {"thread": 1, "form": form["form"], "wait_ms": wait_ms, "lease_ms": lease_ms}
+            assert program.outcome("acquire", **asked) == "ok", form
+            expected_ms = lease_ms or 20_000
+            assert expected_ms - 3000 < lease_of(servers[0], "r") <= expected_ms, (form, lease)
+            assert program.outcome("release", thread=1) == "ok"
+    assert "whole SECONDS" in program.ask("acquire", form="lock(lease, SECONDS)", lease_ms=1500)["error"]
+    assert "no form nope" in program.ask("acquire", form="nope")["error"]
+
+
+def test_a_fenced_lock_has_a_token_in_every_form(start: Callable[..., ThreadedProgram]) -> None:
+    program = start("redisson-fenced")
+    last = 0
+    for form in program.hello["forms"]:
+        wait_ms = {"none": 0, "forever": None}[form["wait"][0]]
+        lease_ms = 7000 if form["lease"][0] == "given" else None
+        answer = program.ask("acquire", thread=1, form=form["form"], wait_ms=wait_ms, lease_ms=lease_ms)
+        assert answer["outcome"] == "ok" and answer["token"] > last, form
+        assert program.ask("token", thread=1)["token"] == answer["token"]
+        last = answer["token"]
+        assert program.outcome("release", thread=1) == "ok"
+
+
+@pytest.mark.parametrize("name", ["redisson-semaphore", "redisson-permit-semaphore"])
+def test_a_permit_belongs_to_its_thread_and_object(name: str, start: Callable[..., ThreadedProgram]) -> None:
+    program = start(name, permits=2, lease_ms=20_000)
+    for form in program.hello["forms"]:
+        wait_ms = {"none": 0, "forever": None}[form["wait"][0]]
+        asked = {"form": form["form"], "wait_ms": wait_ms, "lease_ms": 7000 if form["lease"] == ["given"] else None}
+        assert program.outcome("acquire", thread=1, **asked) == "ok", form
+        assert program.outcome("acquire", thread=2, **asked) == "ok", form
+        assert program.outcome("acquire", thread=3, wait_ms=0) == "refused", form
+        assert program.outcome("release", thread=3) == "refused"
+        assert program.outcome("release", thread=1) == program.outcome("release", thread=2) == "ok"
+
+
+@pytest.mark.parametrize("name", ["redisson", "redisson-semaphore"])
+def test_version_1_answers_with_none_of_it(name: str, start: Callable[..., ThreadedProgram]) -> None:
+    program = start(name)
+    first = program.ask("hello", protocol=1)
+    assert first["protocol"] == 1
+    assert not first.keys() & {"threads", "owner", "modes", "forms", "reenters", "cancel", "lease_key", "validity"}
+    assert {
+        key: first[key] for key in first if key not in ("id", "protocol", "operations")
+    }.items() <= program.hello.items()
