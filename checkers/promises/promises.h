@@ -1,0 +1,137 @@
+/* Promises: what each call of a lock library may answer, and must have brought about.
+ *
+ * A workload is what all clients do: for each client and each of its threads a list of calls. Whoever plays it records
+ * events, and promises_judge says which promises the library broke. It is pure: no input, no output, no servers. What
+ * is not certain is decided for the library; docs/promises.md has each promise's conditions and excuses.
+ *
+ * Times are in ns of one clock that no fault touches; they never fall from one event to the next. Clients, threads,
+ * lock objects, resources and nodes are numbers from 0. */
+#ifndef LOCKSTORM_CHECKERS_PROMISES_H
+#define LOCKSTORM_CHECKERS_PROMISES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/history/outcome.h"
+
+enum call_verb { CALL_ACQUIRE, CALL_RELEASE, CALL_RENEW, CALL_IS_HELD, CALL_CANCEL, CALL_WORK };
+enum call_mode { MODE_EXCLUSIVE, MODE_READ, MODE_WRITE, MODE_PERMIT };
+
+/* Who owns a hold: a thread of a client, whatever lock object it uses; a lock object, whatever thread uses it; both. */
+enum call_owner { OWNER_THREAD, OWNER_OBJECT, OWNER_THREAD_OBJECT };
+
+/* Which lease an acquire asks for: `lease_ms`; the library's default, renewed by its watchdog; one without end; the
+ * library's default, which nothing renews. */
+enum call_lease { LEASE_GIVEN, LEASE_RENEWED, LEASE_ENDLESS, LEASE_DEFAULT };
+
+/* How long an acquire waits: it tries once; for `wait_ms`; without a limit. */
+enum call_wait { WAIT_NONE, WAIT_TIME, WAIT_FOREVER };
+
+/* What the library says of itself. */
+struct library_facts {
+    enum call_owner owner;
+    int permits;              /* of MODE_PERMIT; 0 means 1 */
+    int64_t default_lease_ms; /* of LEASE_RENEWED and LEASE_DEFAULT; 0: none */
+    int watchdog_divisor;     /* the watchdog renews after its lease / this; 0 means 3 */
+    int64_t lease_unit_ms;    /* the library rounds leases to multiples of this; 0 means 1 */
+    bool reenters;            /* an owner may acquire again what it holds in the same mode */
+    bool write_reads;         /* a writer may also read */
+    bool tokens;              /* each grant has a token */
+    bool validity;            /* each grant says until when it is valid */
+    bool lease_key;           /* EVENT_LEASE reads a key that every hold of the resource needs */
+    bool lenient_release;     /* documented: a release by somebody who holds nothing may be answered ok */
+    int nodes;                /* a hold needs a majority of so many servers; 0 means 1 */
+};
+
+/* What one fault did. */
+enum fault_effect {
+    FAULT_STILL,  /* the client or the server does nothing until `until_ns` */
+    FAULT_GONE,   /* the client has ended and comes no more */
+    FAULT_CLOCK,  /* the clock of the client or of the server was set */
+    FAULT_DATA,   /* a server may have lost data: a restart without it, a failover, a stalled replica */
+    FAULT_ERROR,  /* a command was answered with an error, or a connection ended */
+    FAULT_LOST,   /* a message was lost for good */
+    FAULT_DOUBLE, /* a message arrives twice, the last time at `until_ns` */
+};
+
+enum call_event_kind {
+    EVENT_ASK,      /* a call was asked: `asked` */
+    EVENT_ANSWER,   /* `call` was answered: outcome, token, valid_until_ns, cancelled */
+    EVENT_EXECUTED, /* server `node` executed a command of `client` */
+    EVENT_LEASE,    /* at a quiet moment server `node` said how long the lease key of `resource` lives: remaining_ms */
+    EVENT_FAULT,    /* a fault struck `client` or a server: effect, fault, until_ns */
+    EVENT_LATE,     /* a message of `client` is delayed until `until_ns` */
+    EVENT_IDLE,     /* nothing is under way but waits: every message has arrived, every program is quiet */
+    EVENT_END,      /* the workload is over: all calls that could be made were made; EVENT_LEFT follow */
+    EVENT_LEFT,     /* the server still has `name`, of `resource` */
+    EVENT_KINDS
+};
+
+enum { ANY_SERVER = -1, LEASE_WITHOUT_END = -1, LEASE_NO_KEY = -2 };
+#define LATE_FOR_EVER INT64_MAX
+
+struct call {
+    int client, thread, lock, resource;
+    enum call_verb verb;
+    enum call_mode mode;
+    enum call_wait wait;
+    enum call_lease lease; /* of acquire; of renew LEASE_GIVEN or LEASE_DEFAULT */
+    int64_t wait_ms;       /* WAIT_TIME; of CALL_WORK: how long the work takes */
+    int64_t lease_ms;      /* LEASE_GIVEN */
+    uint32_t cancels;      /* CALL_CANCEL: index of the ASK event of the call that it cancels */
+    const char *form;      /* the library's overload, or NULL; only sentences use it */
+};
+
+struct call_event {
+    enum call_event_kind kind;
+    int64_t at_ns;
+    struct call asked;      /* ASK */
+    uint32_t call;          /* ANSWER: index of its ASK event */
+    enum outcome outcome;   /* ANSWER */
+    int64_t token;          /* ANSWER of an acquire: 0: none */
+    int64_t valid_until_ns; /* ANSWER of an acquire or a renew: 0: it says nothing */
+    bool cancelled;         /* ANSWER: the library raised its cancellation error */
+    int client;             /* EXECUTED, LATE; FAULT: ANY_SERVER if a server was struck */
+    int node;               /* EXECUTED, LEASE */
+    int resource;           /* LEASE, LEFT */
+    int64_t remaining_ms;   /* LEASE: or LEASE_WITHOUT_END, LEASE_NO_KEY */
+    enum fault_effect effect;
+    int fault;        /* FAULT: the kind of fault that the producer knows; not read */
+    int64_t until_ns; /* FAULT, LATE: LATE_FOR_EVER if there is no end; 0 means at_ns */
+    char name[64];    /* LEFT */
+};
+
+enum promise {
+    PROMISE_EXCLUSION,
+    PROMISE_OWNERSHIP,
+    PROMISE_LEASE_SHORT,
+    PROMISE_LEASE_LONG,
+    PROMISE_LEASE_ENDLESS,
+    PROMISE_RENEWAL,
+    PROMISE_VALIDITY,
+    PROMISE_WAIT,
+    PROMISE_TOKEN,
+    PROMISE_CANCEL,
+    PROMISE_LIVENESS,
+    PROMISE_RESIDUE,
+    PROMISE_ANSWER,
+    PROMISES
+};
+
+struct broken_promise {
+    enum promise promise;
+    uint32_t event, other; /* indices of the events that show it; other == event: one does */
+    int64_t expected_ms, found_ms;
+    char sentence[240];
+};
+
+/* Writes at most `most` broken promises, in the order of the events that show them, and returns how many it wrote, or
+ * -1 if there is no memory. Keeps nothing. */
+int promises_judge(const struct library_facts *facts, const struct call_event *events, size_t count,
+                   struct broken_promise *found, int most);
+
+/* "exclusion", "lease-too-short", ...; NULL if there is no such promise. */
+const char *promise_name(enum promise promise);
+
+#endif
