@@ -42,6 +42,7 @@ struct library_facts {
     bool lease_key;           /* EVENT_LEASE reads a key that every hold of the resource needs */
     bool lenient_release;     /* documented: a release by somebody who holds nothing may be answered ok */
     int nodes;                /* a hold needs a majority of so many servers; 0 means 1 */
+    int64_t timer_ms;         /* its timers fire at most this late; 0 means 1 */
 };
 
 /* What one fault did. */
@@ -61,7 +62,7 @@ enum call_event_kind {
     EVENT_EXECUTED, /* server `node` executed a command of `client` */
     EVENT_LEASE,    /* at a quiet moment server `node` said how long the lease key of `resource` lives: remaining_ms */
     EVENT_FAULT,    /* a fault struck `client` or a server: effect, fault, until_ns */
-    EVENT_LATE,     /* a message of `client` is delayed until `until_ns` */
+    EVENT_LATE,     /* a message of `client` is delayed until `until_ns`: `reply` */
     EVENT_IDLE,     /* nothing is under way but waits: every message has arrived, every program is quiet */
     EVENT_END,      /* the workload is over: all calls that could be made were made; EVENT_LEFT follow */
     EVENT_LEFT,     /* the server still has `name`, of `resource` */
@@ -99,6 +100,7 @@ struct call_event {
     enum fault_effect effect;
     int fault;        /* FAULT: the kind of fault that the producer knows; not read */
     int64_t until_ns; /* FAULT, LATE: LATE_FOR_EVER if there is no end; 0 means at_ns */
+    bool reply;       /* FAULT_LOST, FAULT_DOUBLE, LATE: a server had executed the command; false: or it had not yet */
     char name[64];    /* LEFT */
 };
 
@@ -112,6 +114,7 @@ enum promise {
     PROMISE_VALIDITY,
     PROMISE_WAIT,
     PROMISE_TOKEN,
+    PROMISE_REFUSAL,
     PROMISE_CANCEL,
     PROMISE_LIVENESS,
     PROMISE_RESIDUE,
