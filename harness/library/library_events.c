@@ -53,13 +53,26 @@ static void left_add(struct library_world *world, const char *what, const char *
     library_event_add(world, event);
 }
 
+static bool is_kept(const struct library_world *world, const char *name) {
+    char key[2 * OFFER_NAME];
+    for (int each = 0; each < world->offer.keep_count; each++)
+        for (int resource = 0; resource < LIBRARY_RESOURCES; resource++) {
+            key_write(world->offer.keeps[each], resource, key);
+            size_t length = strlen(key);
+            if (length > 0 && key[length - 1] == '*' ? strncmp(name, key, length - 1) == 0 : strcmp(name, key) == 0)
+                return true;
+        }
+    return false;
+}
+
 static void keys_note(struct library_world *world, struct node *node) {
     redisReply *keys = node_keys(node, false);
     int64_t now_ms = (node->wall_ns + node->offset_ns) / 1000000;
     for (size_t each = 0; each < keys->elements; each++) {
         const redisReply *key = keys->element[each];
         int64_t expires_ms = key->element[NODE_KEY_EXPIRY]->integer;
-        if (expires_ms < 0 || expires_ms > now_ms)
+        bool lives = expires_ms < 0 || expires_ms > now_ms;
+        if (lives && !is_kept(world, key->element[NODE_KEY_NAME]->str))
             left_add(world, "key", key->element[NODE_KEY_NAME]->str, expires_ms < 0 ? -1 : expires_ms - now_ms);
     }
     freeReplyObject(keys);

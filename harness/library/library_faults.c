@@ -69,11 +69,13 @@ static void fault_note(struct library_world *world, struct library_choice fault)
     int64_t at_ns = shared_page_mono_ns(world->page) - world->began_ns;
     bool late = fault.kind == LIBRARY_HOLD_REQUEST || fault.kind == LIBRARY_HOLD_REPLY;
     bool lasts = late || fault.kind == LIBRARY_PAUSE;
-    library_event_add(world, (struct call_event){.kind = late ? EVENT_LATE : EVENT_FAULT,
-                                                 .fault = (int)fault.kind,
-                                                 .effect = EFFECTS[fault.kind],
-                                                 .client = client_of(fault),
-                                                 .until_ns = at_ns + (lasts ? fault.amount * CLOCK_NS_PER_MS : 0)});
+    library_event_add(world,
+                      (struct call_event){.kind = late ? EVENT_LATE : EVENT_FAULT,
+                                          .fault = (int)fault.kind,
+                                          .effect = EFFECTS[fault.kind],
+                                          .client = client_of(fault),
+                                          .reply = fault.kind == LIBRARY_HOLD_REPLY || fault.kind == LIBRARY_LOSE_REPLY,
+                                          .until_ns = at_ns + (lasts ? fault.amount * CLOCK_NS_PER_MS : 0)});
 }
 
 static void link_strike(struct library_world *world, struct library_choice fault) {

@@ -48,10 +48,13 @@ static void text_of(const json_t *body, const char *key, char *text) {
     snprintf(text, OFFER_NAME, "%s", found ? found : "");
 }
 
-static bool form_read(const json_t *body, int64_t unit_ms, struct library_form *form) {
+static bool form_read(const json_t *body, const struct library_offer *offer, struct library_form *form) {
+    const json_t *operations = json_object_get(body, "operations");
     text_of(body, "form", form->name);
-    form->lease_unit_ms = number_of(body, "lease_unit_ms", unit_ms);
+    form->lease_unit_ms = number_of(body, "lease_unit_ms", offer->facts.lease_unit_ms);
     form->wait_unit_ms = number_of(body, "wait_unit_ms", 1);
+    form->renews = operations ? word_in(operations, "renew") : offer->renews;
+    form->answers_is_held = operations ? word_in(operations, "is_held") : offer->answers_is_held;
     return form->name[0] && bits_read(json_object_get(body, "wait"), CALL_WAITS, &form->waits) &&
            bits_read(json_object_get(body, "lease"), CALL_LEASES, &form->leases);
 }
@@ -60,10 +63,16 @@ static bool forms_read(const json_t *forms, struct library_offer *offer, char *r
     size_t count = json_array_size(forms);
     if (count == 0 || count > OFFER_FORMS) return wrong(reason, "forms");
     for (size_t each = 0; each < count; each++)
-        if (!form_read(json_array_get(forms, each), offer->facts.lease_unit_ms, &offer->forms[each]))
-            return wrong(reason, "forms");
+        if (!form_read(json_array_get(forms, each), offer, &offer->forms[each])) return wrong(reason, "forms");
     offer->form_count = (int)count;
     return true;
+}
+
+static void keeps_read(const json_t *keeps, struct library_offer *offer) {
+    for (size_t each = 0; each < json_array_size(keeps) && each < OFFER_KEEPS; each++) {
+        const char *key = json_string_value(json_array_get(keeps, each));
+        snprintf(offer->keeps[offer->keep_count++], OFFER_NAME, "%s", key ? key : "");
+    }
 }
 
 bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct library_offer *offer, char *reason) {
@@ -87,12 +96,17 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
                                           .tokens = json_is_true(json_object_get(hello, "token")),
                                           .validity = json_is_true(json_object_get(hello, "validity")),
                                           .lease_key = offer->lease_key[0] != '\0',
-                                          .nodes = (int)number_of(hello, "nodes", 1)};
+                                          .nodes = (int)number_of(hello, "nodes", 1),
+                                          .lenient_release = json_is_true(json_object_get(hello, "lenient_release")),
+                                          .timer_ms = number_of(hello, "timer_ms", 1)};
     offer->is_tcp = json_is_true(json_object_get(hello, "tcp"));
     offer->cancels = json_is_true(json_object_get(hello, "cancel"));
     offer->renews = word_in(operations, "renew");
+    offer->renews_for = json_is_true(json_object_get(hello, "renew_lease"));
     offer->answers_is_held = word_in(operations, "is_held");
+    keeps_read(json_object_get(hello, "keeps"), offer);
     offer->lease_of_object = word_in(json_object_get(hello, "of_object"), "lease_ms");
+    offer->wait_of_object = word_in(json_object_get(hello, "of_object"), "wait_ms");
     offer->form_of_object = word_in(json_object_get(hello, "of_object"), "form");
     return forms_read(json_object_get(hello, "forms"), offer, reason);
 }

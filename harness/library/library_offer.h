@@ -6,7 +6,7 @@
 
 #include "checkers/promises/promises.h"
 
-enum { OFFER_FORMS = 32, OFFER_NAME = 96 };
+enum { OFFER_FORMS = 32, OFFER_NAME = 96, OFFER_KEEPS = 8 };
 
 /* One way to ask for the lock: an overload, or a set of options. */
 struct library_form {
@@ -14,6 +14,7 @@ struct library_form {
     unsigned waits;  /* bit n: enum call_wait n */
     unsigned leases; /* bit n: enum call_lease n */
     int64_t lease_unit_ms, wait_unit_ms;
+    bool renews, answers_is_held; /* what may be asked of a hold that it granted */
 };
 
 struct library_offer {
@@ -22,8 +23,11 @@ struct library_offer {
     char lease_key[OFFER_NAME]; /* with {resource}; empty: there is none */
     unsigned modes;             /* bit n: enum call_mode n */
     int threads;
-    bool is_tcp, cancels, renews, answers_is_held;
-    bool lease_of_object, form_of_object; /* what the first acquire of a lock object says holds for all of them */
+    char keeps[OFFER_KEEPS][OFFER_NAME]; /* templates of keys that a right library leaves; '*' at the end: any rest */
+    int keep_count;
+    bool is_tcp, cancels, renews, renews_for, answers_is_held;
+    /* What the first acquire of a lock object says holds for all of them: */
+    bool lease_of_object, form_of_object, wait_of_object;
     struct library_form forms[OFFER_FORMS];
     int form_count;
 };

@@ -11,13 +11,13 @@ struct draw {
     struct random random;
     int64_t lease_ms;
     int resources;
+    const struct library_form *form; /* of the last acquire */
     /* What the first acquire of a lock object said holds for the object, where the library says so. */
     struct {
         bool known;
         int form;
-        enum call_lease lease;
-        int64_t lease_ms;
-    } objects[WORKLOAD_CLIENTS][OBJECTS_MOST];
+        struct call call;
+    } objects[WORKLOAD_CLIENTS][2 * OBJECTS_MOST];
 };
 
 static bool chance(struct draw *draw, int percent) {
@@ -64,25 +64,43 @@ static void wait_draw(struct draw *draw, const struct library_form *form, struct
     if (call->wait == WAIT_TIME) call->wait_ms = share_ms(draw, SHARES, 5, form->wait_unit_ms);
 }
 
+/* What the first acquire of a lock object said, where that holds for all of them. */
+static void of_object_take(const struct library_offer *offer, const struct call *first, struct call *call) {
+    if (offer->lease_of_object) {
+        call->lease = first->lease;
+        call->lease_ms = first->lease_ms;
+    }
+    if (offer->wait_of_object) {
+        call->wait = first->wait;
+        call->wait_ms = first->wait_ms;
+    }
+}
+
+static bool form_has(const struct library_form *form, const struct call *call) {
+    return form->leases >> call->lease & 1 && form->waits >> call->wait & 1;
+}
+
 static void acquire_draw(struct draw *draw, struct planned_call *planned) {
     const struct library_offer *offer = draw->offer;
     struct call *call = &planned->call;
-    int object = call->lock % OBJECTS_MOST, form = below(draw, offer->form_count);
+    int object = call->lock, form = below(draw, offer->form_count);
     bool known = draw->objects[call->client][object].known;
+    const struct call *first = &draw->objects[call->client][object].call;
     if (known && offer->form_of_object) form = draw->objects[call->client][object].form;
     lease_draw(draw, &offer->forms[form], call);
-    if (known && offer->lease_of_object) {
-        call->lease = draw->objects[call->client][object].lease;
-        call->lease_ms = draw->objects[call->client][object].lease_ms;
-        for (int tries = 0; !(offer->forms[form].leases >> call->lease & 1) && tries < PARTS; tries++)
-            form = below(draw, offer->form_count);
-        if (!(offer->forms[form].leases >> call->lease & 1)) form = draw->objects[call->client][object].form;
+    wait_draw(draw, &offer->forms[form], call);
+    if (known) of_object_take(offer, first, call);
+    for (int tries = 0; known && !form_has(&offer->forms[form], call) && tries < PARTS; tries++)
+        form = below(draw, offer->form_count);
+    if (known && !form_has(&offer->forms[form], call)) {
+        form = draw->objects[call->client][object].form;
+        call->lease = first->lease, call->lease_ms = first->lease_ms;
+        call->wait = first->wait, call->wait_ms = first->wait_ms;
     }
+    if (!known) draw->objects[call->client][object].call = *call;
     draw->objects[call->client][object].known = true;
     draw->objects[call->client][object].form = form;
-    draw->objects[call->client][object].lease = call->lease;
-    draw->objects[call->client][object].lease_ms = call->lease_ms;
-    wait_draw(draw, &offer->forms[form], call);
+    draw->form = &offer->forms[form];
     snprintf(planned->form, sizeof planned->form, "%s", offer->forms[form].name);
     if (offer->cancels && call->wait != WAIT_NONE && chance(draw, 20)) {
         static const int SHARES[] = {5, 60, 150};
@@ -125,18 +143,18 @@ static bool has_room(const struct draw *draw, int client, int thread, int depth)
 static void block_draw(struct draw *draw, const struct call *where, enum call_mode mode, int depth);
 
 static void body_draw(struct draw *draw, const struct call *acquired, enum call_mode mode, int depth) {
-    const struct library_offer *offer = draw->offer;
     bool is_renewed = acquired->lease == LEASE_RENEWED || acquired->lease == LEASE_ENDLESS;
+    const struct library_form *form = draw->form;
     int nested = nested_mode(draw, mode);
     if (chance(draw, 40)) work_draw(draw, acquired->client, acquired->thread, is_renewed);
     if (nested >= 0 && depth < DEPTH_MOST && chance(draw, 40) &&
         has_room(draw, acquired->client, acquired->thread, depth))
         block_draw(draw, acquired, (enum call_mode)nested, depth + 1);
-    if (offer->renews && !is_renewed && chance(draw, 15)) {
+    if (form->renews && !is_renewed && chance(draw, 15)) {
         struct planned_call *renew = lock_call(draw, acquired, CALL_RENEW, mode);
         if (renew) renew->call.lease = LEASE_DEFAULT;
     }
-    if (offer->answers_is_held && chance(draw, 15)) lock_call(draw, acquired, CALL_IS_HELD, mode);
+    if (form->answers_is_held && chance(draw, 15)) lock_call(draw, acquired, CALL_IS_HELD, mode);
     if (chance(draw, 60)) work_draw(draw, acquired->client, acquired->thread, is_renewed);
 }
 
@@ -160,7 +178,8 @@ static void thread_draw(struct draw *draw, int client, int thread) {
             .client = client, .thread = thread, .resource = chance(draw, 15) ? draw->resources - 1 : 0};
         /* An object is made for one resource: those of the second resource have numbers of their own. */
         where.lock = object + OBJECTS_MOST * where.resource;
-        if (draw->offer->answers_is_held && chance(draw, 5)) lock_call(draw, &where, CALL_IS_HELD, MODE_EXCLUSIVE);
+        if (draw->offer->answers_is_held && draw->objects[client][where.lock].known && chance(draw, 10))
+            lock_call(draw, &where, CALL_IS_HELD, MODE_EXCLUSIVE);
         block_draw(draw, &where, (enum call_mode)bit_drawn(draw, draw->offer->modes), 1);
     }
 }
