@@ -21,7 +21,7 @@ static bool fail(struct library_world *world, int client, const char *why, const
 
 /* --- asking --- */
 
-json_t *calls_body(const struct call *call) {
+json_t *calls_body(const struct library_offer *offer, const struct call *call) {
     char name[OFFER_NAME];
     json_t *body = json_pack("{s:s,s:i,s:i,s:s,s:s}", "op", CALL_VERBS[call->verb], "thread", call->thread + 1, "lock",
                              call->lock + 1, "resource", library_resource_name(call->resource, name), "mode",
@@ -31,7 +31,7 @@ json_t *calls_body(const struct call *call) {
         json_object_set_new(body, "wait_ms", call->wait == WAIT_FOREVER ? json_null() : json_integer(call->wait_ms));
         json_object_set_new(body, "lease_ms", call->lease == LEASE_GIVEN ? json_integer(call->lease_ms) : json_null());
     }
-    if (call->verb == CALL_RENEW && call->lease == LEASE_GIVEN)
+    if (call->verb == CALL_RENEW && call->lease == LEASE_GIVEN && offer->renews_for)
         json_object_set_new(body, "lease_ms", json_integer(call->lease_ms));
     return body;
 }
@@ -58,7 +58,7 @@ bool calls_ask_next(struct library_world *world, int client, int thread) {
         return true;
     }
     call.form = planned->form;
-    state->question = question_send(&world->clients[client], calls_body(&call));
+    state->question = question_send(&world->clients[client], calls_body(&world->offer, &call));
     if (!state->question) return fail(world, client, "takes no question", "");
     state->asked = true;
     state->ask = library_event_add(world, (struct call_event){.kind = EVENT_ASK, .asked = call, .client = client});

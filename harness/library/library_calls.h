@@ -5,7 +5,7 @@
 #include "harness/library/library_world.h"
 
 /* The keys of a call's question besides id; the caller's. */
-json_t *calls_body(const struct call *call);
+json_t *calls_body(const struct library_offer *offer, const struct call *call);
 /* Asks the next call of a thread, or begins its work. */
 bool calls_ask_next(struct library_world *world, int client, int thread);
 /* Cancels the call of a thread that is under way. */

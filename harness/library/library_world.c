@@ -173,11 +173,11 @@ static bool warm_up(struct library_world *world, int number) {
         call.mode = world->offer.modes >> mode & 1 ? (enum call_mode)mode : call.mode;
     call.lease_ms = call.lease == LEASE_GIVEN ? world->settings.lease_ms : 0;
     call.wait_ms = call.wait == WAIT_TIME ? world->settings.lease_ms : call.wait == WAIT_FOREVER ? -1 : 0;
-    json_t *body = calls_body(&call);
+    json_t *body = calls_body(&world->offer, &call);
     if (!ask(world, number, body, OPEN_LIMIT_MS))
         return give_up(world, "client-%d could not acquire a lock that is free", number + 1);
     call.verb = CALL_RELEASE;
-    if (!ask(world, number, calls_body(&call), OPEN_LIMIT_MS))
+    if (!ask(world, number, calls_body(&world->offer, &call), OPEN_LIMIT_MS))
         return give_up(world, "client-%d could not release its first lock", number + 1);
     return ask(world, number, json_pack("{s:s}", "op", "forget"), FORGET_LIMIT_MS) ||
            give_up(world, "client-%d could not forget", number + 1);

@@ -251,7 +251,7 @@ int main(int argc, char **argv) {
     static struct library_world world;
     static struct library_search search;
     static struct library_arguments arguments = {
-        .world = {.lease_ms = 3000, .permits = 2},
+        .world = {.lease_ms = 2000, .permits = 2},
         .search = {.required = UINT32_MAX, .session = SESSION, .most = UINT64_MAX, .shrink_runs = SHRINK_RUNS}};
     if (!options_parse(argc, argv, &arguments)) return STATUS_BAD;
     uint64_t schedules = arguments.search.most - arguments.search.first;

@@ -58,7 +58,7 @@ static void lease_draw(struct draw *draw, const struct library_form *form, struc
 }
 
 static void wait_draw(struct draw *draw, const struct library_form *form, struct call *call) {
-    static const int SHARES[] = {10, 50, 120, 300, 800};
+    static const int SHARES[] = {10, 50, 120, 300, 300};
     call->wait = (enum call_wait)bit_drawn(draw, form->waits);
     call->wait_ms = call->wait == WAIT_FOREVER ? -1 : 0;
     if (call->wait == WAIT_TIME) call->wait_ms = share_ms(draw, SHARES, 5, form->wait_unit_ms);
@@ -152,7 +152,7 @@ static void body_draw(struct draw *draw, const struct call *acquired, enum call_
         block_draw(draw, acquired, (enum call_mode)nested, depth + 1);
     if (form->renews && !is_renewed && chance(draw, 15)) {
         struct planned_call *renew = lock_call(draw, acquired, CALL_RENEW, mode);
-        if (renew) renew->call.lease = LEASE_DEFAULT;
+        if (renew) renew->call.lease = acquired->lease, renew->call.lease_ms = acquired->lease_ms;
     }
     if (form->answers_is_held && chance(draw, 15)) lock_call(draw, acquired, CALL_IS_HELD, mode);
     if (chance(draw, 60)) work_draw(draw, acquired->client, acquired->thread, is_renewed);
