@@ -2,7 +2,7 @@
 #ifndef LOCKSTORM_LIBRARY_CALLS_H
 #define LOCKSTORM_LIBRARY_CALLS_H
 
-#include "harness/library/library_world.h"
+#include "harness/library/library_state.h"
 
 /* The keys of a call's question besides id; the caller's. */
 json_t *calls_body(const struct library_offer *offer, const struct call *call);

@@ -2,7 +2,7 @@
 #ifndef LOCKSTORM_LIBRARY_EVENTS_H
 #define LOCKSTORM_LIBRARY_EVENTS_H
 
-#include "harness/library/library_world.h"
+#include "harness/library/library_state.h"
 
 /* Adds a copy, with the schedule's time. Returns its index. */
 uint32_t library_event_add(struct library_world *world, struct call_event event);

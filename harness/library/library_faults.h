@@ -2,8 +2,9 @@
 #ifndef LOCKSTORM_LIBRARY_FAULTS_H
 #define LOCKSTORM_LIBRARY_FAULTS_H
 
-#include "harness/library/library_world.h"
+#include "harness/library/library_state.h"
 
+bool library_allows(const struct library_world *world, struct library_choice fault);
 /* A fault that library_allows strikes. */
 void library_strike(struct library_world *world, struct library_choice fault);
 

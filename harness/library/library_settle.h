@@ -2,7 +2,7 @@
 #ifndef LOCKSTORM_LIBRARY_SETTLE_H
 #define LOCKSTORM_LIBRARY_SETTLE_H
 
-#include "harness/library/library_world.h"
+#include "harness/library/library_state.h"
 
 /* Lets every program that has something to do run until it is quiet, and takes what it says and sends. What only opens
  * or keeps up a connection goes on at once. False with world->reason. */

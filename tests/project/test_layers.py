@@ -83,6 +83,27 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
         ("hiredis/", "jansson.h"),
     ),
+    "harness/library": (
+        (
+            "checkers/promises/promises.h",
+            "faults/proxy/resp.h",
+            "faults/proxy/server_wait.h",
+            "harness/scheduler",
+            "harness/simulation/node.h",
+            "harness/supervisor",
+        ),
+        ("hiredis/", "jansson.h"),
+    ),
+    "harness/library_search": (
+        (
+            "checkers/promises/promises.h",
+            "harness/library",
+            "harness/scheduler/clock.h",
+            "harness/scheduler/random.h",
+            "harness/simulation/mix.h",
+        ),
+        ("jansson.h",),
+    ),
     "harness/lockstorm/native": (
         ("checkers/commands/render.h", "faults/common/fault.h", "harness/history/history.h", "harness/locks/common"),
         ("jansson.h",),
@@ -133,6 +154,7 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
     "matrix": ("base", "locks", "native", "results", "scenario", "servers", "trial"),
     "storm": ("base", "locks", "native", "results", "scenario", "servers", "trial"),
     "explore": ("base", "locks", "native", "process", "results", "scenario", "servers", "trial"),
+    "library_search": ("base", "explore", "locks", "results"),
     "compare": ("base", "native", "process", "results", "servers", "trial"),
     "conformance": ("base", "explore", "locks", "native", "process", "results", "scenario", "servers", "trial"),
     "zoo": ("base", "explore", "locks", "matrix", "native", "results", "scenario", "trial"),

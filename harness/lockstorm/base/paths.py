@@ -31,6 +31,7 @@ PROGRAMS = (  # of the project, as the Makefile builds them
     "check",
     "linearize",
     "explore",
+    "explore-library",
     "supervisor",
     "plugin",
     "history",

@@ -120,8 +120,7 @@ class Explorer:
         job = self.jobs[0]
         course = job.directory / "course"
         course.write_text("".join(f"{line}\n" for line in lines))
-        self._run([job], [[*words, "--replay", str(course), "--number", str(number)]], lambda _: None)
-        return job.done
+        return self.run_one([*words, "--replay", str(course), "--number", str(number)])
 
     @property
     def history(self) -> Path:
@@ -149,7 +148,7 @@ class Explorer:
             file.truncate(max(1, -(-(most - first) // stride)) * DIGEST_BYTES)  # a sparse file
         words = [*words, "--first", str(first), "--stride", str(stride), "--most", str(most)]
         words += ["--seconds", str(seconds), "--shared", str(shared), "--digests", str(digests)]
-        self._run(
+        self.run(
             self.jobs,
             [words] * len(self.jobs),
             lambda progress: on_progress({**progress, "states": shared.read_bytes()[STATES_AT:]}),
@@ -178,15 +177,30 @@ class Explorer:
 
     # --- the program ---
 
-    def _run(self, jobs: Sequence[SearchJob], commands: Sequence[Sequence[str]], on_progress: OnProgress) -> None:
+    def run_one(self, words: Sequence[str], program: str = "explore") -> dict[str, Any]:
+        """Runs the program on the first job's servers. Returns its result."""
+        job = self.jobs[0]
+        self.run([job], [words], lambda _: None, program)
+        return job.done
+
+    def run(
+        self,
+        jobs: Sequence[SearchJob],
+        commands: Sequence[Sequence[str]],
+        on_progress: OnProgress,
+        program: str = "explore",
+        environment: Sequence[str] = (),
+    ) -> None:
+        """Runs the program with these words on each job's servers, to the end. `on_progress` gets the sum of their
+        tallies; the result of each is then its job's `done`."""
         processes = []
         for job, words in zip(jobs, commands, strict=True):
             job.progress, job.done, job.complaint = {}, {}, ""
             for name in ("history", "sink"):
                 (job.directory / name).unlink(missing_ok=True)
-            command = [paths.program("explore"), "--directory", str(job.directory), *job.nodes, *words]
+            command = [paths.program(program), "--directory", str(job.directory), *job.nodes, *words]
             with on_core(job.core):
-                processes.append(self._sandbox.start(job.directory.name, command))
+                processes.append(self._sandbox.start(job.directory.name, command, environment=environment))
         while any([process.poll() is None for process in processes]):
             time.sleep(POLL_S)
             for job in jobs:

@@ -11,7 +11,9 @@ from click.core import ParameterSource
 from lockstorm.base.atomic_file import write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import options_of
+from lockstorm.cli.library_text import library_progress, show_library_search
 from lockstorm.cli.options import (
+    adapter_option,
     check_new_file,
     chosen_lock,
     field_options,
@@ -27,6 +29,8 @@ from lockstorm.explore.campaign import Campaign, read_campaign, write_result
 from lockstorm.explore.explore import resumed, search_schedules
 from lockstorm.explore.schedule_file import save_schedule
 from lockstorm.explore.search_plan import SearchPlan, SearchRequest, plan_search
+from lockstorm.library_search.library_plan import plan_library_search
+from lockstorm.library_search.library_search import search_library
 from lockstorm.results.event import Event
 
 LIMITS = ("schedules", "seconds", "jobs")
@@ -34,6 +38,7 @@ LIMITS = ("schedules", "seconds", "jobs")
 
 @click.command("explore")
 @lock_option
+@adapter_option
 @plugin_option
 @field_options(SearchRequest)
 @refused_option(
@@ -64,6 +69,7 @@ def explore_command(
     quiet: bool,
     as_json: bool,
     lock: str | None,
+    adapter: str | None,
     plugin: str | None,
     **chosen: Any,
 ) -> int:
@@ -75,9 +81,14 @@ def explore_command(
              lockstorm replay found.schedule
              lockstorm explore --lock redlock --faults clock-jump --save
              lockstorm explore --lock fair --seconds 600 --shard 2/4 --result two.json
+             lockstorm explore --adapter redisson -o found.schedule
     Exit status: 0 no violation, 1 a violation, 3 nothing could be judged
-    docs/explore.md describes schedules, and what a search without a violation is worth.
+    docs/explore.md describes schedules, and what a search without a violation is worth. With --adapter the search also
+    draws what clients ask the library for, and judges what each call promises: docs/explore-libraries.md.
     """
+    if adapter is not None:
+        _check_library(lock, plugin, resume, kept, save)
+        return _explore_library(context, adapter, chosen, output, quiet=quiet, as_json=as_json)
     if plugin is not None:
         _check_alone(lock, resume, save)
         lock = chosen_lock(None, None, plugin)
@@ -95,6 +106,38 @@ def explore_command(
         print_json(result)
     else:
         show_search(console(), result, events)
+    return int(result["exit"])
+
+
+def _check_library(lock: str | None, plugin: str | None, resume: Path | None, kept: Path | None, save: bool) -> None:
+    """Refuses options that --adapter excludes."""
+    if lock is not None or plugin is not None:
+        raise UsageError("--adapter, --lock and --plugin each name a lock: one of them")
+    if resume or kept:
+        raise UsageError("--result and --resume: a search of a library is not kept as a campaign")
+    if save:
+        raise UsageError("--save keeps schedules of C locks; -o FILE saves one of a library")
+
+
+def _explore_library(
+    context: click.Context, adapter: str, chosen: dict[str, Any], output: Path | None, *, quiet: bool, as_json: bool
+) -> int:
+    check_new_file("-o", output)
+    given = {
+        name: value
+        for name, value in chosen.items()
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    }
+    plan = plan_library_search(adapter, given)
+    with status_line() as show_status:
+        began = time.monotonic()
+        result = search_library(plan, lambda done: show_status(library_progress(done, plan, time.monotonic() - began)))
+    if output and result.get("found"):
+        write_text(output, result["found"]["file"])
+    if as_json:
+        print_json(result)
+    else:
+        show_library_search(console(), result, quiet=quiet)
     return int(result["exit"])
 
 

@@ -6,11 +6,14 @@ import click
 from rich.text import Text
 
 from lockstorm.base.errors import UsageError
+from lockstorm.cli.library_text import show_library_replay
 from lockstorm.cli.options import json_option
 from lockstorm.cli.terminal import console, print_json, waiting
 from lockstorm.explore.explore import replay_schedule
 from lockstorm.explore.replay_real import replay_real
 from lockstorm.explore.schedule_file import read_schedule_file
+from lockstorm.library_search.library_schedule_file import is_library_schedule, read_library_schedule
+from lockstorm.library_search.library_search import replay_library
 from lockstorm.report.commands_table import commands_table
 from lockstorm.report.story import show_result
 from lockstorm.results.event import Event
@@ -44,6 +47,10 @@ def replay_command(file: Path, output: Path | None, real: bool, with_commands: b
         raise UsageError(f"-o {output}: exists already")
     if real and with_commands:
         raise UsageError("--commands: only the explorer sees each command, so without --real")
+    if is_library_schedule(file):
+        if output or real or with_commands:
+            raise UsageError(f"{file} is a schedule of a library: -o, --real and --commands are for those of C locks")
+        return _replay_library(file, quiet=quiet, as_json=as_json)
     events: list[Event] | None = None if as_json or quiet else []
     schedule = read_schedule_file(file)
     with waiting(f"a schedule of {schedule.lock} ..."):
@@ -61,3 +68,14 @@ def replay_command(file: Path, output: Path | None, real: bool, with_commands: b
         if real:
             console().print(Text(f"the fault struck client 1 at the checkpoint {result.struck_at}", "dim"))
     return result.exit
+
+
+def _replay_library(file: Path, *, quiet: bool, as_json: bool) -> int:
+    schedule = read_library_schedule(file)
+    with waiting(f"a schedule of {schedule.library} ..."):
+        result = replay_library(schedule, str(file))
+    if as_json:
+        print_json(result)
+    else:
+        show_library_replay(console(), result, quiet=quiet)
+    return int(result["exit"])

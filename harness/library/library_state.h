@@ -1,0 +1,72 @@
+/* The state of a library's world. */
+#ifndef LOCKSTORM_LIBRARY_STATE_H
+#define LOCKSTORM_LIBRARY_STATE_H
+
+#include "harness/library/hosted_program.h"
+#include "harness/library/library_choice.h"
+#include "harness/library/library_link.h"
+#include "harness/library/workload.h"
+
+enum { LIBRARY_CLIENTS = WORKLOAD_CLIENTS, LIBRARY_LINKS = 32, LIBRARY_NODES = 5, LIBRARY_RESOURCES = 3 };
+enum { LIBRARY_STEPS_MOST = 4000, LIBRARY_PATH = 512, LIBRARY_REASON = 256 };
+enum { LIBRARY_CHOICES = LIBRARY_CLIENTS * (WORKLOAD_THREADS + 2 * LIBRARY_LINKS) + 1 };
+
+struct library_settings {
+    const char *program;   /* the adapter's path */
+    const char *directory; /* for sockets and logs */
+    int64_t lease_ms;
+    int permits, nodes;
+    uint64_t seed;                                              /* of the search: programs start with it */
+    const char *sockets[LIBRARY_NODES], *clocks[LIBRARY_NODES]; /* the caller's */
+};
+
+struct library_thread {
+    int next;     /* its next call */
+    bool asked;   /* and that is not answered */
+    int question; /* its id */
+    uint32_t ask; /* index of its event */
+    int64_t idle_until_ns;
+    int64_t cancel_at_ns; /* 0: never */
+    uint64_t steps;
+};
+
+struct library_client {
+    struct hosted_program program;
+    bool runs;               /* it was started, and neither killed nor found to have ended */
+    int64_t paused_until_ns; /* 0: it is not */
+    struct link_door doors[LIBRARY_NODES];
+    struct library_link links[LIBRARY_LINKS];
+    int link_count;
+    int question; /* id of the last one */
+    int control;  /* id of a question that is none of a call; 0: it is answered */
+    enum outcome control_outcome;
+    json_t *control_answer; /* owned */
+    struct library_thread threads[WORKLOAD_THREADS];
+};
+
+struct library_world {
+    struct library_settings settings;
+    struct library_offer offer;
+    struct shared_page *page;
+    struct node nodes[LIBRARY_NODES];
+    struct library_client clients[LIBRARY_CLIENTS];
+    struct workload workload;
+    int64_t began_ns;          /* the page's clock at the beginning of the schedule */
+    struct call_event *events; /* owned */
+    size_t event_count, event_room;
+    uint64_t steps, clock_steps, commands;
+    int current;                 /* the client of the last step */
+    bool stopped;                /* no more can happen, although calls are not answered */
+    bool excludes_end;           /* a client crashed, or a program has to be started anew for another reason */
+    char reason[LIBRARY_REASON]; /* why the world cannot go on; empty: it can */
+};
+
+static inline int library_thread_number(int client, int thread) {
+    return client * WORKLOAD_THREADS + thread;
+}
+
+static inline int library_link_number(int client, int link) {
+    return client * LIBRARY_LINKS + link;
+}
+
+#endif

@@ -1,0 +1,180 @@
+"""What to search of a library: a user's request, checked and completed to a plan before anything is started."""
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lockstorm.base.errors import UsageError
+from lockstorm.base.option_fields import choose
+from lockstorm.library_search.library_schedule_file import LEASE_LIMIT_MS
+from lockstorm.locks.adapter import PREFIX, adapter_path
+from lockstorm.locks.lock_names import lock_named
+from lockstorm.results.lock_entry import HostedLibrary
+
+PROMISES = {  # promise_name in checkers/promises; docs/promises.md defines each
+    "exclusion": "a lock is never held by two owners at once, and a semaphore never by more than it has permits",
+    "ownership": "who holds the lock can release and renew it, and nobody else can",
+    "lease-too-short": "a lease lasts at least as long as was asked for",
+    "lease-too-long": "a lease lasts no longer than was asked for",
+    "lease-endless": "a lease has an end",
+    "renewal": "the watchdog renews the lease as long as the lock is held, and no longer",
+    "validity": "a grant is not spent when it is handed over",
+    "wait": "an acquire answers within the time that it was given",
+    "token": "fencing tokens are there, unique, and rise",
+    "refusal": "an acquire that was refused leaves nothing behind",
+    "cancel": "an acquire that was cancelled leaves nothing behind",
+    "liveness": "who waits for a lock that is free gets it",
+    "residue": "nothing is left at the servers when everything has ended",
+    "answer": "every call is answered",
+}
+FAULTS = {
+    "pause": "a client stands still",
+    "crash": "a client is killed",
+    "hold-request": "a command, and what follows on its connection, is delayed",
+    "hold-reply": "an answer, and what follows on its connection, is delayed",
+    "drop-request": "a connection is lost with the command that is on its way",
+    "lose-reply": "a command is executed, and its connection is lost with the answer",
+    "error-reply": "a server that is still loading answers a command with an error and does not execute it",
+    "clock-jump": "a server's clock jumps",
+    "client-clock-jump": "a client's wall clock jumps",
+    "restart": "a server restarts with its data; connections and scripts are lost",
+    "restart-empty": "a server restarts without its data",
+}
+USUAL = ("pause", "hold-request", "hold-reply", "drop-request", "lose-reply", "error-reply")
+USUAL_TOTAL, TOTAL_MOST = 2, 4  # LIBRARY_FAULTS_MOST
+LEASE_USUAL_MS, PERMITS_USUAL = 2000, 2
+SESSION = 50  # schedules that are played with the same programs
+SECONDS_USUAL = 20
+SHRINK_RUNS = 300
+SCHEDULES_MOST = 1 << 24
+OPTIONS = ("seed", "faults", "schedules", "seconds", "lease_ms", "permits", "require", "server", "jobs", "keep_going")
+
+
+@dataclass(frozen=True)
+class LibraryPlan:
+    """A search that can begin."""
+
+    adapter: str  # as --adapter names it
+    library: HostedLibrary
+    nodes: int
+    seed: int
+    faults: tuple[str, ...]
+    faults_total: int
+    schedules: int
+    seconds: int  # 0: no limit
+    lease_ms: int
+    permits: int
+    required: tuple[str, ...]
+    server: str | None
+    jobs: int
+    keep_going: bool
+    said: tuple[str, ...]  # the options that were given, as words of a command
+
+    @property
+    def command(self) -> str:
+        """The command that repeats this search."""
+        return shlex.join(["lockstorm", "explore", "--adapter", self.adapter, *self.said])
+
+
+def plan_library_search(adapter: str, chosen: dict[str, Any]) -> LibraryPlan:
+    """`chosen`: the options of `lockstorm explore` by their names; None: not given. UsageError for what does not apply
+    to a library."""
+    for name, value in chosen.items():
+        if name not in OPTIONS and value not in (None, False):
+            raise UsageError(f"--{name.replace('_', '-')}: a search of a library draws that itself, or has none")
+    lock = lock_named(PREFIX + adapter)
+    assert lock.adapter
+    adapter_path(adapter)
+    faults, total = _faults(chosen.get("faults"))
+    schedules, seconds = chosen.get("schedules"), chosen.get("seconds")
+    lease_ms = chosen.get("lease_ms") or _usual_lease_ms(lock.lease_unit_ms)
+    if not 1 <= lease_ms <= LEASE_LIMIT_MS or lease_ms % lock.lease_unit_ms:
+        raise UsageError(f"--lease-ms {lease_ms}: from 1 to {LEASE_LIMIT_MS}, a multiple of {lock.lease_unit_ms}")
+    for name, low, high in (
+        ("schedules", 1, SCHEDULES_MOST),
+        ("seconds", 1, 86400),
+        ("permits", 1, 1000),
+        ("jobs", 1, 64),
+    ):
+        value = chosen.get(name)
+        if value is not None and not low <= value <= high:
+            raise UsageError(f"--{name} {value}: from {low} to {high}")
+    return LibraryPlan(
+        adapter=adapter,
+        library=lock.adapter,
+        nodes=lock.nodes or 1,
+        seed=1 if chosen.get("seed") is None else chosen["seed"],
+        faults=faults,
+        faults_total=total,
+        schedules=schedules or SCHEDULES_MOST,
+        seconds=seconds or (0 if schedules else SECONDS_USUAL),
+        lease_ms=lease_ms,
+        permits=chosen.get("permits") or PERMITS_USUAL,
+        required=_required(chosen.get("require")),
+        server=chosen.get("server"),
+        jobs=chosen.get("jobs") or os.cpu_count() or 1,
+        keep_going=bool(chosen.get("keep_going")),
+        said=tuple(_said(chosen)),
+    )
+
+
+def _usual_lease_ms(unit_ms: int) -> int:
+    return -(-LEASE_USUAL_MS // unit_ms) * unit_ms
+
+
+def _faults(text: str | None) -> tuple[tuple[str, ...], int]:
+    """The kinds that may strike, and how many of all together at most."""
+    if text in (None, "usual"):
+        return USUAL, USUAL_TOTAL
+    if text == "none":
+        return (), 0
+    kinds, total = [], 0
+    for word in text.split(","):
+        name, has_number, number = word.partition("=")
+        if has_number and not number.isdecimal():
+            raise UsageError(f"--faults {word}: a fault is NAME or NAME=N")
+        kinds.append(choose("fault of libraries", name, list(FAULTS)))
+        total += int(number) if has_number else 1
+    if not 1 <= total <= TOTAL_MOST:
+        raise UsageError(f"--faults {text}: from 1 to {TOTAL_MOST} in all")
+    return tuple(dict.fromkeys(kinds)), total
+
+
+def _required(text: str | None) -> tuple[str, ...]:
+    if text in (None, "usual"):
+        return tuple(PROMISES)
+    return tuple(choose("promise", name, list(PROMISES)) for name in text.split(","))
+
+
+def _said(chosen: dict[str, Any]) -> list[str]:
+    words = []
+    for name in OPTIONS:
+        value = chosen.get(name)
+        if value is True:
+            words.append("--all" if name == "keep_going" else f"--{name}")
+        elif value not in (None, False):
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    return words
+
+
+def context_words(adapter: str, lease_ms: int, permits: int, seed: int) -> list[str]:
+    """The arguments of the program that searches and replays."""
+    words = ["--adapter", str(adapter_path(adapter)), "--lease-ms", str(lease_ms), "--permits", str(permits)]
+    return [*words, "--seed", str(seed)]
+
+
+def search_words(plan: LibraryPlan) -> list[str]:
+    words = context_words(plan.adapter, plan.lease_ms, plan.permits, plan.seed)
+    for fault in plan.faults:
+        words += ["--fault", fault]
+    words += ["--faults-total", str(plan.faults_total)] if plan.faults_total else []
+    words += ["--require", ",".join(plan.required), "--session", str(SESSION), "--shrink", str(SHRINK_RUNS)]
+    words += ["--first", "0", "--most", str(plan.schedules), "--seconds", str(plan.seconds)]
+    return [*words, "--keep-going"] if plan.keep_going else words
+
+
+def required_of(promises: Sequence[str]) -> tuple[str, ...]:
+    """The promises that a replay is judged by: those that the schedule was said to break, or all."""
+    return tuple(name for name in promises if name in PROMISES) or tuple(PROMISES)
