@@ -58,6 +58,7 @@ FAULTS    = $(filter-out $(PROXY_ROOM),$(call room,faults $(call rooms,faults)))
 PROXY_ROOM = $(call room,faults/proxy)
 LINEAR    = $(call room,checkers/linearizability checkers/formats)
 CHECKS    = $(call room,checkers checkers/engine checkers/properties)
+PROMISES  = $(call room,checkers/promises)
 
 ZYGOTE  = harness/process/zygote_service.c harness/process/spawn.c
 CLIENT  = $(filter-out harness/client/plugin_main.c,$(call room,harness/client)) $(ENV) $(LOCKS) $(SHARED) $(ZYGOTE)
@@ -98,6 +99,7 @@ TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
                  linearizable_oracle \
                  linearizable_simulated \
                  lock_threads \
+                 promises_judge \
                  quiet_phase \
                  resp_guard \
                  search_limits \
@@ -194,6 +196,7 @@ $(BUILD)/tests/search_limits: $(call object,tests/c/search_limits.c $(LINEAR) ha
 $(BUILD)/tests/search_limits: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(SHARED))
 $(BUILD)/tests/lock_threads: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
+$(BUILD)/tests/promises_judge: $(call object,tests/c/promises_judge.c $(PROMISES))
 $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.c)
 $(BUILD)/tests/session_begin: $(call object,tests/c/session_begin.c $(ENV) $(SHARED))
 $(BUILD)/tests/session_begin: LIBS = -lhiredis $(SERVICE_LIBS)

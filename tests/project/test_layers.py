@@ -129,6 +129,7 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "checkers": (("checkers/engine/checker.h",), ()),
     "checkers/engine": (("harness/history/history.h",), ()),
     "checkers/properties": (("checkers/engine/checker.h",), ()),
+    "checkers/promises": (("harness/history/outcome.h",), ()),
     "checkers/linearizability": (
         ("checkers/engine/checker.h", "checkers/engine/hash.h", "harness/history/outcome.h"),
         (),

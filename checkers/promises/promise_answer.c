@@ -1,0 +1,46 @@
+/* Answer: each call is answered. Seen at EVENT_IDLE and EVENT_END: a call has been under way for two of the longest
+ * leases (or the default; a minute if there is none) longer than it was to wait (of a cancelled acquire: than since its
+ * cancellation), and than its client or a server was struck twice over. An acquire without a limit that was not
+ * cancelled is judged by liveness.
+ *
+ * Not judged of clients that ended, that are struck now, or of which a message was lost or answered with an error;
+ * after a server fault other than a standstill, or of clocks; and while another acquire of the same owner is under way.
+ */
+#include "checkers/promises/promise_rule.h"
+
+extern const struct promise_rule PROMISE_RULE_ANSWER;
+
+enum { MINUTE_MS = 60000 };
+
+static bool is_judged(const struct promise_course *course, const struct promise_call *call) {
+    const struct promise_client *client = call->owner->client;
+    const struct call *asked = &call->ask->asked;
+    bool waits = asked->verb == CALL_ACQUIRE && asked->wait == WAIT_FOREVER && !call->cancelled;
+    int others = call->owner->pending - (asked->verb == CALL_ACQUIRE ? 1 : 0);
+    return !waits && others <= 0 && !client->cut && client->gone_ns == PROMISE_ALWAYS && !is_struck(course, client);
+}
+
+static void quiet(struct promise_course *course) {
+    if (course->server_cut || course->clock || course->data) return;
+    for (uint32_t at = 0; at < course->now; at++) {
+        struct promise_call *call = &course->calls[at];
+        if (!is_under_way(call) || call->counted || !is_judged(course, call)) continue;
+        const struct call *asked = &call->ask->asked;
+        int64_t lease_ms = course_resource(course, asked->resource)->longest_ms;
+        if (course->facts->default_lease_ms > lease_ms) lease_ms = course->facts->default_lease_ms;
+        int64_t bound_ms = lease_ms > 0 ? 2 * lease_ms : MINUTE_MS;
+        bool timed = asked->verb == CALL_WORK || (asked->verb == CALL_ACQUIRE && asked->wait == WAIT_TIME);
+        int64_t from_ns = call->cancelled ? course->events[call->cancelled].at_ns : call->ask->at_ns;
+        int64_t wait_ms = timed && !call->cancelled ? asked->wait_ms : 0;
+        int64_t late_ns = struck_ns(course, call->owner->client, call->ask->at_ns, course->now_ns);
+        if (late_ns == PROMISE_ALWAYS || course->now_ns <= after_ms(after_ms(from_ns + 2 * late_ns, wait_ms), bound_ms))
+            continue;
+        call->counted = true;
+        char one[64];
+        promise_break(course, PROMISE_ANSWER, at, wait_ms + bound_ms, ms_of(course->now_ns - from_ns),
+                      "a call of %s has no answer after %lld ms", caller_text(asked, one, sizeof one),
+                      (long long)ms_of(course->now_ns - from_ns));
+    }
+}
+
+const struct promise_rule PROMISE_RULE_ANSWER = {.on = {[EVENT_IDLE] = quiet, [EVENT_END] = quiet}};

@@ -1,0 +1,70 @@
+/* Exclusion: an acquire was answered ok, and at that moment its owner and another one certainly hold in modes that
+ * exclude each other: exclusive and write exclude each other, themselves and read. Or more permits are certainly held
+ * than there are. Or an owner holds exclusively twice what it cannot re-enter.
+ *
+ * A hold is certain from the answer of its acquire to the ask of its release, within its lease, which counts from the
+ * ask of the acquire or of the latest renewal that was answered ok, less the rounding; of several leases of one owner
+ * the shortest counts. A renewed hold is certain as long as its client and the servers were not struck, since that ask,
+ * for longer than a renewed lease certainly has left. docs/promises.md names what else ends certainty. */
+#include "checkers/promises/promise_rule.h"
+
+extern const struct promise_rule PROMISE_RULE_EXCLUSION;
+
+static void overlap(struct promise_course *course, const struct promise_call *call, uint32_t other) {
+    const struct promise_call *earlier = &course->calls[course->events[other].call];
+    char one[64], two[64];
+    promise_break(course, PROMISE_EXCLUSION, other, 0, ms_of(course->now_ns - course->events[other].at_ns),
+                  "%s was granted (%s) while %s certainly holds (%s)", caller_text(&call->ask->asked, one, sizeof one),
+                  mode_text(call->ask->asked.mode), caller_text(&earlier->ask->asked, two, sizeof two),
+                  mode_text(earlier->ask->asked.mode));
+}
+
+static bool is_sole(enum call_mode mode) {
+    return mode == MODE_EXCLUSIVE || mode == MODE_WRITE;
+}
+
+/* The other owner's grant that excludes a hold in `mode`; 0: there is none. */
+static uint32_t excluding(const struct promise_course *course, const struct promise_owner *owner, enum call_mode mode) {
+    for (int each = MODE_EXCLUSIVE; each <= MODE_WRITE; each++)
+        if ((is_sole(mode) || is_sole((enum call_mode)each)) && holds_in_mode(course, owner, (enum call_mode)each))
+            return owner->grant[each];
+    return 0;
+}
+
+static void count_permits(struct promise_course *course, const struct promise_call *call) {
+    int held = 0, permits = course->facts->permits > 1 ? course->facts->permits : 1;
+    uint32_t other = course->now;
+    for (uint32_t at = 0; at < course->owner_count; at++) {
+        const struct promise_owner *each = &course->owners[at];
+        if (each->resource != call->owner->resource || !holds_in_mode(course, each, MODE_PERMIT)) continue;
+        held += course->facts->reenters ? 1 : each->least[MODE_PERMIT];
+        if (each != call->owner) other = each->grant[MODE_PERMIT];
+    }
+    char one[64];
+    if (held > permits)
+        promise_break(course, PROMISE_EXCLUSION, other, permits, held,
+                      "%s was granted a permit: %d are certainly held, and there are %d",
+                      caller_text(&call->ask->asked, one, sizeof one), held, permits);
+}
+
+static void answered(struct promise_course *course) {
+    const struct promise_call *call = course_answered(course);
+    if (!call || call->ask->asked.verb != CALL_ACQUIRE || course->events[course->now].outcome != OUTCOME_OK) return;
+    enum call_mode mode = call->ask->asked.mode;
+    if (!holds_in_mode(course, call->owner, mode)) return;
+    if (mode == MODE_PERMIT) {
+        count_permits(course, call);
+        return;
+    }
+    if (is_sole(mode) && !course->facts->reenters && call->certain && call->harms == call->owner->harms &&
+        call->owner->least[mode] > 1)
+        overlap(course, call, course->now);
+    for (uint32_t at = 0; at < course->owner_count; at++) {
+        const struct promise_owner *each = &course->owners[at];
+        if (each == call->owner || each->resource != call->owner->resource) continue;
+        uint32_t other = excluding(course, each, mode);
+        if (other) overlap(course, call, other);
+    }
+}
+
+const struct promise_rule PROMISE_RULE_EXCLUSION = {.on = {[EVENT_ANSWER] = answered}};

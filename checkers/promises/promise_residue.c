@@ -1,0 +1,36 @@
+/* Residue: after the end of the workload nothing is left at the servers (EVENT_LEFT) that belongs to a call.
+ *
+ * Excused: what a call may have left whose owner may still hold (never given back, of unknown outcome, of a client that
+ * ended), until its lease has run out; everything of a resource that a client used of which a message was lost or
+ * answered with an error, or that ended while an acquire was under way, and of one of which a command may still come
+ * late; everything after a server fault other than a standstill, or of clocks. */
+#include "checkers/promises/promise_rule.h"
+#include "checkers/promises/promise_traces.h"
+
+extern const struct promise_rule PROMISE_RULE_RESIDUE;
+
+static bool is_excused(const struct promise_course *course, const struct promise_call *call, int64_t longest_ms) {
+    const struct promise_client *client = call->owner->client;
+    bool gone_waiting = client->gone_ns != PROMISE_ALWAYS && !call->answer;
+    if (client->cut || gone_waiting || is_struck(course, client)) return true;
+    if (client->ghost_ns != INT64_MIN && after_ms(client->ghost_ns, longest_ms) > course->now_ns) return true;
+    bool given_back = call->answer && course->events[call->answer].outcome == OUTCOME_OK && !may_hold(call->owner);
+    return !given_back && trace_ms(course, call) > 0;
+}
+
+static void left(struct promise_course *course) {
+    const struct call_event *event = &course->events[course->now];
+    const struct promise_resource *resource = course_resource(course, event->resource);
+    uint32_t last = UINT32_MAX;
+    if (!course->over || course->server_cut || course->clock || course->data) return;
+    for (uint32_t at = 0; at < course->now; at++) {
+        const struct promise_call *call = &course->calls[at];
+        if (!call->ask || call->ask->asked.resource != event->resource) continue;
+        if (is_excused(course, call, resource->longest_ms)) return;
+        last = at;
+    }
+    if (last != UINT32_MAX)
+        promise_break(course, PROMISE_RESIDUE, last, 0, 0, "after the end the server still has %s", event->name);
+}
+
+const struct promise_rule PROMISE_RULE_RESIDUE = {.on = {[EVENT_LEFT] = left}};

@@ -1,0 +1,43 @@
+/* Token, of libraries whose grants have tokens: each grant (exclusive, write) has one, no two grants of one resource
+ * have the same, and a grant that was asked for after another one was answered has the greater one.
+ *
+ * A grant of an owner that may have held already is compared with nothing: re-entry may keep the token. Nothing is
+ * compared after a server may have lost data. */
+#include "checkers/promises/promise_rule.h"
+
+extern const struct promise_rule PROMISE_RULE_TOKEN;
+
+/* The answer that granted the same token to another owner; 0: none. */
+static uint32_t same_token(const struct promise_course *course, const struct promise_call *call, int64_t token) {
+    for (uint32_t at = 0; at < course->now; at++) {
+        const struct promise_call *each = &course->calls[at];
+        if (!each->ask || !each->answer || each == call || each->ask->asked.verb != CALL_ACQUIRE) continue;
+        const struct call_event *answer = &course->events[each->answer];
+        if (each->owner != call->owner && each->owner->resource == call->owner->resource &&
+            answer->outcome == OUTCOME_OK && answer->token == token && each->ask->asked.mode != MODE_READ)
+            return each->answer;
+    }
+    return 0;
+}
+
+static void answered(struct promise_course *course) {
+    const struct promise_call *call = course_answered(course);
+    const struct call_event *event = &course->events[course->now];
+    if (!call || !course->facts->tokens || course->data || event->outcome != OUTCOME_OK) return;
+    const struct call *asked = &call->ask->asked;
+    if (asked->verb != CALL_ACQUIRE || asked->mode == MODE_READ || asked->mode == MODE_PERMIT) return;
+    char one[64];
+    caller_text(asked, one, sizeof one);
+    uint32_t same = event->token ? same_token(course, call, event->token) : 0;
+    if (event->token == 0)
+        promise_break(course, PROMISE_TOKEN, course->now, 0, 0, "%s was granted without a token", one);
+    else if (call->alone && call->token_floor && event->token < call->token_floor)
+        promise_break(course, PROMISE_TOKEN, call->token_from, call->token_floor, event->token,
+                      "%s was granted token %lld after token %lld", one, (long long)event->token,
+                      (long long)call->token_floor);
+    else if (same || (call->alone && event->token == call->token_floor))
+        promise_break(course, PROMISE_TOKEN, same ? same : call->token_from, event->token + 1, event->token,
+                      "%s was granted token %lld, which another grant has", one, (long long)event->token);
+}
+
+const struct promise_rule PROMISE_RULE_TOKEN = {.on = {[EVENT_ANSWER] = answered}};
