@@ -47,6 +47,13 @@ static int question_send(struct library_client *client, json_t *body) {
     return sent ? client->question : 0;
 }
 
+/* Where the first acquire of a lock object says what holds for it, no other call can be the first. */
+static bool makes_object(const struct library_world *world, const struct call *call) {
+    const struct library_offer *offer = &world->offer;
+    bool of_object = offer->lease_of_object || offer->form_of_object || offer->wait_of_object;
+    return of_object && call->verb != CALL_ACQUIRE && !world->clients[call->client].acquired[call->lock];
+}
+
 bool calls_ask_next(struct library_world *world, int client, int thread) {
     struct library_thread *state = &world->clients[client].threads[thread];
     const struct planned_call *planned = next_call(world, client, thread);
@@ -57,6 +64,8 @@ bool calls_ask_next(struct library_world *world, int client, int thread) {
         state->next++;
         return true;
     }
+    if (makes_object(world, &call)) return state->next++, true;
+    world->clients[client].acquired[call.lock] = true;
     call.form = planned->form;
     state->question = question_send(&world->clients[client], calls_body(&world->offer, &call));
     if (!state->question) return fail(world, client, "takes no question", "");

@@ -22,7 +22,8 @@ static bool can_call(const struct library_world *world, int client, int thread) 
 static int client_choices(const struct library_world *world, int client, struct library_choice *choices, int count) {
     const struct library_client *of = &world->clients[client];
     for (int each = 0; each < of->link_count; each++) {
-        int who = library_link_number(client, each);
+        if (of->links[each].number < 0) continue;
+        int who = library_link_number(client, of->links[each].number);
         if (library_answer_is_due(world, &of->links[each]))
             choices[count++] = (struct library_choice){LIBRARY_ANSWER, who, 0};
         if (library_request_is_due(world, &of->links[each]))
@@ -75,7 +76,8 @@ uint64_t library_steps_of(const struct library_world *world, struct library_choi
     if (step.kind == LIBRARY_CLOCK) return world->clock_steps;
     const struct library_client *client = &world->clients[client_of(step)];
     if (step.kind == LIBRARY_CALL) return client->threads[step.who % WORKLOAD_THREADS].steps;
-    const struct library_link *link = &client->links[step.who % LIBRARY_LINKS];
+    const struct library_link *link = library_link_look(world->clients, step.who);
+    if (!link) return 0;
     return step.kind == LIBRARY_REQUEST ? link->request_steps : link->answer_steps;
 }
 
@@ -111,8 +113,7 @@ bool library_apply(struct library_world *world, struct library_choice choice) {
     world->steps++;
     if (choice.kind == LIBRARY_CLOCK) return clock_step(world) && library_settle(world);
     world->current = client_of(choice);
-    struct library_client *client = &world->clients[world->current];
-    struct library_link *link = &client->links[choice.who % LIBRARY_LINKS];
+    struct library_link *link = choice.kind == LIBRARY_CALL ? NULL : library_link_find(world->clients, choice.who);
     if (choice.kind == LIBRARY_CALL) {
         if (!calls_ask_next(world, world->current, choice.who % WORKLOAD_THREADS)) return false;
     } else if (choice.kind == LIBRARY_REQUEST) {

@@ -8,9 +8,8 @@
 
 static bool allows_link(const struct library_world *world, struct library_choice fault) {
     if (fault.who < 0 || fault.who >= LIBRARY_CLIENTS * LIBRARY_LINKS) return false;
-    const struct library_client *client = &world->clients[fault.who / LIBRARY_LINKS];
-    const struct library_link *link = &client->links[fault.who % LIBRARY_LINKS];
-    if (fault.who % LIBRARY_LINKS >= client->link_count || link->ended) return false;
+    const struct library_link *link = library_link_look(world->clients, fault.who);
+    if (!link || link->ended) return false;
     if (fault.kind == LIBRARY_HOLD_REPLY) return link->answers.count > 0 && library_answer_is_due(world, link);
     bool due = library_request_is_due(world, link);
     return fault.kind == LIBRARY_ERROR_REPLY ? due && link->answers.count == 0 && !link->is_push : due;
@@ -79,7 +78,7 @@ static void fault_note(struct library_world *world, struct library_choice fault)
 }
 
 static void link_strike(struct library_world *world, struct library_choice fault) {
-    struct library_link *link = &world->clients[fault.who / LIBRARY_LINKS].links[fault.who % LIBRARY_LINKS];
+    struct library_link *link = library_link_find(world->clients, fault.who);
     int64_t until_ns = shared_page_mono_ns(world->page) + fault.amount * CLOCK_NS_PER_MS;
     switch (fault.kind) {
     case LIBRARY_HOLD_REQUEST: link->requests_held_until_ns = until_ns; break;

@@ -21,7 +21,7 @@ void link_door_close(struct link_door *door);
 
 struct library_link {
     int client, node; /* from 0 */
-    int number;       /* of the client's connections, from 0 */
+    int number;       /* among the client's connections in the order of their first use in this schedule; -1: unused */
     int fd;           /* to the program; -1: the program, or a fault, has closed it */
     struct node_connection server;
     struct byte_queue requests, answers;

@@ -57,7 +57,8 @@ static void links_take(struct library_world *world, int number) {
             struct library_link *link = &client->links[client->link_count];
             link->client = number;
             link->node = node;
-            link->number = client->link_count++;
+            link->number = -1;
+            client->link_count++;
         }
     }
 }
@@ -73,19 +74,25 @@ static bool program_run(struct library_world *world, int number) {
     return true;
 }
 
+/* A connection that an earlier schedule has left and one that is new have the same number, that of their first use. */
+static bool link_hear(struct library_world *world, struct library_client *client, struct library_link *link) {
+    bool any = link_hear_program(link);
+    while (library_request_is_due(world, link) && link_request_is_plain(link)) {
+        library_request_arrives(world, link);
+        any = true;
+        if (link->answers.count == 1 && library_answer_is_due(world, link)) link_deliver_answer(link);
+    }
+    if (link->number < 0 && link->requests.count > 0) link->number = client->links_used++;
+    return any;
+}
+
 static bool client_hear(struct library_world *world, int number) {
     struct library_client *client = &world->clients[number];
     bool any = false;
     if (!client->runs) return false;
     links_take(world, number);
     for (int each = 0; each < client->link_count; each++) {
-        any |= link_hear_program(&client->links[each]);
-        while (library_request_is_due(world, &client->links[each]) && link_request_is_plain(&client->links[each])) {
-            library_request_arrives(world, &client->links[each]);
-            any = true;
-            if (client->links[each].answers.count == 1 && library_answer_is_due(world, &client->links[each]))
-                link_deliver_answer(&client->links[each]);
-        }
+        any |= link_hear(world, client, &client->links[each]);
     }
     return calls_hear(world, number) || any;
 }

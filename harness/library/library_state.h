@@ -7,6 +7,7 @@
 #include "harness/library/library_link.h"
 #include "harness/library/workload.h"
 
+enum { LIBRARY_LOCKS = 100 /* workload.h */ };
 enum { LIBRARY_CLIENTS = WORKLOAD_CLIENTS, LIBRARY_LINKS = 32, LIBRARY_NODES = 5, LIBRARY_RESOURCES = 3 };
 enum { LIBRARY_STEPS_MOST = 4000, LIBRARY_PATH = 512, LIBRARY_REASON = 256 };
 enum { LIBRARY_CHOICES = LIBRARY_CLIENTS * (WORKLOAD_THREADS + 2 * LIBRARY_LINKS) + 1 };
@@ -36,12 +37,13 @@ struct library_client {
     int64_t paused_until_ns; /* 0: it is not */
     struct link_door doors[LIBRARY_NODES];
     struct library_link links[LIBRARY_LINKS];
-    int link_count;
+    int link_count, links_used;
     int question; /* id of the last one */
     int control;  /* id of a question that is none of a call; 0: it is answered */
     enum outcome control_outcome;
     json_t *control_answer; /* owned */
     struct library_thread threads[WORKLOAD_THREADS];
+    bool acquired[LIBRARY_LOCKS]; /* whether an acquire was asked of the lock object in this schedule */
 };
 
 struct library_world {
@@ -65,8 +67,22 @@ static inline int library_thread_number(int client, int thread) {
     return client * WORKLOAD_THREADS + thread;
 }
 
-static inline int library_link_number(int client, int link) {
-    return client * LIBRARY_LINKS + link;
+/* `number`: of struct library_link. */
+static inline int library_link_number(int client, int number) {
+    return client * LIBRARY_LINKS + number;
+}
+
+/* The connection with this library_link_number; NULL: it has not been used in this schedule. */
+static inline const struct library_link *library_link_look(const struct library_client *clients, int who) {
+    const struct library_client *client = &clients[who / LIBRARY_LINKS];
+    for (int each = 0; each < client->link_count; each++)
+        if (client->links[each].number == who % LIBRARY_LINKS) return &client->links[each];
+    return NULL;
+}
+
+static inline struct library_link *library_link_find(struct library_client *clients, int who) {
+    const struct library_link *link = library_link_look(clients, who);
+    return link ? &clients[who / LIBRARY_LINKS].links[link - clients[who / LIBRARY_LINKS].links] : NULL;
 }
 
 #endif

@@ -17,6 +17,11 @@ enum { OPEN_LIMIT_MS = 120000, FORGET_LIMIT_MS = 60000, PROTOCOL = 2 };
 /* How long it is looked on after a workload: what renews a lease would have renewed it twice. */
 enum { LEASES_AFTER = 2 };
 
+/* Where the clock stands when a session begins. Programs reckon in floating-point seconds, milliseconds and microseconds,
+ * whose rounding changes at powers of two. From here on none is passed for 11 days, so that a program that has lived for
+ * some schedules, which begin at whole seconds, rounds as a new one does. */
+static const int64_t SESSION_NS = INT64_C(1100000) * CLOCK_NS_PER_S - SHARED_PAGE_UPTIME_NS;
+
 __attribute__((format(printf, 2, 3))) static bool give_up(struct library_world *world, const char *format, ...) {
     va_list arguments;
     if (world->reason[0]) return false;
@@ -99,6 +104,8 @@ static void client_end(struct library_world *world, int number) {
 void library_session_end(struct library_world *world) {
     for (int client = 0; client < LIBRARY_CLIENTS; client++) client_end(world, client);
     world->excludes_end = false;
+    for (int node = 0; node < world->settings.nodes; node++) node_flush(&world->nodes[node]);
+    library_clock_move(world, SESSION_NS);
 }
 
 /* --- what the library offers --- */
@@ -129,6 +136,7 @@ bool library_world_open(struct library_world *world, const struct library_settin
         node_open(&world->nodes[node], settings->sockets[node], settings->clocks[node]);
         node_hurry(&world->nodes[node], false);
     }
+    library_session_end(world);
     return offer_ask(world);
 }
 
@@ -141,8 +149,8 @@ void library_world_close(struct library_world *world) {
 
 /* --- a schedule --- */
 
-/* Connections that are left from an earlier schedule get the first numbers, in their order. */
-static void links_renumber(struct library_world *world, int number) {
+/* Connections that are left from an earlier schedule have not been used in this one. */
+static void links_renew(struct library_world *world, int number) {
     struct library_client *client = &world->clients[number];
     int count = 0;
     for (int each = 0; each < client->link_count; each++) {
@@ -152,33 +160,42 @@ static void links_renumber(struct library_world *world, int number) {
             continue;
         }
         struct library_link link = client->links[each];
-        link.number = count;
+        link.number = -1;
         link.request_steps = link.answer_steps = 0;
         link.requests_held_until_ns = link.answers_held_until_ns = 0;
         client->links[count++] = link;
     }
     client->link_count = count;
+    client->links_used = 0;
+}
+
+static int first_bit(unsigned bits) {
+    return bits ? __builtin_ctz(bits) : 0;
+}
+
+static bool warm_up_mode(struct library_world *world, int number, enum call_mode mode) {
+    const struct library_form *form = &world->offer.forms[0];
+    struct call call = {.client = number, .form = form->name, .mode = mode};
+    call.wait = (enum call_wait)first_bit(form->waits);
+    call.lease = (enum call_lease)first_bit(form->leases);
+    call.lease_ms = call.lease == LEASE_GIVEN ? world->settings.lease_ms : 0;
+    call.wait_ms = call.wait == WAIT_TIME ? world->settings.lease_ms : call.wait == WAIT_FOREVER ? -1 : 0;
+    static const enum call_verb VERBS[] = {CALL_ACQUIRE, CALL_IS_HELD, CALL_RENEW, CALL_RELEASE};
+    for (size_t each = 0; each < sizeof VERBS / sizeof VERBS[0]; each++) {
+        call.verb = VERBS[each];
+        if (call.verb == CALL_IS_HELD && !form->answers_is_held) continue;
+        if (call.verb == CALL_RENEW && !form->renews) continue;
+        if (!ask(world, number, calls_body(&world->offer, &call), OPEN_LIMIT_MS))
+            return give_up(world, "client-%d: %s of a lock that nobody else uses is not ok", number + 1, CALL_VERBS[call.verb]);
+    }
+    return true;
 }
 
 /* The first calls of a program open connections and load scripts. They are made before the first schedule, so that
  * later ones are like it. */
 static bool warm_up(struct library_world *world, int number) {
-    const struct library_form *form = &world->offer.forms[0];
-    struct call call = {.client = number, .form = form->name};
-    for (int wait = WAIT_FOREVER; wait >= 0; wait--)
-        call.wait = form->waits >> wait & 1 ? (enum call_wait)wait : call.wait;
-    for (int lease = LEASE_DEFAULT; lease >= 0; lease--)
-        call.lease = form->leases >> lease & 1 ? (enum call_lease)lease : call.lease;
-    for (int mode = MODE_PERMIT; mode >= 0; mode--)
-        call.mode = world->offer.modes >> mode & 1 ? (enum call_mode)mode : call.mode;
-    call.lease_ms = call.lease == LEASE_GIVEN ? world->settings.lease_ms : 0;
-    call.wait_ms = call.wait == WAIT_TIME ? world->settings.lease_ms : call.wait == WAIT_FOREVER ? -1 : 0;
-    json_t *body = calls_body(&world->offer, &call);
-    if (!ask(world, number, body, OPEN_LIMIT_MS))
-        return give_up(world, "client-%d could not acquire a lock that is free", number + 1);
-    call.verb = CALL_RELEASE;
-    if (!ask(world, number, calls_body(&world->offer, &call), OPEN_LIMIT_MS))
-        return give_up(world, "client-%d could not release its first lock", number + 1);
+    for (int mode = MODE_EXCLUSIVE; mode <= MODE_PERMIT; mode++)
+        if (world->offer.modes >> mode & 1 && !warm_up_mode(world, number, (enum call_mode)mode)) return false;
     return ask(world, number, json_pack("{s:s}", "op", "forget"), FORGET_LIMIT_MS) ||
            give_up(world, "client-%d could not forget", number + 1);
 }
@@ -192,9 +209,10 @@ static bool clients_begin(struct library_world *world, uint64_t seed) {
         struct random random = random_split(seed, (uint64_t)number);
         hosted_seed(&client->program, random_next(&random));
         memset(client->threads, 0, sizeof client->threads);
+        memset(client->acquired, 0, sizeof client->acquired);
         client->paused_until_ns = 0;
         world->page->tasks[number].wall_offset_ns = 0;
-        links_renumber(world, number);
+        links_renew(world, number);
     }
     return true;
 }

@@ -14,7 +14,7 @@
 #include "harness/library/library_choice.h"
 #include "harness/library/workload.h"
 
-enum { LIBRARY_DEVIATIONS = 512, LIBRARY_LINE = WORKLOAD_LINE };
+enum { LIBRARY_DEVIATIONS = 2048, LIBRARY_LINE = WORKLOAD_LINE };
 
 struct library_deviation {
     struct library_choice usual; /* a step */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct shrink {
+struct library_shrinking {
     struct library_search *search;
     uint64_t seed;
     uint32_t wanted; /* promises */
@@ -12,7 +12,7 @@ struct shrink {
 };
 
 /* Plays the trial. If it breaks a wanted promise, what was played of it is the best schedule. */
-static bool shrink_try(struct shrink *shrink) {
+static bool shrink_try(struct library_shrinking *shrink) {
     struct library_search *search = shrink->search;
     if (shrink->runs_left-- <= 0) return false;
     struct library_outcome outcome = library_search_replay(search, &shrink->trial, shrink->seed, false, NULL);
@@ -24,7 +24,7 @@ static bool shrink_try(struct shrink *shrink) {
 
 /* --- deviations: delta debugging (Zeller 1999) --- */
 
-static void trial_without(struct shrink *shrink, int from, int length) {
+static void trial_without(struct library_shrinking *shrink, int from, int length) {
     const struct library_schedule *best = &shrink->search->found;
     shrink->trial = *best;
     shrink->trial.count = 0;
@@ -33,7 +33,7 @@ static void trial_without(struct shrink *shrink, int from, int length) {
             shrink->trial.deviations[shrink->trial.count++] = best->deviations[each];
 }
 
-static bool shrink_deviations(struct shrink *shrink) {
+static bool shrink_deviations(struct library_shrinking *shrink) {
     bool smaller = false;
     for (int length = shrink->search->found.count; length > 0; length /= 2) {
         for (int from = 0; from < shrink->search->found.count && shrink->runs_left > 0;) {
@@ -62,7 +62,7 @@ static void calls_remove(struct workload *workload, int client, int thread, int 
     workload_match(workload);
 }
 
-static bool shrink_threads(struct shrink *shrink) {
+static bool shrink_threads(struct library_shrinking *shrink) {
     const struct workload *best = &shrink->search->found.workload;
     for (int client = best->clients - 1; client >= 0; client--)
         for (int thread = WORKLOAD_THREADS - 1; thread >= 0; thread--) {
@@ -81,7 +81,7 @@ static bool stands_alone(const struct workload_thread *thread, int place) {
     return true;
 }
 
-static bool shrink_calls(struct shrink *shrink) {
+static bool shrink_calls(struct library_shrinking *shrink) {
     bool smaller = false;
     for (int client = 0; client < WORKLOAD_CLIENTS; client++)
         for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
@@ -96,7 +96,7 @@ static bool shrink_calls(struct shrink *shrink) {
 }
 
 /* The last clients that make no calls are left out. */
-static bool shrink_clients(struct shrink *shrink) {
+static bool shrink_clients(struct library_shrinking *shrink) {
     int clients = shrink->search->found.workload.clients;
     if (clients < 2 || workload_threads(&shrink->search->found.workload, clients - 1) > 0) return false;
     shrink->trial = shrink->search->found;
@@ -106,14 +106,14 @@ static bool shrink_clients(struct shrink *shrink) {
 
 /* --- numbers --- */
 
-static bool number_try(struct shrink *shrink, int64_t *number, int64_t value) {
+static bool number_try(struct library_shrinking *shrink, int64_t *number, int64_t value) {
     int64_t before = *number;
     if (before == value) return false;
     *number = value; /* in shrink->trial */
     return shrink_try(shrink);
 }
 
-static bool shrink_call_numbers(struct shrink *shrink, int client, int thread, int place) {
+static bool shrink_call_numbers(struct library_shrinking *shrink, int client, int thread, int place) {
     struct planned_call *call = &shrink->trial.workload.threads[client][thread].calls[place];
     int64_t lease_ms = shrink->search->world->settings.lease_ms;
     shrink->trial = shrink->search->found;
@@ -125,7 +125,7 @@ static bool shrink_call_numbers(struct shrink *shrink, int client, int thread, i
     return call->call.verb == CALL_WORK && number_try(shrink, &call->work_ms, whole);
 }
 
-static bool shrink_numbers(struct shrink *shrink) {
+static bool shrink_numbers(struct library_shrinking *shrink) {
     bool rounder = false;
     for (int client = 0; client < WORKLOAD_CLIENTS; client++)
         for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
@@ -134,7 +134,7 @@ static bool shrink_numbers(struct shrink *shrink) {
     return rounder;
 }
 
-static bool shrink_amounts(struct shrink *shrink) {
+static bool shrink_amounts(struct library_shrinking *shrink) {
     int64_t lease_ms = shrink->search->world->settings.lease_ms;
     for (int each = 0; each < shrink->search->found.count; each++) {
         int64_t amount = shrink->search->found.deviations[each].instead.amount;
@@ -146,7 +146,7 @@ static bool shrink_amounts(struct shrink *shrink) {
     return false;
 }
 
-static bool breaks_anew(struct shrink *shrink) {
+static bool breaks_anew(struct library_shrinking *shrink) {
     struct library_schedule best = shrink->search->found;
     struct library_outcome outcome = library_search_replay(shrink->search, &best, shrink->seed, true, NULL);
     bool breaks = outcome.played && outcome.promises & shrink->wanted;
@@ -155,12 +155,12 @@ static bool breaks_anew(struct shrink *shrink) {
 }
 
 void library_shrink(struct library_search *search, uint64_t seed, bool *anew) {
-    struct shrink *shrink = calloc(1, sizeof *shrink);
+    struct library_shrinking *shrink = calloc(1, sizeof *shrink);
     struct library_schedule *first = malloc(sizeof *first);
     struct library_outcome first_outcome = search->found_outcome;
     if (!shrink || !first) abort();
     *first = search->found;
-    *shrink = (struct shrink){.search = search,
+    *shrink = (struct library_shrinking){.search = search,
                               .seed = seed,
                               .wanted = search->found_outcome.promises,
                               .runs_left = search->settings->shrink_runs};

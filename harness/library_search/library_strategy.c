@@ -1,6 +1,6 @@
 #include "harness/library_search/library_strategy.h"
 
-enum { RANDOM_STREAM = 3000, HORIZON = 80, BACKWARDS_OF = 4, CHANGES = 2 };
+enum { RANDOM_STREAM = 3000, HORIZON = 80, BACKWARDS_OF = 4, CHANGES = 2, DEVIATES_OF = 4 };
 
 /* --- drawn in advance --- */
 
@@ -45,7 +45,7 @@ static struct library_choice fault_draw(struct library_strategy *strategy, const
     if (library_strikes_server(kind)) fault.who = (int)random_below(&strategy->random, (uint64_t)world->settings.nodes);
     else fault.who = (int)random_below(&strategy->random, clients);
     if (!library_strikes_server(kind) && !library_strikes_client(kind)) {
-        int links = world->clients[fault.who].link_count;
+        int links = world->clients[fault.who].links_used;
         fault.who = library_link_number(fault.who, links ? (int)random_below(&strategy->random, (uint64_t)links) : 0);
     }
     if (library_has_amount(kind)) fault.amount = duration_ms(strategy);
@@ -90,7 +90,8 @@ struct library_choice library_strategy_choose(struct library_strategy *strategy,
                                               const struct library_choice *choices, int count) {
     struct library_choice fault;
     if (fault_due(strategy, world, &fault)) return fault;
-    if (strategy->order == ORDER_USUAL) return library_usual(world, choices, count);
+    if (strategy->order == ORDER_USUAL || (strategy->order == ORDER_UNIFORM && random_below(&strategy->random, DEVIATES_OF) > 0))
+        return library_usual(world, choices, count);
     if (strategy->order == ORDER_PCT) return by_priority(strategy, world, choices, count);
     return choices[random_below(&strategy->random, (uint64_t)count)];
 }

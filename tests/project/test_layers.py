@@ -180,6 +180,7 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
         "conformance",
         "explore",
         "gate",
+        "library_search",
         "locks",
         "matrix",
         "native",

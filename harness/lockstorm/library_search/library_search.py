@@ -17,7 +17,7 @@ from lockstorm.library_search.library_plan import (
     search_words,
 )
 from lockstorm.library_search.library_schedule_file import LibrarySchedule
-from lockstorm.library_search.library_story import StoryLine, story_lines
+from lockstorm.library_search.library_story import LibraryStoryLine, story_lines
 from lockstorm.locks.adapter import PREFIX, library_environment
 from lockstorm.locks.lock_names import lock_named
 
@@ -179,7 +179,7 @@ def replay_on(explorer: Explorer, schedule: LibrarySchedule, name: str) -> dict[
     if "line" in done:
         numbers = schedule.line_numbers or range(1, len(schedule.lines) + 1)
         raise UsageError(f"{name}: line {numbers[done['line'] - 1]}: {done['reason']}")
-    story: list[StoryLine] = story_lines(done["events"], done["broken"])
+    story: list[LibraryStoryLine] = story_lines(done["events"], done["broken"])
     library = done["offer"]
     return {
         "adapter": schedule.adapter,

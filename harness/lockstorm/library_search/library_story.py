@@ -9,7 +9,7 @@ NO_KEY, NO_END = -2, -1  # LEASE_NO_KEY, LEASE_WITHOUT_END
 
 
 @dataclass(frozen=True)
-class StoryLine:
+class LibraryStoryLine:
     """A line of a story. `broken`: the sentence of the promise that it shows to be broken."""
 
     at_s: float
@@ -23,7 +23,7 @@ class StoryLine:
         return {**line, "broken": self.broken} if self.broken else line
 
 
-def story_lines(events: Sequence[dict[str, Any]], broken: Sequence[dict[str, Any]]) -> list[StoryLine]:
+def story_lines(events: Sequence[dict[str, Any]], broken: Sequence[dict[str, Any]]) -> list[LibraryStoryLine]:
     """The events that a reader needs, in their order."""
     shown = {each["event"]: each["sentence"] for each in reversed(broken)}
     lines, leases = [], _Leases()
@@ -31,7 +31,7 @@ def story_lines(events: Sequence[dict[str, Any]], broken: Sequence[dict[str, Any
     for place, event in enumerate(events):
         sentence = shown.get(place, "")
         for who, what in _told(event, leases, several, needed=bool(sentence)):
-            lines.append(StoryLine(event["at_ns"] / 1e9, who, what, sentence))
+            lines.append(LibraryStoryLine(event["at_ns"] / 1e9, who, what, sentence))
             sentence = ""
     return lines
 
