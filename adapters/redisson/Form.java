@@ -34,12 +34,24 @@ record Form<L>(String name, List<String> waits, List<String> leases, TimeUnit un
         Object on(L lock) throws Exception;
     }
 
-    /** wait_ms -1: without a limit; lease_ms -1: none is given. What is less than a unit of the wait is dropped. */
-    Prepared<L> prepared(long waitMs, long leaseMs) {
-        if (leaseMs > 0 && leaseMs % unit.toMillis(1) != 0) throw new Lines.Unasked(name + ": its leases are whole " + unit);
-        return lock -> call.on(lock, new Ask(in(waitMs), in(leaseMs), unit));
+    /** The form of this name with the wait of the request and this lease; -1: none. What the form has not is not asked. */
+    static <L> Prepared<L> prepared(List<Form<L>> forms, String name, JsonObject request, long leaseMs) {
+        Form<L> form = forms.stream().filter(each -> each.name.equals(name)).findFirst()
+            .orElseThrow(() -> new Lines.Unasked("there is no form " + name));
+        long waitMs = Lines.number(request, "wait_ms", -1);
+        if (request.has("form")) form.check(waitMs < 0 ? "forever" : waitMs == 0 ? "none" : "time", leaseMs >= 0);
+        if (leaseMs > 0 && leaseMs % form.unit.toMillis(1) != 0)
+            throw new Lines.Unasked(name + ": its leases are whole " + form.unit);
+        return lock -> form.call.on(lock, new Ask(form.in(waitMs), form.in(leaseMs), form.unit));
     }
 
+    private void check(String wait, boolean given) {
+        if (!waits.contains(wait)) throw new Lines.Unasked(name + " has no wait " + wait);
+        if (given ? !leases.contains("given") : leases.equals(List.of("given")))
+            throw new Lines.Unasked(name + (given ? " has no lease" : " needs a lease"));
+    }
+
+    /** What is less than a unit is dropped. */
     private long in(long ms) {
         return ms < 0 ? -1 : unit.convert(ms, TimeUnit.MILLISECONDS);
     }
@@ -57,11 +69,6 @@ record Form<L>(String name, List<String> waits, List<String> leases, TimeUnit un
         JsonArray array = new JsonArray();
         forms.forEach(form -> array.add(form.described()));
         return array;
-    }
-
-    static <L> Form<L> named(List<Form<L>> forms, String name) {
-        return forms.stream().filter(form -> form.name.equals(name)).findFirst()
-            .orElseThrow(() -> new Lines.Unasked("there is no form " + name));
     }
 
     /** Whether an interrupt ends the form of this name. */

@@ -44,7 +44,7 @@ final class LockCalls {
     JsonObject acquire(JsonObject request) throws Exception {
         RLock lock = lock(request);
         long leaseMs = request.has("lease_ms") ? Lines.number(request, "lease_ms", -1) : lease;
-        Form.Prepared<RLock> form = Form.named(forms, form(request)).prepared(Lines.number(request, "wait_ms", -1), leaseMs);
+        Form.Prepared<RLock> form = Form.prepared(forms, form(request), request, leaseMs);
         mayHold.merge(holder(request), 1, Integer::sum);
         Object granted = form.on(lock);
         if (granted == null || granted.equals(false)) {

@@ -1,5 +1,4 @@
 import java.util.List;
-import org.redisson.Redisson;
 import org.redisson.api.RLock;
 import org.redisson.api.RReadWriteLock;
 import org.redisson.api.RedissonClient;
@@ -34,15 +33,13 @@ record LockObject(String resource, RLock usual, RLock read, List<RLock> parts, L
         return read;
     }
 
-    /** Ends what the library still renews of it for a thread, without asking a server. */
-    void forget(long thread) {
+    /** Ends the library's renewals of it, whichever thread holds it, without asking a server. */
+    void forget() {
+        List<String> names = parts.isEmpty() ? List.of(resource) : parts.stream().map(RLock::getName).toList();
         for (RedissonClient link : links) {
-            LockRenewalScheduler renewals = ((Redisson) link).getCommandExecutor().getServiceManager().getRenewalScheduler();
-            List<String> names = parts.isEmpty() ? List.of(resource) : parts.stream().map(RLock::getName).toList();
-            for (String name : names) {
-                renewals.cancelLockRenewal(name, thread);
-                renewals.cancelReadLockRenewal(name, thread);
-            }
+            LockRenewalScheduler renewals = Links.renewals(link);
+            names.forEach(name -> renewals.cancelLockRenewal(name, null));
+            names.forEach(name -> renewals.cancelReadLockRenewal(name, null));
         }
     }
 }

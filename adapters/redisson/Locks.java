@@ -35,8 +35,10 @@ public final class Locks {
     }
 
     private static JsonObject forget(LockCalls calls) throws InterruptedException {
-        JsonObject answer = threads.forget(thread -> OBJECTS.all().forEach(object -> object.forget(thread)));
+        JsonObject answer = threads.forget();
+        OBJECTS.all().forEach(LockObject::forget);
         OBJECTS.clear();
+        Links.renewWatchdogs();
         calls.clear();
         return answer;
     }

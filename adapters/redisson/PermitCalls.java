@@ -38,8 +38,7 @@ final class PermitCalls {
     JsonObject acquire(JsonObject request) throws Exception {
         PermitObject semaphore = objects.of(request);
         long leaseMs = request.has("lease_ms") ? Lines.number(request, "lease_ms", -1) : lease;
-        Form.Prepared<PermitObject> form =
-            Form.named(forms, form(request)).prepared(Lines.number(request, "wait_ms", -1), leaseMs);
+        Form.Prepared<PermitObject> form = Form.prepared(forms, form(request), request, leaseMs);
         granted.remove(holder(request));
         Object permit = form.on(semaphore);
         if (permit == null || permit.equals(false)) return Lines.outcome(false);

@@ -38,7 +38,7 @@ public final class Permits {
     }
 
     private static JsonObject forget(PermitCalls calls) throws InterruptedException {
-        JsonObject answer = threads.forget(thread -> {});
+        JsonObject answer = threads.forget();
         OBJECTS.clear();
         calls.clear();
         return answer;

@@ -3,7 +3,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Consumer;
-import java.util.function.LongConsumer;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 
@@ -12,7 +11,7 @@ import java.util.function.Supplier;
  * whose number they have, which is made at its first call and lives until `forget`.
  */
 final class Threads {
-    static final int MOST = 8;
+    static final int MOST = 4; // as many as a client of the library has connections
     private static final Set<String> READERS = Set.of("hello", "open", "cancel", "forget");
     private final Map<Long, Caller> callers = new TreeMap<>();
     private final Predicate<JsonObject> interruptible;
@@ -46,13 +45,12 @@ final class Threads {
         throw new Lines.Unasked("call " + call + " is not under way");
     }
 
-    /** Ends all threads; `each` gets the id of each. A thread whose call no interrupt ends stays: the answer is unknown. */
-    JsonObject forget(LongConsumer each) throws InterruptedException {
+    /** Ends all threads. A thread whose call no interrupt ends stays: the answer is unknown. */
+    JsonObject forget() throws InterruptedException {
         callers.values().forEach(Caller::end);
         for (Caller caller : callers.values()) {
             caller.join(1000);
             if (caller.isAlive()) throw new IllegalStateException(caller.getName() + " is in a call that no interrupt ends");
-            each.accept(caller.getId());
         }
         callers.clear();
         return Lines.outcome(true);
