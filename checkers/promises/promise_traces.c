@@ -42,17 +42,16 @@ bool is_outstanding(const struct promise_course *course, const struct promise_ca
     return may_hold(call->owner) && call->ask >= &course->events[call->owner->began];
 }
 
-/* When an acquire can no longer have been granted: its answer would have come earlier. */
-static int64_t deadline_ns(const struct promise_course *course, const struct promise_call *call) {
+/* Whether the wait was over, or was ended, before the answer: perhaps while a command was under way. */
+static bool was_given_up(const struct promise_course *course, const struct promise_call *call) {
     const struct call *asked = &call->ask->asked;
-    int64_t end_ns = asked->wait == WAIT_TIME ? after_ms(call->ask->at_ns, asked->wait_ms) : PROMISE_ALWAYS;
-    if (!call->cancelled) return end_ns;
-    int64_t cancelled_ns = course->events[call->cancelled].at_ns;
-    return cancelled_ns < end_ns ? cancelled_ns : end_ns;
+    int64_t answered_ns = course->events[call->answer].at_ns;
+    bool over = asked->wait == WAIT_TIME && after_ms(call->ask->at_ns, asked->wait_ms) <= answered_ns;
+    return over || was_cancelled(course, call);
 }
 
 /* Whether the library may have been unable to take back what a refused acquire was granted: its command was executed
- * late or twice, two messages were lost, or one after the end of the wait. */
+ * late or twice, two messages were lost, or one and the wait was given up. */
 static bool is_excused(const struct promise_course *course, const struct promise_call *call) {
     int lost = 0;
     for (uint32_t at = call->strikes; at < course->strike_count; at++) {
@@ -65,7 +64,7 @@ static bool is_excused(const struct promise_course *course, const struct promise
         }
         if (!late && event->effect == FAULT_STILL) continue;
         if (!late && event->effect != FAULT_LOST) return true;
-        if (++lost > 1 || event->at_ns >= deadline_ns(course, call)) return true;
+        if (++lost > 1 || was_given_up(course, call)) return true;
     }
     return false;
 }
@@ -109,6 +108,8 @@ static int64_t trace_refused(const struct promise_course *course, const struct p
     if (call->ask->asked.verb == CALL_RENEW) return call->struck ? fading(course, lease_ms, from_ns) : 0;
     if (course->facts->nodes > 1) return fading(course, lease_ms, from_ns);
     if (is_struck(course, client)) return lease_ms;
+    /* A late re-entry may have prolonged what the owner had, and giving it back leaves that. */
+    if (call->struck && !call->alone) return fading(course, lease_ms, latest(from_ns, call->owner->touched_ns));
     return is_excused(course, call) ? fading(course, lease_ms, from_ns) : 0;
 }
 
