@@ -12,7 +12,8 @@ import pytest
 from lockstorm.base import paths
 from lockstorm.base.errors import NotInstalled
 from lockstorm.conformance import adapter_check
-from lockstorm.conformance.adapter_check import AdapterBench, one_check
+from lockstorm.conformance.adapter_bench import AdapterBench
+from lockstorm.conformance.adapter_check import one_check
 from lockstorm.locks.adapter import PREFIX, adapter_entry, shipped_adapters
 from lockstorm.process.process import Sandbox
 from lockstorm.servers.redis_server import RedisServer

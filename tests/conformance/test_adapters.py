@@ -17,6 +17,7 @@ from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.base.hang_limit import HangLimit
 from lockstorm.locks import adapter as adapters
+from lockstorm.locks import adapter_lines
 from lockstorm.native.library import Outcome
 from tests.helpers.planting import USUAL, plant_in
 from tests.helpers.support import lockstorm, short_directory, start_lockstorm, trial
@@ -313,7 +314,7 @@ def test_the_schema_refuses_a_wrong_line(line: dict[str, Any]) -> None:
 
 
 def test_the_schema_has_the_keys_of_a_hello() -> None:
-    assert set(SCHEMA["definitions"]["hello"]["properties"]) == set(adapters.HELLO_KEYS)
+    assert set(SCHEMA["definitions"]["hello"]["properties"]) == set(adapter_lines.HELLO_KEYS)
 
 
 POLICY = """

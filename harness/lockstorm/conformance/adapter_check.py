@@ -3,78 +3,34 @@ the program about a lock on real redis-servers. The message of a failure tells t
 
 import contextlib
 import itertools
-import signal
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 from lockstorm.base.errors import Inconclusive, Stalled
-from lockstorm.locks.adapter import AdapterProgram, ProtocolError
+from lockstorm.conformance.adapter_bench import (
+    ANSWER_LIMIT_S,
+    LEASE_MS,
+    LONG_LEASE_MS,
+    PROMPT_S,
+    WAIT_MS,
+    AdapterBench,
+    Check,
+    must,
+    silent,
+)
+from lockstorm.conformance.adapter_calls_check import checks_of_calls
+from lockstorm.locks.adapter import AdapterProgram, adapter_facts
+from lockstorm.locks.adapter_lines import ProtocolError
 from lockstorm.process.process import Sandbox
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.servers.redis_server import RedisServer
 from lockstorm.servers.services import lease_at_least
 from lockstorm.trial.stall_sentinel import play_unstalled
 
-LEASE_MS = 1_000
-LONG_LEASE_MS = 60_000
-WAIT_MS = 300
-ANSWER_LIMIT_S = 15.0
-PROMPT_S = 5.0  # limit of an operation that does not wait, even on a busy machine
-
-
-@dataclass
-class AdapterBench:
-    """The input of a check: the lock's entry, its servers, and a resource that no other check uses."""
-
-    entry: LockEntry
-    servers: list[RedisServer]
-    resource: str = ""
-    programs: list[AdapterProgram] = field(default_factory=list)
-
-    def start(self, lease_ms: int = LONG_LEASE_MS, nodes: list[dict[str, Any]] | None = None) -> AdapterProgram:
-        """Starts another copy of the program and opens its lock."""
-        program = self.start_bare()
-        program.hello()
-        options = {"lease_ms": lease_at_least(self.entry, lease_ms), "permits": 1, "fixed_lease": False}
-        where = self.nodes() if nodes is None else nodes
-        answer = program.ask("open", ANSWER_LIMIT_S, resource=self.resource, nodes=where, **options)
-        if answer["outcome"] != "ok" and nodes is None:
-            raise ProtocolError(
-                f"it answered open with {answer_text(answer)}: the nodes are there, and the lock is free"
-            )
-        return program
-
-    def start_bare(self) -> AdapterProgram:
-        program = AdapterProgram(self.entry.library.path)
-        self.programs.append(program)
-        return program
-
-    def nodes(self) -> list[dict[str, Any]]:
-        if self.entry.library.tcp:
-            return [{"host": "127.0.0.1", "port": server.port} for server in self.servers]
-        return [{"unix": str(server.socket)} for server in self.servers]
-
-    def end(self) -> None:
-        for program in self.programs:
-            program.close()
-        self.programs.clear()
-
-
-def answer_text(answer: dict[str, Any]) -> str:
-    error = f" ({answer['error']})" if answer.get("error") else ""
-    return f"{answer['outcome']}{error}"
-
 
 def acquire(program: AdapterProgram, wait_ms: int | None = 0, limit_s: float = ANSWER_LIMIT_S) -> dict[str, Any]:
     return program.ask("acquire", limit_s, wait_ms=wait_ms)
-
-
-def must(answer: dict[str, Any], outcome: str, reason: str) -> dict[str, Any]:
-    if answer["outcome"] != outcome:
-        raise ProtocolError(f"it answered {answer_text(answer)}: {reason}")
-    return answer
 
 
 def granted(program: AdapterProgram, wait_ms: int | None = 0) -> dict[str, Any]:
@@ -256,22 +212,8 @@ def ends(bench: AdapterBench) -> None:
         raise ProtocolError("its input has ended, and it still runs: leave the loop at the end of standard input")
 
 
-@contextlib.contextmanager
-def silent(servers: list[RedisServer]) -> Iterator[None]:
-    for server in servers:
-        server.process.send_signal(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for server in servers:
-            server.process.send_signal(signal.SIGCONT)
-
-
-Check = Callable[[AdapterBench], None]
-
-
 def checks_for(entry: LockEntry) -> list[Check]:
-    """The checks for what its hello claims."""
+    """The checks for what its hello claims, in version 1 and, if it knows that, in version 2."""
     claimed: list[tuple[bool, Check]] = [
         (entry.renewable, renews),
         ("is_held" in entry.library.operations, is_held_asks_servers),
@@ -281,7 +223,9 @@ def checks_for(entry: LockEntry) -> list[Check]:
     ]
     always = [grants, excludes, waits_for_so_long, is_served, releases_its_own]
     last = [connects_where_open_says, survives_silence, ends]
-    return [*always, *(check for is_claimed, check in claimed if is_claimed), *last]
+    facts = adapter_facts(entry.library.path)
+    calls = checks_of_calls(facts) if facts else []
+    return [*always, *(check for is_claimed, check in claimed if is_claimed), *last, *calls]
 
 
 def check_adapter(entry: LockEntry, report: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
