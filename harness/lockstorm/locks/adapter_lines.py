@@ -25,7 +25,7 @@ Mode = Literal["exclusive", "read", "write", "permits"]
 Wait = Literal["none", "time", "forever"]
 Lease = Literal["given", "renewed", "endless", "default"]
 Reentry = Literal["same", "write-read"]
-ObjectKey = Literal["lease_ms", "form"]
+ObjectKey = Literal["lease_ms", "form", "wait_ms"]
 NOT_GIVEN = ("renewed", "endless", "default")  # the meanings of a lease_ms that is null: a form has one of them
 
 
@@ -42,7 +42,8 @@ class AcquireForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Lease, ...
     ]  # given: lease_ms; renewed, endless or default (that of open, not renewed): what null means
     lease_unit_ms: int = 1
-    wait_unit_ms: int = 1
+    wait_unit_ms: int = 1  # a timed wait may also be longer by this
+    operations: tuple[str, ...] | None = None  # what may be asked of a hold that it granted; None: as the hello says
 
 
 class AdapterFacts(msgspec.Struct, frozen=True):
@@ -68,6 +69,8 @@ class AdapterFacts(msgspec.Struct, frozen=True):
     renew_lease: bool = False  # a renewal takes lease_ms
     validity: bool = False  # grants carry valid_until_ms
     lenient_release: bool = False  # a release by somebody who holds nothing is answered ok
+    timer_ms: int = 1  # timers of the library fire at most this late
+    keeps: tuple[str, ...] = ()  # keys that it leaves at the server for good; "*" at the end stands for any rest
 
     def key_of(self, resource: str) -> str:
         return self.lease_key.replace("{resource}", resource)
@@ -96,6 +99,10 @@ def _some(what: str, words: tuple[str, ...], fewest: int = 0) -> Rule:
 _TEXT: Rule = (lambda value: isinstance(value, str) and value.strip() != ""), "a text that is not empty"
 _FLAG: Rule = (lambda value: isinstance(value, bool)), "true or false"
 _KEY: Rule = (lambda value: isinstance(value, str) and "{resource}" in value), "a text with {resource} in it"
+_KEYS: Rule = (
+    (lambda value: isinstance(value, list) and all(isinstance(each, str) and each.strip("* ") for each in value)),
+    "a list of keys of the server, which may contain {resource} and end with *",
+)
 _FORMS: Rule = (lambda value: isinstance(value, list) and len(value) > 0), "a list of objects, at least one"
 FORM_KEYS: dict[str, Rule] = {
     "form": _TEXT,
@@ -103,6 +110,7 @@ FORM_KEYS: dict[str, Rule] = {
     "lease": _some("leases", get_args(Lease), 1),
     "lease_unit_ms": _whole(1, UNIT_MOST_MS),
     "wait_unit_ms": _whole(1, UNIT_MOST_MS),
+    "operations": _some("optional operations", OPERATIONS[2]),
 }
 FORM_NEEDED = ("form", "wait", "lease")
 HELLO_KEYS: dict[str, Rule] = {
@@ -131,6 +139,8 @@ HELLO_KEYS_2: dict[str, Rule] = {
     "of_object": _some("keys of acquire", get_args(ObjectKey)),
     "lease_key": _KEY,
     "watchdog_divisor": _whole(1, 1000),
+    "timer_ms": _whole(1, UNIT_MOST_MS),
+    "keeps": _KEYS,
     **dict.fromkeys(("cancel", "renew_lease", "validity", "lenient_release"), _FLAG),
 }
 HELLO_NEEDED_2 = (*HELLO_NEEDED, "owner", "forms")
