@@ -65,7 +65,7 @@ def answer_text(answer: dict[str, Any]) -> str:
     return f"{answer['outcome']}{error}"
 
 
-def must(answer: dict[str, Any], outcome: str, reason: str) -> dict[str, Any]:
+def must_answer(answer: dict[str, Any], outcome: str, reason: str) -> dict[str, Any]:
     if answer["outcome"] != outcome:
         raise ProtocolError(f"it answered {answer_text(answer)}: {reason}")
     return answer

@@ -13,7 +13,7 @@ from lockstorm.conformance.adapter_bench import (
     AdapterBench,
     Check,
     answer_text,
-    must,
+    must_answer,
 )
 from lockstorm.locks.adapter import AdapterProgram, adapter_facts
 from lockstorm.locks.adapter_lines import NOT_GIVEN, AcquireForm, AdapterFacts, ProtocolError
@@ -26,14 +26,14 @@ class CallProgram:
     """A copy of the program that speaks version 2. Asks for a thread and a lock object; `mode` is one that excludes."""
 
     def __init__(self, bench: AdapterBench, permits: int = 1) -> None:
-        self.bench, self.facts = bench, facts_of(bench)
+        self.bench, self.facts = bench, bench_facts(bench)
         self.mode = next(mode for mode in ("exclusive", "write", "permits", "read") if mode in self.facts.modes)
         self.program: AdapterProgram = bench.start_bare()
         self.program.hello(2)
         self.lease_ms = lease_at_least(bench.entry, LONG_LEASE_MS)
         options = {"lease_ms": self.lease_ms, "permits": permits, "fixed_lease": False}
         self.program.send("open", resource=bench.resource, nodes=bench.nodes(), **options)
-        must(self.take(ANSWER_LIMIT_S, "open"), "ok", "the nodes are there")
+        must_answer(self.take(ANSWER_LIMIT_S, "open"), "ok", "the nodes are there")
 
     def send(self, verb: str, thread: int = 1, lock: int = 1, **more: object) -> int:
         """Returns the number of the request."""
@@ -55,16 +55,16 @@ class CallProgram:
         return self.ask("acquire", thread, lock, **{"wait_ms": 0, **more})
 
     def granted(self, reason: str, thread: int = 1, lock: int = 1, **more: object) -> dict[str, Any]:
-        return must(self.acquire(thread, lock, **more), "ok", reason)
+        return must_answer(self.acquire(thread, lock, **more), "ok", reason)
 
     def refused(self, reason: str, thread: int = 1, lock: int = 1, **more: object) -> dict[str, Any]:
-        return must(self.acquire(thread, lock, **more), "refused", reason)
+        return must_answer(self.acquire(thread, lock, **more), "refused", reason)
 
     def is_silent_about(self, number: int, verb: str) -> bool:
         return self.program.receive_one(number, WAIT_MS / 1000) is None
 
 
-def facts_of(bench: AdapterBench) -> AdapterFacts:
+def bench_facts(bench: AdapterBench) -> AdapterFacts:
     facts = adapter_facts(bench.entry.library.path)
     assert facts
     return facts
@@ -87,14 +87,16 @@ def hosts_threads(bench: AdapterBench) -> None:
             "while thread 1 waited for a lock, thread 2 was not answered about another one: hand each question to its "
             "thread, and do not wait for its answer before you read the next question"
         )
-    must(answer, "ok", "thread 2 asked for a lock that is free")
-    must(one.ask("release"), "ok", "it had the lock")
-    must(two.take(ANSWER_LIMIT_S, "acquire", waiting), "ok", "the lock was released while thread 1 waited for it")
+    must_answer(answer, "ok", "thread 2 asked for a lock that is free")
+    must_answer(one.ask("release"), "ok", "it had the lock")
+    must_answer(
+        two.take(ANSWER_LIMIT_S, "acquire", waiting), "ok", "the lock was released while thread 1 waited for it"
+    )
 
 
 def hosts_objects(bench: AdapterBench) -> None:
     """version 2: a lock object is for its resource, and excludes other objects"""
-    one, two, facts = CallProgram(bench), CallProgram(bench), facts_of(bench)
+    one, two, facts = CallProgram(bench), CallProgram(bench), bench_facts(bench)
     other = f"{bench.resource}-other"
     one.granted("the lock is free")
     if facts.threads > 1 or facts.owner != "thread":
@@ -102,9 +104,9 @@ def hosts_objects(bench: AdapterBench) -> None:
         one.refused("lock object 1 holds the resource, and lock object 2 is another one", thread, lock=2)
     one.granted(f"lock object 3 is for another resource ({other}), which is free", lock=3, resource=other)
     two.refused(f"the first program's lock object 3 holds {other}", resource=other)
-    must(one.ask("release", lock=3, resource=other), "ok", "lock object 3 holds its resource")
+    must_answer(one.ask("release", lock=3, resource=other), "ok", "lock object 3 holds its resource")
     two.refused("lock object 3, which is for another resource, was released, and lock object 1 was not", lock=2)
-    must(one.ask("release"), "ok", "lock object 1 holds its resource")
+    must_answer(one.ask("release"), "ok", "lock object 1 holds its resource")
     two.granted("lock object 1 was released", lock=2)
 
 
@@ -114,7 +116,7 @@ OWNERS = {"thread": (1, 2), "object": (2, 1), "thread-object": (1, 1)}  # beside
 
 def knows_owners(bench: AdapterBench) -> None:
     """version 2: a hold belongs to the owner that hello says"""
-    one, two, facts = CallProgram(bench), CallProgram(bench), facts_of(bench)
+    one, two, facts = CallProgram(bench), CallProgram(bench), bench_facts(bench)
     one.granted("the lock is free")
     owner = OWNERS[facts.owner] if OWNERS[facts.owner][0] <= facts.threads else (1, 1)
     said = f'its hello says "owner": "{facts.owner}", and thread 1 holds the lock by lock object 1'
@@ -129,24 +131,24 @@ def knows_owners(bench: AdapterBench) -> None:
         two.refused(f"{who} was asked to release the lock, and does not hold it: {said}")
     who = f"thread {owner[0]} with lock object {owner[1]}"
     if "is_held" in facts.operations:
-        must(one.ask("is_held", *owner), "ok", f"is_held of {who}: {said}")
-    must(one.ask("release", *owner), "ok", f"a release by {who}: {said}")
+        must_answer(one.ask("is_held", *owner), "ok", f"is_held of {who}: {said}")
+    must_answer(one.ask("release", *owner), "ok", f"a release by {who}: {said}")
     two.granted(f"{who} released the lock")
 
 
 def forgets(bench: AdapterBench) -> None:
     """version 2: forget ends threads and lock objects, and keeps connections"""
-    one, two, facts = CallProgram(bench), CallProgram(bench), facts_of(bench)
+    one, two, facts = CallProgram(bench), CallProgram(bench), bench_facts(bench)
     one.granted("the lock is free")
     one.program.send("forget")
-    must(one.take(ANSWER_LIMIT_S, "forget"), "ok", "no call was under way")
+    must_answer(one.take(ANSWER_LIMIT_S, "forget"), "ok", "no call was under way")
     if one.ask("release")["outcome"] == "ok" and not facts.lenient_release:
         raise ProtocolError(
             "it released what a lock object held that it was told to forget: make new ones, and threads"
         )
     two.refused("its holder was told to forget its lock objects, which gives nothing back")
     one.program.send("forget")
-    must(one.take(ANSWER_LIMIT_S, "forget"), "ok", "no call was under way")
+    must_answer(one.take(ANSWER_LIMIT_S, "forget"), "ok", "no call was under way")
     other = f"{bench.resource}-other"
     one.granted(
         "after forget, lock object 1 is a new one and may be for another resource, which is free", resource=other
@@ -164,7 +166,7 @@ def cancels(bench: AdapterBench) -> None:
     if not two.is_silent_about(waiting, "acquire"):
         raise ProtocolError("it did not wait for a lock that another program holds, so nothing can be cancelled")
     two.program.send("cancel", call=waiting)
-    must(two.take(ANSWER_LIMIT_S, "cancel"), "ok", f"request {waiting} is under way, so it can be cancelled")
+    must_answer(two.take(ANSWER_LIMIT_S, "cancel"), "ok", f"request {waiting} is under way, so it can be cancelled")
     answer = two.program.receive_one(waiting, ANSWER_LIMIT_S)
     if answer is None:
         raise ProtocolError(f"it cancelled a call, which did not answer within {ANSWER_LIMIT_S:g} s")
@@ -173,10 +175,10 @@ def cancels(bench: AdapterBench) -> None:
             f"its cancelled call answered {answer_text(answer)}: the lock was taken, so it is refused or unknown, with "
             '"cancelled": true'
         )
-    must(one.ask("release"), "ok", "it had the lock")
+    must_answer(one.ask("release"), "ok", "it had the lock")
     three.granted("its holder released it, and the waiter before was cancelled", wait_ms=WAIT_MS * 10)
     two.program.send("cancel", call=waiting)
-    must(two.take(ANSWER_LIMIT_S, "cancel"), "refused", "that call is not under way any more")
+    must_answer(two.take(ANSWER_LIMIT_S, "cancel"), "refused", "that call is not under way any more")
 
 
 # --- forms, leases, modes ---
@@ -187,7 +189,7 @@ def remaining_ms(bench: AdapterBench, facts: AdapterFacts, resource: str) -> int
     return max(int(server.link.pttl(facts.key_of(resource))) for server in bench.servers)
 
 
-def check_remaining(what: str, found_ms: int, expected_ms: int, unit_ms: int, asked: float) -> None:
+def check_remaining_lease(what: str, found_ms: int, expected_ms: int, unit_ms: int, asked: float) -> None:
     """`asked`: when the lease was asked for, by time.monotonic(). The library may round to its unit."""
     passed_ms = (time.monotonic() - asked) * 1000
     if not expected_ms - passed_ms - unit_ms - 1 <= found_ms <= expected_ms + unit_ms + 1:
@@ -198,14 +200,14 @@ def offers_forms(bench: AdapterBench) -> None:
     """version 2: each form waits and leases as its hello says"""
     one, two = CallProgram(bench), CallProgram(bench)
     numbers = itertools.count(1)
-    for form in facts_of(bench).forms:
+    for form in bench_facts(bench).forms:
         for wait, lease in itertools.product(form.wait, form.lease):
             grants_by_form(two, form, wait, lease, next(numbers))
         for wait in form.wait:
             waits_by_form(one, two, form, wait, next(numbers))
 
 
-def words_of(form: AcquireForm, wait: str, lease: str) -> dict[str, Any]:
+def form_words(form: AcquireForm, wait: str, lease: str) -> dict[str, Any]:
     """The keys of an acquire by this form."""
     wait_ms = {"none": 0, "time": -(-WAIT_MS // form.wait_unit_ms) * form.wait_unit_ms, "forever": None}[wait]
     lease_ms = None if lease in NOT_GIVEN else -(-GIVEN_MS // form.lease_unit_ms) * form.lease_unit_ms
@@ -214,7 +216,7 @@ def words_of(form: AcquireForm, wait: str, lease: str) -> dict[str, Any]:
 
 def grants_by_form(program: CallProgram, form: AcquireForm, wait: str, lease: str, number: int) -> None:
     facts, resource = program.facts, f"{program.bench.resource}-form-{number}"
-    asked = words_of(form, wait, lease)
+    asked = form_words(form, wait, lease)
     what = f"form {form.form!r} with wait {wait} and lease {lease}"
     began = time.monotonic()
     answer = program.granted(f"{what}: the lock is free", lock=number, resource=resource, **asked)
@@ -224,27 +226,27 @@ def grants_by_form(program: CallProgram, form: AcquireForm, wait: str, lease: st
         raise ProtocolError(f'{what}: its hello says "validity": true, and its grant has no "valid_until_ms"')
     if facts.lease_key:
         expected_ms = None if lease == "endless" else asked["lease_ms"] or program.lease_ms
-        check_lease(program.bench, what, resource, expected_ms, form.lease_unit_ms, began)
-    must(program.ask("release", lock=number, resource=resource), "ok", f"{what}: it had the lock")
+        check_grant_lease(program.bench, what, resource, expected_ms, form.lease_unit_ms, began)
+    must_answer(program.ask("release", lock=number, resource=resource), "ok", f"{what}: it had the lock")
 
 
-def check_lease(
+def check_grant_lease(
     bench: AdapterBench, what: str, resource: str, expected_ms: int | None, unit_ms: int, asked: float
 ) -> None:
     """Of a grant; None: it has no end."""
-    facts = facts_of(bench)
+    facts = bench_facts(bench)
     found_ms = remaining_ms(bench, facts, resource)
     if found_ms == -2:
         raise ProtocolError(f"{what}: there is no key {facts.key_of(resource)!r}, whose lease its hello says it is")
     if expected_ms is not None:
-        check_remaining(what, found_ms, expected_ms, unit_ms, asked)
+        check_remaining_lease(what, found_ms, expected_ms, unit_ms, asked)
     elif found_ms != -1:
         raise ProtocolError(f"{what}: its key has {found_ms} ms left, and should have no end")
 
 
 def waits_by_form(one: CallProgram, two: CallProgram, form: AcquireForm, wait: str, number: int) -> None:
     """What the form does if another program has the lock."""
-    resource, asked = f"{one.bench.resource}-form-{number}", words_of(form, wait, form.lease[0])
+    resource, asked = f"{one.bench.resource}-form-{number}", form_words(form, wait, form.lease[0])
     what = f"form {form.form!r} with wait {wait}"
     one.granted("the lock is free", lock=number, resource=resource)
     began = time.monotonic()
@@ -252,11 +254,13 @@ def waits_by_form(one: CallProgram, two: CallProgram, form: AcquireForm, wait: s
     if wait == "forever":
         if not two.is_silent_about(waiting, "acquire"):
             raise ProtocolError(f"{what}: it did not wait for a lock that another program holds")
-        must(one.ask("release", lock=number, resource=resource), "ok", "it had the lock")
-        must(two.take(ANSWER_LIMIT_S, "acquire", waiting), "ok", f"{what}: the lock was released while it waited")
+        must_answer(one.ask("release", lock=number, resource=resource), "ok", "it had the lock")
+        must_answer(
+            two.take(ANSWER_LIMIT_S, "acquire", waiting), "ok", f"{what}: the lock was released while it waited"
+        )
         return
     answer = two.take(ANSWER_LIMIT_S + (asked["wait_ms"] or 0) / 1000, "acquire", waiting)
-    must(answer, "refused", f"{what}: another program has the lock")
+    must_answer(answer, "refused", f"{what}: another program has the lock")
     took_s, wait_s = time.monotonic() - began, asked["wait_ms"] / 1000
     if took_s > wait_s + PROMPT_S:
         raise ProtocolError(f"{what}: it refused after {took_s:.1f} s, and had to wait for {wait_s:g} s")
@@ -266,25 +270,27 @@ def waits_by_form(one: CallProgram, two: CallProgram, form: AcquireForm, wait: s
 
 def renews_for_a_time(bench: AdapterBench) -> None:
     """version 2: a renewal with a lease makes it the remaining time"""
-    one, facts = CallProgram(bench), facts_of(bench)
+    one, facts = CallProgram(bench), bench_facts(bench)
     unit_ms = max(form.lease_unit_ms for form in facts.forms)
     one.granted("the lock is free")
     lease_ms, began = -(-GIVEN_MS // unit_ms) * unit_ms, time.monotonic()
-    must(one.ask("renew", lease_ms=lease_ms), "ok", "it holds the lock")
-    check_remaining("a renewal with lease_ms", remaining_ms(bench, facts, bench.resource), lease_ms, unit_ms, began)
+    must_answer(one.ask("renew", lease_ms=lease_ms), "ok", "it holds the lock")
+    check_remaining_lease(
+        "a renewal with lease_ms", remaining_ms(bench, facts, bench.resource), lease_ms, unit_ms, began
+    )
 
 
 def answers_token(bench: AdapterBench) -> None:
     """version 2: token is that of the grant"""
     one = CallProgram(bench)
-    granted, answer = one.granted("the lock is free"), must(one.ask("token"), "ok", "it holds the lock")
+    granted, answer = one.granted("the lock is free"), must_answer(one.ask("token"), "ok", "it holds the lock")
     if answer.get("token") != granted.get("token") or type(answer.get("token")) is not int:
         raise ProtocolError(f"it answered token with {answer.get('token')}, and its grant had {granted.get('token')}")
 
 
 def reenters_as_said(bench: AdapterBench) -> None:
     """version 2: what re-enters holds until its last release"""
-    one, two, facts = CallProgram(bench), CallProgram(bench), facts_of(bench)
+    one, two, facts = CallProgram(bench), CallProgram(bench), bench_facts(bench)
     pairs = [(mode, mode) for mode in facts.modes if mode != "permits" and "same" in facts.reenters]
     if "write-read" in facts.reenters:
         pairs.append(("write", "read"))
@@ -294,9 +300,9 @@ def reenters_as_said(bench: AdapterBench) -> None:
         what = f"{inner} inside {outer}"
         one.granted(f"{what}: the lock is free", mode=outer, **where)
         one.granted(f"{what}: its hello says that it re-enters ({', '.join(facts.reenters)})", mode=inner, **where)
-        must(one.ask("release", mode=inner, **where), "ok", f"{what}: the inner release")
+        must_answer(one.ask("release", mode=inner, **where), "ok", f"{what}: the inner release")
         two.refused(f"{what}: the outer hold was not released", mode=rival, **where)
-        must(one.ask("release", mode=outer, **where), "ok", f"{what}: the outer release")
+        must_answer(one.ask("release", mode=outer, **where), "ok", f"{what}: the outer release")
         two.granted(f"{what}: both were released", mode=rival, **where)
 
 
@@ -307,8 +313,8 @@ def shares_reads(bench: AdapterBench) -> None:
     two.granted("only a reader has the lock", mode="read")
     if "write" in one.facts.modes:
         three.refused("two readers have the lock", mode="write")
-        must(one.ask("release", mode="read"), "ok", "it reads")
-        must(two.ask("release", mode="read"), "ok", "it reads")
+        must_answer(one.ask("release", mode="read"), "ok", "it reads")
+        must_answer(two.ask("release", mode="read"), "ok", "it reads")
         three.granted("the readers have released the lock", mode="write")
         one.refused("a writer has the lock", mode="read")
 
@@ -319,7 +325,7 @@ def counts_permits(bench: AdapterBench) -> None:
     for program in programs[:2]:
         program.granted("a permit of two is free", mode="permits")
     programs[2].refused("both permits are taken", mode="permits")
-    must(programs[0].ask("release", mode="permits"), "ok", "it has a permit")
+    must_answer(programs[0].ask("release", mode="permits"), "ok", "it has a permit")
     programs[2].granted("a permit was given back", mode="permits")
 
 
