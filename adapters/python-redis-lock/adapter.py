@@ -20,7 +20,6 @@ LEASES = ["given", "renewed" if RENEWS else "endless"]
 WAITS = {"acquire()": "forever", "acquire(timeout)": "time", "acquire(blocking=False)": "none", "with lock": "forever"}
 FORMS = [{"form": f, "wait": [w], "lease": LEASES[: 1 + (RENEWS or w != "forever")], **UNITS} for f, w in WAITS.items()]
 
-
 HELLO = {
     "name": "python-redis-lock with auto_renewal" if RENEWS else "python-redis-lock",
     "version": redis_lock.__version__,
@@ -36,6 +35,7 @@ HELLO_2 = {
     "owner": "object",
     "forms": FORMS,
     "of_object": ["lease_ms"],
+    "renew_lease": True,
     "lease_key": "lock:{resource}",
     "watchdog_divisor": 1,  # rounded down: it renews after two thirds of a lease
 }

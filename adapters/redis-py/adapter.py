@@ -30,6 +30,7 @@ HELLO_2 = {
     "owner": "thread-object",
     "forms": [{"form": form, "wait": waits, **LEASE} for form, (waits, _) in FORMS.items()],
     "of_object": ["lease_ms"],
+    "renew_lease": True,
     "lease_key": "{resource}",
 }
 

@@ -11,8 +11,10 @@ import pytest
 
 from lockstorm.base import paths
 from lockstorm.base.errors import NotInstalled
+from lockstorm.cli.commands import adapter_command
 from lockstorm.conformance import adapter_check
-from lockstorm.conformance.adapter_check import AdapterBench, one_check
+from lockstorm.conformance.adapter_bench import AdapterBench
+from lockstorm.conformance.adapter_check import one_check
 from lockstorm.locks.adapter import PREFIX, adapter_entry, shipped_adapters
 from lockstorm.process.process import Sandbox
 from lockstorm.servers.redis_server import RedisServer
@@ -193,7 +195,17 @@ def test_the_starter_passes_and_is_not_overwritten(tmp_path: Path) -> None:
     assert other.returncode == 2 and "did you mean python?" in other.stderr
     path.write_text(path.read_text().replace("/usr/bin/env python3", sys.executable))
     done = lockstorm("adapter", "check", str(path))
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 0 and "version 2: forget ends threads" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("language", sorted(adapter_command.starters()))
+def test_a_starter_is_written_for_each_language(tmp_path: Path, language: str) -> None:
+    name, file = adapter_command.STARTER_FILES[language]
+    done = lockstorm("adapter", "init", language, cwd=tmp_path)
+    assert done.returncode == 0 and f"./{file} is written." in done.stdout, done.stderr
+    assert "lockstorm adapter check ./lock-adapter" in done.stdout
+    assert (tmp_path / file).read_text() == (paths.ROOT / "adapters" / "starters" / name).read_text()
+    assert (tmp_path / file).stat().st_mode & 0o111
 
 
 @pytest.mark.slow("starts a Java program for each check", seconds=20)
@@ -207,7 +219,7 @@ def test_the_starter_in_java_passes(tmp_path: Path) -> None:
     libraries = paths.ROOT / "build" / "adapters" / "redisson" / "libraries"
     path.write_text(path.read_text().replace("libraries/*", f"{libraries}/*", 1))
     done = lockstorm("adapter", "check", str(path), timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 0 and "version 2: forget ends threads" in done.stdout, done.stdout + done.stderr
 
 
 def test_java_has_the_same_versions_everywhere() -> None:

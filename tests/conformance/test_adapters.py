@@ -17,6 +17,7 @@ from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.base.hang_limit import HangLimit
 from lockstorm.locks import adapter as adapters
+from lockstorm.locks import adapter_lines
 from lockstorm.native.library import Outcome
 from tests.helpers.planting import USUAL, plant_in
 from tests.helpers.support import lockstorm, short_directory, start_lockstorm, trial
@@ -299,7 +300,12 @@ def test_every_line_is_as_the_schema_has_it(
         {"id": 1, "op": "steal"},
         {"op": "release"},
         {"id": 1, "op": "acquire"},
-        {"id": 1, "op": "hello", "protocol": 2},
+        {"id": 1, "op": "hello", "protocol": 3},
+        {"id": 1, "op": "release", "form": "lock"},
+        {"id": 1, "op": "acquire", "wait_ms": 0, "lock": 0},
+        {"id": 1, "op": "acquire", "wait_ms": 0, "mode": "share"},
+        {"id": 1, "op": "cancel"},
+        {"id": 1, "op": "forget", "lock": 1},
         {"id": 1, "outcome": "yes"},
         {"id": 1, "outcome": "ok", "tokken": 3},
         {"id": 1, "outcome": "ok", "token": 0},
@@ -313,7 +319,10 @@ def test_the_schema_refuses_a_wrong_line(line: dict[str, Any]) -> None:
 
 
 def test_the_schema_has_the_keys_of_a_hello() -> None:
-    assert set(SCHEMA["definitions"]["hello"]["properties"]) == set(adapters.HELLO_KEYS)
+    definitions = SCHEMA["definitions"]
+    assert set(definitions["hello"]["properties"]) == set(adapter_lines.HELLO_KEYS)
+    assert set(definitions["hello_2"]["properties"]) == set(adapter_lines.HELLO_KEYS_2)
+    assert set(definitions["form"]["properties"]) == set(adapter_lines.FORM_KEYS)
 
 
 POLICY = """

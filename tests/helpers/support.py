@@ -25,8 +25,8 @@ def lockstorm(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
     environment = options.get("env", ENVIRONMENT)
     if not options.keys() - {"env", "timeout"} and can_fork(environment):
         return run_forked(words, paths.ROOT, environment, options.get("timeout", 600))
-    options = {"capture_output": True, "text": True, "timeout": 600, "env": ENVIRONMENT, **options}
-    return subprocess.run([sys.executable, "-m", "lockstorm", *words], cwd=paths.ROOT, **options)
+    options = {"capture_output": True, "text": True, "timeout": 600, "env": ENVIRONMENT, "cwd": paths.ROOT, **options}
+    return subprocess.run([sys.executable, "-m", "lockstorm", *words], **options)
 
 
 def start_lockstorm(*words: str, **options: Any) -> subprocess.Popen[str]:

@@ -3,82 +3,38 @@ the program about a lock on real redis-servers. The message of a failure tells t
 
 import contextlib
 import itertools
-import signal
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 from lockstorm.base.errors import Inconclusive, Stalled
-from lockstorm.locks.adapter import AdapterProgram, ProtocolError
+from lockstorm.conformance.adapter_bench import (
+    ANSWER_LIMIT_S,
+    LEASE_MS,
+    LONG_LEASE_MS,
+    PROMPT_S,
+    WAIT_MS,
+    AdapterBench,
+    Check,
+    must_answer,
+    silent,
+)
+from lockstorm.conformance.adapter_calls_check import checks_of_calls
+from lockstorm.locks.adapter import AdapterProgram, adapter_facts
+from lockstorm.locks.adapter_lines import ProtocolError
 from lockstorm.process.process import Sandbox
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.servers.redis_server import RedisServer
 from lockstorm.servers.services import lease_at_least
 from lockstorm.trial.stall_sentinel import play_unstalled
 
-LEASE_MS = 1_000
-LONG_LEASE_MS = 60_000
-WAIT_MS = 300
-ANSWER_LIMIT_S = 15.0
-PROMPT_S = 5.0  # limit of an operation that does not wait, even on a busy machine
-
-
-@dataclass
-class AdapterBench:
-    """The input of a check: the lock's entry, its servers, and a resource that no other check uses."""
-
-    entry: LockEntry
-    servers: list[RedisServer]
-    resource: str = ""
-    programs: list[AdapterProgram] = field(default_factory=list)
-
-    def start(self, lease_ms: int = LONG_LEASE_MS, nodes: list[dict[str, Any]] | None = None) -> AdapterProgram:
-        """Starts another copy of the program and opens its lock."""
-        program = self.start_bare()
-        program.hello()
-        options = {"lease_ms": lease_at_least(self.entry, lease_ms), "permits": 1, "fixed_lease": False}
-        where = self.nodes() if nodes is None else nodes
-        answer = program.ask("open", ANSWER_LIMIT_S, resource=self.resource, nodes=where, **options)
-        if answer["outcome"] != "ok" and nodes is None:
-            raise ProtocolError(
-                f"it answered open with {answer_text(answer)}: the nodes are there, and the lock is free"
-            )
-        return program
-
-    def start_bare(self) -> AdapterProgram:
-        program = AdapterProgram(self.entry.library.path)
-        self.programs.append(program)
-        return program
-
-    def nodes(self) -> list[dict[str, Any]]:
-        if self.entry.library.tcp:
-            return [{"host": "127.0.0.1", "port": server.port} for server in self.servers]
-        return [{"unix": str(server.socket)} for server in self.servers]
-
-    def end(self) -> None:
-        for program in self.programs:
-            program.close()
-        self.programs.clear()
-
-
-def answer_text(answer: dict[str, Any]) -> str:
-    error = f" ({answer['error']})" if answer.get("error") else ""
-    return f"{answer['outcome']}{error}"
-
 
 def acquire(program: AdapterProgram, wait_ms: int | None = 0, limit_s: float = ANSWER_LIMIT_S) -> dict[str, Any]:
     return program.ask("acquire", limit_s, wait_ms=wait_ms)
 
 
-def must(answer: dict[str, Any], outcome: str, reason: str) -> dict[str, Any]:
-    if answer["outcome"] != outcome:
-        raise ProtocolError(f"it answered {answer_text(answer)}: {reason}")
-    return answer
-
-
 def granted(program: AdapterProgram, wait_ms: int | None = 0) -> dict[str, Any]:
-    return must(acquire(program, wait_ms), "ok", "the lock was free, so it has to be granted")
+    return must_answer(acquire(program, wait_ms), "ok", "the lock was free, so it has to be granted")
 
 
 # --- the checks ---
@@ -90,7 +46,7 @@ def grants(bench: AdapterBench) -> None:
     answer = granted(one)
     if bench.entry.token and (type(answer.get("token")) is not int or answer["token"] < 1):
         raise ProtocolError('its hello says "token": true, so a grant has to carry "token", a whole number above 0')
-    must(one.ask("release", ANSWER_LIMIT_S), "ok", "it had the lock, so it can release it")
+    must_answer(one.ask("release", ANSWER_LIMIT_S), "ok", "it had the lock, so it can release it")
     second = granted(one)
     if bench.entry.token and second["token"] <= answer["token"]:
         raise ProtocolError(
@@ -110,7 +66,7 @@ def excludes(bench: AdapterBench) -> None:
             "two copies of it hold the lock at once: is the lock's key made of `resource`, do both use the nodes that "
             "open gives, and is the lock not released in between?"
         )
-    must(answer, "refused", "another copy has the lock, and one try, with wait_ms 0, is refused")
+    must_answer(answer, "refused", "another copy has the lock, and one try, with wait_ms 0, is refused")
     if time.monotonic() - began > PROMPT_S:
         raise ProtocolError(
             f'it took {time.monotonic() - began:.1f} s to refuse: "wait_ms": 0 is one try, without waiting'
@@ -122,7 +78,7 @@ def waits_for_so_long(bench: AdapterBench) -> None:
     one, two = bench.start(), bench.start()
     granted(one)
     began = time.monotonic()
-    must(acquire(two, WAIT_MS), "refused", f"the lock was taken for longer than it waited ({WAIT_MS} ms)")
+    must_answer(acquire(two, WAIT_MS), "refused", f"the lock was taken for longer than it waited ({WAIT_MS} ms)")
     took_s = time.monotonic() - began
     # Some libraries give up as soon as the time left is too short for another try.
     if took_s < WAIT_MS / 1000 / 2 and bench.entry.waits != "not":
@@ -138,8 +94,8 @@ def is_served(bench: AdapterBench) -> None:
     two.send("acquire", wait_ms=None)
     if not two.is_silent(WAIT_MS / 1000):
         raise ProtocolError('it did not wait, and "wait_ms": null means waiting as long as the library does by itself')
-    must(one.ask("release", ANSWER_LIMIT_S), "ok", "it had the lock, so it can release it")
-    must(two.receive(ANSWER_LIMIT_S, "acquire"), "ok", "the lock was released while it waited for it")
+    must_answer(one.ask("release", ANSWER_LIMIT_S), "ok", "it had the lock, so it can release it")
+    must_answer(two.receive(ANSWER_LIMIT_S, "acquire"), "ok", "the lock was released while it waited for it")
 
 
 def releases_its_own(bench: AdapterBench) -> None:
@@ -152,26 +108,30 @@ def releases_its_own(bench: AdapterBench) -> None:
         raise ProtocolError(
             "a copy that was refused the lock released it all the same: a release has to compare the owner first"
         )
-    must(answer, "refused", "it released a lock that another copy holds, which changes nothing: refused")
+    must_answer(answer, "refused", "it released a lock that another copy holds, which changes nothing: refused")
 
 
 def is_held_asks_servers(bench: AdapterBench) -> None:
     """is_held asks the servers which client holds the lock"""
     one, two = bench.start(), bench.start()
-    must(one.ask("is_held", ANSWER_LIMIT_S), "refused", "the lock is free")
+    must_answer(one.ask("is_held", ANSWER_LIMIT_S), "refused", "the lock is free")
     granted(one)
-    must(one.ask("is_held", ANSWER_LIMIT_S), "ok", "it holds the lock")
-    must(two.ask("is_held", ANSWER_LIMIT_S), "refused", "another copy holds the lock: does is_held compare the owner?")
+    must_answer(one.ask("is_held", ANSWER_LIMIT_S), "ok", "it holds the lock")
+    must_answer(
+        two.ask("is_held", ANSWER_LIMIT_S), "refused", "another copy holds the lock: does is_held compare the owner?"
+    )
     for server in bench.servers:
         server.link.flushall()
-    must(one.ask("is_held", ANSWER_LIMIT_S), "refused", "the servers have forgotten the lock; ask them, not a variable")
+    must_answer(
+        one.ask("is_held", ANSWER_LIMIT_S), "refused", "the servers have forgotten the lock; ask them, not a variable"
+    )
 
 
 def status_reports_belief(bench: AdapterBench) -> None:
     """status says what the library believes"""
     one = bench.start()
     granted(one)
-    answer = must(one.ask("status", ANSWER_LIMIT_S), "ok", "a status cannot fail")
+    answer = must_answer(one.ask("status", ANSWER_LIMIT_S), "ok", "a status cannot fail")
     if answer.get("held", False) not in (True, None):
         raise ProtocolError(
             'it was granted the lock, and its status says "held": false: true, or null if it does not know'
@@ -192,16 +152,16 @@ def renews(bench: AdapterBench) -> None:
         raise Stalled(
             f"a renewal was answered {renewed - asked:.2f} s after the lock was asked for, with a lease of that"
         )
-    must(answer, "ok", "it holds the lock, so it can renew it")
+    must_answer(answer, "ok", "it holds the lock, so it can renew it")
     time.sleep(max(0.0, began + lease_s * 1.2 - time.monotonic()))
     answer = acquire(two)
     if (
         time.monotonic() < renewed + lease_s * 0.9
     ):  # after that, on a busy machine, the renewed lease may have ended too
-        must(answer, "refused", "the lock was renewed, and was free when its first lease was over")
+        must_answer(answer, "refused", "the lock was renewed, and was free when its first lease was over")
     for server in bench.servers:
         server.link.flushall()
-    must(one.ask("renew", ANSWER_LIMIT_S), "refused", "the lock was lost: a renewal must not take it again")
+    must_answer(one.ask("renew", ANSWER_LIMIT_S), "refused", "the lock was lost: a renewal must not take it again")
 
 
 def expires(bench: AdapterBench) -> None:
@@ -209,7 +169,7 @@ def expires(bench: AdapterBench) -> None:
     one, two = bench.start(LEASE_MS), bench.start(LEASE_MS)
     granted(one)
     one.close()
-    must(acquire(two, None, 3 * ANSWER_LIMIT_S), "ok", 'its holder was killed, and its hello says "lease": true')
+    must_answer(acquire(two, None, 3 * ANSWER_LIMIT_S), "ok", 'its holder was killed, and its hello says "lease": true')
 
 
 def keeps(bench: AdapterBench) -> None:
@@ -217,7 +177,7 @@ def keeps(bench: AdapterBench) -> None:
     one, two = bench.start(LEASE_MS), bench.start(LEASE_MS)
     granted(one)
     time.sleep(lease_at_least(bench.entry, LEASE_MS) / 1000 * 2.5)
-    must(
+    must_answer(
         acquire(two),
         "refused",
         'its hello says "renews": true, and another copy got the lock after two leases and a half',
@@ -246,7 +206,7 @@ def survives_silence(bench: AdapterBench) -> None:
         answer = acquire(one)
         if answer["outcome"] == "ok":
             raise ProtocolError("its servers were stopped, and it was granted the lock: which server granted it?")
-        must(answer, "unknown", "its servers were stopped, so it is unknown whether they carried it out")
+        must_answer(answer, "unknown", "its servers were stopped, so it is unknown whether they carried it out")
 
 
 def ends(bench: AdapterBench) -> None:
@@ -256,22 +216,8 @@ def ends(bench: AdapterBench) -> None:
         raise ProtocolError("its input has ended, and it still runs: leave the loop at the end of standard input")
 
 
-@contextlib.contextmanager
-def silent(servers: list[RedisServer]) -> Iterator[None]:
-    for server in servers:
-        server.process.send_signal(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for server in servers:
-            server.process.send_signal(signal.SIGCONT)
-
-
-Check = Callable[[AdapterBench], None]
-
-
 def checks_for(entry: LockEntry) -> list[Check]:
-    """The checks for what its hello claims."""
+    """The checks for what its hello claims, in version 1 and, if it knows that, in version 2."""
     claimed: list[tuple[bool, Check]] = [
         (entry.renewable, renews),
         ("is_held" in entry.library.operations, is_held_asks_servers),
@@ -281,7 +227,9 @@ def checks_for(entry: LockEntry) -> list[Check]:
     ]
     always = [grants, excludes, waits_for_so_long, is_served, releases_its_own]
     last = [connects_where_open_says, survives_silence, ends]
-    return [*always, *(check for is_claimed, check in claimed if is_claimed), *last]
+    facts = adapter_facts(entry.library.path)
+    calls = checks_of_calls(facts) if facts else []
+    return [*always, *(check for is_claimed, check in claimed if is_claimed), *last, *calls]
 
 
 def check_adapter(entry: LockEntry, report: Callable[[dict[str, Any]], object]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -16,26 +16,22 @@ from typing import Any, Self
 from lockstorm.base import paths
 from lockstorm.base.errors import NotInstalled, UsageError
 from lockstorm.base.hang_limit import HangLimit, await_readable
+from lockstorm.locks.adapter_lines import (
+    AdapterFacts,
+    ProtocolError,
+    check_answer,
+    check_hello,
+    facts_from,
+    parse_answer,
+)
 from lockstorm.results.lock_entry import HostedLibrary, LockEntry
 
-PROTOCOL = 1
 PREFIX = "adapter:"  # of the names of such locks
 SHIPPED = paths.ROOT / "adapters"
 NOT_INSTALLED = 69  # exit status of an adapter whose library is missing (EX_UNAVAILABLE)
 HELLO_LIMIT_S = 120.0
 END_LIMIT_S = 5.0
 LINE_MOST = 64 * 1024
-OUTCOMES = ("ok", "refused", "unknown")
-WAITS = ("not", "polling", "push", "blocking-pop", "in-server")
-ANSWER_KEYS = ("id", "outcome", "error", "token", "valid_until_ms", "held")
-OPERATIONS = ("renew", "is_held", "status")  # optional
-NODES_MOST = 7
-LEASE_UNIT_MOST_MS = 60_000
-SHOWN = 160
-
-
-class ProtocolError(UsageError):
-    """An adapter violates the protocol."""
 
 
 def adapter_path(word: str) -> Path:
@@ -112,68 +108,12 @@ def described(word: str, path: str) -> LockEntry:
     )
 
 
-# --- answers ---
-
-
-def check_answer(line: bytes, number: int) -> dict[str, Any]:
-    """The parsed answer to request `number`. Raises ProtocolError with a message for the author of the adapter."""
-    shown = line[:SHOWN].decode(errors="replace")
-    try:
-        answer = json.loads(line)
-    except ValueError:
-        raise ProtocolError(
-            f"it wrote {shown!r}, which is not JSON. Standard output is for answers, one object a line; "
-            "everything else that a library prints must go to standard error"
-        ) from None
-    if not isinstance(answer, dict):
-        raise ProtocolError(f"it answered {shown!r}: an answer must be a JSON object")
-    if type(answer.get("id")) is not int or answer["id"] != number:
-        raise ProtocolError(
-            f'it answered request {number} with "id": {answer.get("id")!r}: repeat the id of the request'
-        )
-    if answer.get("outcome") not in OUTCOMES:
-        raise ProtocolError(f'it answered {shown!r}: "outcome" must be one of {", ".join(OUTCOMES)}')
-    unknown = [key for key in answer if key not in ANSWER_KEYS and "protocol" not in answer]
-    if unknown:
-        raise ProtocolError(f"it answered {shown!r}: unknown key {unknown[0]!r}, there are {', '.join(ANSWER_KEYS)}")
-    return answer
-
-
-def _whole(low: int, high: int) -> tuple[Any, str]:
-    return (lambda value: type(value) is int and low <= value <= high), f"a whole number from {low} to {high}"
-
-
-_TEXT = (lambda value: isinstance(value, str) and value.strip() != ""), "a text that is not empty"
-_FLAG = (lambda value: isinstance(value, bool)), "true or false"
-HELLO_KEYS: dict[str, tuple[Any, str]] = {
-    "id": _whole(1, 2**53),
-    "outcome": ((lambda value: value == "ok"), "ok"),
-    "protocol": ((lambda value: value == PROTOCOL), f"{PROTOCOL}, the version that it speaks"),
-    "name": _TEXT,
-    "version": _TEXT,
-    "source": _TEXT,
-    **dict.fromkeys(("lease", "token", "reentrant", "fair", "renews", "semaphore", "tcp"), _FLAG),
-    "waits": ((lambda value: value in WAITS), f"one of {', '.join(WAITS)}"),
-    "nodes": _whole(1, NODES_MOST),
-    "lease_unit_ms": _whole(1, LEASE_UNIT_MOST_MS),
-    "operations": (
-        (lambda value: isinstance(value, list) and all(each in OPERATIONS for each in value)),
-        f"a list of optional operations, of {', '.join(OPERATIONS)}",
-    ),
-}
-HELLO_NEEDED = ("protocol", "name")
-
-
-def check_hello(answer: Mapping[str, Any]) -> None:
-    for key, value in answer.items():
-        if key not in HELLO_KEYS:
-            raise ProtocolError(f"its hello has the unknown key {key!r}: there are {', '.join(HELLO_KEYS)}")
-        good, words = HELLO_KEYS[key]
-        if not good(value):
-            raise ProtocolError(f"its hello has {json.dumps({key: value})}: {key} must be {words}")
-    for key in HELLO_NEEDED:
-        if key not in answer:
-            raise ProtocolError(f"its hello lacks {key!r}: {HELLO_KEYS[key][1]}")
+@cache
+def adapter_facts(path: str) -> AdapterFacts | None:
+    """What an adapter says of its lock in version 2 of the protocol; None: it knows only version 1."""
+    with AdapterProgram(path) as program:
+        hello = program.hello(2)
+    return facts_from(hello) if hello["protocol"] == 2 else None
 
 
 # --- a program ---
@@ -185,7 +125,10 @@ class AdapterProgram:
     def __init__(self, path: str) -> None:
         self.path = path
         self.number = 0
+        self.protocol = 1
         self._unread = b""
+        self._under_way: set[int] = set()  # requests without an answer
+        self._early: dict[int, dict[str, Any]] = {}  # answers that nobody has received
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close)
         environment = {**os.environ, **library_environment(), "LOCKSTORM_PARENT": str(os.getpid())}
         self._process = subprocess.Popen(
@@ -213,11 +156,12 @@ class AdapterProgram:
                 with contextlib.suppress(OSError):
                     stream.close()
 
-    def hello(self) -> dict[str, Any]:
-        answer = self.ask("hello", HELLO_LIMIT_S, protocol=PROTOCOL)
-        assert answer is not None
+    def hello(self, protocol: int = 1) -> dict[str, Any]:
+        """Asks for a version of the protocol, and goes on in the version that the answer has."""
+        answer = self.ask("hello", HELLO_LIMIT_S, protocol=protocol)
         with self._named():
-            check_hello(answer)
+            check_hello(answer, protocol)
+        self.protocol = answer["protocol"]
         return answer
 
     def ask(self, verb: str, limit_s: float, **more: object) -> dict[str, Any]:
@@ -227,6 +171,7 @@ class AdapterProgram:
 
     def send(self, verb: str, **more: object) -> None:
         self.number += 1
+        self._under_way.add(self.number)
         self.send_line(json.dumps({"id": self.number, "op": verb, **more}).encode() + b"\n")
 
     def send_line(self, line: bytes) -> None:
@@ -258,7 +203,23 @@ class AdapterProgram:
             line = self._line(limit_s)
             if line is None:
                 raise ProtocolError(f"it did not answer {verb} within {limit_s:g} s")
+            self._under_way.discard(self.number)
             return check_answer(line, self.number)
+
+    def receive_one(self, number: int, limit_s: float) -> dict[str, Any] | None:
+        """The answer to this request of version 2, whose answers come in any order; None: it did not come in time."""
+        with self._named():
+            limit = HangLimit(limit_s)
+            while number not in self._early:
+                line = self._line(limit.left_s())
+                if line is None:
+                    return None
+                answer = parse_answer(line, 2)
+                if answer["id"] not in self._under_way:
+                    raise ProtocolError(f"it answered request {answer['id']}, which is not under way")
+                self._under_way.remove(answer["id"])
+                self._early[answer["id"]] = answer
+            return self._early.pop(number)
 
     def is_silent(self, for_s: float) -> bool:
         """Whether it writes no line for this time."""

@@ -14,7 +14,21 @@ from lockstorm.cli.terminal import NearestName, console, print_checks, print_jso
 from lockstorm.conformance.adapter_check import check_adapter
 from lockstorm.locks.adapter import PREFIX, SHIPPED, adapter_entry, adapter_path, install_libraries, shipped_adapters
 
-STARTERS = {"java": SHIPPED / "starters" / "LockAdapter.java", "python": SHIPPED / "starters" / "lock-adapter.py"}
+# Of each language the starter and the file to write. A program that is built or run by its suffix needs the suffix.
+STARTER_FILES = {
+    "go": ("lock-adapter.go", "lock-adapter.go"),
+    "java": ("LockAdapter.java", "lock-adapter"),
+    "node": ("lock-adapter.mjs", "lock-adapter.mjs"),
+    "python": ("lock-adapter.py", "lock-adapter"),
+    "rust": ("lock-adapter.rs", "lock-adapter.rs"),
+}
+COMPILED = ("go", "rust")
+
+
+def starters() -> dict[str, Path]:
+    """The starters that there are, by language."""
+    paths = {language: SHIPPED / "starters" / name for language, (name, _) in STARTER_FILES.items()}
+    return {language: path for language, path in paths.items() if path.is_file()}
 
 
 @click.group("adapter", cls=NearestName)
@@ -74,15 +88,19 @@ def adapter_check_command(program: str, as_json: bool) -> int:
 
 @adapter_command.command("init")
 @click.argument("language")
-@click.option("-o", "output", type=click.Path(path_type=Path), default="lock-adapter", show_default=True)
-def adapter_init_command(language: str, output: Path) -> int:
-    """Write a first adapter for you to change: LANGUAGE is java or python.
+@click.option("-o", "output", type=click.Path(path_type=Path), help="File to write.  [default: ./lock-adapter]")
+def adapter_init_command(language: str, output: Path | None) -> int:
+    """Write a first adapter for you to change. LANGUAGE is java, python, or another one for which there is a starter; a
+    starter in Go, Rust or JavaScript has the usual suffix.
 
     \b
     Example: lockstorm adapter init python
     """
-    starter = STARTERS[choose("starter in", language, list(STARTERS))]
-    path = write_starter_program(output, starter)
+    language = choose("starter in", language, list(starters()))
+    output = output or Path(STARTER_FILES[language][1])
+    path = write_starter_program(output, starters()[language])
     output.chmod(0o755)
-    console().print(Text(f"{path} is written. Next: lockstorm adapter check {path}"))
+    following = "Build it as its first lines say, then" if language in COMPILED else "Next"
+    program = path.removesuffix(output.suffix) if language in COMPILED else path
+    console().print(Text(f"{path} is written. {following}: lockstorm adapter check {program}"))
     return 0

@@ -1,0 +1,82 @@
+"""The bench of an adapter's checks: real redis-servers, a resource that no other check uses, copies of the program."""
+
+import contextlib
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from lockstorm.locks.adapter import AdapterProgram
+from lockstorm.locks.adapter_lines import ProtocolError
+from lockstorm.results.lock_entry import LockEntry
+from lockstorm.servers.redis_server import RedisServer
+from lockstorm.servers.services import lease_at_least
+
+LEASE_MS = 1_000
+LONG_LEASE_MS = 60_000
+WAIT_MS = 300
+ANSWER_LIMIT_S = 15.0
+PROMPT_S = 5.0  # limit of an operation that does not wait, even on a busy machine
+
+
+@dataclass
+class AdapterBench:
+    """The input of a check: the lock's entry, its servers, and a resource that no other check uses."""
+
+    entry: LockEntry
+    servers: list[RedisServer]
+    resource: str = ""
+    programs: list[AdapterProgram] = field(default_factory=list)
+
+    def start(self, lease_ms: int = LONG_LEASE_MS, nodes: list[dict[str, Any]] | None = None) -> AdapterProgram:
+        """Starts another copy of the program and opens its lock."""
+        program = self.start_bare()
+        program.hello()
+        options = {"lease_ms": lease_at_least(self.entry, lease_ms), "permits": 1, "fixed_lease": False}
+        where = self.nodes() if nodes is None else nodes
+        answer = program.ask("open", ANSWER_LIMIT_S, resource=self.resource, nodes=where, **options)
+        if answer["outcome"] != "ok" and nodes is None:
+            raise ProtocolError(
+                f"it answered open with {answer_text(answer)}: the nodes are there, and the lock is free"
+            )
+        return program
+
+    def start_bare(self) -> AdapterProgram:
+        program = AdapterProgram(self.entry.library.path)
+        self.programs.append(program)
+        return program
+
+    def nodes(self) -> list[dict[str, Any]]:
+        if self.entry.library.tcp:
+            return [{"host": "127.0.0.1", "port": server.port} for server in self.servers]
+        return [{"unix": str(server.socket)} for server in self.servers]
+
+    def end(self) -> None:
+        for program in self.programs:
+            program.close()
+        self.programs.clear()
+
+
+Check = Callable[[AdapterBench], None]
+
+
+def answer_text(answer: dict[str, Any]) -> str:
+    error = f" ({answer['error']})" if answer.get("error") else ""
+    return f"{answer['outcome']}{error}"
+
+
+def must_answer(answer: dict[str, Any], outcome: str, reason: str) -> dict[str, Any]:
+    if answer["outcome"] != outcome:
+        raise ProtocolError(f"it answered {answer_text(answer)}: {reason}")
+    return answer
+
+
+@contextlib.contextmanager
+def silent(servers: list[RedisServer]) -> Iterator[None]:
+    for server in servers:
+        server.process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for server in servers:
+            server.process.send_signal(signal.SIGCONT)

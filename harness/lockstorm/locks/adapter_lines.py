@@ -1,0 +1,227 @@
+"""The lines that an adapter writes (docs/adapters.md): what a hello and an answer must be, in versions 1 and 2 of the
+protocol. Every error is for the author of the adapter, and names the key."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from lockstorm.base.errors import UsageError
+
+PROTOCOLS = (1, 2)
+OUTCOMES = ("ok", "refused", "unknown")
+WAITS = ("not", "polling", "push", "blocking-pop", "in-server")
+ANSWER_KEYS: dict[int, tuple[str, ...]] = {1: ("id", "outcome", "error", "token", "valid_until_ms", "held")}
+ANSWER_KEYS[2] = (*ANSWER_KEYS[1], "cancelled")
+OPERATIONS = {1: ("renew", "is_held", "status"), 2: ("renew", "is_held", "status", "token")}  # optional
+NODES_MOST = 7
+UNIT_MOST_MS = 60_000
+THREADS_MOST = 64
+SHOWN = 160
+
+Owner = Literal["thread", "object", "thread-object"]
+Mode = Literal["exclusive", "read", "write", "permits"]
+Wait = Literal["none", "time", "forever"]
+Lease = Literal["given", "renewed", "endless", "default"]
+Reentry = Literal["same", "write-read"]
+ObjectKey = Literal["lease_ms", "form", "wait_ms"]
+NOT_GIVEN = ("renewed", "endless", "default")  # the meanings of a lease_ms that is null: a form has one of them
+
+
+class ProtocolError(UsageError):
+    """An adapter violates the protocol."""
+
+
+class AcquireForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One of the library's ways to ask for a lock."""
+
+    form: str  # by the library's own name
+    wait: tuple[Wait, ...]  # none: one try; time: for wait_ms; forever: without a limit
+    lease: tuple[
+        Lease, ...
+    ]  # given: lease_ms; renewed, endless or default (that of open, not renewed): what null means
+    lease_unit_ms: int = 1
+    wait_unit_ms: int = 1  # a timed wait may also be longer by this
+    operations: tuple[str, ...] | None = None  # what may be asked of a hold that it granted; None: as the hello says
+
+
+class AdapterFacts(msgspec.Struct, frozen=True):
+    """What the hello of protocol 2 says of a lock, with the defaults of the keys that may be missing."""
+
+    name: str
+    owner: Owner  # who owns a hold: a thread whatever object, an object whatever thread, or a thread by an object
+    forms: tuple[AcquireForm, ...]
+    version: str = ""
+    lease: bool = False
+    token: bool = False
+    fair: bool = False
+    tcp: bool = False
+    nodes: int = 1
+    operations: tuple[str, ...] = ()
+    threads: int = 1  # most threads that one program hosts
+    modes: tuple[Mode, ...] = ("exclusive",)
+    reenters: tuple[Reentry, ...] = ()
+    cancel: bool = False  # a call under way can be cancelled
+    of_object: tuple[ObjectKey, ...] = ()  # keys of acquire that hold for the lock object, as its first acquire said
+    lease_key: str = ""  # the server's key whose remaining time is the lease; empty: there is none
+    watchdog_divisor: int = 3  # the watchdog renews after this part of its lease
+    renew_lease: bool = False  # a renewal takes lease_ms
+    validity: bool = False  # grants carry valid_until_ms
+    lenient_release: bool = False  # a release by somebody who holds nothing is answered ok
+    timer_ms: int = 1  # timers of the library fire at most this late
+    keeps: tuple[str, ...] = ()  # keys that it leaves at the server for good; "*" at the end stands for any rest
+
+    def key_of(self, resource: str) -> str:
+        return self.lease_key.replace("{resource}", resource)
+
+
+# --- what a value must be: a predicate, and the same in words ---
+
+Rule = tuple[Callable[[Any], bool], str]
+
+
+def _whole(low: int, high: int) -> Rule:
+    return (lambda value: type(value) is int and low <= value <= high), f"a whole number from {low} to {high}"
+
+
+def _one_of(literal: Any) -> Rule:
+    return (lambda value: value in get_args(literal)), f"one of {', '.join(get_args(literal))}"
+
+
+def _some(what: str, words: tuple[str, ...], fewest: int = 0) -> Rule:
+    def fits(value: Any) -> bool:
+        return isinstance(value, list) and len(value) >= fewest and all(each in words for each in value)
+
+    return fits, f"a list of {what}, of {', '.join(words)}"
+
+
+_TEXT: Rule = (lambda value: isinstance(value, str) and value.strip() != ""), "a text that is not empty"
+_FLAG: Rule = (lambda value: isinstance(value, bool)), "true or false"
+_KEY: Rule = (lambda value: isinstance(value, str) and "{resource}" in value), "a text with {resource} in it"
+_KEYS: Rule = (
+    (lambda value: isinstance(value, list) and all(isinstance(each, str) and each.strip("* ") for each in value)),
+    "a list of keys of the server, which may contain {resource} and end with *",
+)
+_FORMS: Rule = (lambda value: isinstance(value, list) and len(value) > 0), "a list of objects, at least one"
+FORM_KEYS: dict[str, Rule] = {
+    "form": _TEXT,
+    "wait": _some("waits", get_args(Wait), 1),
+    "lease": _some("leases", get_args(Lease), 1),
+    "lease_unit_ms": _whole(1, UNIT_MOST_MS),
+    "wait_unit_ms": _whole(1, UNIT_MOST_MS),
+    "operations": _some("optional operations", OPERATIONS[2]),
+}
+FORM_NEEDED = ("form", "wait", "lease")
+HELLO_KEYS: dict[str, Rule] = {
+    "id": _whole(1, 2**53),
+    "outcome": ((lambda value: value == "ok"), "ok"),
+    "protocol": ((lambda value: value == 1), "1, the version that it speaks"),
+    "name": _TEXT,
+    "version": _TEXT,
+    "source": _TEXT,
+    **dict.fromkeys(("lease", "token", "reentrant", "fair", "renews", "semaphore", "tcp"), _FLAG),
+    "waits": ((lambda value: value in WAITS), f"one of {', '.join(WAITS)}"),
+    "nodes": _whole(1, NODES_MOST),
+    "lease_unit_ms": _whole(1, UNIT_MOST_MS),
+    "operations": _some("optional operations", OPERATIONS[1]),
+}
+HELLO_NEEDED = ("protocol", "name")
+HELLO_KEYS_2: dict[str, Rule] = {
+    **HELLO_KEYS,
+    "protocol": ((lambda value: value == 2), "2, the version that it speaks"),
+    "operations": _some("optional operations", OPERATIONS[2]),
+    "threads": _whole(1, THREADS_MOST),
+    "owner": _one_of(Owner),
+    "modes": _some("modes", get_args(Mode), 1),
+    "forms": _FORMS,
+    "reenters": _some("kinds of re-entry", get_args(Reentry)),
+    "of_object": _some("keys of acquire", get_args(ObjectKey)),
+    "lease_key": _KEY,
+    "watchdog_divisor": _whole(1, 1000),
+    "timer_ms": _whole(1, UNIT_MOST_MS),
+    "keeps": _KEYS,
+    **dict.fromkeys(("cancel", "renew_lease", "validity", "lenient_release"), _FLAG),
+}
+HELLO_NEEDED_2 = (*HELLO_NEEDED, "owner", "forms")
+
+
+def _check_keys(what: str, found: Mapping[str, Any], rules: Mapping[str, Rule], needed: tuple[str, ...]) -> None:
+    for key, value in found.items():
+        if key not in rules:
+            raise ProtocolError(f"{what} has the unknown key {key!r}: there are {', '.join(rules)}")
+        good, words = rules[key]
+        if not good(value):
+            raise ProtocolError(f"{what} has {json.dumps({key: value})}: {key} must be {words}")
+    for key in needed:
+        if key not in found:
+            raise ProtocolError(f"{what} lacks {key!r}: {rules[key][1]}")
+
+
+def check_hello(answer: Mapping[str, Any], asked: int = 1) -> None:
+    """The answer to a hello that asked for this version. An adapter that knows only version 1 answers 1 to both."""
+    if asked == 1 or answer.get("protocol") == 1:
+        _check_keys("its hello", answer, HELLO_KEYS, HELLO_NEEDED)
+        return
+    if answer.get("protocol") != asked:
+        found = json.dumps({"protocol": answer.get("protocol")})
+        raise ProtocolError(f"its hello has {found}: protocol must be 1 or {asked}, the version that it speaks")
+    _check_keys("its hello", answer, HELLO_KEYS_2, HELLO_NEEDED_2)
+    names: list[str] = []
+    for number, form in enumerate(answer["forms"]):
+        _check_form(f"forms[{number}] of its hello", form)
+        if form["form"] in names:
+            raise ProtocolError(
+                f"forms[{number}] of its hello has the name {form['form']!r} again: each form has its own"
+            )
+        names.append(form["form"])
+
+
+def _check_form(what: str, form: Any) -> None:
+    if not isinstance(form, dict):
+        raise ProtocolError(f"{what} is {json.dumps(form)}: it must be an object")
+    _check_keys(what, form, FORM_KEYS, FORM_NEEDED)
+    meanings = [lease for lease in form["lease"] if lease in NOT_GIVEN]
+    if len(meanings) > 1:
+        raise ProtocolError(
+            f'{what} has "lease": {json.dumps(form["lease"])}: a lease_ms of null can only mean one of '
+            f"{', '.join(NOT_GIVEN)} in one form"
+        )
+
+
+def facts_from(hello: Mapping[str, Any]) -> AdapterFacts:
+    """The facts of a hello of protocol 2 that was checked."""
+    return msgspec.convert(hello, AdapterFacts)
+
+
+def check_answer(line: bytes, number: int, protocol: int = 1) -> dict[str, Any]:
+    """The parsed answer to request `number`. Raises ProtocolError with a message for the author of the adapter."""
+    answer = parse_answer(line, protocol)
+    if answer["id"] != number:
+        raise ProtocolError(f'it answered request {number} with "id": {answer["id"]!r}: repeat the id of the request')
+    return answer
+
+
+def parse_answer(line: bytes, protocol: int) -> dict[str, Any]:
+    """An answer, to whichever request."""
+    shown = line[:SHOWN].decode(errors="replace")
+    try:
+        answer = json.loads(line)
+    except ValueError:
+        raise ProtocolError(
+            f"it wrote {shown!r}, which is not JSON. Standard output is for answers, one object a line; "
+            "everything else that a library prints must go to standard error"
+        ) from None
+    if not isinstance(answer, dict):
+        raise ProtocolError(f"it answered {shown!r}: an answer must be a JSON object")
+    if type(answer.get("id")) is not int:
+        raise ProtocolError(f'it answered {shown!r}: "id" must be the id of the request')
+    if answer.get("outcome") not in OUTCOMES:
+        raise ProtocolError(f'it answered {shown!r}: "outcome" must be one of {", ".join(OUTCOMES)}')
+    keys = ANSWER_KEYS[protocol]
+    unknown = [key for key in answer if key not in keys and "protocol" not in answer]
+    if unknown:
+        raise ProtocolError(f"it answered {shown!r}: unknown key {unknown[0]!r}, there are {', '.join(keys)}")
+    if type(answer.get("cancelled", False)) is not bool:
+        raise ProtocolError(f'it answered {shown!r}: "cancelled" must be true or false')
+    return answer
