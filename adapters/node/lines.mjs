@@ -38,12 +38,13 @@ export function serve(library) {
     },
     cancel: ({ call }) => {
       calls.get(call)?.abort();
-      return outcome(calls.has(call));
+      return outcome(library.hello2.cancel && calls.has(call));
     },
-    forget: () => {
+    forget: async () => {
       if (calls.size > 0) return { outcome: "refused", error: "a call is under way" };
-      for (const lock of locks.values()) library.forget?.(lock);
+      const dropped = [...locks.values()];
       [threads, locks] = [new Map(), new Map()];
+      await Promise.all(dropped.map((lock) => library.forget?.(lock)));
     },
   };
 
@@ -63,7 +64,7 @@ export function serve(library) {
     const question = JSON.parse(line);
     const { id, op, thread = 1 } = question;
     const answer = (given) => process.stdout.write(JSON.stringify({ id, outcome: "ok", ...given }) + "\n");
-    if (op in ofProgram) return answer(ofProgram[op](question));
+    if (op in ofProgram) return Promise.resolve(ofProgram[op](question)).then(answer);
     calls.set(id, new AbortController());
     const call = (threads.get(thread) ?? Promise.resolve()).then(async () => {
       const given = await called(question, calls.get(id).signal);

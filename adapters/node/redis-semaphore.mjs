@@ -1,5 +1,4 @@
-// redis-semaphore's Mutex, Semaphore or RedlockMutex, as the argument says: polled every 10 ms, refreshed at 0.8 of its
-// lease for as long as it is held.
+// redis-semaphore's Mutex, Semaphore or RedlockMutex (the argument): polled every 10 ms, refreshed at 0.8 of its lease.
 import { createRequire } from "node:module";
 import { Mutex, RedlockMutex, Semaphore, TimeoutError } from "redis-semaphore";
 import { connect, outcome, serve } from "./lines.mjs";
@@ -41,7 +40,8 @@ function make(lock, { wait_ms, lease_ms, lock: number }) {
 
 async function acquired(mutex, form, signal) {
   if (!form?.startsWith("acquire")) return mutex.tryAcquire(signal);
-  return mutex.acquire(signal).then(() => true, (error) => error instanceof TimeoutError ? false : Promise.reject(error));
+  const refused = (error) => (error instanceof TimeoutError ? false : Promise.reject(error));
+  return mutex.acquire(signal).then(() => true, refused);
 }
 
 // A refresh without an answer rejects a promise that has no handler: by default that ends the process, too.
