@@ -33,7 +33,7 @@ export function serveGrants({ hello, hello2, redlockFor, forms }) {
   let links, lease;
   serve({
     hello: { ...hello, lease: true, waits: "polling", nodes: 5, operations: ["renew", "status"] },
-    hello2: { ...hello2, threads: 8, owner: "object", lease_key: "{resource}", validity: true, renew_lease: true },
+    hello2: { ...hello2, threads: 8, owner: "object", lease_key: "{resource}", renew_lease: true },
     open: (question) => {
       links = connect(question.nodes);
       lease = question.lease_ms;

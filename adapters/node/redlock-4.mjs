@@ -29,6 +29,7 @@ serveGrants({
     name: "node-redlock 4", version: require("redlock-4/package.json").version, source: "node-redlock, redlock.js",
   },
   hello2: {
+    validity: true,
     forms: [
       { form: LOCK, wait: ["none", "time"], ...OFFER },
       { form: WITH_OPTIONS, wait: ["none", "time", "forever"], ...OFFER },

@@ -34,17 +34,24 @@ func orElse[T any](given any, otherwise T) T {
 	return otherwise
 }
 
+// Without a form it waits as the library does; in version 2, where a question names its lock, without a limit.
+func formOf(question message) any {
+	if question["form"] == nil && question["wait_ms"] == nil && question["lock"] != nil {
+		return withTimeout
+	}
+	return question["form"]
+}
+
 func newMutex(question message) *redsync.Mutex {
 	lease := orElse(question["lease_ms"], settings["lease_ms"].(float64))
 	options := []redsync.Option{redsync.WithExpiry(time.Duration(lease * 1e6))}
 	wait, limited := question["wait_ms"].(float64)
-	if limited && question["form"] != withTimeout && question["form"] != try {
-		options = append(options, redsync.WithTries(int((wait+99)/100)+1), redsync.WithRetryDelay(retry))
-	} else if question["form"] == withTimeout { // by default it ends after 32 tries
+	switch form := formOf(question); {
+	case form == withTimeout: // by default it ends after 32 tries
 		options = append(options, redsync.WithTries(math.MaxInt32), redsync.WithRetryDelay(retry))
+	case limited && form != try:
+		options = append(options, redsync.WithTries(int((wait+99)/100)+1), redsync.WithRetryDelay(retry))
 	}
-	if question["form"] == failFast {
-		options = append(options, redsync.WithFailFast(true))
-	}
+	options = append(options, redsync.WithFailFast(question["form"] == failFast))
 	return redsync.New(pools...).NewMutex(orElse(question["resource"], settings["resource"].(string)), options...)
 }
