@@ -186,7 +186,7 @@ def test_forget_drops_the_lock_objects(adapter: str, nodes: list[RedisServer]) -
 
 @pytest.mark.parametrize("adapter", [name for name in CANCELS if name != "redsync"])
 def test_forget_ends_the_refreshing(adapter: str, nodes: list[RedisServer]) -> None:
-    with HostedCalls(adapter, nodes, 2, lease_ms=1000) as program:
+    with HostedCalls(adapter, nodes, 2, lease_ms=4000) as program:
         key = program.hello["lease_key"].replace("{resource}", "first")
         assert program.outcome("acquire", 1, 1, wait_ms=0, lease_ms=None) == "ok"
         assert nodes[0].link.exists(key)
