@@ -1,4 +1,4 @@
-// Shared by the adapters of Node's libraries: the protocol (a line for each request and answer), connections, clock.
+// Shared by the adapters of Node's libraries: the protocol, versions 1 and 2 (docs/adapters.md), connections, clock.
 import Redis from "ioredis";
 import readline from "node:readline";
 
@@ -18,21 +18,59 @@ export function validUntil(expiration) {
   return Number(process.hrtime.bigint()) / 1e6 + (expiration - Date.now());
 }
 
-// `answers` has a function for each operation. An exception means an unknown outcome.
-export function serve(answers) {
-  let before = Promise.resolve();
+export const outcome = (granted) => ({ outcome: granted ? "ok" : "refused" });
+
+// `library` has `hello`, `hello2` (what version 2 adds), `open` and a function for each operation: it is given a lock
+// object { resource }, to which it adds what it likes, the question, and a signal that aborts when the call is
+// cancelled. An exception means an unknown outcome. `forget`, if there is one, ends what a lock object has started.
+export function serve(library) {
+  const calls = new Map(); // calls under way: the controller of each one's signal, by the id of its question
+  let threads = new Map(); // by number: what a thread was asked last; it executes its calls one after the other
+  let locks = new Map();
+  let opened;
+
+  const ofProgram = {
+    hello: ({ protocol }) =>
+      protocol > 1 ? { protocol: 2, ...library.hello, ...library.hello2 } : { protocol: 1, ...library.hello },
+    open: (question) => {
+      opened = question;
+      library.open(question);
+    },
+    cancel: ({ call }) => {
+      calls.get(call)?.abort();
+      return outcome(library.hello2.cancel && calls.has(call));
+    },
+    forget: async () => {
+      if (calls.size > 0) return { outcome: "refused", error: "a call is under way" };
+      const dropped = [...locks.values()];
+      [threads, locks] = [new Map(), new Map()];
+      await Promise.all(dropped.map((lock) => library.forget?.(lock)));
+    },
+  };
+
+  async function called(question, signal) {
+    try {
+      const { lock = 1, resource = opened.resource } = question;
+      if (!locks.has(lock)) locks.set(lock, { resource });
+      return await library[question.op](locks.get(lock), question, signal);
+    } catch (error) {
+      const cancelled = signal.aborted && error === signal.reason;
+      const how = cancelled ? { outcome: "refused", cancelled } : { outcome: "unknown" };
+      return { ...how, error: String(error.message) };
+    }
+  }
+
   readline.createInterface({ input: process.stdin }).on("line", (line) => {
-    const request = JSON.parse(line);
-    before = before.then(async () => {
-      let answer;
-      try {
-        answer = await answers[request.op](request);
-      } catch (error) {
-        answer = { outcome: "unknown", error: String(error.message) };
-      }
-      process.stdout.write(JSON.stringify({ id: request.id, ...answer }) + "\n");
+    const question = JSON.parse(line);
+    const { id, op, thread = 1 } = question;
+    const answer = (given) => process.stdout.write(JSON.stringify({ id, outcome: "ok", ...given }) + "\n");
+    if (op in ofProgram) return Promise.resolve(ofProgram[op](question)).then(answer);
+    calls.set(id, new AbortController());
+    const call = (threads.get(thread) ?? Promise.resolve()).then(async () => {
+      const given = await called(question, calls.get(id).signal);
+      calls.delete(id);
+      answer(given);
     });
+    threads.set(thread, call);
   }).on("close", () => process.exit(0));
 }
-
-export const outcome = (granted) => ({ outcome: granted ? "ok" : "refused" });

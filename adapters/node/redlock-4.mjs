@@ -1,56 +1,47 @@
 // node-redlock 4: a majority of nodes, validity by Date.now().
 import { createRequire } from "node:module";
-import { connect, serve, validUntil } from "./lines.mjs";
+import { counting, OFFER, serveGrants } from "./grants.mjs";
 
 const require = createRequire(import.meta.url);
+const { using } = require("bluebird");
 const Redlock = require("redlock-4");
-const hello = {
-  outcome: "ok", protocol: 1, name: "node-redlock 4", version: require("redlock-4/package.json").version,
-  source: "node-redlock, redlock.js", lease: true, waits: "polling", nodes: 5, operations: ["renew", "status"],
-};
-const RETRY_MS = 100;
-let links, resource, lease, held, errors;
+const [LOCK, WITH_OPTIONS, DISPOSER] = ["lock(resource, ttl)", "lockWithOptions(resource, ttl, options)", "disposer"];
 
-function redlock(options) {
-  const made = new Redlock(links, options);
-  made.on("clientError", () => errors++);
-  return made;
+async function granted(promise) {
+  const grant = await promise;
+  return { grant, release: () => grant.unlock() };
 }
 
-// The library raises a LockError for any reason; only a client error means that a node did not answer.
-async function attempt(work) {
-  errors = 0;
-  try {
-    return { outcome: "ok", ...(await work()) };
-  } catch (error) {
-    return { outcome: errors > 0 ? "unknown" : "refused", error: error.message };
-  }
+// Within `using` a grant is released when the promise of the function that it was given to is fulfilled.
+function disposed(disposer) {
+  let failure;
+  return new Promise((resolve, reject) => {
+    const used = using(disposer((error) => (failure = error)), (grant) => new Promise((end) => {
+      const release = () => (end(), used.then(() => failure && Promise.reject(failure)));
+      resolve({ grant, release });
+    }));
+    used.catch(reject);
+  });
 }
 
-serve({
-  hello: () => hello,
-  open: (request) => {
-    links = connect(request.nodes);
-    [resource, lease] = [request.resource, request.lease_ms];
-    return { outcome: "ok" };
+serveGrants({
+  hello: {
+    name: "node-redlock 4", version: require("redlock-4/package.json").version, source: "node-redlock, redlock.js",
   },
-  acquire: ({ wait_ms }) =>
-    attempt(async () => {
-      const waits = { retryCount: Math.ceil(wait_ms / RETRY_MS), retryDelay: RETRY_MS, retryJitter: 0 };
-      held = await redlock(wait_ms === null ? {} : waits).lock(resource, lease);
-      return { valid_until_ms: validUntil(held.expiration) };
-    }),
-  release: () =>
-    attempt(async () => {
-      if (!held) throw new Error("nothing is held");
-      const mine = held;
-      held = undefined;
-      await mine.unlock();
-    }),
-  renew: () =>
-    attempt(async () => {
-      if (!held) throw new Error("nothing is held");
-      held = await held.extend(lease);
-    }),
-  status: () => ({ outcome: "ok", held: held !== undefined && held.expiration > Date.now() }),
+  hello2: {
+    validity: true,
+    forms: [
+      { form: LOCK, wait: ["none", "time"], ...OFFER },
+      { form: WITH_OPTIONS, wait: ["none", "time", "forever"], ...OFFER },
+      { form: DISPOSER, wait: ["none", "time"], ...OFFER },
+    ],
+  },
+  // The settings of an object are those of the extensions of its grants, too.
+  redlockFor: (links, form, waits) =>
+    counting(new Redlock(links, form === WITH_OPTIONS ? { retryJitter: 0 } : waits), "clientError"),
+  forms: {
+    [LOCK]: (redlock, resource, ttl) => granted(redlock.lock(resource, ttl)),
+    [WITH_OPTIONS]: (redlock, resource, ttl, waits) => granted(redlock.lockWithOptions(resource, ttl, waits)),
+    [DISPOSER]: (redlock, resource, ttl) => disposed((onFailure) => redlock.disposer(resource, ttl, onFailure)),
+  },
 });

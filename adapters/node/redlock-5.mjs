@@ -1,53 +1,41 @@
 // node-redlock 5: a majority of nodes, validity by Date.now() from the first try on; the library never checks it.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { connect, serve, validUntil } from "./lines.mjs";
+import { counting, OFFER, serveGrants } from "./grants.mjs";
 
-const require = createRequire(import.meta.url);
-const { default: Redlock, ResourceLockedError } = require("redlock-5");
+const { default: Redlock, ResourceLockedError } = createRequire(import.meta.url)("redlock-5");
 const { version } = JSON.parse(readFileSync(new URL("node_modules/redlock-5/package.json", import.meta.url)));
-const hello = {
-  outcome: "ok", protocol: 1, name: "node-redlock 5", version,
-  source: "node-redlock, src/index.ts", lease: true, waits: "polling", nodes: 5, operations: ["renew", "status"],
-};
-const RETRY_MS = 100;
-let redlock, resource, lease, held, errors;
+const [ACQUIRE, USING] = ["acquire(resources, duration, settings)", "using(resources, duration, settings, routine)"];
+const WAIT = ["none", "time", "forever"];
 
-// The library raises an ExecutionError for any reason; its error events say whether a node did not answer.
-async function attempt(work) {
-  errors = 0;
-  try {
-    return { outcome: "ok", ...(await work()) };
-  } catch (error) {
-    return { outcome: errors > 0 ? "unknown" : "refused", error: error.message };
-  }
+// The library extends the grant until the promise of the routine is fulfilled. It does so 500 ms before it expires, by
+// default, and accepts no duration that is not 100 ms longer.
+function used(redlock, resource, ttl, waits) {
+  const settings = { ...waits, automaticExtensionThreshold: Math.floor(Math.min(500, ttl / 2, ttl - 100)) };
+  return new Promise((resolve, reject) => {
+    const whole = redlock.using([resource], ttl, settings, (signal) => new Promise((end) => {
+      resolve({ isHeld: () => !signal.aborted, release: () => (end(), whole) });
+    }));
+    whole.catch(reject);
+  });
 }
 
-serve({
-  hello: () => hello,
-  open: (request) => {
-    redlock = new Redlock(connect(request.nodes));
-    redlock.on("error", (error) => (errors += error instanceof ResourceLockedError ? 0 : 1));
-    [resource, lease] = [request.resource, request.lease_ms];
-    return { outcome: "ok" };
+serveGrants({
+  hello: { name: "node-redlock 5", version, source: "node-redlock, src/index.ts" },
+  hello2: {
+    watchdog_divisor: 1,
+    forms: [
+      { form: ACQUIRE, wait: WAIT, ...OFFER },
+      { form: USING, wait: WAIT, ...OFFER, lease: ["renewed"], operations: ["status"] },
+    ],
   },
-  acquire: ({ wait_ms }) =>
-    attempt(async () => {
-      const waits = { retryCount: Math.ceil(wait_ms / RETRY_MS), retryDelay: RETRY_MS, retryJitter: 0 };
-      held = await redlock.acquire([resource], lease, wait_ms === null ? {} : waits);
-      return { valid_until_ms: validUntil(held.expiration) };
-    }),
-  release: () =>
-    attempt(async () => {
-      if (!held) throw new Error("nothing is held");
-      const mine = held;
-      held = undefined;
-      await mine.release();
-    }),
-  renew: () =>
-    attempt(async () => {
-      if (!held) throw new Error("nothing is held");
-      held = await held.extend(lease);
-    }),
-  status: () => ({ outcome: "ok", held: held !== undefined && held.expiration > Date.now() }),
+  redlockFor: (links, form, waits, lock) =>
+    (lock.redlock ??= counting(new Redlock(links), "error", (error) => !(error instanceof ResourceLockedError))),
+  forms: {
+    [ACQUIRE]: async (redlock, resource, ttl, waits) => {
+      const grant = await redlock.acquire([resource], ttl, waits);
+      return { grant, release: () => grant.release() };
+    },
+    [USING]: used,
+  },
 });

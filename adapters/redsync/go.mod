@@ -3,7 +3,7 @@ module lockstorm/adapters/redsync
 go 1.19
 
 require (
-	github.com/go-redsync/redsync/v4 v4.9.4
+	github.com/go-redsync/redsync/v4 v4.11.0
 	github.com/redis/go-redis/v9 v9.0.2
 )
 

@@ -3,9 +3,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"os"
 	"syscall"
 	"time"
 	"unsafe"
@@ -16,13 +14,10 @@ import (
 	client "github.com/redis/go-redis/v9"
 )
 
-const version, retry, clockMonotonic = "4.9.4", 100 * time.Millisecond, 1
-
-type message map[string]any
-
-var settings message // the request "open"
+var settings message // the question "open"
 var pools []redis.Pool
-var mutex *redsync.Mutex
+
+type lock struct{ mutex *redsync.Mutex }
 
 // An error other than these means that nodes did not answer.
 func outcome(done bool, err error) message {
@@ -35,44 +30,50 @@ func outcome(done bool, err error) message {
 	return message{"outcome": "ok"}
 }
 
-func reply(request message) message {
-	switch request["op"] {
-	case "hello":
-		return message{"outcome": "ok", "protocol": 1, "name": "redsync", "version": version, "lease": true, "nodes": 5,
-			"source": "redsync, mutex.go", "waits": "polling", "operations": []string{"renew"}}
-	case "open":
-		settings = request
-		for _, node := range request["nodes"].([]any) {
-			at := node.(map[string]any)["unix"].(string)
-			options := client.Options{Network: "unix", Addr: at, MaxRetries: -1, ReadTimeout: time.Second}
-			pools = append(pools, goredis.NewPool(client.NewClient(&options)))
-		}
-	case "acquire":
-		options := []redsync.Option{redsync.WithExpiry(time.Duration(settings["lease_ms"].(float64) * 1e6))}
-		if wait, limited := request["wait_ms"].(float64); limited {
-			options = append(options, redsync.WithTries(int((wait+99)/100)+1), redsync.WithRetryDelay(retry))
-		}
-		mutex = redsync.New(pools...).NewMutex(settings["resource"].(string), options...)
-		answer := outcome(true, mutex.LockContext(context.Background()))
-		if answer["outcome"] == "ok" {
-			var now syscall.Timespec
-			syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clockMonotonic, uintptr(unsafe.Pointer(&now)), 0)
-			answer["valid_until_ms"] = float64(now.Nano()+int64(time.Until(mutex.Until()))) / 1e6
-		}
-		return answer
-	case "release":
-		return outcome(mutex.Unlock())
-	case "renew":
-		return outcome(mutex.Extend())
+func open(question message) message {
+	settings = question
+	for _, node := range question["nodes"].([]any) {
+		at := node.(map[string]any)["unix"].(string)
+		options := client.Options{Network: "unix", Addr: at, MaxRetries: -1, ReadTimeout: time.Second}
+		pools = append(pools, goredis.NewPool(client.NewClient(&options)))
 	}
 	return message{"outcome": "ok"}
 }
 
-func main() {
-	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
-	for request := (message{}); in.Decode(&request) == nil; request = (message{}) {
-		answer := reply(request)
-		answer["id"] = request["id"]
-		out.Encode(answer)
+func acquire(ctx context.Context, mutex *redsync.Mutex, question message) message {
+	call, asked := mutex.LockContext, ctx
+	if wait, limited := question["wait_ms"].(float64); limited && question["form"] == withTimeout {
+		within, cancel := context.WithTimeout(ctx, time.Duration(wait*1e6))
+		defer cancel()
+		asked = within
+	} else if question["form"] == try {
+		call = mutex.TryLockContext
 	}
+	answer := outcome(true, call(asked))
+	if answer["outcome"] == "ok" {
+		var now syscall.Timespec
+		syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clockMonotonic, uintptr(unsafe.Pointer(&now)), 0)
+		answer["valid_until_ms"] = float64(now.Nano()+int64(time.Until(mutex.Until()))) / 1e6
+	} else if ctx.Err() != nil {
+		answer["cancelled"] = true
+	}
+	return answer
+}
+
+func perform(ctx context.Context, on *lock, question message) message {
+	guard.Lock()
+	if on.mutex == nil || question["op"] == "acquire" && question["lock"] == nil { // version 1: a new one for each
+		on.mutex = newMutex(question)
+	}
+	mutex := on.mutex
+	guard.Unlock()
+	switch question["op"] {
+	case "release":
+		return outcome(mutex.Unlock())
+	case "renew":
+		return outcome(mutex.Extend())
+	case "is_held":
+		return outcome(mutex.Valid())
+	}
+	return acquire(ctx, mutex, question)
 }

@@ -83,9 +83,10 @@ bool calls_cancel(struct library_world *world, int client, int thread) {
     cancel.verb = CALL_CANCEL;
     cancel.cancels = state->ask;
     state->cancel_at_ns = 0;
-    library_event_add(world, (struct call_event){.kind = EVENT_ASK, .asked = cancel, .client = client});
+    state->cancel_ask = library_event_add(world, (struct call_event){.kind = EVENT_ASK, .asked = cancel, .client = client});
     json_t *body = json_pack("{s:s,s:i}", "op", "cancel", "call", state->question);
-    return question_send(&world->clients[client], body) > 0 || fail(world, client, "takes no question", "");
+    state->cancel = question_send(&world->clients[client], body);
+    return state->cancel > 0 || fail(world, client, "takes no question", "");
 }
 
 bool calls_ask_control(struct library_world *world, int client, json_t *body) {
@@ -142,13 +143,22 @@ static bool answer_take(struct library_world *world, int client, const json_t *b
     }
     for (int thread = 0; thread < WORKLOAD_THREADS; thread++) {
         struct library_thread *state = &of->threads[thread];
+        if (state->cancel && state->cancel == id) {
+            state->cancel = 0;
+            library_event_add(world, (struct call_event){.kind = EVENT_ANSWER,
+                                                         .call = state->cancel_ask,
+                                                         .asked = world->events[state->cancel_ask].asked,
+                                                         .outcome = outcome,
+                                                         .client = client});
+            return true;
+        }
         if (!state->asked || state->question != id) continue;
         answer_note(world, client, state, body, outcome);
         thread_go_on(state, next_call(world, client, thread), outcome);
         library_leases_note(world);
         return true;
     }
-    return id > 0 && id <= of->question; /* the answer to a cancel, or a late one */
+    return id > 0 && id <= of->question; /* a late one */
 }
 
 bool calls_hear(struct library_world *world, int client) {

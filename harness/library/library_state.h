@@ -28,6 +28,8 @@ struct library_thread {
     uint32_t ask; /* index of its event */
     int64_t idle_until_ns;
     int64_t cancel_at_ns; /* 0: never */
+    int cancel;           /* id of the question that cancels it; 0: there is none that is not answered */
+    uint32_t cancel_ask;  /* index of that event */
     uint64_t steps;
 };
 

@@ -1,0 +1,79 @@
+// The protocol, versions 1 and 2 (docs/adapters.md). The other files have hello, open, and perform, which is a call.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"sync"
+)
+
+type message map[string]any
+
+var guard sync.Mutex // of all that follows, and of standard output
+var out = json.NewEncoder(os.Stdout)
+var calls = map[any]context.CancelFunc{} // calls under way, by the id of the question
+var locks = map[any]*lock{}              // by number
+var threads = map[any]chan struct{}{}    // by number: closed when the last call that it was asked for has ended
+
+// The number of the thread or the lock object that a question is about.
+func numbered(question message, key string) any {
+	if number, found := question[key]; found {
+		return number
+	}
+	return 1.0
+}
+
+func answer(question, given message) {
+	given["id"] = question["id"]
+	out.Encode(given)
+}
+
+// Starts a call as a goroutine, which begins when the one before it in its thread has ended.
+func begin(question message) {
+	ctx, cancel := context.WithCancel(context.Background())
+	calls[question["id"]] = cancel
+	number, thread := numbered(question, "lock"), numbered(question, "thread")
+	if locks[number] == nil {
+		locks[number] = new(lock)
+	}
+	on, before, ended := locks[number], threads[thread], make(chan struct{})
+	threads[thread] = ended
+	go func() {
+		if before != nil {
+			<-before
+		}
+		given := perform(ctx, on, question)
+		guard.Lock()
+		defer guard.Unlock()
+		delete(calls, question["id"])
+		answer(question, given)
+		close(ended)
+	}()
+}
+
+func main() {
+	in := json.NewDecoder(os.Stdin)
+	for question := (message{}); in.Decode(&question) == nil; question = (message{}) {
+		guard.Lock()
+		switch cancel := calls[question["call"]]; question["op"] {
+		case "hello":
+			answer(question, hello(question))
+		case "open":
+			answer(question, open(question))
+		case "cancel":
+			if cancel != nil {
+				cancel()
+			}
+			answer(question, outcome(cancel != nil, nil))
+		case "forget": // the library starts nothing that outlives a call
+			if len(calls) == 0 {
+				locks, threads = map[any]*lock{}, map[any]chan struct{}{}
+			}
+			answer(question, outcome(len(calls) == 0, nil))
+		default:
+			begin(question)
+		}
+		guard.Unlock()
+	}
+}
