@@ -428,7 +428,7 @@ void promise_break(struct promise_course *course, enum promise promise, uint32_t
 }
 
 const char *caller_text(const struct call *call, char *buffer, size_t size) {
-    snprintf(buffer, size, "client %d, thread %d, lock %d", call->client, call->thread, call->lock);
+    snprintf(buffer, size, "client-%d (thread-%d, lock-%d)", call->client + 1, call->thread + 1, call->lock + 1);
     return buffer;
 }
 

@@ -155,7 +155,6 @@ static bool answer_take(struct library_world *world, int client, const json_t *b
         if (!state->asked || state->question != id) continue;
         answer_note(world, client, state, body, outcome);
         thread_go_on(state, next_call(world, client, thread), outcome);
-        library_leases_note(world);
         return true;
     }
     return id > 0 && id <= of->question; /* a late one */

@@ -101,11 +101,10 @@ static bool clock_step(struct library_world *world) {
     library_event_add(world, (struct call_event){.kind = EVENT_IDLE, .client = -1});
     world->clock_steps++;
     library_clock_move(world, library_next_ns(world));
-    library_leases_note(world);
     return library_settle(world) && cancel_due(world);
 }
 
-bool library_apply(struct library_world *world, struct library_choice choice) {
+static bool step_take(struct library_world *world, struct library_choice choice) {
     if (choice.kind >= LIBRARY_FAULTS_FROM) {
         library_strike(world, choice);
         return library_settle(world);
@@ -124,4 +123,13 @@ bool library_apply(struct library_world *world, struct library_choice choice) {
         link_deliver_answer(link);
     }
     return library_settle(world);
+}
+
+/* The servers are asked for leases when nothing is under way: then whoever was granted a lock knows it. */
+bool library_apply(struct library_world *world, struct library_choice choice) {
+    size_t before = world->event_count;
+    bool good = step_take(world, choice);
+    for (size_t each = before; good && each < world->event_count; each++)
+        if (world->events[each].kind == EVENT_ANSWER && library_is_quiet(world)) return library_leases_note(world), true;
+    return good;
 }

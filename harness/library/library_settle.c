@@ -24,6 +24,15 @@ bool library_answer_is_due(const struct library_world *world, const struct libra
     return !link->ended && link->fd >= 0 && link->answers.count > 0 && link->answers_held_until_ns <= now_ns(world);
 }
 
+bool library_is_quiet(const struct library_world *world) {
+    for (int number = 0; number < LIBRARY_CLIENTS; number++)
+        for (int each = 0; each < world->clients[number].link_count; each++) {
+            const struct library_link *link = &world->clients[number].links[each];
+            if (library_request_is_due(world, link) || library_answer_is_due(world, link)) return false;
+        }
+    return true;
+}
+
 /* --- servers --- */
 
 /* Whatever a server has to say, on any connection, is there. */

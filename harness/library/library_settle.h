@@ -21,6 +21,8 @@ bool library_is_paused(const struct library_world *world, int client);
 /* Whether the oldest message goes on when it is chosen. */
 bool library_request_is_due(const struct library_world *world, const struct library_link *link);
 bool library_answer_is_due(const struct library_world *world, const struct library_link *link);
+/* Whether no message is on its way that nothing holds. */
+bool library_is_quiet(const struct library_world *world);
 /* The oldest request reaches its server, and what the server says at once is there. */
 void library_request_arrives(struct library_world *world, struct library_link *link);
 

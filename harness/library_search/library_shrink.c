@@ -113,13 +113,27 @@ static bool number_try(struct library_shrinking *shrink, int64_t *number, int64_
     return shrink_try(shrink);
 }
 
+/* In the trial. What the first acquire of a lock object says holds for the object, where the library has it so. */
+static bool lease_try(struct library_shrinking *shrink, const struct planned_call *call, int64_t lease_ms) {
+    if (call->call.lease_ms == lease_ms) return false;
+    for (int thread = 0; thread < WORKLOAD_THREADS; thread++) {
+        struct workload_thread *of = &shrink->trial.workload.threads[call->call.client][thread];
+        for (int each = 0; each < of->count; each++) {
+            bool same = &of->calls[each] == call ||
+                        (shrink->search->world->offer.lease_of_object && of->calls[each].call.lock == call->call.lock);
+            if (same && of->calls[each].call.lease == LEASE_GIVEN) of->calls[each].call.lease_ms = lease_ms;
+        }
+    }
+    return shrink_try(shrink);
+}
+
 static bool shrink_call_numbers(struct library_shrinking *shrink, int client, int thread, int place) {
     struct planned_call *call = &shrink->trial.workload.threads[client][thread].calls[place];
     int64_t lease_ms = shrink->search->world->settings.lease_ms;
     shrink->trial = shrink->search->found;
     if (call->cancel_after_ms > 0 && number_try(shrink, &call->cancel_after_ms, 0)) return true;
     shrink->trial = shrink->search->found;
-    if (call->call.lease == LEASE_GIVEN && number_try(shrink, &call->call.lease_ms, lease_ms)) return true;
+    if (call->call.lease == LEASE_GIVEN && call->call.verb == CALL_ACQUIRE && lease_try(shrink, call, lease_ms)) return true;
     shrink->trial = shrink->search->found;
     int64_t whole = (call->work_ms + lease_ms - 1) / lease_ms * lease_ms;
     return call->call.verb == CALL_WORK && number_try(shrink, &call->work_ms, whole);

@@ -173,7 +173,8 @@ static void thread_draw(struct draw *draw, int client, int thread) {
     int blocks = 1 + below(draw, BLOCKS_MOST);
     if (chance(draw, 30)) work_draw(draw, client, thread, false);
     for (; blocks > 0 && has_room(draw, client, thread, 1); blocks--) {
-        int object = chance(draw, 25) ? 1 : 0;
+        bool own = draw->offer->facts.owner == OWNER_OBJECT; /* whose objects are not for two threads at once */
+        int object = own ? thread % OBJECTS_MOST : chance(draw, 25) ? 1 : 0;
         struct call where = {
             .client = client, .thread = thread, .resource = chance(draw, 15) ? draw->resources - 1 : 0};
         /* An object is made for one resource: those of the second resource have numbers of their own. */
