@@ -5,6 +5,13 @@ import org.redisson.Redisson;
 
 /** The answer to hello. */
 final class Traits {
+    /** Netty's wheel turns every 100 ms; a spin lock's last pause is at most 128 ms (ExponentialBackoff) longer. */
+    private static final int TIMER_MS = 230;
+    /** The counter of fencing tokens. */
+    private static final List<String> KEEPS = List.of("redisson_lock_token:{{resource}}");
+    /** The number of permits, and what the names of permits are drawn from. */
+    private static final List<String> PERMITS_KEEP = List.of("{resource}", "{{resource}}:*");
+
     /** What all of them are, in the protocol that was asked for. */
     static JsonObject hello(JsonObject request, String kind, String waits) {
         JsonObject hello = Lines.outcome(true);
@@ -32,6 +39,8 @@ final class Traits {
         hello.addProperty("cancel", true);
         if (leaseKey != null) hello.addProperty("lease_key", leaseKey);
         hello.addProperty("watchdog_divisor", 3);
+        hello.addProperty("timer_ms", TIMER_MS);
+        hello.add("keeps", Lines.words(modes.contains("permits") ? PERMITS_KEEP : KEEPS));
         hello.addProperty("validity", false);
     }
 

@@ -381,8 +381,11 @@ static void take_answer(struct promise_course *course) {
         if (event->outcome == OUTCOME_OK && !owner->renewed && call->certain && call->harms == owner->harms)
             owner->end_ns = end_beside_others(course, owner, end_of_lease(course, call->ask));
         break;
+    case CALL_CANCEL: /* what cannot be cancelled goes on */
+        if (event->outcome == OUTCOME_REFUSED && call->ask->asked.cancels < course->now)
+            course->calls[call->ask->asked.cancels].cancelled = 0;
+        break;
     case CALL_IS_HELD:
-    case CALL_CANCEL:
     case CALL_WORK: break;
     }
 }
