@@ -192,7 +192,10 @@ static void strike_client(struct promise_course *course, struct promise_client *
         harm_client(course, client);
         if (client->gives_back) haunt(course, client, PROMISE_ALWAYS);
         break;
-    case FAULT_DOUBLE: haunt(course, client, until_ns); break;
+    case FAULT_DOUBLE: /* a repeated acquire sets its lease once more */
+        client->gives_back = true;
+        haunt(course, client, until_ns);
+        break;
     case FAULT_CLOCK:
     case FAULT_DATA: break;
     }
@@ -254,6 +257,11 @@ bool holds_certainly(const struct promise_course *course, const struct promise_o
     return false;
 }
 
+/* Until when a lease certainly lasts that the watchdog of another hold of the same owner set: it may end with that. */
+static int64_t end_of_renewed(const struct promise_course *course, const struct call_event *ask) {
+    return after_ms(ask->at_ns, lease_of_call(course, &ask->asked) - grain_ms(course));
+}
+
 /* Until when a lease certainly lasts that was asked for now. */
 static int64_t end_of_lease(const struct promise_course *course, const struct call_event *ask) {
     int64_t lease_ms = lease_of_call(course, &ask->asked);
@@ -268,7 +276,8 @@ static int64_t end_beside_others(const struct promise_course *course, const stru
         const struct promise_call *each = &course->calls[at];
         if (!is_under_way(each) || each->owner != owner) continue;
         if (each->ask->asked.verb != CALL_ACQUIRE && each->ask->asked.verb != CALL_RENEW) continue;
-        int64_t other_ns = end_of_lease(course, each->ask);
+        bool watched = is_renewed(&each->ask->asked) && end_ns != PROMISE_ALWAYS;
+        int64_t other_ns = watched ? end_of_renewed(course, each->ask) : end_of_lease(course, each->ask);
         if (other_ns < end_ns) end_ns = other_ns;
     }
     return end_ns;
@@ -277,6 +286,8 @@ static int64_t end_beside_others(const struct promise_course *course, const stru
 static void ask_lease(struct promise_course *course, struct promise_call *call) {
     struct promise_resource *resource = course_resource(course, call->ask->asked.resource);
     int64_t end_ns = end_of_lease(course, call->ask), lease_ms = lease_of_call(course, &call->ask->asked);
+    /* The watchdog's lease takes the place of a given one. */
+    if (is_renewed(&call->ask->asked) && !call->owner->renewed) end_ns = end_of_renewed(course, call->ask);
     if (end_ns < call->owner->end_ns) call->owner->end_ns = end_ns;
     if (lease_ms != PROMISE_ALWAYS && lease_ms > resource->longest_ms) resource->longest_ms = lease_ms;
 }
@@ -292,6 +303,7 @@ static void take_ask(struct promise_course *course) {
     call->alone = !may_hold(owner);
     call->nothing = call->alone && owner->pending == 0;
     call->crowded = owner->pending > 0;
+    call->overtaken = owner->releasing > 0;
     call->acquires = owner->acquires;
     call->releases = owner->releases;
     call->harms = owner->harms;
@@ -311,6 +323,7 @@ static void take_ask(struct promise_course *course) {
     case CALL_RELEASE:
         owner->client->gives_back = true;
         owner->releases++;
+        owner->releasing++;
         if (owner->least[asked->mode] > 0) owner->least[asked->mode]--;
         break;
     case CALL_RENEW:
@@ -338,18 +351,22 @@ static void note_token(struct promise_course *course, const struct promise_call 
 static void grant(struct promise_course *course, struct promise_call *call) {
     struct promise_owner *owner = call->owner;
     enum call_mode mode = call->ask->asked.mode;
-    bool again = holds_certainly(course, owner);
+    bool again = holds_certainly(course, owner), watched = owner->watched && !call->alone;
+    owner->watched = watched || is_renewed(&call->ask->asked);
     owner->most[mode] += call->struck ? 2 : 1; /* asked for twice, it may have been granted twice */
     owner->grant[mode] = course->now;
     note_token(course, call);
     if (owner->client->harm_ns > call->ask->at_ns || owner->client->gone_ns != PROMISE_ALWAYS) return;
+    /* Another thread's release of the same owner may have come after the grant. */
+    if (call->overtaken || call->releases != owner->releases) return;
+    if (!again && watched) return; /* by what is left of an earlier hold, and may set another lease */
     if (!again) {
         for (int each = 0; each < CALL_MODES; each++) owner->least[each] = 0;
         owner->since_ns = call->ask->at_ns;
         owner->end_ns = end_beside_others(course, owner, end_of_lease(course, call->ask));
         owner->renewed = false;
     }
-    owner->renewed |= is_renewed(&call->ask->asked);
+    owner->renewed |= is_renewed(&call->ask->asked) && !again; /* a watchdog for an inner hold may end with that */
     owner->least[mode]++;
 }
 
@@ -357,13 +374,19 @@ static void answer_acquire(struct promise_course *course, struct promise_call *c
     struct promise_owner *owner = call->owner;
     owner->pending--;
     if (event->outcome == OUTCOME_OK) grant(course, call);
-    else if (event->outcome == OUTCOME_UNKNOWN || call->struck) owner->most[call->ask->asked.mode]++;
+    else if (event->outcome == OUTCOME_UNKNOWN || call->struck) {
+        owner->most[call->ask->asked.mode]++;
+        owner->watched |= is_renewed(&call->ask->asked);
+        harm(owner); /* it may have set another lease */
+    }
 }
 
 static void answer_release(struct promise_call *call, const struct call_event *event) {
     struct promise_owner *owner = call->owner;
+    owner->releasing--;
     enum call_mode mode = call->ask->asked.mode;
-    if (event->outcome == OUTCOME_OK && owner->most[mode] > 0) owner->most[mode]--;
+    bool ended = event->outcome == OUTCOME_OK || (event->outcome == OUTCOME_REFUSED && !call->struck);
+    if (ended && owner->most[mode] > 0) owner->most[mode]--;
     if (event->outcome == OUTCOME_REFUSED) harm(owner);
 }
 

@@ -83,7 +83,8 @@ bool calls_cancel(struct library_world *world, int client, int thread) {
     cancel.verb = CALL_CANCEL;
     cancel.cancels = state->ask;
     state->cancel_at_ns = 0;
-    state->cancel_ask = library_event_add(world, (struct call_event){.kind = EVENT_ASK, .asked = cancel, .client = client});
+    state->cancel_ask =
+        library_event_add(world, (struct call_event){.kind = EVENT_ASK, .asked = cancel, .client = client});
     json_t *body = json_pack("{s:s,s:i}", "op", "cancel", "call", state->question);
     state->cancel = question_send(&world->clients[client], body);
     return state->cancel > 0 || fail(world, client, "takes no question", "");

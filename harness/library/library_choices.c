@@ -130,6 +130,7 @@ bool library_apply(struct library_world *world, struct library_choice choice) {
     size_t before = world->event_count;
     bool good = step_take(world, choice);
     for (size_t each = before; good && each < world->event_count; each++)
-        if (world->events[each].kind == EVENT_ANSWER && library_is_quiet(world)) return library_leases_note(world), true;
+        if (world->events[each].kind == EVENT_ANSWER && library_is_quiet(world))
+            return library_leases_note(world), true;
     return good;
 }

@@ -59,8 +59,8 @@ struct library_world {
     struct call_event *events; /* owned */
     size_t event_count, event_room;
     uint64_t steps, clock_steps, commands;
-    int64_t busy_ns; /* the page's clock when `turns` was last 0 */
-    int turns; /* messages that have reached a server at this time */
+    int64_t busy_ns;             /* the page's clock when `turns` was last 0 */
+    int turns;                   /* messages that have reached a server at this time */
     int current;                 /* the client of the last step */
     bool stopped;                /* no more can happen, although calls are not answered */
     bool excludes_end;           /* a client crashed, or a program has to be started anew for another reason */

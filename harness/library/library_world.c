@@ -17,9 +17,9 @@ enum { OPEN_LIMIT_MS = 120000, FORGET_LIMIT_MS = 60000, PROTOCOL = 2 };
 /* How long it is looked on after a workload: what renews a lease would have renewed it twice. */
 enum { LEASES_AFTER = 2 };
 
-/* Where the clock stands when a session begins. Programs reckon in floating-point seconds, milliseconds and microseconds,
- * whose rounding changes at powers of two. From here on none is passed for 11 days, so that a program that has lived for
- * some schedules, which begin at whole seconds, rounds as a new one does. */
+/* Where the clock stands when a session begins. Programs reckon in floating-point seconds, milliseconds and
+ * microseconds, whose rounding changes at powers of two. From here on none is passed for 11 days, so that a program
+ * that has lived for some schedules, which begin at whole seconds, rounds as a new one does. */
 static const int64_t SESSION_NS = INT64_C(1100000) * CLOCK_NS_PER_S - SHARED_PAGE_UPTIME_NS;
 
 __attribute__((format(printf, 2, 3))) static bool give_up(struct library_world *world, const char *format, ...) {
@@ -186,7 +186,8 @@ static bool warm_up_mode(struct library_world *world, int number, enum call_mode
         if (call.verb == CALL_IS_HELD && !form->answers_is_held) continue;
         if (call.verb == CALL_RENEW && !form->renews) continue;
         if (!ask(world, number, calls_body(&world->offer, &call), OPEN_LIMIT_MS))
-            return give_up(world, "client-%d: %s of a lock that nobody else uses is not ok", number + 1, CALL_VERBS[call.verb]);
+            return give_up(world, "client-%d: %s of a lock that nobody else uses is not ok", number + 1,
+                           CALL_VERBS[call.verb]);
     }
     return true;
 }

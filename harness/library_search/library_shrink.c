@@ -133,7 +133,8 @@ static bool shrink_call_numbers(struct library_shrinking *shrink, int client, in
     shrink->trial = shrink->search->found;
     if (call->cancel_after_ms > 0 && number_try(shrink, &call->cancel_after_ms, 0)) return true;
     shrink->trial = shrink->search->found;
-    if (call->call.lease == LEASE_GIVEN && call->call.verb == CALL_ACQUIRE && lease_try(shrink, call, lease_ms)) return true;
+    if (call->call.lease == LEASE_GIVEN && call->call.verb == CALL_ACQUIRE && lease_try(shrink, call, lease_ms))
+        return true;
     shrink->trial = shrink->search->found;
     int64_t whole = (call->work_ms + lease_ms - 1) / lease_ms * lease_ms;
     return call->call.verb == CALL_WORK && number_try(shrink, &call->work_ms, whole);
@@ -175,9 +176,9 @@ void library_shrink(struct library_search *search, uint64_t seed, bool *anew) {
     if (!shrink || !first) abort();
     *first = search->found;
     *shrink = (struct library_shrinking){.search = search,
-                              .seed = seed,
-                              .wanted = search->found_outcome.promises,
-                              .runs_left = search->settings->shrink_runs};
+                                         .seed = seed,
+                                         .wanted = search->found_outcome.promises,
+                                         .runs_left = search->settings->shrink_runs};
     *anew = breaks_anew(shrink);
     while (*anew && shrink->runs_left > 0 &&
            (shrink_threads(shrink) || shrink_clients(shrink) || shrink_deviations(shrink) || shrink_calls(shrink) ||

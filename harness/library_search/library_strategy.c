@@ -90,7 +90,8 @@ struct library_choice library_strategy_choose(struct library_strategy *strategy,
                                               const struct library_choice *choices, int count) {
     struct library_choice fault;
     if (fault_due(strategy, world, &fault)) return fault;
-    if (strategy->order == ORDER_USUAL || (strategy->order == ORDER_UNIFORM && random_below(&strategy->random, DEVIATES_OF) > 0))
+    if (strategy->order == ORDER_USUAL ||
+        (strategy->order == ORDER_UNIFORM && random_below(&strategy->random, DEVIATES_OF) > 0))
         return library_usual(world, choices, count);
     if (strategy->order == ORDER_PCT) return by_priority(strategy, world, choices, count);
     return choices[random_below(&strategy->random, (uint64_t)count)];

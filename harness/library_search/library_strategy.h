@@ -14,9 +14,9 @@ struct library_budget {
     int total;
 };
 
-/* In turn: the usual course, and any order, in which every fourth step is drawn; each without faults and with faults. The usual course finds what a workload
- * alone brings about, and its stories are the shortest. PCT: see harness/explorer/strategy.h; its tasks are the
- * clients. */
+/* In turn: the usual course, and any order, in which every fourth step is drawn; each without faults and with faults.
+ * The usual course finds what a workload alone brings about, and its stories are the shortest. PCT: see
+ * harness/explorer/strategy.h; its tasks are the clients. */
 enum library_order { ORDER_USUAL, ORDER_UNIFORM, ORDER_PCT, LIBRARY_ORDERS };
 
 struct library_strategy {

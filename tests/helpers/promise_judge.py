@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lockstorm.base import paths
 
-PROGRAM = paths.BUILD / "tests" / "promises_judge"
+PROGRAM = paths.build() / "tests" / "promises_judge"
 
 
 @dataclass(frozen=True)
