@@ -113,7 +113,7 @@ TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
 SUPERVISED     = $(patsubst tests/programs/%.c,%,$(wildcard tests/programs/*.c))
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
-FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz resp_fuzz schedule_fuzz)
+FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz library_schedule_fuzz resp_fuzz schedule_fuzz)
 PASSED_CLANG   = $(patsubst %.c,$(BUILD)/lint/%.passed,$(filter %.c,$(SOURCES)))
 SOURCES        = $(sort $(shell find harness checkers faults tests bench adapters/starters -name '*.[ch]'))
 
@@ -266,6 +266,7 @@ $(BUILD)/fuzz/history_fuzz $(BUILD)/fuzz/history_json_fuzz: $(HISTORY_READERS)
 $(BUILD)/fuzz/check_fuzz: checkers/commands/render.c $(CHECKS) $(HISTORY_READERS) $(wildcard checkers/*/*.h)
 $(BUILD)/fuzz/resp_fuzz: $(foreach part,resp reply_matcher rule,faults/proxy/$(part).c faults/proxy/$(part).h)
 $(BUILD)/fuzz/atlas_fuzz $(BUILD)/fuzz/edn_fuzz: $(LINEAR) $(HISTORY_READERS) $(wildcard checkers/*/*.h) tests/fuzz/outside.h
+$(BUILD)/fuzz/library_schedule_fuzz: harness/library_search/library_schedule.c harness/library/workload.c harness/library/library_offer.c $(wildcard harness/library/*.h harness/library_search/*.h checkers/promises/*.h)
 $(BUILD)/fuzz/schedule_fuzz: harness/explorer/schedule.c $(wildcard harness/explorer/*.h harness/simulation/*.h)
 $(FUZZERS): $(BUILD)/fuzz/%: tests/fuzz/%.c
 	@mkdir -p $(@D)
@@ -329,7 +330,7 @@ sanitize: ## run the locks under the address, undefined-behaviour and thread san
 fuzz: ## run each fuzzer of the readers of histories and messages for FUZZ_SECONDS (60)
 	@$(READY_TO_TEST)
 	@$(MAKE) -s fuzzers
-	@mkdir -p $(addprefix $(BUILD)/fuzz/found/,atlas check edn history history_json resp schedule)
+	@mkdir -p $(addprefix $(BUILD)/fuzz/found/,atlas check edn history history_json library_schedule resp schedule)
 	cd $(BUILD)/fuzz && ./history_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -print_final_stats=1 \
 	    found/history $(CURDIR)/tests/fuzz/corpus/history
 	cd $(BUILD)/fuzz && ./history_json_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
@@ -344,6 +345,8 @@ fuzz: ## run each fuzzer of the readers of histories and messages for FUZZ_SECON
 	    -dict=$(CURDIR)/tests/fuzz/atlas.dict found/atlas $(CURDIR)/tests/fuzz/corpus/atlas
 	cd $(BUILD)/fuzz && ./schedule_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=256 -print_final_stats=1 \
 	    -dict=$(CURDIR)/tests/fuzz/schedule.dict found/schedule $(CURDIR)/tests/fuzz/corpus/schedule
+	cd $(BUILD)/fuzz && ./library_schedule_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=256 -print_final_stats=1 \
+	    found/library_schedule $(CURDIR)/tests/fuzz/corpus/library_schedule
 
 servers: ## play the matrix and clock faults in real time on redis-server 8 and valkey-server 8, which ci/servers fetches
 	@$(READY_TO_BENCH)

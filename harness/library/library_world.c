@@ -195,6 +195,7 @@ static bool warm_up_mode(struct library_world *world, int number, enum call_mode
 /* The first calls of a program open connections and load scripts. They are made before the first schedule, so that
  * later ones are like it. */
 static bool warm_up(struct library_world *world, int number) {
+    for (int node = 0; node < world->settings.nodes; node++) node_flush(&world->nodes[node]);
     for (int mode = MODE_EXCLUSIVE; mode <= MODE_PERMIT; mode++)
         if (world->offer.modes >> mode & 1 && !warm_up_mode(world, number, (enum call_mode)mode)) return false;
     return ask(world, number, json_pack("{s:s}", "op", "forget"), FORGET_LIMIT_MS) ||

@@ -159,5 +159,11 @@ bool workload_line_read(struct workload *workload, const char *line, const char 
     added->call.resource = resource - 1;
     added->call.mode = (enum call_mode)mode_place;
     snprintf(rest, sizeof rest, "%s", line + used + more);
-    return options_read(rest, added, reason);
+    added->call.lease = LEASE_DEFAULT;
+    if (!options_read(rest, added, reason)) return false;
+    *reason = "an acquire ends with form=NAME";
+    if (place == CALL_ACQUIRE) return added->form[0] != '\0';
+    *reason = "only an acquire has a wait, a form and a lease that is not given; a renewal may have lease=given:MS";
+    bool plain = added->call.wait == WAIT_NONE && !added->form[0] && added->cancel_after_ms == 0;
+    return plain && (added->call.lease == LEASE_DEFAULT || (place == CALL_RENEW && added->call.lease == LEASE_GIVEN));
 }

@@ -406,9 +406,7 @@ class SimLibrary:
             return FOREVER
         return float(lease[6:]) if lease.startswith("given=") else float(self.facts.default)
 
-    def give_up(
-        self, call: SimCall, box: Box, server: SimServer, owner: Owner, mode: str, lease_ms: float
-    ) -> str:
+    def give_up(self, call: SimCall, box: Box, server: SimServer, owner: Owner, mode: str, lease_ms: float) -> str:
         """The wait is over while a command is under way: what it is granted later is given back then."""
         is_cancelled = call.cancelled.filled
         forgets = "a cancelled acquire keeps" if is_cancelled else "a timed wait keeps"
@@ -485,9 +483,7 @@ class SimLibrary:
 
     # --- the other calls ---
 
-    def release(
-        self, owner: Owner, resource: int, mode: str, lease: str
-    ) -> Generator[Wait, None, str]:
+    def release(self, owner: Owner, resource: int, mode: str, lease: str) -> Generator[Wait, None, str]:
         key = (owner, resource)
         if lease == "renewed" and self.watched.get(key):
             self.watched[key] = 0 if self.mistake == "an inner release stops the watchdog" else self.watched[key] - 1
@@ -602,7 +598,9 @@ class RandomWorkload:
             elif draw < 0.7:
                 yield from self.do_other(library, number, resource, holds)
             if self.rng.random() < 0.6:
-                work = self.rng.choice((1, 0.1 * self.facts.default, 0.5 * self.facts.default, 1.4 * self.facts.default))
+                work = self.rng.choice(
+                    (1, 0.1 * self.facts.default, 0.5 * self.facts.default, 1.4 * self.facts.default)
+                )
                 yield self.events.now + work // 1, None
         while holds:
             yield from self.do_release(library, number, resource, holds)

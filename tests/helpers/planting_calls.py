@@ -10,7 +10,7 @@ import redis
 HELLO = {"name": "planted calls", "lease": True, "operations": ["renew", "is_held"]}
 HELLO_2 = {
     "operations": ["renew", "is_held", "token"], "token": True, "validity": True, "threads": 4,
-    "owner": "thread-object", "lease_key": "{resource}", "renew_lease": True,
+    "owner": "thread-object", "lease_key": "{resource}", "renew_lease": True, "keeps": ["tokens"],
     "modes": ["exclusive", "read", "write", "permits"], "reenters": ["same", "write-read"], "cancel": True,
     "forms": [
         {"form": "try", "wait": ["none", "time"], "lease": ["given", "endless"]},

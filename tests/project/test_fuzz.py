@@ -15,6 +15,7 @@ FUZZERS = {
     "edn": (f"-dict={SEEDS.parent / 'edn.dict'}",),
     "history": ("-max_len=8192",),
     "history_json": (f"-dict={SEEDS.parent / 'history_json.dict'}",),
+    "library_schedule": ("-max_len=256",),
     "resp": ("-max_len=4096", f"-dict={SEEDS.parent / 'resp.dict'}"),
     "schedule": ("-max_len=256", f"-dict={SEEDS.parent / 'schedule.dict'}"),
 }

@@ -17,7 +17,9 @@ RIGHT, RIGHT_OF_ALL = 2_000, 20_000
 BATCH, WRONG = 400, 8_000  # workloads that each mistake is looked for in, at most
 
 
-@pytest.mark.parametrize("workload", [each for _, each in WRITTEN], ids=[f"{name}-{each.title}" for name, each in WRITTEN])
+@pytest.mark.parametrize(
+    "workload", [each for _, each in WRITTEN], ids=[f"{name}-{each.title}" for name, each in WRITTEN]
+)
 def test_a_workload_by_hand_is_judged_as_written(workload: WrittenWorkload) -> None:
     (broken,) = promises_broken([workload.text])
     assert {each.promise for each in broken} == set(workload.broken), [each.sentence for each in broken]

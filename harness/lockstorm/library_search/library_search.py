@@ -179,7 +179,8 @@ def replay_on(explorer: Explorer, schedule: LibrarySchedule, name: str) -> dict[
     if "line" in done:
         numbers = schedule.line_numbers or range(1, len(schedule.lines) + 1)
         raise UsageError(f"{name}: line {numbers[done['line'] - 1]}: {done['reason']}")
-    story: list[LibraryStoryLine] = story_lines(done["events"], done["broken"])
+    required = [each for each in done["broken"] if each["promise"] in done["breaks"]]
+    story: list[LibraryStoryLine] = story_lines(done["events"], required)
     library = done["offer"]
     return {
         "adapter": schedule.adapter,
@@ -189,12 +190,7 @@ def replay_on(explorer: Explorer, schedule: LibrarySchedule, name: str) -> dict[
         "broken": done["broken"],
         "story": [line.json for line in story],
         "events": done["events"],
-        "sentence": _told(done),
+        "sentence": required[0]["sentence"] if required else "every promise was kept",
         "replay": shlex.join(["lockstorm", "replay", name]),
         "exit": 1 if done["breaks"] else 0,
     }
-
-
-def _told(done: dict[str, Any]) -> str:
-    required = [each for each in done["broken"] if each["promise"] in done["breaks"]]
-    return required[0]["sentence"] if required else "every promise was kept"

@@ -24,8 +24,9 @@ class LibraryStoryLine:
 
 
 def story_lines(events: Sequence[dict[str, Any]], broken: Sequence[dict[str, Any]]) -> list[LibraryStoryLine]:
-    """The events that a reader needs, in their order."""
-    shown = {each["event"]: each["sentence"] for each in reversed(broken)}
+    """The events that a reader needs, in their order. Of each promise that is broken the first event that shows it."""
+    first = {each["promise"]: each for each in reversed(broken)}
+    shown = {each["event"]: each["sentence"] for each in reversed(first.values())}
     lines, leases = [], _Leases()
     several = _several(events)
     for place, event in enumerate(events):

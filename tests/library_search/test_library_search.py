@@ -1,0 +1,215 @@
+"""Searches of lock libraries: right ones are not accused, a mistake is found, made smaller and played again."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstorm.base.errors import UsageError
+from lockstorm.library_search.library_plan import FAULTS, PROMISES, plan_library_search
+from lockstorm.library_search.library_schedule_file import parse_library_schedule, read_library_schedule
+from lockstorm.library_search.library_search import replay_library, search_library
+from tests.helpers.planting_calls import plant_calls
+from tests.helpers.support import lockstorm
+
+# What is replaced in a right adapter, by what, and a promise that the search then has to find broken.
+MISTAKES = {
+    "a second holder": (
+        "if (mode == 'exclusive' or mode == 'write') and others > 0 then return 0 end\n",
+        "",
+        "exclusion",
+    ),
+    "seconds for milliseconds": ("'pexpire', KEYS[1], ARGV[3]", "'pexpire', KEYS[1], ARGV[3] * 1000", "lease-too-long"),
+    "half a lease": ("'pexpire', KEYS[1], ARGV[3]", "'pexpire', KEYS[1], ARGV[3] / 2", "lease-too-short"),
+    "no lease at all": (
+        "redis.call('pexpire', KEYS[1], ARGV[3]) end",
+        "redis.call('persist', KEYS[1]) end",
+        "lease-endless",
+    ),
+    "a release that keeps the lock": ("redis.call('hdel', KEYS[1], ARGV[1])", "redis.call('hlen', KEYS[1])", "residue"),
+    "anybody's lock is its own": (
+        'if not link.hexists(resource, owner + "|" + mode):',
+        "if not link.exists(resource):",
+        "ownership",
+    ),
+    "falling tokens": (
+        'tokens[resource] = link.incr("tokens")',
+        'tokens[resource] = 1000 + link.decr("tokens")',
+        "token",
+    ),
+    "a try that waits": (
+        "until = None if wait_ms is None else time.monotonic() + wait_ms / 1000",
+        "until = None if wait_ms is None else time.monotonic() + 0.5 + wait_ms / 1000",
+        "wait",
+    ),
+}
+DAILY = ("seconds for milliseconds", "half a lease", "falling tokens")
+SCHEDULES = 400  # in which a mistake is found
+
+
+def searched(adapter: str, **chosen: Any) -> dict[str, Any]:
+    return search_library(plan_library_search(adapter, chosen), lambda _: None)
+
+
+@pytest.mark.lengthy("plays a hundred schedules")
+def test_a_right_library_is_not_accused() -> None:
+    result = searched("redis-py", schedules=100)
+    assert result["found"] is None and result["exit"] == 0, result["sentence"]
+    assert result["schedules"] + result["unplayed"] == 100 and result["unplayed"] == 0, result["unplayed_reason"]
+    assert sum(result["injected"].values()) > 10
+    assert "kept every promise in 100 schedules" in result["sentence"]
+
+
+@pytest.mark.slow("many schedules of right libraries", seconds=240)
+@pytest.mark.parametrize("adapter", ["redis-py", "redisson", "redisson-semaphore", "redsync"])
+def test_a_right_library_is_not_accused_in_many_schedules(adapter: str) -> None:
+    result = searched(adapter, schedules=1000)
+    assert result["found"] is None, result["sentence"]
+
+
+@pytest.mark.slow("plays two hundred schedules", seconds=15)
+def test_a_right_adapter_is_not_accused(tmp_path: Path) -> None:
+    result = searched(plant_calls(tmp_path), schedules=200, faults="none")
+    assert result["found"] is None, result["sentence"]
+
+
+def mistakes() -> Iterator[Any]:
+    """All of them; some are for every day."""
+    for name in MISTAKES:
+        slow = pytest.mark.slow("plays some hundred schedules", seconds=25)
+        lengthy = pytest.mark.lengthy("plays some hundred schedules")
+        yield pytest.param(name, marks=lengthy if name in DAILY else slow)
+
+
+@pytest.mark.parametrize("mistake", list(mistakes()))
+def test_a_mistake_is_found(tmp_path: Path, mistake: str) -> None:
+    was, becomes, promise = MISTAKES[mistake]
+    result = searched(plant_calls(tmp_path, was, becomes), schedules=SCHEDULES, faults="none", require=promise)
+    assert result["exit"] == 1, result["sentence"]
+    found = result["found"]
+    assert promise in found["breaks"] and found["with_new_programs"]
+    assert len(found["workload"]) <= found["calls_before_shrinking"]
+    schedule = parse_library_schedule(found["file"], "found")
+    again = replay_library(schedule, "found")
+    assert again["breaks"] == found["breaks"] and again["sentence"] == found["sentence"]
+
+
+@pytest.mark.lengthy("plays 180 schedules")
+def test_the_same_seed_is_the_same_search_with_any_number_of_processes() -> None:
+    one, two = (searched("redis-py", schedules=60, faults="none", seed=5, jobs=jobs) for jobs in (1, 2))
+    assert one["histories"] == two["histories"] == 60
+    assert one["history_sha256"] == two["history_sha256"]
+    assert searched("redis-py", schedules=60, faults="none", seed=6)["history_sha256"] != one["history_sha256"]
+
+
+@pytest.mark.lengthy("plays a search to its end")
+def test_a_wait_that_begins_again_is_found_in_a_library() -> None:
+    """python-redis-lock's acquire(timeout) waits anew after each signal that comes too late."""
+    result = searched("python-redis-lock", schedules=100, faults="none", require="wait")
+    assert result["exit"] == 1 and "it was to wait for" in result["sentence"]
+    assert result["found"]["control"], "without one of the calls the promise is kept"
+
+
+@pytest.mark.slow("starts Java for each session", seconds=40)
+def test_the_watchdog_that_an_inner_read_lock_ends_is_found() -> None:
+    """Redisson's read-write lock: the release of a read lock within a write lock ends the renewal of the write lock."""
+    result = searched("redisson-read-write", schedules=400, faults="none", require="exclusion")
+    assert result["exit"] == 1, result["sentence"]
+    calls = [line.split()[2] for line in result["found"]["workload"] if line.startswith("client-1")]
+    assert calls.count("acquire") == 2 and calls.count("release") == 2 and calls.count("work") == 1
+
+
+# --- files, and the command ---
+
+
+def written(tmp_path: Path, *lines: str, **head: str) -> Path:
+    keys = {
+        "adapter": "redis-py",
+        "library": "redis-py",
+        "lease_ms": "2000",
+        "permits": "2",
+        "seed": "1",
+        "number": "0",
+    }
+    keys |= {"breaks": "exclusion", **head}
+    path = tmp_path / "written.schedule"
+    path.write_text("\n".join(["lockstorm-library-schedule 1", *(f"{k} {v}" for k, v in keys.items()), *lines, ""]))
+    return path
+
+
+CALLS = (
+    "workload",
+    "client-1 thread-1: acquire lock-1 resource-1 exclusive wait=none lease=given:2000 form=acquire(blocking=False)",
+    "client-1 thread-1: work 1000  # half of the lease",
+    "client-1 thread-1: release lock-1 resource-1 exclusive",
+    "client-2 thread-1: acquire lock-1 resource-1 exclusive wait=none lease=given:2000 form=acquire(blocking=False)",
+    "client-2 thread-1: release lock-1 resource-1 exclusive",
+)
+
+
+def test_a_schedule_by_hand_is_played_and_told(tmp_path: Path) -> None:
+    path = written(tmp_path, *CALLS, "schedule", "before call client-1 thread-1 2: pause client-1 3000")
+    assert parse_library_schedule(path.read_text(), "it").text == read_library_schedule(path).text
+    done = lockstorm("replay", str(path))
+    assert done.returncode == 0, done.stderr
+    assert "stands still for 3,000 ms" in done.stdout and "every promise was kept" in done.stdout
+    told = json.loads(lockstorm("replay", "--json", str(path)).stdout)
+    assert [line["what"] for line in told["story"] if line["who"] == "client-2"][1] == "acquire: refused"
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ((*CALLS, "schedule", "before clock 900: pause client-1 3000"), "line 16: this never comes up"),
+        ((*CALLS, "schedule", "before clock 1: pause client-9 3000"), "line 16: there is no such step"),
+        ((*CALLS[:2], "client-1 thread-1: jump", "schedule"), "line 11: a call is:"),
+        (("workload", "schedule"), "line 9: the workload has no calls"),
+        (CALLS, "the line 'schedule' is missing"),
+    ],
+)
+def test_a_bad_schedule_is_refused_with_its_line(tmp_path: Path, lines: tuple[str, ...], reason: str) -> None:
+    done = lockstorm("replay", str(written(tmp_path, *lines)))
+    assert done.returncode == 2 and reason in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("chosen", "reason"),
+    [
+        ({"turns": 3}, "--turns"),
+        ({"faults": "failover"}, "there is no fault of libraries called 'failover'"),
+        ({"faults": "pause=9"}, "from 1 to 4 in all"),
+        ({"require": "integrity"}, "there is no promise called 'integrity'"),
+        ({"lease_ms": 1500}, "a multiple of 1000"),
+        ({"schedules": 0}, "--schedules 0"),
+    ],
+)
+def test_what_a_search_of_a_library_refuses(chosen: dict[str, Any], reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        plan_library_search("python-redis-lock", chosen)
+
+
+def test_an_adapter_of_version_1_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    path = plant_calls(tmp_path, 'protocol = min(2, asked["protocol"])', "protocol = 1")
+    done = lockstorm("explore", "--adapter", path, "--schedules", "5")
+    assert done.returncode == 3 and "protocol 2" in done.stdout + done.stderr
+
+
+@pytest.mark.lengthy("plays a search to its end")
+def test_the_command_says_what_was_found_and_how_to_see_it_again(tmp_path: Path) -> None:
+    was, becomes, _ = MISTAKES["half a lease"]
+    adapter, found = plant_calls(tmp_path, was, becomes), tmp_path / "found.schedule"
+    done = lockstorm("explore", "--adapter", adapter, "--schedules", "200", "--faults", "none", "-o", str(found))
+    assert done.returncode == 1 and "breaks a promise" in done.stdout
+    assert done.stdout.rstrip().splitlines()[-1].startswith("again: ")
+    assert lockstorm("replay", "-q", str(found)).returncode == 1
+
+
+def test_the_documents_list_every_promise_and_fault() -> None:
+    from lockstorm.base import paths
+
+    promises = (paths.ROOT / "docs" / "promises.md").read_text()
+    assert all(f"| {name} |" in promises for name in PROMISES)
+    page = (paths.ROOT / "docs" / "explore-libraries.md").read_text()
+    assert all(f"`{name}`" in page for name in FAULTS)
