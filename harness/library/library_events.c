@@ -28,8 +28,11 @@ static void key_write(const char *template, int resource, char key[2 * OFFER_NAM
     char name[OFFER_NAME];
     const char *at = strstr(template, PLACE);
     library_resource_name(resource, name);
-    snprintf(key, 2 * OFFER_NAME, "%.*s%s%s", at ? (int)(at - template) : 0, template, name,
-             at ? at + sizeof PLACE - 1 : "");
+    if (!at) {
+        snprintf(key, 2 * OFFER_NAME, "%s", template);
+        return;
+    }
+    snprintf(key, 2 * OFFER_NAME, "%.*s%s%s", (int)(at - template), template, name, at + sizeof PLACE - 1);
 }
 
 void library_leases_note(struct library_world *world) {

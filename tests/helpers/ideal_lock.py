@@ -1,13 +1,15 @@
 """A right lock library, simulated with its server, clients, threads and faults; and the same with one mistake.
 
-`RandomWorkload(seed, mistake)` plays a random workload and writes the events down as tests/promises/README.md says. Times
-are in ms. Messages take no time unless a fault makes them late. Each of MISTAKES changes one thing of the library.
+`RandomWorkload(seed, mistake)` plays a random workload and writes the events down as tests/promises/README.md says.
+Times are in ms. Messages take no time unless a fault makes them late. Each of MISTAKES changes one thing of the
+library.
 """
 
 import heapq
 import random
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from functools import partial
 
 TIMEOUT_MS = 3000  # after which the library gives a command up that has no answer
 POLL_MS = 500  # after which a waiter asks again if it knows no better
@@ -375,7 +377,7 @@ class SimLibrary:
                 if call.cancelled.filled or (self.events.now < sent + TIMEOUT_MS and deadline <= self.events.now):
                     return self.give_up(call, box, server, owner, mode, lease_ms)
                 if self.mistake == "its own key is taken for another's":
-                    again = yield from self.command(lambda: server.acquire(owner, mode, lease_ms))
+                    again = yield from self.command(partial(server.acquire, owner, mode, lease_ms))
                     return "refused" if again == 0 else "unknown"
                 return "unknown"
             if box.value:

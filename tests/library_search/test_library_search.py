@@ -1,6 +1,7 @@
 """Searches of lock libraries: right ones are not accused, a mistake is found, made smaller and played again."""
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from lockstorm.base.errors import UsageError
 from lockstorm.library_search.library_plan import FAULTS, PROMISES, plan_library_search
 from lockstorm.library_search.library_schedule_file import parse_library_schedule, read_library_schedule
 from lockstorm.library_search.library_search import replay_library, search_library
-from tests.helpers.planting_calls import plant_calls
+from tests.helpers.planting_calls import RIGHT_CALLS
 from tests.helpers.support import lockstorm
 
 # What is replaced in a right adapter, by what, and a promise that the search then has to find broken.
@@ -49,6 +50,25 @@ DAILY = ("seconds for milliseconds", "half a lease", "falling tokens")
 SCHEDULES = 400  # in which a mistake is found
 
 
+# Of the planted adapter only exclusive locks that do not nest.
+OFFERED = {
+    '"modes": ["exclusive", "read", "write", "permits"]': '"modes": ["exclusive"]',
+    '"reenters": ["same", "write-read"]': '"reenters": []',
+}
+
+
+def planted(directory: Path, was: str = "", becomes: str = "") -> str:
+    """A right adapter, with a text replaced. Returns its path."""
+    text = RIGHT_CALLS
+    for old, new in {**OFFERED, **({was: becomes} if was else {})}.items():
+        assert old in text, old
+        text = text.replace(old, new)
+    path = directory / "planted"
+    path.write_text(text.replace("{python}", sys.executable))
+    path.chmod(0o755)
+    return str(path)
+
+
 def searched(adapter: str, **chosen: Any) -> dict[str, Any]:
     return search_library(plan_library_search(adapter, chosen), lambda _: None)
 
@@ -66,12 +86,12 @@ def test_a_right_library_is_not_accused() -> None:
 @pytest.mark.parametrize("adapter", ["redis-py", "redisson", "redisson-semaphore", "redsync"])
 def test_a_right_library_is_not_accused_in_many_schedules(adapter: str) -> None:
     result = searched(adapter, schedules=1000)
-    assert result["found"] is None, result["sentence"]
+    assert result["exit"] != 1, result["sentence"]
 
 
 @pytest.mark.slow("plays two hundred schedules", seconds=15)
 def test_a_right_adapter_is_not_accused(tmp_path: Path) -> None:
-    result = searched(plant_calls(tmp_path), schedules=200, faults="none")
+    result = searched(planted(tmp_path), schedules=200, faults="none")
     assert result["found"] is None, result["sentence"]
 
 
@@ -86,7 +106,7 @@ def mistakes() -> Iterator[Any]:
 @pytest.mark.parametrize("mistake", list(mistakes()))
 def test_a_mistake_is_found(tmp_path: Path, mistake: str) -> None:
     was, becomes, promise = MISTAKES[mistake]
-    result = searched(plant_calls(tmp_path, was, becomes), schedules=SCHEDULES, faults="none", require=promise)
+    result = searched(planted(tmp_path, was, becomes), schedules=SCHEDULES, faults="none", require=promise)
     assert result["exit"] == 1, result["sentence"]
     found = result["found"]
     assert promise in found["breaks"] and found["with_new_programs"]
@@ -191,7 +211,7 @@ def test_what_a_search_of_a_library_refuses(chosen: dict[str, Any], reason: str)
 
 
 def test_an_adapter_of_version_1_is_refused_with_the_way_out(tmp_path: Path) -> None:
-    path = plant_calls(tmp_path, 'protocol = min(2, asked["protocol"])', "protocol = 1")
+    path = planted(tmp_path, 'protocol = min(2, asked["protocol"])', "protocol = 1")
     done = lockstorm("explore", "--adapter", path, "--schedules", "5")
     assert done.returncode == 3 and "protocol 2" in done.stdout + done.stderr
 
@@ -199,7 +219,7 @@ def test_an_adapter_of_version_1_is_refused_with_the_way_out(tmp_path: Path) -> 
 @pytest.mark.lengthy("plays a search to its end")
 def test_the_command_says_what_was_found_and_how_to_see_it_again(tmp_path: Path) -> None:
     was, becomes, _ = MISTAKES["half a lease"]
-    adapter, found = plant_calls(tmp_path, was, becomes), tmp_path / "found.schedule"
+    adapter, found = planted(tmp_path, was, becomes), tmp_path / "found.schedule"
     done = lockstorm("explore", "--adapter", adapter, "--schedules", "200", "--faults", "none", "-o", str(found))
     assert done.returncode == 1 and "breaks a promise" in done.stdout
     assert done.stdout.rstrip().splitlines()[-1].startswith("again: ")

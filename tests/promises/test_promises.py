@@ -1,5 +1,5 @@
-"""What each call of a library promises (checkers/promises): workloads by hand, bugs of real libraries, a right lock that is
-simulated and never accused, and the same with one mistake, which is found."""
+"""What each call of a library promises (checkers/promises): workloads by hand, bugs of real libraries, a right lock
+that is simulated and never accused, and the same with one mistake, which is found."""
 
 from pathlib import Path
 

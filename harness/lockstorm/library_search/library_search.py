@@ -40,9 +40,10 @@ def search_library(plan: LibraryPlan, on_progress: OnProgress) -> dict[str, Any]
         with Explorer(plan.nodes, plan.jobs, server=plan.server) as explorer:
             done, digests = _run(plan, explorer, on_progress)
             found = _found(plan, done)
-            if found:
+            if found and found["with_new_programs"]:
                 shown = replay_on(explorer, found["file"], "the schedule")
                 found |= {name: shown[name] for name in ("sentence", "broken", "story")}
+            if found:
                 found["file"] = found["file"].text
     except Inconclusive as reason:
         return {**result, "sentence": f"Inconclusive: {reason}", "exit": Inconclusive.exit_status}
@@ -99,6 +100,9 @@ def _found(plan: LibraryPlan, done: dict[str, Any]) -> dict[str, Any] | None:
         "calls_before_shrinking": len(first["found"]["workload"]),
         "deviations_before_shrinking": len(first["found"]["schedule"]),
         "with_new_programs": first["anew"],
+        "sentence": first["broken"][0]["sentence"] if first["broken"] else "",
+        "broken": first["broken"],
+        "story": [],
         "control": control and {"workload": control["workload"], "schedule": control["schedule"]},
         "file": schedule,
     }
@@ -142,15 +146,26 @@ def _result(
         "groups": done["groups"],
         "verdict": verdict,
         "found": found,
-        "exit": 1 if found else 0,
+        "exit": _status(found),
         "replay": plan.command,
     }
     return result | {"sentence": _sentence(plan, result)}
 
 
+def _status(found: dict[str, Any] | None) -> int:
+    if found and not found["with_new_programs"]:
+        return Inconclusive.exit_status
+    return 1 if found else 0
+
+
 def _sentence(plan: LibraryPlan, result: dict[str, Any]) -> str:
     name = f"{plan.library.name} {plan.library.version}".strip()
     found, played = result["found"], result["schedules"]
+    if found and not found["with_new_programs"]:
+        return (
+            f"Inconclusive: schedule {found['number']:,} broke a promise of {name}, and kept it with programs that were "
+            f"started for it alone: {found['sentence']}"
+        )
     if found:
         return f"Schedule {found['number']:,} breaks a promise of {name}: {found['sentence']}"
     bound = f": under {300 / played:.2g} % at 95 %" if played else ""
