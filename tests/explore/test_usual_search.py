@@ -13,7 +13,7 @@ from lockstorm.explore.explore import search_schedules
 from lockstorm.explore.search_plan import FAULTS, SearchRequest, plan_search
 from lockstorm.explore.usual_search import USUAL_TOTAL
 from lockstorm.native.library import locks, locks_on
-from lockstorm.results.properties import PROPERTIES, SORTS
+from lockstorm.results.properties import JUDGED, PROPERTIES, SORTS
 from tests.helpers.planted_plugins import one_mistake
 from tests.helpers.support import lockstorm
 
@@ -50,6 +50,20 @@ TWINS = ("", "WATCHED")
 SCHEDULES = 1000  # of a broken lock, at most
 RARE = 5000  # of one of MISTAKES
 SLOW = 100_000
+
+
+def test_the_help_names_every_property_that_is_judged() -> None:
+    words = " ".join(lockstorm("explore", "--help").stdout.split())
+    named = words.partition("must not violate, of ")[2].partition(" (the last one only with --faults none)")[0]
+    assert sorted(named.split(", ")) == sorted(JUDGED)
+
+
+@pytest.mark.parametrize("lock", ["set-nx-px", "blpop", "pubsub"])
+def test_a_lease_of_a_millisecond_accuses_no_lock(lock: str) -> None:
+    """A lease that ends during the work says nothing about the lock."""
+    plan = plan_search(SearchRequest(lock, schedules=100, faults="none", lease_ms=1))
+    assert plan.context.work_ms == 0
+    assert search_schedules(plan, lambda _: None)["exit"] == 0
 
 
 def searched(lock: str, schedules: int, **requests: Any) -> dict[str, Any]:

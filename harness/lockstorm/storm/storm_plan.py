@@ -191,7 +191,7 @@ def plan_storm(storm: StormRequest, seed: int | None = None) -> StormPlan:
             raise UsageError(f"{storm.schedule}: {error}") from None
     else:
         schedule = _draw(storm, request, lock, time)
-    work_ms = max(1, schedule.lease_ms // PART_OF_LEASE) if storm.work_ms is None else storm.work_ms
+    work_ms = schedule.lease_ms // PART_OF_LEASE if storm.work_ms is None else storm.work_ms
     settings = _settings(request, schedule, lock, work_ms)
     patience_ms = PATIENCE_LEASES * schedule.lease_ms + lease_late_in(settings, lock) + POLL_LIMIT_MS + work_ms
     bounds = (storm.bound_ms, storm.bound_ms) if storm.bound_ms else _bounds_ms(lock, time, schedule, patience_ms)
