@@ -141,6 +141,7 @@ struct checker {
     size_t state_size, lock_size, actor_size, member_size;
     check_record *on[HISTORY_KIND_COUNT];
     void (*finish)(struct checking *my); /* fills my->verdict, frees what the checker allocated itself */
+    const char *unasked; /* why it is inconclusive where it does not apply, unless --require names it; NULL: it is not */
 };
 
 /* All checkers in the order in which a verdict states them; ends with NULL. */
