@@ -393,6 +393,7 @@ static bool holders_are_several(const struct check *check) {
 static void finish(struct checking *my) {
     struct integrity *self = my->state;
     my->verdict.applies = self->computed || !holders_are_several(my->check);
+    my->verdict.stopped -= my->check->refused_wrongfully;
     my->verdict.measures[0] = (struct verdict_measure){"stale_read_modify_writes", (double)self->outdated};
     verdict_decide(&my->verdict, self->used, "nobody used the store");
     for (int each = 0; each < HISTORY_OBJECT_COUNT; each++) free(self->objects[each].settled.run);
@@ -403,8 +404,8 @@ const struct checker CHECKER_INTEGRITY = {
     .title = "integrity",
     .question = "did the store accept a write older than one it had accepted, or lose an acknowledged update?",
     .sorts = {"stale write", "lost update", "duplicated operation"},
-    .state_size = sizeof(struct integrity),
     .unasked = "every lock has several permits, whose holders may overwrite each other's data",
+    .state_size = sizeof(struct integrity),
     .lock_size = sizeof(struct written),
     .actor_size = sizeof(struct writers),
     .on = {[HISTORY_STORE_READ] = read,

@@ -892,6 +892,9 @@ SENTENCES = {
     "{tokens} A+1 B+2 Br Ar Ar Bw Awx Awx": (
         "Mutual exclusion violated, integrity holds (2 stale writes fenced), fencing violated (2 stale accesses)"
     ),
+    "{tokens} A+7 Ar Aw A- B+1 Brx Bwx B-": (
+        "Mutual exclusion holds, integrity holds, fencing violated (1 falling token, 2 wrongful refusals)"
+    ),
     "quiet A+ Ar A- B+ A- B-": (
         "Mutual exclusion holds, integrity holds, liveness holds; besides, ownership violated (1 foreign release)"
     ),

@@ -111,6 +111,17 @@ def test_locks_with_one_mistake_are_told_from_their_right_twins(tmp_path: Path) 
         assert result["exit"] == 0, (words, result["sentence"])
 
 
+@pytest.mark.parametrize(("words", "refuses"), [("DRAWS_FIRST", True), ("", False)])
+def test_a_token_drawn_before_the_grant_turns_the_rightful_holder_away(
+    words: str, refuses: bool, tmp_path: Path
+) -> None:
+    lock = f"plugin:{one_mistake(tmp_path, 'owned', *words.split())}"
+    result = searched(lock, 300, store="fence-writes", faults="none", require="fencing/wrongful-refusal")
+    assert result["exit"] == refuses, result["sentence"]
+    told = [piece["text"] for piece in result["verdict"]["fencing"]["evidence"]]
+    assert any("refused a write of the rightful holder" in text for text in told) == refuses
+
+
 @pytest.mark.slow("a hundred thousand schedules of each lock", seconds=300)
 @pytest.mark.parametrize("words", TWINS)
 def test_right_twins_are_not_accused_in_many_schedules(words: str, tmp_path: Path) -> None:
