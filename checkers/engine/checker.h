@@ -113,9 +113,12 @@ struct check {
     struct check_actor *actors;
     uint64_t seen[UINT8_MAX + 1];         /* records by kind */
     uint64_t granted, refused, timed_out; /* answers to acquires */
-    int64_t began_ns;                     /* stamp of the first record */
-    int64_t now_ns;                       /* the latest stamp of all */
-    uint64_t quiet;                       /* index of the phase record from which on liveness is judged, 0: none */
+    /* Writes of the rightful holder that the store refused for their token: they were not late. The checker of fencing
+     * tokens counts them; the number is final when all records have been read. */
+    uint64_t refused_wrongfully;
+    int64_t began_ns; /* stamp of the first record */
+    int64_t now_ns;   /* the latest stamp of all */
+    uint64_t quiet;   /* index of the phase record from which on liveness is judged, 0: none */
     int64_t quiet_ns;
     int64_t bound_ns; /* the parameter bound_ms: how long a free lock may go unnoticed; -1: not given */
     int64_t order_ns; /* the parameter order_ms: requests further apart arrive in their order; -1: not given */
@@ -138,6 +141,8 @@ struct checker {
     const char *question;
     const char *sorts[VERDICT_PARTS + 1]; /* of violations, in the singular; empty: there is one sort; ends with NULL */
     bool advisory;                        /* decides the exit status only if --require names it */
+    const char
+        *unasked; /* why it is inconclusive where it does not apply, unless --require names it; NULL: it is not */
     size_t state_size, lock_size, actor_size, member_size;
     check_record *on[HISTORY_KIND_COUNT];
     void (*finish)(struct checking *my); /* fills my->verdict, frees what the checker allocated itself */

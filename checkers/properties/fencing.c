@@ -1,4 +1,5 @@
-/* Fencing: are tokens unique per grant, do they rise in grant order, was every stale access rejected?
+/* Fencing: are tokens unique per grant, do they rise in grant order, was every stale access rejected, and no access of
+ * the rightful holder?
  *
  * Rising: the token of a grant is larger than that of every grant that had returned before this acquire was invoked.
  * Two acquires that were in flight together may come back in either order: the history records when a client learned of
@@ -15,15 +16,20 @@
  * Stale access: the store accepted a read or write with a token older than that of an access under the same lock that
  * it had accepted before. Accesses of which the history does not say the lock are compared with each other, if they are
  * of the same object: two locks count their tokens each for itself. Accesses under a lock with several permits are not
- * compared: an older grant may stand beside a newer one. */
+ * compared: an older grant may stand beside a newer one.
+ *
+ * Wrongful refusal: the store refused a read or write whose token was older than that of an access under the same lock
+ * that it had accepted, though its client was the rightful holder: it had not released its latest grant, no grant had
+ * come back to another client since, and every grant that had come back before was given before this one (by the two
+ * rules of "Rising"). Nothing late was stopped by it. */
 #include <stdio.h>
 
 #include "checkers/engine/checker.h"
 
 extern const struct checker CHECKER_FENCING;
 
-enum { MISSING, REPEATED, FALLING, STALE };
-enum { DRAWN_EARLY = STALE + 1 }; /* a sentence of its own, of the sort FALLING */
+enum { MISSING, REPEATED, FALLING, STALE, WRONGFUL };
+enum { DRAWN_EARLY = WRONGFUL + 1 }; /* a sentence of its own, of the sort FALLING */
 
 struct issued {
     int64_t token;
@@ -35,12 +41,15 @@ struct fencing_side {
     struct issued floor; /* the newest token that had come back by then */
     uint32_t depth;      /* of a re-entrant lock */
     int64_t token;       /* of its latest grant */
+    bool is_newest;      /* all grants that had come back before its latest one were given before it */
 };
 
 /* Of one lock. */
 struct tokens {
     struct issued newest; /* that was granted */
     struct issued seen;   /* newest token of an accepted access, and that index */
+    uint64_t granted;     /* index of the latest grant, 0: none */
+    int64_t granted_ns;   /* the latest stamp of all of them */
 };
 
 struct fencing {
@@ -88,13 +97,20 @@ static SELDOM uint64_t look_back(const struct checking *my, const struct event *
     return 0;
 }
 
+/* A grant that came back to another client before this stamp was given before this one, whose lease would have kept it
+ * out; INT64_MIN: that is not known. */
+static SELDOM int64_t kept_out_until_ns(const struct checking *my, const struct event *event, uint64_t since) {
+    const struct check_lock *lock = event->lock;
+    if (lock->lease_ns == 0 || lock->capacity > 1 || since == event->index) return INT64_MIN;
+    int64_t from_ns = event->record->extra ? event->record->extra : check_record_at(my->check, since).mono_ns, until_ns;
+    if (__builtin_add_overflow(from_ns, lock->lease_ns - CHECK_LEASE_GRAIN_NS, &until_ns)) return INT64_MIN;
+    return until_ns;
+}
+
 /* A grant of a larger token that certainly was given before this one, though they were in flight together; 0: none. */
 static SELDOM uint64_t given_before(const struct checking *my, const struct event *event, uint64_t since) {
-    const struct check_lock *lock = event->lock;
-    if (lock->lease_ns == 0 || lock->capacity > 1 || since == event->index) return 0;
-    int64_t from_ns = event->record->extra ? event->record->extra : check_record_at(my->check, since).mono_ns, until_ns;
-    if (__builtin_add_overflow(from_ns, lock->lease_ns - CHECK_LEASE_GRAIN_NS, &until_ns)) return 0;
-    return look_back(my, event, since, (struct sought){.before_ns = until_ns});
+    int64_t until_ns = kept_out_until_ns(my, event, since);
+    return until_ns == INT64_MIN ? 0 : look_back(my, event, since, (struct sought){.before_ns = until_ns});
 }
 
 static SELDOM void violate(struct checking *my, const struct event *event, unsigned sort, uint64_t earlier) {
@@ -162,10 +178,17 @@ static void given(struct checking *my, const struct event *event, const struct f
     }
 }
 
+/* Whether all grants that had come back were given before this one. */
+static bool is_newest(const struct checking *my, const struct event *event, const struct tokens *tokens, uint64_t since,
+                      bool again) {
+    if (tokens->granted < since) return true;
+    return !again && tokens->granted_ns < kept_out_until_ns(my, event, since);
+}
+
 static void answered(struct checking *my, const struct event *event) {
     struct fencing *self = my->state;
     struct fencing_side *side = my_member(my, event->member);
-    const struct tokens *tokens = my_lock(my, event->lock);
+    struct tokens *tokens = my_lock(my, event->lock);
     struct issued floor = side->invoked ? side->floor : tokens->newest;
     uint64_t since = side->invoked ? side->invoked : event->index;
     side->invoked = 0;
@@ -175,6 +198,9 @@ static void answered(struct checking *my, const struct event *event) {
     given(my, event, side, floor, since, again);
     side->depth = again ? side->depth + 1 : 1;
     side->token = event->record->token;
+    side->is_newest = is_newest(my, event, tokens, since, again);
+    tokens->granted_ns = tokens->granted ? larger(tokens->granted_ns, event->record->mono_ns) : event->record->mono_ns;
+    tokens->granted = event->index;
 }
 
 static void released(struct checking *my, const struct event *event) {
@@ -209,10 +235,50 @@ static SELDOM void violate_stale(struct checking *my, const struct event *event,
              check_name(my->check, other.name, early, sizeof early), (long long)other.token);
 }
 
+/* Whether the client of an access is the rightful holder. */
+static bool holds(const struct checking *my, const struct event *event) {
+    if (!event->lock || event->lock->capacity > 1) return false;
+    const struct fencing_side *side = my_member(my, event->member);
+    const struct tokens *tokens = my_lock(my, event->lock);
+    bool is_latest = tokens->granted == event->record->grant && event->member->grant == event->record->grant;
+    return is_latest && side->is_newest && side->depth;
+}
+
+static SELDOM void violate_wrongful(struct checking *my, const struct event *event, uint64_t newer) {
+    const struct history_record *record = event->record;
+    char early[64], when[40], granted[160];
+    struct history_record other = check_record_at(my->check, newer);
+    bool has_object = record->object != HISTORY_OBJECT_NONE && record->object < HISTORY_OBJECT_COUNT;
+    my->check->refused_wrongfully += record->kind == HISTORY_STORE_WRITE && has_object;
+    struct evidence *evidence =
+        verdict_violate(&my->verdict, &(struct violation){.sort = WRONGFUL,
+                                                          .times = 1,
+                                                          .who = record->name,
+                                                          .whom = other.name,
+                                                          .records = {newer, record->grant, event->index},
+                                                          .record_count = 3});
+    if (!evidence) return;
+    snprintf(evidence->text, sizeof evidence->text,
+             "the store refused a %s of the rightful holder %s: %s, for %s had come with token %lld under an earlier "
+             "grant",
+             record->kind == HISTORY_STORE_WRITE ? "write" : "read",
+             check_when(my->check, record->mono_ns, when, sizeof when),
+             check_grant(my->check, record->grant, granted, sizeof granted),
+             other.name == record->name ? "it" : check_name(my->check, other.name, early, sizeof early),
+             (long long)other.token);
+}
+
+static void refused(struct checking *my, const struct event *event) {
+    const struct issued *seen = event->lock ? &((struct tokens *)my_lock(my, event->lock))->seen : NULL;
+    bool wrongful = seen && event->record->token && token_is_older(event->record->token, seen) && holds(my, event);
+    if (wrongful) violate_wrongful(my, event, seen->index);
+    else my->verdict.stopped++;
+}
+
 static void accessed(struct checking *my, const struct event *event) {
     struct fencing *self = my->state;
     const struct history_record *record = event->record;
-    my->verdict.stopped += record->outcome == OUTCOME_REFUSED;
+    if (record->outcome == OUTCOME_REFUSED) refused(my, event);
     if (record->token == 0) return;
     self->applies = true;
     if (record->outcome != OUTCOME_OK) return;
@@ -242,8 +308,8 @@ static void finish(struct checking *my) {
 const struct checker CHECKER_FENCING = {
     .property = "fencing",
     .title = "fencing",
-    .question = "are tokens unique and rising, and was every stale access rejected?",
-    .sorts = {"missing token", "repeated token", "falling token", "stale access"},
+    .question = "are tokens unique and rising, was every stale access rejected, and none of the rightful holder's?",
+    .sorts = {"missing token", "repeated token", "falling token", "stale access", "wrongful refusal"},
     .state_size = sizeof(struct fencing),
     .lock_size = sizeof(struct tokens),
     .member_size = sizeof(struct fencing_side),

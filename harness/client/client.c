@@ -105,6 +105,23 @@ void client_announce_validity(void *holder, int64_t valid_until_ns) {
     validity_announce(&client->actor, client->lock_name, valid_until_ns);
 }
 
+/* Likewise. */
+void client_record_answers(void *holder, int asked, int64_t answers, enum outcome outcome) {
+    const struct client *client = holder;
+    actor_append(&client->actor, (struct history_record){.kind = HISTORY_ANSWERS,
+                                                         .outcome = (uint8_t)outcome,
+                                                         .name = client->lock_name,
+                                                         .value = answers,
+                                                         .extra = asked});
+}
+
+static void client_ask_held(struct client *client, struct step_result *result) {
+    enum outcome outcome = lock_is_held(&client->lock);
+    actor_append(&client->actor, (struct history_record){
+                                     .kind = HISTORY_IS_HELD, .outcome = (uint8_t)outcome, .name = client->lock_name});
+    result->outcome = (uint32_t)outcome;
+}
+
 /* --- the resource --- */
 
 /* The resource answers [value, version], or an error that begins with FENCED when the token was too old. */
@@ -279,7 +296,7 @@ void client_step(struct client *client, const struct step *step, struct step_res
         result->outcome = OUTCOME_OK;
         break;
     case STEP_WORKLOAD: client_workload(client, step, result); break;
-    case STEP_IS_HELD: result->outcome = (uint32_t)lock_is_held(&client->lock); break;
+    case STEP_IS_HELD: client_ask_held(client, result); break;
     case STEP_HOLD: client_hold(client, step, result); break;
     default: break;
     }

@@ -41,4 +41,7 @@ void client_step(struct client *client, const struct step *step, struct step_res
 /* The lock has called env_tell_validity. `client` is a struct client. */
 void client_announce_validity(void *client, int64_t valid_until_ns);
 
+/* The lock has called env_tell_answers. `client` is a struct client. */
+void client_record_answers(void *client, int asked, int64_t answers, enum outcome outcome);
+
 #endif

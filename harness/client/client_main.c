@@ -155,6 +155,7 @@ int main(int argc, char **argv) {
         .lock_name = (uint32_t)arguments.resource_id,
     };
     arguments.env.announce_validity = client_announce_validity;
+    arguments.env.record_answers = client_record_answers;
     arguments.env.holder = &client;
     client.env = env_live_open(&arguments.env);
     const struct live_task worker = {arguments.env.worker, arguments.env.host,

@@ -186,6 +186,20 @@ void env_checkpoint(struct env *env, const char *name);
  * its watchdog. */
 void env_tell_validity(struct env *env, int64_t valid_until_ns);
 
+/* What a lock asks its servers for. */
+enum env_asked { ENV_ASKED_GRANT = 1, ENV_ASKED_EXTENSION, ENV_ASKED_RELEASE };
+enum { ENV_ASKED_PARTS = 8 }; /* added to it: not several nodes were asked, but several locks that make up this one */
+
+/* The answers of the servers asked so far, and of one more: a decimal digit for each, 1 yes, 2 no, 3 none. */
+static inline int64_t env_answers_add(int64_t answers, enum outcome answer) {
+    return answers * 10 + (answer == OUTCOME_OK ? 1 : answer == OUTCOME_REFUSED ? 2 : 3);
+}
+
+/* Tells the trial what was answered to one request, for its story; nothing else follows from it. `asked`: of enum
+ * env_asked, and ENV_ASKED_PARTS. answers: by env_answers_add, for 18 servers at most; 0: it does not say which
+ * answered how. outcome: what the lock makes of it. From the worker or its watchdog. */
+void env_tell_answers(struct env *env, int asked, int64_t answers, enum outcome outcome);
+
 /* For the holder of a lock, when an acquire has come back: the stamp (env_mono_ns) at which the first command to a node
  * was sent after the last wait for time, a message or a blocking answer. What the attempt was granted was not granted
  * before. 0: it is not known. */

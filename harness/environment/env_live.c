@@ -206,6 +206,11 @@ static void live_tell_validity(struct env *env, int64_t valid_until_ns) {
     if (options->announce_validity) options->announce_validity(options->holder, valid_until_ns);
 }
 
+static void live_tell_answers(struct env *env, int asked, int64_t answers, enum outcome outcome) {
+    const struct env_live_options *options = &live_env_of(env)->options;
+    if (options->record_answers) options->record_answers(options->holder, asked, answers, outcome);
+}
+
 static const struct env_ops LIVE_OPS = {
     .nodes = live_nodes,
     .command = live_command,
@@ -234,6 +239,7 @@ static const struct env_ops LIVE_OPS = {
     .random = live_random,
     .checkpoint = live_checkpoint,
     .tell_validity = live_tell_validity,
+    .tell_answers = live_tell_answers,
     .watchdog_start = live_watchdog_start,
     .watchdog_stop = live_watchdog_stop,
     .watchdog_stopping = live_watchdog_stopping,

@@ -205,6 +205,10 @@ void env_tell_validity(struct env *env, int64_t valid_until_ns) {
     env->ops->tell_validity(env, valid_until_ns);
 }
 
+void env_tell_answers(struct env *env, int asked, int64_t answers, enum outcome outcome) {
+    if (env->ops->tell_answers) env->ops->tell_answers(env, asked, answers, outcome);
+}
+
 int64_t env_attempt_ns(const struct env *env) {
     return env->ops->attempt_ns ? env->ops->attempt_ns(env) : 0;
 }

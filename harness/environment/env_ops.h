@@ -37,7 +37,9 @@ struct env_ops {
     uint64_t (*random)(struct env *);
     void (*checkpoint)(struct env *, const char *name);
     void (*tell_validity)(struct env *, int64_t valid_until_ns);
-    int64_t (*attempt_ns)(const struct env *); /* may be NULL: it is not known */
+    void (*tell_answers)(struct env *, int asked, int64_t answers,
+                         enum outcome outcome); /* NULL: nobody wants to know */
+    int64_t (*attempt_ns)(const struct env *);  /* may be NULL: it is not known */
     bool (*watchdog_start)(struct env *, void (*run)(struct env *, void *), void *argument);
     void (*watchdog_stop)(struct env *);
     bool (*watchdog_stopping)(const struct env *);

@@ -19,6 +19,7 @@ struct env_live_options {
     uint64_t stream; /* which stream of the trial's random numbers */
     /* Called by env_tell_validity, in the watchdog's thread too. May be NULL. */
     void (*announce_validity)(void *holder, int64_t valid_until_ns);
+    void (*record_answers)(void *holder, int asked, int64_t answers, enum outcome outcome); /* likewise */
     void *holder;
     struct adapter_launch adapter;
 };

@@ -463,6 +463,8 @@ static const char *const KIND_NAMES[HISTORY_KIND_COUNT] = {
     [HISTORY_RELEASED] = "released",
     [HISTORY_PHASE] = "phase",
     [HISTORY_SERVER_RENEWAL] = "server-renewal",
+    [HISTORY_ANSWERS] = "answers",
+    [HISTORY_IS_HELD] = "is-held",
     [HISTORY_RESIDUE] = "residue",
 };
 

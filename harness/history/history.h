@@ -65,7 +65,11 @@ enum history_kind {
         26,             /* by the proxy: what rule `name` had held is passed on; value = bytes, extra = link, op = n */
     HISTORY_PHASE = 27, /* by the driver: the phase `name` ("storm", "quiet") begins */
     HISTORY_SERVER_RENEWAL = 28, /* a server has executed a command with which its client renews; docs/history.md */
-    HISTORY_RESIDUE = 32,        /* by the driver, at the end: value = number of `name` that were left behind */
+    /* What the lock's servers answered to one request: extra = enum env_asked, value = a digit for each server asked,
+     * 0: it does not say which; outcome = what the lock makes of it */
+    HISTORY_ANSWERS = 29,
+    HISTORY_IS_HELD = 30, /* the lock says whether its client holds it */
+    HISTORY_RESIDUE = 32, /* by the driver, at the end: value = number of `name` that were left behind */
     HISTORY_KIND_COUNT
 };
 

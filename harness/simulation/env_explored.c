@@ -415,6 +415,11 @@ static void explored_tell_validity(struct env *env, int64_t valid_until_ns) {
     if (!is_gone(task)) client_announce_validity(&client_of(task)->work, valid_until_ns);
 }
 
+static void explored_tell_answers(struct env *env, int asked, int64_t answers, enum outcome outcome) {
+    struct explored_task *task = explored_task_of(env);
+    if (!is_gone(task)) client_record_answers(&client_of(task)->work, asked, answers, outcome);
+}
+
 static void explored_sleep_until(struct env *env, int64_t mono_ns) {
     struct explored_task *task = explored_task_of(env);
     while (!task->stopping && explored_mono_ns(env) < mono_ns && !is_gone(task)) {
@@ -474,6 +479,7 @@ static const struct env_ops EXPLORED_OPS = {
     .random = explored_random,
     .checkpoint = explored_checkpoint,
     .tell_validity = explored_tell_validity,
+    .tell_answers = explored_tell_answers,
     .attempt_ns = explored_attempt_ns,
     .watchdog_start = explored_watchdog_start,
     .watchdog_stop = explored_watchdog_stop,

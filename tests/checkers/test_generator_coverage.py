@@ -46,7 +46,9 @@ READ = {
 }
 # The latest stamp of all is what time it is, so that of every record counts.
 FIELDS = ("outcome", "object", "flags", "actor", "name", "mono_ns", "op", "grant", "token", "value", "extra")
-KINDS_MADE = sorted(set(KINDS) - {"fault-heal", "note", "clock", "released", "rule", "checkpoint"})
+KINDS_MADE = sorted(
+    set(KINDS) - {"fault-heal", "note", "clock", "released", "rule", "checkpoint", "answers", "is-held"}
+)
 KEPT = 500  # histories: most fields are seen to matter, or not, in the same ones
 QUIET_TRIES, LOUD_TRIES = 60, 6000  # of a field that is not read; at most, until one that is read is seen to matter
 

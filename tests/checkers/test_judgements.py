@@ -367,9 +367,9 @@ def test_holders_of_a_semaphore_may_overwrite_each_other(timeline: str, required
 
 def test_integrity_is_judged_of_a_semaphore_if_it_is_asked_for() -> None:
     timeline = f"{{permits=2}} {SIDE_BY_SIDE} A- B-"
-    assert judged_timeline(timeline)["sentence"] == (
-        "Mutual exclusion holds, capacity holds; besides, integrity violated (1 lost update)"
-    )
+    unasked = judged_timeline(timeline)
+    assert unasked["sentence"] == "Mutual exclusion holds, capacity holds"
+    assert unasked["verdict"]["integrity"]["reason"].startswith("every lock has several permits")
     said = judged_timeline(timeline, Asked(required=("integrity",)))
     assert (said["required"], said["exit"]) == (["integrity"], 1)
 
@@ -891,6 +891,9 @@ SENTENCES = {
     ),
     "{tokens} A+1 B+2 Br Ar Ar Bw Awx Awx": (
         "Mutual exclusion violated, integrity holds (2 stale writes fenced), fencing violated (2 stale accesses)"
+    ),
+    "{tokens} A+7 Ar Aw A- B+1 Brx Bwx B-": (
+        "Mutual exclusion holds, integrity holds, fencing violated (1 falling token, 2 wrongful refusals)"
     ),
     "quiet A+ Ar A- B+ A- B-": (
         "Mutual exclusion holds, integrity holds, liveness holds; besides, ownership violated (1 foreign release)"

@@ -13,7 +13,7 @@ from lockstorm.explore.explore import search_schedules
 from lockstorm.explore.search_plan import FAULTS, SearchRequest, plan_search
 from lockstorm.explore.usual_search import USUAL_TOTAL
 from lockstorm.native.library import locks, locks_on
-from lockstorm.results.properties import PROPERTIES, SORTS
+from lockstorm.results.properties import JUDGED, PROPERTIES, SORTS
 from tests.helpers.planted_plugins import one_mistake
 from tests.helpers.support import lockstorm
 
@@ -50,6 +50,20 @@ TWINS = ("", "WATCHED")
 SCHEDULES = 1000  # of a broken lock, at most
 RARE = 5000  # of one of MISTAKES
 SLOW = 100_000
+
+
+def test_the_help_names_every_property_that_is_judged() -> None:
+    words = " ".join(lockstorm("explore", "--help").stdout.split())
+    named = words.partition("must not violate, of ")[2].partition(" (the last one only with --faults none)")[0]
+    assert sorted(named.split(", ")) == sorted(JUDGED)
+
+
+@pytest.mark.parametrize("lock", ["set-nx-px", "blpop", "pubsub"])
+def test_a_lease_of_a_millisecond_accuses_no_lock(lock: str) -> None:
+    """A lease that ends during the work says nothing about the lock."""
+    plan = plan_search(SearchRequest(lock, schedules=100, faults="none", lease_ms=1))
+    assert plan.context.work_ms == 0
+    assert search_schedules(plan, lambda _: None)["exit"] == 0
 
 
 def searched(lock: str, schedules: int, **requests: Any) -> dict[str, Any]:
@@ -95,6 +109,17 @@ def test_locks_with_one_mistake_are_told_from_their_right_twins(tmp_path: Path) 
     for words in TWINS:
         result = searched(f"plugin:{one_mistake(tmp_path, 'owned', *words.split())}", SCHEDULES)
         assert result["exit"] == 0, (words, result["sentence"])
+
+
+@pytest.mark.parametrize(("words", "refuses"), [("DRAWS_FIRST", True), ("", False)])
+def test_a_token_drawn_before_the_grant_turns_the_rightful_holder_away(
+    words: str, refuses: bool, tmp_path: Path
+) -> None:
+    lock = f"plugin:{one_mistake(tmp_path, 'owned', *words.split())}"
+    result = searched(lock, 300, store="fence-writes", faults="none", require="fencing/wrongful-refusal")
+    assert result["exit"] == refuses, result["sentence"]
+    told = [piece["text"] for piece in result["verdict"]["fencing"]["evidence"]]
+    assert any("refused a write of the rightful holder" in text for text in told) == refuses
 
 
 @pytest.mark.slow("a hundred thousand schedules of each lock", seconds=300)

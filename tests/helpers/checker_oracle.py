@@ -379,6 +379,36 @@ def fencing(history: History, reading: Reading) -> Iterator[Violation]:
         same = [each for each, other in compared if other == group and each.index < late.index]
         if any(each.token > late.token for each in same):
             yield "stale_accesses", late.index
+    for access in wrongful_refusals(history, reading):
+        yield "wrongful_refusals", access.index
+
+
+def wrongful_refusals(history: History, reading: Reading) -> History:
+    """Accesses of the rightful holder that the store refused, though it had accepted one with a newer token."""
+    found = []
+    for access in history:
+        lock = exclusive_lock(history, access) if is_access(access) else None
+        if lock is None or access.outcome != "refused" or not access.token:
+            continue
+        earlier = [each for each in before(history, access.index) if is_access(each) and each.ok and each.token]
+        accepted = [each for each in earlier if comparable(history, each) == ("lock", lock)]
+        newer = any(each.token > access.token for each in accepted)
+        if newer and is_rightful(history, reading, lock, access):
+            found.append(access)
+    return found
+
+
+def is_rightful(history: History, reading: Reading, lock: str, access: OracleRecord) -> bool:
+    """Whether the grant of an access is held, is the latest one of its lock, and was given after all the others."""
+    grants = [each for each in before(history, access.index) if is_grant(each) and each.name == lock]
+    grant = grants[-1]
+    if grant.index != access.grant or grant.actor != access.name:
+        return False
+    held = hold(history, reading, grant.actor, lock, access.index, never)
+    until = LOST if reenters(history, reading, grant) else given_before(history, grant)
+    in_flight = any(each.index >= asked_at(history, grant) for each in grants[:-1])
+    came_before = not in_flight or max(each.mono_ns for each in grants[:-1]) < until
+    return bool(held) and came_before
 
 
 def comparable(history: History, access: OracleRecord) -> tuple[str, str] | None:
@@ -1191,7 +1221,7 @@ def verdicts(history: History, reading: Reading) -> Json:
         found = list(violations(history, reading))
         status = "violated" if found else "holds" if something[name] and not unfit else "inconclusive"
         result[name] = (status, found)
-    return result
+    return result | ({} if is_integrity_asked(history) else {"integrity": ("inconclusive", [])})
 
 
 def is_certain(history: History) -> bool:

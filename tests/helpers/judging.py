@@ -39,6 +39,8 @@ KINDS = {
     "released": 26,
     "phase": 27,
     "server-renewal": 28,
+    "answers": 29,
+    "is-held": 30,
     "residue": 32,
 }
 OUTCOMES = {"unknown": 0, "ok": 1, "refused": 2}

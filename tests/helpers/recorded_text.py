@@ -24,7 +24,7 @@ from tests.helpers.checker_oracle import (
 NAMED = READINGS[0]  # the reading of the default policy
 SORTS = {
     "integrity": ("stale write", "lost update", "duplicated operation"),
-    "fencing": ("missing token", "repeated token", "falling token", "stale access"),
+    "fencing": ("missing token", "repeated token", "falling token", "stale access", "wrongful refusal"),
     "ownership": ("foreign release", "foreign renewal", "broken hold", "foreign extension", "empty renewal"),
     "liveness": ("stuck waiter", "lost wake-up", "residue"),
     "capacity": ("surplus grant", "unowned release"),
@@ -118,10 +118,11 @@ def measures(history: History) -> dict[str, Json]:
 
 
 def refused_accesses(history: History) -> dict[str, int]:
-    """What the store refused: integrity counts writes, fencing reads and writes."""
-    refused = [each for each in history if is_access(each) and each.outcome == "refused"]
+    """What the store refused, but not wrongfully: integrity counts writes, fencing reads and writes."""
     if oracle.broken(history):
         return {}
+    wrongful = oracle.wrongful_refusals(history, NAMED)
+    refused = [each for each in history if is_access(each) and each.outcome == "refused" and each not in wrongful]
     writes = sum(each.kind == "store-write" and bool(each.object) for each in refused)
     return {"integrity": writes, "fencing": len(refused)}
 
@@ -178,7 +179,9 @@ def inconclusive_reasons(history: History) -> dict[str, str]:
     asked = applies(history)
     return {
         "mutual_exclusion": "nobody was granted the lock",
-        "integrity": "nobody used the store",
+        "integrity": "every lock has several permits, whose holders may overwrite each other's data"
+        if not asked["integrity"] and oracle.could_be_violated(history, NAMED)["integrity"]
+        else "nobody used the store",
         "fencing": "nobody was granted a token" if asked["fencing"] else "the lock gives no fencing token",
         "ownership": "no release and no renewal of a lock with one permit came back ok",
         "liveness": "there was no quiet phase in which everybody should have been served"

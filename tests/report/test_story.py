@@ -1,5 +1,6 @@
 """The story: its sentences about leases must be true."""
 
+import msgspec
 import pytest
 
 from lockstorm.report.story import StoryRenderer, resolve_targets
@@ -98,3 +99,92 @@ def test_a_write_without_a_grant_is_refused_for_that(lock: str, store: str, reas
         one.write(1)
         (line,) = [line for line in rendered(running.story()) if line.startswith("store refuses")]
     assert line == f"store refuses counter = 1 from client-1: {reason}"
+
+
+def made(*records: dict[str, object]) -> list[Event]:
+    """Events in order; each a millisecond after the one before, unless it says `at` (ms)."""
+    told = []
+    for index, record in enumerate(records, 1):
+        fields = {key: value for key, value in record.items() if key != "at"}
+        told.append({"index": index, "mono_ns": int(str(record.get("at", index))) * 1_000_000, **fields})
+    return msgspec.convert(told, list[Event])
+
+
+def test_a_read_stands_where_the_store_answered() -> None:
+    asked = {"object": "counter", "op": 2}
+    shown = {"kind": "store-read", "actor": "store", "name": "A", "outcome": "ok", "value": 7, **asked}
+    other = {"kind": "store-write", "actor": "store", "name": "B", "outcome": "ok", "value": 8, "object": "counter"}
+    heard = {"kind": "read-return", "actor": "A", "outcome": "ok", "value": 7, **asked}
+    assert rendered(made(shown, {**heard, "at": 2})) == ["A reads counter = 7"]
+    assert rendered(made(shown, other, {**heard, "at": 90})) == [
+        "A reads counter = 7",
+        "store accepts counter = 8 from B",
+        "A hears that it has read counter = 7",
+    ]
+    assert rendered(made(shown, {**heard, "outcome": "unknown"})) == [
+        "A reads counter = 7",
+        "A hears no answer to its read of counter",
+    ]
+    assert rendered(made(heard)) == ["A reads counter = 7"], "a store that records nothing"
+
+
+def answered(value: int, extra: int = 1, outcome: str = "refused") -> dict[str, object]:
+    return {"kind": "answers", "actor": "A", "name": "stock", "value": value, "extra": extra, "outcome": outcome}
+
+
+def test_the_votes_of_nodes_have_a_sentence() -> None:
+    asks = {"kind": "acquire-invoke", "actor": "A", "name": "stock"}
+    refused = {"kind": "acquire-return", "actor": "A", "name": "stock", "outcome": "refused"}
+    polled = rendered(made(asks, answered(11223), answered(31213, 3), answered(22222), answered(22222), refused))
+    assert polled == [
+        "A asks for the lock",
+        "A is answered: nodes 1 and 2 grant it, nodes 3 and 4 refuse, node 5 does not answer",
+        "A gives the lock back: nodes 2 and 4 free it, node 3 has nothing of it, nodes 1 and 5 do not answer",
+        "A is answered: nodes 1, 2, 3, 4 and 5 refuse",
+        "A does not get the lock (refused)",
+    ]
+    assert rendered(made(answered(112, 2))) == ["A asks for a longer lease: nodes 1 and 2 extend it, node 3 refuses"]
+    assert rendered(made(answered(12, 9))) == ["A is answered: part 1 grants it, part 2 refuses"]
+    assert rendered(made(answered(111, 3, "ok"))) == [], "a release as it should be"
+    assert rendered(made(answered(122, 3)))[0].endswith(": node 1 frees it, nodes 2 and 3 have nothing of it")
+
+
+def test_locks_on_several_nodes_tell_their_votes() -> None:
+    with trial("redlock") as running:
+        one, two = running.clients(2)
+        one.acquire()
+        two.acquire(wait_ms=0)
+        one.release()
+        lines = rendered(running.story())
+    assert "client-1 is answered: nodes 1, 2, 3, 4 and 5 grant it" in lines
+    assert "client-2 is answered: nodes 1, 2, 3, 4 and 5 refuse" in lines
+    assert not [line for line in lines if "gives the lock back" in line]
+
+
+def test_renewals_and_refused_ones_have_lines() -> None:
+    with trial("set-nx-px-renew") as running:
+        one, _ = running.clients(2)
+        one.acquire()
+        running.advance(running.lease_ms)
+        with running.fault("flush", running.server):
+            pass
+        running.advance(running.lease_ms)
+        lines = rendered(running.story())
+    assert "client-1 extends its lease (watchdog)" in lines
+    assert "client-1 cannot extend its lease any more: its watchdog was refused" in lines
+
+
+def test_a_client_that_asks_whether_it_holds_the_lock_and_extends_it() -> None:
+    with trial("set-nx-px") as running:
+        one, two = running.clients(2)
+        one.acquire()
+        for client in (one, two):
+            client.is_held()
+            client.renew()
+        lines = [line for line in rendered(running.story()) if "asks whether" in line or "extend" in line]
+    assert lines == [
+        "client-1 asks whether it holds the lock: yes",
+        "client-1 extends its lease",
+        "client-2 asks whether it holds the lock: no",
+        "client-2 wants to extend its lease: refused",
+    ]

@@ -525,6 +525,13 @@ def test_what_a_refused_acquire_leaves_is_seen(
     assert result.properties["liveness"].status == status, result.sentence
 
 
+def test_the_usual_work_ends_before_a_lease_of_a_millisecond(tmp_path: Path) -> None:
+    """A lease that ends during the work says nothing about the lock."""
+    plan = plan_storm(dataclasses.replace(request("set-nx-px", "script-flush", duration_ms=500, lease_ms=1)))
+    assert plan.work_ms == 0
+    assert run_storm(plan).properties["mutual_exclusion"].status == "holds"
+
+
 @pytest.mark.parametrize("work_ms", [0, 1, 900])
 def test_work_lasts_as_long_as_it_is_told_to(work_ms: int, tmp_path: Path) -> None:
     """Between a client's read and its write lies the work: with none they are at the same time."""

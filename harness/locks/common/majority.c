@@ -8,7 +8,16 @@ struct tally majority_ask(struct lock *lock, struct env *env, int64_t limit_ms,
         tally.done += outcome == OUTCOME_OK;
         tally.refused += outcome == OUTCOME_REFUSED;
         tally.silent += outcome == OUTCOME_UNKNOWN;
+        tally.answers = env_answers_add(tally.answers, outcome);
     }
+    return tally;
+}
+
+struct tally majority_ask_for(enum env_asked asked, struct lock *lock, struct env *env, int64_t limit_ms,
+                              enum outcome (*question)(struct lock *lock, struct env *env, int node,
+                                                       int64_t limit_ms)) {
+    struct tally tally = majority_ask(lock, env, limit_ms, question);
+    env_tell_answers(env, (int)asked, tally.answers, majority_outcome(&tally));
     return tally;
 }
 

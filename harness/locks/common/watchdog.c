@@ -6,6 +6,7 @@ static void run(struct env *env, void *argument) {
         env_sleep(env, watchdog->period_ms);
         if (env_watchdog_stopping(env)) return;
         enum outcome outcome = watchdog->renew(watchdog->lock, env);
+        env_tell_answers(env, ENV_ASKED_EXTENSION, 0, outcome);
         env_checkpoint(env, "after-renew");
         if (outcome == OUTCOME_REFUSED) return;
         if (outcome == OUTCOME_UNKNOWN && watchdog->trouble == WATCHDOG_ENDS_SILENTLY) return;

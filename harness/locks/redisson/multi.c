@@ -78,10 +78,12 @@ static struct lock_grant round_of_all(struct lock *lock, int64_t wait_ms, const 
     struct multi *self = lock->state;
     int64_t until_ns = env_mono_ns(lock->env) + wait_ms * ENV_NS_PER_MS;
     struct lock_grant grant = {.outcome = OUTCOME_UNKNOWN};
+    int64_t answers = 0;
     for (int part = 0; part < MULTI_PARTS; part++) {
         const struct push_waiter waiter = {rule->attempt, &self->parts[part], &self->parts[part].channel};
         int64_t left_ms = (until_ns - env_mono_ns(lock->env) + ENV_NS_PER_MS - 1) / ENV_NS_PER_MS;
         grant = push_until_granted(lock, left_ms > 0 ? left_ms : 0, &waiter);
+        answers = env_answers_add(answers, grant.outcome);
         if (grant.outcome == OUTCOME_OK) {
             part_granted(lock, &self->parts[part]);
             continue;
@@ -91,6 +93,7 @@ static struct lock_grant round_of_all(struct lock *lock, int64_t wait_ms, const 
         if (taken > 0) release_parts(lock, taken);
         break;
     }
+    env_tell_answers(lock->env, ENV_ASKED_GRANT | ENV_ASKED_PARTS, answers, grant.outcome);
     return grant;
 }
 

@@ -47,7 +47,7 @@ struct lock_grant redlock_attempt(struct lock *lock) {
     const struct redlock_rule *rule = self->rule;
     set_nx_px_new_owner(lock);
     int64_t expires_ns = rule->now_ns(lock->env) + validity_ns(lock, rule);
-    struct tally tally = majority_ask(lock, lock->env, node_limit_ms(lock), set_nx_px_set_on);
+    struct tally tally = majority_ask_for(ENV_ASKED_GRANT, lock, lock->env, node_limit_ms(lock), set_nx_px_set_on);
     env_checkpoint(lock->env, "after-acquire-reply");
     if (rule->from_answers) expires_ns = rule->now_ns(lock->env) + validity_ns(lock, rule);
     bool late = rule->checks && rule->now_ns(lock->env) >= expires_ns;
@@ -57,7 +57,7 @@ struct lock_grant redlock_attempt(struct lock *lock) {
         return (struct lock_grant){.outcome = OUTCOME_OK,
                                    .valid_until_ns = rule->checks ? stated_ns(lock->env, rule, expires_ns) : 0};
     }
-    majority_ask(lock, lock->env, node_limit_ms(lock), set_nx_px_release_on);
+    majority_ask_for(ENV_ASKED_RELEASE, lock, lock->env, node_limit_ms(lock), set_nx_px_release_on);
     return (struct lock_grant){.outcome = tally.silent == tally.nodes ? OUTCOME_UNKNOWN : OUTCOME_REFUSED};
 }
 
@@ -68,7 +68,7 @@ enum outcome redlock_extend(struct lock *lock, struct env *env) {
     bool states = rule->checks && !rule->extends_silently, checks_again = states && !rule->extends_lapsed;
     if (now_ns >= self->expires_ns && !rule->extends_lapsed) return OUTCOME_REFUSED;
     if (rule->extensions_most && self->extensions >= rule->extensions_most) return OUTCOME_REFUSED;
-    struct tally tally = majority_ask(lock, env, node_limit_ms(lock), set_nx_px_renew_on);
+    struct tally tally = majority_ask_for(ENV_ASKED_EXTENSION, lock, env, node_limit_ms(lock), set_nx_px_renew_on);
     enum outcome outcome = majority_outcome(&tally);
     if (outcome != OUTCOME_OK) return outcome;
     if (rule->from_answers) expires_ns = rule->now_ns(env) + validity_ns(lock, rule);
@@ -81,7 +81,8 @@ enum outcome redlock_extend(struct lock *lock, struct env *env) {
 
 enum outcome redlock_release(struct lock *lock) {
     env_checkpoint(lock->env, "before-release");
-    struct tally tally = majority_ask(lock, lock->env, node_limit_ms(lock), set_nx_px_release_on);
+    struct tally tally =
+        majority_ask_for(ENV_ASKED_RELEASE, lock, lock->env, node_limit_ms(lock), set_nx_px_release_on);
     return majority_outcome(&tally);
 }
 

@@ -156,8 +156,8 @@ class SearchRequest:
     permits: int | None = option("--permits", "Permits of a semaphore. Default: 1.", "number", low=1, high=PERMIT_LIMIT)
     require: str | None = option(
         "--require",
-        "Properties that a schedule must not violate, of mutual_exclusion, integrity, fencing, ownership, lease, "
-        "liveness and fairness (the last one only with --faults none), or single sorts of their violations, as in "
+        f"Properties that a schedule must not violate, of {', '.join(JUDGED)} (the last one only with --faults none), "
+        "or single sorts of their violations, as in "
         "lease/premature-grant (docs/verdicts.md); or usual, the default with --faults usual: what only a broken lock "
         "of this kind violates. Default otherwise: mutual_exclusion, integrity, and fencing if the lock gives tokens.",
         metavar="PROPERTY[/SORT],…",
@@ -334,7 +334,7 @@ def _context(
         lease_ms=lease_ms,
         wait_ms=WAIT_LEASES * lease_ms if request.wait_ms is None else request.wait_ms,
         bound_ms=_bound_ms(lock, lease_ms, budget) if LIVENESS in required else 0,
-        work_ms=max(1, lease_ms // WORK_PARTS) if request.work_ms is None else request.work_ms,
+        work_ms=lease_ms // WORK_PARTS if request.work_ms is None else request.work_ms,
         seed=request.seed,
     )
 

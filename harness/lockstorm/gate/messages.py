@@ -13,7 +13,8 @@ MATTERS = {
     "mutual_exclusion": "Two workers were at work at the same time on what the lock is there to give to one at a time. "
     "Whatever they both change - a balance, a file, an invoice - can come out wrong.",
     "fencing": "The lock hands out a number with every grant (a fencing token), by which the resource can tell a late "
-    "write from a new one. These numbers repeated, fell, or were not checked, so a late write got through.",
+    "write from a new one. These numbers repeated, fell, or were not checked: a late write got through, or the "
+    "rightful holder was turned away.",
     "liveness": "A client was left waiting for a lock that nobody was using. Such requests hang until they time out or "
     "until a person steps in.",
     "ownership": "A worker released or extended the lock while another one held it. The holder does not know that it "
@@ -25,7 +26,7 @@ MATTERS = {
 SHORT = {
     "integrity": "data was damaged",
     "mutual_exclusion": "two workers held the lock at once",
-    "fencing": "late work was not recognised",
+    "fencing": "late and rightful work were not told apart",
     "liveness": "a client waited for ever",
     "ownership": "another client's lock was released or extended",
     "capacity": "too many permits were out",

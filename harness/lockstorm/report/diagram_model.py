@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lockstorm.native.library import FOREVER
+from lockstorm.report.answers import EXTENSION, AnswerSelection
 from lockstorm.report.diagram import Arrow, Bar, Diagram, Row, numbered_evidence
 from lockstorm.report.labels import phrase
 from lockstorm.report.lanes import host_of, lanes_of, lock_lane
@@ -42,7 +43,8 @@ def diagram_of(events: list[Event], verdict: Verdict) -> Diagram:
     """The diagram of a whole history. `verdict`: the result of `check` or of a trial."""
     events = resolve_targets(events)
     tracer = Tracer(events, verdict.policy.release)
-    for event in events:
+    selection = AnswerSelection()
+    for event in filter(selection.is_shown, events):
         tracer.add(event)
     return tracer.finish(verdict.properties)
 
@@ -235,6 +237,11 @@ class Tracer:
 
     def _renew_return(self, event: Event, row: int, lane: int) -> None:
         if event.outcome == "ok":
+            self._extend(event)
+
+    def _answers(self, event: Event, row: int, lane: int) -> None:
+        """A watchdog has renewed."""
+        if event.outcome == "ok" and event.extra == EXTENSION and not event.value:
             self._extend(event)
 
     def _validity(self, event: Event, row: int, lane: int) -> None:

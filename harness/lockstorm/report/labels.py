@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from lockstorm.report.answers import EXTENSION, GRANT, RELEASE, answers_of
 from lockstorm.results.event import Event
 
 CLOCK_STANDS = 1  # `extra` of a validity that the driver records for a suspended client
@@ -70,6 +71,15 @@ def _server_renewal(event: Event) -> tuple[str, str]:
     return by_outcome(event, "a server hears of the renewal", "a server finds nothing to renew", "", "dim")
 
 
+def _answered(event: Event) -> tuple[str, str]:
+    answers = answers_of(event)
+    if not answers.count:
+        return by_outcome(event, "lease extended", "extension refused", "extension: no answer", "dim")
+    what = {GRANT: "asked", EXTENSION: "extension", RELEASE: "given back"}[answers.asked]
+    doubtful = answers.silent or (answers.no and answers.asked != RELEASE)
+    return f"{what}: {answers.brief}", "warn" if doubtful else "dim"
+
+
 PHRASES: dict[str, Callable[[Event], tuple[str, str]]] = {
     "lock-open": lambda event: (f"starts as {event.actor}", "dim"),
     "acquire-invoke": lambda event: ("asks for the lock", "dim"),
@@ -78,6 +88,8 @@ PHRASES: dict[str, Callable[[Event], tuple[str, str]]] = {
     "renew-return": lambda event: by_outcome(event, "renewed", "renewal refused", "renewal: no answer", "dim"),
     "validity": _validity,
     "server-renewal": _server_renewal,
+    "answers": _answered,
+    "is-held": lambda event: by_outcome(event, "holds the lock: yes", "holds the lock: no", "holds the lock: ?"),
     "release-invoke": lambda event: ("releases", "dim"),
     "release-return": lambda event: by_outcome(event, "released", "release refused", "release: no answer"),
     "read-invoke": lambda event: (f"reads {thing(event)}", "dim"),

@@ -12,10 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from lockstorm.native.library import FLAG_MADE, FLAG_TEXT, FOREVER, locks
+from lockstorm.report.answers import EXTENSION, GRANT, RELEASE, AnswerSelection, answers_of
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import PolicyVerdict, PropertyVerdict, TrialResult, Verdict, played_again_words
 
 EVIDENCE_SHOWN = 3
+HEARD_AT_ONCE_NS = 10_000_000  # an answer that takes longer has a line of its own
 TRAIT_RENEWS = 16  # harness/locks/common/lock.h, in lock-open's `extra`
 STANDING_STILL = ("pause-client", "stall-worker", "suspend-host")  # faults that stop a client or a thread of it
 PROVED_LATER = ("stall-worker", "suspend-host")
@@ -66,9 +68,12 @@ class StoryRenderer:
     lease_end_ms: float = 0
     renews: bool = False  # a watchdog extends the lease as long as its process runs
     still: set[str] = field(default_factory=set)  # clients that are stopped
+    announced: dict[str, int] = field(default_factory=dict)  # client -> the stamp at which its lock stated a validity
+    answered_ns: dict[tuple[str, int], int] = field(default_factory=dict)  # (client, op) -> when the store showed it
 
     def lines(self, events: list[Event]) -> Iterator[StoryLine]:
-        for event in events:
+        selection = AnswerSelection()
+        for event in filter(selection.is_shown, events):
             if self.start_ns is None:
                 self.start_ns = event.mono_ns
             if event.kind == "parameter" and event.name == "lock":
@@ -129,10 +134,60 @@ class StoryRenderer:
             beside = f" - and {crowd} still believe{'s' if len(others) == 1 else ''} in it"
         return actor, f"is granted the lock{token}{beside}", "bold red" if others else "green"
 
+    def _answers(self, event: Event) -> tuple[str, str, str] | None:
+        """What several servers answered; or what became of an extension by the watchdog."""
+        answers = answers_of(event)
+        if not answers.count:
+            return self._watchdog_answered(event)
+        what = {GRANT: "is answered", EXTENSION: "asks for a longer lease", RELEASE: "gives the lock back"}
+        style = "yellow" if answers.silent or (answers.no and answers.asked != RELEASE) else "dim"
+        return event.who, f"{what[answers.asked]}: {answers.sentence}", style
+
+    def _watchdog_answered(self, event: Event) -> tuple[str, str, str] | None:
+        actor = event.who
+        if event.outcome == "refused":
+            return actor, "cannot extend its lease any more: its watchdog was refused", "yellow"
+        if event.outcome != "ok":
+            return actor, "does not know whether its watchdog has extended its lease: no answer", "yellow"
+        if actor == self.holder:
+            self.lease_end_ms = self._at_ms(event) + self.lease_ms
+        if self.announced.get(actor) == event.mono_ns:  # the lock has said so itself
+            return None
+        return actor, "extends its lease (watchdog)", "dim"
+
+    def _renew_return(self, event: Event) -> tuple[str, str, str] | None:
+        actor = event.who
+        if event.outcome == "refused":
+            return actor, "wants to extend its lease: refused", "yellow"
+        if event.outcome != "ok":
+            return actor, "wants to extend its lease: no answer", "yellow"
+        if actor == self.holder:
+            self.lease_end_ms = self._at_ms(event) + self.lease_ms
+        return (actor, "extends its lease", "dim") if self.announced.get(actor) != event.mono_ns else None
+
+    def _is_held(self, event: Event) -> tuple[str, str, str] | None:
+        answer = {"ok": "yes", "refused": "no"}.get(str(event.outcome), "its lock cannot say")
+        return event.who, f"asks whether it holds the lock: {answer}", "" if event.outcome == "ok" else "yellow"
+
+    def _store_read(self, event: Event) -> tuple[str, str, str] | None:
+        """A read stands where the store answered: what comes later is not in it, whenever its client hears of it."""
+        client = str(event.name)
+        self.answered_ns[client, event.op] = event.mono_ns
+        if event.outcome != "ok":
+            return client, f"is refused a read of {event.object}{self._refusal_reason(event)}", "yellow"
+        return client, f"reads {event.object} = {event.value}", ""
+
     def _read_return(self, event: Event) -> tuple[str, str, str] | None:
+        """The answer, if it is lost or comes later than the store gave it."""
+        answered_ns = self.answered_ns.pop((event.who, event.op), None)
+        if event.outcome == "unknown":
+            return event.who, f"hears no answer to its read of {event.object}", "yellow"
+        if answered_ns is not None and event.mono_ns - answered_ns < HEARD_AT_ONCE_NS:
+            return None
         if event.outcome != "ok":
             return event.who, f"is refused a read of {event.object}", "yellow"
-        return event.who, f"reads {event.object} = {event.value}", ""
+        heard = "reads" if answered_ns is None else "hears that it has read"
+        return event.who, f"{heard} {event.object} = {event.value}", ""
 
     def _validity(self, event: Event) -> tuple[str, str, str] | None:
         actor = event.who
@@ -144,6 +199,7 @@ class StoryRenderer:
             return actor, f"still believes in its grant: {clock}", "dim"
         if event.outcome != "ok":
             return actor, "learns from its lock that its lease is lost", "yellow"
+        self.announced[actor] = event.mono_ns
         if actor == self.holder:
             self.lease_end_ms = self._at_ms(event) + self.lease_ms
         return actor, "extends its lease", "dim"

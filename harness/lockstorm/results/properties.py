@@ -8,7 +8,7 @@ JUDGED = tuple(name for name in PROPERTIES if name != "cost")  # cost is reporte
 
 SORTS = {  # of violations, by property, as in struct checker; the others have one sort only
     "integrity": ("stale_write", "lost_update", "duplicated_operation"),
-    "fencing": ("missing_token", "repeated_token", "falling_token", "stale_access"),
+    "fencing": ("missing_token", "repeated_token", "falling_token", "stale_access", "wrongful_refusal"),
     "ownership": ("foreign_release", "foreign_renewal", "broken_hold", "foreign_extension", "empty_renewal"),
     "liveness": ("stuck_waiter", "lost_wake_up", "residue"),
     "capacity": ("surplus_grant", "unowned_release"),

@@ -33,6 +33,7 @@ class PropertyVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
     repeated_tokens: int | None = None
     falling_tokens: int | None = None
     stale_accesses: int | None = None
+    wrongful_refusals: int | None = None
     foreign_releases: int | None = None
     foreign_renewals: int | None = None
     broken_holds: int | None = None

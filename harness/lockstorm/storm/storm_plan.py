@@ -14,7 +14,7 @@ from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.native.library import faults as fault_table
 from lockstorm.results.fault_entry import FaultEntry
 from lockstorm.results.lock_entry import LockEntry
-from lockstorm.scenario.play import check_settings, deployment_of, lease_on
+from lockstorm.scenario.play import asked_words, check_settings, deployment_of, lease_on
 from lockstorm.servers.deployment import Deployment
 from lockstorm.storm.storm_faults import BY_NAME, StormContext, StormFault
 from lockstorm.storm.storm_schedule import Schedule, draw_schedule, read_schedule
@@ -191,7 +191,7 @@ def plan_storm(storm: StormRequest, seed: int | None = None) -> StormPlan:
             raise UsageError(f"{storm.schedule}: {error}") from None
     else:
         schedule = _draw(storm, request, lock, time)
-    work_ms = max(1, schedule.lease_ms // PART_OF_LEASE) if storm.work_ms is None else storm.work_ms
+    work_ms = schedule.lease_ms // PART_OF_LEASE if storm.work_ms is None else storm.work_ms
     settings = _settings(request, schedule, lock, work_ms)
     patience_ms = PATIENCE_LEASES * schedule.lease_ms + lease_late_in(settings, lock) + POLL_LIMIT_MS + work_ms
     bounds = (storm.bound_ms, storm.bound_ms) if storm.bound_ms else _bounds_ms(lock, time, schedule, patience_ms)
@@ -284,6 +284,7 @@ def _settings(request: TrialSettings, schedule: Schedule, lock: LockEntry, work_
         config=request.config,
         deployment=deployment_of(request),
         checks_validity=request.checks_validity,
+        also_require=request.also_require,
         clients=schedule.clients,
         duration_ms=schedule.duration_ms,
         history_records=_history_records(schedule, work_ms),
@@ -317,4 +318,4 @@ def storm_replay_command(storm: StormRequest, seed: int) -> str:
     words += option_words(request, "store", "lease_ms", "clients", "duration_ms")
     words += option_words(storm, "longest_ms", "bound_ms", "work_ms")
     names = ("require", "permits", "server", "config", "fixed_lease", "checks_validity")
-    return shlex.join(words + option_words(request, *names))
+    return shlex.join(words + option_words(request, *names) + asked_words(request))
