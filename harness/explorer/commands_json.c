@@ -52,23 +52,41 @@ static json_t *reply_json(const redisReply *reply) {
 
 /* --- commands --- */
 
-static json_t *words_json(redisReader *reader, const struct heard_command *heard) {
+static json_t *elements_json(const redisReply *reply) {
     json_t *words = json_array();
+    for (size_t each = 0; reply && each < reply->elements; each++)
+        json_array_append_new(words, reply_json(reply->element[each]));
+    return words;
+}
+
+static json_t *words_json(redisReader *reader, const char *command, size_t length) {
     void *parsed = NULL;
-    redisReaderFeed(reader, heard->command, heard->length);
+    redisReaderFeed(reader, command, length);
     redisReaderGetReply(reader, &parsed);
-    const redisReply *command = parsed;
-    for (size_t each = 0; command && each < command->elements; each++)
-        json_array_append_new(words, reply_json(command->element[each]));
+    json_t *words = elements_json(parsed);
     freeReplyObject(parsed);
     return words;
 }
 
 void commands_json_tell(void *context, const struct heard_command *heard) {
     struct commands_json *self = context;
-    json_t *command = json_pack("{s:I,s:i,s:b,s:i,s:o,s:s}", "mono_ns", (json_int_t)world_now_ns(self->world), "client",
-                                heard->client + 1, "watchdog", (int)heard->by_watchdog, "node", heard->node + 1,
-                                "words", words_json(self->reader, heard), "fate", FATES[heard->fate]);
+    json_t *command =
+        json_pack("{s:I,s:i,s:b,s:i,s:o,s:s}", "mono_ns", (json_int_t)world_now_ns(self->world), "client",
+                  heard->client + 1, "watchdog", (int)heard->by_watchdog, "node", heard->node + 1, "words",
+                  words_json(self->reader, heard->command, heard->length), "fate", FATES[heard->fate]);
     if (heard->reply) json_object_set_new(command, "answer", reply_json(heard->reply));
     json_array_append_new(self->list, command);
+}
+
+void commands_json_strike(void *context, const struct struck_command *struck) {
+    struct commands_json *self = context;
+    char line[SCHEDULE_LINE];
+    json_t *words =
+        struck->message ? elements_json(struck->message) : words_json(self->reader, struck->command, struck->length);
+    deviation_write(&self->schedule->deviations[self->schedule->count - 1], line);
+    json_array_append_new(self->strikes,
+                          json_pack("{s:s,s:I,s:s,s:i,s:b,s:i,s:o}", "line", line, "mono_ns",
+                                    (json_int_t)world_now_ns(self->world), "fault", schedule_fault_name(struck->fault),
+                                    "client", struck->client + 1, "watchdog", (int)struck->by_watchdog, "node",
+                                    struck->node + 1, "words", words));
 }

@@ -97,11 +97,11 @@ static bool lines_read(const char *path, struct schedule *schedule) {
     return fclose(file), true;
 }
 
-/* `commands`: an array that gets an object for each command. */
+/* `commands` and `strikes` are arrays that get an object for each command, and for each that a fault strikes. */
 static struct search_outcome replay_watched(struct schedule_search *search, const struct schedule *schedule,
-                                            uint64_t found, bool *used, json_t *commands) {
-    struct commands_json list = {search->world, commands, redisReaderCreate()};
-    const struct command_witness witness = {commands_json_tell, &list};
+                                            uint64_t found, bool *used, json_t *commands, json_t *strikes) {
+    struct commands_json list = {search->world, &search->schedule, commands, strikes, redisReaderCreate()};
+    const struct command_witness witness = {commands_json_tell, commands_json_strike, &list};
     if (!list.reader) abort();
     search->world->witness = &witness;
     struct search_outcome outcome = search_replay(search, schedule, search->world->settings.clients,
@@ -117,10 +117,11 @@ static int replay(struct schedule_search *search, const struct explore_arguments
     uint64_t found = (uint64_t)arguments->number;
     bool *used = calloc(schedule.count + 1, sizeof *used);
     if (!used) abort();
-    json_t *commands = json_array();
-    struct search_outcome outcome = replay_watched(search, &schedule, found, used, commands);
+    json_t *commands = json_array(), *strikes = json_array();
+    struct search_outcome outcome = replay_watched(search, &schedule, found, used, commands, strikes);
     int status = outcome.violates ? STATUS_VIOLATED : STATUS_HOLDS;
-    if (!outcome.opened) return json_decref(commands), free(used), schedule_free(&schedule), unopened(found);
+    if (!outcome.opened)
+        return json_decref(commands), json_decref(strikes), free(used), schedule_free(&schedule), unopened(found);
     for (size_t each = 0; each < schedule.count && status != STATUS_BAD; each++) {
         if (used[each]) continue;
         status = STATUS_BAD;
@@ -130,10 +131,11 @@ static int replay(struct schedule_search *search, const struct explore_arguments
                       "was changed by hand"));
     }
     if (status != STATUS_BAD)
-        print_line(json_pack("{s:I,s:o,s:I,s:o,s:O}", "steps", (json_int_t)outcome.steps, "violated",
+        print_line(json_pack("{s:I,s:o,s:I,s:o,s:O,s:O}", "steps", (json_int_t)outcome.steps, "violated",
                              violated_json(&outcome), "digest", (json_int_t)(outcome.digest >> 1), "checkpoints",
-                             struck_json(search), "commands", commands));
+                             struck_json(search), "commands", commands, "strikes", strikes));
     json_decref(commands);
+    json_decref(strikes);
     free(used);
     schedule_free(&schedule);
     return status;

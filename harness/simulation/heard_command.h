@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "harness/simulation/choice.h"
+
 enum heard_fate {
     HEARD_ANSWERED,
     HEARD_ANSWER_LOST,   /* executed and answered; the answer does not reach the client */
@@ -27,10 +29,22 @@ struct heard_command {
     enum heard_fate fate;
 };
 
-/* Called at the moment at which the server hears the command, or answers it late. Everything in `heard` belongs to the
- * world. */
+/* What a fault strikes that loses, delays, refuses or repeats one command, or loses one message. */
+struct struck_command {
+    enum choice_kind fault;
+    int client; /* index */
+    bool by_watchdog;
+    int node;                  /* or WORLD_RESOURCE */
+    const char *command;       /* NULL: a message is lost */
+    size_t length;             /* in bytes, of the command */
+    const redisReply *message; /* NULL: a command is struck */
+};
+
+/* `tell` is called at the moment at which the server hears the command, or answers it late, `strike` before the fault
+ * acts. Everything that they get belongs to the world. */
 struct command_witness {
     void (*tell)(void *context, const struct heard_command *heard);
+    void (*strike)(void *context, const struct struck_command *struck);
     void *context;
 };
 

@@ -97,8 +97,26 @@ static void replica_stall(struct world *world, int number, int64_t amount_ms) {
 
 /* --- requests and messages --- */
 
+static void strike_tell(const struct world *world, enum choice_kind fault, int number) {
+    const struct explored_task *task = world_task_const(world, number);
+    struct struck_command struck = {.fault = fault,
+                                    .client = number / TASKS_PER_CLIENT,
+                                    .by_watchdog = number % TASKS_PER_CLIENT != 0,
+                                    .node = task->node};
+    if (!world->witness) return;
+    if (fault == CHOICE_LOSE_MESSAGE) {
+        struck.node = world_message_node(world, number);
+        struck.message = task->listeners[struck.node].pushes.pushes[0];
+    } else {
+        struck.command = task->command;
+        struck.length = task->length;
+    }
+    world->witness->strike(world->witness->context, &struck);
+}
+
 static void request_fault(struct world *world, struct choice choice) {
     struct explored_task *task = world_task(world, choice.who);
+    strike_tell(world, choice.kind, choice.who);
     fault_begin(world, choice.kind, world->clients[choice.who / TASKS_PER_CLIENT].name);
     if (choice.kind != CHOICE_LOSE_REPLY)
         client_traces_excuse(&world->clients[choice.who / TASKS_PER_CLIENT], task->node);
@@ -118,6 +136,7 @@ static void request_fault(struct world *world, struct choice choice) {
 }
 
 static void message_lose(struct world *world, int number) {
+    strike_tell(world, CHOICE_LOSE_MESSAGE, number);
     fault_begin(world, CHOICE_LOSE_MESSAGE, world->clients[number / TASKS_PER_CLIENT].name);
     listener_skip(&world_task(world, number)->listeners[world_message_node(world, number)]);
 }

@@ -1,13 +1,16 @@
 """What `replay --commands` tells: each command, its answer and what became of it."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from lockstorm.explore.explore import replay_schedule
-from lockstorm.explore.schedule_file import ScheduleFile
+from lockstorm.explore.explore import replay_schedule, search_schedules
+from lockstorm.explore.schedule_file import ScheduleFile, parse_schedule_file, read_schedule_file
 from lockstorm.explore.search_plan import SearchRequest, plan_search
+from lockstorm.report.story import StoryRenderer, resolve_targets
+from lockstorm.results.event import Event
 from lockstorm.results.verdict import HeardCommand
 from tests.helpers.support import lockstorm
 
@@ -87,3 +90,63 @@ def test_the_command_prints_them_and_gives_them_as_json(tmp_path: Path) -> None:
     assert "commands" not in json.loads(lockstorm("replay", "--json", str(path)).stdout)
     refused = lockstorm("replay", "--commands", "--real", str(path))
     assert refused.returncode == 2 and "--commands: only the explorer sees each command" in refused.stderr
+
+
+# --- which command a fault strikes ---
+
+
+def struck_in_story(lock: str, *lines: str) -> list[tuple[str, str]]:
+    events: list[Event] = []
+    replay_schedule(schedule_of(lock, *lines), "found", events)
+    return [
+        (line.actor, line.text) for line in StoryRenderer().lines(resolve_targets(events)) if "strikes" in line.text
+    ]
+
+
+@pytest.mark.parametrize("fault", ["lose-reply", "drop-request", "hold-request", "error-reply", "duplicate-request"])
+def test_a_story_says_which_command_a_fault_strikes(fault: str) -> None:
+    amount = " 500" if fault == "hold-request" else ""
+    ((actor, text),) = struck_in_story("set-nx-px", f"before client-1 2: {fault} client-1{amount}")
+    assert actor == "client-1"
+    assert re.fullmatch(rf"{fault} strikes SET account [0-9a-f]{{8}}… NX PX 1000 to redis-1", text), text
+    if fault == "error-reply":
+        return  # of a server that is busy with a script: the resource runs none
+    ((_, text),) = struck_in_story("set-nx-px", f"before client-1 4: {fault} client-1{amount}")
+    assert text.startswith(f"{fault} strikes GET counter TOKEN 0 ") and text.endswith(" to store")
+
+
+def test_a_story_says_which_message_is_lost() -> None:
+    """Client 2 subscribes while client 1 holds the lock, and does not hear of its release."""
+    lines = ("before client-1 3: client-2", "before client-1 10: lose-message client-2")
+    told = "lose-message strikes message redisson_lock__channel:{account} 0 from redis-1"
+    assert struck_in_story("pubsub", *lines) == [("client-2", told)]
+
+
+def test_two_strikes_are_told_in_the_order_of_time() -> None:
+    """Lines of a file that was written by hand may stand in any order."""
+    lines = ("before client-2 2: drop-request client-2", "before client-1 2: lose-reply client-1")
+    told = [(actor, text.split()[0]) for actor, text in struck_in_story("set-nx-px", *lines)]
+    assert told == [("client-1", "lose-reply"), ("client-2", "drop-request")]
+
+
+def test_a_found_schedule_names_the_struck_command_in_a_comment(tmp_path: Path) -> None:
+    """The comment is not read: a file without it is the same schedule, as those of earlier versions."""
+    request = SearchRequest(
+        "redisson-1966", faults="lose-reply", clients=2, turns=2, schedules=2000, require="liveness"
+    )
+    plan = plan_search(request)
+    found = search_schedules(plan, lambda _: None)["found"]
+    (line,) = [line for line in found["choices"] if "lose-reply" in line]
+    assert re.fullmatch(r"before \S+ \d+: lose-reply client-\d\S*  # EVALSHA .* to redis-1", line), line
+    plain = re.sub("  #.*", "", found["file"])
+    assert line in found["file"].splitlines() and "#" not in plain
+    with_comment, without = parse_schedule_file(found["file"], "found"), parse_schedule_file(plain, "found")
+    assert with_comment == without
+    digests = set()
+    for text in (found["file"], plain):
+        path = tmp_path / f"{len(text)}.schedule"
+        path.write_text(text)
+        events: list[Event] = []
+        assert replay_schedule(read_schedule_file(path), str(path), events).exit == 1
+        digests.add(str(events))
+    assert len(digests) == 1

@@ -81,8 +81,8 @@ def test_every_kind_of_record_is_known() -> None:
 
 
 def test_a_record_has_the_fields_of_an_event() -> None:
-    """`value_name` and `extra_name` are for a reader only."""
-    fields = {field.name for field in structs.fields(Event)} - {"value_name", "extra_name"}
+    """`value_name`, `extra_name` and `struck` are for a reader only."""
+    fields = {field.name for field in structs.fields(Event)} - {"value_name", "extra_name", "struck"}
     assert set(SCHEMA["definitions"]["record"]["properties"]) == fields
 
 

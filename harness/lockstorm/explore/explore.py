@@ -1,6 +1,7 @@
 """Searching schedules of one lock, resuming a search, and replaying a schedule."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,10 @@ from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.judgement import judge_history, read_history, save_history
 from lockstorm.results.event import Event
 from lockstorm.results.properties import property_of
+from lockstorm.results.struck_command import StruckCommand
 from lockstorm.results.verdict import HeardCommand, Verdict
 
+STRIKES_COMMAND = ("delay-message", "drop-message", "duplicate-request", "error-reply", "lose-reply")  # in histories
 SLICE_S = 20  # the time between two writes of a campaign to its file
 
 Keep = Callable[[dict[str, Any]], object]
@@ -66,8 +69,9 @@ def search_schedules(
                 if campaign.found and not campaign.shown:
                     smallest = smallest_schedule(plan.context, campaign.found)
                     shown = _replay(explorer, smallest, plan.required_names, story_to)
-                    said = msgspec.to_builtins(shown)
+                    said = msgspec.to_builtins(shown.verdict)
                     campaign.shown = {name: said[name] for name in ("steps", "sentence", "verdict")}
+                    campaign.shown["struck"] = {each.line: each.text for each in shown.strikes}
                 if keep:
                     keep({**search_result(plan, campaign), "campaign": campaign.json})
     except Inconclusive as reason:
@@ -123,6 +127,14 @@ def resumed(name: str, campaign: Campaign, **limits: Any) -> SearchPlan:
 # --- one schedule ---
 
 
+@dataclass(frozen=True)
+class Replayed:
+    """A schedule that was run again."""
+
+    verdict: Verdict
+    strikes: list[StruckCommand]  # in the order of time
+
+
 def replay_schedule(
     schedule: ScheduleFile,
     name: str,
@@ -136,7 +148,7 @@ def replay_schedule(
     usual = replayed_properties(lock_named(schedule.lock), schedule.permits)
     required = (*usual, *([LIVENESS] if schedule.bound_ms else []), *([FAIRNESS] if schedule.in_order else []))
     with explorer_for(schedule, 1) as explorer:
-        verdict = _replay(explorer, schedule, required, story_to, name)
+        verdict = _replay(explorer, schedule, required, story_to, name).verdict
         if save:
             save_history(explorer.history, save)
     commands = verdict.commands if with_commands else None
@@ -149,12 +161,23 @@ def _replay(
     required: Sequence[str],
     story_to: list[Event] | None,
     name: str = "the schedule",
-) -> Verdict:
+) -> Replayed:
     done = explorer.replay(context_arguments(schedule, required), schedule.lines, schedule.number)
     wrong = bad_line(done, schedule.line_numbers or range(1, len(schedule.lines) + 1), name)
     if wrong:
         raise wrong
+    strikes = msgspec.convert(done["strikes"], list[StruckCommand])
     if story_to is not None:
-        story_to += read_history(explorer.history)
+        story_to += with_strikes(read_history(explorer.history), strikes)
     verdict = judge_history(explorer.history, ",".join(dict.fromkeys(map(property_of, required))))
-    return structs.replace(verdict, steps=done["steps"], commands=msgspec.convert(done["commands"], list[HeardCommand]))
+    commands = msgspec.convert(done["commands"], list[HeardCommand])
+    return Replayed(structs.replace(verdict, steps=done["steps"], commands=commands), strikes)
+
+
+def with_strikes(events: Iterable[Event], strikes: Sequence[StruckCommand]) -> Iterator[Event]:
+    """The events, with the command in each beginning of a fault that strikes one. Both are in the order of time."""
+    left = iter(strikes)
+    for event in events:
+        strikes_one = event.kind == "fault-inject" and event.name in STRIKES_COMMAND
+        struck = next(left) if strikes_one else None
+        yield structs.replace(event, struck=f"{struck.fault} strikes {struck.text}") if struck else event

@@ -3,7 +3,8 @@ docs/explore.md describes the file; any line may be edited by hand."""
 
 import contextlib
 import re
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -81,13 +82,19 @@ class ScheduleFile(ScheduleContext):
     violates: tuple[str, ...]
     lines: tuple[str, ...]  # its deviations
     line_numbers: tuple[int, ...] = ()  # of the deviations in the file that they were read from
+    struck: Mapping[str, str] = field(default_factory=dict)  # deviation -> the command that it strikes; a comment
 
     @property
     def text(self) -> str:
         keys = ("lock", "store", *(key for key in NUMBERS if key not in OPTIONAL or getattr(self, key)))
         head = [f"{key} {getattr(self, key)}" for key in keys]
         violates = " ".join(("violates", *self.violates))
-        return "\n".join([FIRST_LINE, *head, violates, COURSE, *self.lines]) + "\n"
+        return "\n".join([FIRST_LINE, *head, violates, COURSE, *self.annotated]) + "\n"
+
+    @property
+    def annotated(self) -> list[str]:
+        """Its deviations as lines, each with the command that it strikes as a comment."""
+        return [f"{line}  # {self.struck[line]}" if line in self.struck else line for line in self.lines]
 
 
 def check_explorable(request: TrialSettings) -> tuple[LockEntry, str]:
@@ -146,7 +153,7 @@ def parse_schedule_file(text: str, name: str) -> ScheduleFile:
         raise UsageError(f"{name}: line {filled[-1][0]}: the line {COURSE!r} is missing before the deviations")
     start = words.index(COURSE)
     head = _keys_of(filled[1:start], name)
-    keys = [field.name for field in fields(ScheduleFile) if not field.name.startswith("line")]
+    keys = [each.name for each in fields(ScheduleFile) if each.name not in ("lines", "line_numbers", "struck")]
     missing = [key for key in keys if key not in head and key not in OPTIONAL]
     if missing:
         raise UsageError(f"{name}: line {filled[start][0]}: {missing[0]} is missing before {COURSE!r}")
@@ -191,7 +198,7 @@ def save_schedule(result: dict[str, Any], directory: Path = FOUND) -> Path:
             with new_file(path) as temporary:
                 temporary.write_text(text)
             return path
-        if read_schedule_file(path).text == result["found"]["file"]:
+        if read_schedule_file(path).text == parse_schedule_file(result["found"]["file"], str(path)).text:
             return path
     raise UsageError(f"--save: there are {SAVED_MOST} schedules called {name} in {directory}")
 

@@ -61,20 +61,23 @@ def plan_json(plan: SearchPlan) -> dict[str, Any]:
     }
 
 
-def smallest_schedule(context: ScheduleContext, found: dict[str, Any]) -> ScheduleFile:
-    """The schedule that the explorer has found and shrunk."""
+def smallest_schedule(
+    context: ScheduleContext, found: dict[str, Any], shown: dict[str, Any] | None = None
+) -> ScheduleFile:
+    """The schedule that the explorer has found and shrunk. `shown`: what its replay has shown."""
     return ScheduleFile(
         **{**vars(context), "clients": found["clients"]},
         number=found["origin"],
         violates=tuple(found["violated"]),
         lines=tuple(found["schedule"]),
+        struck=(shown or {}).get("struck", {}),  # not in a result of an earlier version
     )
 
 
 def search_result(plan: SearchPlan, campaign: Campaign) -> dict[str, Any]:
     """What was tried, and the verdict on it."""
-    found = smallest_schedule(plan.context, campaign.found) if campaign.found else None
     shown = campaign.shown
+    found = smallest_schedule(plan.context, campaign.found, shown) if campaign.found else None
     tally = campaign.tally
     usually = with_capacity(USUALLY, plan.context.permits)
     judged = (*usually, *(name for name in JUDGED if name in plan.required_names and name not in usually))
@@ -147,7 +150,7 @@ def _found_json(found: ScheduleFile, campaign: Campaign, shown: dict[str, Any] |
         "number": campaign.found["number"],
         "violates": [*found.violates],
         "clients": found.clients,
-        "choices": [*found.lines],
+        "choices": found.annotated,
         "choices_before_shrinking": len(campaign.found["found"]),
         "steps": shown["steps"],
         "sentence": shown["sentence"],

@@ -244,7 +244,7 @@ class StoryRenderer:
         if name in DONE_TO_SERVER:
             return actor, f"{DONE_TO_SERVER[name][0]} ({name})", "bold yellow"
         if name not in STANDING_STILL:
-            return actor, f"{name} begins", "bold yellow"
+            return actor, event.struck or f"{name} begins", "bold yellow"
         self._stand(actor, str(name))
         return actor, f"stands still ({name})", "bold yellow"
 

@@ -26,6 +26,7 @@ class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     hex: str | None = None  # of a text that is no UTF-8
     value_name: str | None = None  # for a reader: the text whose index is `value`
     extra_name: str | None = None
+    struck: str | None = None  # for a reader: what a fault of a replayed schedule strikes
 
     @property
     def who(self) -> str:
