@@ -28,16 +28,16 @@ HELLO["operations"] = ["renew", "is_held", "status"]
 mine = str(os.getpid())
 held = False
 def owned():
-    return (link.get(name) or b"").decode() == mine
+    return (link.ask("GET", name) or b"").decode() == mine
 def carried_out(asked):
     global held
     if asked["op"] == "release":
         held = False
-        return owned() and link.delete(name)
+        return owned() and link.ask("DEL", name)
     if asked["op"] == "is_held":
         return owned()
     if asked["op"] == "renew":
-        return owned() and link.pexpire(name, lease_ms)
+        return owned() and link.ask("PEXPIRE", name, lease_ms)
     held = lock(asked) == OK
     return held
 def answer(asked):
@@ -48,11 +48,10 @@ def answer(asked):
     try:
         if asked["op"] == "open":
             lock(asked)
-            no_second_try = redis.retry.Retry(redis.backoff.NoBackoff(), 0)
-            link.connection_pool.connection_kwargs.update(socket_timeout=1, retry=no_second_try)
+            link.timeout_s, link.tries = 1, 1
             return OK
         return OK if carried_out(asked) else {"outcome": "refused"}
-    except redis.exceptions.RedisError as error:
+    except OSError as error:
         return {"outcome": "unknown", "error": str(error)}
 """
 
@@ -83,7 +82,7 @@ MISTAKES = [
     ("releases_its_own", USUAL, "a release has to compare the owner first"),
     (
         "releases_its_own",
-        right_but("owned() and link.delete(name)", "not owned() or link.delete(name)"),
+        right_but('owned() and link.ask("DEL", name)', 'not owned() or link.ask("DEL", name)'),
         "which changes nothing: refused",
     ),
     (
@@ -94,12 +93,12 @@ MISTAKES = [
     ("status_reports_belief", right_but('"held": held', '"held": False'), "its status says"),
     (
         "renews",
-        right_but("owned() and link.pexpire(name, lease_ms)", "owned()"),
+        right_but('owned() and link.ask("PEXPIRE", name, lease_ms)', "owned()"),
         "was free when its first lease was over",
     ),
     (
         "renews",
-        right_but("owned() and link.pexpire(name, lease_ms)", "link.set(name, mine, px=lease_ms)"),
+        right_but('owned() and link.ask("PEXPIRE", name, lease_ms)', 'link.ask("SET", name, mine, "PX", lease_ms)'),
         "a renewal must not take it again",
     ),
     ("keeps", "HELLO['renews'] = True\n" + USUAL, "another copy got the lock after two leases and a half"),

@@ -67,7 +67,7 @@ HELLO["token"] = True
 def answer(asked):
     reply = lock(asked)
     if asked["op"] == "acquire" and reply == OK:
-        return {**OK, "token": link.incr("tokens")}
+        return {**OK, "token": link.ask("INCR", "tokens")}
     return reply
 """
 

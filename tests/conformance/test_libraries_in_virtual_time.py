@@ -154,7 +154,7 @@ def test_what_never_comes_is_not_waited_for(plant: Callable[[str], str]) -> None
 POPS = """
 def answer(asked):
     if asked["op"] == "acquire":
-        assert link.blpop("nothing", timeout=2) is None
+        assert link.ask("BLPOP", "nothing", 2) is None
     return OK if asked["op"] in ("acquire", "release") else lock(asked)
 """
 

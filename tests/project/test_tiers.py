@@ -56,7 +56,9 @@ def played(project: Path, *words: str, **variables: str) -> tuple[str, list[str]
     notes.write_text("")
     kept = {key: value for key, value in os.environ.items() if key != "CI" and not key.startswith("PYTEST")}
     places = {"PYTHONPATH": f"{paths.ROOT / 'harness'}:{paths.ROOT}", "NOTES": str(notes)}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--import-mode=importlib", "--strict-markers"]
+    places["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # what else is installed takes as long to load as all else
+    plugins = ["-p", "xdist.plugin", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *plugins, "--import-mode=importlib", "--strict-markers"]
     done = subprocess.run(
         [*command, *words],
         cwd=project,

@@ -4,15 +4,16 @@ import os
 import re
 import subprocess
 import sys
-from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 from tests.helpers.support import ENVIRONMENT
 
-PLUGIN = "lockstorm.testing.pytest_plugin"
-IS_INSTALLED = any(each.value == PLUGIN for each in entry_points(group="pytest11"))
+# Option of pytest -> the plug-in that it belongs to. Loading all plug-ins that are installed here takes as long as all
+# else that such a run does; a run with all of them is this one.
+PLUGINS = {"-n": "xdist.plugin", "--reruns": "pytest_rerunfailures"}
+OWN_PLUGIN = "lockstorm.testing.pytest_plugin"
 
 
 class Suite:
@@ -32,11 +33,12 @@ class Suite:
         """stdout and stderr together; `status` is the exit status of the last run."""
         kept = {key: value for key, value in ENVIRONMENT.items() if key != "CI" and not key.startswith("PYTEST")}
         programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        loaded = () if IS_INSTALLED else ("-p", PLUGIN)
+        plugins = [OWN_PLUGIN, *(name for option, name in PLUGINS.items() if option in words)]
+        loaded = [word for name in plugins for word in ("-p", name)]
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *loaded, "-p", "no:cacheprovider", "--basetemp", "kept-by-pytest", *words],
             cwd=self.directory,
-            env={**kept, "PATH": programs, "COLUMNS": "300", **variables},
+            env={**kept, "PATH": programs, "COLUMNS": "300", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **variables},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
