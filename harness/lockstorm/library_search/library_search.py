@@ -163,8 +163,8 @@ def _sentence(plan: LibraryPlan, result: dict[str, Any]) -> str:
     found, played = result["found"], result["schedules"]
     if found and not found["with_new_programs"]:
         return (
-            f"Inconclusive: schedule {found['number']:,} broke a promise of {name}, and kept it with programs that were "
-            f"started for it alone: {found['sentence']}"
+            f"Inconclusive: schedule {found['number']:,} broke a promise of {name}, and kept it with programs that "
+            f"were started for it alone: {found['sentence']}"
         )
     if found:
         return f"Schedule {found['number']:,} breaks a promise of {name}: {found['sentence']}"
