@@ -1,6 +1,4 @@
-// A lock library for lockstorm, through an adapter: change the five marked places to use your own. Build it with
-//
-//	go mod tidy && go build -o lock-adapter .
+// A lock library for lockstorm: change the five marked places. Build: go mod tidy && go build -o lock-adapter .
 package main
 
 import (

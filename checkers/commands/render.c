@@ -33,17 +33,6 @@ struct result {
     bool required[CHECKERS_MOST];
 };
 
-/* What was not asked is not answered. */
-static void leave_open(struct verdict *verdict, const char *unasked, const char *unfit) {
-    if (verdict->status == VERDICT_INCONCLUSIVE) return;
-    verdict->status = VERDICT_INCONCLUSIVE;
-    verdict->count = 0;
-    verdict->evidence_count = 0;
-    memset(verdict->sorts, 0, sizeof verdict->sorts);
-    snprintf(verdict->reason, sizeof verdict->reason, "%.*s", (int)sizeof verdict->reason - 1,
-             unfit[0] ? unfit : unasked);
-}
-
 static void result_make(struct result *result, const struct readings *readings, const struct demand *demand,
                         struct policy policy) {
     result->checkers = readings->first.checkers;
@@ -52,9 +41,6 @@ static void result_make(struct result *result, const struct readings *readings, 
         policy_verdict(readings, policy, each, verdict);
         result->required[each] =
             demand->chosen ? demand->required[each] : verdict->applies && !CHECKER_TABLE[each]->advisory;
-        const char *unasked = CHECKER_TABLE[each]->unasked;
-        if (unasked && !verdict->applies && !result->required[each])
-            leave_open(verdict, unasked, readings->first.inapplicable_reason);
     }
 }
 

@@ -16,8 +16,8 @@
  * last 64 operations of that client are compared. Or an ADD to the set of what another operation had added; the last 64
  * additions are compared. The set says which work was done, and that piece was done again.
  *
- * It does not apply where every lock has several permits, unless there is an ADD, and is then inconclusive: whoever
- * wants to have it judged there requires it.
+ * It does not apply where every lock has several permits, unless there is an ADD: whoever wants to have it judged
+ * there requires it.
  *
  * Memory: the state of every version would grow with the history. Instead, runs (struct runs) say which versions cannot
  * be lost any more; a history in which nothing is lost and every write is acknowledged has none. */
@@ -404,7 +404,6 @@ const struct checker CHECKER_INTEGRITY = {
     .title = "integrity",
     .question = "did the store accept a write older than one it had accepted, or lose an acknowledged update?",
     .sorts = {"stale write", "lost update", "duplicated operation"},
-    .unasked = "every lock has several permits, whose holders may overwrite each other's data",
     .state_size = sizeof(struct integrity),
     .lock_size = sizeof(struct written),
     .actor_size = sizeof(struct writers),

@@ -108,9 +108,6 @@ def test_a_right_semaphore_passes(command: str, right: tuple[str, str]) -> None:
     result = result_of(*COMMANDS[command], *right)
     assert (result["exit"], result["verdict"]["capacity"]["status"]) == (0, "holds"), result["sentence"]
     assert "capacity" in result["required"] and "integrity" not in result["required"]
-    if command != "explore":  # which shows only what it required, or what was violated
-        assert result["verdict"]["integrity"]["status"] == "inconclusive", "its holders may overwrite each other's data"
-    assert "besides" not in result["sentence"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -162,4 +159,3 @@ def test_the_gate_requires_capacity_of_a_semaphore(
     assert advice is None or advice["lock"] in ("semaphore", "permit-semaphore"), "a mutex is no semaphore"
     chosen = gate_verdict(tmp_path, right, '\nrequire = ["integrity"]')
     assert {cell["outcome"] for cell in chosen["cells"]} == {"failed"}
-    assert all("--require integrity" in cell["replay"] for cell in chosen["cells"])

@@ -179,9 +179,7 @@ def inconclusive_reasons(history: History) -> dict[str, str]:
     asked = applies(history)
     return {
         "mutual_exclusion": "nobody was granted the lock",
-        "integrity": "every lock has several permits, whose holders may overwrite each other's data"
-        if not asked["integrity"] and oracle.could_be_violated(history, NAMED)["integrity"]
-        else "nobody used the store",
+        "integrity": "nobody used the store",
         "fencing": "nobody was granted a token" if asked["fencing"] else "the lock gives no fencing token",
         "ownership": "no release and no renewal of a lock with one permit came back ok",
         "liveness": "there was no quiet phase in which everybody should have been served"

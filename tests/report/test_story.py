@@ -133,8 +133,8 @@ def answered(value: int, extra: int = 1, outcome: str = "refused") -> dict[str, 
 
 
 def test_the_votes_of_nodes_have_a_sentence() -> None:
-    asks = {"kind": "acquire-invoke", "actor": "A", "name": "stock"}
-    refused = {"kind": "acquire-return", "actor": "A", "name": "stock", "outcome": "refused"}
+    asks: dict[str, object] = {"kind": "acquire-invoke", "actor": "A", "name": "stock"}
+    refused: dict[str, object] = {"kind": "acquire-return", "actor": "A", "name": "stock", "outcome": "refused"}
     polled = rendered(made(asks, answered(11223), answered(31213, 3), answered(22222), answered(22222), refused))
     assert polled == [
         "A asks for the lock",

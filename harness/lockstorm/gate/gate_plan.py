@@ -116,7 +116,6 @@ def gate_time(policy: Policy, lock: LockChoice, scenario: str) -> str | None:
 
 
 def gate_request(lock: LockChoice, scenario: str, time: str, seed: int) -> TrialSettings:
-    is_shared = (lock.permits or 1) > 1  # then integrity is judged only if it is asked for
     return TrialSettings(
         lock.name,
         scenario,
@@ -129,7 +128,6 @@ def gate_request(lock: LockChoice, scenario: str, time: str, seed: int) -> Trial
         checks_validity=lock.checks_validity,
         server=lock.server,
         config=lock.config,
-        also_require=("integrity",) if is_shared and "integrity" in lock.require else (),
     )
 
 

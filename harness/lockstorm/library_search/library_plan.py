@@ -89,9 +89,10 @@ def plan_library_search(adapter: str, chosen: dict[str, Any]) -> LibraryPlan:
     adapter_path(adapter)
     faults, total = _faults(chosen.get("faults"))
     schedules, seconds = chosen.get("schedules"), chosen.get("seconds")
-    lease_ms = chosen.get("lease_ms") or _usual_lease_ms(lock.lease_unit_ms)
-    if not 1 <= lease_ms <= LEASE_LIMIT_MS or lease_ms % lock.lease_unit_ms:
-        raise UsageError(f"--lease-ms {lease_ms}: from 1 to {LEASE_LIMIT_MS}, a multiple of {lock.lease_unit_ms}")
+    unit_ms = lock.lease_unit_ms or 1
+    lease_ms = chosen.get("lease_ms") or _usual_lease_ms(unit_ms)
+    if not 1 <= lease_ms <= LEASE_LIMIT_MS or lease_ms % unit_ms:
+        raise UsageError(f"--lease-ms {lease_ms}: from 1 to {LEASE_LIMIT_MS}, a multiple of {unit_ms}")
     for name, low, high in (
         ("schedules", 1, SCHEDULES_MOST),
         ("seconds", 1, 86400),

@@ -66,7 +66,7 @@ class _Leases:
         now = left_ms if left_ms < 0 else left_ms + event["at_ns"] // 1_000_000
         before = self.known.get(resource, NO_KEY)
         self.known[resource] = now
-        return now != before
+        return bool(now != before)
 
 
 def _told(event: dict[str, Any], leases: _Leases, several: _Several, *, needed: bool) -> Iterator[tuple[str, str]]:

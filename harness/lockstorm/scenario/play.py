@@ -208,13 +208,7 @@ def trial_command(settings: TrialSettings) -> str:
     """The command that repeats the trial, from its settings as the user requested them."""
     if settings.attached:
         return attached_command(settings.attached.words_for(settings.scenario), settings)
-    words = ["lockstorm", "run", settings.scenario, *lock_words(settings.lock), *option_words(settings)]
-    return shlex.join([*words, *asked_words(settings)])
-
-
-def asked_words(settings: TrialSettings) -> list[str]:
-    """The option that asks for what is judged only if it is asked for."""
-    return ["--require", ",".join(settings.also_require)] if settings.also_require and not settings.require else []
+    return shlex.join(["lockstorm", "run", settings.scenario, *lock_words(settings.lock), *option_words(settings)])
 
 
 def attached_command(words: list[str], settings: TrialSettings) -> str:

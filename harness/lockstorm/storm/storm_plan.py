@@ -14,7 +14,7 @@ from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.native.library import faults as fault_table
 from lockstorm.results.fault_entry import FaultEntry
 from lockstorm.results.lock_entry import LockEntry
-from lockstorm.scenario.play import asked_words, check_settings, deployment_of, lease_on
+from lockstorm.scenario.play import check_settings, deployment_of, lease_on
 from lockstorm.servers.deployment import Deployment
 from lockstorm.storm.storm_faults import BY_NAME, StormContext, StormFault
 from lockstorm.storm.storm_schedule import Schedule, draw_schedule, read_schedule
@@ -284,7 +284,6 @@ def _settings(request: TrialSettings, schedule: Schedule, lock: LockEntry, work_
         config=request.config,
         deployment=deployment_of(request),
         checks_validity=request.checks_validity,
-        also_require=request.also_require,
         clients=schedule.clients,
         duration_ms=schedule.duration_ms,
         history_records=_history_records(schedule, work_ms),
@@ -318,4 +317,4 @@ def storm_replay_command(storm: StormRequest, seed: int) -> str:
     words += option_words(request, "store", "lease_ms", "clients", "duration_ms")
     words += option_words(storm, "longest_ms", "bound_ms", "work_ms")
     names = ("require", "permits", "server", "config", "fixed_lease", "checks_validity")
-    return shlex.join(words + option_words(request, *names) + asked_words(request))
+    return shlex.join(words + option_words(request, *names))
