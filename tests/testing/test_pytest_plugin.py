@@ -34,14 +34,17 @@ def test_late_write(lockstorm_trial):
 def write_fenced_adapter(suite: Suite) -> None:
     """The starting point for an adapter, with a counter beside the lock that gives tokens."""
     text = STARTER.read_text()
-    token = 'answer["token"] = lock.redis.incr(f"{lock.name}:token")'
+    token = 'lock.redis.incr(f"{lock.name}:token")'
     for old, new in (
         ('"lease": True,', '"lease": True, "token": True,'),
         (
-            "        elif not answered(lock",
-            '        elif request["op"] == "acquire" and answered(lock, "acquire", request):\n'
-            f"            {token}\n"
-            '        elif request["op"] == "acquire" or not answered(lock',
+            '        return {"outcome": "ok" if answered(',
+            "        lock = locks[number]\n"
+            '        if question["op"] == "acquire" and answered(lock, "acquire", question):\n'
+            f'            return {{"outcome": "ok", "token": {token}}}\n'
+            '        if question["op"] == "acquire":\n'
+            '            return {"outcome": "refused"}\n'
+            '        return {"outcome": "ok" if answered(',
         ),
     ):
         assert text.count(old) == 1
