@@ -163,12 +163,22 @@ static void harm_client(struct promise_course *course, const struct promise_clie
         if (course->owners[at].client == client) harm(&course->owners[at]);
 }
 
+/* An earlier call of the client may end or shorten its holds until `until_ns`. */
+static void harm_until(struct promise_course *course, struct promise_client *client, int64_t until_ns) {
+    if (until_ns > client->harm_ns) client->harm_ns = until_ns;
+    harm_client(course, client);
+}
+
 /* A command of the client may take effect until `until_ns`, also if the client has forgotten it. */
 static void haunt(struct promise_course *course, struct promise_client *client, int64_t until_ns) {
     if (until_ns > client->ghost_ns) client->ghost_ns = until_ns;
-    if (!client->gives_back) return;
-    if (until_ns > client->harm_ns) client->harm_ns = until_ns;
-    harm_client(course, client);
+    if (client->gives_back) harm_until(course, client, until_ns);
+}
+
+/* From now on a command that is late may be an earlier hold's: of its watchdog, or what gives it back. */
+static void give_back(struct promise_client *client) {
+    client->gives_back = true;
+    if (client->ghost_ns > client->harm_ns) client->harm_ns = client->ghost_ns;
 }
 
 static void strike_client(struct promise_course *course, struct promise_client *client, const struct call_event *event,
@@ -192,7 +202,10 @@ static void strike_client(struct promise_course *course, struct promise_client *
         harm_client(course, client);
         if (client->gives_back) haunt(course, client, PROMISE_ALWAYS);
         break;
-    case FAULT_DOUBLE: haunt(course, client, until_ns); break;
+    case FAULT_DOUBLE:
+        haunt(course, client, until_ns);
+        harm_until(course, client, until_ns);
+        break;
     case FAULT_CLOCK:
     case FAULT_DATA: break;
     }
@@ -261,6 +274,15 @@ static int64_t end_of_lease(const struct promise_course *course, const struct ca
     return after_ms(ask->at_ns, lease_ms - grain_ms(course));
 }
 
+/* The same while the call is under way: until the watchdog runs, its lease has an end. */
+static int64_t end_under_way(const struct promise_course *course, const struct promise_owner *owner,
+                             const struct call_event *ask) {
+    if (!is_renewed(&ask->asked)) return end_of_lease(course, ask);
+    int64_t lease_ms = lease_of_call(course, &ask->asked);
+    if (owner->renewed || lease_ms == PROMISE_ALWAYS) return PROMISE_ALWAYS;
+    return after_ms(ask->at_ns, lease_ms - grain_ms(course));
+}
+
 /* The end of a lease, or an earlier one of the owner's calls that are under way. */
 static int64_t end_beside_others(const struct promise_course *course, const struct promise_owner *owner,
                                  int64_t end_ns) {
@@ -268,7 +290,7 @@ static int64_t end_beside_others(const struct promise_course *course, const stru
         const struct promise_call *each = &course->calls[at];
         if (!is_under_way(each) || each->owner != owner) continue;
         if (each->ask->asked.verb != CALL_ACQUIRE && each->ask->asked.verb != CALL_RENEW) continue;
-        int64_t other_ns = end_of_lease(course, each->ask);
+        int64_t other_ns = end_under_way(course, owner, each->ask);
         if (other_ns < end_ns) end_ns = other_ns;
     }
     return end_ns;
@@ -276,7 +298,8 @@ static int64_t end_beside_others(const struct promise_course *course, const stru
 
 static void ask_lease(struct promise_course *course, struct promise_call *call) {
     struct promise_resource *resource = course_resource(course, call->ask->asked.resource);
-    int64_t end_ns = end_of_lease(course, call->ask), lease_ms = lease_of_call(course, &call->ask->asked);
+    int64_t end_ns = end_under_way(course, call->owner, call->ask);
+    int64_t lease_ms = lease_of_call(course, &call->ask->asked);
     if (end_ns < call->owner->end_ns) call->owner->end_ns = end_ns;
     if (lease_ms != PROMISE_ALWAYS && lease_ms > resource->longest_ms) resource->longest_ms = lease_ms;
 }
@@ -292,6 +315,7 @@ static void take_ask(struct promise_course *course) {
     call->alone = !may_hold(owner);
     call->nothing = call->alone && owner->pending == 0;
     call->crowded = owner->pending > 0;
+    call->releasing = owner->releasing > 0;
     call->acquires = owner->acquires;
     call->releases = owner->releases;
     call->harms = owner->harms;
@@ -302,23 +326,27 @@ static void take_ask(struct promise_course *course) {
     switch (asked->verb) {
     case CALL_ACQUIRE:
         if (call->nothing) owner->began = course->now;
+        owner->watched = is_renewed(asked) || (owner->watched && !call->nothing);
         /* After a wait that timed out, or without a majority, a library takes back what it was granted. */
-        owner->client->gives_back |= asked->wait == WAIT_TIME || course->facts->nodes > 1;
+        if (asked->wait == WAIT_TIME || course->facts->nodes > 1) give_back(owner->client);
         owner->pending++;
         owner->acquires++;
         ask_lease(course, call);
         break;
     case CALL_RELEASE:
-        owner->client->gives_back = true;
+        give_back(owner->client);
         owner->releases++;
+        owner->releasing++;
         if (owner->least[asked->mode] > 0) owner->least[asked->mode]--;
+        /* The watchdog may have set a shorter lease than the grants asked for that stay without it. */
+        if (owner->mixed) harm(owner);
         break;
     case CALL_RENEW:
-        owner->client->gives_back = true;
+        give_back(owner->client);
         ask_lease(course, call);
         break;
     case CALL_CANCEL:
-        owner->client->gives_back = true;
+        give_back(owner->client);
         if (asked->cancels < course->now && course->calls[asked->cancels].ask)
             course->calls[asked->cancels].cancelled = course->now;
         break;
@@ -343,13 +371,19 @@ static void grant(struct promise_course *course, struct promise_call *call) {
     owner->grant[mode] = course->now;
     note_token(course, call);
     if (owner->client->harm_ns > call->ask->at_ns || owner->client->gone_ns != PROMISE_ALWAYS) return;
+    /* A release at the same time may have given back this grant. */
+    if (call->releasing || call->releases != owner->releases) return;
+    bool renewed = is_renewed(&call->ask->asked);
+    if (!again && !call->alone && owner->watched) return; /* an older watchdog may shorten its lease, or be stuck */
     if (!again) {
         for (int each = 0; each < CALL_MODES; each++) owner->least[each] = 0;
         owner->since_ns = call->ask->at_ns;
         owner->end_ns = end_beside_others(course, owner, end_of_lease(course, call->ask));
-        owner->renewed = false;
+        owner->renewed = renewed;
+        owner->mixed = !call->alone;
     }
-    owner->renewed |= is_renewed(&call->ask->asked);
+    owner->mixed |= renewed != owner->renewed;
+    owner->renewed |= renewed;
     owner->least[mode]++;
 }
 
@@ -358,11 +392,15 @@ static void answer_acquire(struct promise_course *course, struct promise_call *c
     owner->pending--;
     if (event->outcome == OUTCOME_OK) grant(course, call);
     else if (event->outcome == OUTCOME_UNKNOWN || call->struck) owner->most[call->ask->asked.mode]++;
+    /* What the library has given up may come late. */
+    if (event->outcome != OUTCOME_OK && owner->client->ghost_ns > event->at_ns)
+        harm_until(course, owner->client, owner->client->ghost_ns);
 }
 
 static void answer_release(struct promise_call *call, const struct call_event *event) {
     struct promise_owner *owner = call->owner;
     enum call_mode mode = call->ask->asked.mode;
+    owner->releasing--;
     if (event->outcome == OUTCOME_OK && owner->most[mode] > 0) owner->most[mode]--;
     if (event->outcome == OUTCOME_REFUSED) harm(owner);
 }

@@ -209,7 +209,7 @@ class SimServer:
 
     def renew(self, owner: Owner, lease: float) -> bool:
         entry = self.live().get(owner)
-        if entry and self.mistake != "a renewal prolongs nothing":
+        if entry:
             entry.until = self.events.now + lease
         return entry is not None
 
@@ -332,8 +332,8 @@ class SimLibrary:
         self.events = network.events
         self.mistake = servers[0].mistake
         self.watched: dict[tuple[Owner, int], int] = {}  # renewed holds of an owner
-        self.watchdogs: set[tuple[Owner, int]] = set()
-        self.drawn_token = 0
+        self.watchdogs: dict[tuple[Owner, int], int] = {}  # the number of the one at work
+        self.watchdogs_started = 0
 
     def owner(self, thread: int, lock: int) -> Owner:
         if self.mistake == "all threads are one owner":
@@ -459,22 +459,27 @@ class SimLibrary:
             key = (owner, resource)
             self.watched[key] = self.watched.get(key, 0) + 1
             if key not in self.watchdogs:
-                self.watchdogs.add(key)
-                events.start(self.client, self.watchdog(key, server, owner))
+                self.watchdogs_started += 1
+                self.watchdogs[key] = self.watchdogs_started
+                events.start(self.client, self.watchdog(key, self.watchdogs_started, server, owner))
         return answer
 
-    def watchdog(self, key: tuple[Owner, int], server: SimServer, owner: Owner) -> Code:
+    def watchdog(self, key: tuple[Owner, int], number: int, server: SimServer, owner: Owner) -> Code:
+        goes_on = self.mistake == "the watchdog goes on after the last release"
         while True:
             yield self.events.now + self.facts.default / self.facts.divisor, None
-            if not self.watched.get(key) and self.mistake != "the watchdog goes on after the last release":
-                break
-            answer = yield from self.command(self.renewal(key, server, owner))
-            if answer is False:
-                break
-        self.watchdogs.discard(key)
+            if self.watchdogs.get(key) != number and not goes_on:
+                return
+            answer = yield from self.command(self.renewal(server, owner))
+            if answer is False and self.watchdogs.get(key) == number:
+                self.stop_watchdog(key)
+                return
+
+    def stop_watchdog(self, key: tuple[Owner, int]) -> None:
+        self.watchdogs.pop(key, None)
         self.watched.pop(key, None)
 
-    def renewal(self, key: tuple[Owner, int], server: SimServer, owner: Owner) -> Callable[[], object]:
+    def renewal(self, server: SimServer, owner: Owner) -> Callable[[], object]:
         def act() -> object:
             if self.mistake == "the watchdog goes on after the last release" and not server.holds(owner):
                 server.entries[owner] = Entry({"exclusive": 1}, self.events.now + self.facts.default)
@@ -490,7 +495,9 @@ class SimLibrary:
     ) -> Generator[Wait, None, str]:
         key = (owner, resource)
         if lease == "renewed" and self.watched.get(key):
-            self.watched[key] = 0 if self.mistake == "an inner release stops the watchdog" else self.watched[key] - 1
+            self.watched[key] -= 1
+            if not self.watched[key] or self.mistake == "an inner release stops the watchdog":
+                self.stop_watchdog(key)
         server = self.servers[resource]
         value = yield from self.command(lambda: server.release(owner, mode))
         if value is not None and self.mistake == "a release is never answered":
@@ -499,7 +506,8 @@ class SimLibrary:
 
     def renew(self, owner: Owner, resource: int, lease_ms: float) -> Generator[Wait, None, str]:
         server = self.servers[resource]
-        return outcome_of((yield from self.command(lambda: server.renew(owner, lease_ms))))
+        act = server.holds if self.mistake == "a renewal prolongs nothing" else lambda owner: server.renew(owner, lease_ms)
+        return outcome_of((yield from self.command(lambda: act(owner))))
 
     def is_held(self, owner: Owner, resource: int) -> Generator[Wait, None, str]:
         server = self.servers[resource]
