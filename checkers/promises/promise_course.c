@@ -146,10 +146,17 @@ int64_t struck_ns(const struct promise_course *course, const struct promise_clie
     return sum_ns;
 }
 
-bool is_struck(const struct promise_course *course, const struct promise_client *client) {
+/* When the last strike on the client ends; INT64_MIN: there was none. */
+static int64_t end_of_strikes(const struct promise_course *course, const struct promise_client *client) {
+    int64_t end_ns = INT64_MIN;
     for (uint32_t at = 0; at < course->strike_count; at++)
-        if (strikes_client(&course->strikes[at], client) && course->strikes[at].until_ns > course->now_ns) return true;
-    return false;
+        if (strikes_client(&course->strikes[at], client) && course->strikes[at].until_ns > end_ns)
+            end_ns = course->strikes[at].until_ns;
+    return end_ns;
+}
+
+bool is_struck(const struct promise_course *course, const struct promise_client *client) {
+    return end_of_strikes(course, client) > course->now_ns;
 }
 
 /* Nothing is certain any more of the holds that the owner has. */
@@ -188,7 +195,9 @@ static void strike_client(struct promise_course *course, struct promise_client *
         return;
     }
     switch (event->effect) {
-    case FAULT_STILL: break;
+    case FAULT_STILL: /* what came late waits */
+        if (client->harm_ns >= event->at_ns) harm_until(course, client, until_ns);
+        break;
     case FAULT_GONE:
         client->gone_ns = event->at_ns;
         harm_client(course, client);
@@ -366,21 +375,21 @@ static void note_token(struct promise_course *course, const struct promise_call 
 static void grant(struct promise_course *course, struct promise_call *call) {
     struct promise_owner *owner = call->owner;
     enum call_mode mode = call->ask->asked.mode;
-    bool again = holds_certainly(course, owner);
+    bool again = holds_certainly(course, owner), alone = call->alone && !may_hold(owner);
     owner->most[mode] += call->struck ? 2 : 1; /* asked for twice, it may have been granted twice */
     owner->grant[mode] = course->now;
     note_token(course, call);
-    if (owner->client->harm_ns > call->ask->at_ns || owner->client->gone_ns != PROMISE_ALWAYS) return;
+    if (owner->client->harm_ns >= call->ask->at_ns || owner->client->gone_ns != PROMISE_ALWAYS) return;
     /* A release at the same time may have given back this grant. */
     if (call->releasing || call->releases != owner->releases) return;
     bool renewed = is_renewed(&call->ask->asked);
-    if (!again && !call->alone && owner->watched) return; /* an older watchdog may shorten its lease, or be stuck */
+    if (!again && !alone && owner->watched) return; /* an older watchdog may shorten its lease, or be stuck */
     if (!again) {
         for (int each = 0; each < CALL_MODES; each++) owner->least[each] = 0;
         owner->since_ns = call->ask->at_ns;
         owner->end_ns = end_beside_others(course, owner, end_of_lease(course, call->ask));
         owner->renewed = renewed;
-        owner->mixed = !call->alone;
+        owner->mixed = !alone;
     }
     owner->mixed |= renewed != owner->renewed;
     owner->renewed |= renewed;
@@ -392,9 +401,10 @@ static void answer_acquire(struct promise_course *course, struct promise_call *c
     owner->pending--;
     if (event->outcome == OUTCOME_OK) grant(course, call);
     else if (event->outcome == OUTCOME_UNKNOWN || call->struck) owner->most[call->ask->asked.mode]++;
-    /* What the library has given up may come late. */
-    if (event->outcome != OUTCOME_OK && owner->client->ghost_ns > event->at_ns)
-        harm_until(course, owner->client, owner->client->ghost_ns);
+    /* What the library has given up may come late, or be given back late. */
+    int64_t struck_until_ns = end_of_strikes(course, owner->client);
+    if (event->outcome != OUTCOME_OK && struck_until_ns > event->at_ns)
+        harm_until(course, owner->client, struck_until_ns);
 }
 
 static void answer_release(struct promise_call *call, const struct call_event *event) {

@@ -1,4 +1,4 @@
-"""The promises of libraries: by hand, in random workloads of a right lock, and in those of the same with one mistake."""
+"""The promises of libraries: by hand, in random workloads of a right lock, and of the same with one mistake."""
 
 import subprocess
 from pathlib import Path
@@ -88,6 +88,10 @@ def test_a_right_lock_breaks_no_promise_in_many_workloads(program: Path) -> None
 @pytest.mark.parametrize(("mistake", "promises"), MISTAKES.items(), ids=list(MISTAKES))
 def test_one_mistake_of_the_lock_is_found(program: Path, mistake: str, promises: tuple[str, ...]) -> None:
     for first in range(0, MISTAKEN_MOST, TOGETHER):
-        if any(each.startswith(f"{name}: ") for each in alarms(program, range(first, first + TOGETHER), mistake) for name in promises):
+        if any(
+            each.startswith(f"{name}: ")
+            for each in alarms(program, range(first, first + TOGETHER), mistake)
+            for name in promises
+        ):
             return
     pytest.fail(f"not found in {MISTAKEN_MOST} workloads")

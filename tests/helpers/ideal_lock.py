@@ -1,7 +1,7 @@
 """A right lock library, simulated with its server, clients, threads and faults; and the same with one mistake.
 
-`RandomWorkload(seed, mistake)` plays a random workload and writes the events down as tests/promises/README.md says. Times
-are in ms. Messages take no time unless a fault makes them late. Each of MISTAKES changes one thing of the library.
+`RandomWorkload(seed, mistake)` plays a random workload and writes the events down as tests/promises/README.md says.
+Times are in ms. Messages take no time unless a fault makes them late. Each of MISTAKES changes one thing.
 """
 
 import heapq
@@ -270,6 +270,7 @@ class Network:
 
     def __init__(self, events: Events, fault_rate: float) -> None:
         self.events, self.fault_rate = events, fault_rate
+        self.faults_left = events.rng.choice((1, 1, 2, 1000))
 
     def send(self, client: SimClient, command: Callable[[], object]) -> Box:
         events, rng = self.events, self.events.rng
@@ -277,7 +278,8 @@ class Network:
         request_ms = reply_ms = 0.0
         again_ms = None
         is_lost = ""
-        if rng.random() < self.fault_rate:
+        if self.faults_left and rng.random() < self.fault_rate:
+            self.faults_left -= 1
             delay = rng.choice((1, 50, 700, 2000, 5000, 12000, 40000))
             kind = rng.choice(("late", "late reply", "lost", "lost reply", "double"))
             if kind == "late":
@@ -375,7 +377,7 @@ class SimLibrary:
                 if call.cancelled.filled or (self.events.now < sent + TIMEOUT_MS and deadline <= self.events.now):
                     return self.give_up(call, box, server, owner, mode, lease_ms)
                 if self.mistake == "its own key is taken for another's":
-                    again = yield from self.command(lambda: server.acquire(owner, mode, lease_ms))
+                    again = yield from self.command(self.try_command(server, owner, mode, lease_ms, Box()))
                     return "refused" if again == 0 else "unknown"
                 return "unknown"
             if box.value:
@@ -406,9 +408,7 @@ class SimLibrary:
             return FOREVER
         return float(lease[6:]) if lease.startswith("given=") else float(self.facts.default)
 
-    def give_up(
-        self, call: SimCall, box: Box, server: SimServer, owner: Owner, mode: str, lease_ms: float
-    ) -> str:
+    def give_up(self, call: SimCall, box: Box, server: SimServer, owner: Owner, mode: str, lease_ms: float) -> str:
         """The wait is over while a command is under way: what it is granted later is given back then."""
         is_cancelled = call.cancelled.filled
         forgets = "a cancelled acquire keeps" if is_cancelled else "a timed wait keeps"
@@ -490,9 +490,7 @@ class SimLibrary:
 
     # --- the other calls ---
 
-    def release(
-        self, owner: Owner, resource: int, mode: str, lease: str
-    ) -> Generator[Wait, None, str]:
+    def release(self, owner: Owner, resource: int, mode: str, lease: str) -> Generator[Wait, None, str]:
         key = (owner, resource)
         if lease == "renewed" and self.watched.get(key):
             self.watched[key] -= 1
@@ -506,7 +504,11 @@ class SimLibrary:
 
     def renew(self, owner: Owner, resource: int, lease_ms: float) -> Generator[Wait, None, str]:
         server = self.servers[resource]
-        act = server.holds if self.mistake == "a renewal prolongs nothing" else lambda owner: server.renew(owner, lease_ms)
+        act = (
+            server.holds
+            if self.mistake == "a renewal prolongs nothing"
+            else lambda owner: server.renew(owner, lease_ms)
+        )
         return outcome_of((yield from self.command(lambda: act(owner))))
 
     def is_held(self, owner: Owner, resource: int) -> Generator[Wait, None, str]:
@@ -607,10 +609,12 @@ class RandomWorkload:
                 yield from self.do_acquire(library, number, resource, holds)
             elif draw < 0.6:
                 yield from self.do_release(library, number, resource, holds)
-            elif draw < 0.7:
+            elif draw < 0.8:
                 yield from self.do_other(library, number, resource, holds)
             if self.rng.random() < 0.6:
-                work = self.rng.choice((1, 0.1 * self.facts.default, 0.5 * self.facts.default, 1.4 * self.facts.default))
+                work = self.rng.choice(
+                    (1, 0.1 * self.facts.default, 0.5 * self.facts.default, 1.4 * self.facts.default)
+                )
                 yield self.events.now + work // 1, None
         while holds:
             yield from self.do_release(library, number, resource, holds)
