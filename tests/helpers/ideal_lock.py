@@ -280,7 +280,7 @@ class Network:
         is_lost = ""
         if self.faults_left and rng.random() < self.fault_rate:
             self.faults_left -= 1
-            delay = rng.choice((1, 50, 700, 2000, 5000, 12000, 40000))
+            delay = rng.choice((1, 50, 700, 2000, 2000, 2500, 5000, 12000, 40000))
             kind = rng.choice(("late", "late reply", "lost", "lost reply", "double"))
             if kind == "late":
                 request_ms = delay
