@@ -292,15 +292,20 @@ static int64_t end_under_way(const struct promise_course *course, const struct p
     return after_ms(ask->at_ns, lease_ms - grain_ms(course));
 }
 
-/* The end of a lease, or an earlier one of the owner's calls that are under way. */
-static int64_t end_beside_others(const struct promise_course *course, const struct promise_owner *owner,
-                                 int64_t end_ns) {
-    for (uint32_t at = owner->began; at < course->now; at++) {
+static bool takes_lease(const struct call_event *ask) {
+    return ask->asked.verb == CALL_ACQUIRE || ask->asked.verb == CALL_RENEW;
+}
+
+/* The end of the granted call's lease, or an earlier one of the owner's calls that are under way or were asked since: a
+ * server may have heard of them later. */
+static int64_t end_beside_others(const struct promise_course *course, const struct promise_call *call) {
+    int64_t end_ns = end_of_lease(course, call->ask);
+    for (uint32_t at = call->owner->began; at < course->now; at++) {
         const struct promise_call *each = &course->calls[at];
-        if (!is_under_way(each) || each->owner != owner) continue;
-        if (each->ask->asked.verb != CALL_ACQUIRE && each->ask->asked.verb != CALL_RENEW) continue;
-        int64_t other_ns = end_under_way(course, owner, each->ask);
-        if (other_ns < end_ns) end_ns = other_ns;
+        if (!each->ask || each->owner != call->owner || !takes_lease(each->ask)) continue;
+        if (each->answer && each->ask <= call->ask) continue;
+        int64_t other_ns = end_under_way(course, call->owner, each->ask);
+        if (other_ns < end_ns && each != call) end_ns = other_ns;
     }
     return end_ns;
 }
@@ -387,7 +392,7 @@ static void grant(struct promise_course *course, struct promise_call *call) {
     if (!again) {
         for (int each = 0; each < CALL_MODES; each++) owner->least[each] = 0;
         owner->since_ns = call->ask->at_ns;
-        owner->end_ns = end_beside_others(course, owner, end_of_lease(course, call->ask));
+        owner->end_ns = end_beside_others(course, call);
         owner->renewed = renewed;
         owner->mixed = !alone;
     }
@@ -427,7 +432,7 @@ static void take_answer(struct promise_course *course) {
     case CALL_RELEASE: answer_release(call, event); break;
     case CALL_RENEW:
         if (event->outcome == OUTCOME_OK && !owner->renewed && call->certain && call->harms == owner->harms)
-            owner->end_ns = end_beside_others(course, owner, end_of_lease(course, call->ask));
+            owner->end_ns = end_beside_others(course, call);
         break;
     case CALL_IS_HELD:
     case CALL_CANCEL:
