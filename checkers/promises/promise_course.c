@@ -146,10 +146,17 @@ int64_t struck_ns(const struct promise_course *course, const struct promise_clie
     return sum_ns;
 }
 
-bool is_struck(const struct promise_course *course, const struct promise_client *client) {
+/* When the last strike on the client ends; INT64_MIN: there was none. */
+static int64_t end_of_strikes(const struct promise_course *course, const struct promise_client *client) {
+    int64_t end_ns = INT64_MIN;
     for (uint32_t at = 0; at < course->strike_count; at++)
-        if (strikes_client(&course->strikes[at], client) && course->strikes[at].until_ns > course->now_ns) return true;
-    return false;
+        if (strikes_client(&course->strikes[at], client) && course->strikes[at].until_ns > end_ns)
+            end_ns = course->strikes[at].until_ns;
+    return end_ns;
+}
+
+bool is_struck(const struct promise_course *course, const struct promise_client *client) {
+    return end_of_strikes(course, client) > course->now_ns;
 }
 
 /* Nothing is certain any more of the holds that the owner has. */
@@ -163,12 +170,22 @@ static void harm_client(struct promise_course *course, const struct promise_clie
         if (course->owners[at].client == client) harm(&course->owners[at]);
 }
 
+/* An earlier call of the client may end or shorten its holds until `until_ns`. */
+static void harm_until(struct promise_course *course, struct promise_client *client, int64_t until_ns) {
+    if (until_ns > client->harm_ns) client->harm_ns = until_ns;
+    harm_client(course, client);
+}
+
 /* A command of the client may take effect until `until_ns`, also if the client has forgotten it. */
 static void haunt(struct promise_course *course, struct promise_client *client, int64_t until_ns) {
     if (until_ns > client->ghost_ns) client->ghost_ns = until_ns;
-    if (!client->gives_back) return;
-    if (until_ns > client->harm_ns) client->harm_ns = until_ns;
-    harm_client(course, client);
+    if (client->gives_back) harm_until(course, client, until_ns);
+}
+
+/* From now on a command that is late may be an earlier hold's: of its watchdog, or what gives it back. */
+static void give_back(struct promise_client *client) {
+    client->gives_back = true;
+    if (client->ghost_ns > client->harm_ns) client->harm_ns = client->ghost_ns;
 }
 
 static void strike_client(struct promise_course *course, struct promise_client *client, const struct call_event *event,
@@ -178,7 +195,9 @@ static void strike_client(struct promise_course *course, struct promise_client *
         return;
     }
     switch (event->effect) {
-    case FAULT_STILL: break;
+    case FAULT_STILL: /* what came late waits */
+        if (client->harm_ns >= event->at_ns) harm_until(course, client, until_ns);
+        break;
     case FAULT_GONE:
         client->gone_ns = event->at_ns;
         harm_client(course, client);
@@ -192,9 +211,9 @@ static void strike_client(struct promise_course *course, struct promise_client *
         harm_client(course, client);
         if (client->gives_back) haunt(course, client, PROMISE_ALWAYS);
         break;
-    case FAULT_DOUBLE: /* a repeated acquire sets its lease once more */
-        client->gives_back = true;
+    case FAULT_DOUBLE:
         haunt(course, client, until_ns);
+        harm_until(course, client, until_ns);
         break;
     case FAULT_CLOCK:
     case FAULT_DATA: break;
@@ -257,11 +276,6 @@ bool holds_certainly(const struct promise_course *course, const struct promise_o
     return false;
 }
 
-/* Until when a lease certainly lasts that the watchdog of another hold of the same owner set: it may end with that. */
-static int64_t end_of_renewed(const struct promise_course *course, const struct call_event *ask) {
-    return after_ms(ask->at_ns, lease_of_call(course, &ask->asked) - grain_ms(course));
-}
-
 /* Until when a lease certainly lasts that was asked for now. */
 static int64_t end_of_lease(const struct promise_course *course, const struct call_event *ask) {
     int64_t lease_ms = lease_of_call(course, &ask->asked);
@@ -269,25 +283,37 @@ static int64_t end_of_lease(const struct promise_course *course, const struct ca
     return after_ms(ask->at_ns, lease_ms - grain_ms(course));
 }
 
-/* The end of a lease, or an earlier one of the owner's calls that are under way. */
-static int64_t end_beside_others(const struct promise_course *course, const struct promise_owner *owner,
-                                 int64_t end_ns) {
-    for (uint32_t at = owner->began; at < course->now; at++) {
+/* The same while the call is under way: until the watchdog runs, its lease has an end. */
+static int64_t end_under_way(const struct promise_course *course, const struct promise_owner *owner,
+                             const struct call_event *ask) {
+    if (!is_renewed(&ask->asked)) return end_of_lease(course, ask);
+    int64_t lease_ms = lease_of_call(course, &ask->asked);
+    if (owner->renewed || lease_ms == PROMISE_ALWAYS) return PROMISE_ALWAYS;
+    return after_ms(ask->at_ns, lease_ms - grain_ms(course));
+}
+
+static bool takes_lease(const struct call_event *ask) {
+    return ask->asked.verb == CALL_ACQUIRE || ask->asked.verb == CALL_RENEW;
+}
+
+/* The end of the granted call's lease, or an earlier one of the owner's calls that are under way or were asked since: a
+ * server may have heard of them later. */
+static int64_t end_beside_others(const struct promise_course *course, const struct promise_call *call) {
+    int64_t end_ns = end_of_lease(course, call->ask);
+    for (uint32_t at = call->owner->began; at < course->now; at++) {
         const struct promise_call *each = &course->calls[at];
-        if (!is_under_way(each) || each->owner != owner) continue;
-        if (each->ask->asked.verb != CALL_ACQUIRE && each->ask->asked.verb != CALL_RENEW) continue;
-        bool watched = is_renewed(&each->ask->asked) && end_ns != PROMISE_ALWAYS;
-        int64_t other_ns = watched ? end_of_renewed(course, each->ask) : end_of_lease(course, each->ask);
-        if (other_ns < end_ns) end_ns = other_ns;
+        if (!each->ask || each->owner != call->owner || !takes_lease(each->ask)) continue;
+        if (each->answer && each->ask <= call->ask) continue;
+        int64_t other_ns = end_under_way(course, call->owner, each->ask);
+        if (other_ns < end_ns && each != call) end_ns = other_ns;
     }
     return end_ns;
 }
 
 static void ask_lease(struct promise_course *course, struct promise_call *call) {
     struct promise_resource *resource = course_resource(course, call->ask->asked.resource);
-    int64_t end_ns = end_of_lease(course, call->ask), lease_ms = lease_of_call(course, &call->ask->asked);
-    /* The watchdog's lease takes the place of a given one. */
-    if (is_renewed(&call->ask->asked) && !call->owner->renewed) end_ns = end_of_renewed(course, call->ask);
+    int64_t end_ns = end_under_way(course, call->owner, call->ask);
+    int64_t lease_ms = lease_of_call(course, &call->ask->asked);
     if (end_ns < call->owner->end_ns) call->owner->end_ns = end_ns;
     if (lease_ms != PROMISE_ALWAYS && lease_ms > resource->longest_ms) resource->longest_ms = lease_ms;
 }
@@ -303,7 +329,7 @@ static void take_ask(struct promise_course *course) {
     call->alone = !may_hold(owner);
     call->nothing = call->alone && owner->pending == 0;
     call->crowded = owner->pending > 0;
-    call->overtaken = owner->releasing > 0;
+    call->releasing = owner->releasing > 0;
     call->acquires = owner->acquires;
     call->releases = owner->releases;
     call->harms = owner->harms;
@@ -314,24 +340,27 @@ static void take_ask(struct promise_course *course) {
     switch (asked->verb) {
     case CALL_ACQUIRE:
         if (call->nothing) owner->began = course->now;
+        owner->watched = is_renewed(asked) || (owner->watched && !call->nothing);
         /* After a wait that timed out, or without a majority, a library takes back what it was granted. */
-        owner->client->gives_back |= asked->wait == WAIT_TIME || course->facts->nodes > 1;
+        if (asked->wait == WAIT_TIME || course->facts->nodes > 1) give_back(owner->client);
         owner->pending++;
         owner->acquires++;
         ask_lease(course, call);
         break;
     case CALL_RELEASE:
-        owner->client->gives_back = true;
+        give_back(owner->client);
         owner->releases++;
         owner->releasing++;
         if (owner->least[asked->mode] > 0) owner->least[asked->mode]--;
+        /* The watchdog may have set a shorter lease than the grants asked for that stay without it. */
+        if (owner->mixed) harm(owner);
         break;
     case CALL_RENEW:
-        owner->client->gives_back = true;
+        give_back(owner->client);
         ask_lease(course, call);
         break;
     case CALL_CANCEL:
-        owner->client->gives_back = true;
+        give_back(owner->client);
         if (asked->cancels < course->now && course->calls[asked->cancels].ask)
             course->calls[asked->cancels].cancelled = course->now;
         break;
@@ -351,22 +380,24 @@ static void note_token(struct promise_course *course, const struct promise_call 
 static void grant(struct promise_course *course, struct promise_call *call) {
     struct promise_owner *owner = call->owner;
     enum call_mode mode = call->ask->asked.mode;
-    bool again = holds_certainly(course, owner), watched = owner->watched && !call->alone;
-    owner->watched = watched || is_renewed(&call->ask->asked);
+    bool again = holds_certainly(course, owner), alone = call->alone && !may_hold(owner);
     owner->most[mode] += call->struck ? 2 : 1; /* asked for twice, it may have been granted twice */
     owner->grant[mode] = course->now;
     note_token(course, call);
-    if (owner->client->harm_ns > call->ask->at_ns || owner->client->gone_ns != PROMISE_ALWAYS) return;
-    /* Another thread's release of the same owner may have come after the grant. */
-    if (call->overtaken || call->releases != owner->releases) return;
-    if (!again && watched) return; /* by what is left of an earlier hold, and may set another lease */
+    if (owner->client->harm_ns >= call->ask->at_ns || owner->client->gone_ns != PROMISE_ALWAYS) return;
+    /* A release at the same time may have given back this grant. */
+    if (call->releasing || call->releases != owner->releases) return;
+    bool renewed = is_renewed(&call->ask->asked);
+    if (!again && !alone && owner->watched) return; /* an older watchdog may shorten its lease, or be stuck */
     if (!again) {
         for (int each = 0; each < CALL_MODES; each++) owner->least[each] = 0;
         owner->since_ns = call->ask->at_ns;
-        owner->end_ns = end_beside_others(course, owner, end_of_lease(course, call->ask));
-        owner->renewed = false;
+        owner->end_ns = end_beside_others(course, call);
+        owner->renewed = renewed;
+        owner->mixed = !alone;
     }
-    owner->renewed |= is_renewed(&call->ask->asked) && !again; /* a watchdog for an inner hold may end with that */
+    owner->mixed |= renewed != owner->renewed;
+    owner->renewed |= renewed;
     owner->least[mode]++;
 }
 
@@ -374,19 +405,18 @@ static void answer_acquire(struct promise_course *course, struct promise_call *c
     struct promise_owner *owner = call->owner;
     owner->pending--;
     if (event->outcome == OUTCOME_OK) grant(course, call);
-    else if (event->outcome == OUTCOME_UNKNOWN || call->struck) {
-        owner->most[call->ask->asked.mode]++;
-        owner->watched |= is_renewed(&call->ask->asked);
-        harm(owner); /* it may have set another lease */
-    }
+    else if (event->outcome == OUTCOME_UNKNOWN || call->struck) owner->most[call->ask->asked.mode]++;
+    /* What the library has given up may come late, or be given back late. */
+    int64_t struck_until_ns = end_of_strikes(course, owner->client);
+    if (event->outcome != OUTCOME_OK && struck_until_ns > event->at_ns)
+        harm_until(course, owner->client, struck_until_ns);
 }
 
 static void answer_release(struct promise_call *call, const struct call_event *event) {
     struct promise_owner *owner = call->owner;
-    owner->releasing--;
     enum call_mode mode = call->ask->asked.mode;
-    bool ended = event->outcome == OUTCOME_OK || (event->outcome == OUTCOME_REFUSED && !call->struck);
-    if (ended && owner->most[mode] > 0) owner->most[mode]--;
+    owner->releasing--;
+    if (event->outcome == OUTCOME_OK && owner->most[mode] > 0) owner->most[mode]--;
     if (event->outcome == OUTCOME_REFUSED) harm(owner);
 }
 
@@ -402,13 +432,13 @@ static void take_answer(struct promise_course *course) {
     case CALL_RELEASE: answer_release(call, event); break;
     case CALL_RENEW:
         if (event->outcome == OUTCOME_OK && !owner->renewed && call->certain && call->harms == owner->harms)
-            owner->end_ns = end_beside_others(course, owner, end_of_lease(course, call->ask));
+            owner->end_ns = end_beside_others(course, call);
         break;
+    case CALL_IS_HELD:
     case CALL_CANCEL: /* what cannot be cancelled goes on */
         if (event->outcome == OUTCOME_REFUSED && call->ask->asked.cancels < course->now)
             course->calls[call->ask->asked.cancels].cancelled = 0;
         break;
-    case CALL_IS_HELD:
     case CALL_WORK: break;
     }
 }

@@ -30,12 +30,13 @@ struct promise_owner {
     int resource;
     struct promise_client *client;
     int least[CALL_MODES], most[CALL_MODES]; /* grants that were not given back: certainly; possibly */
-    int pending, releasing;                  /* acquires and releases under way */
+    int pending, releasing;                  /* acquires, releases under way */
     uint32_t acquires, releases, harms;      /* calls so far; how often `least` became 0 for a reason of the faults */
     int64_t since_ns;                        /* when the first acquire of the certain hold was asked */
     int64_t end_ns;                          /* its lease lasts until then; PROMISE_ALWAYS: no call gave it an end */
     bool renewed;                            /* and the watchdog keeps it */
-    bool watched;                            /* a watchdog may be at work for a hold that it may have */
+    bool watched;                            /* the possible hold has a grant that the watchdog may keep */
+    bool mixed;                              /* it has grants that the watchdog keeps, and others */
     uint32_t began;                          /* ASK of the first acquire of the possible hold */
     uint32_t grant[CALL_MODES];              /* ANSWER of the latest grant */
     int64_t touched_ns;                      /* the latest answer of its calls */
@@ -50,8 +51,8 @@ struct promise_call {
     bool nothing;                       /* when asked its owner certainly held nothing */
     bool alone;                         /* when asked its owner possibly held nothing, other calls apart */
     bool struck;                        /* its client, or a server, was struck while it was under way */
+    bool releasing;                     /* when asked a release of its owner was under way */
     bool crowded;                       /* when asked another acquire of its owner was under way */
-    bool overtaken;                     /* when asked a release of its owner was under way */
     bool counted;                       /* a broken promise to answer it was noted */
     uint32_t acquires, releases, harms; /* of its owner, before it */
     uint32_t strikes;                   /* strikes before it */

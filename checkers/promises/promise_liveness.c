@@ -36,7 +36,8 @@ static const struct promise_call *waiter_of_free(const struct promise_course *co
         const struct promise_call *call = &course->calls[at];
         if (!call->ask || call->ask->asked.resource != resource) continue;
         if (left_place(course, call) || is_struck(course, call->owner->client)) return NULL;
-        if (call->answer && trace_ms(course, call) > 0) return NULL;
+        bool unexpected = call->owner->client->ghost_ns >= call->ask->at_ns;
+        if ((call->answer || unexpected) && trace_ms(course, call) > 0) return NULL;
         if (!first && is_waiter(course, call)) first = call;
     }
     return first;

@@ -17,7 +17,7 @@ static const char *verb_text(enum call_verb verb) {
 static bool held_throughout(const struct promise_course *course, const struct promise_call *call) {
     struct promise_owner owner = *call->owner;
     enum call_mode mode = call->ask->asked.mode;
-    if (!call->certain || call->owner->client->harm_ns > call->ask->at_ns) return false;
+    if (!call->certain || call->owner->client->harm_ns >= call->ask->at_ns) return false;
     if (call->ask->asked.verb == CALL_RELEASE) {
         /* A refused release is a doubt of its own: taken in already. Of two at a time either one may come too late. */
         if (call->harms + 1 != owner.harms || call->releases + 1 != owner.releases) return false;

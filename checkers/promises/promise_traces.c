@@ -34,12 +34,19 @@ static bool may_be_struck(const struct promise_course *course, const struct prom
     return client->cut || course->server_cut || is_struck(course, client);
 }
 
+/* Whether the owner may still have what the call was granted: also if only another call of it is under way, which may
+ * have been granted without an answer. */
+static bool may_have(const struct promise_course *course, const struct promise_call *call) {
+    const struct promise_owner *owner = call->owner;
+    return (may_hold(owner) || owner->pending > 0) && call->ask >= &course->events[owner->began];
+}
+
 bool is_outstanding(const struct promise_course *course, const struct promise_call *call) {
     if (!leaves_trace(call)) return false;
     if (!call->answer)
         return call->owner->client->gone_ns != PROMISE_ALWAYS || may_be_struck(course, call->owner->client);
     if (course->events[call->answer].outcome != OUTCOME_OK) return false;
-    return may_hold(call->owner) && call->ask >= &course->events[call->owner->began];
+    return may_have(course, call);
 }
 
 /* Whether the wait was over, or was ended, before the answer: perhaps while a command was under way. */
@@ -74,18 +81,31 @@ static int64_t trace_under_way(const struct promise_course *course, const struct
     if (client->gone_ns != PROMISE_ALWAYS) return fading(course, lease_ms, latest(client->gone_ns, client->ghost_ns));
     /* At a quiet moment a waiter with all its messages has nothing, or it would have been answered. */
     bool waits = course->facts->nodes <= 1 && !may_be_struck(course, client) && call->ask->at_ns < course->now_ns;
-    return waits ? 0 : lease_ms;
+    if (!waits) return lease_ms;
+    /* Unless a command that it no longer expects an answer to was granted. */
+    return client->ghost_ns >= call->ask->at_ns ? fading(course, lease_ms, client->ghost_ns) : 0;
 }
 
 static int64_t trace_ok(const struct promise_course *course, const struct promise_call *call, int64_t lease_ms) {
     const struct promise_owner *owner = call->owner;
     const struct promise_client *client = owner->client;
     int64_t touched_ns = latest(owner->touched_ns, client->ghost_ns);
-    bool held = may_hold(owner) && call->ask >= &course->events[owner->began];
-    if (!held) return lease_ms == PROMISE_ALWAYS ? 0 : fading(course, lease_ms, touched_ns);
+    if (!may_have(course, call)) return lease_ms == PROMISE_ALWAYS ? 0 : fading(course, lease_ms, touched_ns);
     if (!is_renewed(&call->ask->asked)) return fading(course, lease_ms, touched_ns);
     if (client->gone_ns != PROMISE_ALWAYS) return fading(course, lease_ms, latest(client->gone_ns, client->ghost_ns));
     return lease_ms;
+}
+
+/* Whether a struck call may have re-entered a hold of its owner, also of a later acquire. A late re-entry may set the
+ * lease of what the owner has, and giving it back leaves that. */
+static bool may_have_entered(const struct promise_course *course, const struct promise_call *call) {
+    if (!call->struck || !call->alone) return call->struck;
+    for (uint32_t at = (uint32_t)(call->ask - course->events) + 1; at <= course->now; at++) {
+        const struct promise_call *each = &course->calls[at];
+        if (!each->ask || each->owner != call->owner || each->ask->asked.verb != CALL_ACQUIRE) continue;
+        if (!each->answer || course->events[each->answer].outcome == OUTCOME_OK) return true;
+    }
+    return false;
 }
 
 static int64_t trace_unknown(const struct promise_course *course, const struct promise_call *call, int64_t lease_ms) {
@@ -94,7 +114,8 @@ static int64_t trace_unknown(const struct promise_course *course, const struct p
                              client->gone_ns == PROMISE_ALWAYS ? INT64_MIN : client->gone_ns);
     bool ends = lease_ms != PROMISE_ALWAYS;
     if (was_cancelled(course, call)) {
-        if (!ends) return is_struck(course, client) || client->cut ? PROMISE_ALWAYS : 0;
+        bool excused = is_struck(course, client) || client->cut || may_have_entered(course, call);
+        if (!ends) return excused ? PROMISE_ALWAYS : 0;
         return fading(course, lease_ms, from_ns);
     }
     if (!may_hold(call->owner)) return ends ? fading(course, lease_ms, latest(from_ns, call->owner->touched_ns)) : 0;
@@ -108,8 +129,7 @@ static int64_t trace_refused(const struct promise_course *course, const struct p
     if (call->ask->asked.verb == CALL_RENEW) return call->struck ? fading(course, lease_ms, from_ns) : 0;
     if (course->facts->nodes > 1) return fading(course, lease_ms, from_ns);
     if (is_struck(course, client)) return lease_ms;
-    /* A late re-entry may have prolonged what the owner had, and giving it back leaves that. */
-    if (call->struck && !call->alone) return fading(course, lease_ms, latest(from_ns, call->owner->touched_ns));
+    if (may_have_entered(course, call)) return fading(course, lease_ms, latest(from_ns, call->owner->touched_ns));
     return is_excused(course, call) ? fading(course, lease_ms, from_ns) : 0;
 }
 

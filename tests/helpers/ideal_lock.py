@@ -1,15 +1,13 @@
 """A right lock library, simulated with its server, clients, threads and faults; and the same with one mistake.
 
 `RandomWorkload(seed, mistake)` plays a random workload and writes the events down as tests/promises/README.md says.
-Times are in ms. Messages take no time unless a fault makes them late. Each of MISTAKES changes one thing of the
-library.
+Times are in ms. Messages take no time unless a fault makes them late. Each of MISTAKES changes one thing.
 """
 
 import heapq
 import random
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from functools import partial
 
 TIMEOUT_MS = 3000  # after which the library gives a command up that has no answer
 POLL_MS = 500  # after which a waiter asks again if it knows no better
@@ -211,7 +209,7 @@ class SimServer:
 
     def renew(self, owner: Owner, lease: float) -> bool:
         entry = self.live().get(owner)
-        if entry and self.mistake != "a renewal prolongs nothing":
+        if entry:
             entry.until = self.events.now + lease
         return entry is not None
 
@@ -272,6 +270,7 @@ class Network:
 
     def __init__(self, events: Events, fault_rate: float) -> None:
         self.events, self.fault_rate = events, fault_rate
+        self.faults_left = events.rng.choice((1, 1, 2, 1000))
 
     def send(self, client: SimClient, command: Callable[[], object]) -> Box:
         events, rng = self.events, self.events.rng
@@ -279,8 +278,9 @@ class Network:
         request_ms = reply_ms = 0.0
         again_ms = None
         is_lost = ""
-        if rng.random() < self.fault_rate:
-            delay = rng.choice((1, 50, 700, 2000, 5000, 12000, 40000))
+        if self.faults_left and rng.random() < self.fault_rate:
+            self.faults_left -= 1
+            delay = rng.choice((1, 50, 700, 2000, 2000, 2500, 5000, 12000, 40000))
             kind = rng.choice(("late", "late reply", "lost", "lost reply", "double"))
             if kind == "late":
                 request_ms = delay
@@ -334,8 +334,8 @@ class SimLibrary:
         self.events = network.events
         self.mistake = servers[0].mistake
         self.watched: dict[tuple[Owner, int], int] = {}  # renewed holds of an owner
-        self.watchdogs: set[tuple[Owner, int]] = set()
-        self.drawn_token = 0
+        self.watchdogs: dict[tuple[Owner, int], int] = {}  # the number of the one at work
+        self.watchdogs_started = 0
 
     def owner(self, thread: int, lock: int) -> Owner:
         if self.mistake == "all threads are one owner":
@@ -377,7 +377,7 @@ class SimLibrary:
                 if call.cancelled.filled or (self.events.now < sent + TIMEOUT_MS and deadline <= self.events.now):
                     return self.give_up(call, box, server, owner, mode, lease_ms)
                 if self.mistake == "its own key is taken for another's":
-                    again = yield from self.command(partial(server.acquire, owner, mode, lease_ms))
+                    again = yield from self.command(self.try_command(server, owner, mode, lease_ms, Box()))
                     return "refused" if again == 0 else "unknown"
                 return "unknown"
             if box.value:
@@ -459,22 +459,27 @@ class SimLibrary:
             key = (owner, resource)
             self.watched[key] = self.watched.get(key, 0) + 1
             if key not in self.watchdogs:
-                self.watchdogs.add(key)
-                events.start(self.client, self.watchdog(key, server, owner))
+                self.watchdogs_started += 1
+                self.watchdogs[key] = self.watchdogs_started
+                events.start(self.client, self.watchdog(key, self.watchdogs_started, server, owner))
         return answer
 
-    def watchdog(self, key: tuple[Owner, int], server: SimServer, owner: Owner) -> Code:
+    def watchdog(self, key: tuple[Owner, int], number: int, server: SimServer, owner: Owner) -> Code:
+        goes_on = self.mistake == "the watchdog goes on after the last release"
         while True:
             yield self.events.now + self.facts.default / self.facts.divisor, None
-            if not self.watched.get(key) and self.mistake != "the watchdog goes on after the last release":
-                break
-            answer = yield from self.command(self.renewal(key, server, owner))
-            if answer is False:
-                break
-        self.watchdogs.discard(key)
+            if self.watchdogs.get(key) != number and not goes_on:
+                return
+            answer = yield from self.command(self.renewal(server, owner))
+            if answer is False and self.watchdogs.get(key) == number:
+                self.stop_watchdog(key)
+                return
+
+    def stop_watchdog(self, key: tuple[Owner, int]) -> None:
+        self.watchdogs.pop(key, None)
         self.watched.pop(key, None)
 
-    def renewal(self, key: tuple[Owner, int], server: SimServer, owner: Owner) -> Callable[[], object]:
+    def renewal(self, server: SimServer, owner: Owner) -> Callable[[], object]:
         def act() -> object:
             if self.mistake == "the watchdog goes on after the last release" and not server.holds(owner):
                 server.entries[owner] = Entry({"exclusive": 1}, self.events.now + self.facts.default)
@@ -488,7 +493,9 @@ class SimLibrary:
     def release(self, owner: Owner, resource: int, mode: str, lease: str) -> Generator[Wait, None, str]:
         key = (owner, resource)
         if lease == "renewed" and self.watched.get(key):
-            self.watched[key] = 0 if self.mistake == "an inner release stops the watchdog" else self.watched[key] - 1
+            self.watched[key] -= 1
+            if not self.watched[key] or self.mistake == "an inner release stops the watchdog":
+                self.stop_watchdog(key)
         server = self.servers[resource]
         value = yield from self.command(lambda: server.release(owner, mode))
         if value is not None and self.mistake == "a release is never answered":
@@ -497,7 +504,12 @@ class SimLibrary:
 
     def renew(self, owner: Owner, resource: int, lease_ms: float) -> Generator[Wait, None, str]:
         server = self.servers[resource]
-        return outcome_of((yield from self.command(lambda: server.renew(owner, lease_ms))))
+        act = (
+            server.holds
+            if self.mistake == "a renewal prolongs nothing"
+            else lambda owner: server.renew(owner, lease_ms)
+        )
+        return outcome_of((yield from self.command(lambda: act(owner))))
 
     def is_held(self, owner: Owner, resource: int) -> Generator[Wait, None, str]:
         server = self.servers[resource]
@@ -597,7 +609,7 @@ class RandomWorkload:
                 yield from self.do_acquire(library, number, resource, holds)
             elif draw < 0.6:
                 yield from self.do_release(library, number, resource, holds)
-            elif draw < 0.7:
+            elif draw < 0.8:
                 yield from self.do_other(library, number, resource, holds)
             if self.rng.random() < 0.6:
                 work = self.rng.choice(

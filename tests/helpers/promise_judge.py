@@ -2,10 +2,7 @@
 
 import subprocess
 from dataclasses import dataclass
-
-from lockstorm.base import paths
-
-PROGRAM = paths.build() / "tests" / "promises_judge"
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -35,10 +32,10 @@ def workloads_of(text: str) -> list[WrittenWorkload]:
     return found
 
 
-def promises_broken(workloads: list[str]) -> list[list[BrokenPromise]]:
+def promises_broken(program: Path, workloads: list[str]) -> list[list[BrokenPromise]]:
     """Of each workload, in the order of the events. Lines count from the first workload's first one."""
     text = "\n".join(workloads)
-    judged = subprocess.run([PROGRAM], input=text, capture_output=True, text=True, check=False)
+    judged = subprocess.run([program], input=text, capture_output=True, text=True, check=False)
     assert judged.returncode == 0, judged.stderr
     found: list[list[BrokenPromise]] = [[] for _ in workloads]
     for line in judged.stdout.splitlines():

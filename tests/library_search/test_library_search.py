@@ -230,6 +230,6 @@ def test_the_documents_list_every_promise_and_fault() -> None:
     from lockstorm.base import paths
 
     promises = (paths.ROOT / "docs" / "promises.md").read_text()
-    assert all(f"| {name} |" in promises for name in PROMISES)
+    assert all(f"| `{name}` |" in promises for name in PROMISES)
     page = (paths.ROOT / "docs" / "explore-libraries.md").read_text()
     assert all(f"`{name}`" in page for name in FAULTS)
