@@ -1,6 +1,8 @@
-/* reaper DIRECTORY: cleans up after a trial, also when its driver was killed.
+/* reaper: cleans up after a trial, also when its driver was killed.
  *
- * Its standard input is a pipe from the driver. Each line "PID" names a process of the trial. At the line "over" and at
+ * Its standard input is a pipe from the driver. The first line is DIRECTORY, the absolute path of a directory that does
+ * not exist: the reaper makes it, so an interrupted driver has made none that nobody knows of, and prints "ready".
+ * Each further line "PID" names a process of the trial. At the line "over" and at
  * the end of input - the driver has closed it, or is dead - the reaper kills the processes that are left, removes the
  * shared memory that libfaketime and PostgreSQL leave behind when a process is killed, and removes DIRECTORY, with what
  * it links to in memory. It runs in a session of its own, so no Ctrl-C reaches it. It holds processes by pidfd, so a
@@ -12,7 +14,7 @@
  *
  * After "over" it prints "gone", and the next line is the directory of the driver's next trial.
  *
- * Prints "ready" once a directory is locked. Exit status: 0; 2 bad usage or DIRECTORY cannot be locked. */
+ * Exit status: 0; 2 bad usage or DIRECTORY cannot be made or locked. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -237,6 +239,14 @@ static bool trial_serve(const char *directory) {
     return is_over;
 }
 
+/* Makes the directory and locks it. Returns the descriptor that keeps the lock, or -1. */
+static int directory_make(const char *directory) {
+    if (mkdir(directory, 0700) < 0) return -1;
+    int lock = directory_lock(directory);
+    if (lock < 0) rmdir(directory);
+    return lock;
+}
+
 /* Reads the directory of the next trial. */
 static bool directory_read(char *directory, size_t size) {
     if (!fgets(directory, (int)size, stdin)) return false;
@@ -246,20 +256,18 @@ static bool directory_read(char *directory, size_t size) {
 
 int main(int argc, char **argv) {
     char directory[4096];
-    if (argc != 2) return fprintf(stderr, "reaper: usage: reaper DIRECTORY\n"), 2;
-    if (snprintf(directory, sizeof directory, "%s", argv[1]) >= (int)sizeof directory) return 2;
+    (void)argv;
+    if (argc != 1) return fprintf(stderr, "reaper: usage: reaper\n"), 2;
     setsid();
     signal(SIGINT, SIG_IGN), signal(SIGTERM, SIG_IGN), signal(SIGHUP, SIG_IGN), signal(SIGPIPE, SIG_IGN);
-    for (bool goes_on = true; goes_on;) {
-        int lock = directory_lock(directory);
+    for (bool goes_on = true; goes_on && directory_read(directory, sizeof directory);) {
+        int lock = directory_make(directory);
         if (lock < 0) return fprintf(stderr, "reaper: %s: %s\n", directory, strerror(errno)), 2;
         siblings_sweep(directory);
         say("ready");
         goes_on = trial_serve(directory);
         close(lock);
-        if (!goes_on) return 0;
-        say("gone");
-        goes_on = directory_read(directory, sizeof directory);
+        if (goes_on) say("gone");
     }
     return 0;
 }

@@ -55,15 +55,16 @@ static void on_first_call(struct supervisor *supervisor, struct program_process 
 /* --- ends --- */
 
 /* Which child a thread waits for; 0: any. */
-static pid_t awaited_child(const struct seccomp_notif *call) {
+static pid_t awaited_child(const struct program_process *process, const struct seccomp_notif *call) {
     if (call->data.nr == SYS_wait4) return (pid_t)call_argument(call, 0) > 0 ? (pid_t)call_argument(call, 0) : 0;
+    if (call_argument(call, 0) == P_PIDFD) return program_pidfd_process(process, (int)call_argument(call, 1));
     return call_argument(call, 0) == P_PID ? (pid_t)call_argument(call, 1) : 0;
 }
 
 static void tell_maker(struct supervisor *supervisor, struct program_process *maker, pid_t ended) {
     maker->ended_children++;
     for (struct held_call *each = supervisor->held; each; each = each->next) {
-        pid_t awaited = each->process == maker && each->kind == HELD_CHILD ? awaited_child(&each->call) : -1;
+        pid_t awaited = each->process == maker && each->kind == HELD_CHILD ? awaited_child(maker, &each->call) : -1;
         if (each->end != END_NOT_YET || (awaited != 0 && awaited != ended)) continue;
         held_call_ready(supervisor, each, END_PASS, 0);
         maker->ended_children--;
@@ -104,7 +105,7 @@ static void on_exit_group(struct supervisor *supervisor, struct program_process 
 
 static void await_child(struct supervisor *supervisor, struct program_process *process,
                         const struct seccomp_notif *call, uint64_t options) {
-    pid_t awaited = awaited_child(call);
+    pid_t awaited = awaited_child(process, call);
     bool lives = false;
     for (int each = 0; each < PROGRAM_PROCESSES; each++) {
         const struct program_process *child = &supervisor->program.processes[each];
@@ -127,12 +128,23 @@ static void on_waitid(struct supervisor *supervisor, struct program_process *pro
 
 /* --- signals --- */
 
-static void on_kill(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
-    struct program_process *target = program_known_process(&supervisor->program, (pid_t)call_argument(call, 0));
+static void kill_process(struct supervisor *supervisor, struct program_process *process,
+                         const struct seccomp_notif *call, pid_t pid) {
+    struct program_process *target = program_known_process(&supervisor->program, pid);
     int number = (int)call_argument(call, 1);
     if (target && target != process) target->is_killed |= signals_ends_process(target, number);
     supervisor_pass(supervisor, call);
     if (target) signals_interrupt(supervisor, target, 0, number);
+}
+
+static void on_kill(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
+    kill_process(supervisor, process, call, (pid_t)call_argument(call, 0));
+}
+
+/* Go's os.Process and Python's asyncio send signals so. */
+static void on_pidfd_send(struct supervisor *supervisor, struct program_process *process,
+                          const struct seccomp_notif *call) {
+    kill_process(supervisor, process, call, program_pidfd_process(process, (int)call_argument(call, 0)));
 }
 
 /* What the kernel refuses interrupts nobody. */
@@ -191,6 +203,7 @@ const struct supervised_call CALLS_LIFE[] = {
     {SYS_wait4, on_wait4, CALL_ALWAYS, 0},
     {SYS_waitid, on_waitid, CALL_ALWAYS, 0},
     {SYS_kill, on_kill, CALL_ALWAYS, 0},
+    {SYS_pidfd_send_signal, on_pidfd_send, CALL_ALWAYS, 0},
     {SYS_rt_sigqueueinfo, on_queue, CALL_ALWAYS, 0},
     {SYS_tkill, on_kill_thread, CALL_ALWAYS, 0},
     {SYS_tgkill, on_kill_thread, CALL_ALWAYS, 0},

@@ -71,21 +71,6 @@ int64_t timers_next_deadline_ns(const struct supervisor *supervisor) {
     return next_ns;
 }
 
-/* The value behind this name ("ticks:") in what /proc tells of a timer's descriptor. False: it is no timer's. */
-static bool descriptor_value(pid_t pid, int fd, const char *name, int64_t *value) {
-    char path[64], line[128];
-    bool found = false;
-    size_t length = strlen(name);
-    snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", pid, fd);
-    FILE *info = fopen(path, "re");
-    while (info && !found && fgets(line, sizeof line, info)) {
-        found = strncmp(line, name, length) == 0;
-        if (found) *value = strtoll(line + length, NULL, 10);
-    }
-    if (info) fclose(info);
-    return found;
-}
-
 /* The program's own descriptor becomes readable, with the number of expiries that it has not read. On a kernel that
  * does not let the number be set (CONFIG_CHECKPOINT_RESTORE), its timer is set to a nanosecond, which passes at once.
  */
@@ -93,7 +78,7 @@ static void expire_descriptor(struct program_timer *timer, int64_t times) {
     static const struct itimerspec AT_ONCE = {.it_value = {.tv_nsec = 1}};
     struct pollfd fd = {.fd = timer->duplicate, .events = POLLIN};
     int64_t unread = 0;
-    descriptor_value(getpid(), timer->duplicate, "ticks:", &unread);
+    program_descriptor_info(getpid(), timer->duplicate, "ticks:", &unread);
     uint64_t ticks = (uint64_t)(unread + times);
     if (ioctl(timer->duplicate, TFD_IOC_SET_TICKS, &ticks) == 0) return;
     timerfd_settime(timer->duplicate, 0, &AT_ONCE, NULL);
@@ -110,7 +95,7 @@ static void expire(struct supervisor *supervisor, struct program_timer *timer) {
     if (timer->kind != TIMER_DESCRIPTOR) {
         if (timer->signal)
             signals_send(supervisor, timer->process, timer->signal_tid, timer->signal, timer->signal_value);
-    } else if (descriptor_value(timer->pid, timer->number, "clockid:", &none)) {
+    } else if (program_descriptor_info(timer->pid, timer->number, "clockid:", &none)) {
         expire_descriptor(timer, times);
     } else {
         timer->deadline_ns = INT64_MAX; /* the program has closed it */
@@ -186,7 +171,7 @@ static void on_timerfd_settime(struct supervisor *supervisor, struct program_pro
     static const struct itimerspec DISARMED;
     int fd = (int)call_argument(call, 0);
     int64_t clock;
-    if (!descriptor_value(process->pid, fd, "clockid:", &clock)) {
+    if (!program_descriptor_info(process->pid, fd, "clockid:", &clock)) {
         supervisor_pass(supervisor, call); /* the kernel says what is wrong with it */
         return;
     }

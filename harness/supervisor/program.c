@@ -24,19 +24,40 @@ struct program_process *program_add_process(struct program *program, pid_t pid) 
     return NULL;
 }
 
-uint64_t program_status(pid_t tid, const char *name, int base) {
-    char path[64], line[256];
-    uint64_t value = 0;
+/* Reads the number behind the name at the beginning of a line of a file of /proc. */
+static bool read_number(const char *path, const char *name, int base, uint64_t *value) {
+    char line[256];
+    bool found = false;
     size_t length = strlen(name);
-    snprintf(path, sizeof path, "/proc/%d/status", tid);
-    FILE *status = fopen(path, "re");
-    while (status && fgets(line, sizeof line, status)) {
-        if (strncmp(line, name, length) != 0) continue;
-        value = strtoull(line + length, NULL, base);
-        break;
+    FILE *file = fopen(path, "re");
+    while (file && !found && fgets(line, sizeof line, file)) {
+        found = strncmp(line, name, length) == 0;
+        if (found) *value = strtoull(line + length, NULL, base);
     }
-    if (status) fclose(status);
+    if (file) fclose(file);
+    return found;
+}
+
+uint64_t program_status(pid_t tid, const char *name, int base) {
+    char path[64];
+    uint64_t value = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", tid);
+    read_number(path, name, base, &value);
     return value;
+}
+
+bool program_descriptor_info(pid_t pid, int fd, const char *name, int64_t *value) {
+    char path[64];
+    uint64_t number = 0;
+    snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", pid, fd);
+    if (!read_number(path, name, 10, &number)) return false;
+    *value = (int64_t)number;
+    return true;
+}
+
+pid_t program_pidfd_process(const struct program_process *process, int fd) {
+    int64_t pid;
+    return program_descriptor_info(process->pid, fd, "Pid:", &pid) && pid > 0 ? (pid_t)pid : -1;
 }
 
 struct program_process *program_known_process(struct program *program, pid_t pid) {

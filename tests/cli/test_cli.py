@@ -376,7 +376,7 @@ def test_a_pipe_to_a_process_that_breaks_is_an_error(tmp_path: Path) -> None:
     """A reaper that ends at once: the trial says so, and does not end silently as if its own reader had gone."""
     shutil.copytree(paths.build() / "bin", tmp_path / "bin")
     (tmp_path / "bin" / "reaper").unlink()
-    (tmp_path / "bin" / "reaper").write_text("#!/bin/sh\nexec <&-\necho ready\n")
+    (tmp_path / "bin" / "reaper").write_text("#!/bin/sh\nread it && mkdir $it\nexec <&-\necho ready\n")
     (tmp_path / "bin" / "reaper").chmod(0o755)
     environment = {**ENVIRONMENT, "LOCKSTORM_PROGRAMS": str(tmp_path), "TMPDIR": str(tmp_path)}
     result = as_json("run", "gc-pause", "--lock", "none", status=3, env=environment)

@@ -56,12 +56,14 @@ def short_directory() -> Iterator[Path]:
 
 def processes_below(directory: Path) -> list[int]:
     """The processes that belong to a directory: their command line names it, or it is their working directory (a
-    redis-server on a port replaces its command line by the port)."""
+    redis-server on a port replaces its command line by the port), or it is a reaper whose $TMPDIR it is."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 traces = (entry / "cmdline").read_bytes() + os.fsencode(os.readlink(entry / "cwd"))
+                if (entry / "comm").read_text() == "reaper\n":
+                    traces += (entry / "environ").read_bytes()
             except OSError:
                 continue
             if str(directory).encode() in traces:

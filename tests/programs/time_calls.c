@@ -539,6 +539,33 @@ static void processes(void) {
     pclose(answer);
 }
 
+/* --- processes by descriptors --- */
+
+static int status_by_descriptor(int fd) {
+    siginfo_t information = {0};
+    return waitid(P_PIDFD, (id_t)fd, &information, WEXITED) == 0 ? information.si_status : -1;
+}
+
+static void descriptors_of_processes(void) {
+    int status;
+    show("start", 0);
+    pid_t child = child_that_sleeps(5, 3), another = child_that_sleeps(2, 4);
+    int fd = (int)syscall(SYS_pidfd_open, child, 0);
+    show("waitid, while another ends", status_by_descriptor(fd));
+    show("wait for the other", wait(&status) == another);
+    show("waitid again", status_by_descriptor(fd));
+    close(fd);
+    child = child_that_sleeps(60, 1);
+    fd = (int)syscall(SYS_pidfd_open, child, 0);
+    sleep(1);
+    show("no signal", syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0));
+    sleep(1);
+    show("SIGKILL", syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0));
+    sleep(1);
+    show("waitid of a killed one", status_by_descriptor(fd));
+    close(fd);
+}
+
 /* --- threads --- */
 
 static void *sleep_and_show(void *which) {
@@ -570,7 +597,7 @@ int main(int argc, char **argv) {
     } PARTS[] = {
         {"inheriting", inheriting}, {"shared", shared_semaphores},    {"sleeps", sleeps},
         {"clocks", clocks},         {"descriptors", descriptors},     {"timers", timers},
-        {"locks", locks},           {"interruptions", interruptions}, {"processes", processes},
+        {"locks", locks},           {"interruptions", interruptions}, {"processes", processes}, {"process-descriptors", descriptors_of_processes},
         {"threads", threads},
     };
     for (size_t each = 0; each < sizeof PARTS / sizeof PARTS[0]; each++) {

@@ -77,6 +77,43 @@ def test_a_driver_that_is_ended_leaves_nothing(number: signal.Signals, status: i
         assert_clean(directory, pids)
 
 
+INTERRUPTED_WITHIN = """
+import os, signal, sys
+from lockstorm.process.process import Reaper, Sandbox
+
+answers = 0
+
+def interrupted(line):
+    def answer(reaper):
+        global answers
+        read = line(reaper)
+        answers += 1
+        if answers == int(sys.argv[1]):
+            os.kill(os.getpid(), signal.SIGTERM)
+        return read
+    return answer
+
+def give_up(number, frame):
+    raise SystemExit(128 + number)
+
+signal.signal(signal.SIGTERM, give_up)
+Reaper._line = interrupted(Reaper._line)
+sandbox = Sandbox()
+sandbox.start("sleeper", ["sleep", "600"])
+sandbox.close()
+"""
+
+
+@pytest.mark.parametrize("answer", [1, 2], ids=["when it is made", "when it is removed"])
+def test_an_interrupt_while_a_directory_is_made_or_removed_leaves_nothing(answer: int) -> None:
+    """Nothing is left at the driver's end, and not only soon after it."""
+    with short_directory() as directory:
+        command = [sys.executable, "-c", INTERRUPTED_WITHIN, str(answer)]
+        done = subprocess.run(command, env={**ENVIRONMENT, "TMPDIR": str(directory)}, check=False)
+        assert done.returncode == 128 + signal.SIGTERM
+        assert list(directory.iterdir()) == []
+
+
 def test_ctrl_c_reaches_only_the_driver_and_says_so() -> None:
     """A terminal sends SIGINT to the whole foreground group: the children are not in it and do not die first."""
     with short_directory() as directory:

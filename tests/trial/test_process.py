@@ -40,6 +40,14 @@ def test_without_a_reaper_no_directory_is_made(monkeypatch: pytest.MonkeyPatch, 
     assert [path.name for path in tmp_path.iterdir()] == ["programs"]
 
 
+def test_a_directory_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, reason in (("absent", "No such file or directory"), ("two\nlines", "has a line break")):
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / name))
+        with pytest.raises(Inconclusive, match=reason):
+            Sandbox()
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("idle", [0, 2])
 def test_one_reaper_serves_one_trial_after_the_other(idle: int) -> None:
     for each in [Sandbox() for _ in range(idle)]:
@@ -56,7 +64,7 @@ def test_one_reaper_serves_one_trial_after_the_other(idle: int) -> None:
         assert sleeper.returncode == -signal.SIGKILL
         assert not made.directory.exists()
     assert reapers[0] is reapers[1]
-    assert reapers[0] and reapers[0].pid in process.lasting_processes()
+    assert reapers[0].pid in process.lasting_processes()
     assert left_behind[0] != left_behind[1]
 
 
@@ -73,11 +81,10 @@ def test_an_idle_reaper_that_was_killed_is_replaced() -> None:
     made = Sandbox()
     killed = made._reaper.process
     made.close()
-    assert killed
     killed.kill()
     killed.wait()
     made = Sandbox()
-    assert made._reaper.process and made._reaper.process.pid != killed.pid
+    assert made._reaper.process.pid != killed.pid
     made.close()
     assert not made.directory.exists()
 

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import fcntl
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -24,6 +25,7 @@ from lockstorm.native.library import library
 from lockstorm.process.held_port import HeldPort
 
 PREFIX = "lockstorm-"
+NAME_BYTES = 4  # of a directory's random name, which sockets' paths (at most 107 bytes) contain
 COOKIE = "LOCKSTORM_TRIAL"  # in the environment of its processes: the directory (reaper_main.c)
 
 
@@ -134,33 +136,37 @@ class Zygote:
 
 
 class Reaper:
-    """The process that removes what a trial leaves behind (harness/process/reaper_main.c), for one trial after the
-    other. It ends by itself when the driver does."""
+    """The process that makes a trial's directory and removes what the trial leaves behind
+    (harness/process/reaper_main.c), for one trial after the other. It ends by itself when the driver does; a driver
+    that ends in an orderly way waits for it."""
 
     def __init__(self, program: str) -> None:
         self.program, self.driver = program, os.getpid()
-        self.process: subprocess.Popen[bytes] | None = None
+        pipe = subprocess.PIPE
+        try:
+            self.process = subprocess.Popen([program], stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
+        except OSError as error:
+            raise Inconclusive(f"{program} cannot be run: {error.strerror}") from None
+        _reapers.append(self)
 
     def guard(self, directory: Path) -> str:
-        """Begins to look after the directory. The reason, if it cannot."""
-        if self.process:
-            with contextlib.suppress(OSError):
-                self.tell(os.fsencode(directory) + b"\n")
-        else:
-            pipe = subprocess.PIPE
-            command = [self.program, str(directory)]
-            self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
-            _reaper_pids.add(self.process.pid)
+        """Makes the directory, and begins to look after it. The reason, if it cannot."""
+        if "\n" in str(directory):
+            return f"$TMPDIR has a line break: {directory!r}"
+        with contextlib.suppress(OSError):
+            self.tell(os.fsencode(directory) + b"\n")
         if self._line() == b"ready\n":
             return ""
-        return self.process.communicate()[1].decode(errors="replace").strip() or "the reaper has ended"
+        reason = self.process.communicate()[1].decode(errors="replace").strip() or "the reaper has ended"
+        self.close()
+        return reason
 
     @property
     def lives(self) -> bool:
-        return self.process is not None and self.process.poll() is None
+        return self.process.poll() is None
 
     def tell(self, lines: bytes) -> None:
-        assert self.process and self.process.stdin
+        assert self.process.stdin
         self.process.stdin.write(lines)
 
     def finish(self) -> bool:
@@ -174,21 +180,21 @@ class Reaper:
 
     def close(self) -> None:
         """Ends it. It first removes what a trial has left."""
-        assert self.process
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream:
                 with contextlib.suppress(OSError):
                     stream.close()
         self.process.wait()
-        _reaper_pids.discard(self.process.pid)
+        with contextlib.suppress(ValueError):
+            _reapers.remove(self)
 
     def _line(self) -> bytes:
-        assert self.process and self.process.stdout
+        assert self.process.stdout
         return self.process.stdout.readline()
 
 
+_reapers: list[Reaper] = []  # those that have not ended
 _idle_reapers: list[Reaper] = []
-_reaper_pids: set[int] = set()  # of those that have not ended
 
 
 def _take_reaper(program: str) -> Reaper:
@@ -204,16 +210,11 @@ def _take_reaper(program: str) -> Reaper:
     return Reaper(program)
 
 
-def _keep_reaper(reaper: Reaper) -> None:
-    """Keeps a reaper for the next trial."""
-    if not _idle_reapers:
-        atexit.register(_end_reapers)
-    _idle_reapers.append(reaper)
-
-
+@atexit.register
 def _end_reapers() -> None:
-    while _idle_reapers:
-        reaper = _idle_reapers.pop()
+    """Also those of trials that an interrupt kept from closing: what they removed is gone when this process ends."""
+    _idle_reapers.clear()
+    for reaper in list(_reapers):
         if reaper.driver == os.getpid():
             reaper.close()
 
@@ -239,7 +240,7 @@ def _process_from_zygote(
 
 def lasting_processes() -> set[int]:
     """The ids of zygotes and reapers, which belong to no single trial: they stay for the next one."""
-    return _reaper_pids | {zygote.process.pid for zygote in _zygotes.values()}
+    return {reaper.process.pid for reaper in _reapers} | {zygote.process.pid for zygote in _zygotes.values()}
 
 
 def _end_zygotes() -> None:
@@ -258,25 +259,19 @@ class User:
 class Sandbox:
     """A private directory (mode 0700), the processes that live in it, and the reaper that removes both.
 
-    The directory is made below $TMPDIR (/tmp). It is removed when the sandbox is closed and when the driver dies,
+    The reaper makes the directory below $TMPDIR (/tmp). It is removed when the sandbox is closed and when the driver dies,
     however it dies.
     """
 
     def __init__(self, near: bool = False) -> None:
         """`near`: its processes stay in this session, as harness/process/spawn.h explains."""
         self._near = near
-        program = paths.program("reaper")  # before there is anything that only the reaper would remove
-        self.directory = Path(tempfile.mkdtemp(prefix=PREFIX))
+        self.directory = Path(tempfile.gettempdir()) / f"{PREFIX}{secrets.token_hex(NAME_BYTES)}"
         self.processes: list[Process] = []
         self._ports: list[HeldPort] = []
-        self._reaper = _take_reaper(program)
-        try:
-            if reason := self._reaper.guard(self.directory):
-                self.directory.rmdir()
-                raise Inconclusive(f"no private directory: {reason}")
-        except OSError as error:
-            self.directory.rmdir()
-            raise Inconclusive(f"{program} cannot be run: {error.strerror}") from None
+        self._reaper = _take_reaper(paths.program("reaper"))
+        if reason := self._reaper.guard(self.directory):
+            raise Inconclusive(f"no private directory: {reason}")
 
     def start(
         self,
@@ -383,7 +378,7 @@ class Sandbox:
         for port in self._ports:
             port.close()
         if self._reaper.finish():
-            _keep_reaper(self._reaper)
+            _idle_reapers.append(self._reaper)
 
 
 def inheritable(descriptor: int) -> int:
