@@ -3,6 +3,7 @@
 from lockstorm import ANY_SERVICE, Client, Object, Trial, scenario
 
 WORKERS = 4
+DELIVERIES = 8  # at most
 HERD = 10
 PUBLISHERS, MESSAGES = 3, 5
 LEASE_MS = 5_000
@@ -21,10 +22,14 @@ LEASE_MS = 5_000
 def test_double_processing(trial: Trial) -> None:
     workers = trial.clients(WORKERS)
     for group in [[worker] for worker in workers] if trial.control else [workers]:
-        for worker in group:
-            worker.start_acquire(wait_ms=0)
-        trial.finish(*group)
-        inside = [worker for worker in group if worker.result().ok]
+        inside: list[Client] = []
+        for _ in range(DELIVERIES):
+            for worker in group:
+                worker.start_acquire(wait_ms=0)
+            trial.finish(*group)
+            inside = [worker for worker in group if worker.result().ok]
+            if inside:  # the votes of a majority lock may split: the queue delivers the item again
+                break
         undone = [worker for worker in inside if worker.read().value == 0]
         for worker in undone:
             worker.write(1)
