@@ -259,8 +259,8 @@ class User:
 class Sandbox:
     """A private directory (mode 0700), the processes that live in it, and the reaper that removes both.
 
-    The reaper makes the directory below $TMPDIR (/tmp). It is removed when the sandbox is closed and when the driver dies,
-    however it dies.
+    The reaper makes the directory below $TMPDIR (/tmp). It is removed when the sandbox is closed and when the driver
+    dies, however it dies.
     """
 
     def __init__(self, near: bool = False) -> None:
