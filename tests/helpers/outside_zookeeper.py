@@ -14,6 +14,7 @@ from lockstorm.process.held_port import HeldPort
 from lockstorm.servers.zookeeper_server import java_command
 
 SESSION_MS = 10_000
+ASK_S = 1.0  # of a server that starts: it never answers a session that was asked for before it was ready
 
 
 @dataclass
@@ -26,8 +27,8 @@ class OutsideZooKeeper:
         return f"127.0.0.1:{self.port}"
 
     @contextlib.contextmanager
-    def session(self) -> Iterator[ZooKeeperConnection]:
-        connected = socket.create_connection(("127.0.0.1", self.port), CONNECTION_LIMIT_S)
+    def session(self, limit_s: float = CONNECTION_LIMIT_S) -> Iterator[ZooKeeperConnection]:
+        connected = socket.create_connection(("127.0.0.1", self.port), limit_s)
         with connected, contextlib.closing(ZooKeeperConnection(connected, SESSION_MS)) as session:
             yield session
 
@@ -62,8 +63,8 @@ def outside_zookeeper(directory: Path, tick_ms: int = 200) -> Iterator[OutsideZo
 def _await(server: OutsideZooKeeper) -> None:
     limit = HangLimit(START_LIMIT_S)
     while True:
-        with contextlib.suppress(OSError):
-            server.children()
+        with contextlib.suppress(OSError), server.session(ASK_S) as session:
+            session.children("/")
             return
         assert not limit.is_over() and server.process.poll() is None
         time.sleep(0.05)
