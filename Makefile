@@ -68,7 +68,7 @@ PROXY   = $(PROXY_ROOM) $(SHARED) $(ZYGOTE)
 CHECK   = checkers/commands/check_main.c checkers/commands/render.c $(CHECKS) harness/history/history_json.c $(HISTORY)
 LINEARIZE = checkers/commands/linearize_main.c checkers/commands/render_linearizability.c $(LINEAR) harness/history/history_json.c $(HISTORY)
 TOOL    = harness/history/history_main.c harness/history/history_json.c $(HISTORY)
-EXPLORE = $(call room,harness/explorer harness/simulation) $(addprefix harness/client/,client.c plugin.c resource_connection.c validity.c) \
+EXPLORE = $(call room,harness/explorer harness/simulation) $(addprefix harness/client/,client.c drawn_work.c plugin.c resource_connection.c validity.c) \
           harness/resource/resource.c $(addprefix harness/environment/,env_ops.c env_reply.c redis_push.c) $(LOCKS) $(CHECKS) $(SHARED)
 DRIVER  = $(SCHEDULER) $(call room,harness/lockstorm/native) harness/client/validity.c harness/environment/env_ops.c harness/process/spawn.c $(LOCKS) $(FAULTS) $(CHECKS) checkers/commands/render.c $(SHARED)
 SUPERVISOR = $(call room,harness/supervisor) harness/scheduler/task.c $(SHARED)

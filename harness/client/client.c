@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "harness/client/drawn_work.h"
 #include "harness/client/validity.h"
 
 /* --- lock --- */
@@ -245,19 +246,53 @@ static bool workload_turn(struct client *client, const struct step *step, struct
     return true;
 }
 
+/* How one client's workload differs from another's. */
+struct workload_draws {
+    struct random random;
+    int64_t patience_ms;
+};
+
+static struct workload_draws workload_draws_begin(struct client *client, const struct step *step) {
+    struct workload_draws draws = {.patience_ms = step->wait_ms};
+    if (!step->varied) return draws; /* the lock's own random numbers are those that follow */
+    draws.random.state = env_random_below(client->env, UINT64_MAX);
+    if (step->varied & STEP_VARIES_PATIENCE)
+        draws.patience_ms = drawn_patience_ms(&draws.random, step->lease_ms, step->wait_ms);
+    return draws;
+}
+
+/* The step of one turn. `last`: the turn that ends the workload once it is granted. */
+static struct step workload_draw(struct client *client, const struct step *step, struct workload_draws *draws,
+                                 bool last) {
+    struct step turn = *step;
+    if (!step->varied) return turn;
+    turn.wait_ms = last ? step->wait_ms : draws->patience_ms;
+    if (step->varied & STEP_VARIES_WORK) turn.work_ms = drawn_work_ms(&draws->random, step->lease_ms, step->renews);
+    client->extends = step->varied & STEP_VARIES_RENEWAL && drawn_one_in(&draws->random, 3);
+    client->reenters = step->varied & STEP_VARIES_REENTRY && drawn_one_in(&draws->random, 3);
+    return turn;
+}
+
+/* Between two turns: at least a millisecond, or a workload without work would never let virtual time pass. */
+static void workload_pause(struct client *client, const struct step *step, struct workload_draws *draws) {
+    if (step->varied & STEP_VARIES_WORK && drawn_one_in(&draws->random, 4))
+        env_sleep(client->env, 1 + drawn_ms(&draws->random, step->lease_ms));
+    else env_sleep(client->env, 1 + (int64_t)env_random_below(client->env, 2 * (uint64_t)step->think_ms + 1));
+}
+
 static void client_workload(struct client *client, const struct step *step, struct step_result *result) {
     int64_t until_ns = step->duration_ms ? env_mono_ns(client->env) + step->duration_ms * ENV_NS_PER_MS : INT64_MAX;
+    struct workload_draws draws = workload_draws_begin(client, step);
     uint32_t turns = 0;
     bool done = false;
     for (int64_t turn = 0; !done && (step->turns == 0 || turn < step->turns); turn++) {
         if (env_mono_ns(client->env) >= until_ns) break;
         bool last = atomic_load_explicit(&client->place->last_turn, memory_order_acquire);
-        bool granted = workload_turn(client, step, result);
+        struct step drawn = workload_draw(client, step, &draws, last);
+        bool granted = workload_turn(client, &drawn, result);
         turns += granted;
         done = last && granted;
-        /* At least a millisecond, or a workload without work would never let virtual time pass. */
-        if (step->turns == 0 && !done)
-            env_sleep(client->env, 1 + (int64_t)env_random_below(client->env, 2 * (uint64_t)step->think_ms + 1));
+        if (step->turns == 0 && !done) workload_pause(client, step, &draws);
     }
     result->turns = turns;
 }

@@ -46,6 +46,14 @@ enum step_kind {
     STEP_IS_HELD = 11, /* asks the lock whether this client holds it */
 };
 
+/* What a workload draws for each client, and for each of its turns. */
+enum step_varied {
+    STEP_VARIES_WORK = 1,     /* how long it works, and how long it pauses then */
+    STEP_VARIES_PATIENCE = 2, /* how long it waits for the lock, up to wait_ms, which its last turn does */
+    STEP_VARIES_RENEWAL = 4,  /* whether it renews in the middle of its work */
+    STEP_VARIES_REENTRY = 8,  /* whether it enters the lock again there */
+};
+
 struct step {
     uint32_t kind;
     uint32_t object;     /* enum history_object */
@@ -57,6 +65,9 @@ struct step {
     int64_t turns;       /* workload, hold: stop after this many; 0: no limit */
     int64_t pace_us;     /* hold: the n-th attempt starts no earlier than n times this; 0: at once */
     int64_t token;       /* of the grant, chosen by the application; 0: the lock chooses */
+    int64_t lease_ms;    /* workload: what is drawn is in proportion to it */
+    uint32_t varied;     /* workload: of enum step_varied */
+    uint32_t renews;     /* workload: 1: a watchdog renews the lease, so work may be longer */
 };
 
 struct step_result {
@@ -68,7 +79,7 @@ struct step_result {
     char error[128]; /* the other side's answer, when it refused or failed */
 };
 
-enum { SHARED_PAGE_NAME = 32, SHARED_PAGE_TASKS = 256, SHARED_PAGE_VERSION = 7 };
+enum { SHARED_PAGE_NAME = 32, SHARED_PAGE_TASKS = 256, SHARED_PAGE_VERSION = 8 };
 #define SHARED_PAGE_ANYWHERE "*" /* stands for every checkpoint */
 
 /* Virtual time: what CLOCK_MONOTONIC shows to a program under a supervisor when the trial's clock stands at 0. Runtimes

@@ -1,9 +1,10 @@
 #include "harness/simulation/client_course.h"
 
+#include "harness/client/drawn_work.h"
 #include "harness/scheduler/clock.h"
 #include "harness/simulation/world_choices.h"
 
-enum { COURSE_STREAM = 2000, LINGER_BOUNDS = 2, BRIEFLY = 50 };
+enum { COURSE_STREAM = 2000, LINGER_BOUNDS = 2 };
 
 static const struct world_settings *settings_of(const struct explored_client *client) {
     return &client->worker.world->settings;
@@ -13,13 +14,8 @@ static bool varies(const struct explored_client *client, enum world_varied part)
     return settings_of(client)->varied & (unsigned)part;
 }
 
-/* One time in `of`. */
 static bool drawn(struct explored_client *client, uint64_t of) {
-    return random_below(&client->course.random, of) == 0;
-}
-
-static int64_t drawn_ms(struct explored_client *client, int64_t most_ms) {
-    return most_ms > 0 ? (int64_t)random_below(&client->course.random, (uint64_t)most_ms + 1) : 0;
+    return drawn_one_in(&client->course.random, of);
 }
 
 /* --- what is drawn --- */
@@ -28,27 +24,16 @@ static bool renews(const struct explored_client *client) {
     return client->work.lock.traits & LOCK_TRAIT_RENEWS && !settings_of(client)->fixed_lease;
 }
 
-/* Up to nine tenths of a lease, which nothing but a fault makes longer than the lease; where a watchdog renews it, up
- * to two and a half. Often it is short, or there is none: then others are still on their way. */
 static int64_t work_ms(struct explored_client *client) {
-    int64_t lease_ms = settings_of(client)->lease_ms;
-    if (!varies(client, WORLD_VARIES_WORK)) return drawn(client, 2) ? 0 : settings_of(client)->work_ms;
-    switch (random_below(&client->course.random, 4)) {
-    case 0: return 0;
-    case 1: return lease_ms / BRIEFLY;
-    default: return drawn_ms(client, renews(client) ? lease_ms * 5 / 2 : lease_ms * 9 / 10);
-    }
+    const struct world_settings *settings = settings_of(client);
+    if (!varies(client, WORLD_VARIES_WORK)) return drawn(client, 2) ? 0 : settings->work_ms;
+    return drawn_work_ms(&client->course.random, settings->lease_ms, renews(client));
 }
 
-/* Half of the clients have the patience of the settings, the others less: some try only once. */
 static int64_t patience_ms(struct explored_client *client) {
-    int64_t lease_ms = settings_of(client)->lease_ms;
-    if (!varies(client, WORLD_VARIES_PATIENCE) || drawn(client, 2)) return settings_of(client)->wait_ms;
-    switch (random_below(&client->course.random, 4)) {
-    case 0: return 0;
-    case 1: return drawn_ms(client, 3 * lease_ms);
-    default: return drawn_ms(client, lease_ms);
-    }
+    const struct world_settings *settings = settings_of(client);
+    if (!varies(client, WORLD_VARIES_PATIENCE)) return settings->wait_ms;
+    return drawn_patience_ms(&client->course.random, settings->lease_ms, settings->wait_ms);
 }
 
 void client_course_begin(struct explored_client *client, uint64_t seed) {
@@ -134,7 +119,7 @@ static void varied_run(struct explored_client *client) {
     if (varies(client, WORLD_VARIES_TURNS)) turns = drawn(client, 4) ? 2 : 1;
     for (int64_t each = 0; each < turns && !client->gone; each++) {
         if (varies(client, WORLD_VARIES_OPERATIONS) && drawn(client, 2))
-            env_sleep(&client->worker.env, drawn_ms(client, lease_ms));
+            env_sleep(&client->worker.env, drawn_ms(&client->course.random, lease_ms));
         turn(client);
     }
     if (varies(client, WORLD_VARIES_TURNS)) {

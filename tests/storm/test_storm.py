@@ -5,6 +5,7 @@ import json
 import math
 import re
 import signal
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.judgement import judge_history, read_history
 from lockstorm.native.library import faults as fault_table
 from lockstorm.native.library import locks as lock_table
+from lockstorm.results.event import Event
 from lockstorm.results.statistics import Rate
 from lockstorm.results.verdict import TrialResult
 from lockstorm.storm.storm import StormSummary, run_storm, run_storms
@@ -49,7 +51,7 @@ def draw(seed: int, lock: str = "pubsub", duration_ms: int = 60_000) -> Schedule
 
 
 def request(lock: str, faults: str = "pause-client", **fields: Any) -> StormRequest:
-    own = {key: fields.pop(key) for key in ("longest_ms", "trials", "schedule") if key in fields}
+    own = {key: fields.pop(key) for key in ("longest_ms", "trials", "schedule", "work_ms", "wait_ms") if key in fields}
     return StormRequest(TrialSettings(lock, "storm", **fields), faults, **own)
 
 
@@ -62,12 +64,21 @@ def status_of(result: TrialResult) -> dict[str, str]:
 
 
 SEEDS = range(1, 31)
+WORK_MS = 20
+SHORT_WORK = ("--work-ms", str(WORK_MS))
 
 
 @cache
 def breaking_seed() -> int:
-    """The first storm of pauses that breaks set-nx-px: some of them last longer than its lease."""
-    return next(seed for seed in SEEDS if storm("set-nx-px", seed=seed).exit == 1)
+    """The first storm of pauses that breaks set-nx-px after one that does not: some of them last longer than its lease.
+    The work is short: of two pauses in a long turn each may be shorter than the lease."""
+    before: set[str] = set()
+    for seed in SEEDS:
+        statuses = {*status_of(storm("set-nx-px", seed=seed, work_ms=WORK_MS)).values()}
+        if (before, statuses) == ({"holds"}, {"violated"}):
+            return seed
+        before = statuses
+    raise AssertionError("no storm breaks both properties after one that breaks none")
 
 
 def course_of(storm: dict[str, Any]) -> list[dict[str, Any]]:
@@ -269,10 +280,10 @@ def test_the_same_seed_gives_the_same_history(lock: str, faults: str, tmp_path: 
 
 @pytest.mark.lengthy("runs storms")
 def test_pauses_past_the_lease_break_a_lock_and_shorter_ones_do_not() -> None:
-    past = storm("set-nx-px", seed=breaking_seed())
+    past = storm("set-nx-px", seed=breaking_seed(), work_ms=WORK_MS)
     assert past.properties["mutual_exclusion"].status == "violated" == past.properties["integrity"].status
     for seed in (breaking_seed(), 1, 2):
-        below = storm("set-nx-px", seed=seed, longest_ms=20)
+        below = storm("set-nx-px", seed=seed, longest_ms=20, work_ms=WORK_MS)
         assert status_of(below) == {"mutual_exclusion": "holds", "integrity": "holds"}, below.sentence
         assert below.storm["faults"][0]["proved"] > 100
 
@@ -299,7 +310,7 @@ def test_after_the_storm_each_client_is_served_once_more(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("lock", "faults", "seed"),
-    [("setnx", "kill-client", 9), ("permit-semaphore", "flush", 1), ("pubsub-naive", "kill-client", 1)],
+    [("setnx", "kill-client", 9), ("permit-semaphore", "flush", 1), ("pubsub-naive", "kill-client", 2)],
 )
 def test_clients_that_wait_for_a_lock_in_vain_are_named(lock: str, faults: str, seed: int) -> None:
     """The holder of a lock without a lease died; the permits are gone; the word that the lock is free was lost."""
@@ -392,7 +403,7 @@ def test_ctrl_c_half_way_leaves_nothing() -> None:
 def test_many_storms_are_summed_up_and_the_first_violation_is_kept(tmp_path: Path) -> None:
     reported: list[str] = []
     path, schedule, first = tmp_path / "history", tmp_path / "schedule", breaking_seed()
-    asked = request("set-nx-px", seed=first - 1, trials=3)
+    asked = request("set-nx-px", seed=first - 1, trials=3, work_ms=WORK_MS)
     result = run_storms(asked, reported.append, save=path, save_schedule=schedule)
     said = result.storm
     assert reported == [f"set-nx-px, seed {seed}" for seed in (first - 1, first, first + 1)]
@@ -450,7 +461,7 @@ def test_what_does_not_fit_together_is_an_error(words: tuple[str, ...], complain
 
 
 def test_a_storm_is_shown_in_short() -> None:
-    words = ("storm", "--lock", "set-nx-px", "--faults", "pause-client", "--seed", str(breaking_seed()))
+    words = ("storm", "--lock", "set-nx-px", "--faults", "pause-client", "--seed", str(breaking_seed()), *SHORT_WORK)
     done = lockstorm(*words)
     assert done.returncode == 1, done.stderr
     lines = done.stdout.splitlines()
@@ -462,7 +473,16 @@ def test_a_storm_is_shown_in_short() -> None:
 
 
 def test_several_storms_are_shown_in_short() -> None:
-    words = ("storm", "--lock", "set-nx-px", "--faults", "pause-client", "--seed", str(breaking_seed() - 1))
+    words = (
+        "storm",
+        "--lock",
+        "set-nx-px",
+        "--faults",
+        "pause-client",
+        "--seed",
+        str(breaking_seed() - 1),
+        *SHORT_WORK,
+    )
     done = lockstorm(*words, "--trials", "2")
     assert done.returncode == 1, done.stderr
     assert "1 of 2 storms violated" in done.stdout and "again: ./lockstorm storm" in done.stdout
@@ -547,3 +567,79 @@ def test_work_lasts_as_long_as_it_is_told_to(work_ms: int, tmp_path: Path) -> No
         elif event.kind == "write-invoke" and event.who in read_ns:
             took_ms.append((event.mono_ns - read_ns.pop(event.who)) // 1_000_000)
     assert took_ms and min(took_ms) == work_ms
+
+
+# --- what clients do is drawn from the seed ---
+
+
+def events_of(lock: str, path: Path, **fields: Any) -> list[Event]:
+    """The history of a storm without a fault that takes effect: a pause of a millisecond."""
+    planned = plan_storm(request(lock, longest_ms=1, duration_ms=10_000, seed=3, **fields))
+    run_storm(planned, save=path)
+    events = read_history(path)
+    _, began, ended = (event.index for event in events if event.kind == "phase")  # quiet, storm, quiet
+    return [event for event in events if began < event.index < ended]
+
+
+def works_ms(events: list[Event]) -> list[float]:
+    """Of each turn, from its read to its write."""
+    read_ns: dict[str, int] = {}
+    took = []
+    for event in events:
+        if event.kind == "read-return":
+            read_ns[event.who] = event.mono_ns
+        elif event.kind == "write-invoke" and event.who in read_ns:
+            took.append((event.mono_ns - read_ns.pop(event.who)) / 1e6)
+    return took
+
+
+def patience_of(events: list[Event]) -> dict[str, set[int]]:
+    asked: dict[str, set[int]] = {}
+    for event in events:
+        if event.kind == "acquire-invoke":
+            asked.setdefault(event.who, set()).add(event.value)
+    return asked
+
+
+def kinds(events: list[Event]) -> Counter[str]:
+    return Counter(event.kind for event in events)
+
+
+@pytest.mark.lengthy("runs storms")
+def test_clients_work_as_long_as_the_seed_draws(tmp_path: Path) -> None:
+    """Up to 0.9 of a lease; where the lock renews it, up to 2.5. A pause of a millisecond may make it longer."""
+    works = works_ms(events_of("set-nx-px", tmp_path / "plain"))
+    assert min(works) < 2 and sum(2 <= each < 50 for each in works) > 3 and 500 < max(works) < 950
+    renewed = works_ms(events_of("set-nx-px-renew", tmp_path / "renewed", clients=2))
+    assert 1000 < max(renewed) < 2600
+
+
+@pytest.mark.lengthy("runs storms")
+def test_clients_are_as_patient_as_the_seed_draws(tmp_path: Path) -> None:
+    asked = patience_of(events_of("set-nx-px", tmp_path / "plain", clients=16))
+    assert {len(each) for each in asked.values()} == {1}, "each client keeps its patience"
+    values = [value for each in asked.values() for value in each]
+    assert -1 in values and len({*values}) > 3 and max(values) <= 3000
+
+
+@pytest.mark.lengthy("runs storms")
+def test_clients_renew_and_enter_again_where_the_lock_offers_it(tmp_path: Path) -> None:
+    plain, pubsub = events_of("set-nx-px", tmp_path / "a"), events_of("pubsub", tmp_path / "b", clients=2)
+    assert kinds(plain)["renew-return"] > 0 and lock_named("set-nx-px").renewable
+    assert kinds(pubsub)["acquire-return"] > kinds(pubsub)["read-invoke"] > 0 and lock_named("pubsub").reentrant
+    granted = [event for event in plain if event.kind == "acquire-return" and event.outcome == "ok"]
+    assert abs(len(granted) - kinds(plain)["read-invoke"]) <= 4, "set-nx-px is not entered again"
+
+
+@pytest.mark.lengthy("runs storms")
+def test_what_the_user_sets_is_not_drawn(tmp_path: Path) -> None:
+    fixed = request("set-nx-px", longest_ms=1, duration_ms=3000, clients=6, work_ms=30, wait_ms=400)
+    plan = plan_storm(fixed)
+    assert plan.replay.endswith("--work-ms 30 --wait-ms 400")
+    run_storm(plan, save=tmp_path / "history")
+    events = read_history(tmp_path / "history")
+    storm_began = next(event.index for event in events if event.kind == "phase" and event.name == "storm")
+    events = [event for event in events if event.index > storm_began]
+    assert {round(each) for each in works_ms(events)} <= {30, 31, 32, 33}
+    asked = {value for each in patience_of(events).values() for value in each}
+    assert 400 in asked and asked <= {400, 0, 50, -1}  # the last ones are those of the end, when one is refused

@@ -4,7 +4,7 @@ The headers document the functions: harness/scheduler/scheduler.h, harness/histo
 """
 
 import ctypes as c
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from functools import cache
 from typing import Any, TypeVar
 
@@ -138,6 +138,16 @@ class Settings(c.Structure):
     _fields_ = (("time", c.c_int), ("seed", c.c_uint64), ("capacity", c.c_uint64))
 
 
+class Varied(IntFlag):
+    """enum step_varied: what a workload draws for each client, and for each of its turns"""
+
+    NOTHING = 0
+    WORK = 1
+    PATIENCE = 2
+    RENEWAL = 4
+    REENTRY = 8
+
+
 class Step(c.Structure):
     """struct step"""
 
@@ -152,6 +162,9 @@ class Step(c.Structure):
         ("turns", c.c_int64),
         ("pace_us", c.c_int64),
         ("token", c.c_int64),
+        ("lease_ms", c.c_int64),
+        ("varied", c.c_uint32),
+        ("renews", c.c_uint32),
     )
 
 

@@ -11,6 +11,7 @@ from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import check_range, check_ranges, choose, option, option_words
 from lockstorm.locks.lock_names import lock_words
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
+from lockstorm.native.library import Varied
 from lockstorm.native.library import faults as fault_table
 from lockstorm.results.fault_entry import FaultEntry
 from lockstorm.results.lock_entry import LockEntry
@@ -33,7 +34,9 @@ USUAL_DURATION_MS = 10_000
 DURATION_LEAST_MS = 10
 USUAL_LEASE_MS = 1_000  # short, so that a storm has many leases
 LONGEST_LEASES = 2  # the longest duration of a fault, unless the user chooses another
-PART_OF_LEASE = 50  # of which a critical section takes one
+PART_OF_LEASE = 50  # of which a critical section takes one before the storm, and a pause on average
+MOST_WORK, MOST_WORK_RENEWED = 0.9, 2.5  # leases: the longest work that is drawn (harness/client/drawn_work.h)
+WAIT_FOR_EVER = -1
 TRIALS_LIMIT = 100_000
 RECORDS_LEAST = 1 << 16
 RECORDS_MOST = 1 << 24  # 1 GiB
@@ -88,9 +91,17 @@ class StormRequest:
     work_ms: int | None = option(
         "--work-ms",
         "Work of a client between its read and its write, and the mean pause between two of its turns, in ms. Default: "
-        "lease / 50.",
+        "drawn from the seed for each turn, from none to 0.9 of a lease (2.5 where the lock renews it).",
         "number",
         low=0,
+        high=DURATION_LIMIT_MS,
+    )
+    wait_ms: int | None = option(
+        "--wait-ms",
+        "Time that a client waits for the lock in one turn, in ms; -1: until it is granted. Default: drawn from the "
+        "seed for each client: half of them wait until it is granted, the others up to three leases, or try once.",
+        "number",
+        low=WAIT_FOR_EVER,
         high=DURATION_LIMIT_MS,
     )
     schedule: Path | None = option("--schedule", "Play this schedule instead of drawing one.", "path")
@@ -107,13 +118,20 @@ class StormPlan:
     bound_ms: int  # in the quiet phase: how long a lock may stay free while a client waits for it
     promised_ms: int  # the same, before the first fault
     patience_ms: int  # by which the quiet phase is longer than the clients' turns
-    work_ms: int  # how long a critical section takes, and the mean pause of a client between two of them
+    work_ms: (
+        int  # how long a critical section takes, and the mean pause of a client between two; where nothing is drawn
+    )
+    most_work_ms: int  # how long a critical section may take
+    wait_ms: int  # how long a client waits for the lock in one turn, where nothing is drawn; -1: until it is granted
+    varied: Varied  # what is drawn for each client and turn
 
     @property
     def quiet_ms(self) -> int:
         """How long the quiet phase lasts at most: a client that still waits then has waited too long in any case."""
-        turns_ms = TURNS_IN_QUIET * self.schedule.clients * (self.work_ms + HAND_OVER_MS)
-        return 2 * max(self.bound_ms, self.patience_ms) + turns_ms  # one more for the lease of a dead holder
+        turns_ms = TURNS_IN_QUIET * self.schedule.clients * (self.most_work_ms + HAND_OVER_MS)
+        pause_ms = self.schedule.lease_ms if Varied.WORK in self.varied else 2 * self.work_ms
+        # one bound more for the lease of a dead holder
+        return 2 * max(self.bound_ms, self.patience_ms) + turns_ms + pause_ms
 
 
 # --- planning ---
@@ -195,8 +213,33 @@ def plan_storm(storm: StormRequest, seed: int | None = None) -> StormPlan:
     settings = _settings(request, schedule, lock, work_ms)
     patience_ms = PATIENCE_LEASES * schedule.lease_ms + lease_late_in(settings, lock) + POLL_LIMIT_MS + work_ms
     bounds = (storm.bound_ms, storm.bound_ms) if storm.bound_ms else _bounds_ms(lock, time, schedule, patience_ms)
-    replay = storm_replay_command(storm, schedule.seed)
-    return StormPlan(settings, schedule, replay, request.require, *bounds, patience_ms, work_ms)
+    return StormPlan(
+        settings,
+        schedule,
+        storm_replay_command(storm, schedule.seed),
+        request.require,
+        *bounds,
+        patience_ms,
+        work_ms,
+        most_work_ms=_most_work_ms(lock, request, schedule.lease_ms) if storm.work_ms is None else work_ms,
+        wait_ms=WAIT_FOR_EVER if storm.wait_ms is None else storm.wait_ms,
+        varied=_varied(storm, lock),
+    )
+
+
+def _varied(storm: StormRequest, lock: LockEntry) -> Varied:
+    """What is drawn for each client and turn: all that the user has not fixed, and the lock offers."""
+    return (
+        (Varied.WORK if storm.work_ms is None else Varied.NOTHING)
+        | (Varied.PATIENCE if storm.wait_ms is None else Varied.NOTHING)
+        | (Varied.RENEWAL if lock.renewable else Varied.NOTHING)
+        | (Varied.REENTRY if lock.reentrant else Varied.NOTHING)
+    )
+
+
+def _most_work_ms(lock: LockEntry, request: TrialSettings, lease_ms: int) -> int:
+    """The longest work that drawn_work_ms draws."""
+    return round(lease_ms * (MOST_WORK_RENEWED if lock.renews and not request.fixed_lease else MOST_WORK))
 
 
 def _bounds_ms(lock: LockEntry, time: str, schedule: Schedule, patience_ms: int) -> tuple[int, int]:
@@ -315,6 +358,6 @@ def storm_replay_command(storm: StormRequest, seed: int) -> str:
     if request.time != "virtual":
         words += option_words(request, "time")
     words += option_words(request, "store", "lease_ms", "clients", "duration_ms")
-    words += option_words(storm, "longest_ms", "bound_ms", "work_ms")
+    words += option_words(storm, "longest_ms", "bound_ms", "work_ms", "wait_ms")
     names = ("require", "permits", "server", "config", "fixed_lease", "checks_validity")
     return shlex.join(words + option_words(request, *names))

@@ -293,7 +293,8 @@ class StormRun:
         """Gives each client without a step, such as a restarted one, a workload without end."""
         for client in self._living():
             if client.state is TaskState.IDLE:
-                client.start_workload(0, self.plan.work_ms, self.plan.work_ms)
+                plan = self.plan
+                client.start_workload(0, plan.work_ms, plan.work_ms, plan.wait_ms, plan.varied)
 
     # --- time ---
 

@@ -4,7 +4,7 @@ import ctypes
 from dataclasses import dataclass
 
 from lockstorm.base.errors import Inconclusive, UsageError
-from lockstorm.native.library import Kind, Object, Outcome, Step, StepKind, StepResult, TaskState, library
+from lockstorm.native.library import Kind, Object, Outcome, Step, StepKind, StepResult, TaskState, Varied, library
 from lockstorm.process.process import Process
 from lockstorm.trial.trial_context import TrialContext
 
@@ -104,16 +104,23 @@ class Client:
         self.start_increment(by, work_ms)
         return self.finish()
 
-    def start_workload(self, duration_ms: int, work_ms: int, think_ms: int) -> None:
-        """Starts to increment again and again, for duration_ms."""
+    def start_workload(
+        self, duration_ms: int, work_ms: int, think_ms: int, wait_ms: int = -1, varied: Varied = Varied.NOTHING
+    ) -> None:
+        """Starts to increment again and again, for duration_ms. `varied`: what is drawn for each client and turn,
+        from the trial's seed, instead of the same for all."""
+        renews = self.trial.lock.renews and not self.trial.settings.fixed_lease
         self._start(
             StepKind.WORKLOAD,
             object=Object.COUNTER,
-            wait_ms=-1,
+            wait_ms=wait_ms,
             value=1,
             work_ms=work_ms,
             think_ms=think_ms,
             duration_ms=duration_ms,
+            lease_ms=self.trial.lease_ms,
+            varied=varied,
+            renews=int(renews),
         )
 
     def start_hold(self, turns: int = 0, pace_us: int = 0, work_ms: int = 0) -> None:
