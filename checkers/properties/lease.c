@@ -18,9 +18,10 @@
  * end of the validity that the lock stated, though. What a server heard of a renewal says itself how long the key
  * lives, and counts where the lock states no validity (one that does may need a majority of them), and where the key
  * has an end and the client's mark. A client that re-enters a lock when its lease may be over may have been granted it
- * anew, and then its first release ends the hold. Nor can the later record be of the earlier grant: the other hold
- * began before the lease of this one can have been over. Any lock with a lease lets two clients believe at once when
- * one outlives its lease; only a broken one does this.
+ * anew, and then its first release ends the hold: a renewal that a server hears before that release arrives shows
+ * nothing. Nor can the later record be of the earlier grant: the other hold began before the lease of this one can have
+ * been over. Any lock with a lease lets two clients believe at once when one outlives its lease; only a broken one does
+ * this.
  *
  * What servers heard (`server-renewal`), one of each per hold. Late renewal: a command of a renewal that was sent after
  * the client's release had come back, ok or refused, and before it invoked anything else; or one that made a key
@@ -68,6 +69,7 @@ struct lease_side {
     int64_t began_ns;              /* stamp of the grant with which its hold began */
     int64_t runs_until_ns;         /* its hold's lease certainly runs until then; only while depth > 0 */
     bool lapsed;                   /* its lease may have been over when it was granted the lock again */
+    bool left;                     /* of such a hold a release was invoked: it may be over, whatever is renewed */
 };
 
 /* Of one lock. */
@@ -174,7 +176,7 @@ static void run_lease(struct checking *my, const struct event *event, struct lea
 
 /* From a moment on. If what was known before ended sooner, the client may have been granted the lock anew. */
 static void prolong(const struct event *event, struct lease_side *side, int64_t from_ns, int64_t until_ns) {
-    if (side->depth == 0 || event->lock->lease_ns == 0 || until_ns < side->runs_until_ns) return;
+    if (side->depth == 0 || side->left || event->lock->lease_ns == 0 || until_ns < side->runs_until_ns) return;
     side->lapsed |= side->runs_until_ns < from_ns;
     side->runs_until_ns = until_ns;
 }
@@ -207,6 +209,7 @@ static void granted(struct checking *my, const struct event *event) {
         .asked = side->asked,
         .asked_ns = side->asked_ns,
         .began_ns = again ? side->began_ns : record->mono_ns,
+        .left = again && side->left,
         .lapsed = again && (side->lapsed || event->lock->capacity > 1 || side->runs_until_ns < record->mono_ns),
         .runs_until_ns = again ? side->runs_until_ns : INT64_MIN};
     run_lease(my, event, side);
@@ -215,7 +218,10 @@ static void granted(struct checking *my, const struct event *event) {
 
 static void invoked(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
-    if (side->depth > 1 && side->lapsed) side->runs_until_ns = INT64_MIN;
+    if (side->depth > 1 && side->lapsed) {
+        side->left = true;
+        side->runs_until_ns = INT64_MIN;
+    }
     if (side->depth == 0 || --side->depth > 0) return;
     side->invoked = event->index;
 }

@@ -932,7 +932,7 @@ def lease_ends(history: History, client: str, lock: str, index: int) -> list[int
     """The ends of what certainly prolonged the lease of a client's hold, before an index; empty: it holds nothing."""
     ends: list[int] = []
     depth = stated = 0
-    lapsed = False
+    lapsed = left = False  # left: of a hold that may have been granted anew, a release was invoked
     for each in before(history, index):
         if each.kind == "actor-exit" and each.name == client:
             depth = 0
@@ -944,11 +944,13 @@ def lease_ends(history: History, client: str, lock: str, index: int) -> list[int
             several = has_permits_to_count(history, lock, each.index)
             again = depth and (several or has_trait(history, lock, each.index, REENTRANT))
             lapsed = bool(again and (lapsed or several or max(ends, default=LOST) < each.mono_ns))
+            left = bool(again and left)
             depth, ends, stated = (depth + 1, ends, each.value) if again else (1, [], each.value)
             if lease_ns and not again:
                 ends.append(lease_end(history, each))
         elif each.kind == "release-invoke":
-            ends = [] if depth > 1 and lapsed else ends
+            left = left or (depth > 1 and lapsed)
+            ends = [] if left else ends
             depth -= depth > 0
         elif each.kind == "validity" and each.outcome == "refused":
             ends, stated = [], LOST
@@ -971,7 +973,7 @@ def lease_ends(history: History, client: str, lock: str, index: int) -> list[int
         ):
             lapsed = lapsed or max(ends, default=LOST) < each.mono_ns
             ends.append(each.mono_ns + min(each.value * 10**6, lease_ns))
-    return ends if depth else []
+    return ends if depth and not left else []
 
 
 def hold_since(history: History, grant: OracleRecord) -> OracleRecord:
