@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from lockstorm.base.errors import UsageError
+from lockstorm.explore.search_plan import SearchRequest
 from lockstorm.native.library import zoo_locks
 from lockstorm.scenario.play import play
 from lockstorm.zoo import zoo_pages
@@ -39,6 +40,7 @@ lock = "setnx-expire"
 fixed = "set-nx-px"
 property = "liveness"
 scenario = "crash-before-expire"
+tuned = "nobody knows"
 [bug.request]
 seed = 2
 [bug.explore]
@@ -77,6 +79,17 @@ def test_the_explorer_may_judge_another_property(tmp_path: Path) -> None:
     assert (bug.request_for(bug.lock).require, bug.search_for(bug.lock).require) == ("ownership", "mutual_exclusion")
 
 
+def test_without_options_the_search_is_the_one_that_comes(tmp_path: Path) -> None:
+    bug = read(tmp_path, ENTRY.replace('faults = "crash"\n', "").replace('tuned = "nobody knows"\n', ""))["mine"]
+    assert bug.search_for(bug.lock, seconds=3) == SearchRequest(bug.lock, seconds=3)
+
+
+def test_most_bugs_are_hunted_without_options_and_the_others_say_why() -> None:
+    hunted = [bug for bug in bugs().values() if bug.explore is not None]
+    assert sum(not bug.explore for bug in hunted) > len(hunted) / 2
+    assert all(bool(bug.tuned) == bool(bug.explore) for bug in hunted)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -106,6 +119,8 @@ def test_the_explorer_may_judge_another_property(tmp_path: Path) -> None:
             'faults = "crush"',
             "mine: explore: there is no fault called 'crush': did you mean crash?",
         ),
+        ('tuned = "nobody knows"\n', "", "mine: tuned: say why the search needs options, and only if there are any"),
+        ('faults = "crash"', "", "mine: tuned: say why the search needs options, and only if there are any"),
         ('faults = "crash"', "schedules = 5", "mine: explore.schedules: there is no key called 'schedules'"),
         ('[bug.explore]\nfaults = "crash"', "", "mine: explore: give either this table, or unexplored"),
         ('"liveness"', '"liveness"\nunexplored = "why"', "mine: explore: give either this table, or unexplored"),
@@ -123,7 +138,7 @@ def test_a_wrong_entry_is_named_with_its_file_and_key(tmp_path: Path, old: str, 
 
 def test_what_only_explores_needs_something_to_explore(tmp_path: Path) -> None:
     text = ENTRY.split("scenario =")[0]
-    assert read(tmp_path, text + '[bug.explore]\nfaults = "crash"\n')["mine"].scenario is None
+    assert read(tmp_path, text + "[bug.explore]\n")["mine"].scenario is None
     with pytest.raises(UsageError, match="scenario: there is neither a scenario nor anything for the explorer"):
         read(tmp_path, text + 'unexplored = "why"\n')
 
@@ -171,7 +186,15 @@ def test_the_explorer_finds_it_alone(name: str) -> None:
 
 def status(bug: str, fixed: str) -> dict[str, Any]:
     said = dict.fromkeys(("sentence", "fixed_sentence", "replay", "fixed_replay"), "said")
-    return {"bug": bug, "fixed": fixed, "schedules": 7, "fixed_schedules": 300, "faults": ["crash"], **said}
+    return {
+        "bug": bug,
+        "fixed": fixed,
+        "schedules": 7,
+        "fixed_schedules": 300,
+        "violates": ["liveness"],
+        "faults": ["crash"],
+        **said,
+    }
 
 
 @pytest.mark.parametrize(
@@ -226,12 +249,15 @@ def test_the_numbers() -> None:
         (status("holds", "holds"), None),
         (None, None),
     ]
-    numbers = zoo_numbers([zoo_entry(bug, *pair) for pair in shown])
+    tuned = replace(bug, explore={"faults": "crash"}, tuned="why")
+    each_bug = [bug, tuned, bug, bug, bug]
+    numbers = zoo_numbers([zoo_entry(one, *pair) for one, pair in zip(each_bug, shown, strict=True)])
     assert numbers == {
         "played": 4,
         "caught": 3,
         "hunted": 3,
         "found": 2,
+        "found_as_it_comes": 1,
         "median_schedules": 17.5,
         "fixed_schedules": 1600,
         "false_alarms": 1,
@@ -291,7 +317,8 @@ def test_the_command_prints_one_object() -> None:
     entry = result["entries"][0]
     assert (entry["name"], entry["reference"]) == ("redis-py-818", bugs()["redis-py-818"].reference)
     assert (entry["caught"], entry["accused"], result["ok"]) == (True, False, True)
-    assert entry["explored"]["faults"] == ["crash"]
+    assert (entry["as_it_comes"], entry["explored"]["violates"]) == (True, ["liveness"])
+    assert 0 < len(entry["explored"]["faults"]) <= 3
     again = lockstorm(*entry["explored"]["replay"].split()[1:], "--json")
     assert json.loads(again.stdout)["found"]["choices"] == entry["explored"]["choices"]
 

@@ -1,7 +1,7 @@
 """The bug zoo: lockstorm has to catch every bug of scenarios/zoo, and must not accuse the lock without the bug.
 
-Each bug is tried twice: by the scenario that its entry names, and by the explorer, which knows the kinds of faults but
-not when they have to strike.
+Each bug is tried twice: by the scenario that its entry names, and by the explorer, which knows only the lock, and for
+some entries the kinds of faults, but never when they have to strike.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -125,6 +125,9 @@ def explore_bug(bug: Bug, hunt: Hunt, on_trial: OnTrial) -> Shown:
     return {
         "bug": STATUS_OF_EXIT[found["exit"]],
         "schedules": found.get("schedules", 0),
+        "violates": [name for name in found.get("required", ()) if found["verdict"][name]["status"] == "violated"]
+        if found.get("found")
+        else [],
         "faults": faults_in(choices),
         "choices": choices,
         "elapsed_ms": found.get("elapsed_ms", 0),
@@ -165,6 +168,8 @@ def zoo_entry(bug: Bug, scripted: Shown | None, explored: Shown | None) -> dict[
         "accused": any(each["fixed"] == "violated" for each in shown),
         "scripted": scripted,
         "explored": explored,
+        "as_it_comes": bug.explore == {},
+        "tuned": bug.tuned,
         "unexplored": bug.unexplored,
         "not_installed": unavailable_reason(bug),
     }
@@ -197,6 +202,10 @@ def zoo_numbers(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "caught": sum(entry["caught"] for entry in played),
         "hunted": len(hunted),
         "found": len(needed),
+        "found_as_it_comes": sum(
+            bool(entry["explored"]) and entry["as_it_comes"] and entry["explored"]["bug"] == "violated"
+            for entry in entries
+        ),
         "median_schedules": median(needed) if needed else None,
         "fixed_schedules": sum(each["fixed_schedules"] for each in hunted if each["fixed"] != "inconclusive"),
         "false_alarms": sum(entry["accused"] for entry in played),

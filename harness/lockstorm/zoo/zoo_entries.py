@@ -42,6 +42,7 @@ TABLES = {  # optional tables of an entry: the request whose fields they set, an
             "seed",
             "fixed_lease",
             "extends",
+            "varied",
             "require",
         ),
     ),
@@ -61,6 +62,7 @@ class Bug:
     scenario: str | None = None  # that triggers it; None: only the explorer shows it
     request: Mapping[str, Any] | None = None
     explore: Mapping[str, Any] | None = None
+    tuned: str = ""  # why its search needs options; without any, it is the search as it comes
     unexplored: str = ""  # why the explorer cannot express it
 
     def request_for(self, lock: str) -> TrialSettings:
@@ -70,8 +72,10 @@ class Bug:
         return TrialSettings(lock, self.scenario, require=self.property, **{"time": time, **(self.request or {})})
 
     def search_for(self, lock: str, **limits: Any) -> SearchRequest:
+        """The search as it comes, unless the entry has options: then for the property that the bug violates."""
         assert self.explore is not None
-        return SearchRequest(lock, **{"require": self.property, **self.explore}, **limits)
+        require = {"require": self.property} if self.explore else {}
+        return SearchRequest(lock, **{**require, **self.explore}, **limits)
 
     def cell_key_of(self, lock: str) -> CellKey:
         """The cell of the matrix that tells what has to be installed for its scenario."""
@@ -156,6 +160,8 @@ def _check_played(bug: Bug, where: str) -> None:
     """Checks everything that can be checked of both locks before anything is started."""
     if (bug.explore is None) == (not bug.unexplored):
         raise UsageError(f"{where}: explore: give either this table, or unexplored with the reason why there is none")
+    if bool(bug.explore) != bool(bug.tuned):
+        raise UsageError(f"{where}: tuned: say why the search needs options, and only if there are any")
     if not bug.scenario and bug.explore is None:
         raise UsageError(f"{where}: scenario: there is neither a scenario nor anything for the explorer")
     if bug.request is not None and not bug.scenario:

@@ -20,7 +20,7 @@ RECORD = ZOO / "record.json"
 BEGIN, END = "<!-- zoo: begin, written by make zoo -->", "<!-- zoo: end -->"
 RECORDED = {  # the part of an entry's result that is the same on every machine
     "scripted": ("bug", "fixed"),
-    "explored": ("bug", "schedules", "faults", "fixed", "fixed_schedules"),
+    "explored": ("bug", "schedules", "violates", "faults", "fixed", "fixed_schedules"),
 }
 FAMOUS = (
     "redis-py-818",
@@ -93,7 +93,7 @@ def bug_table(entries: Sequence[Mapping[str, Any]]) -> str:
             entry["what"],
             entry["property"].replace("_", " "),
             scenario,
-            explored_text(entry),
+            f"{explored_text(entry)}{' (with options: ' + entry['tuned'] + ')' if entry['tuned'] else ''}",
             fixed_text(entry),
         )
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")

@@ -68,7 +68,9 @@ def explored_text(entry: Mapping[str, Any]) -> str:
     schedules = f"{explored['schedules']:,} schedule{'s' if explored['schedules'] != 1 else ''}"
     if explored["bug"] != "violated":
         return f"not found in {schedules}"
-    return f"{schedules}: {', '.join(explored['faults']) or 'the order of steps'}"
+    found = f"{schedules}: {', '.join(explored['faults']) or 'the order of steps'}"
+    others = [name for name in explored["violates"] if entry["property"] not in explored["violates"]]
+    return f"{found}, seen as {' and '.join(others).replace('_', ' ')}" if others else found
 
 
 def fixed_text(entry: Mapping[str, Any]) -> str:
@@ -99,7 +101,8 @@ def numbers_text(result: Mapping[str, Any]) -> list[str]:
         median = numbers["median_schedules"]
         schedules = f", with {median:,.0f} schedules in the median" if median is not None else ""
         beyond = numbers["played"] - numbers["hunted"]
-        unasked = f"; {beyond} {'is' if beyond == 1 else 'are'} beyond it" if beyond else ""
+        unasked = f"; {numbers['found_as_it_comes']} without an option but the lock" if numbers["found"] else ""
+        unasked += f"; {beyond} {'is' if beyond == 1 else 'are'} beyond it" if beyond else ""
         lines.append(f"the explorer alone found {share_text('found', numbers)}{schedules}{unasked}")
     without = f" and {numbers['fixed_schedules']:,} schedules" if numbers["hunted"] else ""
     lines.append(f"{numbers['false_alarms']} false alarms without the bugs, in the same scenarios{without}")
