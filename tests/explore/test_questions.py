@@ -90,6 +90,21 @@ def test_a_right_watchdog_stands_all_faults(tmp_path: Path, require: str) -> Non
     assert (result["exit"], counts["violated"]) == (0, 0), result["sentence"]
 
 
+def test_ownership_is_counted_shown_and_shrunk_to_where_it_is_required() -> None:
+    """Two pauses: the late holder deletes what another one holds."""
+    wrong = search("set-nx-blind-del", "pause=2", "ownership", schedules=1000)
+    assert "was told ok, though the lock had gone to client-" in evidence_of(wrong, "ownership")
+    verdict = wrong["verdict"]["ownership"]
+    assert (verdict["status"], verdict["count"], verdict["schedules"]["violated"]) == ("violated", 1, 1)
+    smallest = replay_schedule(parse_schedule_file(wrong["found"]["file"], "found"), "found")
+    assert smallest.properties["ownership"].status == "violated"
+    assert any("ownership" in group["violates"] for group in wrong["groups"])
+    right = search("set-nx-px", "pause=2", "ownership", schedules=1000)
+    verdict = right["verdict"]["ownership"]
+    assert (right["exit"], verdict["status"], verdict["count"]) == (0, "holds", 0), right["sentence"]
+    assert verdict["schedules"]["holds"] > 100 and right["sentence"].startswith("0 violations in 1,000 schedules")
+
+
 def test_every_mistake_is_played() -> None:
     assert {*MISTAKES} == {"blind-pexpire", "blind-set", "deaf", "unstopped"}
 
