@@ -116,7 +116,8 @@ static void add_property(FILE *sentence, const struct checker *checker, const st
 }
 
 /* "Mutual exclusion violated, integrity holds (1 stale write fenced), fencing holds; besides, ownership violated (1
- * foreign release)": what counts, then what else was seen. */
+ * foreign release)": what counts, then what else was seen. What is not asked of the lock, as integrity of one with
+ * several permits, is no part of it. */
 static json_t *sentence_json(const struct result *result) {
     char *text;
     size_t length;
@@ -128,7 +129,8 @@ static json_t *sentence_json(const struct result *result) {
             const struct checker *checker = CHECKER_TABLE[each];
             const struct verdict *verdict = &result->verdict[each];
             bool counts = result->required[each] || (verdict->applies && !checker->advisory);
-            if (besides ? counts || verdict->status != VERDICT_VIOLATED : !counts) continue;
+            bool is_seen_besides = !counts && checker->advisory && verdict->status == VERDICT_VIOLATED;
+            if (besides ? !is_seen_besides : !counts) continue;
             fputs(before, sentence);
             add_property(sentence, checker, verdict);
             before = ", ";

@@ -214,7 +214,11 @@ def property_text(name: str, verdict: Json) -> str:
 
 def expected_sentence(asked: dict[str, bool], verdict: Json) -> str:
     counting = [name for name in PROPERTIES if name not in ADVISORY and asked[name]]
-    others = [name for name in PROPERTIES if name not in counting and verdict[name]["status"] == "violated"]
+    others = [
+        name
+        for name in PROPERTIES
+        if name not in counting and name in ADVISORY and verdict[name]["status"] == "violated"
+    ]
     text = ", ".join(property_text(name, verdict[name]) for name in counting)
     if others:
         text += "; besides, " + ", ".join(property_text(name, verdict[name]) for name in others)

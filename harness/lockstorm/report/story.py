@@ -14,6 +14,7 @@ from rich.text import Text
 from lockstorm.native.library import FLAG_MADE, FLAG_TEXT, FOREVER, locks
 from lockstorm.report.answers import EXTENSION, GRANT, RELEASE, AnswerSelection, answers_of
 from lockstorm.results.event import Event
+from lockstorm.results.properties import is_asked
 from lockstorm.results.verdict import PolicyVerdict, PropertyVerdict, TrialResult, Verdict, played_again_words
 
 EVIDENCE_SHOWN = 3
@@ -378,7 +379,7 @@ def verdict_table(verdict: Mapping[str, PropertyVerdict], required: list[str]) -
     """One line for each property, with its status, and its first pieces of evidence below."""
     table = Table(box=None, padding=(0, 1), show_header=False)
     for name, found in verdict.items():
-        if name not in required and found.status == "inconclusive":
+        if name not in required and (found.status == "inconclusive" or not is_asked(name, required)):
             continue
         details = [piece.text for piece in found.evidence[:EVIDENCE_SHOWN]] or [found.reason or ""]
         if found.status == "holds" and found.fenced:

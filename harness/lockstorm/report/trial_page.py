@@ -18,6 +18,7 @@ from lockstorm.report.drawing import Picture, clock_text, draw
 from lockstorm.report.report_source import Recorded, parameters_of
 from lockstorm.report.window import ROWS_USUAL, Gap, lines_of, shown_rows
 from lockstorm.results.event import Event
+from lockstorm.results.properties import is_asked
 from lockstorm.results.verdict import PropertyVerdict, Verdict
 
 HERE = Path(__file__).parent
@@ -117,11 +118,11 @@ def trial_title(recorded: Recorded) -> str:
 
 
 def properties_of(verdict: Verdict) -> list[tuple[str, PropertyVerdict]]:
-    """The required properties, and the others that could be judged."""
+    """The required properties, and the others that are asked and could be judged."""
     return [
         (name.replace("_", " "), found)
         for name, found in verdict.properties.items()
-        if name in verdict.required or found.status != "inconclusive"
+        if name in verdict.required or (found.status != "inconclusive" and is_asked(name, verdict.required))
     ]
 
 

@@ -28,5 +28,10 @@ def with_capacity(names: Iterable[str], permits: int | None) -> tuple[str, ...]:
     return tuple("capacity" if name == "integrity" and (permits or 1) > 1 else name for name in names)
 
 
+def is_asked(name: str, required: Iterable[str]) -> bool:
+    """Whether a property is asked of a lock of which these are required: integrity is not where capacity is instead."""
+    return name != "integrity" or name in required or "capacity" not in required
+
+
 RELEASE_POLICIES = ("not-happened", "released", "unknown")
 ACQUIRE_POLICIES = ("not-happened", "unknown")
