@@ -83,7 +83,8 @@ NEAR           = $(BUILD)/lib/liblockstorm-near.so
 LOOPBACK       = $(BUILD)/lib/liblockstorm-loopback.so
 # The headers for plug-ins, which are compiled with -I $(BUILD)/include.
 HEADERS        = $(addprefix $(BUILD)/include/harness/,client/lockstorm.h environment/env.h history/outcome.h \
-                 $(addprefix locks/common/,key.h lock.h majority.h poll.h script.h watchdog.h) locks/redis/set_nx_px.h) \
+                 $(addprefix locks/common/,key.h lock.h majority.h poll.h push.h script.h watchdog.h) \
+                 $(addprefix locks/,redis/set_nx_px.h redis/signal_list.h zookeeper/zookeeper_node.h zookeeper/zookeeper_queue.h)) \
                  $(BUILD)/include/lockstorm.h $(BUILD)/include/harness/lockstorm.h
 TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
                  announcements \

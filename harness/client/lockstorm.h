@@ -9,9 +9,12 @@
 #include "harness/locks/common/lock.h"
 #include "harness/locks/common/majority.h"
 #include "harness/locks/common/poll.h"
+#include "harness/locks/common/push.h"
 #include "harness/locks/common/script.h"
 #include "harness/locks/common/watchdog.h"
 #include "harness/locks/redis/set_nx_px.h"
+#include "harness/locks/redis/signal_list.h"
+#include "harness/locks/zookeeper/zookeeper_queue.h"
 
 /* Rises whenever a plug-in that was built against older headers can no longer be loaded safely. */
 #define LOCKSTORM_LOCK_ABI 1u

@@ -39,7 +39,7 @@ static struct lock_grant attempt(struct lock *lock) {
     set_nx_px_new_owner(lock);
     int64_t lease_ns = (lock->options.lease_ms - lock->options.lease_ms / 100 - 2) * ENV_NS_PER_MS;
     int64_t valid_until_ns = env_mono_ns(lock->env) + lease_ns;
-    struct tally tally = majority_ask(lock, lock->env, NODE_LIMIT_MS, take);
+    struct tally tally = majority_ask_for(ENV_ASKED_GRANT, lock, lock->env, NODE_LIMIT_MS, take);
     if (majority_outcome(&tally) == OUTCOME_OK && env_mono_ns(lock->env) < valid_until_ns)
         return (struct lock_grant){.outcome = OUTCOME_OK, .valid_until_ns = valid_until_ns};
     majority_ask(lock, lock->env, NODE_LIMIT_MS, give_back);

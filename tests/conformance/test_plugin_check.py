@@ -15,7 +15,7 @@ from lockstorm.conformance import plugin_check
 from lockstorm.conformance.plugin_check import Check, PluginBench, checks_for, one_check
 from lockstorm.locks import plugin
 from lockstorm.locks.lock_names import lock_named
-from tests.helpers.planted_plugins import plant
+from tests.helpers.planted_plugins import one_mistake, plant
 from tests.helpers.support import lockstorm
 
 RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
@@ -52,6 +52,18 @@ def test_the_example_passes_all(tmp_path: Path) -> None:
     result = json.loads(done.stdout)
     assert done.returncode == 0 and result["ok"], done.stdout
     assert len(result["checks"]) == len(checks_for(plugin.plugin_entry(result["plugin"]))) == 10
+
+
+ZOOKEEPER = pytest.mark.lengthy("a ZooKeeper server for each of its checks")
+
+
+@pytest.mark.parametrize("made_of", ["PUSH", "SIGNAL_LIST", pytest.param("QUEUE", marks=ZOOKEEPER)])
+def test_a_lock_that_is_made_of_what_is_lent_passes_all(tmp_path: Path, made_of: str) -> None:
+    done = lockstorm("plugin", "check", one_mistake(tmp_path, "lent", made_of), "--json")
+    result = json.loads(done.stdout)
+    assert done.returncode == 0 and result["ok"], done.stdout
+    checks = [check["name"] for check in result["checks"]]
+    assert checks == [check.__doc__ for check in checks_for(plugin.plugin_entry(result["plugin"]))]
 
 
 WRONG = [

@@ -29,6 +29,6 @@ struct lock_grant push_until_granted_by(struct lock *lock, int64_t wait_ms, cons
 
 /* Waits for the next message on a channel to which this task is subscribed, at most limit_ms (-1: for ever). True:
  * it came, or the time is over. False: the connection is lost and could not be made anew. */
-push_waiting push_await;
+bool push_await(struct env *env, const struct key *channel, int64_t limit_ms);
 
 #endif
