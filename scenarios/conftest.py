@@ -21,6 +21,8 @@ from lockstorm.trial.settings import TrialSettings
 REAL_EVERYWHERE = "gc-pause"
 REAL_LOCKS = ("set-nx-px", "set-nx-px-fenced", "pubsub", "redlock")
 REAL = pytest.mark.slow("in real time, where another lock that waits in the same way is played", seconds=3)
+# Without the fault no access is late, and a store that checks tokens has nothing to refuse.
+CONTROL = pytest.mark.slow("a control, which is played with another store of the same lock", seconds=1)
 
 
 every_pair = cache(pairs)
@@ -44,14 +46,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         for control in (False, True)
     ]
     names = [f"{w.lock}-{w.store}-{w.time}-{'control' if w.control else 'fault'}" for w in requests]
-    usual = one_per_mechanism(requests)
+    usual = [*one_per_mechanism(requests), *one_store_per_control(requests)]
     params = [pytest.param(w, marks=marks_of(w, w in usual)) for w in requests]
     metafunc.parametrize("trial", params, ids=names, indirect=True)
 
 
 def marks_of(request: TrialSettings, is_usual: bool) -> list[pytest.MarkDecorator]:
     if request.time != "real":
-        return []
+        return [CONTROL] if request.control and not is_usual else []
     return [pytest.mark.waits] if is_usual else [pytest.mark.waits, REAL]
 
 
@@ -65,6 +67,13 @@ def one_per_mechanism(requests: list[TrialSettings]) -> list[TrialSettings]:
         if request.time == "real" and chosen.setdefault((lock.service, lock.waits), pair) == pair:
             kept.append(request)
     return kept
+
+
+def one_store_per_control(requests: list[TrialSettings]) -> list[TrialSettings]:
+    """Of the controls in virtual time: those with the first store of each lock."""
+    chosen: dict[str, str | None] = {}
+    controls = [each for each in requests if each.time == "virtual" and each.control]
+    return [each for each in controls if chosen.setdefault(each.lock, each.store) == each.store]
 
 
 @pytest.fixture
