@@ -58,7 +58,8 @@ uint64_t program_status(pid_t tid, const char *name, int base);
 
 /* A number from /proc/PID/fdinfo/FD, such as "ticks:"; false: it has no such line. */
 bool program_descriptor_info(pid_t pid, int fd, const char *name, int64_t *value);
-/* The process that the program's own descriptor (pidfd_open, CLONE_PIDFD) refers to; -1: none, or its end was waited for. */
+/* The process that the program's own descriptor (pidfd_open, CLONE_PIDFD) refers to; -1: none, or its end was waited
+ * for. */
 pid_t program_pidfd_process(const struct program_process *process, int fd);
 
 /* Number of threads that run. */

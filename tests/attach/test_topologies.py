@@ -24,9 +24,9 @@ pytestmark = pytest.mark.waits
 MASTER = "lock-master"
 
 
-def attached(url: str, *words: str, status: int = 0, **more: Any) -> dict[str, Any]:
+def attached(url: str, *words: str, statuses: tuple[int, ...] = (0,), **more: Any) -> dict[str, Any]:
     done = lockstorm("attach", url, *words, "--json", **more)
-    assert done.returncode == status, done.stderr + done.stdout
+    assert done.returncode in statuses, done.stderr + done.stdout
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 
@@ -159,7 +159,8 @@ def test_a_failover_by_a_sentinel_under_load(tmp_path: Path) -> None:
             f'prove = "{ask} SENTINEL GET-MASTER-ADDR-BY-NAME {MASTER} | grep -x {replica.port}"\n'
         )
         faults = ("--fault", "failover", "--faults", str(tmp_path / "attach.toml"))
-        answer = attached(url, "--lock", "set-nx-px", *faults)
+        # Whether the lock survives depends on what the replica had when it was promoted.
+        answer = attached(url, "--lock", "set-nx-px", *faults, statuses=(0, 1))
         (trial,) = answer["trials"]
         assert trial["faults"] == [{"name": "failover", "target": sentinel.place, "proved": True}]
         assert trial["verdict"]["liveness"]["status"] == "holds"
@@ -235,7 +236,7 @@ def test_a_cluster(tmp_path: Path) -> None:
         url = f"redis+cluster://{nodes[0].place},{nodes[1].place}"
         words = ("--adapter", "redis-py", "--scenario", "contention", "--duration", "500ms")
         assert attached(url, *words)["trials"][0]["grants"] >= 2
-        crash = attached(url, "--lock", "setnx", "--scenario", "crash-holder", "--lease-ms", "300", status=1)
+        crash = attached(url, "--lock", "setnx", "--scenario", "crash-holder", "--lease-ms", "300", statuses=(1,))
         assert 1 <= crash["removed"] <= plays(crash)
         assert [node.ask("DBSIZE") for node in nodes] == ["0"] * 3
         said = refused(f"redis://{nodes[0].place}")

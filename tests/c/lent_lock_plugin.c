@@ -80,7 +80,7 @@ const struct lock_type lockstorm_lock = {
     .name = "lent",
     .summary = "a lock that is made of what lockstorm lends",
     .open = open,
-#ifdef QUEUE
+#if !defined PUSH && !defined SIGNAL_LIST
     ZOOKEEPER_QUEUE_FIELDS,
 #else
     .traits = LOCK_TRAIT_LEASE,

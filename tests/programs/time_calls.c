@@ -595,9 +595,16 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(void);
     } PARTS[] = {
-        {"inheriting", inheriting}, {"shared", shared_semaphores},    {"sleeps", sleeps},
-        {"clocks", clocks},         {"descriptors", descriptors},     {"timers", timers},
-        {"locks", locks},           {"interruptions", interruptions}, {"processes", processes}, {"process-descriptors", descriptors_of_processes},
+        {"inheriting", inheriting},
+        {"shared", shared_semaphores},
+        {"sleeps", sleeps},
+        {"clocks", clocks},
+        {"descriptors", descriptors},
+        {"timers", timers},
+        {"locks", locks},
+        {"interruptions", interruptions},
+        {"processes", processes},
+        {"process-descriptors", descriptors_of_processes},
         {"threads", threads},
     };
     for (size_t each = 0; each < sizeof PARTS / sizeof PARTS[0]; each++) {

@@ -56,6 +56,8 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "harness/history",
             "harness/locks/common",
             "harness/locks/redis/set_nx_px.h",
+            "harness/locks/redis/signal_list.h",
+            "harness/locks/zookeeper/zookeeper_queue.h",
             "harness/process/zygote_service.h",
             "harness/scheduler",
         ),
