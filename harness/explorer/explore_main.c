@@ -14,7 +14,7 @@
  *   [--faults-total N]           at most N faults of all kinds together
  *   [--spare-store]              no message to the resource is lost, held, repeated or refused
  *   --fault KIND=N               at most N faults of this kind in a schedule; schedule.h lists the kinds
- *   --strategy uniform|pct|portfolio|usual|exhaustive [--bound N]
+ *   --strategy uniform|pct|portfolio|usual|exhaustive [--deviations N]
  *   --first N --stride N --most N --seconds N --shrink N [--keep-going]      struct search_settings
  *   --shared FILE --digests FILE                                             struct schedule_search
  *   --replay FILE --number N     replay the schedule in FILE, which search number N has found

@@ -189,7 +189,7 @@ static const struct option OPTIONS[] = {{"lock", required_argument, NULL, 'l'},
                                         {"replay", required_argument, NULL, '8'},
                                         {"replicas", required_argument, NULL, 'R'},
                                         {"bound-ms", required_argument, NULL, 'B'},
-                                        {"bound", required_argument, NULL, 'b'},
+                                        {"deviations", required_argument, NULL, 'b'},
                                         {"number", required_argument, NULL, '9'},
                                         {"keep-going", no_argument, NULL, 'g'},
                                         {"plugin", required_argument, NULL, 'P'},
@@ -231,7 +231,7 @@ static bool option_take(struct explore_arguments *arguments, int option, char *t
     case 'T': return strategy_option(text, &search->strategy);
     case 'R': return small(text, WORLD_REPLICAS, &world->replicas);
     case 'B': return duration(text, 1, &world->bound_ms);
-    case 'b': return small(text, STRATEGY_FAULTS, &search->bound);
+    case 'b': return small(text, STRATEGY_FAULTS, &search->deviations);
     case 'g': return search->keep_going = true;
     case '1': return unsigned_number(text, &search->first);
     case '2': return unsigned_number(text, &search->stride) && search->stride > 0;

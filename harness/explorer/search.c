@@ -178,7 +178,7 @@ bool search_begin(struct schedule_search *search) {
                             search_seed(search->settings->seed, UINT64_MAX), 0, NULL);
     struct search_outcome outcome = search_replay(search, &nothing, search->world->settings.clients,
                                                   search_seed(search->settings->seed, 0), 0, NULL);
-    search->exhaustive = (struct exhaustive){.bound = search->settings->bound,
+    search->exhaustive = (struct exhaustive){.bound = search->settings->deviations,
                                              .lease_ms = search->world->settings.lease_ms,
                                              .budget = &search->settings->budget};
     search->horizon = outcome.steps > 0 ? outcome.steps : 1;

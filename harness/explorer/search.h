@@ -16,7 +16,7 @@ struct search_settings {
     uint64_t first, stride, most; /* schedules first, first + stride, ... below most */
     int64_t seconds;              /* time limit; 0: none */
     bool keep_going;              /* search on after a violation */
-    int bound;                    /* deviations in a schedule of the exhaustive strategy, at most */
+    int deviations;               /* deviations in a schedule of the exhaustive strategy, at most */
     int64_t shrink_runs;          /* schedules that shrinking may run */
     void (*before_each)(void);    /* called before each schedule; may be NULL */
 };

@@ -22,7 +22,7 @@ from lockstorm.explore.explorer import count_states
 from lockstorm.explore.replay_real import replay_real
 from lockstorm.explore.schedule_file import FOUND, ScheduleFile, parse_schedule_file, read_schedule_file
 from lockstorm.explore.search_plan import FAULTS, OF_REPLICAS, SearchRequest, fault_budget, plan_search
-from lockstorm.explore.search_result import merged
+from lockstorm.explore.search_result import merged, plan_again
 from lockstorm.native.judgement import read_history
 from lockstorm.native.library import locks, locks_on
 from lockstorm.results.event import Event
@@ -413,7 +413,7 @@ def test_a_search_that_runs_says_how_far_it_is() -> None:
 def test_all_schedules_within_a_bound() -> None:
     """One schedule for each moment at which one of two clients can be paused, and the usual course."""
     requests: dict[str, Any] = {"strategy": "exhaustive", "clients": 2}
-    one = search("set-nx-px", bound=1, keep_going=True, **requests)
+    one = search("set-nx-px", deviations=1, keep_going=True, **requests)
     assert one["exhausted"]
     assert 1 + one["injected"]["pause"] <= one["tried"] <= 1 + one["injected"]["pause"] + one["pct"]["steps"]
     assert "mutual_exclusion" in one["found"]["violates"]
@@ -546,6 +546,14 @@ def kept(path: Path, **requests: Any) -> Campaign:
     result = search_schedules(planned, lambda _: None, keep=partial(write_result, path))
     assert "verdict" in result, result["sentence"]
     return read_campaign(path)
+
+
+def test_a_campaign_with_the_former_name_of_an_option_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "campaign"
+    planned = plan_again("campaign", kept(path, strategy="exhaustive", deviations=1, schedules=3))
+    path.write_text(path.read_text().replace('"deviations": 1', '"bound": 1'))
+    assert "deviations" not in read_campaign(path).key
+    assert plan_again("campaign", read_campaign(path)).request.deviations == planned.request.deviations == 1
 
 
 def test_shards_together_are_the_whole(tmp_path: Path) -> None:
@@ -688,7 +696,8 @@ def test_the_command_and_its_file(tmp_path: Path) -> None:
         (["--clients", "17"], "--clients 17: from 1 to 16"),
         (["--schedules", "0"], "--schedules 0: from 1 to"),
         (["--strategy", "psychic"], "there is no strategy called 'psychic'"),
-        (["--bound", "2"], "--bound is for --strategy exhaustive"),
+        (["--deviations", "2"], "--deviations is for --strategy exhaustive"),
+        (["--bound", "2s", "--faults", "none"], "--bound is for a search that requires liveness"),
         (["--strategy", "exhaustive", "--jobs", "2"], "--jobs 1"),
         (["--require", "cost"], "cost is reported by lockstorm run, never judged"),
         (["--store", "fence-writes"], "gives no fencing token"),

@@ -74,6 +74,8 @@ def test_the_bound_of_a_search_is_what_its_pattern_promises_and_its_faults_may_a
     assert bound_ms("pubsub", "pause") == bound_ms("pubsub", "crash,lose-message") == 100 + 1000 + 1000
     assert bound_ms("blpop", "pause") == bound_ms("pubsub", "pause") + 1000, "a pop that has just begun"
     assert bound_ms("pubsub", "clock-jump=2,pause") == bound_ms("pubsub", "pause") + 2 * 3000
+    chosen = plan_search(SearchRequest("pubsub", faults="none", require="liveness", bound_ms=40))
+    assert (chosen.context.bound_ms, chosen.key["bound_ms"]) == (40, 40)
 
 
 def test_a_story_tells_what_the_server_did(tmp_path: Path) -> None:

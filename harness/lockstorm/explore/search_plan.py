@@ -63,7 +63,7 @@ JOBS_MOST = 64
 CLIENTS_USUAL = 3
 LEASE_USUAL_MS = 1000
 LEASE_OF_USUAL_MS = 3000  # of usual faults: a reply is known to be lost before the lease ends (REPLY_LIMIT_MS)
-BOUND_USUAL = 2
+DEVIATIONS_USUAL = 2
 TURNS_OF_LOSS = 2  # the first command of a client after its connection was lost fails
 TURNS_OF_ORDER = 2  # all clients ask at the same moment first, and only later one after the other
 WORK_PARTS = 50  # a client works for this part of a lease between its read and its write
@@ -118,8 +118,8 @@ class SearchRequest:
         default="portfolio",
         metavar="|".join(STRATEGIES),
     )
-    bound: int | None = option(
-        "--bound",
+    deviations: int | None = option(
+        "--deviations",
         "Most deviations in a schedule of --strategy exhaustive. Default: 2.",
         "number",
         low=1,
@@ -129,6 +129,14 @@ class SearchRequest:
         "--lease-ms",
         f"Lease of the lock, in ms. Default: {LEASE_USUAL_MS}; with the usual faults {LEASE_OF_USUAL_MS}.",
         "number",
+        low=1,
+        high=LEASE_LIMIT_MS,
+    )
+    bound_ms: int | None = option(
+        "--bound",
+        "Recovery, where liveness is required: how long a free lock may stay unclaimed. Default: as long as the lock's "
+        "pattern promises, and what the faults may add to it.",
+        "duration",
         low=1,
         high=LEASE_LIMIT_MS,
     )
@@ -215,19 +223,20 @@ class SearchPlan:
     def key(self) -> dict[str, Any]:
         """What identifies a campaign: the request, completed, without how much of it is tried where."""
         context, request = self.context, self.request
-        bound = (request.bound or BOUND_USUAL) if request.strategy == EXHAUSTIVE else None
+        deviations = (request.deviations or DEVIATIONS_USUAL) if request.strategy == EXHAUSTIVE else None
         faults = ",".join(f"{name}={most}" for name, most in self.budget.items())
         return {
             **{name: getattr(context, name) for name in ("lock", "store", "clients", "replicas", "seed", "lease_ms")},
             "faults": USUAL if self.is_usual else faults or "none",
             "strategy": request.strategy,
-            "bound": bound,
+            "deviations": deviations,
             "turns": request.turns if context.varied else context.turns,
             "work_ms": request.work_ms,
             "wait_ms": request.wait_ms,
             "permits": request.permits,
             "fixed_lease": request.fixed_lease,
             "extends": request.extends,
+            **({"bound_ms": request.bound_ms} if request.bound_ms else {}),
             **({"checks_validity": True} if request.checks_validity else {}),
             **({"server": request.server} if request.server else {}),
             **({"varied": True} if request.varied else {}),
@@ -261,6 +270,8 @@ def plan_search(request: SearchRequest) -> SearchPlan:
     names = {*map(property_of, required)}
     if LIVENESS in names and request.wait_ms == WAIT_FOR_EVER:
         raise UsageError("--wait-ms -1 with --require liveness: where a waiter is forgotten, a schedule would not end")
+    if request.bound_ms and LIVENESS not in names:
+        raise UsageError("--bound is for a search that requires liveness: --require liveness")
     if FAIRNESS in names:
         _check_order(lock, budget)
     context = _context(request, lock, store, budget, names)
@@ -294,8 +305,8 @@ def _check_build(request: SearchRequest, lock: LockEntry) -> None:
 def _check_strategy(request: SearchRequest) -> None:
     choose("strategy", request.strategy, list(STRATEGIES))
     exhaustive = request.strategy == EXHAUSTIVE
-    if request.bound and not exhaustive:
-        raise UsageError("--bound is for --strategy exhaustive")
+    if request.deviations and not exhaustive:
+        raise UsageError("--deviations is for --strategy exhaustive")
     if exhaustive and request.jobs and request.jobs > 1:
         raise UsageError("--strategy exhaustive goes from one schedule to the next: --jobs 1")
 
@@ -333,7 +344,7 @@ def _context(
         varied=_varied(request) if request.varied or chooses_faults(request.faults) else 0,
         lease_ms=lease_ms,
         wait_ms=WAIT_LEASES * lease_ms if request.wait_ms is None else request.wait_ms,
-        bound_ms=_bound_ms(lock, lease_ms, budget) if LIVENESS in required else 0,
+        bound_ms=(request.bound_ms or _bound_ms(lock, lease_ms, budget)) if LIVENESS in required else 0,
         work_ms=lease_ms // WORK_PARTS if request.work_ms is None else request.work_ms,
         seed=request.seed,
     )
@@ -456,7 +467,7 @@ def search_arguments(plan: SearchPlan) -> list[str]:
     words += ["--require-steady", ",".join(plan.steadily)] if plan.steadily else []
     words += ["--strategy", plan.request.strategy, "--shrink", str(SHRINK_RUNS)]
     if plan.request.strategy == EXHAUSTIVE:
-        words += ["--bound", str(plan.request.bound or BOUND_USUAL)]
+        words += ["--deviations", str(plan.request.deviations or DEVIATIONS_USUAL)]
     if plan.request.keep_going:
         words.append("--keep-going")
     for name, most in plan.budget.items():

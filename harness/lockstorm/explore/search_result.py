@@ -11,7 +11,7 @@ from lockstorm.explore.campaign import Campaign, joined
 from lockstorm.explore.explorer import count_states
 from lockstorm.explore.schedule_file import ScheduleContext, ScheduleFile
 from lockstorm.explore.search_plan import (
-    BOUND_USUAL,
+    DEVIATIONS_USUAL,
     FAULTS,
     JUDGED,
     USUALLY,
@@ -27,9 +27,10 @@ DEPTH = 3  # STRATEGY_DEPTH
 
 
 def plan_again(name: str, campaign: Campaign, **limits: Any) -> SearchPlan:
-    """The plan of a campaign that was read from a file."""
+    """The plan of a campaign that was read from a file; `deviations` was called `bound` once."""
+    key = {"deviations" if part == "bound" else part: value for part, value in campaign.key.items()}
     try:
-        return plan_search(SearchRequest(**campaign.key, **limits))
+        return plan_search(SearchRequest(**key, **limits))
     except TypeError as error:
         raise UsageError(f"{name}: its key is not one: {error}") from None
 
@@ -169,8 +170,8 @@ def _sentence(plan: SearchPlan, campaign: Campaign, found: ScheduleFile | None, 
         reason = campaign.tally["inapplicable_reason"] or "no schedule could be judged"
         return f"Inconclusive after {tried:,} schedules: {reason}"
     if campaign.exhausted:
-        bound = plan.request.bound or BOUND_USUAL
-        return f"0 violations in all {tried:,} schedules that differ from the usual course at most {bound} times"
+        most = plan.request.deviations or DEVIATIONS_USUAL
+        return f"0 violations in all {tried:,} schedules that differ from the usual course at most {most} times"
     return f"0 violations in {tried:,} schedules, {_worth(plan, campaign)}"
 
 
