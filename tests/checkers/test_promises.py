@@ -17,6 +17,7 @@ BY_HAND = [
     for workload in workloads_of(file.read_text())
 ]
 RANDOM, RANDOM_SLOW, TOGETHER = 1500, 20000, 500
+FEW = 20  # most mistakes are seen at once
 MISTAKEN_MOST = 8000  # workloads in which a mistake has to be seen
 
 
@@ -88,11 +89,10 @@ def test_a_right_lock_breaks_no_promise_in_many_workloads(program: Path) -> None
 
 @pytest.mark.parametrize(("mistake", "promises"), MISTAKES.items(), ids=list(MISTAKES))
 def test_one_mistake_of_the_lock_is_found(program: Path, mistake: str, promises: tuple[str, ...]) -> None:
-    for first in range(0, MISTAKEN_MOST, TOGETHER):
-        if any(
-            each.startswith(f"{name}: ")
-            for each in alarms(program, range(first, first + TOGETHER), mistake)
-            for name in promises
-        ):
+    first, together = 0, FEW
+    while first < MISTAKEN_MOST:
+        found = alarms(program, range(first, first + together), mistake)
+        if any(each.startswith(f"{name}: ") for each in found for name in promises):
             return
+        first, together = first + together, min(2 * together, TOGETHER)
     pytest.fail(f"not found in {MISTAKEN_MOST} workloads")

@@ -13,6 +13,7 @@ from lockstorm.trial.settings import TrialSettings
 from tests.helpers.support import lockstorm
 
 VARIANT = pytest.mark.slow("starts a Java virtual machine for one more lock of this library", seconds=6)
+CONTROL = pytest.mark.slow("the control of a trial that is played; its adapter is started in both", seconds=4)
 ADAPTERS = [pytest.param(each, marks=VARIANT if each.startswith("redisson-") else []) for each in shipped_adapters()]
 
 
@@ -35,7 +36,7 @@ def check_cell(adapter: str, scenario: str, time: str, control: bool) -> None:
 
 
 @pytest.mark.lengthy("starts two Java virtual machines for each of its trials")
-@pytest.mark.parametrize("control", [False, True], ids=["fault", "control"])
+@pytest.mark.parametrize("control", [pytest.param(False, id="fault"), pytest.param(True, id="control", marks=CONTROL)])
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_a_library_has_the_expected_verdict(adapter: str, control: bool) -> None:
     for scenario in SCENARIOS_SHOWN:
