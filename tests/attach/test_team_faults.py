@@ -50,7 +50,7 @@ prove = "true"
 heal = "touch {directory}/healed"
 
 [fault.stuck]
-inject = "kill -STOP {pid}"
+inject = "rm -f {directory}/second; kill -STOP {pid}"
 prove = "true"
 heal = "kill -CONT {pid}; test -e {directory}/second || {{ touch {directory}/second; exit 5; }}"
 lasts = "100ms"

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from lockstorm.conformance import adapter_calls_check
-from lockstorm.conformance.adapter_bench import AdapterBench
+from lockstorm.conformance.adapter_bench import LEASE_MS, AdapterBench
 from lockstorm.conformance.adapter_check import one_check
 from lockstorm.locks.adapter import PREFIX, adapter_entry, adapter_facts
 from lockstorm.process.process import Sandbox
 from lockstorm.servers.redis_server import RedisServer
 from tests.helpers.planting import USUAL, plant_in
 from tests.helpers.planting_calls import plant_calls
+from tests.helpers.stalls import beside_no_stall
 
 pytestmark = pytest.mark.waits  # a library runs in real time only
 
@@ -127,6 +128,7 @@ def checked(program: str, check: str, servers: list[RedisServer]) -> dict[str, A
     return one_check(AdapterBench(entry, servers, "check"), getattr(adapter_calls_check, check))
 
 
+@beside_no_stall(LEASE_MS)
 @pytest.mark.parametrize(("check", "was", "becomes", "message"), MISTAKES, ids=[message for *_, message in MISTAKES])
 def test_a_mistake_in_version_2_is_found_and_explained(
     tmp_path: Path,
@@ -143,6 +145,7 @@ def test_a_mistake_in_version_2_is_found_and_explained(
     assert not done["ok"] and message in done["wrong"], done
 
 
+@beside_no_stall(LEASE_MS)
 @pytest.mark.parametrize("check", sorted({check for check, *_ in MISTAKES}))
 def test_without_the_mistake_the_same_check_of_version_2_passes(
     tmp_path: Path, servers: list[RedisServer], check: str

@@ -12,6 +12,7 @@ from lockstorm.scenario.play import play
 from lockstorm.trial.settings import TrialSettings
 from tests.helpers.support import lockstorm
 
+REAL_LEASE_MS = 6000  # beside other work a program waits for a processor for a second and more
 VARIANT = pytest.mark.slow("starts a Java virtual machine for one more lock of this library", seconds=6)
 CONTROL = pytest.mark.slow("the control of a trial that is played; its adapter is started in both", seconds=4)
 ADAPTERS = [pytest.param(each, marks=VARIANT if each.startswith("redisson-") else []) for each in shipped_adapters()]
@@ -30,7 +31,8 @@ def check_cell(adapter: str, scenario: str, time: str, control: bool) -> None:
     lock = PREFIX + adapter
     cell = library_cells(lock)[scenario, lock, "open"]
     assert cell
-    result = play(TrialSettings(lock, scenario, time=time, control=control))
+    lease_ms = REAL_LEASE_MS if time == "real" else None
+    result = play(TrialSettings(lock, scenario, time=time, control=control, lease_ms=lease_ms))
     found = {name: result.properties[name].status for name in result.required}
     assert found == cell.expects(control), f"{result.sentence}; again: {result.replay}; {cell.reason}"
 

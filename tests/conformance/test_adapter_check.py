@@ -13,12 +13,13 @@ from lockstorm.base import paths
 from lockstorm.base.errors import NotInstalled
 from lockstorm.cli.commands import adapter_command
 from lockstorm.conformance import adapter_check
-from lockstorm.conformance.adapter_bench import AdapterBench
+from lockstorm.conformance.adapter_bench import LEASE_MS, AdapterBench
 from lockstorm.conformance.adapter_check import one_check
 from lockstorm.locks.adapter import PREFIX, adapter_entry, shipped_adapters
 from lockstorm.process.process import Sandbox
 from lockstorm.servers.redis_server import RedisServer
 from tests.helpers.planting import USUAL, plant_in
+from tests.helpers.stalls import beside_no_stall
 from tests.helpers.support import lockstorm
 
 pytestmark = pytest.mark.waits  # a library runs in real time only
@@ -135,6 +136,7 @@ def checked(program: str, check: str, servers: list[RedisServer]) -> dict[str, A
     return one_check(AdapterBench(adapter_entry(PREFIX + program), servers, "check"), getattr(adapter_check, check))
 
 
+@beside_no_stall(LEASE_MS)
 @pytest.mark.parametrize(("check", "body", "message"), MISTAKES, ids=[message for *_, message in MISTAKES])
 def test_a_mistake_is_found_and_explained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, servers: list[RedisServer], check: str, body: str, message: str
@@ -146,6 +148,7 @@ def test_a_mistake_is_found_and_explained(
     assert not done["ok"] and message in done["wrong"], done
 
 
+@beside_no_stall(LEASE_MS)
 @pytest.mark.parametrize("check", sorted({check for check, *_ in MISTAKES}))
 def test_without_the_mistake_the_same_check_passes(tmp_path: Path, servers: list[RedisServer], check: str) -> None:
     program = "python-redis-lock-renew" if check == "keeps" else plant_in(tmp_path, RIGHT)

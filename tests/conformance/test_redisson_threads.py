@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator
-from functools import wraps
 from typing import Any
 
 import pytest
@@ -11,8 +10,8 @@ from lockstorm.base.errors import NotInstalled
 from lockstorm.locks.adapter import PREFIX, AdapterProgram, adapter_entry, adapter_path, shipped_adapters
 from lockstorm.process.process import Sandbox
 from lockstorm.servers.redis_server import RedisServer
-from lockstorm.trial.stall_sentinel import StallSentinel, play_unstalled
 from tests.helpers.proxying import wait_until
+from tests.helpers.stalls import beside_no_stall
 
 pytestmark = pytest.mark.waits  # a library runs in real time only
 ONE_MORE = pytest.mark.slow("starts a Java virtual machine for one more lock of this library", seconds=4)
@@ -60,26 +59,6 @@ class ThreadedProgram:
         return number not in self.answers
 
 
-def beside_no_stall(test: Callable[..., None]) -> Callable[..., None]:
-    """Plays a test again that has failed beside a stall of the machine, which ends the limits of the library."""
-
-    def play(**fixtures: Any) -> None:
-        sentinel = StallSentinel(LIBRARY_LIMIT_MS, "time limit")
-        try:
-            test(**fixtures)
-        except Exception as error:
-            sentinel.explain(error)
-            raise
-        finally:
-            sentinel.stop()
-
-    @wraps(test)
-    def played(**fixtures: Any) -> None:
-        play_unstalled(lambda _: play(**fixtures))
-
-    return played
-
-
 @pytest.fixture(scope="module")
 def servers() -> Iterator[list[RedisServer]]:
     sandbox = Sandbox()
@@ -115,7 +94,7 @@ def start(servers: list[RedisServer]) -> Iterator[Callable[..., ThreadedProgram]
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name == "redisson" else ONE_MORE) for name in LOCKS])
-@beside_no_stall
+@beside_no_stall(LIBRARY_LIMIT_MS)
 def test_two_threads_of_a_program_exclude_each_other(name: str, start: Callable[..., ThreadedProgram]) -> None:
     program = start(name)
     assert program.hello["protocol"] == 2 and program.hello["owner"] == "thread"
@@ -132,7 +111,7 @@ def test_two_threads_of_a_program_exclude_each_other(name: str, start: Callable[
     assert program.outcome("release", thread=2, lock=2) == "ok"
 
 
-@beside_no_stall
+@beside_no_stall(LIBRARY_LIMIT_MS)
 def test_a_writer_reads_inside_and_readers_share(start: Callable[..., ThreadedProgram]) -> None:
     program = start("redisson-read-write")
     assert program.hello["modes"] == ["read", "write"] and program.hello["reenters"] == ["same", "write-read"]
@@ -150,7 +129,7 @@ INTERRUPTIBLE = ["lockInterruptibly()", "lockAsync(threadId)", "tryLock(wait, SE
 
 
 @pytest.mark.parametrize("form", INTERRUPTIBLE)
-@beside_no_stall
+@beside_no_stall(LIBRARY_LIMIT_MS)
 def test_a_cancel_ends_a_waiting_call_and_leaves_nothing(
     form: str, start: Callable[..., ThreadedProgram], servers: list[RedisServer]
 ) -> None:
@@ -169,7 +148,7 @@ def test_a_cancel_ends_a_waiting_call_and_leaves_nothing(
     assert program.outcome("acquire", thread=2, wait_ms=0, lease_ms=None) == "ok"  # its thread goes on, uninterrupted
 
 
-@beside_no_stall
+@beside_no_stall(LIBRARY_LIMIT_MS)
 def test_a_form_that_no_interrupt_ends_is_not_cancelled(start: Callable[..., ThreadedProgram]) -> None:
     program = start("redisson")
     assert program.outcome("acquire", thread=1, lease_ms=None) == "ok"
@@ -180,7 +159,7 @@ def test_a_form_that_no_interrupt_ends_is_not_cancelled(start: Callable[..., Thr
     assert forgotten["outcome"] == "unknown" and "thread-2" in forgotten["error"]
 
 
-@beside_no_stall
+@beside_no_stall(LIBRARY_LIMIT_MS)
 def test_forget_leaves_no_key_renewed(start: Callable[..., ThreadedProgram], servers: list[RedisServer]) -> None:
     program = start("redisson-read-write", lease_ms=SHORT_LEASE_MS)
     for asked in (("r", 1, 1, "write"), ("r", 1, 1, "write"), ("r", 1, 1, "read"), ("other", 2, 2, "read")):
@@ -206,7 +185,7 @@ def await_renewal(server: RedisServer, key: str) -> None:
     wait_until(is_renewed)
 
 
-@beside_no_stall
+@beside_no_stall(LIBRARY_LIMIT_MS)
 def test_forget_leaves_no_timer_that_renews_what_comes_next(
     start: Callable[..., ThreadedProgram], servers: list[RedisServer]
 ) -> None:
@@ -229,7 +208,7 @@ def lease_of(server: RedisServer, key: str) -> int:
     return int(server.link.pttl(key))
 
 
-@beside_no_stall
+@beside_no_stall(LIBRARY_LIMIT_MS)
 def test_each_form_gives_the_lease_that_it_was_asked_for(
     start: Callable[..., ThreadedProgram], servers: list[RedisServer]
 ) -> None:
@@ -249,7 +228,7 @@ def test_each_form_gives_the_lease_that_it_was_asked_for(
     assert "no form nope" in program.ask("acquire", form="nope")["error"]
 
 
-@beside_no_stall
+@beside_no_stall(LIBRARY_LIMIT_MS)
 def test_a_fenced_lock_has_a_token_in_every_form(start: Callable[..., ThreadedProgram]) -> None:
     program = start("redisson-fenced")
     last = 0
@@ -264,7 +243,7 @@ def test_a_fenced_lock_has_a_token_in_every_form(start: Callable[..., ThreadedPr
 
 
 @pytest.mark.parametrize("name", ["redisson-semaphore", "redisson-permit-semaphore"])
-@beside_no_stall
+@beside_no_stall(LIBRARY_LIMIT_MS)
 def test_a_permit_belongs_to_its_thread_and_object(name: str, start: Callable[..., ThreadedProgram]) -> None:
     program = start(name, permits=2)
     for form in program.hello["forms"]:
@@ -278,7 +257,7 @@ def test_a_permit_belongs_to_its_thread_and_object(name: str, start: Callable[..
 
 
 @pytest.mark.parametrize("name", ["redisson", "redisson-semaphore"])
-@beside_no_stall
+@beside_no_stall(LIBRARY_LIMIT_MS)
 def test_version_1_answers_with_none_of_it(name: str, start: Callable[..., ThreadedProgram]) -> None:
     program = start(name)
     first = program.ask("hello", protocol=1)

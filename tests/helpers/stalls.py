@@ -1,0 +1,31 @@
+"""Tests in real time beside a machine that stands still."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from lockstorm.trial.stall_sentinel import StallSentinel, play_unstalled
+
+
+def beside_no_stall(limit_ms: float) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Plays a test again that has failed beside a stall, a few times at most. `limit_ms`: the shortest time limit that
+    the test's assertions rest on; a stall is what lasts for more than a third of it."""
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        def play(**fixtures: Any) -> None:
+            sentinel = StallSentinel(limit_ms, "time limit")
+            try:
+                test(**fixtures)
+            except Exception as error:
+                sentinel.explain(error)
+                raise
+            finally:
+                sentinel.stop()
+
+        @wraps(test)
+        def played(**fixtures: Any) -> None:
+            play_unstalled(lambda _: play(**fixtures))
+
+        return played
+
+    return decorate
