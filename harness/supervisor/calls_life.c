@@ -54,7 +54,7 @@ static void on_first_call(struct supervisor *supervisor, struct program_process 
 
 /* --- ends --- */
 
-/* Which child a thread waits for; 0: any. */
+/* Which child a thread waits for; 0: any; -1: one whose end was waited for before. */
 static pid_t awaited_child(const struct program_process *process, const struct seccomp_notif *call) {
     if (call->data.nr == SYS_wait4) return (pid_t)call_argument(call, 0) > 0 ? (pid_t)call_argument(call, 0) : 0;
     if (call_argument(call, 0) == P_PIDFD) return program_pidfd_process(process, (int)call_argument(call, 1));
@@ -112,7 +112,7 @@ static void await_child(struct supervisor *supervisor, struct program_process *p
         lives |= child->pid && child->maker == process->pid && (awaited == 0 || awaited == child->pid);
     }
     bool ended = awaited ? !lives : process->ended_children > 0;
-    if (process->ended_children > 0 && ended) process->ended_children--;
+    if (process->ended_children > 0 && ended && awaited >= 0) process->ended_children--;
     if (options & WNOHANG || ended || !lives) supervisor_pass(supervisor, call);
     else held_call_add(supervisor, process, call, HELD_CHILD);
 }
@@ -141,7 +141,7 @@ static void on_kill(struct supervisor *supervisor, struct program_process *proce
     kill_process(supervisor, process, call, (pid_t)call_argument(call, 0));
 }
 
-/* Go's os.Process and Python's asyncio send signals so. */
+/* Go's os.Process sends signals so. */
 static void on_pidfd_send(struct supervisor *supervisor, struct program_process *process,
                           const struct seccomp_notif *call) {
     kill_process(supervisor, process, call, program_pidfd_process(process, (int)call_argument(call, 0)));

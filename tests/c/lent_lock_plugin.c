@@ -1,7 +1,7 @@
 /* A plug-in for tests: a lock that is made of what lockstorm lends, a variant for each helper:
  *   PUSH         SET NX PX; its waiters wait for the message that a release publishes (push.h)
  *   SIGNAL_LIST  SET NX PX; its waiters wait in BLPOP for the signal that a release pushes (signal_list.h)
- *   QUEUE        a queue of ephemeral nodes on ZooKeeper (zookeeper_queue.h) */
+ *   QUEUE        a queue of ephemeral nodes on ZooKeeper (zookeeper_queue.h); also without any of these */
 #include "lockstorm.h"
 
 #ifdef PUSH

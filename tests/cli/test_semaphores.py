@@ -123,6 +123,12 @@ def test_who_requires_integrity_of_a_semaphore_gets_it(command: str, right: tupl
     assert result["verdict"]["integrity"]["status"] == "violated"
 
 
+@pytest.mark.parametrize(("words", "is_asked"), [((), False), (("--require", "integrity"), True)])
+def test_a_table_speaks_of_integrity_only_if_it_is_asked_for(words: tuple[str, ...], is_asked: bool) -> None:
+    done = lockstorm("run", "gc-pause", "--lock", "semaphore", "--permits", "2", *words)
+    assert (done.returncode, "integrity" in done.stdout) == (int(is_asked), is_asked), done.stdout
+
+
 @pytest.mark.parametrize("lock", SHIPPED, ids=lambda words: words[1])
 def test_the_shipped_semaphores_pass_without_a_fault(lock: tuple[str, str]) -> None:
     assert result_of(*COMMANDS["run"], *lock)["exit"] == 0

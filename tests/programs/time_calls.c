@@ -549,11 +549,12 @@ static int status_by_descriptor(int fd) {
 static void descriptors_of_processes(void) {
     int status;
     show("start", 0);
-    pid_t child = child_that_sleeps(5, 3), another = child_that_sleeps(2, 4);
+    pid_t child = child_that_sleeps(5, 3), another = child_that_sleeps(2, 4), third = child_that_sleeps(9, 6);
     int fd = (int)syscall(SYS_pidfd_open, child, 0);
     show("waitid, while another ends", status_by_descriptor(fd));
-    show("wait for the other", wait(&status) == another);
     show("waitid again", status_by_descriptor(fd));
+    show("wait for any", wait(&status) == another);
+    show("wait for the third", wait(&status) == third);
     close(fd);
     child = child_that_sleeps(60, 1);
     fd = (int)syscall(SYS_pidfd_open, child, 0);

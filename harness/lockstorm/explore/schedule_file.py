@@ -18,7 +18,7 @@ from lockstorm.results.properties import PROPERTIES
 from lockstorm.scenario.play import check_settings
 from lockstorm.scenario.scenario import TABLE_STORES
 from lockstorm.servers.services import real_time_reason
-from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, TrialSettings
+from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, WAIT_FOR_EVER, TrialSettings
 
 FOUND = paths.ROOT / "scenarios" / "found"
 SAVED_MOST = 100  # schedules with the same name
@@ -30,7 +30,6 @@ FIRST_WORD, LOOK_BYTES = b"lockstorm-schedule ", 4096
 COURSE = "schedule"  # the line before the deviations
 CLIENTS_MOST = 16  # WORLD_CLIENTS
 REPLICAS_MOST = 2  # WORLD_REPLICAS
-WAIT_FOR_EVER = -1
 VARIES_WORK, VARIES_TURNS, VARIES_PATIENCE, VARIES_OPERATIONS, VARIED_ALL = 1, 2, 4, 8, 15  # enum world_varied
 NUMBERS = {  # key: from, to
     "clients": (1, CLIENTS_MOST),

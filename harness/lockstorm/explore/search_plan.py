@@ -15,7 +15,6 @@ from lockstorm.explore.schedule_file import (
     VARIES_PATIENCE,
     VARIES_TURNS,
     VARIES_WORK,
-    WAIT_FOR_EVER,
     ScheduleContext,
     check_explorable,
 )
@@ -24,7 +23,7 @@ from lockstorm.locks.lock_names import lock_named
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.results.properties import PROPERTIES, SORTS, property_of, with_capacity
-from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, SERVER_HELP, TrialSettings
+from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, SERVER_HELP, WAIT_FOR_EVER, TrialSettings
 
 FAULTS = {
     "pause": "a client is paused",

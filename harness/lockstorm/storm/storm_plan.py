@@ -23,6 +23,7 @@ from lockstorm.trial.settings import (
     DURATION_LIMIT_MS,
     REPLY_LIMIT_MS,
     SEED_LIMIT,
+    WAIT_FOR_EVER,
     TrialSettings,
     deployed,
     lease_late_in,
@@ -36,7 +37,6 @@ USUAL_LEASE_MS = 1_000  # short, so that a storm has many leases
 LONGEST_LEASES = 2  # the longest duration of a fault, unless the user chooses another
 PART_OF_LEASE = 50  # of which a critical section takes one before the storm, and a pause on average
 MOST_WORK, MOST_WORK_RENEWED = 0.9, 2.5  # leases: the longest work that is drawn (harness/client/drawn_work.h)
-WAIT_FOR_EVER = -1
 TRIALS_LIMIT = 100_000
 RECORDS_LEAST = 1 << 16
 RECORDS_MOST = 1 << 24  # 1 GiB
@@ -118,9 +118,7 @@ class StormPlan:
     bound_ms: int  # in the quiet phase: how long a lock may stay free while a client waits for it
     promised_ms: int  # the same, before the first fault
     patience_ms: int  # by which the quiet phase is longer than the clients' turns
-    work_ms: (
-        int  # how long a critical section takes, and the mean pause of a client between two; where nothing is drawn
-    )
+    work_ms: int  # how long a critical section takes, and the mean pause between two, where nothing is drawn
     most_work_ms: int  # how long a critical section may take
     wait_ms: int  # how long a client waits for the lock in one turn, where nothing is drawn; -1: until it is granted
     varied: Varied  # what is drawn for each client and turn

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.native.library import Kind, Object, Outcome, Step, StepKind, StepResult, TaskState, Varied, library
 from lockstorm.process.process import Process
+from lockstorm.trial.settings import WAIT_FOR_EVER
 from lockstorm.trial.trial_context import TrialContext
 
 AFTER_REPLY = "after-acquire-reply"  # the answers to acquire have come, and nothing has been made of them
@@ -105,7 +106,12 @@ class Client:
         return self.finish()
 
     def start_workload(
-        self, duration_ms: int, work_ms: int, think_ms: int, wait_ms: int = -1, varied: Varied = Varied.NOTHING
+        self,
+        duration_ms: int,
+        work_ms: int,
+        think_ms: int,
+        wait_ms: int = WAIT_FOR_EVER,
+        varied: Varied = Varied.NOTHING,
     ) -> None:
         """Starts to increment again and again, for duration_ms. `varied`: what is drawn for each client and turn,
         from the trial's seed, instead of the same for all."""

@@ -41,6 +41,7 @@ LEASE_LIMIT_MS = 24 * 24 * 3600 * 1000  # 24 days: beyond that a TTL in ms overf
 SEED_LIMIT = 2**63 - 1
 CLIENT_LIMIT = 128
 PERMIT_LIMIT = 64
+WAIT_FOR_EVER = -1  # until the lock is granted
 DURATION_LIMIT_MS = 3_600_000
 SERVER_HELP = (
     "Server that the locks on Redis live on: a path, or the name of a program on the PATH, such as valkey-server. "
