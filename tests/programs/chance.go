@@ -47,7 +47,7 @@ func main() {
 	var turns strings.Builder
 	for number := 0; number < 10; number++ {
 		group.Add(1)
-		go func() {
+		go func(number int) { // before Go 1.22 all turns of a loop share its variable
 			defer group.Done()
 			for round := 0; round < rounds; round++ {
 				var kept [][]byte
@@ -64,7 +64,7 @@ func main() {
 					runtime.GC()
 				}
 			}
-		}()
+		}(number)
 	}
 	group.Wait()
 	fmt.Println("goroutines", turns.String())

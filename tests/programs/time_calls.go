@@ -84,13 +84,13 @@ func goroutines() {
 	sum := 0
 	for each := 1; each <= 100; each++ {
 		group.Add(1)
-		go func() {
+		go func(each int) { // before Go 1.22 all turns of a loop share its variable
 			defer group.Done()
 			time.Sleep(time.Duration(each) * time.Millisecond)
 			mutex.Lock()
 			sum += each
 			mutex.Unlock()
-		}()
+		}(each)
 	}
 	group.Wait()
 	show("WaitGroup", sum)

@@ -3,6 +3,8 @@ times. Another seed: other random numbers. In each language, with its garbage co
 
 import os
 import re
+import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,9 @@ EXECVE = 59  # the first one is the supervisor's own child's, whose addresses ar
 CALL = re.compile(r"(\S+) (\d+)/(\d+) (\d+)\((.*)\)")
 # The sources that each line names; those of Java that do not follow from the seed follow from the time alone.
 BY_TIME = {"java": ("hash", "map", "threads"), "c": ("addresses", "threads"), "python": ("address",)}
+# Before Go 1.22 the runtime mixes the processor's counter, which no supervisor sees, into these.
+BY_COUNTER = ("map", "select")
+GO_OF_SEED = (1, 22)
 STORMS = {"node": 300, "java": 400, "go": 1000}
 
 
@@ -37,10 +42,23 @@ def calls_of(trace: Path) -> list[str]:
     return calls
 
 
+def follows_from_seed(language: str, line: str) -> bool:
+    return language != "go" or go_version() >= GO_OF_SEED or not line.startswith(BY_COUNTER)
+
+
+@cache
+def go_version() -> tuple[int, ...]:
+    said = subprocess.run(["go", "version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"go(\d+)\.(\d+)", said)
+    assert found, said
+    return tuple(map(int, found.groups()))
+
+
 def run_twice(language: str, tmp_path: Path, *arguments: str) -> str:
     command = [*LANGUAGES[language].command("chance"), *arguments]
     first, second = (output_of(*command, seed=7, trace=tmp_path / each) for each in ("first", "second"))
-    assert first == second
+    for pair in zip(first.splitlines(), second.splitlines(), strict=True):
+        assert pair[0] == pair[1] or not follows_from_seed(language, pair[0])
     one, other = calls_of(tmp_path / "first"), calls_of(tmp_path / "second")
     assert one == other, next(pair for pair in zip(one, other, strict=False) if pair[0] != pair[1])
     return first
