@@ -159,6 +159,10 @@ mkdir "$1/sbin" "$1/sbin-work" "$1/etc" "$1/etc-work"
 mount -t overlay o -o "lowerdir=/usr/sbin,upperdir=$1/sbin,workdir=$1/sbin-work" /usr/sbin
 mount -t overlay o -o "lowerdir=/etc,upperdir=$1/etc,workdir=$1/etc-work" /etc
 rm -f /usr/sbin/policy-rc.d
+# A machine without an init system starts no service: it gets what invoke-rc.d asks for.
+test -e /sbin/init || ln -s /bin/true /usr/sbin/init
+test -e /sbin/runlevel || printf '#!/bin/sh\necho "N $RUNLEVEL"\n' >/usr/sbin/runlevel
+chmod 755 /usr/sbin/runlevel
 printf '#!/bin/sh\n# Provides: probe\necho started\n' >/etc/init.d/probe
 chmod 755 /etc/init.d/probe
 for level in 2 3 4 5; do ln -s ../init.d/probe /etc/rc$level.d/S01probe; done
