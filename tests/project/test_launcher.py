@@ -186,7 +186,8 @@ def test_the_services_of_installed_packages_are_not_started(checkout: Path, tmp_
     assert play_scripts_of_a_package("RUNLEVEL=2", tmp_path / "control").startswith("started\n"), "the control"
     shown = play_scripts_of_a_package(" ".join(variables), tmp_path / "mount")
     assert "started" not in shown
-    assert shown.count("ignoring command 'start'") == 2, shown
+    if shutil.which("systemctl"):
+        assert shown.count("ignoring command 'start'") == 2, shown
 
 
 def own_mounts() -> list[str]:
