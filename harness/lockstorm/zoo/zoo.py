@@ -121,13 +121,12 @@ def explore_bug(bug: Bug, hunt: Hunt, on_trial: OnTrial) -> Shown:
     schedules = max(found.get("schedules", 0), hunt.fixed_schedules)
     fixed = search_schedules(plan_search(bug.search_for(bug.fixed, schedules=schedules)), _ignore)
     on_trial(f"{bug.name}: {bug.fixed} explored")
-    choices = found["found"]["choices"] if found.get("found") else []
+    smallest = found.get("found") or {"choices": [], "violates": []}
+    choices = smallest["choices"]
     return {
         "bug": STATUS_OF_EXIT[found["exit"]],
         "schedules": found.get("schedules", 0),
-        "violates": [name for name in found.get("required", ()) if found["verdict"][name]["status"] == "violated"]
-        if found.get("found")
-        else [],
+        "violates": [name for name in found.get("required", ()) if name in smallest["violates"]],
         "faults": faults_in(choices),
         "choices": choices,
         "elapsed_ms": found.get("elapsed_ms", 0),
