@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
+from lockstorm.base.atomic_file import write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.cli.library_text import show_library_replay
 from lockstorm.cli.options import json_option
@@ -14,6 +15,7 @@ from lockstorm.explore.replay_real import replay_real
 from lockstorm.explore.schedule_file import read_schedule_file
 from lockstorm.library_search.library_schedule_file import is_library_schedule, read_library_schedule
 from lockstorm.library_search.library_search import replay_library
+from lockstorm.library_search.standalone import LANGUAGES, check_standalone, standalone_program
 from lockstorm.report.commands_table import commands_table
 from lockstorm.report.story import show_result
 from lockstorm.results.event import Event
@@ -21,7 +23,9 @@ from lockstorm.results.event import Event
 
 @click.command("replay")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("-o", "output", type=click.Path(path_type=Path), help="Write the history to this file.")
+@click.option(
+    "-o", "output", type=click.Path(path_type=Path), help="Write the history, or the program of --as, to this file."
+)
 @click.option(
     "--real",
     is_flag=True,
@@ -33,24 +37,44 @@ from lockstorm.results.event import Event
     is_flag=True,
     help="Print, after the story, each command: who sent it to which server, the answer, and what became of it.",
 )
+@click.option(
+    "--as",
+    "language",
+    type=click.Choice(LANGUAGES),
+    help="Write a stand-alone program in this language, that of the library, which shows the schedule of a library on "
+    "a plain redis-server; to -o, or to standard output.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="Print the verdict without the story.")
 @json_option
-def replay_command(file: Path, output: Path | None, real: bool, with_commands: bool, quiet: bool, as_json: bool) -> int:
+def replay_command(
+    file: Path,
+    output: Path | None,
+    real: bool,
+    with_commands: bool,
+    language: str | None,
+    quiet: bool,
+    as_json: bool,
+) -> int:
     """Replay a schedule that explore has found, or that was written by hand.
 
     \b
     Example: lockstorm replay found.schedule
              lockstorm replay --commands found.schedule
              lockstorm replay --real found.schedule
+             lockstorm replay --as java found.schedule -o Found.java
     """
     if output and output.exists():
         raise UsageError(f"-o {output}: exists already")
     if real and with_commands:
         raise UsageError("--commands: only the explorer sees each command, so without --real")
     if is_library_schedule(file):
-        if output or real or with_commands:
+        if real or with_commands or (output and not language):
             raise UsageError(f"{file} is a schedule of a library: -o, --real and --commands are for those of C locks")
+        if language:
+            return _write_program(file, language, output)
         return _replay_library(file, quiet=quiet, as_json=as_json)
+    if language:
+        raise UsageError(f"--as: {file} is no schedule of a library")
     events: list[Event] | None = None if as_json or quiet else []
     schedule = read_schedule_file(file)
     with waiting(f"a schedule of {schedule.lock} ..."):
@@ -68,6 +92,21 @@ def replay_command(file: Path, output: Path | None, real: bool, with_commands: b
         if real:
             console().print(Text(f"the fault struck client 1 at the checkpoint {result.struck_at}", "dim"))
     return result.exit
+
+
+def _write_program(file: Path, language: str, output: Path | None) -> int:
+    """Writes the program, and the verdict of the schedule that it shows. Returns 0: what was asked for is done."""
+    schedule = read_library_schedule(file)
+    check_standalone(schedule, language)
+    with waiting(f"a schedule of {schedule.library} ..."):
+        result = replay_library(schedule, str(file))
+        text = standalone_program(schedule, result, language)
+    if output:
+        write_text(output, text)
+        console().print(f"{output} shows: {result['sentence']}", soft_wrap=True)
+    else:
+        click.echo(text, nl=False)
+    return 0
 
 
 def _replay_library(file: Path, *, quiet: bool, as_json: bool) -> int:

@@ -1,0 +1,183 @@
+"""What a stand-alone program does that shows a schedule of a library without lockstorm: calls, readings and
+cancellations at given times, and what shows at the end that the promise was broken."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lockstorm.base.errors import UsageError
+from lockstorm.library_search.library_story import NO_END, NO_KEY
+
+GAP_MS = 25  # between two steps that have the same time in the schedule: their order is kept
+SETTLE_MS = 300  # after the last step
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call: `number` counts from 1 in the order in which they are made. `ask` is its event."""
+
+    number: int
+    at_ms: int | None  # None: as soon as the call before it in its thread is answered
+    after: int  # the number of a call of another thread that was answered first, at the same time; 0: there is none
+    thread: tuple[int, int]  # client, and thread of it
+    words: str
+    ask: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class MainStep:
+    """What the main thread does: it cancels a call, or reads how long the key of a resource remains."""
+
+    at_ms: int
+    cancels: int = 0
+    reads: int = 0
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What shows that the promise is broken. `kind`: "granted" (call `number` is granted before call `before`, if that
+    is not 0, is made), "outcome" (call `number` ends with `outcome`), "slow" (it takes more than `limit_ms`),
+    "unanswered" (call `number` has no answer), "below", "above" (what was read is less or more than `limit_ms`),
+    "endless" (what was read is -1)."""
+
+    kind: str
+    number: int = 0
+    before: int = 0
+    outcome: str = ""
+    limit_ms: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    calls: tuple[Call, ...]
+    steps: tuple[MainStep, ...]
+    proof: Proof | None  # None: every promise was kept
+    outcomes: dict[int, str]  # of the calls that were answered until then, which a run has to repeat
+    end_ms: int
+
+    @property
+    def threads(self) -> dict[tuple[int, int], list[Call]]:
+        """The calls of each thread."""
+        by_thread: dict[tuple[int, int], list[Call]] = {}
+        for call in self.calls:
+            by_thread.setdefault(call.thread, []).append(call)
+        return by_thread
+
+
+def standalone_plan(events: Sequence[dict[str, Any]], broken: dict[str, Any] | None) -> Plan:
+    """`broken`: the promise to show, as replay_on returns it. UsageError if timing alone does not show it."""
+    struck = next((event for event in events if event["event"] in ("fault", "late")), None)
+    if struck:
+        raise UsageError(f"a program against a plain server cannot show it: the schedule needs {struck['fault']}")
+    calls, steps, numbers, last_ms = list[Call](), list[MainStep](), dict[int, int](), -GAP_MS
+    reading = broken["event"] if broken and events[broken["event"]]["event"] in ("lease", "left") else None
+    for place, event in enumerate(events):
+        if event["event"] != "ask" and place != reading:
+            continue
+        at_once = event["event"] == "ask" and event["call"] != "cancel" and _follows_at_once(events, place)
+        if not at_once:
+            last_ms = max(event["at_ns"] // 1_000_000, last_ms + GAP_MS)
+        if place == reading:
+            steps.append(MainStep(last_ms, reads=_resource_of(event)))
+        elif event["call"] == "cancel":
+            steps.append(MainStep(last_ms, cancels=numbers[_cancelled(events, place)]))
+        else:
+            numbers[place] = len(calls) + 1
+            at_ms, after = (None, 0) if at_once else (last_ms, _answered_first(events, place, numbers))
+            thread = (event["client"], event["thread"])
+            calls.append(Call(numbers[place], at_ms, after, thread, _words(event), event))
+    proof = _proof(events, broken, numbers) if broken else None
+    shown_ms = events[broken["event"]]["at_ns"] // 1_000_000 if broken else 0
+    outcomes = {
+        numbers[event["asked"]]: event["outcome"]
+        for event in events[: broken["event"] if broken else None]
+        if event["event"] == "answer" and event["outcome"] != "unknown" and event["asked"] in numbers
+    }
+    return Plan(tuple(calls), tuple(steps), proof, outcomes, max(shown_ms, last_ms) + SETTLE_MS)
+
+
+def _follows_at_once(events: Sequence[dict[str, Any]], place: int) -> bool:
+    """Whether a call is made when the one before it in its thread is answered, with no work between."""
+    thread = [events[place][key] for key in ("client", "thread")]
+    return any(
+        event["event"] == "answer"
+        and event["at_ns"] == events[place]["at_ns"]
+        and event["call"] != "cancel"
+        and [event["client"], event["thread"]] == thread
+        for event in events[:place]
+    )
+
+
+def _answered_first(events: Sequence[dict[str, Any]], place: int, numbers: dict[int, int]) -> int:
+    """The number of the call of another thread that was answered last before a call is made, at the same time."""
+    answers = [event for event in events[:place] if event["event"] == "answer" and event["asked"] in numbers]
+    last, ask = answers[-1] if answers else None, events[place]
+    if not last or (last["client"], last["thread"]) == (ask["client"], ask["thread"]):
+        return 0
+    return numbers[last["asked"]] if last["at_ns"] + GAP_MS * 1_000_000 >= ask["at_ns"] else 0
+
+
+def _words(event: dict[str, Any]) -> str:
+    mode = "" if event["mode"] in ("exclusive", "permits") else f" {event['mode']}"
+    return f"client-{event['client']} thread-{event['thread']}: {event['call']}{mode} lock-{event['lock']}"
+
+
+def _resource_of(event: dict[str, Any]) -> int:
+    return int(event.get("resource", 1))
+
+
+def _cancelled(events: Sequence[dict[str, Any]], place: int) -> int:
+    """The acquire that a cancellation ends: the last one of its thread."""
+    cancel = events[place]
+    return max(
+        at
+        for at, event in enumerate(events[:place])
+        if event["event"] == "ask"
+        and event["call"] == "acquire"
+        and (event["client"], event["thread"]) == (cancel["client"], cancel["thread"])
+    )
+
+
+def _proof(events: Sequence[dict[str, Any]], broken: dict[str, Any], numbers: dict[int, int]) -> Proof:
+    promise, place = broken["promise"], broken["event"]
+    shown, expected_ms, found_ms = events[place], broken["expected_ms"], broken["found_ms"]
+    middle_ms = (expected_ms + found_ms) // 2
+    if shown["event"] == "answer":
+        number = numbers[shown["asked"]]
+        if promise == "exclusion":
+            return Proof("granted", number, before=_next_of_holder(events, broken, numbers))
+        if promise == "wait":
+            return Proof("slow", number, limit_ms=middle_ms)
+        if promise == "ownership":
+            return Proof("outcome", number, outcome=shown["outcome"])
+    elif shown["event"] == "lease":
+        if found_ms == NO_END:
+            return Proof("endless")
+        if promise in ("lease-too-short", "renewal") and found_ms < expected_ms:
+            return Proof("below", limit_ms=middle_ms)
+        return Proof("above", limit_ms=middle_ms if expected_ms > 0 else NO_KEY)
+    elif shown["event"] in ("idle", "end"):
+        waiting = _unanswered(events[:place])
+        if waiting:
+            return Proof("unanswered", numbers[broken["other"] if broken["other"] in waiting else waiting[0]])
+    raise UsageError(f"no program for a broken promise {promise!r} that shows in this way: {broken['sentence']}")
+
+
+def _unanswered(events: Sequence[dict[str, Any]]) -> list[int]:
+    answered = {event["asked"] for event in events if event["event"] == "answer"}
+    return [
+        at
+        for at, event in enumerate(events)
+        if event["event"] == "ask" and event["call"] == "acquire" and at not in answered
+    ]
+
+
+def _next_of_holder(events: Sequence[dict[str, Any]], broken: dict[str, Any], numbers: dict[int, int]) -> int:
+    """The number of the first call that the holder makes of its lock after the grant beside it; 0: there is none."""
+    holder = events[broken["other"]]
+    for at in range(broken["event"] + 1, len(events)):
+        event = events[at]
+        same = all(event.get(key) == holder[key] for key in ("client", "thread", "resource"))
+        if event["event"] == "ask" and same and at in numbers:
+            return numbers[at]
+    return 0

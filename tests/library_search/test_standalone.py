@@ -1,0 +1,232 @@
+"""Schedules of libraries as stand-alone programs in the library's language, run against a plain redis-server."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstorm.base import paths
+from lockstorm.base.errors import UsageError
+from lockstorm.library_search.library_schedule_file import (
+    LibrarySchedule,
+    parse_library_schedule,
+    read_library_schedule,
+)
+from lockstorm.library_search.library_search import replay_library
+from lockstorm.library_search.standalone import FILE, PROGRAMS, phrases_of, standalone_program
+from lockstorm.library_search.standalone_plan import GAP_MS, Proof, standalone_plan
+from lockstorm.locks.adapter import SHIPPED, adapter_facts, adapter_path
+from tests.helpers.outside_servers import outside_server
+from tests.helpers.stalls import beside_no_stall
+from tests.helpers.support import lockstorm
+
+FOUND = Path(__file__).parent / "found"
+WRITTEN = sorted(path.parent.name for path in SHIPPED.glob(f"*/{FILE}"))
+UNWRITTEN = {"node-redlock-4": {"disposer"}}  # forms without a phrase
+
+
+STALL_MS = 900  # leases, works and waits below last for longer
+
+# A rival is refused while the lock is held, and another is granted after the release.
+COURSE = """\
+lockstorm-library-schedule 1
+adapter {adapter}
+library the library
+lease_ms 2000
+permits 1
+seed 1
+number 0
+breaks exclusion
+workload
+client-1 thread-1: acquire lock-1 resource-1 {mode} wait=none lease={lease} form={form}
+client-1 thread-1: work 1000
+client-1 thread-1: release lock-1 resource-1 {mode}
+client-2 thread-1: acquire lock-1 resource-1 {mode} wait=none lease={lease} form={form}
+client-2 thread-1: release lock-1 resource-1 {mode}
+client-2 thread-2: work 1400
+client-2 thread-2: acquire lock-2 resource-1 {mode} wait=none lease={lease} form={form}
+client-2 thread-2: release lock-2 resource-1 {mode}
+schedule
+"""
+
+
+def command_of(program: Path) -> tuple[list[str], Path]:
+    """The command that runs a program with the libraries of the shipped adapters, and where."""
+    built, directory = Path(paths.cache("adapters")), program.parent
+    if program.suffix == ".py":
+        return [sys.executable, str(program)], directory
+    if program.suffix == ".java":
+        return ["java", "-cp", f"{built}/redisson/libraries/*", str(program)], directory
+    if program.suffix == ".mjs":
+        modules = directory / "node_modules"
+        shutil.rmtree(modules, ignore_errors=True)
+        modules.mkdir()
+        for module in (built / "node" / "node_modules").iterdir():
+            (modules / module.name).symlink_to(module)
+        (modules / "redlock").symlink_to(built / "node" / "node_modules" / "redlock-5")
+        return ["node", "--preserve-symlinks", str(program)], directory
+    for file in ("go.mod", "go.sum"):
+        shutil.copy(SHIPPED / "redsync" / file, directory)
+    path = f"{os.environ['PATH']}:/usr/local/go/bin"
+    build = ["go", "build", "-o", "found", program.name]
+    subprocess.run(build, cwd=directory, check=True, timeout=600, env={**os.environ, "PATH": path})
+    return ["./found"], directory
+
+
+def run(schedule: LibrarySchedule, language: str, directory: Path) -> tuple[int, str]:
+    """Writes the program and runs it. Returns its status and what it printed."""
+    result = replay_library(schedule, "it")
+    program = directory / PROGRAMS[language]
+    program.write_text(standalone_program(schedule, result, language))
+    command, where = command_of(program)
+    with outside_server(directory) as server:
+        done = subprocess.run([*command, str(server.port)], cwd=where, capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("adapter", WRITTEN)
+@pytest.mark.lengthy("starts a program of the library")
+def test_every_form_of_a_library_is_written(adapter: str) -> None:
+    facts, phrases = adapter_facts(str(adapter_path(adapter))), phrases_of(adapter)
+    assert facts
+    forms = {form.form for form in facts.forms}
+    assert forms - set(phrases.acquire) == UNWRITTEN.get(adapter, set())
+    asked = {"release", *facts.operations} & {"release", "is_held"}
+    assert all(getattr(phrases, verb) for verb in asked)
+    assert "renew" not in facts.operations or phrases.renew or phrases.renew_default
+
+
+KEPT = [
+    ("redis-py", "python", "acquire(blocking=False)", "exclusive", "given:2000"),
+    ("python-redis-lock", "python", "acquire(blocking=False)", "exclusive", "given:2000"),
+    ("redis-semaphore", "js", "tryAcquire(abortSignal)", "exclusive", "given:2000"),
+    ("redis-semaphore-multi", "js", "tryAcquire(abortSignal)", "permits", "given:2000"),
+    ("node-redlock-5", "js", "acquire(resources, duration, settings)", "exclusive", "given:2000"),
+    ("redsync", "go", "TryLockContext", "exclusive", "given:2000"),
+    ("redisson", "java", "tryLock(wait, lease, SECONDS)", "exclusive", "given:2000"),
+    ("redisson-fair", "java", "tryLock()", "exclusive", "renewed"),
+    ("redisson-fenced", "java", "tryLockAndGetToken()", "exclusive", "renewed"),
+    ("redisson-semaphore", "java", "tryAcquire()", "permits", "endless"),
+    ("redisson-multi", "java", "tryLock()", "exclusive", "renewed"),
+]
+
+
+def kept() -> Iterator[Any]:
+    for case in KEPT:
+        daily = pytest.mark.lengthy("runs for 3 s on a real server")
+        slow = pytest.mark.slow("builds a program, which runs on a real server", seconds=15)
+        yield pytest.param(*case, marks=daily if case[0] == "redis-py" else slow, id=case[0])
+
+
+@pytest.mark.parametrize(("adapter", "language", "form", "mode", "lease"), list(kept()))
+@beside_no_stall(STALL_MS)
+def test_a_program_goes_the_course_of_its_schedule(
+    tmp_path: Path, adapter: str, language: str, form: str, mode: str, lease: str
+) -> None:
+    text = COURSE.format(adapter=adapter, form=form, mode=mode, lease=lease)
+    status, printed = run(parse_library_schedule(text, "it"), language, tmp_path)
+    assert (status, printed.splitlines()[-1]) == (0, "kept"), printed
+    assert "client-2 thread-1: acquire lock-1: refused" in printed
+    assert "client-2 thread-2: acquire lock-2: ok" in printed
+
+
+@pytest.mark.slow("runs for 10 s on a real server", seconds=20)
+@pytest.mark.parametrize(("found", "language"), [("redisson-read-write", "java"), ("node-redlock-5", "js")])
+@beside_no_stall(STALL_MS)
+def test_a_program_shows_what_a_search_found(tmp_path: Path, found: str, language: str) -> None:
+    status, printed = run(read_library_schedule(FOUND / f"{found}.schedule"), language, tmp_path)
+    assert (status, printed.splitlines()[-1]) == (1, "BROKEN"), printed
+
+
+def written(tmp_path: Path, deviation: str = "", **fields: str) -> Path:
+    values = {"adapter": "redis-py", "form": "acquire(blocking=False)", "mode": "exclusive", "lease": "given:2000"}
+    path = tmp_path / "it.schedule"
+    path.write_text(COURSE.format(**values | fields) + deviation)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("language", "deviation", "reason"),
+    [
+        ("java", "", "is a library for python"),
+        ("python", "before call client-1 thread-1 2: pause client-1 3000", "cannot bring about this deviation"),
+    ],
+)
+def test_what_no_program_shows_is_refused(tmp_path: Path, language: str, deviation: str, reason: str) -> None:
+    done = lockstorm("replay", "--as", language, str(written(tmp_path, deviation)))
+    assert done.returncode == 2 and reason in done.stderr, done.stderr
+
+
+def test_a_program_is_written_for_no_other_schedule(tmp_path: Path) -> None:
+    done = lockstorm("replay", "--as", "python", str(next(paths.ROOT.glob("scenarios/found/*.schedule"))))
+    assert done.returncode == 2 and "is no schedule of a library" in done.stderr, done.stderr
+
+
+# --- what shows that a promise is broken ---
+
+
+def ask(at_ms: int, call: str, client: int = 1, **more: Any) -> dict[str, Any]:
+    event = {"event": "ask", "at_ns": at_ms * 1_000_000, "call": call, "client": client, "thread": 1, "lock": 1}
+    return {**event, "resource": 1, "mode": "exclusive", **more}
+
+
+def answer(asked: dict[str, Any], place: int, at_ms: int, outcome: str = "ok") -> dict[str, Any]:
+    return {**asked, "event": "answer", "at_ns": at_ms * 1_000_000, "asked": place, "outcome": outcome}
+
+
+def broken(promise: str, event: int, other: int = 0, expected_ms: int = 0, found_ms: int = 0) -> dict[str, Any]:
+    named = {"promise": promise, "sentence": "", "event": event, "other": other}
+    return {**named, "expected_ms": expected_ms, "found_ms": found_ms}
+
+
+FIRST, RIVAL = ask(0, "acquire"), ask(500, "acquire", 2)
+GRANTED, BESIDE = answer(FIRST, 0, 0), answer(RIVAL, 2, 500)
+RELEASE = ask(1000, "release")
+LEASE = {"event": "lease", "at_ns": 0, "resource": 1}
+IDLE = {"event": "idle", "at_ns": 9_000_000_000}
+
+
+@pytest.mark.parametrize(
+    ("events", "what", "proof"),
+    [
+        ([FIRST, GRANTED, RIVAL, BESIDE, RELEASE], broken("exclusion", 3, 1), Proof("granted", 2, before=3)),
+        ([FIRST, GRANTED, RIVAL, BESIDE], broken("exclusion", 3, 1), Proof("granted", 2)),
+        ([FIRST, GRANTED], broken("wait", 1, 0, 100, 700), Proof("slow", 1, limit_ms=400)),
+        (
+            [FIRST, GRANTED, RELEASE, answer(RELEASE, 2, 1000, "refused")],
+            broken("ownership", 3, 1),
+            Proof("outcome", 2, outcome="refused"),
+        ),
+        ([FIRST, GRANTED, LEASE], broken("lease-too-short", 2, 1, 2000, 1000), Proof("below", limit_ms=1500)),
+        ([FIRST, GRANTED, LEASE], broken("renewal", 2, 1, 700, -2), Proof("below", limit_ms=349)),
+        ([FIRST, GRANTED, LEASE], broken("lease-too-long", 2, 1, 2000, 4000), Proof("above", limit_ms=3000)),
+        ([FIRST, GRANTED, RELEASE, LEASE], broken("cancel", 3, 1, 0, 800), Proof("above", limit_ms=-2)),
+        ([FIRST, IDLE], broken("answer", 1, 0, 4000, 9000), Proof("unanswered", 1)),
+        ([FIRST, GRANTED, RIVAL, IDLE], broken("refusal", 3, 0, 4000, 9000), Proof("unanswered", 2)),
+    ],
+)
+def test_what_shows_that_a_promise_is_broken(events: list[dict[str, Any]], what: dict[str, Any], proof: Proof) -> None:
+    assert standalone_plan(events, what).proof == proof
+
+
+def test_a_lease_without_an_end_is_read_as_such() -> None:
+    """A key for ever remains for -1 ms: less than 0, and not -2, which is no key."""
+    proof = standalone_plan([FIRST, GRANTED, LEASE], broken("lease-endless", 2, 1, 2000, -1)).proof
+    assert proof == Proof("endless")
+
+
+def test_calls_keep_their_order() -> None:
+    plan = standalone_plan([FIRST, GRANTED, ask(0, "acquire", 2), RELEASE, answer(RELEASE, 3, 1000)], None)
+    assert [(call.at_ms, call.after) for call in plan.calls] == [(0, 0), (GAP_MS, 1), (1000, 0)]
+    assert plan.outcomes == {1: "ok", 3: "ok"} and plan.proof is None
+
+
+@pytest.mark.parametrize("promise", ["token", "validity"])
+def test_a_promise_that_no_program_shows_is_named(promise: str) -> None:
+    with pytest.raises(UsageError, match=promise):
+        standalone_plan([FIRST, GRANTED], broken(promise, 1))
