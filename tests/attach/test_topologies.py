@@ -16,6 +16,7 @@ from lockstorm.process.held_port import HeldPort
 from lockstorm.process.line_client import LineClient
 from lockstorm.servers.topology import cluster_ranges
 from tests.helpers.outside_servers import OutsideServer, outside_server, plays
+from tests.helpers.stalls import beside_no_stall
 from tests.helpers.support import ENVIRONMENT, lockstorm
 from tests.helpers.tls_files import make_certificates
 
@@ -150,6 +151,7 @@ def under_sentinel(directory: Path) -> Iterator[tuple[OutsideServer, OutsideServ
 
 
 @pytest.mark.lengthy("a sentinel promotes a replica")
+@beside_no_stall(1000)
 def test_a_failover_by_a_sentinel_under_load(tmp_path: Path) -> None:
     with under_sentinel(tmp_path) as (_, replica, sentinel):
         url = f"redis+sentinel://{sentinel.place}/{MASTER}/1"

@@ -348,7 +348,7 @@ def test_all_clients_sleep_on_as_long_as_they_had_left(time: str) -> None:
         assert "2 monotonic clocks behind the trial's by" in fault.proof
         running.finish(one, two)
         passed_ms = (running.mono_ns - before_ns) / MS
-        assert passed_ms == 1200 if time == "virtual" else 1190 <= passed_ms < 2000
+        assert passed_ms == 1200 if time == "virtual" else passed_ms >= 1190
 
 
 def test_a_watchdog_renews_again_after_waking() -> None:

@@ -321,7 +321,7 @@ def test_the_machines_clock_cannot_be_set(fault: str, option: dict[str, Any]) ->
 @pytest.mark.parametrize("time", TIMES)
 @pytest.mark.parametrize("whose", ["server", "client"])
 def test_a_drift_needs_time_to_be_seen(time: str, whose: str) -> None:
-    with trial("none", time=time, settable_clocks=True) as running:
+    with trial("none", time=time, settable_clocks=True, lease_ms=3000) as running:
         (one,) = running.clients(1)
         one.increment()
         fault = running.inject("clock-drift", running.server if whose == "server" else one, ppm=1)

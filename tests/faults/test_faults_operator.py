@@ -408,7 +408,7 @@ def test_where_nobody_is_connected_nothing_is_closed() -> None:
 @pytest.mark.parametrize("mode", ["write", "all"])
 @pytest.mark.parametrize("time", TIMES)
 def test_a_watchdog_that_is_made_to_wait_loses_the_lock(mode: str, time: str) -> None:
-    with held("set-nx-px-renew", time=time) as (running, one, two):
+    with held("set-nx-px-renew", time=time, lease_ms=2 * LEASE_MS[time]) as (running, one, two):
         with running.fault("client-pause", running.server, mode=mode):
             assert one.renew().outcome is Outcome.UNKNOWN
             running.advance(running.lease_ms + 10)

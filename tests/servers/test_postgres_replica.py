@@ -54,13 +54,10 @@ def test_a_replica_that_is_promoted_is_written_to() -> None:
 
 
 def test_one_that_is_cut_off_does_not_follow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lockstorm.servers.postgres_server.START_LIMIT_S", 0.5)
-    with (
-        trial("pg-lease", replicas=1) as running,
-        running.fault("partition", LINK),
-        pytest.raises(Inconclusive, match="does not follow"),
-    ):
-        running.postgres.catch_up()
+    with trial("pg-lease", replicas=1) as running, running.fault("partition", LINK):
+        monkeypatch.setattr("lockstorm.servers.postgres_server.START_LIMIT_S", 0.5)
+        with pytest.raises(Inconclusive, match="does not follow"):
+            running.postgres.catch_up()
 
 
 def test_the_same_seed_gives_the_same_history(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ CALLOUT_LINE = 17
 NOTES = {
     "client": "does and believes",
     "lock": "lease there, computed",
+    "key": "lease there, as it was read",
     "node": "server",
     "store": "protected resource",
 }
@@ -328,7 +329,7 @@ def row_shape(number: int, row: Row, diagram: Diagram, place: Place, previous: s
 
 def mark_shape(row: Row, x: float, y: float) -> Shape:
     """Each kind of event has a mark of its own, so that no reader needs the colours."""
-    kind, good = row.kind, bool(row.record and row.record.outcome == "ok")
+    kind, good = row.kind, row.tone == "good" or bool(row.record and row.record.outcome == "ok")
     if kind.startswith("fault-") or kind == "actor-exit":
         return path(f"M{x:g} {y - 7:g} l7 12 h-14 z", "mark warn")
     if kind in ("rule", "released"):
@@ -340,7 +341,7 @@ def mark_shape(row: Row, x: float, y: float) -> Shape:
         return path(square if good else square + f" M{x - 5:g} {y - 5:g} l10 10", f"mark {'full' if good else 'no'}")
     if kind == "acquire-return" and good:
         return path(circle(x, y, 6), "mark grant")
-    if kind.endswith("-return") and not good:
+    if kind.endswith("-return") and (row.tone == "warn" if not row.record else not good):
         return path(f"M{x - 5:g} {y - 5:g} l10 10 m0 -10 l-10 10", "mark no")
     return path(circle(x, y, 3), "mark full")
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from lockstorm.base.atomic_file import write_bytes
 from lockstorm.base.errors import UsageError
+from lockstorm.report.library_page import PlayedSchedule, library_page, library_picture
 from lockstorm.report.matrix_page import matrix_page, matrix_sentence
 from lockstorm.report.report_source import Recorded, read_recorded, read_source
 from lockstorm.report.trial_page import trial_page, trial_picture
@@ -36,6 +37,15 @@ def write(
     if page:
         files.append(save(page, matrix_page(made, version)))
     return {"files": files, "sentence": matrix_sentence(made)}
+
+
+def write_library(
+    played: PlayedSchedule, page: Path | None, picture: Path | None, limit: int, version: str
+) -> dict[str, Any]:
+    """The same for a schedule of a library."""
+    files = [save(page, library_page(played, version, limit))] if page else []
+    files += [save(picture, library_picture(played, limit))] if picture else []
+    return {"files": files, "sentence": played.result["sentence"]}
 
 
 def save(path: Path, text: str) -> dict[str, Any]:

@@ -60,6 +60,7 @@ class TrialView:
     left_out: str
     has_lease: bool
     clock_moved: bool
+    lease_is_read: bool = False  # the bars of leases are what the server was asked for
 
 
 def trial_page(trials: list[Recorded], version: str, limit: int = ROWS_USUAL, around: int | None = None) -> str:

@@ -4,10 +4,12 @@ import contextlib
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.text import Text
 
+from lockstorm.base.errors import UsageError
 from lockstorm.base.version import VERSION
 from lockstorm.cli.options import (
     around_option,
@@ -15,10 +17,13 @@ from lockstorm.cli.options import (
     json_option,
     rows_option,
 )
-from lockstorm.cli.terminal import console, print_json
+from lockstorm.cli.terminal import console, print_json, waiting
 from lockstorm.explore.explore import replay_schedule
 from lockstorm.explore.schedule_file import is_schedule, read_schedule_file
+from lockstorm.library_search.library_schedule_file import is_library_schedule, read_library_schedule
+from lockstorm.library_search.library_search import replay_library
 from lockstorm.report import report as write_
+from lockstorm.report.library_page import PlayedSchedule
 
 
 @contextlib.contextmanager
@@ -31,6 +36,18 @@ def history_of(source: Path) -> Iterator[Path]:
         history = Path(directory) / source.name
         replay_schedule(read_schedule_file(source), str(source), save=history)
         yield history
+
+
+def _write_library(source: Path, page: Path | None, picture: Path | None, rows: int) -> dict[str, Any]:
+    schedule = read_library_schedule(source)
+    with waiting(f"a schedule of {schedule.library} ..."):
+        result = replay_library(schedule, str(source))
+    facts = [("time", "virtual"), ("seed", str(schedule.seed)), ("schedule", f"{schedule.number:,}")]
+    facts.append(("lease", f"{schedule.lease_ms:,} ms by default"))
+    facts.append(("faults", "; ".join(schedule.deviations) or "none, and every message goes its usual way"))
+    return write_.write_library(
+        PlayedSchedule(source.name, result, facts, schedule.lines), page, picture, rows, VERSION
+    )
 
 
 @click.command("report")
@@ -53,8 +70,8 @@ def report_command(
     as_json: bool,
 ) -> int:
     """Write a self-contained HTML page: who believed what, and what broke it. SOURCE is a history (run -o FILE), a
-    schedule that the explorer found, the output of `lockstorm matrix --json`, or a run that the gate kept. AGAINST puts
-    a second history or schedule beside the first.
+    schedule that the explorer found (of a lock, or of a library), the output of `lockstorm matrix --json`, or a run
+    that the gate kept. AGAINST puts a second history or schedule beside the first.
 
     \b
     Example: lockstorm run gc-pause --lock set-nx-px -o gc.history; lockstorm report gc.history -o gc.html
@@ -64,10 +81,15 @@ def report_command(
         output = Path(f"{source.name}.html")
     for option, path in {"-o": output, "--svg": svg}.items():
         check_new_file(option, path)
-    with contextlib.ExitStack() as stack:
-        history, other = (path and stack.enter_context(history_of(path)) for path in (source, against))
-        assert history
-        written = write_.write(history, other, output, svg, rows, around, VERSION)
+    if is_library_schedule(source):
+        if against or around is not None:
+            raise UsageError(f"{source} is a schedule of a library: AGAINST and --around are for histories")
+        written = _write_library(source, output, svg, rows)
+    else:
+        with contextlib.ExitStack() as stack:
+            history, other = (path and stack.enter_context(history_of(path)) for path in (source, against))
+            assert history
+            written = write_.write(history, other, output, svg, rows, around, VERSION)
     if as_json:
         print_json(written)
     else:

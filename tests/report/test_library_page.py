@@ -1,0 +1,107 @@
+"""Schedules of libraries as diagrams and pages."""
+
+import xml.etree.ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstorm.report.library_diagram import library_diagram
+from lockstorm.report.library_page import PlayedSchedule, library_page, library_picture
+from tests.helpers.support import lockstorm
+
+SECOND = 1_000_000_000
+NO_KEY = -2
+
+
+def ask(at_s: float, call: str, client: int = 1, **more: Any) -> dict[str, Any]:
+    event = {"event": "ask", "at_ns": int(at_s * SECOND), "call": call, "client": client, "thread": 1, "lock": 1}
+    event |= {"resource": 1, "mode": "exclusive", "form": "lock()", "wait": "none", "lease": "renewed"}
+    return {**event, **more}
+
+
+def answer(asked: dict[str, Any], place: int, at_s: float, outcome: str = "ok") -> dict[str, Any]:
+    return {**asked, "event": "answer", "at_ns": int(at_s * SECOND), "asked": place, "outcome": outcome}
+
+
+def lease(at_s: float, remaining_ms: int) -> dict[str, Any]:
+    return {"event": "lease", "at_ns": int(at_s * SECOND), "resource": 1, "remaining_ms": remaining_ms}
+
+
+FIRST, RIVAL, RELEASE = ask(0, "acquire"), ask(1, "acquire", 2), ask(3, "release")
+EVENTS = [
+    FIRST,
+    answer(FIRST, 0, 0),
+    lease(0, 2000),
+    lease(0.5, 1500),  # the same lease
+    {"event": "fault", "at_ns": SECOND // 2, "fault": "pause", "client": 1, "until_ns": int(2.5 * SECOND)},
+    RIVAL,
+    lease(2, NO_KEY),
+    answer(RIVAL, 5, 2),
+    lease(2, 2000),
+    RELEASE,
+    answer(RELEASE, 9, 3, "refused"),
+    {"event": "idle", "at_ns": 4 * SECOND},
+    {"event": "end", "at_ns": 4 * SECOND},
+]
+BROKEN = {"promise": "exclusion", "sentence": "two <hold> it & so", "event": 7, "other": 1}
+LATER = {**BROKEN, "event": 11}
+
+
+def test_a_schedule_becomes_lanes_rows_and_bars() -> None:
+    diagram = library_diagram(EVENTS, [BROKEN, LATER])
+    assert [(lane.name, lane.kind) for lane in diagram.lanes] == [
+        ("client-1", "client"),
+        ("client-2", "client"),
+        ("resource-1", "key"),
+    ]
+    texts = [row.text for row in diagram.rows]
+    assert texts.count("held for 2,000 ms more") == 2 and "held for 1,500 ms more" not in texts
+    assert [texts[bar.first] for bar in diagram.bars if bar.kind == "belief"] == ["granted", "granted"]
+    holder, rival = (bar for bar in diagram.bars if bar.kind == "belief")
+    assert texts[holder.last] == "release" and rival.last == -1
+    paused = next(bar for bar in diagram.bars if bar.kind == "fault")
+    assert diagram.rows[paused.last].at_ns <= 2.5 * SECOND < diagram.rows[paused.last + 1].at_ns
+    leases = [bar for bar in diagram.bars if bar.kind == "lease"]
+    assert [texts[bar.last] for bar in leases[:1]] == ["free"] and leases[1].last == -1
+
+
+def test_the_first_event_that_shows_a_broken_promise_is_evidence() -> None:
+    diagram = library_diagram(EVENTS, [BROKEN, LATER])
+    assert [(each.number, each.property) for each in diagram.evidence] == [(1, "exclusion")]
+    assert [diagram.rows[row].text for row in diagram.evidence[0].rows] == ["granted", "granted"]
+    shown = library_diagram(EVENTS, [LATER])
+    assert [shown.rows[row].text for row in shown.evidence[0].rows] == ["granted", "idle"]
+
+
+def played() -> PlayedSchedule:
+    result = {"library": {"name": "a <library>", "version": "1"}, "sentence": "two <hold> it & so", "exit": 1}
+    result |= {"breaks": ["exclusion"], "broken": [BROKEN], "events": EVENTS, "replay": "lockstorm replay it"}
+    return PlayedSchedule("it", result, [("seed", "1")], ["client-1 thread-1: acquire </script>"])
+
+
+def test_a_page_escapes_what_it_shows() -> None:
+    page = library_page(played(), "1.0")
+    assert "a &lt;library&gt;" in page and "<hold>" not in page
+    assert page.count("</script>") == 2, "the records, and the page's own script"
+
+
+def test_a_picture_is_xml() -> None:
+    root = xml.etree.ElementTree.fromstring(library_picture(played()))
+    assert root.tag.endswith("svg")
+
+
+@pytest.mark.lengthy("replays a schedule of a library")
+def test_the_command_writes_a_page_and_a_picture(tmp_path: Path) -> None:
+    schedule = tmp_path / "it.schedule"
+    head = "lockstorm-library-schedule 1\nadapter redis-py\nlibrary it\nlease_ms 2000\npermits 1\nseed 1\nnumber 0\n"
+    call = "lock-1 resource-1 exclusive"
+    form = "wait=none lease=given:2000 form=acquire(blocking=False)"
+    calls = f"client-1 thread-1: acquire {call} {form}\nclient-1 thread-1: release {call}\n"
+    schedule.write_text(f"{head}breaks exclusion\nworkload\n{calls}schedule\n")
+    page, picture = tmp_path / "it.html", tmp_path / "it.svg"
+    done = lockstorm("report", str(schedule), "-o", str(page), "--svg", str(picture))
+    assert done.returncode == 0 and "every promise was kept" in done.stdout, done.stderr
+    assert "granted" in page.read_text() and picture.read_text().startswith("<svg")
+    done = lockstorm("report", str(schedule), str(schedule), "-o", str(tmp_path / "other.html"))
+    assert done.returncode == 2 and "AGAINST" in done.stderr
