@@ -41,13 +41,15 @@ static bool is_shorter(int64_t remaining_ms, int64_t least_ms) {
     return least_ms == PROMISE_ALWAYS ? remaining_ms < YEAR_MS : remaining_ms + 1 < least_ms;
 }
 
-/* How many servers said so at this moment, the present event being the last of them. */
+/* How many servers said so at this moment, the present event being the last of them. They may have been asked before at
+ * the same moment. */
 static int shorter_at(const struct promise_course *course, int64_t least_ms) {
     const struct call_event *last = &course->events[course->now];
     int shorter = 0;
     for (uint32_t at = course->now + 1; at-- > 0;) {
         const struct call_event *each = &course->events[at];
         if (each->kind != EVENT_LEASE || each->resource != last->resource || each->at_ns != last->at_ns) break;
+        if (at < course->now && each->node == last->node) break;
         shorter += is_shorter(each->remaining_ms, least_ms);
     }
     return shorter;
@@ -94,6 +96,7 @@ struct key_trace {
 
 static struct key_trace traces_of(const struct promise_course *course, int resource, uint32_t absent) {
     struct key_trace trace = {.cancelled = NO_CALL, .renewed = NO_CALL, .refused = NO_CALL, .any = NO_CALL};
+    uint32_t before = NO_CALL; /* cancelled before the key was seen to be absent */
     for (uint32_t at = 0; at < course->now; at++) {
         const struct promise_call *call = &course->calls[at];
         if (!leaves_trace(call) || call->ask->asked.resource != resource) continue;
@@ -102,10 +105,12 @@ static struct key_trace traces_of(const struct promise_course *course, int resou
         trace.outstanding |= live_ms > 0 && (is_outstanding(course, call) || !call->answer);
         bool later = !call->answer || call->answer > absent; /* than the key was seen to be absent */
         trace.any = at;
+        if (was_cancelled(course, call)) before = at;
         if (later && was_cancelled(course, call)) trace.cancelled = at;
         else if (later && was_refused(course, call)) trace.refused = at;
-        else if (is_renewed(&call->ask->asked)) trace.renewed = at;
+        else if (is_renewed(&call->ask->asked) && call->answer) trace.renewed = at;
     }
+    if (trace.renewed == NO_CALL && trace.refused == NO_CALL) trace.cancelled = before; /* its wait has gone on */
     return trace;
 }
 

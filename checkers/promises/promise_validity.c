@@ -1,8 +1,9 @@
 /* Validity: a grant can be valid when it is handed over.
  *
- * Of a library whose grants say until when they are valid: that is after the answer, and no later than a lease after
- * it. Of a library that needs a majority of servers and says nothing: less than a majority of them heard of this client
- * during the last lease before the answer, and each heard of it before; then the lease has run out at a majority.
+ * Of a library whose grants say until when they are valid: that is after the answer, and no later than a lease after a
+ * majority of servers heard of this client. Of a library that needs a majority of servers and says nothing: less than a
+ * majority of them heard of this client during the last lease before the answer, and each heard of it before; then the
+ * lease has run out at a majority.
  *
  * Not required after a clock was set, where the client stood still during the call (no library can check in time then),
  * and of leases without end. */
@@ -20,8 +21,23 @@ static bool stood_still(const struct promise_course *course, const struct promis
     return false;
 }
 
+/* How many servers heard of the client within a lease before that moment. */
+static int heard_within(const struct promise_course *course, const struct promise_client *client, int64_t lease_ms,
+                        int64_t until_ns) {
+    int nodes = course->facts->nodes > 1 ? course->facts->nodes : 1, recent = 0;
+    for (int node = 0; node < nodes; node++)
+        recent += after_ms(client->executed_ns[node], lease_ms + grain_ms(course)) > until_ns;
+    return recent;
+}
+
+/* Whether it is known which servers executed commands of the client. */
+static bool is_heard(const struct promise_course *course, const struct promise_client *client) {
+    return course->facts->nodes <= PROMISE_NODES_MOST && client->executed;
+}
+
 static void check_stated(struct promise_course *course, const struct promise_call *call, int64_t until_ns,
                          int64_t lease_ms) {
+    const struct promise_client *client = call->owner->client;
     uint32_t ask = course->events[course->now].call;
     char one[64];
     caller_text(&call->ask->asked, one, sizeof one);
@@ -33,15 +49,18 @@ static void check_stated(struct promise_course *course, const struct promise_cal
         promise_break(course, PROMISE_VALIDITY, ask, lease_ms, ms_of(until_ns - course->now_ns),
                       "%s was granted what is valid for %lld ms; its lease is %lld ms", one,
                       (long long)ms_of(until_ns - course->now_ns), (long long)lease_ms);
+    else if (is_heard(course, client) && heard_within(course, client, lease_ms, until_ns - 1) < majority_of(course))
+        promise_break(course, PROMISE_VALIDITY, ask, lease_ms, ms_of(until_ns - course->now_ns),
+                      "%s was granted what is valid for %lld ms; a majority heard of it within its lease of %lld ms no "
+                      "longer then",
+                      one, (long long)ms_of(until_ns - course->now_ns), (long long)lease_ms);
 }
 
 static void check_executed(struct promise_course *course, const struct promise_call *call, int64_t lease_ms) {
     const struct promise_client *client = call->owner->client;
-    int nodes = course->facts->nodes, recent = 0;
     char one[64];
-    if (nodes > PROMISE_NODES_MOST || !client->executed) return;
-    for (int node = 0; node < nodes; node++)
-        recent += after_ms(client->executed_ns[node], lease_ms + grain_ms(course)) > course->now_ns;
+    if (!is_heard(course, client)) return;
+    int nodes = course->facts->nodes, recent = heard_within(course, client, lease_ms, course->now_ns);
     if (recent < majority_of(course))
         promise_break(course, PROMISE_VALIDITY, course->events[course->now].call, majority_of(course), recent,
                       "%s was granted what %d of %d servers heard of within its lease",
