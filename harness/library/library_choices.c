@@ -21,13 +21,12 @@ static bool can_call(const struct library_world *world, int client, int thread) 
 
 static int client_choices(const struct library_world *world, int client, struct library_choice *choices, int count) {
     const struct library_client *of = &world->clients[client];
-    for (int each = 0; each < of->link_count; each++) {
-        if (of->links[each].number < 0) continue;
-        int who = library_link_number(client, of->links[each].number);
-        if (library_answer_is_due(world, &of->links[each]))
-            choices[count++] = (struct library_choice){LIBRARY_ANSWER, who, 0};
-        if (library_request_is_due(world, &of->links[each]))
-            choices[count++] = (struct library_choice){LIBRARY_REQUEST, who, 0};
+    for (int number = 0; number < of->links_used; number++) {
+        int who = library_link_number(client, number);
+        const struct library_link *link = library_link_look(world->clients, who);
+        if (!link) continue;
+        if (library_answer_is_due(world, link)) choices[count++] = (struct library_choice){LIBRARY_ANSWER, who, 0};
+        if (library_request_is_due(world, link)) choices[count++] = (struct library_choice){LIBRARY_REQUEST, who, 0};
     }
     for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
         if (can_call(world, client, thread))

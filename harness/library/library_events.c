@@ -37,16 +37,20 @@ static void key_write(const char *template, int resource, char key[2 * OFFER_NAM
 
 void library_leases_note(struct library_world *world) {
     char key[2 * OFFER_NAME], line[3 * OFFER_NAME];
-    if (!world->offer.lease_key[0] || world->settings.nodes != 1) return;
+    if (!world->offer.lease_key[0]) return;
     for (int resource = 0; resource < workload_resources(&world->workload); resource++) {
         key_write(world->offer.lease_key, resource, key);
         snprintf(line, sizeof line, "PTTL %s\r\n", key);
-        redisReply *reply = node_ask(&world->nodes[0], line);
-        int64_t left_ms = reply->type == REDIS_REPLY_INTEGER ? reply->integer : -2;
-        freeReplyObject(reply);
-        library_event_add(
-            world, (struct call_event){
-                       .kind = EVENT_LEASE, .resource = resource, .remaining_ms = left_ms, .client = ANY_SERVER});
+        for (int node = 0; node < world->settings.nodes; node++) {
+            redisReply *reply = node_ask(&world->nodes[node], line);
+            int64_t left_ms = reply->type == REDIS_REPLY_INTEGER ? reply->integer : -2;
+            freeReplyObject(reply);
+            library_event_add(world, (struct call_event){.kind = EVENT_LEASE,
+                                                         .resource = resource,
+                                                         .remaining_ms = left_ms,
+                                                         .client = ANY_SERVER,
+                                                         .node = node});
+        }
     }
 }
 

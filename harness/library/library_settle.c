@@ -96,15 +96,23 @@ static bool program_run(struct library_world *world, int number) {
     return true;
 }
 
-/* A connection that an earlier schedule has left and one that is new have the same number, that of their first use. */
-static bool link_hear(struct library_world *world, struct library_client *client, struct library_link *link) {
+/* A connection that an earlier schedule has left and one that is new have the same number, that of their first use.
+ * Of those that are first used together that of the first server comes first. */
+static void links_number(const struct library_world *world, struct library_client *client) {
+    for (int node = 0; node < world->settings.nodes; node++)
+        for (int each = 0; each < client->link_count; each++) {
+            struct library_link *link = &client->links[each];
+            if (link->node == node && link->number < 0 && link->requests.count > 0) link->number = client->links_used++;
+        }
+}
+
+static bool link_hear(struct library_world *world, struct library_link *link) {
     bool any = link_hear_program(link);
     while (library_request_is_due(world, link) && link_request_is_plain(link)) {
         library_request_arrives(world, link);
         any = true;
         if (link->answers.count == 1 && library_answer_is_due(world, link)) link_deliver_answer(link);
     }
-    if (link->number < 0 && link->requests.count > 0) link->number = client->links_used++;
     return any;
 }
 
@@ -114,8 +122,9 @@ static bool client_hear(struct library_world *world, int number) {
     if (!client->runs) return false;
     links_take(world, number);
     for (int each = 0; each < client->link_count; each++) {
-        any |= link_hear(world, client, &client->links[each]);
+        any |= link_hear(world, &client->links[each]);
     }
+    links_number(world, client);
     return calls_hear(world, number) || any;
 }
 
@@ -198,12 +207,20 @@ bool library_drain(struct library_world *world, int client, int64_t limit_ms) {
     return false;
 }
 
-bool library_drain_until(struct library_world *world, int64_t mono_ns) {
+static bool drain_until(struct library_world *world, int64_t mono_ns, bool notes) {
     while (drain_to_quiet(world)) {
         int64_t next = library_next_ns(world);
-        library_leases_note(world);
+        if (notes) library_leases_note(world);
         if (next > mono_ns) return library_clock_move(world, mono_ns), drain_to_quiet(world);
         library_clock_move(world, next);
     }
     return false;
+}
+
+bool library_drain_until(struct library_world *world, int64_t mono_ns) {
+    return drain_until(world, mono_ns, true);
+}
+
+bool library_rest_until(struct library_world *world, int64_t mono_ns) {
+    return drain_until(world, mono_ns, false);
 }

@@ -16,6 +16,8 @@
 enum { OPEN_LIMIT_MS = 120000, FORGET_LIMIT_MS = 60000, PROTOCOL = 2 };
 /* How long it is looked on after a workload: what renews a lease would have renewed it twice. */
 enum { LEASES_AFTER = 2 };
+/* How long programs rest at least before a schedule. */
+enum { REST_MS = 50 };
 
 /* Where the clock stands when a session begins. Programs reckon in floating-point seconds, milliseconds and
  * microseconds, whose rounding changes at powers of two. From here on none is passed for 11 days, so that a program
@@ -219,10 +221,12 @@ static bool clients_begin(struct library_world *world, uint64_t seed) {
     return true;
 }
 
-/* A schedule begins at a whole second, in which every earlier lease is over. */
-static void clock_round(struct library_world *world) {
-    int64_t now = shared_page_mono_ns(world->page);
-    library_clock_move(world, (now / CLOCK_NS_PER_S + 1) * CLOCK_NS_PER_S);
+/* A schedule begins at a whole second, in which every earlier lease is over. Until then the programs rest: a runtime
+ * that has just started, or has just forgotten, looks after its threads more often than one that has nothing to do. */
+static bool clients_rest(struct library_world *world) {
+    int64_t at_ns = shared_page_mono_ns(world->page) + REST_MS * CLOCK_NS_PER_MS;
+    at_ns = (at_ns / CLOCK_NS_PER_S + 1) * CLOCK_NS_PER_S;
+    return library_rest_until(world, at_ns);
 }
 
 bool library_begin(struct library_world *world, const struct workload *workload, uint64_t seed) {
@@ -234,8 +238,7 @@ bool library_begin(struct library_world *world, const struct workload *workload,
     world->stopped = false;
     world->reason[0] = '\0';
     for (int node = 0; node < world->settings.nodes; node++) node_reset(&world->nodes[node]);
-    if (!clients_begin(world, seed)) return false;
-    clock_round(world);
+    if (!clients_begin(world, seed) || !clients_rest(world)) return false;
     for (int node = 0; node < world->settings.nodes; node++) node_flush(&world->nodes[node]);
     world->began_ns = shared_page_mono_ns(world->page);
     world->event_count = 0;

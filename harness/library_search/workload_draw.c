@@ -52,9 +52,9 @@ static struct planned_call *add(struct draw *draw, int client, int thread, enum 
 /* --- one acquire --- */
 
 static void lease_draw(struct draw *draw, const struct library_form *form, struct call *call) {
-    static const int SHARES[] = {100, 100, 50, 200, 1000};
+    static const int SHARES[] = {100, 100, 50, 73, 200, 1000}; /* 73 of 2 s: no whole number of seconds */
     call->lease = (enum call_lease)bit_drawn(draw, form->leases);
-    if (call->lease == LEASE_GIVEN) call->lease_ms = share_ms(draw, SHARES, 5, form->lease_unit_ms);
+    if (call->lease == LEASE_GIVEN) call->lease_ms = share_ms(draw, SHARES, 6, form->lease_unit_ms);
 }
 
 static void wait_draw(struct draw *draw, const struct library_form *form, struct call *call) {

@@ -62,6 +62,9 @@ class _Leases:
         self.known: dict[int, int] = {}
 
     def changed(self, event: dict[str, Any]) -> bool:
+        """Of several servers no changes are told: they are many, and a majority counts."""
+        if "node" in event:
+            return False
         left_ms, resource = event["remaining_ms"], event["resource"]
         now = left_ms if left_ms < 0 else left_ms + event["at_ns"] // 1_000_000
         before = self.known.get(resource, NO_KEY)
@@ -78,7 +81,7 @@ def _told(event: dict[str, Any], leases: _Leases, several: _Several, *, needed: 
     elif kind in ("fault", "late"):
         yield f"client-{event['client']}" if "client" in event else "server", _struck(event)
     elif kind == "lease" and (leases.changed(event) or needed):
-        yield "server", _lease(event, several)
+        yield f"server-{event['node']}" if "node" in event else "server", _lease(event, several)
     elif kind == "left":
         yield "server", f"still has the {event['left']}"
     elif kind == "end":
