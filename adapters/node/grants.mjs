@@ -33,7 +33,10 @@ export function serveGrants({ hello, hello2, redlockFor, forms }) {
   let links, lease;
   serve({
     hello: { ...hello, lease: true, waits: "polling", nodes: 5, operations: ["renew", "status"] },
-    hello2: { ...hello2, threads: 8, owner: "object", lease_key: "{resource}", renew_lease: true },
+    // A wait is a number of tries, whose timers together may be late by one of them.
+    hello2: {
+      ...hello2, threads: 8, owner: "object", lease_key: "{resource}", renew_lease: true, timer_ms: RETRY_MS,
+    },
     open: (question) => {
       links = connect(question.nodes);
       lease = question.lease_ms;
