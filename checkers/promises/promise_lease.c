@@ -110,7 +110,10 @@ static struct key_trace traces_of(const struct promise_course *course, int resou
         else if (later && was_refused(course, call)) trace.refused = at;
         else if (is_renewed(&call->ask->asked) && call->answer) trace.renewed = at;
     }
-    if (trace.renewed == NO_CALL && trace.refused == NO_CALL) trace.cancelled = before; /* its wait has gone on */
+    /* No watchdog makes a key that was seen to be gone since the latest answer of its owner: a wait has gone on. */
+    bool renewed =
+        trace.renewed != NO_CALL && course->calls[trace.renewed].owner->touched_ns > course->events[absent].at_ns;
+    if (!renewed && trace.refused == NO_CALL) trace.cancelled = before;
     return trace;
 }
 

@@ -54,8 +54,17 @@ void library_leases_note(struct library_world *world) {
     }
 }
 
+/* The resource whose name occurs in this name; the first resource's occurs in all others. */
+static int resource_in(const char *name) {
+    char resource[OFFER_NAME];
+    for (int each = LIBRARY_RESOURCES - 1; each > 0; each--)
+        if (strstr(name, library_resource_name(each, resource))) return each;
+    return 0;
+}
+
 static void left_add(struct library_world *world, const char *what, const char *name, int64_t left_ms) {
     struct call_event event = {.kind = EVENT_LEFT, .remaining_ms = left_ms, .client = -1};
+    event.resource = resource_in(name);
     snprintf(event.name, sizeof event.name, "%s %s", what, name);
     library_event_add(world, event);
 }

@@ -179,6 +179,23 @@ def test_a_schedule_by_hand_is_played_and_told(tmp_path: Path) -> None:
     assert [line["what"] for line in told["story"] if line["who"] == "client-2"][1] == "acquire: refused"
 
 
+def test_what_is_left_of_a_resource_is_not_taken_for_another_ones(tmp_path: Path) -> None:
+    """A lock without an end that was taken late, by a command that the library had given up: nobody releases it."""
+    lease = "exclusive wait=forever lease="
+    calls = (
+        f"client-1 thread-1: acquire lock-3 resource-2 {lease}given:2000 form=acquire()",
+        "client-1 thread-1: work 2000",
+        "client-1 thread-1: release lock-3 resource-2 exclusive",
+        f"client-1 thread-1: acquire lock-1 resource-1 {lease}given:2000 form=acquire()",
+        "client-1 thread-1: release lock-1 resource-1 exclusive",
+        f"client-2 thread-1: acquire lock-3 resource-2 {lease}endless form=acquire()",
+        "client-2 thread-1: release lock-3 resource-2 exclusive",
+    )
+    late = "before request client-2 link-1 2: hold-request client-2 link-1 3000"
+    done = lockstorm("replay", str(written(tmp_path, "workload", *calls, "schedule", late, breaks="residue")))
+    assert "still has the key account-2" in done.stdout and done.returncode == 0, done.stdout
+
+
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
