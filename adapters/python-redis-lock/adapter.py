@@ -19,6 +19,7 @@ RENEWS = sys.argv[1:] == ["auto-renewal"]
 LEASES = ["given", "renewed" if RENEWS else "endless"]
 WAITS = {"acquire()": "forever", "acquire(timeout)": "time", "acquire(blocking=False)": "none", "with lock": "forever"}
 FORMS = [{"form": f, "wait": [w], "lease": LEASES[: 1 + (RENEWS or w != "forever")], **UNITS} for f, w in WAITS.items()]
+EXTENDS = ["renew"] if hasattr(redis_lock.Lock, "extend") else []  # from version 3 on
 
 HELLO = {
     "name": "python-redis-lock with auto_renewal" if RENEWS else "python-redis-lock",
@@ -27,7 +28,7 @@ HELLO = {
     "lease": True,
     "renews": RENEWS,
     "waits": "blocking-pop",
-    "operations": ["renew", "is_held", "status"],
+    "operations": [*EXTENDS, "is_held", "status"],
     "lease_unit_ms": 1000,
 }
 HELLO_2 = {
@@ -35,7 +36,7 @@ HELLO_2 = {
     "owner": "object",
     "forms": FORMS,
     "of_object": ["lease_ms"],
-    "renew_lease": True,
+    "renew_lease": bool(EXTENDS),
     "lease_key": "lock:{resource}",
     "watchdog_divisor": 1,  # rounded down: it renews after two thirds of a lease
 }

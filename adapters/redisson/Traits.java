@@ -17,7 +17,9 @@ final class Traits {
         JsonObject hello = Lines.outcome(true);
         hello.addProperty("protocol", hosts(request) ? 2 : 1);
         hello.addProperty("name", "Redisson " + kind);
-        hello.addProperty("version", Redisson.class.getPackage().getImplementationVersion());
+        String version = System.getenv("LOCKSTORM_LIBRARY_VERSION"); // of an old release, some of which do not say it
+        hello.addProperty("version",
+            version != null ? version : Redisson.class.getPackage().getImplementationVersion());
         hello.addProperty("source", "Redisson, org.redisson.Redisson" + kind);
         hello.addProperty("tcp", true);
         hello.addProperty("waits", waits);

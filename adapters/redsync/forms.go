@@ -4,6 +4,7 @@ package main
 import (
 	"encoding/json"
 	"math"
+	"os"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -26,6 +27,9 @@ var hellos = map[bool]string{false: `{"outcome": "ok", "protocol": 1, "name": "r
 func hello(question message) (given message) {
 	json.Unmarshal([]byte(hellos[false]), &given)
 	json.Unmarshal([]byte(hellos[question["protocol"].(float64) > 1]), &given)
+	if old := os.Getenv("LOCKSTORM_LIBRARY_VERSION"); old != "" {
+		given["version"] = old
+	}
 	return given
 }
 
