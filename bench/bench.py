@@ -58,6 +58,7 @@ class Effort:
     matrix_words: tuple[str, ...]
     library_turns: int
     library_rounds: int
+    library_seconds: int  # of a search
 
 
 FULL = Effort(
@@ -77,6 +78,7 @@ FULL = Effort(
     matrix_words=(),
     library_turns=500,
     library_rounds=5,
+    library_seconds=15,
 )
 QUICK = Effort(
     runs=2,
@@ -95,6 +97,7 @@ QUICK = Effort(
     matrix_words=("--scenario", "gc-pause"),
     library_turns=20,
     library_rounds=1,
+    library_seconds=3,
 )
 
 
@@ -340,7 +343,21 @@ def measure_libraries(effort: Effort) -> list[Row]:
         rows.append(Row(f"{library}: acquire + release", ratio, "x real time", detail, target, less_is_better=True))
         took_s = statistics.median(libraries.trial_s(library) for _ in range(effort.library_rounds))
         rows.append(Row("... a gc-pause", took_s, "s", "with its servers and two programs", 1, less_is_better=True))
+        rows.append(library_search_row(library, effort))
     return rows
+
+
+def library_search_row(library: str, effort: Effort) -> Row:
+    """A search on one core, with the start of its programs, in schedules of 20 steps: those of libraries differ."""
+    everywhere = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(everywhere)})
+    try:
+        found = libraries.searched(library, effort.library_seconds)
+    finally:
+        os.sched_setaffinity(0, everywhere)
+    steps_per_s = found["steps"] / found["schedules"] * found["schedules_per_s"]
+    detail = f"{found['schedules']:,} schedules, {steps_per_s:,.0f} steps/s, one core"
+    return Row("... a search", steps_per_s / 20, "schedules/s", detail, libraries.SEARCH_TARGETS[library])
 
 
 def measure_matrix(effort: Effort) -> list[Row]:

@@ -2,14 +2,25 @@
 
 import statistics
 import time
+from typing import Any
 
 from lockstorm.base.errors import NotInstalled
+from lockstorm.library_search.library_plan import plan_library_search
+from lockstorm.library_search.library_search import search_library
 from lockstorm.locks.adapter import PREFIX, adapter_entry
 from lockstorm.scenario.play import play, prepare_by_hand
 from lockstorm.trial.settings import Time, TrialSettings
 from lockstorm.trial.trial import Trial
 
 LIBRARIES = ("redis-py", "python-redis-lock", "node-redlock-5", "redis-semaphore", "redsync", "redisson")
+SEARCH_TARGETS = {  # schedules of 20 steps a second, on one core
+    "redis-py": 300,
+    "redsync": 300,
+    "python-redis-lock": None,
+    "node-redlock-5": 150,
+    "redis-semaphore": None,
+    "redisson": 50,
+}
 WARM_UP = 20
 LEASE_MS = 30_000
 
@@ -40,6 +51,12 @@ def turn_ratio(library: str, turns: int, rounds: int) -> tuple[float, float]:
     return statistics.median(virtual / real for virtual, real in pairs), statistics.median(
         virtual for virtual, _ in pairs
     )
+
+
+def searched(library: str, seconds: int) -> dict[str, Any]:
+    """A search in one process, which goes on after what it finds."""
+    plan = plan_library_search(library, {"seconds": seconds, "jobs": 1, "keep_going": True})
+    return search_library(plan, lambda _: None)
 
 
 def trial_s(library: str) -> float:
