@@ -74,6 +74,13 @@ def test_the_first_event_that_shows_a_broken_promise_is_evidence() -> None:
     assert [shown.rows[row].text for row in shown.evidence[0].rows] == ["granted", "idle"]
 
 
+def test_of_several_servers_only_readings_that_are_evidence_have_a_row() -> None:
+    read = {**lease(0, 2000), "node": 2}
+    diagram = library_diagram([FIRST, answer(FIRST, 0, 0), read, read], [{**BROKEN, "event": 3}])
+    assert [row.text for row in diagram.rows] == ["acquire renewed", "granted", "server-2: held for 2,000 ms more"]
+    assert not diagram.has_lease
+
+
 def played() -> PlayedSchedule:
     result = {"library": {"name": "a <library>", "version": "1"}, "sentence": "two <hold> it & so", "exit": 1}
     result |= {"breaks": ["exclusion"], "broken": [BROKEN], "events": EVENTS, "replay": "lockstorm replay it"}

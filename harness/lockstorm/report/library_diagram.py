@@ -63,7 +63,7 @@ class _Tracer:
         if step and not step(place, event):
             step = None
         if not step and place in self._needed:
-            self._row(place, event, self._lane_of(event), str(event["event"]), "dim")
+            self._row(place, event, self._lane_of(event), _reading(event), "dim")
 
     def finish(self, broken: Sequence[dict[str, Any]]) -> Diagram:
         evidence = []
@@ -129,7 +129,7 @@ class _Tracer:
 
     def _lease(self, place: int, event: dict[str, Any]) -> bool:
         resource, left_ms = event["resource"], event["remaining_ms"]
-        if resource not in self._keys:
+        if resource not in self._keys or "node" in event:  # of several servers a majority counts, and is not drawn
             return False
         ends = left_ms if left_ms < 0 else event["at_ns"] // 1_000_000 + left_ms
         before = self._ends_ns.get(resource, NO_KEY)
@@ -137,8 +137,7 @@ class _Tracer:
         if ends == before:
             return False
         lane = self._keys[resource]
-        words = {NO_KEY: "free", NO_END: "held without an end"}.get(left_ms, f"held for {left_ms:,} ms more")
-        row = self._row(place, event, lane, words, "", "lease-over" if left_ms == NO_KEY else "lease")
+        row = self._row(place, event, lane, _reading(event), "", "lease-over" if left_ms == NO_KEY else "lease")
         if left_ms == NO_KEY:
             if bar := self._leases.pop(resource, None):
                 bar.last, bar.ended = row, "the server has no key"
@@ -168,6 +167,14 @@ class _Tracer:
     def _end(self, place: int, event: dict[str, Any]) -> bool:
         self._row(place, event, -1, "the workload is over", "dim")
         return True
+
+
+def _reading(event: dict[str, Any]) -> str:
+    if event["event"] != "lease":
+        return str(event["event"])
+    left_ms = event["remaining_ms"]
+    words = {NO_KEY: "free", NO_END: "held without an end"}.get(left_ms, f"held for {left_ms:,} ms more")
+    return f"server-{event['node']}: {words}" if "node" in event else words
 
 
 def _called(event: dict[str, Any]) -> Called:
