@@ -79,14 +79,15 @@ def command_of(program: Path) -> tuple[list[str], Path]:
 
 
 def run(schedule: LibrarySchedule, language: str, directory: Path) -> tuple[int, str]:
-    """Writes the program and runs it. Returns its status and what it printed."""
+    """Writes the program and runs it. Returns its status and what it printed; libraries log to standard error."""
     result = replay_library(schedule, "it")
     program = directory / PROGRAMS[language]
     program.write_text(standalone_program(schedule, result, language))
     command, where = command_of(program)
     with outside_server(directory) as server:
         done = subprocess.run([*command, str(server.port)], cwd=where, capture_output=True, text=True, timeout=120)
-    return done.returncode, done.stdout + done.stderr
+    assert done.stdout, done.stderr
+    return done.returncode, done.stdout
 
 
 @pytest.mark.parametrize("adapter", WRITTEN)
