@@ -7,7 +7,7 @@
 #include "harness/scheduler/clock.h"
 #include "harness/simulation/mix.h"
 
-enum { REPORT_EVERY_NS = CLOCK_NS_PER_S / 2, UNPLAYED_MOST = 20 };
+enum { REPORT_EVERY_NS = CLOCK_NS_PER_S / 2, UNPLAYED_MOST = 20, SHORT_SESSIONS = 4, LONGER = 4 };
 
 uint64_t library_search_seed(uint64_t seed, uint64_t number) {
     struct random random = random_split(seed, number);
@@ -152,6 +152,13 @@ static uint64_t session_take(struct library_search *search) {
     return search->shared ? atomic_fetch_add(&search->shared->taken, 1) : search->taken++;
 }
 
+/* The number of schedules before a session. The first few sessions are short, so that a short search has several for
+ * its processes; a program takes as long to start as some tens of schedules. */
+static uint64_t session_begin(const struct library_search_settings *settings, uint64_t session) {
+    uint64_t later = session > SHORT_SESSIONS ? session - SHORT_SESSIONS : 0;
+    return (session - later + later * LONGER) * settings->session;
+}
+
 static void found_keep(struct library_search *search, const struct library_outcome *outcome, uint64_t number) {
     bool first = search->found_outcome.promises == 0 || number < search->found_number;
     if (!outcome->promises || !first) return;
@@ -175,10 +182,11 @@ bool library_search_run(struct library_search *search, void (*report)(const stru
     int64_t began_ns = clock_real_mono_ns(), reported_ns = began_ns;
     int64_t until_ns = settings->seconds ? began_ns + settings->seconds * CLOCK_NS_PER_S : INT64_MAX;
     for (bool over = false; !over;) {
-        uint64_t from = settings->first + session_take(search) * settings->session, number = from;
+        uint64_t session = session_take(search), number = settings->first + session_begin(settings, session);
+        uint64_t from = number, until = settings->first + session_begin(settings, session + 1);
         search->in_session = 0;
         if (from >= settings->most) break;
-        for (; number < from + settings->session && number < settings->most && !over; number++) {
+        for (; number < until && number < settings->most && !over; number++) {
             struct library_outcome outcome = draw_and_play(search, number);
             tally_add(search, &outcome, number);
             found_keep(search, &outcome, number);

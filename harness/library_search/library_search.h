@@ -14,7 +14,7 @@ struct library_search_settings {
     uint32_t required; /* bit n: enum promise n */
     uint64_t seed;
     uint64_t first, most; /* schedules; sessions are taken whole */
-    uint64_t session;     /* number of schedules with the same programs */
+    uint64_t session;     /* number of schedules with the same programs; four times as many from the fifth on */
     int64_t seconds;      /* time limit; 0: none */
     bool keep_going;      /* search on after a broken promise */
     int64_t shrink_runs;  /* schedules that shrinking may run */

@@ -111,7 +111,7 @@ KEPT = [
     ("redsync", "go", "TryLockContext", "exclusive", "given:2000"),
     ("redisson", "java", "tryLock(wait, lease, SECONDS)", "exclusive", "given:2000"),
     ("redisson-fair", "java", "tryLock()", "exclusive", "renewed"),
-    ("redisson-fenced", "java", "tryLockAndGetToken()", "exclusive", "renewed"),
+    ("redisson-fenced", "java", "tryLockAndGetToken(wait, lease, MILLISECONDS)", "exclusive", "given:2000"),
     ("redisson-semaphore", "java", "tryAcquire()", "permits", "endless"),
     ("redisson-multi", "java", "tryLock()", "exclusive", "renewed"),
 ]
@@ -136,8 +136,11 @@ def test_a_program_goes_the_course_of_its_schedule(
     assert "client-2 thread-2: acquire lock-2: ok" in printed
 
 
+SHOWN = {"redisson-read-write": "java", "redisson-fenced": "java", "node-redlock-5": "js"}  # found/NAME.schedule
+
+
 @pytest.mark.slow("runs for 10 s on a real server", seconds=20)
-@pytest.mark.parametrize(("found", "language"), [("redisson-read-write", "java"), ("node-redlock-5", "js")])
+@pytest.mark.parametrize(("found", "language"), list(SHOWN.items()))
 @beside_no_stall(STALL_MS)
 def test_a_program_shows_what_a_search_found(tmp_path: Path, found: str, language: str) -> None:
     status, printed = run(read_library_schedule(FOUND / f"{found}.schedule"), language, tmp_path)
