@@ -54,8 +54,7 @@ serve({
   },
   hello2: {
     threads: 8, owner: "object", modes: [kind.mode ?? "exclusive"], of_object: ["lease_ms", "wait_ms"], cancel: true,
-    lease_key: kind.key ?? "mutex:{resource}", watchdog_divisor: 1, lenient_release: true,
-    timer_ms: 10, // retryInterval: it sleeps as long after the last attempt, too
+    lease_key: kind.key ?? "mutex:{resource}", watchdog_divisor: 1, lenient_release: true, timer_ms: 10, // one retry
     forms: ["tryAcquire(abortSignal)", "acquire(abortSignal)"].map((form) => ({ form, ...offer })),
   },
   open: (opened) => {

@@ -227,6 +227,9 @@ def test_the_starter_in_java_passes(tmp_path: Path) -> None:
 def test_java_has_the_same_versions_everywhere() -> None:
     page = (paths.ROOT / "docs" / "test-your-own-lock.md").read_text()
     project = (paths.ROOT / "adapters" / "redisson" / "pom.xml").read_text()
+    usual = re.search("<redisson>(.+?)</redisson>", project)  # install-old sets another version
+    assert usual
+    project = project.replace("${redisson}", usual[1])
     for name in ("redisson", "gson"):
         found = [
             re.findall(rf"<artifactId>{name}</artifactId>\s*<version>(.+?)</version>", text) for text in (page, project)
