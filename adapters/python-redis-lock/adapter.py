@@ -14,8 +14,7 @@ except ImportError as error:
 
 UNITS = {"lease_unit_ms": 1000, "wait_unit_ms": 1000}  # it takes whole seconds
 RENEWS = sys.argv[1:] == ["auto-renewal"]
-# Lock(expire); Lock(auto_renewal=True) or Lock(expire=None). Nobody waits without a limit for one without an end: it is
-# one BLPOP without an end, which the limit of its connection would end.
+# Or Lock(expire=None). Without a limit nobody waits for one without an end: its connection's limit would end the BLPOP.
 LEASES = ["given", "renewed" if RENEWS else "endless"]
 WAITS = {"acquire()": "forever", "acquire(timeout)": "time", "acquire(blocking=False)": "none", "with lock": "forever"}
 FORMS = [{"form": f, "wait": [w], "lease": LEASES[: 1 + (RENEWS or w != "forever")], **UNITS} for f, w in WAITS.items()]
