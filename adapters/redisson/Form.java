@@ -62,6 +62,7 @@ record Form<L>(String name, List<String> waits, List<String> leases, TimeUnit un
         form.add("wait", Lines.words(waits));
         form.add("lease", Lines.words(leases));
         form.addProperty("lease_unit_ms", unit.toMillis(1));
+        form.addProperty("wait_unit_ms", unit.toMillis(1));
         return form;
     }
 

@@ -6,7 +6,8 @@ import org.redisson.api.RLock;
 
 /** The overloads of RLock. Those that end in Async are given the id of the thread that calls them. */
 final class LockForms {
-    static final String USUAL = "lock(lease, MILLISECONDS)", USUAL_LIMITED = "tryLock(wait, lease, MILLISECONDS)";
+    static final String USUAL = "lockInterruptibly(lease, MILLISECONDS)"; // which can be cancelled
+    static final String USUAL_LIMITED = "tryLock(wait, lease, MILLISECONDS)";
     static final List<String> FOREVER = List.of("forever"), ONCE = List.of("none"), LIMITED = List.of("none", "time");
     static final List<String> RENEWED = List.of("renewed"), EITHER = List.of("given", "renewed"); // -1: the watchdog's
     static final List<TimeUnit> UNITS = List.of(TimeUnit.MILLISECONDS, TimeUnit.SECONDS);
