@@ -1,4 +1,4 @@
-"""Bugs planted in copies of real libraries (planted_bugs.toml) are found by the search, which is told only what the
+"""Bugs planted in copies of real libraries (planted_bugs.toml) are found by the search, which knows only what the
 library offers; the same copies without them are not accused."""
 
 from collections.abc import Iterator

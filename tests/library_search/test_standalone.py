@@ -230,6 +230,16 @@ def test_calls_keep_their_order() -> None:
     assert plan.outcomes == {1: "ok", 3: "ok"} and plan.proof is None
 
 
+def test_a_cancellation_is_a_step_of_the_main_thread_which_python_has_not(tmp_path: Path) -> None:
+    waiting = ask(0, "acquire", 2)
+    plan = standalone_plan([FIRST, GRANTED, waiting, ask(500, "cancel", 2)], None)
+    assert [(step.at_ms, step.cancels) for step in plan.steps] == [(500, 2)]
+    events = [FIRST, GRANTED, waiting, ask(500, "cancel", 2)]
+    result = {"events": events, "broken": [], "breaks": [], "sentence": "", "library": {"name": "it", "version": "1"}}
+    with pytest.raises(UsageError, match="Python ends no thread's call"):
+        standalone_program(read_library_schedule(written(tmp_path)), result, "python")
+
+
 @pytest.mark.parametrize("promise", ["token", "validity"])
 def test_a_promise_that_no_program_shows_is_named(promise: str) -> None:
     with pytest.raises(UsageError, match=promise):

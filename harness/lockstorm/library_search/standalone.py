@@ -144,6 +144,8 @@ def standalone_program(schedule: LibrarySchedule, result: dict[str, Any], langua
     phrases = check_standalone(schedule, language)
     broken = [each for each in result["broken"] if each["promise"] in result["breaks"]]
     plan = standalone_plan(result["events"], broken[0] if broken else None)
+    if language == "python" and any(step.cancels for step in plan.steps):
+        raise UsageError("--as python: the schedule cancels a call, and Python ends no thread's call")
     facts = adapter_facts(str(adapter_path(schedule.adapter)))
     writer = _Writer(phrases, schedule, facts.lease_key if facts else "")
     environment = Environment(

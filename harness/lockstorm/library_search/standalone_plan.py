@@ -70,7 +70,7 @@ def standalone_plan(events: Sequence[dict[str, Any]], broken: dict[str, Any] | N
     if struck:
         raise UsageError(f"a program against a plain server cannot show it: the schedule needs {struck['fault']}")
     calls, steps, numbers, last_ms = list[Call](), list[MainStep](), dict[int, int](), -GAP_MS
-    reading = broken["event"] if broken and events[broken["event"]]["event"] in ("lease", "left") else None
+    reading = broken["event"] if broken and events[broken["event"]]["event"] == "lease" else None
     for place, event in enumerate(events):
         if event["event"] != "ask" and place != reading:
             continue
@@ -78,7 +78,7 @@ def standalone_plan(events: Sequence[dict[str, Any]], broken: dict[str, Any] | N
         if not at_once:
             last_ms = max(event["at_ns"] // 1_000_000, last_ms + GAP_MS)
         if place == reading:
-            steps.append(MainStep(last_ms, reads=_resource_of(event)))
+            steps.append(MainStep(last_ms, reads=event["resource"]))
         elif event["call"] == "cancel":
             steps.append(MainStep(last_ms, cancels=numbers[_cancelled(events, place)]))
         else:
@@ -120,10 +120,6 @@ def _answered_first(events: Sequence[dict[str, Any]], place: int, numbers: dict[
 def _words(event: dict[str, Any]) -> str:
     mode = "" if event["mode"] in ("exclusive", "permits") else f" {event['mode']}"
     return f"client-{event['client']} thread-{event['thread']}: {event['call']}{mode} lock-{event['lock']}"
-
-
-def _resource_of(event: dict[str, Any]) -> int:
-    return int(event.get("resource", 1))
 
 
 def _cancelled(events: Sequence[dict[str, Any]], place: int) -> int:
