@@ -7,7 +7,8 @@
  *   --require A,B                promises that a schedule must not break; all without it
  *   --fault KIND                 faults of this kind may strike; repeated
  *   --faults-total N             at most N faults in a schedule
- *   --first N --most N --session N --seconds N --shrink N [--keep-going]     struct library_search_settings
+ *   --most N --session N --short-session N --short-sessions N --first-session N --stride N
+ *   --seconds N --shrink N [--whole-sessions] [--keep-going]                 struct library_search_settings
  *   --shared FILE --digests FILE                                            struct library_search
  *   --replay FILE --number N     replays the schedule in FILE, which search number N has found
  *   --hello                      prints what the library offers
@@ -29,7 +30,7 @@
 #include "harness/scheduler/clock.h"
 
 enum { STATUS_HOLDS, STATUS_VIOLATED, STATUS_BAD, STATUS_INCONCLUSIVE };
-enum { SESSION = 50, SHRINK_RUNS = 300 };
+enum { SESSION = 200, SHRINK_RUNS = 300 };
 
 struct library_arguments {
     struct library_settings world;
@@ -93,18 +94,32 @@ static bool path_read(const char *text, const char **paths, int *count) {
     return true;
 }
 
-static const struct option OPTIONS[] = {
-    {"adapter", required_argument, NULL, 'a'},  {"node", required_argument, NULL, 'n'},
-    {"clock", required_argument, NULL, 'C'},    {"directory", required_argument, NULL, 'D'},
-    {"lease-ms", required_argument, NULL, 'L'}, {"permits", required_argument, NULL, 'p'},
-    {"seed", required_argument, NULL, 's'},     {"require", required_argument, NULL, 'r'},
-    {"fault", required_argument, NULL, 'F'},    {"faults-total", required_argument, NULL, 'N'},
-    {"first", required_argument, NULL, '1'},    {"most", required_argument, NULL, '3'},
-    {"session", required_argument, NULL, 'S'},  {"seconds", required_argument, NULL, '4'},
-    {"shrink", required_argument, NULL, '5'},   {"keep-going", no_argument, NULL, 'g'},
-    {"shared", required_argument, NULL, '6'},   {"digests", required_argument, NULL, '7'},
-    {"replay", required_argument, NULL, '8'},   {"number", required_argument, NULL, '9'},
-    {"hello", no_argument, NULL, 'h'},          {0}};
+static const struct option OPTIONS[] = {{"adapter", required_argument, NULL, 'a'},
+                                        {"node", required_argument, NULL, 'n'},
+                                        {"clock", required_argument, NULL, 'C'},
+                                        {"directory", required_argument, NULL, 'D'},
+                                        {"lease-ms", required_argument, NULL, 'L'},
+                                        {"permits", required_argument, NULL, 'p'},
+                                        {"seed", required_argument, NULL, 's'},
+                                        {"require", required_argument, NULL, 'r'},
+                                        {"fault", required_argument, NULL, 'F'},
+                                        {"faults-total", required_argument, NULL, 'N'},
+                                        {"most", required_argument, NULL, '3'},
+                                        {"session", required_argument, NULL, 'S'},
+                                        {"short-session", required_argument, NULL, 'O'},
+                                        {"short-sessions", required_argument, NULL, 'o'},
+                                        {"first-session", required_argument, NULL, '1'},
+                                        {"stride", required_argument, NULL, '2'},
+                                        {"whole-sessions", no_argument, NULL, 'w'},
+                                        {"seconds", required_argument, NULL, '4'},
+                                        {"shrink", required_argument, NULL, '5'},
+                                        {"keep-going", no_argument, NULL, 'g'},
+                                        {"shared", required_argument, NULL, '6'},
+                                        {"digests", required_argument, NULL, '7'},
+                                        {"replay", required_argument, NULL, '8'},
+                                        {"number", required_argument, NULL, '9'},
+                                        {"hello", no_argument, NULL, 'h'},
+                                        {0}};
 
 static bool option_take(struct library_arguments *arguments, int option, char *text) {
     struct library_settings *world = &arguments->world;
@@ -120,7 +135,11 @@ static bool option_take(struct library_arguments *arguments, int option, char *t
     case 'r': return require_read(text, &search->required);
     case 'F': return fault_read(text, &search->budget);
     case 'N': return small_read(text, LIBRARY_FAULTS_MOST, &search->budget.total);
-    case '1': return number_read(text, 0, &search->first);
+    case 'O': return number_read(text, 1, &search->short_session);
+    case 'o': return number_read(text, 0, &search->short_sessions);
+    case '1': return number_read(text, 0, &search->first_session);
+    case '2': return number_read(text, 1, &search->stride);
+    case 'w': return search->whole_sessions = true;
     case '3': return number_read(text, 0, &search->most);
     case 'S': return number_read(text, 1, &search->session);
     case '4': return time_read(text, 0, &search->seconds);
@@ -252,9 +271,11 @@ int main(int argc, char **argv) {
     static struct library_search search;
     static struct library_arguments arguments = {
         .world = {.lease_ms = 2000, .permits = 2},
-        .search = {.required = UINT32_MAX, .session = SESSION, .most = UINT64_MAX, .shrink_runs = SHRINK_RUNS}};
+        .search = {.required = UINT32_MAX, .most = UINT64_MAX, .shrink_runs = SHRINK_RUNS}};
+    arguments.search.session = arguments.search.short_session = SESSION;
+    arguments.search.stride = 1;
     if (!options_parse(argc, argv, &arguments)) return STATUS_BAD;
-    uint64_t schedules = arguments.search.most - arguments.search.first;
+    uint64_t schedules = arguments.search.most;
     size_t digests =
         arguments.digests && schedules < SIZE_MAX / sizeof *search.digests ? schedules * sizeof *search.digests : 0;
     search.world = &world;

@@ -7,7 +7,7 @@
 #include "harness/scheduler/clock.h"
 #include "harness/simulation/mix.h"
 
-enum { REPORT_EVERY_NS = CLOCK_NS_PER_S / 2, UNPLAYED_MOST = 20, SHORT_SESSIONS = 4, LONGER = 4 };
+enum { REPORT_EVERY_NS = CLOCK_NS_PER_S / 2, UNPLAYED_MOST = 20 };
 
 uint64_t library_search_seed(uint64_t seed, uint64_t number) {
     struct random random = random_split(seed, number);
@@ -149,14 +149,15 @@ static struct library_outcome draw_and_play(struct library_search *search, uint6
 }
 
 static uint64_t session_take(struct library_search *search) {
-    return search->shared ? atomic_fetch_add(&search->shared->taken, 1) : search->taken++;
+    const struct library_search_settings *settings = search->settings;
+    uint64_t taken = search->shared ? atomic_fetch_add(&search->shared->taken, 1) : search->taken++;
+    return settings->first_session + taken * settings->stride;
 }
 
-/* The number of schedules before a session. The first few sessions are short, so that a short search has several for
- * its processes; a program takes as long to start as some tens of schedules. */
+/* The number of schedules before a session. */
 static uint64_t session_begin(const struct library_search_settings *settings, uint64_t session) {
-    uint64_t later = session > SHORT_SESSIONS ? session - SHORT_SESSIONS : 0;
-    return (session - later + later * LONGER) * settings->session;
+    uint64_t first = session < settings->short_sessions ? session : settings->short_sessions;
+    return first * settings->short_session + (session - first) * settings->session;
 }
 
 static void found_keep(struct library_search *search, const struct library_outcome *outcome, uint64_t number) {
@@ -170,10 +171,9 @@ static void found_keep(struct library_search *search, const struct library_outco
     while (number < known && !atomic_compare_exchange_weak(&search->shared->violated, &known, number)) continue;
 }
 
-static bool is_over(const struct library_search *search, uint64_t number, int64_t until_ns) {
+static bool is_over(const struct library_search *search, uint64_t number) {
     bool found = search->found_outcome.promises || (search->shared && atomic_load(&search->shared->violated) < number);
-    if (found && !search->settings->keep_going) return true;
-    return clock_real_mono_ns() >= until_ns ||
+    return (found && !search->settings->keep_going) ||
            (search->tally.schedules == 0 && search->tally.unplayed >= UNPLAYED_MOST);
 }
 
@@ -181,17 +181,17 @@ bool library_search_run(struct library_search *search, void (*report)(const stru
     const struct library_search_settings *settings = search->settings;
     int64_t began_ns = clock_real_mono_ns(), reported_ns = began_ns;
     int64_t until_ns = settings->seconds ? began_ns + settings->seconds * CLOCK_NS_PER_S : INT64_MAX;
-    for (bool over = false; !over;) {
-        uint64_t session = session_take(search), number = settings->first + session_begin(settings, session);
-        uint64_t from = number, until = settings->first + session_begin(settings, session + 1);
+    for (bool over = false; !over && clock_real_mono_ns() < until_ns;) {
+        uint64_t session = session_take(search), number = session_begin(settings, session);
+        uint64_t until = session_begin(settings, session + 1);
         search->in_session = 0;
-        if (from >= settings->most) break;
+        if (number >= settings->most) break;
         for (; number < until && number < settings->most && !over; number++) {
             struct library_outcome outcome = draw_and_play(search, number);
             tally_add(search, &outcome, number);
             found_keep(search, &outcome, number);
-            if (search->digests) search->digests[number - settings->first] = outcome.digest;
-            over = is_over(search, number + 1, until_ns);
+            if (search->digests) search->digests[number] = outcome.digest;
+            over = is_over(search, number + 1) || (!settings->whole_sessions && clock_real_mono_ns() >= until_ns);
             if (clock_real_mono_ns() - reported_ns < REPORT_EVERY_NS) continue;
             reported_ns = clock_real_mono_ns();
             search->tally.commands = search->world->commands;

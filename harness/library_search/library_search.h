@@ -13,11 +13,15 @@ struct library_search_settings {
     struct library_budget budget;
     uint32_t required; /* bit n: enum promise n */
     uint64_t seed;
-    uint64_t first, most; /* schedules; sessions are taken whole */
-    uint64_t session;     /* number of schedules with the same programs; four times as many from the fifth on */
-    int64_t seconds;      /* time limit; 0: none */
-    bool keep_going;      /* search on after a broken promise */
-    int64_t shrink_runs;  /* schedules that shrinking may run */
+    uint64_t most; /* schedules */
+    /* Schedules with the same programs. The first few sessions are short, so that a short search has several for its
+     * processes; a program takes as long to start as some tens of schedules. */
+    uint64_t session, short_session, short_sessions; /* schedules in one, in a short one; number of short ones */
+    uint64_t first_session, stride;                  /* every stride-th session is played, from the first one on */
+    int64_t seconds;                                 /* time limit; 0: none */
+    bool whole_sessions;                             /* a session that has begun is played beyond the time limit */
+    bool keep_going;                                 /* search on after a broken promise */
+    int64_t shrink_runs;                             /* schedules that shrinking may run */
 };
 
 /* Shared by all processes of one search in a mapped file. */
@@ -53,7 +57,7 @@ struct library_search {
     struct library_world *world;
     const struct library_search_settings *settings;
     struct library_shared *shared; /* may be NULL */
-    uint64_t *digests;             /* of every schedule from `first` on; may be NULL */
+    uint64_t *digests;             /* by the numbers of schedules; may be NULL */
     uint64_t taken;                /* sessions, if nothing is shared */
     uint64_t in_session;           /* schedules that the programs have played; 0: the next one begins with new ones */
     struct library_tally tally;

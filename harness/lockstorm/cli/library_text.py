@@ -13,10 +13,12 @@ from lockstorm.library_search.library_plan import LibraryPlan
 STYLES = {0: "bold green", 1: "bold red"}
 
 
-def library_progress(progress: dict[str, Any], plan: LibraryPlan, elapsed_s: float) -> str:
+def library_progress(progress: dict[str, Any], plan: LibraryPlan, elapsed_s: float, before: int = 0) -> str:
+    """The progress of a search. `before`: schedules of the campaign that an earlier search has tried."""
     count = progress.get("schedules", 0)
     broken = {name: number for name, number in progress.get("broken", {}).items() if number}
-    words = [f"{count:,} schedules of {plan.adapter}", f"{count / max(elapsed_s, 0.001):,.0f} a second"]
+    rate = max(0, count - before) / max(elapsed_s, 0.001)
+    words = [f"{count:,} schedules of {plan.adapter}", f"{rate:,.0f} a second"]
     words.append(f"{progress.get('calls', 0):,} calls")
     words += [f"{number:,} break {name}" for name, number in broken.items()]
     if plan.seconds:

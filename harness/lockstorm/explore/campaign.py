@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from lockstorm.base.atomic_file import write_json
 from lockstorm.base.errors import UsageError
@@ -18,11 +18,6 @@ from lockstorm.explore.explorer import STATE_REGISTERS, SearchOutcome, states_jo
 FORMAT = 1
 SHARDS_MOST = 10_000
 DIGEST_BYTES = 8
-RENAMED = {  # keys in files of this version that were written earlier
-    "unfit": "inapplicable",
-    "unfit_reason": "inapplicable_reason",
-    "goes_on": "keep_going",
-}
 OPTION_NAMES = {"keep_going": "--all"}  # keys whose option has another name
 
 
@@ -50,6 +45,15 @@ def parse_shard(text: str) -> Shard:
 class Campaign:
     """A campaign, and what was tried of it so far."""
 
+    NAMES: ClassVar[str] = "lock"  # what in a key names what is searched
+    GROUPED_BY: ClassVar[str] = "violates"
+    REGISTERS: ClassVar[int] = STATE_REGISTERS
+    RENAMED: ClassVar[dict[str, str]] = {  # keys in files of this version that were written earlier
+        "unfit": "inapplicable",
+        "unfit_reason": "inapplicable_reason",
+        "goes_on": "keep_going",
+    }
+
     key: dict[str, Any]  # what identifies it: SearchPlan.key
     shards: int
     digests: dict[int, bytes] = field(default_factory=dict)  # of its histories in order, by the number of the shard
@@ -75,10 +79,14 @@ class Campaign:
     @property
     def until(self) -> int:
         """The end of the schedules that count: the first violation, or as far as all shards have come."""
-        until = min(shard - 1 + self.done(shard) * self.shards for shard in self.digests)
+        until = min(self.next_number(shard) for shard in self.digests)
         if self.found and not self.key["keep_going"]:
             until = min(until, int(self.found["number"]) + 1)
         return until
+
+    def next_number(self, shard: int) -> int:
+        """The first schedule of a shard that was not tried."""
+        return shard - 1 + self.done(shard) * self.shards
 
     def _counts(self) -> list[int]:
         """The number of schedules of each shard that count."""
@@ -88,7 +96,8 @@ class Campaign:
     def schedules(self) -> int:
         return sum(self._counts())
 
-    def _histories(self) -> "array[int]":
+    def histories(self) -> "array[int]":
+        """The digests of the schedules that count, in order."""
         counts = self._counts()
         histories = array("Q", bytes(DIGEST_BYTES * sum(counts)))
         for place, (shard, count) in enumerate(zip(sorted(self.digests), counts, strict=True)):
@@ -97,11 +106,11 @@ class Campaign:
 
     @property
     def history_sha256(self) -> str:
-        return hashlib.sha256(self._histories().tobytes()).hexdigest()
+        return hashlib.sha256(self.histories().tobytes()).hexdigest()
 
     @property
     def distinct(self) -> int:
-        return len(set(self._histories()))
+        return len(set(self.histories()))
 
     # --- adding to it ---
 
@@ -116,10 +125,11 @@ class Campaign:
 
     def _sum(self, tally: dict[str, Any], groups: list[dict[str, Any]], elapsed_s: float) -> None:
         self.tally = sum_up([self.tally, tally])
-        self.groups = groups_joined([*self.groups, *groups])
+        self.groups = groups_joined([*self.groups, *groups], self.GROUPED_BY)
         self.elapsed_s += elapsed_s
 
-    def _join(self, other: "Campaign") -> None:
+    def join(self, other: "Campaign") -> None:
+        """Adds other shards of the same campaign."""
         self.digests |= other.digests
         self._sum(other.tally, other.groups, other.elapsed_s)
         self.states = states_joined(self.states, other.states)
@@ -139,24 +149,25 @@ class Campaign:
         return {"format": FORMAT, "version": VERSION, "key": self.key, "shards": self.shards, "parts": parts, **values}
 
 
+AnyCampaign = TypeVar("AnyCampaign", bound=Campaign)
 _PLAIN = ("tally", "groups", "found", "shown", "elapsed_s", "horizon", "exhausted")
 
 
-def groups_joined(parts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def groups_joined(parts: Iterable[dict[str, Any]], grouped_by: str) -> list[dict[str, Any]]:
     """Adds up equal groups; sorted by the first schedule in each."""
     groups: dict[tuple[tuple[str, ...], ...], dict[str, Any]] = {}
     for group in parts:
-        cause = (tuple(group["violates"]), tuple(group["faults"]))
+        cause = (tuple(group[grouped_by]), tuple(group["faults"]))
         known = groups.setdefault(cause, {**group, "schedules": 0})
         known["schedules"] += group["schedules"]
         known["first"] = min(known["first"], group["first"])
     return sorted(groups.values(), key=lambda group: int(group["first"]))
 
 
-def joined(named: Sequence[tuple[str, Campaign]]) -> Campaign:
+def joined(named: Sequence[tuple[str, AnyCampaign]]) -> AnyCampaign:
     """Joins campaigns. UsageError when they are not parts of one campaign, or when a part occurs twice."""
     first_name, first = named[0]
-    whole = Campaign(first.key, first.shards, horizon=first.horizon, exhausted=first.exhausted)
+    whole = type(first)(first.key, first.shards, horizon=first.horizon, exhausted=first.exhausted)
     owner: dict[int, str] = {}
     for name, campaign in named:
         check_same(first_name, first, name, campaign)
@@ -164,7 +175,7 @@ def joined(named: Sequence[tuple[str, Campaign]]) -> Campaign:
             if shard in owner:
                 raise UsageError(f"shard {shard}/{whole.shards} is in {owner[shard]} and in {name}")
             owner[shard] = name
-        whole._join(campaign)
+        whole.join(campaign)
     return whole
 
 
@@ -178,8 +189,9 @@ def check_same(one_name: str, one: Campaign, name: str, other: Campaign) -> None
             )
 
 
-def read_campaign(path: Path) -> Campaign:
-    """Reads a file of `explore --result`. Raises UsageError with the reason when it is something else."""
+def read_campaign(path: Path, kinds: Sequence[type[Campaign]] = (Campaign,)) -> Campaign:
+    """Reads a file of `explore --result`, of one of these kinds. Raises UsageError with the reason when it is something
+    else."""
     try:
         read = json.loads(path.read_bytes())["campaign"]
         if (read["format"], read["version"]) != (FORMAT, VERSION):
@@ -187,7 +199,10 @@ def read_campaign(path: Path) -> Campaign:
                 f"{path} was written by lockstorm {read['version']} (format {read['format']}), and this is {VERSION} "
                 f"(format {FORMAT}): the same seed may mean other schedules there"
             )
-        return _campaign(read)
+        kind = next((kind for kind in kinds if kind.NAMES in read["key"]), None)
+        if kind is None:
+            raise ValueError(f"its key names no {' or '.join(kind.NAMES for kind in kinds)}")
+        return _campaign(kind, read)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -195,10 +210,10 @@ def read_campaign(path: Path) -> Campaign:
         raise UsageError(f"{path} is not what lockstorm explore --result writes: {reason}") from None
 
 
-def _campaign(read: dict[str, Any]) -> Campaign:
+def _campaign(kind: type[Campaign], read: dict[str, Any]) -> Campaign:
     for where in (read["key"], read["tally"]):
-        for old in RENAMED.keys() & where.keys():
-            where[RENAMED[old]] = where.pop(old)
+        for old in kind.RENAMED.keys() & where.keys():
+            where[kind.RENAMED[old]] = where.pop(old)
     digests = {}
     for part in read["parts"]:
         histories = base64.b64decode(part["histories"], validate=True)
@@ -210,9 +225,9 @@ def _campaign(read: dict[str, Any]) -> Campaign:
     if not digests or "keep_going" not in read["key"]:
         raise ValueError("nothing was tried")
     states = base64.b64decode(read["states"], validate=True)
-    if len(states) != STATE_REGISTERS:
+    if len(states) != kind.REGISTERS:
         raise ValueError("states are missing")
-    return Campaign(read["key"], read["shards"], digests, **{name: read[name] for name in _PLAIN}, states=states)
+    return kind(read["key"], read["shards"], digests, **{name: read[name] for name in _PLAIN}, states=states)
 
 
 def write_result(path: Path, result: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import choose
+from lockstorm.explore.campaign import Shard, parse_shard
 from lockstorm.library_search.library_schedule_file import LEASE_LIMIT_MS
 from lockstorm.locks.adapter import PREFIX, adapter_path
 from lockstorm.locks.lock_names import lock_named
@@ -45,11 +46,13 @@ FAULTS = {
 USUAL = ("pause", "hold-request", "hold-reply", "drop-request", "lose-reply", "error-reply")
 USUAL_TOTAL, TOTAL_MOST = 2, 4  # LIBRARY_FAULTS_MOST
 LEASE_USUAL_MS, PERMITS_USUAL = 2000, 2
-SESSION = 50  # schedules that are played with the same programs, in the first sessions
 SECONDS_USUAL = 20
 SHRINK_RUNS = 300
 SCHEDULES_MOST = 1 << 24
-OPTIONS = ("seed", "faults", "schedules", "seconds", "lease_ms", "permits", "require", "server", "jobs", "keep_going")
+OPTIONS = (
+    *("seed", "faults", "schedules", "seconds", "shard", "lease_ms", "permits", "require", "server", "jobs"),
+    "keep_going",
+)
 
 
 @dataclass(frozen=True)
@@ -70,12 +73,29 @@ class LibraryPlan:
     server: str | None
     jobs: int
     keep_going: bool
+    shard: Shard  # of sessions
     said: tuple[str, ...]  # the options that were given, as words of a command
 
     @property
     def command(self) -> str:
         """The command that repeats this search."""
         return shlex.join(["lockstorm", "explore", "--adapter", self.adapter, *self.said])
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """What identifies a campaign: the library, and the options that say what its schedules are."""
+        faults = ",".join(self.faults) + (f"={self.faults_total - len(self.faults) + 1}" if self.faults else "none")
+        return {
+            "adapter": self.adapter,
+            "library": f"{self.library.name} {self.library.version}".strip(),
+            "seed": self.seed,
+            "faults": "usual" if (self.faults, self.faults_total) == (USUAL, USUAL_TOTAL) else faults,
+            "lease_ms": self.lease_ms,
+            "permits": self.permits,
+            "require": ",".join(self.required),
+            "keep_going": self.keep_going,
+            **({"server": self.server} if self.server else {}),
+        }
 
 
 def plan_library_search(adapter: str, chosen: dict[str, Any]) -> LibraryPlan:
@@ -117,6 +137,7 @@ def plan_library_search(adapter: str, chosen: dict[str, Any]) -> LibraryPlan:
         server=chosen.get("server"),
         jobs=chosen.get("jobs") or os.cpu_count() or 1,
         keep_going=bool(chosen.get("keep_going")),
+        shard=parse_shard(chosen["shard"]) if chosen.get("shard") else Shard(),
         said=tuple(_said(chosen)),
     )
 
@@ -171,8 +192,7 @@ def search_words(plan: LibraryPlan) -> list[str]:
     for fault in plan.faults:
         words += ["--fault", fault]
     words += ["--faults-total", str(plan.faults_total)] if plan.faults_total else []
-    words += ["--require", ",".join(plan.required), "--session", str(SESSION), "--shrink", str(SHRINK_RUNS)]
-    words += ["--first", "0", "--most", str(plan.schedules), "--seconds", str(plan.seconds)]
+    words += ["--require", ",".join(plan.required), "--shrink", str(SHRINK_RUNS)]
     return [*words, "--keep-going"] if plan.keep_going else words
 
 

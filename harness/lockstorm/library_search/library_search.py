@@ -1,14 +1,17 @@
 """Searching workloads and schedules of a library, and replaying one."""
 
-import hashlib
 import shlex
 import struct
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from lockstorm.base.errors import Inconclusive, UsageError
-from lockstorm.explore.explorer import DIGEST_BYTES, NONE_VIOLATED, Explorer, sum_up
+from lockstorm.explore.explore import SLICE_S, Keep
+from lockstorm.explore.explorer import DIGEST_BYTES, NONE_VIOLATED, Explorer, SearchOutcome, sum_up
+from lockstorm.library_search.library_campaign import LibraryCampaign, joined_library
 from lockstorm.library_search.library_plan import (
     PROMISES,
     LibraryPlan,
@@ -17,6 +20,7 @@ from lockstorm.library_search.library_plan import (
     search_words,
 )
 from lockstorm.library_search.library_schedule_file import LibrarySchedule
+from lockstorm.library_search.library_sessions import session_numbers, session_words, whole_sessions
 from lockstorm.library_search.library_story import LibraryStoryLine, story_lines
 from lockstorm.locks.adapter import PREFIX, library_environment
 from lockstorm.locks.lock_names import lock_named
@@ -32,79 +36,152 @@ def _environment() -> list[str]:
 # --- many schedules ---
 
 
-def search_library(plan: LibraryPlan, on_progress: OnProgress) -> dict[str, Any]:
-    """Searches, and returns the result as `explore --adapter NAME --json` prints it. A search in which nothing could
-    be played is inconclusive, with the reason."""
-    result = _plan_json(plan)
+def search_library(
+    plan: LibraryPlan,
+    on_progress: OnProgress,
+    campaign: LibraryCampaign | None = None,
+    keep: Keep | None = None,
+) -> dict[str, Any]:
+    """Searches, and returns the result as `explore --adapter NAME --json` prints it. `campaign`: what was tried before.
+    `keep` gets the result with the campaign in it, every SLICE_S and at the end. A search in which nothing could be
+    played is inconclusive, with the reason."""
+    campaign = campaign or LibraryCampaign(plan.key, plan.shard.of)
     try:
         with Explorer(plan.nodes, plan.jobs, server=plan.server) as explorer:
-            done, digests = _run(plan, explorer, on_progress)
-            found = _found(plan, done)
-            if found and found["with_new_programs"]:
-                shown = replay_on(explorer, found["file"], "the schedule")
-                found |= {name: shown[name] for name in ("sentence", "broken", "story")}
-            if found:
-                found["file"] = found["file"].text
+            for outcome in _slices(plan, explorer, campaign, on_progress, in_slices=keep is not None):
+                campaign.add(plan.shard.number, outcome)
+                if campaign.found and not campaign.shown:
+                    campaign.shown = _shown(explorer, _found_schedule(plan, campaign.found), campaign.found)
+                if keep:
+                    keep({**library_result(plan, campaign), "campaign": campaign.json})
     except Inconclusive as reason:
-        return {**result, "sentence": f"Inconclusive: {reason}", "exit": Inconclusive.exit_status}
-    return result | _result(plan, done, digests, found)
+        return {**_plan_json(plan), "sentence": f"Inconclusive: {reason}", "exit": Inconclusive.exit_status}
+    return library_result(plan, campaign)
 
 
-def _run(plan: LibraryPlan, explorer: Explorer, on_progress: OnProgress) -> tuple[dict[str, Any], "array[int]"]:
-    """What all jobs have done, with the first schedule that breaks a promise, and the digests in order up to the first
-    schedule that was not played."""
+@dataclass(frozen=True)
+class _Slice:
+    """A part of a search, which is run in one go."""
+
+    first: int  # session
+    until: int  # schedule
+    seconds: int  # 0: no limit
+    whole: bool  # sessions that have begun are played to their end
+    known: int  # a schedule that breaks a promise
+
+    def words(self, plan: LibraryPlan) -> list[str]:
+        words = [*search_words(plan), *session_words(self.first, plan.shard.of)]
+        words += ["--most", str(self.until), "--seconds", str(self.seconds)]
+        return [*words, "--whole-sessions"] if self.whole else words
+
+    def sessions(self, plan: LibraryPlan, taken: int) -> list[range]:
+        """The schedules of the first sessions of the slice."""
+        return [session_numbers(self.first + each * plan.shard.of) for each in range(taken)]
+
+
+def _slices(
+    plan: LibraryPlan, explorer: Explorer, campaign: LibraryCampaign, on_progress: OnProgress, *, in_slices: bool
+) -> Iterator[SearchOutcome]:
+    """Searches on from where the campaign is: in one go, or in slices of about SLICE_S, which end with a session."""
+    until = whole_sessions(plan.schedules) if in_slices else plan.schedules
+    left_s = plan.seconds
+    while not campaign.is_over and campaign.next_number(plan.shard.number) < until:
+        seconds = min(left_s or SLICE_S, SLICE_S) if in_slices else left_s
+        known = campaign.found["number"] if campaign.found else NONE_VIOLATED
+        part = _Slice(campaign.next_session(plan.shard.number), until, seconds, in_slices, known)
+        yield _search(plan, explorer, part, lambda progress: on_progress(sum_up([campaign.tally, progress])))
+        left_s = max(0, left_s - seconds)
+        if not in_slices or (plan.seconds and not left_s):
+            return
+
+
+def _search(plan: LibraryPlan, explorer: Explorer, part: _Slice, on_progress: OnProgress) -> SearchOutcome:
+    """What all jobs have done, with the first schedule that breaks a promise."""
     directory = explorer.jobs[0].directory.parent
     shared, digests = directory / "shared", directory / "digests"
-    shared.write_bytes(struct.pack("<QQ", NONE_VIOLATED, 0))
+    shared.write_bytes(struct.pack("<QQ", part.known, 0))
     with digests.open("wb") as file:
-        file.truncate(plan.schedules * DIGEST_BYTES)  # a sparse file
-    words = [*search_words(plan), "--shared", str(shared), "--digests", str(digests)]
+        file.truncate(part.until * DIGEST_BYTES)  # a sparse file
+    words = [*part.words(plan), "--shared", str(shared), "--digests", str(digests)]
     explorer.run(explorer.jobs, [words] * len(explorer.jobs), on_progress, PROGRAM, _environment())
     results = [job.done for job in explorer.jobs]
-    found = [each for each in results if "number" in each]
-    done = {
-        "tally": sum_up([each["done"] for each in results]),
-        "took_s": max(each["took_ns"] for each in results) / 1e9,
-        "groups": [group for each in results for group in each["groups"]],
-        "offer": results[0]["offer"],
-        "found": min(found, key=lambda each: int(each["number"])) if found else None,
-    }
-    with digests.open("rb") as file:
-        histories = array("Q", file.read(done["tally"]["schedules"] * DIGEST_BYTES))
-    whole = next((place for place, digest in enumerate(histories) if digest == 0), len(histories))
-    return done, histories[:whole]
+    violated, taken = struct.unpack("<QQ", shared.read_bytes())
+    stopped = violated != NONE_VIOLATED and not plan.keep_going
+    until = min(part.until, violated + 1) if stopped else part.until
+    return SearchOutcome(
+        tally=sum_up([each["done"] for each in results]),
+        digests=_digests(digests, part.sessions(plan, taken), until, whole=part.whole),
+        elapsed_s=max(each["took_ns"] for each in results) / 1e9,
+        found=next((each for each in results if each.get("number") == violated), None),
+        horizon=0,
+        groups=[group for each in results for group in each["groups"]],
+        exhausted=False,
+        states=b"",
+    )
 
 
-def _found(plan: LibraryPlan, done: dict[str, Any]) -> dict[str, Any] | None:
-    """The smallest schedule that breaks a promise; its `file` is a LibrarySchedule."""
-    first = done["found"]
-    if not first:
-        return None
-    smallest, control = first["smallest"], first.get("control")
-    schedule = LibrarySchedule(
+def _digests(path: Path, sessions: Iterable[range], until: int, *, whole: bool) -> bytes:
+    """The digests of the schedules of these sessions below `until`, in order. Of sessions that need not have been
+    played to their end: up to the first schedule that was not played."""
+    parts = []
+    with path.open("rb") as file:
+        for numbers in sessions:
+            file.seek(numbers.start * DIGEST_BYTES)
+            parts.append(file.read(max(0, min(numbers.stop, until) - numbers.start) * DIGEST_BYTES))
+    digests = b"".join(parts)
+    if whole:
+        return digests
+    played = next((place for place, digest in enumerate(array("Q", digests)) if digest == 0), None)
+    return digests if played is None else digests[: played * DIGEST_BYTES]
+
+
+def _shown(explorer: Explorer, schedule: LibrarySchedule, found: dict[str, Any]) -> dict[str, Any]:
+    """What the smallest schedule shows when it is replayed; of one that needs its session, what it has shown there."""
+    names = ("sentence", "broken", "story")
+    if found["anew"]:
+        shown = replay_on(explorer, schedule, "the schedule")
+        return {name: shown[name] for name in names}
+    broken = found["broken"]
+    return {"sentence": broken[0]["sentence"] if broken else "", "broken": broken, "story": []}
+
+
+def merged_library(named: Sequence[tuple[str, LibraryCampaign]]) -> dict[str, Any]:
+    """The result of several parts of a campaign together, with the campaign in it."""
+    plan, campaign = joined_library(named)
+    try:
+        return {**library_result(plan, campaign), "campaign": campaign.json}
+    except (KeyError, TypeError) as error:
+        raise UsageError(f"{named[0][0]}: it was changed by hand: {error}") from None
+
+
+def _found_schedule(plan: LibraryPlan, first: dict[str, Any]) -> LibrarySchedule:
+    """The smallest schedule that breaks a promise."""
+    return LibrarySchedule(
         adapter=plan.adapter,
-        library=f"{done['offer']['name']} {done['offer']['version']}".strip(),
+        library=plan.key["library"],
         lease_ms=plan.lease_ms,
         permits=plan.permits,
         seed=plan.seed,
         number=first["number"],
         breaks=tuple(first["breaks"]),
-        workload=tuple(smallest["workload"]),
-        deviations=tuple(smallest["schedule"]),
+        workload=tuple(first["smallest"]["workload"]),
+        deviations=tuple(first["smallest"]["schedule"]),
     )
+
+
+def _found_json(plan: LibraryPlan, first: dict[str, Any], shown: dict[str, Any]) -> dict[str, Any]:
+    control = first.get("control")
     return {
         "number": first["number"],
         "breaks": first["breaks"],
-        "workload": smallest["workload"],
-        "schedule": smallest["schedule"],
+        "workload": first["smallest"]["workload"],
+        "schedule": first["smallest"]["schedule"],
         "calls_before_shrinking": len(first["found"]["workload"]),
         "deviations_before_shrinking": len(first["found"]["schedule"]),
         "with_new_programs": first["anew"],
-        "sentence": first["broken"][0]["sentence"] if first["broken"] else "",
-        "broken": first["broken"],
-        "story": [],
+        **shown,
         "control": control and {"workload": control["workload"], "schedule": control["schedule"]},
-        "file": schedule,
+        "file": _found_schedule(plan, first).text,
     }
 
 
@@ -119,10 +196,11 @@ def _plan_json(plan: LibraryPlan) -> dict[str, Any]:
     }
 
 
-def _result(
-    plan: LibraryPlan, done: dict[str, Any], digests: "array[int]", found: dict[str, Any] | None
-) -> dict[str, Any]:
-    tally = done["tally"]
+def library_result(plan: LibraryPlan, campaign: LibraryCampaign) -> dict[str, Any]:
+    """What was tried, and what was found."""
+    tally, found = campaign.tally, None
+    if campaign.found and campaign.shown:
+        found = _found_json(plan, campaign.found, campaign.shown)
     played = tally["schedules"]
     verdict = {
         name: {
@@ -133,7 +211,7 @@ def _result(
     }
     result = {
         "schedules": played,
-        "schedules_per_s": round(played / max(done["took_s"], 0.001)),
+        "schedules_per_s": round(played / max(campaign.elapsed_s, 0.001)),
         "calls": tally["calls"],
         "steps": tally["steps"],
         "commands": tally["commands"],
@@ -141,15 +219,15 @@ def _result(
         "unplayed": tally["unplayed"],
         "unplayed_reason": tally["unplayed_reason"],
         "injected": tally["faults"],
-        "histories": len(digests),
-        "history_sha256": hashlib.sha256(digests.tobytes()).hexdigest(),
-        "groups": done["groups"],
+        "histories": campaign.schedules,
+        "history_sha256": campaign.history_sha256,
+        "groups": campaign.groups,
         "verdict": verdict,
         "found": found,
         "exit": _status(found),
         "replay": plan.command,
     }
-    return result | {"sentence": _sentence(plan, result)}
+    return _plan_json(plan) | result | {"sentence": _sentence(plan, result)}
 
 
 def _status(found: dict[str, Any] | None) -> int:

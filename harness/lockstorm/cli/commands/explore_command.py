@@ -29,7 +29,8 @@ from lockstorm.explore.campaign import Campaign, read_campaign, write_result
 from lockstorm.explore.explore import resumed, search_schedules
 from lockstorm.explore.schedule_file import save_schedule
 from lockstorm.explore.search_plan import SearchPlan, SearchRequest, plan_search
-from lockstorm.library_search.library_plan import plan_library_search
+from lockstorm.library_search.library_campaign import LibraryCampaign, resumed_library
+from lockstorm.library_search.library_plan import LibraryPlan, plan_library_search
 from lockstorm.library_search.library_search import search_library
 from lockstorm.results.event import Event
 
@@ -87,14 +88,16 @@ def explore_command(
     draws what clients ask the library for, and judges what each call promises: docs/explore-libraries.md.
     """
     if adapter is not None:
-        _check_library(lock, plugin, resume, kept, save)
-        return _explore_library(context, adapter, chosen, output, quiet=quiet, as_json=as_json)
+        _check_library(lock, plugin, resume, save)
+    check_new_file("-o", output)
+    check_new_file("--result", kept if kept != resume else None)
+    campaign = read_campaign(resume, (LibraryCampaign, Campaign)) if resume else None
+    if adapter is not None or isinstance(campaign, LibraryCampaign):
+        found = _search_library(_plan_library(context, adapter, chosen, campaign, resume), campaign, kept or resume)
+        return _show_library(found, output, quiet=quiet, as_json=as_json)
     if plugin is not None:
         _check_alone(lock, resume, save)
         lock = chosen_lock(None, None, plugin)
-    check_new_file("-o", output)
-    check_new_file("--result", kept if kept != resume else None)
-    campaign = read_campaign(resume) if resume else None
     plan = _plan(context, {"lock": lock, **chosen}, campaign, resume)
     events: list[Event] | None = None if as_json or quiet else []
     result = _search(plan, events, campaign, kept or resume)
@@ -109,29 +112,44 @@ def explore_command(
     return int(result["exit"])
 
 
-def _check_library(lock: str | None, plugin: str | None, resume: Path | None, kept: Path | None, save: bool) -> None:
+def _check_library(lock: str | None, plugin: str | None, resume: Path | None, save: bool) -> None:
     """Refuses options that --adapter excludes."""
     if lock is not None or plugin is not None:
         raise UsageError("--adapter, --lock and --plugin each name a lock: one of them")
-    if resume or kept:
-        raise UsageError("--result and --resume: a search of a library is not kept as a campaign")
+    if resume:
+        raise UsageError("--adapter with --resume: the file names the adapter")
     if save:
         raise UsageError("--save keeps schedules of C locks; -o FILE saves one of a library")
 
 
-def _explore_library(
-    context: click.Context, adapter: str, chosen: dict[str, Any], output: Path | None, *, quiet: bool, as_json: bool
-) -> int:
-    check_new_file("-o", output)
+def _plan_library(
+    context: click.Context, adapter: str | None, chosen: dict[str, Any], campaign: Campaign | None, resume: Path | None
+) -> LibraryPlan:
+    if campaign:
+        return resumed_library(str(resume), campaign, **_limits(context, chosen))
     given = {
         name: value
         for name, value in chosen.items()
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT
     }
-    plan = plan_library_search(adapter, given)
+    assert adapter is not None
+    return plan_library_search(adapter, given)
+
+
+def _search_library(plan: LibraryPlan, campaign: Campaign | None, kept: Path | None) -> dict[str, Any]:
+    assert campaign is None or isinstance(campaign, LibraryCampaign)
+    before = campaign.tally["schedules"] if campaign else 0
+    keep = partial(write_result, kept) if kept else None
     with status_line() as show_status:
         began = time.monotonic()
-        result = search_library(plan, lambda done: show_status(library_progress(done, plan, time.monotonic() - began)))
+
+        def show(done: dict[str, Any]) -> None:
+            show_status(library_progress(done, plan, time.monotonic() - began, before))
+
+        return search_library(plan, show, campaign, keep)
+
+
+def _show_library(result: dict[str, Any], output: Path | None, *, quiet: bool, as_json: bool) -> int:
     if output and result.get("found"):
         write_text(output, result["found"]["file"])
     if as_json:

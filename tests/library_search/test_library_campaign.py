@@ -1,0 +1,126 @@
+"""Campaigns of searches of libraries: however one is split, its result is the same."""
+
+import json
+from array import array
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstorm.base.errors import UsageError
+from lockstorm.explore.campaign import Campaign, read_campaign, write_result
+from lockstorm.library_search.library_campaign import LibraryCampaign, resumed_library
+from lockstorm.library_search.library_plan import plan_library_search
+from lockstorm.library_search.library_search import merged_library, search_library
+from lockstorm.library_search.library_sessions import session_numbers, whole_sessions
+from tests.helpers.support import lockstorm
+
+SAME = ("schedules", "calls", "steps", "histories", "history_sha256", "groups", "verdict", "injected", "sentence")
+KEY = {"adapter": "redis-py", "library": "redis-py 8", "keep_going": True}
+
+
+def kept(path: Path, **chosen: Any) -> LibraryCampaign:
+    """The campaign of a search, written to a file and read again."""
+    plan = plan_library_search("redis-py", {"faults": "none", **chosen})
+    result = search_library(plan, lambda _: None, keep=partial(write_result, path))
+    assert "verdict" in result, result["sentence"]
+    return read_again(path)
+
+
+def read_again(path: Path) -> LibraryCampaign:
+    campaign = read_campaign(path, (LibraryCampaign, Campaign))
+    assert isinstance(campaign, LibraryCampaign)
+    return campaign
+
+
+def test_sessions_follow_each_other() -> None:
+    ends = 0
+    for session in range(20):
+        numbers = session_numbers(session)
+        assert numbers.start == ends
+        ends = numbers.stop
+        assert whole_sessions(numbers.start + 1) == whole_sessions(numbers.stop) == ends
+    assert [len(session_numbers(each)) for each in (0, 3, 4, 19)] == [50, 50, 200, 200]
+
+
+def made_up(shards: int, done: dict[int, int], **more: Any) -> LibraryCampaign:
+    """A campaign in which so many schedules of each shard were tried; the digest of a schedule is its number."""
+    digests = {}
+    for shard, count in done.items():
+        numbers = [number for session in range(shard - 1, 40, shards) for number in session_numbers(session)]
+        digests[shard] = array("Q", numbers[:count]).tobytes()
+    return LibraryCampaign({**KEY, **more}, shards, digests)
+
+
+@pytest.mark.parametrize(
+    ("shards", "done", "until"),
+    [
+        (1, {1: 330}, 330),
+        (2, {1: 100, 2: 100}, 200),  # two short sessions each
+        (2, {1: 300, 2: 100}, 400),
+        (2, {1: 350, 2: 300}, 650),  # the first one is in the middle of a session
+        (3, {3: 50, 1: 300, 2: 250}, 400),  # the first one is farther than the others
+    ],
+)
+def test_the_histories_of_shards_are_in_order(shards: int, done: dict[int, int], until: int) -> None:
+    campaign = made_up(shards, done)
+    assert campaign.until == until == campaign.schedules
+    assert list(campaign.histories()) == list(range(until))
+
+
+def test_what_counts_ends_with_what_was_found() -> None:
+    campaign = made_up(2, {1: 100, 2: 100}, keep_going=False)
+    campaign.found = {"number": 130}
+    assert campaign.is_over and campaign.until == 131 and list(campaign.histories()) == list(range(131))
+
+
+def test_a_shard_goes_on_where_it_has_stopped() -> None:
+    campaign = made_up(2, {1: 300, 2: 100})
+    assert campaign.next_session(1) == 6 and campaign.next_number(1) == session_numbers(6).start
+    assert campaign.next_session(2) == 5 and campaign.next_number(2) == session_numbers(5).start
+
+
+@pytest.mark.lengthy("plays 200 schedules")
+def test_sessions_of_shards_together_are_the_whole(tmp_path: Path) -> None:
+    whole = kept(tmp_path / "whole", schedules=100)
+    parts = [(f"{each}", kept(tmp_path / f"{each}", schedules=100, shard=f"{each}/2")) for each in (2, 1)]
+    assert [part.done(int(name)) for name, part in parts] == [50, 50]
+    result, expected = merged_library(parts), merged_library([("whole", whole)])
+    assert {key: result[key] for key in SAME} == {key: expected[key] for key in SAME}
+    assert result["history_sha256"] == search_library(plan_of(100), lambda _: None)["history_sha256"]
+    with pytest.raises(UsageError, match="two is of another campaign than one: seed is 2, not 1"):
+        merged_library([("one", parts[0][1]), ("two", made_up(2, {1: 50}, **{**parts[0][1].key, "seed": 2}))])
+
+
+def plan_of(schedules: int) -> Any:
+    return plan_library_search("redis-py", {"faults": "none", "schedules": schedules})
+
+
+@pytest.mark.lengthy("runs the command several times")
+def test_the_command_of_a_campaign_of_a_library(tmp_path: Path) -> None:
+    path = tmp_path / "kept.json"
+    words = ["--adapter", "redis-py", "--faults", "none", "--seed", "3"]
+    done = lockstorm("explore", *words, "--schedules", "10", "--result", str(path), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["schedules"] == 50, "a session is played to its end"
+    done = lockstorm("explore", "--resume", str(path), "--schedules", "100", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(path.read_text())["schedules"] == json.loads(done.stdout)["schedules"] == 100
+    done = lockstorm("merge", str(path))
+    assert done.returncode == 0 and "kept every promise in 100 schedules" in done.stdout, done.stderr
+    for wrong, said in (
+        (["--resume", str(path), "--seed", "2"], "--seed with --resume: the file sets it"),
+        (["--resume", str(path), "--schedules", "100"], "nothing is left to try"),
+        (["--resume", str(path), "--adapter", "redis-py"], "the file names the adapter"),
+        ([*words, "--result", str(path)], "exists already"),
+        ([*words, "--shard", "3/2"], "--shard 3/2: K/N, K from 1 to N"),
+    ):
+        done = lockstorm("explore", *wrong)
+        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_a_campaign_of_another_release_does_not_go_on() -> None:
+    campaign = made_up(1, {1: 50}, **{**plan_of(100).key, "library": "redis-py 1.0"})
+    with pytest.raises(UsageError, match=r"kept: it is of redis-py 1\.0, and the adapter hosts redis-py "):
+        resumed_library("kept", campaign, schedules=100)
