@@ -15,7 +15,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from lockstorm.base import paths
-from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, HangLimit
+from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.native.judgement import read_history
 from lockstorm.native.library import FOREVER, Message, Settings, library
 from lockstorm.process.process import Sandbox
@@ -46,7 +46,7 @@ class SharedPageHead(ctypes.Structure):
     )
 
 
-def wait_until(condition: Callable[[], object], within_s: float = 30.0) -> None:
+def wait_until(condition: Callable[[], object], within_s: float = START_LIMIT_S) -> None:
     limit = HangLimit(within_s)
     while not condition():
         assert not limit.is_over(), "the condition did not become true in time"

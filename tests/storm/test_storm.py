@@ -379,7 +379,7 @@ def test_a_fault_that_cannot_begin_is_skipped_with_a_reason() -> None:
 
 @pytest.mark.waits
 def test_a_storm_in_real_time() -> None:
-    result = storm("set-nx-px", "pause-client,lose-reply,partition", time="real", lease_ms=300, duration_ms=2000)
+    result = storm("set-nx-px", "pause-client,lose-reply,partition", time="real", lease_ms=900, duration_ms=2000)
     assert result.exit in (0, 1), result.sentence
     assert sum(fault["proved"] for fault in result.storm["faults"]) > 0
 
