@@ -1,10 +1,10 @@
-// A lock library for lockstorm: change the five marked places. Build: go mod tidy && go build -o lock-adapter .
+// A lock library for lockstorm: change the five marked places. lines.go beside it speaks the protocol.
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
-	"os"
+	"maps"
 	"time"
 
 	"github.com/go-redsync/redsync/v4" // 1. your library
@@ -13,67 +13,66 @@ import (
 	client "github.com/redis/go-redis/v9"
 )
 
-type line map[string]any
-
-// 2. Its description; docs/adapters.md has all keys.
-func describe(answer line) {
-	answer["protocol"], answer["name"], answer["lease"] = 1, "my lock", true
-	answer["nodes"] = 3 // how many independent servers it needs
-	answer["operations"] = []string{"renew"}
+// 2. Its description; docs/adapters.md has all keys. Version 2 adds calls of several goroutines about several objects.
+func hello(question message) message {
+	about := message{"outcome": "ok", "protocol": 1, "name": "my lock", "lease": true, "nodes": 3}
+	if about["operations"] = []string{"renew"}; question["protocol"].(float64) > 1 {
+		about["protocol"], about["threads"], about["owner"], about["cancel"] = 2, 8, "object", true
+		form := message{"form": "LockContext", "wait": []string{"none", "time"}, "wait_unit_ms": 50}
+		form["lease"], about["lease_key"] = []string{"given"}, "{resource}"
+		about["of_object"], about["forms"], about["timer_ms"] = []string{"lease_ms", "wait_ms"}, []message{form}, 50
+	}
+	return about
 }
 
-var opened line
-var pools []redis.Pool
-var mutex *redsync.Mutex
+var opened, pools = message{}, []redis.Pool{}
 
-// 3. What a lock object needs. The proxy of the trial listens at the nodes: connect to these addresses only.
-func open(request line) {
-	opened = request
-	for _, node := range request["nodes"].([]any) {
-		path := node.(map[string]any)["unix"].(string)
-		options := client.Options{Network: "unix", Addr: path, ReadTimeout: time.Second}
+// 3. Connections, and a lock object. The proxy of the trial listens at the nodes: connect to these addresses only.
+func open(question message) message {
+	opened = question
+	for _, node := range question["nodes"].([]any) {
+		options := client.Options{Network: "unix", Addr: node.(map[string]any)["unix"].(string), ReadTimeout: time.Second}
 		options.MaxRetries = -1 // by default go-redis sends a command whose answer was lost again
 		pools = append(pools, goredis.NewPool(client.NewClient(&options)))
 	}
+	return message{"outcome": "ok"}
 }
 
-// 4. One request: true it succeeded, false it was refused.
-func answered(request line) (bool, error) {
-	switch request["op"] {
-	case "acquire":
-		options := []redsync.Option{redsync.WithExpiry(time.Duration(opened["lease_ms"].(float64)) * time.Millisecond)}
-		if waitMs, limited := request["wait_ms"].(float64); limited { // null: the default of the library
-			tries := 1 + int(waitMs+49)/50
-			options = append(options, redsync.WithTries(tries), redsync.WithRetryDelay(50*time.Millisecond))
-		}
-		mutex = redsync.New(pools...).NewMutex(opened["resource"].(string), options...)
-		return true, mutex.Lock()
-	case "release":
-		return mutex.Unlock()
-	default:
-		return mutex.Extend()
+type lock struct{ mutex *redsync.Mutex }
+
+func made(question message) *redsync.Mutex {
+	asked := maps.Clone(opened)
+	maps.Copy(asked, question)
+	options := []redsync.Option{redsync.WithExpiry(time.Duration(asked["lease_ms"].(float64)) * time.Millisecond)}
+	if wait, limited := asked["wait_ms"].(float64); limited { // null: the default of the library
+		options = append(options, redsync.WithTries(1+int(wait+49)/50), redsync.WithRetryDelay(50*time.Millisecond))
 	}
+	return redsync.New(pools...).NewMutex(asked["resource"].(string), options...)
+}
+
+// 4. One call of a lock object. ctx ends when the call is cancelled.
+func perform(ctx context.Context, on *lock, question message) message {
+	guard.Lock()
+	if on.mutex == nil || question["op"] == "acquire" && question["lock"] == nil { // version 1: a new one for each
+		on.mutex = made(question)
+	}
+	guard.Unlock()
+	others := map[any]func() (bool, error){"release": on.mutex.Unlock, "renew": on.mutex.Extend}
+	if other, found := others[question["op"]]; found {
+		return outcome(other())
+	} else if err := on.mutex.LockContext(ctx); err == nil || ctx.Err() == nil {
+		return outcome(true, err)
+	}
+	return message{"outcome": "refused", "cancelled": true}
 }
 
 // 5. What your library returns if another holds the lock. After any other error the server may have executed it.
-func isRefusal(err error) bool {
-	taken := new(redsync.ErrTaken)
-	return errors.As(err, &taken) || errors.Is(err, redsync.ErrFailed) || errors.Is(err, redsync.ErrExtendFailed)
-}
-
-func main() {
-	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
-	for request := (line{}); in.Decode(&request) == nil; request = (line{}) {
-		answer := line{"id": request["id"], "outcome": "ok"}
-		if request["op"] == "hello" {
-			describe(answer)
-		} else if request["op"] == "open" {
-			open(request)
-		} else if done, err := answered(request); isRefusal(err) || (err == nil && !done) {
-			answer["outcome"] = "refused"
-		} else if err != nil {
-			answer["outcome"], answer["error"] = "unknown", err.Error()
-		}
-		out.Encode(answer)
+func outcome(done bool, err error) message {
+	taken, extend := new(redsync.ErrTaken), errors.Is(err, redsync.ErrExtendFailed)
+	if errors.As(err, &taken) || errors.Is(err, redsync.ErrFailed) || extend || err == nil && !done {
+		return message{"outcome": "refused"}
+	} else if err != nil {
+		return message{"outcome": "unknown", "error": err.Error()}
 	}
+	return message{"outcome": "ok"}
 }

@@ -1,7 +1,10 @@
 """The conformance run: a correct adapter passes, and each mistake is found by the check for it, with a message that
 says what to correct."""
 
+import os
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +14,11 @@ import pytest
 
 from lockstorm.base import paths
 from lockstorm.base.errors import NotInstalled
-from lockstorm.cli.commands import adapter_command
+from lockstorm.cli.commands.adapter_command import STARTERS
 from lockstorm.conformance import adapter_check
 from lockstorm.conformance.adapter_bench import LEASE_MS, AdapterBench
 from lockstorm.conformance.adapter_check import one_check
-from lockstorm.locks.adapter import PREFIX, adapter_entry, shipped_adapters
+from lockstorm.locks.adapter import PREFIX, SHIPPED, adapter_entry, shipped_adapters
 from lockstorm.process.process import Sandbox
 from lockstorm.servers.redis_server import RedisServer
 from tests.helpers.planting import USUAL, plant_in
@@ -200,28 +203,74 @@ def test_the_starter_passes_and_is_not_overwritten(tmp_path: Path) -> None:
     assert done.returncode == 0 and "version 2: forget ends threads" in done.stdout, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("language", sorted(adapter_command.starters()))
+@pytest.mark.parametrize("language", sorted(STARTERS))
 def test_a_starter_is_written_for_each_language(tmp_path: Path, language: str) -> None:
-    name, file = adapter_command.STARTER_FILES[language]
+    starter = STARTERS[language]
     done = lockstorm("adapter", "init", language, cwd=tmp_path)
-    assert done.returncode == 0 and f"./{file} is written." in done.stdout, done.stderr
-    assert "lockstorm adapter check ./lock-adapter" in done.stdout
-    assert (tmp_path / file).read_text() == (paths.ROOT / "adapters" / "starters" / name).read_text()
-    assert (tmp_path / file).stat().st_mode & 0o111
+    assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())
+    program = "lock-adapter" if starter.build else starter.written
+    assert text.startswith(f"./{starter.written}") and text.endswith(f"check ./{program}")
+    assert starter.build in text
+    written = {starter.written: starter.path} | {Path(name).name: SHIPPED / name for name in starter.beside}
+    assert {path.name for path in tmp_path.iterdir()} == set(written)
+    for name, source in written.items():
+        assert (tmp_path / name).read_text() == source.read_text()
+    assert (tmp_path / starter.written).stat().st_mode & 0o111
+    (tmp_path / starter.written).unlink()
+    again = lockstorm("adapter", "init", language, cwd=tmp_path)
+    assert again.returncode == (2 if starter.beside else 0)
+    assert not starter.beside or "exists already" in again.stderr
+
+
+def check_starter(program: Path) -> None:
+    done = lockstorm("adapter", "check", str(program), timeout=300)
+    assert done.returncode == 0 and "version 2: forget ends threads" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.lengthy("waits in real time")
+def test_the_starter_in_javascript_passes(tmp_path: Path) -> None:
+    check_installed("redis-semaphore")
+    assert lockstorm("adapter", "init", "node", cwd=tmp_path).returncode == 0
+    (tmp_path / "node_modules").symlink_to(paths.ROOT / "build" / "adapters" / "node" / "node_modules")
+    check_starter(tmp_path / "lock-adapter.mjs")
+
+
+@pytest.mark.lengthy("builds a program, and waits in real time")
+def test_the_starter_in_go_passes(tmp_path: Path) -> None:
+    check_installed("redsync")
+    assert lockstorm("adapter", "init", "go", cwd=tmp_path).returncode == 0
+    for name in ("go.mod", "go.sum"):  # the versions whose modules are there
+        shutil.copy(SHIPPED / "redsync" / name, tmp_path)
+    environment = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/local/go/bin", "GOFLAGS": "-mod=mod"}
+    subprocess.run(["go", "build", "-o", "lock-adapter", "."], cwd=tmp_path, env=environment, check=True)
+    check_starter(tmp_path / "lock-adapter")
+
+
+if CARGO := shutil.which("cargo", path=f"{os.environ['PATH']}:{Path.home()}/.cargo/bin"):
+
+    @pytest.mark.slow("fetches and compiles crates", seconds=120)
+    def test_the_starter_in_rust_passes(tmp_path: Path) -> None:
+        assert lockstorm("adapter", "init", "rust", cwd=tmp_path).returncode == 0
+        subprocess.run([str(CARGO), "build", "--quiet", "--release"], cwd=tmp_path, check=True)
+        check_starter(tmp_path / "target" / "release" / "lock-adapter")
+
+
+def check_installed(name: str) -> None:
+    try:
+        adapter_entry(PREFIX + name)
+    except NotInstalled as reason:
+        pytest.skip(str(reason))
 
 
 @pytest.mark.slow("starts a Java program for each check", seconds=20)
 def test_the_starter_in_java_passes(tmp_path: Path) -> None:
-    try:
-        adapter_entry(PREFIX + "redisson")
-    except NotInstalled as reason:
-        pytest.skip(str(reason))
+    check_installed("redisson")
     path = tmp_path / "mine"
     assert lockstorm("adapter", "init", "java", "-o", str(path)).returncode == 0
     libraries = paths.ROOT / "build" / "adapters" / "redisson" / "libraries"
     path.write_text(path.read_text().replace("libraries/*", f"{libraries}/*", 1))
-    done = lockstorm("adapter", "check", str(path), timeout=300)
-    assert done.returncode == 0 and "version 2: forget ends threads" in done.stdout, done.stdout + done.stderr
+    check_starter(path)
 
 
 def test_java_has_the_same_versions_everywhere() -> None:

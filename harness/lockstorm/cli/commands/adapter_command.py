@@ -1,5 +1,6 @@
 """`lockstorm adapter`: lists the shipped adapters, writes a first one, and checks one against the protocol."""
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,26 +10,43 @@ from rich.text import Text
 
 from lockstorm.base.errors import NotInstalled
 from lockstorm.base.option_fields import choose
-from lockstorm.cli.options import json_option
+from lockstorm.cli.options import check_new_file, json_option
 from lockstorm.cli.terminal import NearestName, console, print_checks, print_json, write_starter_program
 from lockstorm.conformance.adapter_check import check_adapter
 from lockstorm.locks.adapter import PREFIX, SHIPPED, adapter_entry, adapter_path, install_libraries, shipped_adapters
 
-# Of each language the starter and the file to write. A program that is built or run by its suffix needs the suffix.
-STARTER_FILES = {
-    "go": ("lock-adapter.go", "lock-adapter.go"),
-    "java": ("LockAdapter.java", "lock-adapter"),
-    "node": ("lock-adapter.mjs", "lock-adapter.mjs"),
-    "python": ("lock-adapter.py", "lock-adapter"),
-    "rust": ("lock-adapter.rs", "lock-adapter.rs"),
+
+@dataclass(frozen=True)
+class Starter:
+    """A first adapter in one language."""
+
+    program: str  # in adapters/starters
+    written: str  # the file to write; a program that is built or run by its suffix needs the suffix
+    beside: tuple[str, ...] = ()  # files in adapters, which are written beside it
+    build: str = ""  # the command that makes lock-adapter of it; empty: it is a program as it is
+
+    @property
+    def path(self) -> Path:
+        return SHIPPED / "starters" / self.program
+
+
+STARTERS = {
+    "go": Starter(
+        "lock-adapter.go",
+        "lock-adapter.go",
+        ("redsync/lines.go",),
+        "go mod init lock-adapter && go mod tidy && go build -o lock-adapter .",
+    ),
+    "java": Starter("LockAdapter.java", "lock-adapter"),
+    "node": Starter("lock-adapter.mjs", "lock-adapter.mjs"),
+    "python": Starter("lock-adapter.py", "lock-adapter"),
+    "rust": Starter(
+        "lock-adapter.rs",
+        "lock-adapter.rs",
+        ("starters/lines.rs", "starters/Cargo.toml"),
+        "cargo build --release && cp target/release/lock-adapter .",
+    ),
 }
-COMPILED = ("go", "rust")
-
-
-def starters() -> dict[str, Path]:
-    """The starters that there are, by language."""
-    paths = {language: SHIPPED / "starters" / name for language, (name, _) in STARTER_FILES.items()}
-    return {language: path for language, path in paths.items() if path.is_file()}
 
 
 @click.group("adapter", cls=NearestName)
@@ -90,17 +108,22 @@ def adapter_check_command(program: str, as_json: bool) -> int:
 @click.argument("language")
 @click.option("-o", "output", type=click.Path(path_type=Path), help="File to write.  [default: ./lock-adapter]")
 def adapter_init_command(language: str, output: Path | None) -> int:
-    """Write a first adapter for you to change. LANGUAGE is java, python, or another one for which there is a starter; a
-    starter in Go, Rust or JavaScript has the usual suffix.
+    """Write a first adapter for you to change. LANGUAGE is go, java, node, python or rust. In Go and Rust it comes with
+    files that speak the protocol, and need no change.
 
     \b
     Example: lockstorm adapter init python
     """
-    language = choose("starter in", language, list(starters()))
-    output = output or Path(STARTER_FILES[language][1])
-    path = write_starter_program(output, starters()[language])
+    starter = STARTERS[choose("starter in", language, list(STARTERS))]
+    output = output or Path(starter.written)
+    for name in starter.beside:
+        check_new_file("-o", output.parent / Path(name).name)
+    path = write_starter_program(output, starter.path)
     output.chmod(0o755)
-    following = "Build it as its first lines say, then" if language in COMPILED else "Next"
-    program = path.removesuffix(output.suffix) if language in COMPILED else path
-    console().print(Text(f"{path} is written. {following}: lockstorm adapter check {program}"))
+    beside = [write_starter_program(output.parent / Path(name).name, SHIPPED / name) for name in starter.beside]
+    program = str(Path(path).parent / "lock-adapter") if starter.build else path
+    written = ", ".join([path, *beside])
+    following = f"Build it: {starter.build}\nNext" if starter.build else "Next"
+    check = f"lockstorm adapter check {program if '/' in program else f'./{program}'}"
+    console().print(Text(f"{written} {'are' if beside else 'is'} written. {following}: {check}"))
     return 0
