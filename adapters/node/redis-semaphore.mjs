@@ -4,6 +4,7 @@ import { Mutex, RedlockMutex, Semaphore, TimeoutError } from "redis-semaphore";
 import { connect, outcome, serve } from "./lines.mjs";
 
 const { version } = createRequire(import.meta.url)("redis-semaphore/package.json");
+const abort = /^(5\.([7-9]|\d\d)|[6-9])/.test(version) ? "abortSignal" : ""; // older releases take no signal
 const KINDS = {
   Mutex: { file: "RedisMutex", make: (resource, options) => new Mutex(links[0], resource, options) },
   Semaphore: {
@@ -53,9 +54,9 @@ serve({
     waits: "polling", operations: ["status"], ...kind.traits,
   },
   hello2: {
-    threads: 8, owner: "object", modes: [kind.mode ?? "exclusive"], of_object: ["lease_ms", "wait_ms"], cancel: true,
+    threads: 8, owner: "object", modes: [kind.mode ?? "exclusive"], of_object: ["lease_ms", "wait_ms"], cancel: abort !== "",
     lease_key: kind.key ?? "mutex:{resource}", watchdog_divisor: 1, lenient_release: true, timer_ms: 10, // one retry
-    forms: ["tryAcquire(abortSignal)", "acquire(abortSignal)"].map((form) => ({ form, ...offer })),
+    forms: [`tryAcquire(${abort})`, `acquire(${abort})`].map((form) => ({ form, ...offer })),
   },
   open: (opened) => {
     settings = opened;
