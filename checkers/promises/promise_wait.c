@@ -1,6 +1,7 @@
 /* Wait: an acquire that tries once answers without time passing; one that waits for a time, within that time. Both may
  * take as long as a timer of the library may be late, and twice as long as messages of the client were late, or the
- * client or a server stood still, while it was under way: a library may time out meanwhile and ask again.
+ * client or a server stood still, while it was under way: a library may time out meanwhile and ask again. An acquire
+ * that waits without a limit is not refused, unless it was cancelled, or something of that kind happened meanwhile.
  *
  * Not required of a client of which a message was lost or answered with an error, after a server fault of that kind or
  * of clocks or data, or while another acquire of the same owner is under way. */
@@ -10,25 +11,42 @@ extern const struct promise_rule PROMISE_RULE_WAIT;
 
 static bool is_judged(const struct promise_course *course, const struct promise_call *call) {
     const struct promise_client *client = call->owner->client;
-    if (call->ask->asked.verb != CALL_ACQUIRE || call->ask->asked.wait == WAIT_FOREVER || call->crowded) return false;
+    if (call->ask->asked.verb != CALL_ACQUIRE || call->crowded) return false;
     return !client->cut && !course->server_cut && !course->clock && !course->data;
+}
+
+static const char *form_text(const struct call *asked) {
+    return asked->form ? asked->form : mode_text(asked->mode);
+}
+
+static void unlimited(struct promise_course *course, const struct promise_call *call, int64_t late_ns) {
+    const struct call_event *answer = &course->events[course->now];
+    char one[64];
+    if (answer->outcome != OUTCOME_REFUSED || answer->cancelled || call->cancelled || late_ns > 0) return;
+    int64_t taken_ms = ms_of(course->now_ns - call->ask->at_ns);
+    promise_break(course, PROMISE_WAIT, answer->call, 0, taken_ms,
+                  "acquire (%s) of %s was refused after %lld ms; it was to wait without a limit",
+                  form_text(&call->ask->asked), caller_text(&call->ask->asked, one, sizeof one), (long long)taken_ms);
+}
+
+static void limited(struct promise_course *course, const struct promise_call *call, int64_t late_ns) {
+    const struct call *asked = &call->ask->asked;
+    int64_t wait_ms = asked->wait == WAIT_TIME ? asked->wait_ms : 0;
+    int64_t taken_ns = course->now_ns - call->ask->at_ns;
+    char one[64];
+    if (taken_ns <= after_ms(2 * late_ns, wait_ms + timer_ms(course))) return;
+    promise_break(course, PROMISE_WAIT, course->events[course->now].call, wait_ms, ms_of(taken_ns),
+                  "acquire (%s) of %s took %lld ms; it was to wait for %lld ms", form_text(asked),
+                  caller_text(asked, one, sizeof one), (long long)ms_of(taken_ns), (long long)wait_ms);
 }
 
 static void answered(struct promise_course *course) {
     const struct promise_call *call = course_answered(course);
     if (!call || !is_judged(course, call)) return;
-    const struct call *asked = &call->ask->asked;
     int64_t late_ns = struck_ns(course, call->owner->client, call->ask->at_ns, course->now_ns);
     if (late_ns == PROMISE_ALWAYS) return;
-    int64_t wait_ms = asked->wait == WAIT_TIME ? asked->wait_ms : 0;
-    int64_t taken_ns = course->now_ns - call->ask->at_ns;
-    int64_t most_ns = after_ms(2 * late_ns, wait_ms + timer_ms(course));
-    char one[64];
-    if (taken_ns > most_ns)
-        promise_break(course, PROMISE_WAIT, course->events[course->now].call, wait_ms, ms_of(taken_ns),
-                      "acquire (%s) of %s took %lld ms; it was to wait for %lld ms",
-                      asked->form ? asked->form : mode_text(asked->mode), caller_text(asked, one, sizeof one),
-                      (long long)ms_of(taken_ns), (long long)wait_ms);
+    if (call->ask->asked.wait == WAIT_FOREVER) unlimited(course, call, late_ns);
+    else limited(course, call, late_ns);
 }
 
 const struct promise_rule PROMISE_RULE_WAIT = {.on = {[EVENT_ANSWER] = answered}};

@@ -22,7 +22,7 @@ PROMISES = {  # promise_name in checkers/promises; docs/promises.md defines each
     "lease-endless": "a lease has an end",
     "renewal": "the watchdog renews the lease as long as the lock is held, and no longer",
     "validity": "a grant is not spent when it is handed over",
-    "wait": "an acquire answers within the time that it was given",
+    "wait": "an acquire answers within the time that it was given, and waits for as long",
     "token": "fencing tokens are there, unique, and rise",
     "refusal": "an acquire that was refused leaves nothing behind",
     "cancel": "an acquire that was cancelled leaves nothing behind",
