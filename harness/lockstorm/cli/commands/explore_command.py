@@ -89,15 +89,15 @@ def explore_command(
     """
     if adapter is not None:
         _check_library(lock, plugin, resume, save)
+    elif plugin is not None:
+        _check_alone(lock, resume, save)
+        lock = chosen_lock(None, None, plugin)
     check_new_file("-o", output)
     check_new_file("--result", kept if kept != resume else None)
     campaign = read_campaign(resume, (LibraryCampaign, Campaign)) if resume else None
     if adapter is not None or isinstance(campaign, LibraryCampaign):
         found = _search_library(_plan_library(context, adapter, chosen, campaign, resume), campaign, kept or resume)
         return _show_library(found, output, quiet=quiet, as_json=as_json)
-    if plugin is not None:
-        _check_alone(lock, resume, save)
-        lock = chosen_lock(None, None, plugin)
     plan = _plan(context, {"lock": lock, **chosen}, campaign, resume)
     events: list[Event] | None = None if as_json or quiet else []
     result = _search(plan, events, campaign, kept or resume)
