@@ -4,7 +4,7 @@ import { Mutex, RedlockMutex, Semaphore, TimeoutError } from "redis-semaphore";
 import { connect, outcome, serve } from "./lines.mjs";
 
 const { version } = createRequire(import.meta.url)("redis-semaphore/package.json");
-const abort = /^(5\.([7-9]|\d\d)|[6-9])/.test(version) ? "abortSignal" : ""; // older releases take no signal
+const abort = /^5\.[0-6]\./.test(version) ? "" : "abortSignal"; // older releases take no signal
 const KINDS = {
   Mutex: { file: "RedisMutex", make: (resource, options) => new Mutex(links[0], resource, options) },
   Semaphore: {
@@ -16,8 +16,7 @@ const KINDS = {
     make: (resource, options, lock) => new RedlockMutex(links.map((link) => counted(link, lock)), resource, options),
   },
 };
-const name = process.argv[2] ?? "Mutex";
-const kind = KINDS[name];
+const name = process.argv[2] ?? "Mutex", kind = KINDS[name];
 const offer = { wait: ["none", "time", "forever"], wait_unit_ms: 10, lease: ["given", "renewed"] };
 let links, settings;
 

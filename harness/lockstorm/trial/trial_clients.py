@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from lockstorm.base import paths
-from lockstorm.base.errors import Inconclusive, LockstormError, UsageError
+from lockstorm.base.errors import Inconclusive, LockstormError, Stalled, UsageError
 from lockstorm.locks.adapter import library_environment
 from lockstorm.locks.plugin import how_ended
 from lockstorm.native.library import Kind, library
@@ -14,6 +14,7 @@ from lockstorm.trial.client import Client
 from lockstorm.trial.nodes import AnyNodes
 from lockstorm.trial.trial_context import TrialContext
 
+NOT_OPENED = 3  # the exit status of a client whose server did not answer while the lock was opened
 GAVE_UP = 4  # the exit status of a client that cannot host its adapter or plug-in (ENV_GAVE_UP)
 MESSAGE_START = "client: "  # how a client's own messages begin
 SUPERVISOR_START = "supervisor: "  # how those of the supervisor begin, which says why it follows a program no further
@@ -194,4 +195,7 @@ class TrialClients:
         if self._trial.lock.plugin:
             who = f"{lock}: {client.name}, which hosts it, ended {how_ended(status)}"
             return Inconclusive(f"{who}: {said}" if said else who)
-        return Inconclusive(f"{client.name} ended (status {status}): {said}")
+        reason = f"{client.name} ended (status {status}): {said}"
+        # No verdict rests on how long an opening takes: a play with longer limits may have one.
+        slow = status == NOT_OPENED and self._trial.settings.time == "real"
+        return Stalled(reason) if slow else Inconclusive(reason)
