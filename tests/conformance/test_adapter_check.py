@@ -228,7 +228,7 @@ def check_starter(program: Path) -> None:
     assert done.returncode == 0 and "version 2: forget ends threads" in done.stdout, done.stdout + done.stderr
 
 
-@pytest.mark.lengthy("waits in real time")
+@pytest.mark.slow("waits in real time", seconds=40)
 def test_the_starter_in_javascript_passes(tmp_path: Path) -> None:
     check_installed("redis-semaphore")
     assert lockstorm("adapter", "init", "node", cwd=tmp_path).returncode == 0
@@ -236,7 +236,7 @@ def test_the_starter_in_javascript_passes(tmp_path: Path) -> None:
     check_starter(tmp_path / "lock-adapter.mjs")
 
 
-@pytest.mark.lengthy("builds a program, and waits in real time")
+@pytest.mark.slow("builds a program, and waits in real time", seconds=20)
 def test_the_starter_in_go_passes(tmp_path: Path) -> None:
     check_installed("redsync")
     assert lockstorm("adapter", "init", "go", cwd=tmp_path).returncode == 0
