@@ -196,7 +196,7 @@ def test_a_lock_alone_needs_exactly_its_commands() -> None:
 def test_polling_costs_requests_while_another_client_works() -> None:
     cell, _ = measure_cell(lock("set-nx-px"), Load(4, work_ms=20), 500)
     check_measured(cell)
-    assert cell.grants_per_s and cell.grants_per_s < 50
+    assert cell.grants and cell.window_s and cell.grants <= cell.window_s / 0.020 + 1, "each holds it for 20 ms"
     assert cell.requests_per_grant and cell.requests_per_grant > 2.1
     assert cell.holders_most == 1
 
