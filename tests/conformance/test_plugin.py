@@ -414,7 +414,8 @@ def test_its_cost_is_measured_beside_the_others(example: str) -> None:
     done = lockstorm("compare", "--lock", "set-nx-px", "--plugin", example, *arguments)
     cells = json.loads(done.stdout)["cells"]
     assert [cell["lock"] for cell in cells] == ["set-nx-px", f"plugin:{example}"]
-    assert [cell["requests_per_grant"] for cell in cells] == pytest.approx([2, 2], abs=0.05)
+    for cell in cells:  # a request at either end of the window belongs to a grant that is outside it
+        assert cell["requests_per_grant"] == pytest.approx(2, abs=1.5 / cell["grants"]), cell["reason"]
 
 
 def test_a_lock_is_named_once(example: str) -> None:
