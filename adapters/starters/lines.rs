@@ -73,6 +73,7 @@ pub fn serve<L: Send + Sync + 'static>(library: Library<L>) {
                 opened = question.clone();
                 write(&question, outcome(Ok(true)));
             }
+            "cancel" => write(&question, outcome(Ok(false))), // a thread's call cannot be cancelled
             "forget" => {
                 let quiet = busy.lock().unwrap().is_empty();
                 if quiet {

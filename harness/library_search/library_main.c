@@ -30,7 +30,7 @@
 #include "harness/scheduler/clock.h"
 
 enum { STATUS_HOLDS, STATUS_VIOLATED, STATUS_BAD, STATUS_INCONCLUSIVE };
-enum { SESSION = 200, SHRINK_RUNS = 300 };
+enum { SHRINK_RUNS = 300 };
 
 struct library_arguments {
     struct library_settings world;
@@ -272,8 +272,7 @@ int main(int argc, char **argv) {
     static struct library_arguments arguments = {
         .world = {.lease_ms = 2000, .permits = 2},
         .search = {.required = UINT32_MAX, .most = UINT64_MAX, .shrink_runs = SHRINK_RUNS}};
-    arguments.search.session = arguments.search.short_session = SESSION;
-    arguments.search.stride = 1;
+    arguments.search.session = arguments.search.short_session = arguments.search.stride = 1;
     if (!options_parse(argc, argv, &arguments)) return STATUS_BAD;
     uint64_t schedules = arguments.search.most;
     size_t digests =

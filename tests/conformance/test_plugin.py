@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lockstorm.base import paths
-from lockstorm.base.errors import UsageError
+from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.locks import plugin
 from lockstorm.scenario.play import play
 from lockstorm.trial import trial_scheduler
@@ -414,6 +414,8 @@ def test_its_cost_is_measured_beside_the_others(example: str) -> None:
     done = lockstorm("compare", "--lock", "set-nx-px", "--plugin", example, *arguments)
     cells = json.loads(done.stdout)["cells"]
     assert [cell["lock"] for cell in cells] == ["set-nx-px", f"plugin:{example}"]
+    if reason := next((cell["reason"] for cell in cells if not cell["measured"] and cell["played_again"]), None):
+        raise Inconclusive(reason)
     for cell in cells:  # a request at either end of the window belongs to a grant that is outside it
         assert cell["requests_per_grant"] == pytest.approx(2, abs=1.5 / cell["grants"]), cell["reason"]
 

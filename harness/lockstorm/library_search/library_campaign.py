@@ -2,12 +2,11 @@
 
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import count
 from typing import Any, ClassVar
 
 from lockstorm.base.errors import UsageError
-from lockstorm.explore.campaign import Campaign, Shard, joined
+from lockstorm.explore.campaign import Campaign, joined
 from lockstorm.library_search.library_plan import LibraryPlan, plan_library_search
 from lockstorm.library_search.library_sessions import session_numbers, whole_sessions
 
@@ -76,7 +75,8 @@ def resumed_library(name: str, campaign: Campaign, **limits: Any) -> LibraryPlan
     if len(campaign.digests) != 1:
         raise UsageError(f"{name}: it has {len(campaign.digests)} shards in it; resume each by itself, and merge then")
     (shard,) = campaign.digests
-    plan = planned_again(name, campaign, shard=f"{shard}/{campaign.shards}", **limits)
+    whole = campaign.shards > 1
+    plan = planned_again(name, campaign, shard=f"{shard}/{campaign.shards}" if whole else None, **limits)
     if campaign.is_over or campaign.next_number(shard) >= whole_sessions(plan.schedules):
         raise UsageError(f"{name}: nothing is left to try")
     return plan
@@ -84,4 +84,4 @@ def resumed_library(name: str, campaign: Campaign, **limits: Any) -> LibraryPlan
 
 def joined_library(named: Sequence[tuple[str, LibraryCampaign]]) -> tuple[LibraryPlan, LibraryCampaign]:
     campaign = joined(named)
-    return replace(planned_again(named[0][0], campaign), shard=Shard()), campaign
+    return planned_again(named[0][0], campaign), campaign
