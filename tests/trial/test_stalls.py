@@ -205,3 +205,14 @@ def test_pytest_plays_a_stalled_test_again_and_nothing_else(tmp_path: Path) -> N
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", str(paths.ROOT / "pyproject.toml")]
     done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, env=ENVIRONMENT)
     assert "1 failed, 1 passed, 2 rerun" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize(("time_", "error"), [("real", Stalled), ("virtual", Inconclusive)])
+def test_a_lock_that_could_not_be_opened_is_played_again_in_real_time(time_: str, error: type[Inconclusive]) -> None:
+    with (
+        pytest.raises(Inconclusive, match="did not answer while the lock was opened") as raised,
+        trial("set-nx-px", time=time_) as running,
+        running.fault("pause-server", running.server),
+    ):
+        running.clients(1)
+    assert type(raised.value) is error
