@@ -72,8 +72,10 @@ EXPLORE = $(call room,harness/explorer harness/simulation) $(addprefix harness/c
           harness/resource/resource.c $(addprefix harness/environment/,env_ops.c env_reply.c redis_push.c) $(LOCKS) $(CHECKS) $(SHARED)
 DRIVER  = $(SCHEDULER) $(call room,harness/lockstorm/native) harness/client/validity.c harness/environment/env_ops.c harness/process/spawn.c $(LOCKS) $(FAULTS) $(CHECKS) checkers/commands/render.c $(SHARED)
 SUPERVISOR = $(call room,harness/supervisor) harness/scheduler/task.c $(SHARED)
-EXPLORE_LIBRARY = $(call room,harness/library_search harness/library checkers/promises) $(filter-out harness/supervisor/supervisor_main.c,$(SUPERVISOR)) \
+EXPLORE_LIBRARY = $(call room,harness/library_search harness/library harness/library_service checkers/promises) $(filter-out harness/supervisor/supervisor_main.c,$(SUPERVISOR)) \
           harness/simulation/node.c $(addprefix faults/proxy/,resp.c server_wait.c)
+FORMATS = $(addprefix harness/library_service/,byte_queue.c grpc_format.c postgres_format.c resp_format.c zookeeper_format.c) \
+          $(addprefix faults/proxy/,resp.c server_wait.c)
 PLUGIN  = harness/client/plugin_main.c harness/client/plugin.c harness/environment/env_ops.c $(LOCKS)
 
 PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store store-table proxy check linearize explore explore-library plugin history spawn reaper supervisor)
@@ -100,6 +102,7 @@ TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
                  linearizable_oracle \
                  linearizable_simulated \
                  lock_threads \
+                 messages \
                  promises_judge \
                  quiet_phase \
                  resp_guard \
@@ -114,7 +117,7 @@ TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
 SUPERVISED     = $(patsubst tests/programs/%.c,%,$(wildcard tests/programs/*.c))
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
-FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz library_schedule_fuzz resp_fuzz schedule_fuzz)
+FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz library_schedule_fuzz message_format_fuzz resp_fuzz schedule_fuzz)
 PASSED_CLANG   = $(patsubst %.c,$(BUILD)/lint/%.passed,$(filter %.c,$(SOURCES)))
 SOURCES        = $(sort $(shell find harness checkers faults tests bench adapters/starters -name '*.[ch]'))
 
@@ -197,6 +200,7 @@ $(BUILD)/tests/search_limits: $(call object,tests/c/search_limits.c $(LINEAR) ha
 $(BUILD)/tests/search_limits: LIBS = -ljansson
 $(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(SHARED))
 $(BUILD)/tests/lock_threads: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
+$(BUILD)/tests/messages: $(call object,tests/c/messages.c $(FORMATS))
 $(BUILD)/tests/promises_judge: $(call object,tests/c/promises_judge.c $(PROMISES))
 $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.c)
 $(BUILD)/tests/session_begin: $(call object,tests/c/session_begin.c $(ENV) $(SHARED))
@@ -268,6 +272,7 @@ $(BUILD)/fuzz/check_fuzz: checkers/commands/render.c $(CHECKS) $(HISTORY_READERS
 $(BUILD)/fuzz/resp_fuzz: $(foreach part,resp reply_matcher rule,faults/proxy/$(part).c faults/proxy/$(part).h)
 $(BUILD)/fuzz/atlas_fuzz $(BUILD)/fuzz/edn_fuzz: $(LINEAR) $(HISTORY_READERS) $(wildcard checkers/*/*.h) tests/fuzz/outside.h
 $(BUILD)/fuzz/library_schedule_fuzz: harness/library_search/library_schedule.c harness/library/workload.c harness/library/library_offer.c $(wildcard harness/library/*.h harness/library_search/*.h checkers/promises/*.h)
+$(BUILD)/fuzz/message_format_fuzz: $(FORMATS) $(wildcard harness/library_service/*.h)
 $(BUILD)/fuzz/schedule_fuzz: harness/explorer/schedule.c $(wildcard harness/explorer/*.h harness/simulation/*.h)
 $(FUZZERS): $(BUILD)/fuzz/%: tests/fuzz/%.c
 	@mkdir -p $(@D)

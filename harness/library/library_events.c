@@ -36,15 +36,12 @@ static void key_write(const char *template, int resource, char key[2 * OFFER_NAM
 }
 
 void library_leases_note(struct library_world *world) {
-    char key[2 * OFFER_NAME], line[3 * OFFER_NAME];
-    if (!world->offer.lease_key[0]) return;
+    char key[2 * OFFER_NAME];
+    if (!world->offer.lease_key[0] || !world->settings.service->left_ms) return;
     for (int resource = 0; resource < workload_resources(&world->workload); resource++) {
         key_write(world->offer.lease_key, resource, key);
-        snprintf(line, sizeof line, "PTTL %s\r\n", key);
         for (int node = 0; node < world->settings.nodes; node++) {
-            redisReply *reply = node_ask(&world->nodes[node], line);
-            int64_t left_ms = reply->type == REDIS_REPLY_INTEGER ? reply->integer : -2;
-            freeReplyObject(reply);
+            int64_t left_ms = world->settings.service->left_ms(&world->servers[node], key);
             library_event_add(world, (struct call_event){.kind = EVENT_LEASE,
                                                          .resource = resource,
                                                          .remaining_ms = left_ms,
@@ -62,13 +59,6 @@ static int resource_in(const char *name) {
     return 0;
 }
 
-static void left_add(struct library_world *world, const char *what, const char *name, int64_t left_ms) {
-    struct call_event event = {.kind = EVENT_LEFT, .remaining_ms = left_ms, .client = -1};
-    event.resource = resource_in(name);
-    snprintf(event.name, sizeof event.name, "%s %s", what, name);
-    library_event_add(world, event);
-}
-
 static bool is_kept(const struct library_world *world, const char *name) {
     char key[2 * OFFER_NAME];
     for (int each = 0; each < world->offer.keep_count; each++)
@@ -81,29 +71,16 @@ static bool is_kept(const struct library_world *world, const char *name) {
     return false;
 }
 
-static void keys_note(struct library_world *world, struct node *node) {
-    redisReply *keys = node_keys(node, false);
-    int64_t now_ms = (node->wall_ns + node->offset_ns) / 1000000;
-    for (size_t each = 0; each < keys->elements; each++) {
-        const redisReply *key = keys->element[each];
-        int64_t expires_ms = key->element[NODE_KEY_EXPIRY]->integer;
-        bool lives = expires_ms < 0 || expires_ms > now_ms;
-        if (lives && !is_kept(world, key->element[NODE_KEY_NAME]->str))
-            left_add(world, "key", key->element[NODE_KEY_NAME]->str, expires_ms < 0 ? -1 : expires_ms - now_ms);
-    }
-    freeReplyObject(keys);
-}
-
-static void channels_note(struct library_world *world, struct node *node) {
-    redisReply *channels = node_ask(node, "PUBSUB CHANNELS *\r\n");
-    for (size_t each = 0; channels->type == REDIS_REPLY_ARRAY && each < channels->elements; each++)
-        left_add(world, "subscription", channels->element[each]->str, -1);
-    freeReplyObject(channels);
+static void left_note(void *hearer, const char *what, const char *name, int64_t remaining_ms) {
+    struct library_world *world = hearer;
+    struct call_event event = {.kind = EVENT_LEFT, .remaining_ms = remaining_ms, .client = -1};
+    if (is_kept(world, name)) return;
+    event.resource = resource_in(name);
+    snprintf(event.name, sizeof event.name, "%s %s", what, name);
+    library_event_add(world, event);
 }
 
 void library_residue_note(struct library_world *world) {
-    for (int node = 0; node < world->settings.nodes; node++) {
-        keys_note(world, &world->nodes[node]);
-        channels_note(world, &world->nodes[node]);
-    }
+    for (int node = 0; node < world->settings.nodes; node++)
+        world->settings.service->residue(&world->servers[node], left_note, world);
 }

@@ -12,12 +12,15 @@ static bool allows_link(const struct library_world *world, struct library_choice
     if (!link || link->ended) return false;
     if (fault.kind == LIBRARY_HOLD_REPLY) return link->answers.count > 0 && library_answer_is_due(world, link);
     bool due = library_request_is_due(world, link);
-    return fault.kind == LIBRARY_ERROR_REPLY ? due && link->answers.count == 0 && !link->is_push : due;
+    if (fault.kind != LIBRARY_ERROR_REPLY) return due;
+    return due && link->answers.count == 0 && !link->is_push && world->settings.service->busy;
 }
 
 bool library_allows(const struct library_world *world, struct library_choice fault) {
     if (library_has_amount(fault.kind) && fault.amount == 0) return false;
-    if (library_strikes_server(fault.kind)) return fault.who >= 0 && fault.who < world->settings.nodes;
+    if (library_strikes_server(fault.kind))
+        return fault.who >= 0 && fault.who < world->settings.nodes &&
+               (fault.kind == LIBRARY_CLOCK_JUMP || world->settings.service->restarts);
     if (!library_strikes_client(fault.kind)) return allows_link(world, fault);
     return fault.who >= 0 && fault.who < world->workload.clients && world->clients[fault.who].runs &&
            !library_is_paused(world, fault.who);
@@ -43,8 +46,8 @@ static void crash(struct library_world *world, int number) {
 
 static void restart(struct library_world *world, int node, bool empty) {
     links_end(world, node);
-    node_scripts_forget(&world->nodes[node]);
-    if (empty) node_flush(&world->nodes[node]);
+    node_scripts_forget(&world->servers[node].node);
+    if (empty) node_flush(&world->servers[node].node);
 }
 
 static const enum fault_effect EFFECTS[LIBRARY_CHOICE_KINDS] = {
@@ -88,7 +91,7 @@ static void link_strike(struct library_world *world, struct library_choice fault
         library_request_arrives(world, link);
         link_end(link);
         break;
-    default: link_refuse_request(link, "LOADING the dataset is being loaded into memory"); break;
+    default: link_refuse_request(link, world->settings.service->busy); break;
     }
 }
 
@@ -100,7 +103,7 @@ void library_strike(struct library_world *world, struct library_choice fault) {
     case LIBRARY_CRASH: crash(world, fault.who); break;
     case LIBRARY_CLIENT_CLOCK_JUMP: atomic_fetch_add(&world->page->tasks[fault.who].wall_offset_ns, amount_ns); break;
     case LIBRARY_CLOCK_JUMP:
-        (void)node_clock_jump(&world->nodes[fault.who], amount_ns);
+        server_clock_jump(&world->servers[fault.who], amount_ns);
         library_clock_move(world, shared_page_mono_ns(world->page));
         break;
     case LIBRARY_RESTART: restart(world, fault.who, false); break;

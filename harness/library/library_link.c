@@ -11,7 +11,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "faults/proxy/server_wait.h"
 #include "harness/scheduler/clock.h"
 
 enum { BACKLOG = 64, PIECE = 16384 };
@@ -62,14 +61,14 @@ void link_door_close(struct link_door *door) {
 
 /* --- connections --- */
 
-bool link_accept(struct library_link *link, const struct link_door *door, struct node *node) {
+bool link_accept(struct library_link *link, const struct link_door *door, struct library_server *server) {
     int fd = accept4(door->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) return false;
     if (door->is_tcp) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     *link = (struct library_link){.fd = fd, .block_until_ns = INT64_MAX};
-    byte_queue_begin(&link->requests, RESP_REQUESTS);
-    byte_queue_begin(&link->answers, RESP_REPLIES);
-    node_connection_retarget(&link->server, node);
+    byte_queue_begin(&link->requests, server->kind->requests);
+    byte_queue_begin(&link->answers, server->kind->answers);
+    channel_begin(&link->server, server);
     return true;
 }
 
@@ -80,12 +79,18 @@ void link_cut(struct library_link *link) {
 
 void link_end(struct library_link *link) {
     link_cut(link);
-    node_connection_close(&link->server);
+    channel_close(&link->server);
     byte_queue_free(&link->requests);
     byte_queue_free(&link->answers);
     link->requests.count = link->answers.count = 0;
     link->block_until_ns = INT64_MAX;
     link->ended = true;
+}
+
+static void not_spoken(const struct library_link *link, const char *what) {
+    char reason[HOSTED_REASON];
+    snprintf(reason, sizeof reason, "%s is not %s", what, link->requests.format->title);
+    server_give_up(link->server.server, reason);
 }
 
 bool link_hear_program(struct library_link *link) {
@@ -97,21 +102,26 @@ bool link_hear_program(struct library_link *link) {
         any = true;
         if (got > 0) byte_queue_add(&link->requests, bytes, (size_t)got);
         else link_cut(link);
-        if (link->requests.broken) node_give_up(link->server.node, "a program sends it what is not RESP");
+        if (link->requests.broken) not_spoken(link, "a program sends it what");
     }
     return any;
 }
 
+/* The program sees the end when it has seen every answer before. */
+static void end_pass(struct library_link *link) {
+    if (link->server.ended && link->answers.count == 0) link_cut(link);
+}
+
 bool link_hear_server(struct library_link *link) {
     char bytes[PIECE];
-    bool any = false;
-    if (link->ended || !link->server.context) return false;
-    for (size_t got; (got = node_connection_poll_bytes(&link->server, bytes, sizeof bytes)) > 0; any = true) {
-        int before = link->answers.count;
+    bool any = false, open = !link->server.ended;
+    if (link->ended) return false;
+    for (size_t got; (got = channel_poll(&link->server, bytes, sizeof bytes)) > 0; any = true) {
         byte_queue_add(&link->answers, bytes, got);
-        if (!link->is_push) link->unanswered -= link->answers.count - before;
         link->block_until_ns = INT64_MAX;
     }
+    if (link->answers.broken) not_spoken(link, "what it answers");
+    if (open && link->server.ended) byte_queue_end(&link->answers), end_pass(link), any = true;
     if (link->fd < 0) /* nobody is there to hear it */
         while (link->answers.count > 0) byte_queue_drop(&link->answers);
     return any;
@@ -119,35 +129,25 @@ bool link_hear_server(struct library_link *link) {
 
 /* --- messages --- */
 
-static bool begins_with(const struct queued_message *message, const char *const *names) {
-    for (; *names; names++)
-        if (resp_word_is(&message->scanner.words[0], *names)) return true;
-    return false;
+bool link_request_is_plain(const struct library_link *link) {
+    return link->requests.count > 0 && link->requests.messages[0].is_plain;
 }
 
-bool link_request_is_plain(const struct library_link *link) {
-    static const char *const PLAIN[] = {"HELLO", "CLIENT", "AUTH", "SELECT", "PING", "INFO", "COMMAND", "ECHO", NULL};
-    return link->requests.count > 0 && begins_with(&link->requests.messages[0], PLAIN);
+bool link_answer_is_plain(const struct library_link *link) {
+    return link->answers.count > 0 && link->answers.messages[0].is_plain;
 }
 
 void link_deliver_request(struct library_link *link, int64_t now_ns) {
-    static const char *const PUSHES[] = {"SUBSCRIBE",    "PSUBSCRIBE",   "SSUBSCRIBE", "UNSUBSCRIBE",
-                                         "PUNSUBSCRIBE", "SUNSUBSCRIBE", NULL};
     const struct queued_message *message = &link->requests.messages[0];
-    struct span bytes = byte_queue_first(&link->requests);
-    int64_t wait_ms = server_wait_ms(&message->scanner, bytes);
-    if (begins_with(message, PUSHES)) link->is_push = true;
-    if (wait_ms > 0) link->block_until_ns = now_ns + (wait_ms + 1) * CLOCK_NS_PER_MS;
-    link->unanswered++;
-    node_connection_send(&link->server, bytes.bytes, bytes.length);
+    if (message->subscribes) link->is_push = true;
+    if (message->wait_ms > 0) link->block_until_ns = now_ns + (message->wait_ms + 1) * CLOCK_NS_PER_MS;
+    channel_send(&link->server, byte_queue_first(&link->requests));
     byte_queue_drop(&link->requests);
 }
 
-void link_refuse_request(struct library_link *link, const char *error) {
-    char line[128];
-    int length = snprintf(line, sizeof line, "-%s\r\n", error);
+void link_refuse_request(struct library_link *link, const char *answer) {
     byte_queue_drop(&link->requests);
-    byte_queue_add(&link->answers, line, (size_t)length);
+    byte_queue_add(&link->answers, answer, strlen(answer));
 }
 
 void link_deliver_answer(struct library_link *link) {
@@ -161,4 +161,5 @@ void link_deliver_answer(struct library_link *link) {
         left -= (size_t)sent;
     }
     byte_queue_drop(&link->answers);
+    end_pass(link);
 }

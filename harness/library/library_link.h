@@ -1,14 +1,14 @@
-/* The connections of hosted programs to servers. A program connects to an address of its own for each node; what it
+/* The connections of hosted programs to servers. A program connects to an address of its own for each server; what it
  * sends, and what the server answers, waits here as whole messages until the world lets each of them go on. */
 #ifndef LOCKSTORM_LIBRARY_LINK_H
 #define LOCKSTORM_LIBRARY_LINK_H
 
-#include "harness/library/byte_queue.h"
-#include "harness/simulation/node.h"
+#include "harness/library_service/byte_queue.h"
+#include "harness/library_service/library_server.h"
 
 enum { LINK_ADDRESS = 108 };
 
-/* Where one client's program finds one node. */
+/* Where one client's program finds one server. */
 struct link_door {
     int fd; /* listens */
     bool is_tcp;
@@ -23,26 +23,25 @@ struct library_link {
     int client, node; /* from 0 */
     int number;       /* among the client's connections in the order of their first use in this schedule; -1: unused */
     int fd;           /* to the program; -1: the program, or a fault, has closed it */
-    struct node_connection server;
+    struct server_channel server;
     struct byte_queue requests, answers;
     uint64_t request_steps, answer_steps;
     int64_t requests_held_until_ns, answers_held_until_ns; /* messages are late; 0: they are not */
-    int unanswered;         /* requests that the server has executed or holds, and whose answer has not come */
     int64_t block_until_ns; /* the server ends a blocking command then; INT64_MAX: there is none */
-    bool is_push;           /* what comes is not counted as answers any more: it has subscribed, or speaks RESP3 */
+    bool is_push;           /* answers come that nobody has asked for */
     bool ended;             /* nothing more happens on it */
 };
 
 /* Takes a connection that a program has made. False: there is none. */
-bool link_accept(struct library_link *link, const struct link_door *door, struct node *node);
+bool link_accept(struct library_link *link, const struct link_door *door, struct library_server *server);
 /* Reads what the program has sent. True: there was something, or the program has closed it. */
 bool link_hear_program(struct library_link *link);
-/* Reads what the server has sent, which is there after node_settle. True: there was something. */
+/* Reads what the server has sent, which is there after server_settle. True: there was something. */
 bool link_hear_server(struct library_link *link);
-/* The oldest request reaches the server. `wall_ns`: the server's clock, for commands that block. */
+/* The oldest request reaches the server. */
 void link_deliver_request(struct library_link *link, int64_t now_ns);
-/* The server's answer is made up: an error with this text; the request reaches nobody. */
-void link_refuse_request(struct library_link *link, const char *error);
+/* The server's answer is made up; the request reaches nobody. */
+void link_refuse_request(struct library_link *link, const char *answer);
 /* The oldest answer reaches the program. */
 void link_deliver_answer(struct library_link *link);
 /* The connection to the program is closed; what the program has sent may still arrive. */
@@ -50,7 +49,8 @@ void link_cut(struct library_link *link);
 /* Both ends are closed, and what was under way is lost. */
 void link_end(struct library_link *link);
 
-/* Whether the oldest request changes or asks nothing that a lock has: it opens or keeps up a connection. */
+/* Whether the oldest request, or answer, only opens the connection or keeps it up. */
 bool link_request_is_plain(const struct library_link *link);
+bool link_answer_is_plain(const struct library_link *link);
 
 #endif

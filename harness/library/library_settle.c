@@ -36,12 +36,14 @@ bool library_is_quiet(const struct library_world *world) {
 /* --- servers --- */
 
 /* Whatever a server has to say, on any connection, is there. */
-static void servers_hear(struct library_world *world, struct node *node) {
-    node_settle(node);
+static bool servers_hear(struct library_world *world, struct library_server *server) {
+    bool any = false;
+    server_settle(server);
     for (int client = 0; client < LIBRARY_CLIENTS; client++)
         for (int each = 0; each < world->clients[client].link_count; each++)
-            if (world->clients[client].links[each].server.node == node)
-                link_hear_server(&world->clients[client].links[each]);
+            if (world->clients[client].links[each].server.server == server)
+                any |= link_hear_server(&world->clients[client].links[each]);
+    return any;
 }
 
 /* A program may ask a server again and again until something changes there (Redisson asks when the lease ends, of which
@@ -61,7 +63,7 @@ void library_request_arrives(struct library_world *world, struct library_link *l
     world->commands++;
     library_event_add(world, (struct call_event){.kind = EVENT_EXECUTED, .client = link->client, .node = link->node});
     link_deliver_request(link, now_ns(world));
-    servers_hear(world, link->server.node);
+    servers_hear(world, link->server.server);
 }
 
 /* --- programs --- */
@@ -75,7 +77,7 @@ static void links_take(struct library_world *world, int number) {
     struct library_client *client = &world->clients[number];
     for (int node = 0; node < world->settings.nodes; node++) {
         while (client->link_count < LIBRARY_LINKS &&
-               link_accept(&client->links[client->link_count], &client->doors[node], &world->nodes[node])) {
+               link_accept(&client->links[client->link_count], &client->doors[node], &world->servers[node])) {
             struct library_link *link = &client->links[client->link_count];
             link->client = number;
             link->node = node;
@@ -113,6 +115,7 @@ static bool link_hear(struct library_world *world, struct library_link *link) {
         any = true;
         if (link->answers.count == 1 && library_answer_is_due(world, link)) link_deliver_answer(link);
     }
+    for (; library_answer_is_due(world, link) && link_answer_is_plain(link); any = true) link_deliver_answer(link);
     return any;
 }
 
@@ -131,6 +134,8 @@ static bool client_hear(struct library_world *world, int number) {
 bool library_settle(struct library_world *world) {
     for (bool any = true; any && !world->reason[0];) {
         any = false;
+        for (int node = 0; node < world->settings.nodes; node++)
+            if (server_has_news(&world->servers[node])) any |= servers_hear(world, &world->servers[node]);
         for (int client = 0; client < LIBRARY_CLIENTS && !world->reason[0]; client++) {
             any |= program_run(world, client);
             any |= client_hear(world, client);
@@ -143,6 +148,13 @@ bool library_settle(struct library_world *world) {
 
 static int64_t earlier(int64_t one, int64_t other, int64_t now) {
     return other > now && other < one ? other : one;
+}
+
+static int64_t servers_next_ns(const struct library_world *world) {
+    int64_t next = INT64_MAX;
+    for (int node = 0; node < world->settings.nodes; node++)
+        next = earlier(next, server_deadline_ns(&world->servers[node]), now_ns(world));
+    return next;
 }
 
 static int64_t link_next_ns(const struct library_link *link, int64_t now, int64_t next) {
@@ -165,15 +177,24 @@ int64_t library_next_ns(const struct library_world *world) {
             if (client->threads[thread].asked) next = earlier(next, client->threads[thread].cancel_at_ns, now);
         }
     }
-    return next;
+    bool server_acts = next == INT64_MAX && servers_next_ns(world) < INT64_MAX;
+    return server_acts ? now + world->settings.lease_ms * CLOCK_NS_PER_MS : next;
+}
+
+static bool clock_set(struct library_world *world, int64_t mono_ns) {
+    bool any = false;
+    atomic_store(&world->page->mono_ns, mono_ns);
+    for (int node = 0; node < world->settings.nodes; node++) {
+        server_clock_moved(&world->servers[node]);
+        any |= servers_hear(world, &world->servers[node]);
+    }
+    return any;
 }
 
 void library_clock_move(struct library_world *world, int64_t mono_ns) {
-    atomic_store(&world->page->mono_ns, mono_ns);
-    for (int node = 0; node < world->settings.nodes; node++) {
-        node_wall_set(&world->nodes[node], shared_page_wall_ns(world->page));
-        servers_hear(world, &world->nodes[node]);
-    }
+    for (int64_t next; (next = servers_next_ns(world)) < mono_ns;)
+        if (clock_set(world, next)) return;
+    clock_set(world, mono_ns);
 }
 
 /* --- without choices --- */
@@ -211,8 +232,8 @@ static bool drain_until(struct library_world *world, int64_t mono_ns, bool notes
     while (drain_to_quiet(world)) {
         int64_t next = library_next_ns(world);
         if (notes) library_leases_note(world);
-        if (next > mono_ns) return library_clock_move(world, mono_ns), drain_to_quiet(world);
-        library_clock_move(world, next);
+        library_clock_move(world, next < mono_ns ? next : mono_ns);
+        if (now_ns(world) == mono_ns) return drain_to_quiet(world);
     }
     return false;
 }

@@ -2,10 +2,10 @@
 #ifndef LOCKSTORM_LIBRARY_STATE_H
 #define LOCKSTORM_LIBRARY_STATE_H
 
-#include "harness/library/hosted_program.h"
 #include "harness/library/library_choice.h"
 #include "harness/library/library_link.h"
 #include "harness/library/workload.h"
+#include "harness/library_service/library_server.h"
 
 enum { LIBRARY_LOCKS = 100 /* workload.h */ };
 enum { LIBRARY_CLIENTS = WORKLOAD_CLIENTS, LIBRARY_LINKS = 32, LIBRARY_NODES = 5, LIBRARY_RESOURCES = 3 };
@@ -13,12 +13,13 @@ enum { LIBRARY_STEPS_MOST = 4000, LIBRARY_PATH = 512, LIBRARY_REASON = 256 };
 enum { LIBRARY_CHOICES = LIBRARY_CLIENTS * (WORKLOAD_THREADS + 2 * LIBRARY_LINKS) + 1 };
 
 struct library_settings {
-    const char *program;   /* the adapter's path */
+    const char *program; /* the adapter's path */
+    const struct server_kind *service;
     const char *directory; /* for sockets and logs */
     int64_t lease_ms;
     int permits, nodes;
-    uint64_t seed;                                              /* of the search: programs start with it */
-    const char *sockets[LIBRARY_NODES], *clocks[LIBRARY_NODES]; /* the caller's */
+    uint64_t seed;                                                /* of the search: programs start with it */
+    const char *addresses[LIBRARY_NODES], *starts[LIBRARY_NODES]; /* of servers (struct library_server); the caller's */
 };
 
 struct library_thread {
@@ -52,7 +53,7 @@ struct library_world {
     struct library_settings settings;
     struct library_offer offer;
     struct shared_page *page;
-    struct node nodes[LIBRARY_NODES];
+    struct library_server servers[LIBRARY_NODES];
     struct library_client clients[LIBRARY_CLIENTS];
     struct workload workload;
     int64_t began_ns;          /* the page's clock at the beginning of the schedule */

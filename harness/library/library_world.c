@@ -11,6 +11,7 @@
 #include "harness/library/library_events.h"
 #include "harness/library/library_settle.h"
 #include "harness/scheduler/clock.h"
+#include "harness/simulation/mix.h"
 
 /* Limits of virtual time for what is no call: a program that starts, and one that forgets. */
 enum { OPEN_LIMIT_MS = 120000, FORGET_LIMIT_MS = 60000, PROTOCOL = 2 };
@@ -106,7 +107,7 @@ static void client_end(struct library_world *world, int number) {
 void library_session_end(struct library_world *world) {
     for (int client = 0; client < LIBRARY_CLIENTS; client++) client_end(world, client);
     world->excludes_end = false;
-    for (int node = 0; node < world->settings.nodes; node++) node_flush(&world->nodes[node]);
+    for (int node = 0; node < world->settings.nodes; node++) world->settings.service->end(&world->servers[node]);
     library_clock_move(world, SESSION_NS);
 }
 
@@ -127,6 +128,18 @@ static bool offer_ask(struct library_world *world) {
     return good;
 }
 
+static void server_make(struct library_world *world, int node) {
+    struct library_server *server = &world->servers[node];
+    *server = (struct library_server){.kind = world->settings.service,
+                                      .address = world->settings.addresses[node],
+                                      .start = world->settings.starts[node],
+                                      .seed = world->settings.seed,
+                                      .page = world->page,
+                                      .slot = &world->page->tasks[LIBRARY_CLIENTS + node]};
+    snprintf(server->log, sizeof server->log, "%s/server-%d.log", world->settings.directory, node + 1);
+    server_open(server);
+}
+
 bool library_world_open(struct library_world *world, const struct library_settings *settings) {
     *world = (struct library_world){.settings = *settings};
     world->page = aligned_alloc(_Alignof(struct shared_page), sizeof *world->page);
@@ -134,17 +147,14 @@ bool library_world_open(struct library_world *world, const struct library_settin
     memset(world->page, 0, sizeof *world->page);
     world->page->time = HISTORY_TIME_VIRTUAL;
     world->page->wall_epoch_ns = CLOCK_EPOCH_NS;
-    for (int node = 0; node < settings->nodes; node++) {
-        node_open(&world->nodes[node], settings->sockets[node], settings->clocks[node]);
-        node_hurry(&world->nodes[node], false);
-    }
+    for (int node = 0; node < settings->nodes; node++) server_make(world, node);
     library_session_end(world);
     return offer_ask(world);
 }
 
 void library_world_close(struct library_world *world) {
     library_session_end(world);
-    for (int node = 0; node < world->settings.nodes; node++) node_close(&world->nodes[node]);
+    for (int node = 0; node < world->settings.nodes; node++) server_close(&world->servers[node]);
     free(world->events);
     free(world->page);
 }
@@ -194,10 +204,14 @@ static bool warm_up_mode(struct library_world *world, int number, enum call_mode
     return true;
 }
 
+static void servers_flush(struct library_world *world) {
+    for (int node = 0; node < world->settings.nodes; node++) world->settings.service->flush(&world->servers[node]);
+}
+
 /* The first calls of a program open connections and load scripts. They are made before the first schedule, so that
  * later ones are like it. */
 static bool warm_up(struct library_world *world, int number) {
-    for (int node = 0; node < world->settings.nodes; node++) node_flush(&world->nodes[node]);
+    servers_flush(world);
     for (int mode = MODE_EXCLUSIVE; mode <= MODE_PERMIT; mode++)
         if (world->offer.modes >> mode & 1 && !warm_up_mode(world, number, (enum call_mode)mode)) return false;
     return ask(world, number, json_pack("{s:s}", "op", "forget"), FORGET_LIMIT_MS) ||
@@ -237,9 +251,10 @@ bool library_begin(struct library_world *world, const struct workload *workload,
     world->current = -1;
     world->stopped = false;
     world->reason[0] = '\0';
-    for (int node = 0; node < world->settings.nodes; node++) node_reset(&world->nodes[node]);
+    for (int node = 0; node < world->settings.nodes; node++)
+        server_reset(&world->servers[node], mix(seed, (uint64_t)node));
     if (!clients_begin(world, seed) || !clients_rest(world)) return false;
-    for (int node = 0; node < world->settings.nodes; node++) node_flush(&world->nodes[node]);
+    servers_flush(world);
     world->began_ns = shared_page_mono_ns(world->page);
     world->event_count = 0;
     return library_settle(world);

@@ -1,7 +1,9 @@
-/* explore-library OPTIONS: searches workloads and schedules of a library on running redis-servers, or replays one.
+/* explore-library OPTIONS: searches workloads and schedules of a library on real servers, or replays one.
  *
  *   --adapter PROGRAM            hosts the library (docs/adapters.md, protocol 2)
- *   --node SOCKET --clock FILE   a server: its unix socket and its clock page; repeated for each server
+ *   --service NAME               what the servers are: redis without it
+ *   --node ADDRESS --clock FILE  a running redis-server: its unix socket and its clock page; repeated for each server
+ *   --node ADDRESS --start FILE  another server: its address (library_server.h), and the program that starts it
  *   --directory D                for sockets and logs
  *   --lease-ms N --permits N --seed N
  *   --require A,B                promises that a schedule must not break; all without it
@@ -36,7 +38,7 @@ struct library_arguments {
     struct library_settings world;
     struct library_search_settings search;
     const char *shared, *digests, *replay;
-    int clocks;
+    int starts;
     uint64_t number;
     bool hello;
 };
@@ -95,8 +97,10 @@ static bool path_read(const char *text, const char **paths, int *count) {
 }
 
 static const struct option OPTIONS[] = {{"adapter", required_argument, NULL, 'a'},
+                                        {"service", required_argument, NULL, 'V'},
                                         {"node", required_argument, NULL, 'n'},
                                         {"clock", required_argument, NULL, 'C'},
+                                        {"start", required_argument, NULL, 'C'},
                                         {"directory", required_argument, NULL, 'D'},
                                         {"lease-ms", required_argument, NULL, 'L'},
                                         {"permits", required_argument, NULL, 'p'},
@@ -126,8 +130,9 @@ static bool option_take(struct library_arguments *arguments, int option, char *t
     struct library_search_settings *search = &arguments->search;
     switch (option) {
     case 'a': return (world->program = text) != NULL;
-    case 'n': return path_read(text, world->sockets, &world->nodes);
-    case 'C': return path_read(text, world->clocks, &arguments->clocks);
+    case 'V': return (world->service = server_kind_named(text)) != NULL;
+    case 'n': return path_read(text, world->addresses, &world->nodes);
+    case 'C': return path_read(text, world->starts, &arguments->starts);
     case 'D': return (world->directory = text) != NULL;
     case 'L': return time_read(text, 1, &world->lease_ms);
     case 'p': return small_read(text, 1000, &world->permits);
@@ -162,8 +167,8 @@ static bool options_parse(int argc, char **argv, struct library_arguments *argum
     const struct library_settings *world = &arguments->world;
     arguments->world.seed = arguments->search.seed;
     bool whole =
-        world->program && world->directory && world->nodes && world->nodes == arguments->clocks && optind == argc;
-    if (!whole) fprintf(stderr, "explore-library: adapter, directory, and a clock for each node are required\n");
+        world->program && world->directory && world->nodes && world->nodes == arguments->starts && optind == argc;
+    if (!whole) fprintf(stderr, "explore-library: adapter, directory, and what belongs to each node are required\n");
     return whole;
 }
 
@@ -270,7 +275,7 @@ int main(int argc, char **argv) {
     static struct library_world world;
     static struct library_search search;
     static struct library_arguments arguments = {
-        .world = {.lease_ms = 2000, .permits = 2},
+        .world = {.service = &REDIS_KIND, .lease_ms = 2000, .permits = 2},
         .search = {.required = UINT32_MAX, .most = UINT64_MAX, .shrink_runs = SHRINK_RUNS}};
     arguments.search.session = arguments.search.short_session = arguments.search.stride = 1;
     if (!options_parse(argc, argv, &arguments)) return STATUS_BAD;

@@ -16,6 +16,7 @@ FUZZERS = {
     "history": ("-max_len=8192",),
     "history_json": (f"-dict={SEEDS.parent / 'history_json.dict'}",),
     "library_schedule": ("-max_len=256",),
+    "message_format": ("-max_len=1024",),
     "resp": ("-max_len=4096", f"-dict={SEEDS.parent / 'resp.dict'}"),
     "schedule": ("-max_len=256", f"-dict={SEEDS.parent / 'schedule.dict'}"),
 }

@@ -89,6 +89,14 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "harness/library": (
         (
             "checkers/promises/promises.h",
+            "harness/library_service",
+            "harness/scheduler",
+            "harness/simulation/mix.h",
+        ),
+        ("jansson.h",),
+    ),
+    "harness/library_service": (
+        (
             "faults/proxy/resp.h",
             "faults/proxy/server_wait.h",
             "harness/scheduler",
@@ -158,7 +166,7 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
     "matrix": ("base", "locks", "native", "results", "scenario", "servers", "trial"),
     "storm": ("base", "locks", "native", "results", "scenario", "servers", "trial"),
     "explore": ("base", "locks", "native", "process", "results", "scenario", "servers", "trial"),
-    "library_search": ("base", "explore", "locks", "results"),
+    "library_search": ("base", "explore", "locks", "results", "servers"),
     "compare": ("base", "native", "process", "results", "servers", "trial"),
     "conformance": ("base", "explore", "locks", "native", "process", "results", "scenario", "servers", "trial"),
     "zoo": ("base", "explore", "locks", "matrix", "native", "results", "scenario", "trial"),

@@ -30,6 +30,7 @@ CONCERNS: dict[str, tuple[str, ...]] = {
     "harness/lockstorm/storm/": ("tests/storm/",),
     "harness/lockstorm/testing/": ("tests/testing/", "tests/project/test_installed.py"),
     "harness/lockstorm/trial/": ("tests/trial/", "scenarios/test_gc_pause.py"),
+    "harness/library_service/": ("tests/library_search/", "tests/project/test_fuzz.py"),
     "harness/lockstorm/zoo/": ("tests/zoo/",),
     "harness/process/": ("tests/trial/",),
     "harness/resource/": ("tests/trial/",),

@@ -1,13 +1,14 @@
-#include "harness/library/byte_queue.h"
+#include "harness/library_service/byte_queue.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-void byte_queue_begin(struct byte_queue *queue, enum resp_side side) {
-    queue->length = queue->scanned = 0;
+void byte_queue_begin(struct byte_queue *queue, const struct message_format *format) {
+    queue->format = format;
+    queue->length = 0;
     queue->count = 0;
     queue->broken = false;
-    resp_start(&queue->scanner, side);
+    format->begin(&queue->state);
 }
 
 void byte_queue_free(struct byte_queue *queue) {
@@ -16,24 +17,28 @@ void byte_queue_free(struct byte_queue *queue) {
     queue->length = queue->room = 0;
 }
 
+static size_t whole_length(const struct byte_queue *queue) {
+    size_t length = 0;
+    for (int each = 0; each < queue->count; each++) length += queue->messages[each].length;
+    return length;
+}
+
 static void messages_find(struct byte_queue *queue) {
-    size_t at = 0;
-    for (int each = 0; each < queue->count; each++) at += queue->messages[each].length;
-    at += queue->scanned;
+    size_t at = whole_length(queue);
     while (at < queue->length && queue->count < BYTE_QUEUE_MESSAGES && !queue->broken) {
-        size_t used = 0;
-        enum resp_result result = resp_scan(&queue->scanner, queue->bytes + at, queue->length - at, &used);
-        at += used;
-        queue->scanned += used;
-        if (result == RESP_BROKEN) queue->broken = true;
-        if (result != RESP_WHOLE) return;
-        queue->messages[queue->count++] = (struct queued_message){queue->scanned, queue->scanner};
-        queue->scanned = 0;
-        resp_start(&queue->scanner, (enum resp_side)queue->scanner.side);
+        struct queued_message *message = &queue->messages[queue->count];
+        struct span rest = {queue->bytes + at, queue->length - at};
+        enum message_found found = queue->format->find(&queue->state, rest, message);
+        if (found == MESSAGE_BROKEN) queue->broken = true;
+        if (found != MESSAGE_WHOLE) return;
+        queue->state.has_begun = true;
+        at += message->length;
+        queue->count++;
     }
 }
 
 void byte_queue_add(struct byte_queue *queue, const char *bytes, size_t length) {
+    if (length == 0) return;
     if (queue->length + length > queue->room) {
         queue->room = (queue->length + length) * 2;
         queue->bytes = realloc(queue->bytes, queue->room);
@@ -42,6 +47,12 @@ void byte_queue_add(struct byte_queue *queue, const char *bytes, size_t length) 
     memcpy(queue->bytes + queue->length, bytes, length);
     queue->length += length;
     messages_find(queue);
+}
+
+void byte_queue_end(struct byte_queue *queue) {
+    size_t whole = whole_length(queue);
+    if (whole < queue->length && queue->count < BYTE_QUEUE_MESSAGES)
+        queue->messages[queue->count++] = (struct queued_message){.length = queue->length - whole};
 }
 
 struct span byte_queue_first(const struct byte_queue *queue) {

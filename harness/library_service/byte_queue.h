@@ -2,27 +2,26 @@
 #ifndef LOCKSTORM_BYTE_QUEUE_H
 #define LOCKSTORM_BYTE_QUEUE_H
 
-#include "faults/proxy/resp.h"
+#include "harness/library_service/message_format.h"
 
 enum { BYTE_QUEUE_MESSAGES = 256 };
 
 struct byte_queue {
+    const struct message_format *format;
     char *bytes; /* owned */
     size_t length, room;
-    struct resp_scanner scanner; /* of the first bytes that belong to no whole message */
-    size_t scanned;              /* bytes that it has seen */
-    struct queued_message {
-        size_t length;
-        struct resp_scanner scanner; /* at the end of the message: its first words */
-    } messages[BYTE_QUEUE_MESSAGES];
+    struct format_state state;
+    struct queued_message messages[BYTE_QUEUE_MESSAGES];
     int count;   /* of whole messages, which are at the front */
-    bool broken; /* the bytes are not RESP */
+    bool broken; /* the bytes are not of this protocol */
 };
 
-void byte_queue_begin(struct byte_queue *queue, enum resp_side side);
+void byte_queue_begin(struct byte_queue *queue, const struct message_format *format);
 void byte_queue_free(struct byte_queue *queue);
 /* Adds a copy of the bytes, and finds the messages in them. */
 void byte_queue_add(struct byte_queue *queue, const char *bytes, size_t length);
+/* What is left of a stream that has ended is a message, too. */
+void byte_queue_end(struct byte_queue *queue);
 /* The oldest whole message, which stays the queue's; no bytes: there is none. */
 struct span byte_queue_first(const struct byte_queue *queue);
 /* Drops the oldest whole message. */

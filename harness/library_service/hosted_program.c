@@ -1,4 +1,4 @@
-#include "harness/library/hosted_program.h"
+#include "harness/library_service/hosted_program.h"
 
 #include <errno.h>
 #include <fcntl.h>

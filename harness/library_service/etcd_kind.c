@@ -1,0 +1,96 @@
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/library_service/library_server.h"
+
+/* The world asks etcd through its JSON gateway (etcd's documentation, "gRPC gateway"), in HTTP/1.0: then an answer has
+ * no chunks, and the connection ends with it. */
+
+enum { REQUEST = 512, ANSWER = 1 << 18, KEY = 256 };
+
+/* NULL: no answer came, or it is an error. The caller frees. */
+static json_t *ask(struct library_server *server, const char *path, const char *body) {
+    static char answer[ANSWER];
+    char request[REQUEST];
+    int fd = server_connect(server);
+    if (fd < 0) return NULL;
+    int length = snprintf(request, sizeof request, "POST %s HTTP/1.0\r\nContent-Length: %zu\r\n\r\n%s", path,
+                          strlen(body), body);
+    size_t got = server_exchange(server, fd, (struct span){request, (size_t)length}, answer, sizeof answer - 1);
+    close(fd);
+    answer[got] = '\0';
+    const char *text = strstr(answer, "\r\n\r\n");
+    if (!text || !strstr(answer, " 200 ")) return NULL;
+    return json_loads(text, 0, NULL);
+}
+
+static json_t *ask_surely(struct library_server *server, const char *path, const char *body) {
+    json_t *answer = ask(server, path, body);
+    if (!answer) server_give_up(server, "its gateway does not answer");
+    return answer;
+}
+
+static bool answers(struct library_server *server) {
+    json_t *answer = ask(server, "/v3/kv/range", "{\"key\":\"AA==\"}");
+    json_decref(answer);
+    return answer != NULL;
+}
+
+static void etcd_open(struct library_server *server) {
+    (void)server;
+}
+
+static void etcd_begin(struct library_server *server) {
+    hosted_server_begin(server, answers);
+}
+
+static const char EVERY_KEY[] = "{\"key\":\"AA==\",\"range_end\":\"AA==\"}"; /* base64 of a zero byte */
+
+static void etcd_flush(struct library_server *server) {
+    json_decref(ask_surely(server, "/v3/kv/deleterange", EVERY_KEY));
+}
+
+static int sextet(char sign) {
+    static const char SIGNS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = sign ? strchr(SIGNS, sign) : NULL;
+    return at ? (int)(at - SIGNS) : -1;
+}
+
+static void base64_read(const char *text, char *bytes, size_t room) {
+    size_t length = 0;
+    unsigned bits = 0;
+    for (int count = 0, value; (value = sextet(*text)) >= 0 && length + 1 < room; text++) {
+        bits = bits << 6 | (unsigned)value;
+        count += 6;
+        if (count < 8) continue;
+        count -= 8;
+        bytes[length++] = (char)(bits >> count & 255);
+    }
+    bytes[length] = '\0';
+}
+
+static void etcd_residue(struct library_server *server, server_left_hear *hear, void *hearer) {
+    json_t *answer = ask_surely(server, "/v3/kv/range", EVERY_KEY);
+    const json_t *keys = json_object_get(answer, "kvs");
+    for (size_t each = 0; each < json_array_size(keys); each++) {
+        char key[KEY];
+        base64_read(json_string_value(json_object_get(json_array_get(keys, each), "key")), key, sizeof key);
+        hear(hearer, "key", key, -1);
+    }
+    json_decref(answer);
+}
+
+const struct server_kind ETCD_KIND = {
+    .service = "etcd",
+    .requests = &GRPC_REQUEST_FORMAT,
+    .answers = &GRPC_REPLY_FORMAT,
+    .is_hosted = true,
+    .open = etcd_open,
+    .close = hosted_server_end,
+    .begin = etcd_begin,
+    .end = hosted_server_end,
+    .flush = etcd_flush,
+    .residue = etcd_residue,
+};

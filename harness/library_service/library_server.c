@@ -1,0 +1,179 @@
+#include "harness/library_service/library_server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "harness/scheduler/clock.h"
+
+enum { STATUS_INCONCLUSIVE = 3, START_LIMIT_MS = 120000 };
+
+_Noreturn void server_give_up(const struct library_server *server, const char *reason) {
+    fprintf(stderr, "the %s server at %s: %s\n", server->kind->service, server->address, reason);
+    exit(STATUS_INCONCLUSIVE);
+}
+
+const struct server_kind *server_kind_named(const char *service) {
+    static const struct server_kind *const KINDS[] = {&REDIS_KIND, &ETCD_KIND, &ZOOKEEPER_KIND};
+    for (size_t each = 0; each < sizeof KINDS / sizeof KINDS[0]; each++)
+        if (strcmp(KINDS[each]->service, service) == 0) return KINDS[each];
+    return NULL;
+}
+
+void server_open(struct library_server *server) {
+    server->control = -1;
+    server->kind->open(server);
+}
+
+void server_close(struct library_server *server) {
+    server->kind->close(server);
+}
+
+/* --- time --- */
+
+static int64_t now_ns(const struct library_server *server) {
+    return shared_page_mono_ns(server->page);
+}
+
+int64_t server_deadline_ns(const struct library_server *server) {
+    return server->kind->is_hosted && server->runs ? hosted_deadline_ns(&server->program) : INT64_MAX;
+}
+
+bool server_has_news(const struct library_server *server) {
+    return server->kind->is_hosted && server->runs &&
+           (server_deadline_ns(server) <= now_ns(server) || hosted_has_news(&server->program));
+}
+
+static void hosted_settle(struct library_server *server) {
+    while (server_has_news(server))
+        if (!hosted_run(&server->program)) server_give_up(server, server->program.reason);
+}
+
+void server_settle(struct library_server *server) {
+    if (server->kind->is_hosted) hosted_settle(server);
+    else server->kind->settle(server);
+}
+
+void server_clock_moved(struct library_server *server) {
+    if (!server->kind->is_hosted) node_wall_set(&server->node, shared_page_wall_ns(server->page));
+}
+
+void server_clock_jump(struct library_server *server, int64_t step_ns) {
+    if (server->kind->is_hosted) atomic_fetch_add(&server->slot->wall_offset_ns, step_ns);
+    else (void)node_clock_jump(&server->node, step_ns);
+}
+
+void server_reset(struct library_server *server, uint64_t seed) {
+    if (!server->kind->is_hosted) {
+        node_reset(&server->node);
+        return;
+    }
+    server->slot->wall_offset_ns = 0;
+    if (!server->runs) server->kind->begin(server);
+    hosted_seed(&server->program, seed);
+    server->kind->flush(server);
+}
+
+/* --- hosted servers --- */
+
+void hosted_server_begin(struct library_server *server, bool (*answers)(struct library_server *server)) {
+    int64_t until_ns = now_ns(server) + (int64_t)START_LIMIT_MS * CLOCK_NS_PER_MS;
+    if (!hosted_start(&server->program, server->start, server->page, server->slot, server->seed, server->log))
+        server_give_up(server, server->program.reason);
+    server->runs = true;
+    do {
+        if (!hosted_run(&server->program)) server_give_up(server, server->program.reason);
+        hosted_settle(server);
+        if (answers(server)) return;
+        int64_t next_ns = server_deadline_ns(server);
+        if (next_ns == INT64_MAX) server_give_up(server, "it waits for something before it answers");
+        atomic_store(&server->page->mono_ns, next_ns);
+    } while (now_ns(server) <= until_ns);
+    server_give_up(server, "it did not answer within 120 s of its time");
+}
+
+void hosted_server_end(struct library_server *server) {
+    if (server->control >= 0) close(server->control);
+    server->control = -1;
+    hosted_end(&server->program);
+    server->runs = false;
+}
+
+static int connect_unix(const char *path) {
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof at.sun_path) return errno = ENAMETOOLONG, -1;
+    memcpy(at.sun_path, path, strlen(path) + 1);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof at) != 0) return close(fd), -1;
+    return fd;
+}
+
+static int connect_port(const char *port) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    at.sin_port = htons((uint16_t)atoi(port));
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof at) != 0) return close(fd), -1;
+    if (fd >= 0) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    return fd;
+}
+
+/* A connection that is waiting to be accepted is one already, so a server that stands still is connected to. */
+int server_connect(const struct library_server *server) {
+    const char *colon = strrchr(server->address, ':');
+    return server->address[0] == '/' || !colon ? connect_unix(server->address) : connect_port(colon + 1);
+}
+
+static bool send_all(int fd, struct span bytes) {
+    while (bytes.length > 0) {
+        ssize_t sent = send(fd, bytes.bytes, bytes.length, MSG_NOSIGNAL);
+        if (sent < 0 && errno != EINTR) return false;
+        if (sent > 0) bytes.bytes += sent, bytes.length -= (size_t)sent;
+    }
+    return true;
+}
+
+size_t server_exchange(struct library_server *server, int fd, struct span request, char *answer, size_t room) {
+    size_t length = 0;
+    if (!send_all(fd, request)) return 0;
+    for (ssize_t got; length < room; length += (size_t)got) {
+        server_settle(server);
+        while ((got = recv(fd, answer + length, room - length, MSG_DONTWAIT)) < 0 && errno == EINTR) continue;
+        if (got <= 0) break;
+    }
+    return length;
+}
+
+/* --- connections --- */
+
+void channel_begin(struct server_channel *channel, struct library_server *server) {
+    *channel = (struct server_channel){.server = server, .fd = -1};
+}
+
+void channel_send(struct server_channel *channel, struct span bytes) {
+    if (channel->ended) return;
+    if (channel->fd < 0) channel->fd = server_connect(channel->server);
+    if (channel->fd < 0) server_give_up(channel->server, strerror(errno));
+    if (!send_all(channel->fd, bytes)) channel->ended = true;
+}
+
+size_t channel_poll(struct server_channel *channel, char *bytes, size_t room) {
+    if (channel->fd < 0 || channel->ended) return 0;
+    ssize_t got = recv(channel->fd, bytes, room, MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+    channel->ended = got <= 0;
+    return got > 0 ? (size_t)got : 0;
+}
+
+void channel_close(struct server_channel *channel) {
+    if (channel->fd < 0) return;
+    close(channel->fd);
+    channel->fd = -1;
+    server_settle(channel->server);
+}

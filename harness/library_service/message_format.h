@@ -1,0 +1,61 @@
+/* How messages are found in the bytes of a connection between a library and its server, for each service's protocol.
+ *
+ * A message is what a schedule lets go on at once: a request as a whole, and an answer as a whole. Bytes that only open
+ * a connection or keep it up are messages, too, and *plain*: no schedule delays them.
+ *
+ * Sources: the RESP specification of Redis; PostgreSQL's documentation, "Frontend/Backend Protocol", Message Formats;
+ * RFC 9113 (HTTP/2), section 4.1 and 6, and gRPC over HTTP/2; ZooKeeper's zookeeper.jute and ZooDefs.OpCode. */
+#ifndef LOCKSTORM_MESSAGE_FORMAT_H
+#define LOCKSTORM_MESSAGE_FORMAT_H
+
+#include "faults/proxy/resp.h"
+
+struct queued_message {
+    size_t length;   /* bytes */
+    bool is_plain;   /* it opens a connection or keeps it up */
+    bool subscribes; /* a request after which answers come that nobody has asked for */
+    int64_t wait_ms; /* of a request: by its own clock the server answers after so long, if it has not before; 0: there
+                        is no such limit */
+};
+
+/* What has been seen of a stream, from its beginning. */
+struct format_state {
+    bool has_begun; /* a whole message was found */
+    /* RESP: */
+    struct resp_scanner scanner; /* of the first bytes that belong to no whole message */
+    size_t scanned;              /* number of bytes that it has seen */
+    /* PostgreSQL: */
+    bool has_started; /* messages have a type from here on */
+};
+
+enum message_found {
+    MESSAGE_PART,   /* the bytes are the beginning of a message */
+    MESSAGE_WHOLE,  /* they begin with a whole one */
+    MESSAGE_BROKEN, /* they are not of this protocol */
+};
+
+struct message_format {
+    const char *title; /* of the protocol */
+    void (*begin)(struct format_state *state);
+    /* `bytes`, at least one, begin where the last whole message has ended; what was there at the last call is there
+     * again, with more behind it. Fills in *message when one is whole. */
+    enum message_found (*find)(struct format_state *state, struct span bytes, struct queued_message *message);
+};
+
+extern const struct message_format RESP_REQUEST_FORMAT, RESP_REPLY_FORMAT;
+extern const struct message_format GRPC_REQUEST_FORMAT, GRPC_REPLY_FORMAT;
+extern const struct message_format ZOOKEEPER_REQUEST_FORMAT, ZOOKEEPER_REPLY_FORMAT;
+extern const struct message_format POSTGRES_REQUEST_FORMAT, POSTGRES_REPLY_FORMAT;
+
+/* A whole number in network order: of four bytes, and of three. */
+static inline uint32_t four_bytes(const char *bytes) {
+    const unsigned char *at = (const unsigned char *)bytes;
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+static inline uint32_t three_bytes(const char *bytes) {
+    const unsigned char *at = (const unsigned char *)bytes;
+    return (uint32_t)at[0] << 16 | (uint32_t)at[1] << 8 | at[2];
+}
+
+#endif

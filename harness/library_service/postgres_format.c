@@ -1,0 +1,67 @@
+#include <string.h>
+
+#include "harness/library_service/message_format.h"
+
+/* A request goes up to the message that lets the server answer, an answer up to the one that says that the server is
+ * ready for the next request. What a server says by itself (a notification, a notice) is an answer of its own. */
+
+enum { LENGTH_BYTES = 4, HEAD_BYTES = 1 + LENGTH_BYTES, MESSAGE_MOST = 1 << 24, PROTOCOL_3 = 196608 };
+
+static void begin(struct format_state *state) {
+    *state = (struct format_state){0};
+}
+
+/* A message with a type at `at`: its length with its head, 0 when it is not whole. */
+static size_t typed_length(struct span bytes, size_t at, bool *broken) {
+    if (bytes.length - at < HEAD_BYTES) return 0;
+    uint32_t length = four_bytes(bytes.bytes + at + 1);
+    *broken = length < LENGTH_BYTES || length > MESSAGE_MOST;
+    return *broken || bytes.length - at < 1 + (size_t)length ? 0 : 1 + (size_t)length;
+}
+
+static enum message_found find_opening(struct format_state *state, struct span bytes, struct queued_message *message) {
+    if (bytes.length < 2 * LENGTH_BYTES) return MESSAGE_PART;
+    uint32_t length = four_bytes(bytes.bytes);
+    if (length < 2 * LENGTH_BYTES || length > MESSAGE_MOST) return MESSAGE_BROKEN;
+    if (bytes.length < length) return MESSAGE_PART;
+    state->has_started = four_bytes(bytes.bytes + LENGTH_BYTES) == PROTOCOL_3;
+    *message = (struct queued_message){.length = length, .is_plain = true};
+    return MESSAGE_WHOLE;
+}
+
+/* Messages up to one of these types. */
+static enum message_found find_until(const char *ends, struct span bytes, struct queued_message *message) {
+    size_t at = 0;
+    bool broken = false;
+    for (size_t length; at < bytes.length && (length = typed_length(bytes, at, &broken)) > 0; at += length) {
+        if (!strchr(ends, bytes.bytes[at])) continue;
+        *message = (struct queued_message){.length = at + length};
+        return MESSAGE_WHOLE;
+    }
+    return broken ? MESSAGE_BROKEN : MESSAGE_PART;
+}
+
+static enum message_found find_request(struct format_state *state, struct span bytes, struct queued_message *message) {
+    if (!state->has_started) return find_opening(state, bytes, message);
+    enum message_found found = find_until("QSXpHFcf", bytes, message);
+    if (found == MESSAGE_WHOLE) message->is_plain = bytes.bytes[0] == 'p';
+    return found;
+}
+
+/* What answers a request for encryption has no length. */
+static bool is_refusal(const struct format_state *state, char type) {
+    return !state->has_started && (type == 'N' || type == 'S' || type == 'G');
+}
+
+static enum message_found find_reply(struct format_state *state, struct span bytes, struct queued_message *message) {
+    char type = bytes.bytes[0];
+    if (is_refusal(state, type)) {
+        *message = (struct queued_message){.length = 1, .is_plain = true};
+        return MESSAGE_WHOLE;
+    }
+    state->has_started = true;
+    return find_until(type == 'A' || type == 'N' ? "AN" : "ZGW", bytes, message);
+}
+
+const struct message_format POSTGRES_REQUEST_FORMAT = {"PostgreSQL's protocol", begin, find_request};
+const struct message_format POSTGRES_REPLY_FORMAT = {"PostgreSQL's protocol", begin, find_reply};

@@ -1,0 +1,68 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/library_service/library_server.h"
+
+enum { LINE = 512, NS_PER_MS = 1000000 };
+
+static void redis_open(struct library_server *server) {
+    node_open(&server->node, server->address, server->start);
+    node_hurry(&server->node, false);
+}
+
+static void redis_close(struct library_server *server) {
+    node_close(&server->node);
+}
+
+static void redis_flush(struct library_server *server) {
+    node_flush(&server->node);
+}
+
+static void redis_settle(struct library_server *server) {
+    node_settle(&server->node);
+}
+
+static int64_t redis_left_ms(struct library_server *server, const char *key) {
+    char line[LINE];
+    snprintf(line, sizeof line, "PTTL %s\r\n", key);
+    redisReply *reply = node_ask(&server->node, line);
+    int64_t left_ms = reply->type == REDIS_REPLY_INTEGER ? reply->integer : -2;
+    freeReplyObject(reply);
+    return left_ms;
+}
+
+static void keys_hear(struct node *node, server_left_hear *hear, void *hearer) {
+    redisReply *keys = node_keys(node, false);
+    int64_t now_ms = (node->wall_ns + node->offset_ns) / NS_PER_MS;
+    for (size_t each = 0; each < keys->elements; each++) {
+        const redisReply *key = keys->element[each];
+        int64_t expires_ms = key->element[NODE_KEY_EXPIRY]->integer;
+        if (expires_ms < 0 || expires_ms > now_ms)
+            hear(hearer, "key", key->element[NODE_KEY_NAME]->str, expires_ms < 0 ? -1 : expires_ms - now_ms);
+    }
+    freeReplyObject(keys);
+}
+
+static void redis_residue(struct library_server *server, server_left_hear *hear, void *hearer) {
+    keys_hear(&server->node, hear, hearer);
+    redisReply *channels = node_ask(&server->node, "PUBSUB CHANNELS *\r\n");
+    for (size_t each = 0; channels->type == REDIS_REPLY_ARRAY && each < channels->elements; each++)
+        hear(hearer, "subscription", channels->element[each]->str, -1);
+    freeReplyObject(channels);
+}
+
+const struct server_kind REDIS_KIND = {
+    .service = "redis",
+    .requests = &RESP_REQUEST_FORMAT,
+    .answers = &RESP_REPLY_FORMAT,
+    .busy = "-LOADING the dataset is being loaded into memory\r\n",
+    .restarts = true,
+    .open = redis_open,
+    .close = redis_close,
+    .begin = redis_flush,
+    .end = redis_flush,
+    .flush = redis_flush,
+    .settle = redis_settle,
+    .left_ms = redis_left_ms,
+    .residue = redis_residue,
+};

@@ -1,0 +1,44 @@
+#include "faults/proxy/server_wait.h"
+#include "harness/library_service/message_format.h"
+
+static void requests_begin(struct format_state *state) {
+    *state = (struct format_state){0};
+    resp_start(&state->scanner, RESP_REQUESTS);
+}
+
+static void replies_begin(struct format_state *state) {
+    *state = (struct format_state){0};
+    resp_start(&state->scanner, RESP_REPLIES);
+}
+
+static bool begins_with(const struct resp_scanner *scanner, const char *const *names) {
+    for (; *names; names++)
+        if (resp_word_is(&scanner->words[0], *names)) return true;
+    return false;
+}
+
+static void request_describe(const struct resp_scanner *scanner, struct span bytes, struct queued_message *message) {
+    static const char *const PLAIN[] = {"HELLO", "CLIENT", "AUTH", "SELECT", "PING", "INFO", "COMMAND", "ECHO", NULL};
+    static const char *const PUSHES[] = {"SUBSCRIBE",    "PSUBSCRIBE",   "SSUBSCRIBE", "UNSUBSCRIBE",
+                                         "PUNSUBSCRIBE", "SUNSUBSCRIBE", NULL};
+    message->is_plain = begins_with(scanner, PLAIN);
+    message->subscribes = begins_with(scanner, PUSHES);
+    message->wait_ms = server_wait_ms(scanner, bytes);
+}
+
+static enum message_found find(struct format_state *state, struct span bytes, struct queued_message *message) {
+    size_t used = 0;
+    enum resp_result result =
+        resp_scan(&state->scanner, bytes.bytes + state->scanned, bytes.length - state->scanned, &used);
+    state->scanned += used;
+    if (result != RESP_WHOLE) return result == RESP_BROKEN ? MESSAGE_BROKEN : MESSAGE_PART;
+    *message = (struct queued_message){.length = state->scanned};
+    if (state->scanner.side == RESP_REQUESTS)
+        request_describe(&state->scanner, (struct span){bytes.bytes, state->scanned}, message);
+    state->scanned = 0;
+    resp_start(&state->scanner, (enum resp_side)state->scanner.side);
+    return MESSAGE_WHOLE;
+}
+
+const struct message_format RESP_REQUEST_FORMAT = {"RESP", requests_begin, find};
+const struct message_format RESP_REPLY_FORMAT = {"RESP", replies_begin, find};

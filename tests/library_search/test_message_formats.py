@@ -1,0 +1,78 @@
+"""Where messages end in the protocols of the services of a library's world."""
+
+import json
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.building import make
+
+
+@pytest.fixture(scope="session")
+def program() -> Path:
+    return make("test-programs") / "tests" / "messages"
+
+
+def messages(program: Path, name: str, data: bytes) -> list[tuple[int, bool]]:
+    """Of each message its length, and whether it is plain."""
+    done = subprocess.run([program, name], input=data, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
+    return [(each["length"], each["plain"]) for each in found]
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+    """An HTTP/2 frame (RFC 9113, section 4.1)."""
+    return struct.pack("!I", len(payload))[1:] + struct.pack("!BBI", kind, flags, stream) + payload
+
+
+def typed(kind: bytes, payload: bytes) -> bytes:
+    """A message of PostgreSQL's protocol."""
+    return kind + struct.pack("!I", len(payload) + 4) + payload
+
+
+DATA, HEADERS, RESET, SETTINGS, PING = 0, 1, 3, 4, 6
+END = 1
+
+
+def test_a_call_of_grpc_is_one_request_and_one_answer(program: Path) -> None:
+    preface, settings = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", frame(SETTINGS, 0, 0, b"")
+    call = frame(HEADERS, 4, 1, b"head") + frame(DATA, END, 1, b"question")
+    asked = [(len(preface), True), (len(settings), True), (len(call), False)]
+    assert messages(program, "grpc-requests", preface + settings + call) == asked
+    answer = frame(HEADERS, 4, 1, b"head") + frame(DATA, 0, 1, b"answer") + frame(HEADERS, 4 | END, 1, b"trailers")
+    stream = frame(DATA, 0, 3, b"event")
+    got = messages(program, "grpc-replies", settings + answer + stream + frame(PING, 1, 0, b"12345678"))
+    # The trailers come a piece later than the data here, and are then a message of their own.
+    assert sum(length for length, _ in got) == len(settings + answer + stream) + 17
+    assert got[0] == (len(settings), True) and got[-1] == (17, True) and (len(stream), False) in got
+
+
+def test_a_cancelled_call_of_grpc_is_a_message(program: Path) -> None:
+    preface, reset = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", frame(RESET, 0, 1, b"1234")
+    assert messages(program, "grpc-requests", preface + reset)[1:] == [(len(reset), False)]
+
+
+def test_a_session_of_zookeeper_is_opened_and_kept_up_by_plain_messages(program: Path) -> None:
+    def packet(payload: bytes) -> bytes:
+        return struct.pack("!I", len(payload)) + payload
+
+    opening, ping = packet(b"\0" * 45), packet(struct.pack("!ii", -2, 11))
+    create = packet(struct.pack("!ii", 1, 1) + b"/lock")
+    expected = [(len(opening), True), (len(ping), True), (len(create), False)]
+    assert messages(program, "zookeeper-requests", opening + ping + create) == expected
+
+
+def test_a_query_of_postgres_is_one_request_and_its_answer_ends_with_ready(program: Path) -> None:
+    opening = struct.pack("!II", 8, 80877103) + struct.pack("!II", 8, 196608)
+    parsed = typed(b"P", b"x") + typed(b"B", b"") + typed(b"E", b"") + typed(b"S", b"")
+    expected = [(8, True), (8, True), (len(typed(b"Q", b"one\0")), False), (len(parsed), False)]
+    assert messages(program, "postgres-requests", opening + typed(b"Q", b"one\0") + parsed) == expected
+    answer = typed(b"T", b"row") + typed(b"D", b"1") + typed(b"C", b"SELECT") + typed(b"Z", b"I")
+    start = typed(b"R", b"\0\0\0\0") + typed(b"Z", b"I")
+    told = typed(b"A", b"channel")
+    expected = [(1, True), (len(start), False), (len(told), False), (len(answer), False)]
+    assert messages(program, "postgres-replies", b"N" + start + told + answer) == expected
