@@ -41,8 +41,11 @@ def check_cell(adapter: str, scenario: str, time: str, control: bool) -> None:
 @pytest.mark.parametrize("control", [pytest.param(False, id="fault"), pytest.param(True, id="control", marks=CONTROL)])
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_a_library_has_the_expected_verdict(adapter: str, control: bool) -> None:
-    for scenario in SCENARIOS_SHOWN:
-        check_cell(adapter, scenario, "virtual", control)
+    time = "real" if adapter_entry(PREFIX + adapter).real_time_only else "virtual"
+    shown = [name for name in SCENARIOS_SHOWN if (name, PREFIX + adapter, "open") in library_cells(PREFIX + adapter)]
+    assert len(shown) >= 3
+    for scenario in shown:
+        check_cell(adapter, scenario, time, control)
 
 
 @pytest.mark.waits

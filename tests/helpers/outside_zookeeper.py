@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lockstorm.attach.zookeeper_wire import ZooKeeperConnection
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.process.held_port import HeldPort
 from lockstorm.servers.zookeeper_server import java_command
+from lockstorm.servers.zookeeper_wire import ZooKeeperConnection
 
 SESSION_MS = 10_000
 ASK_S = 1.0  # of a server that starts: it never answers a session that was asked for before it was ready

@@ -10,7 +10,8 @@ from lockstorm.attach.server_access import ServerAccess, ServerLine
 from lockstorm.attach.server_address import ServerAddress, place
 from lockstorm.attach.server_survey import ServerSurvey
 from lockstorm.attach.transport import CONNECT_LIMIT_S, Login, Seed, Transport, reason_of
-from lockstorm.attach.zookeeper_wire import (
+from lockstorm.base.errors import UsageError
+from lockstorm.servers.zookeeper_wire import (
     NO_NODE,
     NODE_EXISTS,
     NOT_EMPTY,
@@ -18,7 +19,6 @@ from lockstorm.attach.zookeeper_wire import (
     ZooKeeperConnection,
     ZooKeeperRefusal,
 )
-from lockstorm.base.errors import UsageError
 
 OWN_NODE = "zookeeper"  # of the servers, in the root
 SESSION_MS = 10_000

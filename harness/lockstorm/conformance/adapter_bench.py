@@ -1,16 +1,20 @@
-"""The bench of an adapter's checks: real redis-servers, a resource that no other check uses, copies of the program."""
+"""The bench of an adapter's checks: real servers of its service, a resource that no other check uses, copies of the
+program."""
 
 import contextlib
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from lockstorm.locks.adapter import AdapterProgram
 from lockstorm.locks.adapter_lines import ProtocolError
+from lockstorm.process.process import Sandbox
 from lockstorm.results.lock_entry import LockEntry
+from lockstorm.servers.etcd_server import EtcdServer
 from lockstorm.servers.redis_server import RedisServer
 from lockstorm.servers.services import lease_at_least
+from lockstorm.servers.zookeeper_server import ZooKeeperServer
 
 LEASE_MS = 1_000
 LONG_LEASE_MS = 60_000
@@ -19,12 +23,27 @@ ANSWER_LIMIT_S = 15.0
 PROMPT_S = 5.0  # limit of an operation that does not wait, even on a busy machine
 
 
+BenchServer = RedisServer | EtcdServer | ZooKeeperServer
+
+
+def bench_server(entry: LockEntry, sandbox: Sandbox, name: str) -> BenchServer:
+    """Starts a server for this adapter, without waiting for it."""
+    if entry.service == "etcd":
+        server = EtcdServer(sandbox, name)
+        server.meet([server], lambda *_: None)
+        server.start()
+        return server
+    if entry.service == "zookeeper":
+        return ZooKeeperServer(sandbox, name, clock=None, peers={})
+    return RedisServer(sandbox, name, clock=None)
+
+
 @dataclass
 class AdapterBench:
     """The input of a check: the lock's entry, its servers, and a resource that no other check uses."""
 
     entry: LockEntry
-    servers: list[RedisServer]
+    servers: Sequence[BenchServer]
     resource: str = ""
     programs: list[AdapterProgram] = field(default_factory=list)
 
@@ -47,9 +66,16 @@ class AdapterBench:
         return program
 
     def nodes(self) -> list[dict[str, Any]]:
-        if self.entry.library.tcp:
-            return [{"host": "127.0.0.1", "port": server.port} for server in self.servers]
-        return [{"unix": str(server.socket)} for server in self.servers]
+        return [self._node(server) for server in self.servers]
+
+    def _node(self, server: BenchServer) -> dict[str, Any]:
+        if isinstance(server, EtcdServer) or not (isinstance(server, ZooKeeperServer) or self.entry.library.tcp):
+            return {"unix": str(server.socket)}
+        return {"host": "127.0.0.1", "port": server.port}
+
+    def lease_left_ms(self, key: str) -> int:
+        """The longest remaining time of a key of redis-servers."""
+        return max(int(server.link.pttl(key)) for server in self.servers if isinstance(server, RedisServer))
 
     def end(self) -> None:
         for program in self.programs:
@@ -72,7 +98,7 @@ def must_answer(answer: dict[str, Any], outcome: str, reason: str) -> dict[str, 
 
 
 @contextlib.contextmanager
-def silent(servers: list[RedisServer]) -> Iterator[None]:
+def silent(servers: Sequence[BenchServer]) -> Iterator[None]:
     for server in servers:
         server.process.send_signal(signal.SIGSTOP)
     try:

@@ -186,7 +186,7 @@ def cancels(bench: AdapterBench) -> None:
 
 def remaining_ms(bench: AdapterBench, facts: AdapterFacts, resource: str) -> int:
     """Of the lease key: -1: it has no end, -2: there is no such key."""
-    return max(int(server.link.pttl(facts.key_of(resource))) for server in bench.servers)
+    return bench.lease_left_ms(facts.key_of(resource))
 
 
 def check_remaining_lease(what: str, found_ms: int, expected_ms: int, unit_ms: int, asked: float) -> None:

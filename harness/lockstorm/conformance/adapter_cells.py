@@ -46,7 +46,7 @@ def adapter_table() -> str:
     ]
     for adapter in shipped_adapters():
         cells = [library_cell((scenario, PREFIX + adapter, "open")) for scenario in SCENARIOS_SHOWN]
-        results = [result_of(cell) + (" *" if cell.reason else "") for cell in cells if cell]
+        results = [result_of(cell) + (" *" if cell.reason else "") if cell else "not played" for cell in cells]
         lines.append(f"| `{adapter}` | `{port_of(adapter)}` | {' | '.join(results)} |")
     notes = [note_of(cell, adapter) for adapter in shipped_adapters() for cell in differing_cells(adapter)]
     return "\n".join([*lines, "", *notes, ""])

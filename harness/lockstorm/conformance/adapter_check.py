@@ -1,5 +1,5 @@
 """Checks whether an adapter follows its protocol and behaves as its hello claims. Each check talks to a few copies of
-the program about a lock on real redis-servers. The message of a failure tells the author what to correct."""
+the program about a lock on real servers. The message of a failure tells the author what to correct."""
 
 import contextlib
 import itertools
@@ -16,6 +16,7 @@ from lockstorm.conformance.adapter_bench import (
     WAIT_MS,
     AdapterBench,
     Check,
+    bench_server,
     must_answer,
     silent,
 )
@@ -121,7 +122,7 @@ def is_held_asks_servers(bench: AdapterBench) -> None:
         two.ask("is_held", ANSWER_LIMIT_S), "refused", "another copy holds the lock: does is_held compare the owner?"
     )
     for server in bench.servers:
-        server.link.flushall()
+        server.flush()
     must_answer(
         one.ask("is_held", ANSWER_LIMIT_S), "refused", "the servers have forgotten the lock; ask them, not a variable"
     )
@@ -160,7 +161,7 @@ def renews(bench: AdapterBench) -> None:
     ):  # after that, on a busy machine, the renewed lease may have ended too
         must_answer(answer, "refused", "the lock was renewed, and was free when its first lease was over")
     for server in bench.servers:
-        server.link.flushall()
+        server.flush()
     must_answer(one.ask("renew", ANSWER_LIMIT_S), "refused", "the lock was lost: a renewal must not take it again")
 
 
@@ -236,10 +237,10 @@ def check_adapter(entry: LockEntry, report: Callable[[dict[str, Any]], object]) 
     """Performs every check and calls `report` with each result. Returns what `adapter check --json` prints."""
     done: list[dict[str, Any]] = []
     with contextlib.closing(Sandbox()) as sandbox:
-        servers = [RedisServer(sandbox, f"redis-{each + 1}", clock=None) for each in range(entry.nodes)]
+        servers = [bench_server(entry, sandbox, f"{entry.service}-{each + 1}") for each in range(entry.nodes)]
         for server in servers:
             server.ready()
-            if entry.library.tcp:
+            if entry.library.tcp and isinstance(server, RedisServer):
                 server.listen()
         for number, check in zip(itertools.count(1), checks_for(entry)):
             done.append(one_check(AdapterBench(entry, servers, f"check-{number}"), check))
@@ -254,7 +255,7 @@ def anew(bench: AdapterBench, check: Check) -> None:
     """Makes a check, once more after the machine stood still: with copies of its own, and the lock is free."""
     bench.end()
     for server in bench.servers:
-        server.link.flushall()
+        server.flush()
     check(bench)
 
 

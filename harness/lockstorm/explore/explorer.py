@@ -18,6 +18,8 @@ from lockstorm.base.hang_limit import START_LIMIT_S, HangLimit
 from lockstorm.locks.plugin import how_ended
 from lockstorm.process.cores import claimed_cores, on_core
 from lockstorm.process.process import Process, Sandbox
+from lockstorm.results.lock_entry import Service
+from lockstorm.servers.hosted_server import hosted_server
 from lockstorm.servers.redis_server import NOT_ON_DISK, OPTIONS, REPLICATION, mapped_clock
 
 CLOCK_PAGE = struct.Struct("=64sq")  # preload/clock_page.h; the text is not used
@@ -62,10 +64,14 @@ class SearchJob:
 class Explorer:
     """A context manager: the servers run while it is open."""
 
-    def __init__(self, nodes: int, jobs: int, replicas: int = 0, server: str | None = None) -> None:
-        """`replicas`: of each node; `server`: the program of all, None for the usual redis-server."""
-        self._program = paths.redis_server(server)
-        self._servers = [f"redis-{each + 1}" for each in range(nodes)]
+    def __init__(
+        self, nodes: int, jobs: int, replicas: int = 0, server: str | None = None, service: Service = "redis"
+    ) -> None:
+        """`replicas`: of each node; `server`: the program of all, None for the usual redis-server. Servers of another
+        service are supervised by the job's own program, which starts them."""
+        self._service = service
+        self._program = paths.redis_server(server) if service == "redis" else ""
+        self._servers = [f"{service}-{each + 1}" for each in range(nodes)]
         self._servers += [f"{name}-replica-{each + 1}" for each in range(replicas) for name in self._servers[:nodes]]
         self._job_count = jobs
         self._exit = contextlib.ExitStack()
@@ -90,7 +96,10 @@ class Explorer:
     def _job_start(self, number: int, core: int) -> SearchJob:
         job = SearchJob(self._sandbox.directory / f"job-{number + 1}", core)
         job.directory.mkdir(mode=0o700)
-        for name in self._servers:
+        for name in self._servers if self._service != "redis" else ():
+            address, start = hosted_server(self._service, self._sandbox, job.directory / name)
+            job.nodes += ["--service", self._service, "--node", address, "--start", str(start)]
+        for name in self._servers if self._service == "redis" else ():
             own = job.directory / name  # each server writes its snapshot into a directory of its own
             own.mkdir(mode=0o700)
             listening, clock = job.directory / f"{name}.sock", job.directory / f"{name}.clock"
@@ -105,7 +114,7 @@ class Explorer:
 
     def _await_servers(self, job: SearchJob) -> None:
         limit = HangLimit(START_LIMIT_S)
-        for name in self._servers:
+        for name in job.servers:
             while not _listens(job.directory / f"{name}.sock"):
                 if job.servers[name].poll() is not None or limit.is_over():
                     complaint = self._sandbox.log_tail(f"{job.directory.name}-{name}")

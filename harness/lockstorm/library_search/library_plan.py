@@ -12,7 +12,8 @@ from lockstorm.explore.campaign import Shard, parse_shard
 from lockstorm.library_search.library_schedule_file import LEASE_LIMIT_MS
 from lockstorm.locks.adapter import PREFIX, adapter_path
 from lockstorm.locks.lock_names import lock_named
-from lockstorm.results.lock_entry import HostedLibrary
+from lockstorm.results.lock_entry import HostedLibrary, Service
+from lockstorm.servers.hosted_server import HOSTED, LEASE_LEAST_MS
 
 PROMISES = {  # promise_name in checkers/promises; docs/promises.md defines each
     "exclusion": "a lock is never held by two owners at once, and a semaphore never by more than it has permits",
@@ -44,6 +45,7 @@ FAULTS = {
     "restart-empty": "a server restarts without its data",
 }
 USUAL = ("pause", "hold-request", "hold-reply", "drop-request", "lose-reply", "error-reply")
+ONLY_REDIS = ("error-reply", "restart", "restart-empty")
 USUAL_TOTAL, TOTAL_MOST = 2, 4  # LIBRARY_FAULTS_MOST
 LEASE_USUAL_MS, PERMITS_USUAL = 2000, 2
 SECONDS_USUAL = 20
@@ -61,6 +63,7 @@ class LibraryPlan:
 
     adapter: str  # as --adapter names it
     library: HostedLibrary
+    service: Service
     nodes: int
     seed: int
     faults: tuple[str, ...]
@@ -89,7 +92,7 @@ class LibraryPlan:
             "adapter": self.adapter,
             "library": f"{self.library.name} {self.library.version}".strip(),
             "seed": self.seed,
-            "faults": "usual" if (self.faults, self.faults_total) == (USUAL, USUAL_TOTAL) else faults,
+            "faults": "usual" if (self.faults, self.faults_total) == (usual_on(self.service), USUAL_TOTAL) else faults,
             "lease_ms": self.lease_ms,
             "permits": self.permits,
             "require": ",".join(self.required),
@@ -107,12 +110,17 @@ def plan_library_search(adapter: str, chosen: dict[str, Any]) -> LibraryPlan:
     lock = lock_named(PREFIX + adapter)
     assert lock.adapter
     adapter_path(adapter)
-    faults, total = _faults(chosen.get("faults"))
+    if lock.service not in ("redis", *HOSTED):
+        raise UsageError(f"{adapter} lives on {lock.service}: a search has servers of redis, {', '.join(HOSTED)}")
+    if chosen.get("server") and lock.service != "redis":
+        raise UsageError(f"--server names a redis-server, and {adapter} lives on {lock.service}")
+    faults, total = _faults(chosen.get("faults"), lock.service)
     schedules, seconds = chosen.get("schedules"), chosen.get("seconds")
     unit_ms = lock.lease_unit_ms or 1
     lease_ms = chosen.get("lease_ms") or _usual_lease_ms(unit_ms)
-    if not 1 <= lease_ms <= LEASE_LIMIT_MS or lease_ms % unit_ms:
-        raise UsageError(f"--lease-ms {lease_ms}: from 1 to {LEASE_LIMIT_MS}, a multiple of {unit_ms}")
+    least_ms = LEASE_LEAST_MS.get(lock.service, 1)
+    if not least_ms <= lease_ms <= LEASE_LIMIT_MS or lease_ms % unit_ms:
+        raise UsageError(f"--lease-ms {lease_ms}: from {least_ms} to {LEASE_LIMIT_MS}, a multiple of {unit_ms}")
     for name, low, high in (
         ("schedules", 1, SCHEDULES_MOST),
         ("seconds", 1, 86400),
@@ -125,6 +133,7 @@ def plan_library_search(adapter: str, chosen: dict[str, Any]) -> LibraryPlan:
     return LibraryPlan(
         adapter=adapter,
         library=lock.adapter,
+        service=lock.service,
         nodes=lock.nodes or 1,
         seed=1 if chosen.get("seed") is None else chosen["seed"],
         faults=faults,
@@ -146,10 +155,20 @@ def _usual_lease_ms(unit_ms: int) -> int:
     return -(-LEASE_USUAL_MS // unit_ms) * unit_ms
 
 
-def _faults(text: str | None) -> tuple[tuple[str, ...], int]:
+def faults_on(service: str) -> tuple[str, ...]:
+    """The kinds of faults that can strike a library whose servers are of this service."""
+    return tuple(name for name in FAULTS if service == "redis" or name not in ONLY_REDIS)
+
+
+def usual_on(service: str) -> tuple[str, ...]:
+    """Those of them that strike without --faults."""
+    return tuple(name for name in USUAL if name in faults_on(service))
+
+
+def _faults(text: str | None, service: str) -> tuple[tuple[str, ...], int]:
     """The kinds that may strike, and how many of all together at most."""
     if text in (None, "usual"):
-        return USUAL, USUAL_TOTAL
+        return usual_on(service), USUAL_TOTAL
     if text == "none":
         return (), 0
     kinds, total = [], 0
@@ -157,7 +176,7 @@ def _faults(text: str | None) -> tuple[tuple[str, ...], int]:
         name, has_number, number = word.partition("=")
         if has_number and not number.isdecimal():
             raise UsageError(f"--faults {word}: a fault is NAME or NAME=N")
-        kinds.append(choose("fault of libraries", name, list(FAULTS)))
+        kinds.append(choose(f"fault of libraries on {service}", name, list(faults_on(service))))
         total += int(number) if has_number else 1
     if not 1 <= total <= TOTAL_MOST:
         raise UsageError(f"--faults {text}: from 1 to {TOTAL_MOST} in all")

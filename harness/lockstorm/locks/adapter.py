@@ -31,6 +31,7 @@ SHIPPED = paths.ROOT / "adapters"
 NOT_INSTALLED = 69  # exit status of an adapter whose library is missing (EX_UNAVAILABLE)
 HELLO_LIMIT_S = 120.0
 END_LIMIT_S = 5.0
+REAL_TIME_ONLY = ("etcd",)  # trials cannot move its clock; a search supervises the server and can
 LINE_MOST = 64 * 1024
 
 
@@ -92,9 +93,9 @@ def described(word: str, path: str) -> LockEntry:
         once=False,
         capacity=-1 if hello.get("semaphore") else 1,
         waits=hello.get("waits", "polling"),
-        service="redis",
+        service=hello.get("service", "redis"),
         built=True,
-        real_time_only=False,
+        real_time_only=hello.get("service") in REAL_TIME_ONLY,
         nodes=hello.get("nodes", 1),
         replicas=0,
         lease_unit_ms=hello.get("lease_unit_ms", 1),

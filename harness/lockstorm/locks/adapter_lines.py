@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from lockstorm.base.errors import UsageError
+from lockstorm.results.lock_entry import Service
 
 PROTOCOLS = (1, 2)
 OUTCOMES = ("ok", "refused", "unknown")
@@ -56,6 +57,7 @@ class AdapterFacts(msgspec.Struct, frozen=True):
     lease: bool = False
     token: bool = False
     fair: bool = False
+    service: Service = "redis"
     tcp: bool = False
     nodes: int = 1
     operations: tuple[str, ...] = ()
@@ -120,6 +122,7 @@ HELLO_KEYS: dict[str, Rule] = {
     "name": _TEXT,
     "version": _TEXT,
     "source": _TEXT,
+    "service": _one_of(Service),
     **dict.fromkeys(("lease", "token", "reentrant", "fair", "renews", "semaphore", "tcp"), _FLAG),
     "waits": ((lambda value: value in WAITS), f"one of {', '.join(WAITS)}"),
     "nodes": _whole(1, NODES_MOST),

@@ -122,6 +122,10 @@ class EtcdServer:
         found = self.ask("/v3/kv/range", {"key": EVERY_KEY, "range_end": EVERY_KEY, "keys_only": True})
         return {base64.b64decode(each["key"]): self._rest_ms(each.get("lease")) for each in found.get("kvs", [])}
 
+    def flush(self) -> None:
+        """Deletes all keys."""
+        self.ask("/v3/kv/deleterange", {"key": EVERY_KEY, "range_end": EVERY_KEY})
+
     def _rest_ms(self, lease: str | None) -> int:
         if not lease:
             return -1
@@ -138,6 +142,12 @@ class EtcdServer:
             path.unlink(missing_ok=True)
         self.start()
         self.ready()
+
+    def close(self) -> None:
+        """Kills it, for it has nothing to save."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
 
 
 def _url(path: Path) -> str:

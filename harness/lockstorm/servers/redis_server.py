@@ -251,6 +251,10 @@ class RedisServer:
             return f"valkey {told['valkey_version']}"
         return str(told["redis_version"])
 
+    def flush(self) -> None:
+        """Deletes all keys."""
+        self.link.flushall()
+
     def close(self) -> None:
         self._client.close()
         if "link" in self.__dict__:

@@ -19,6 +19,7 @@ from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.process.process import Process, Sandbox
+from lockstorm.servers.zookeeper_wire import ZooKeeperConnection
 
 ASK_LIMIT_S = CONNECTION_LIMIT_S
 # A request that comes too early may never be answered; the next one gets twice the time.
@@ -29,6 +30,7 @@ ENSEMBLE_PATIENCE_TICKS = 20  # silence after which a leader or follower is give
 TICK_MS = 4  # how often the server ends expired sessions: the accuracy of their end
 LONGEST_SESSION_MS = 24 * 24 * 3600 * 1000
 TIMER_THREAD = "SessionTracker"
+FLUSH_SESSION_MS = 60_000
 
 JAVA_OPTIONS = (
     "-Xmx64m",
@@ -111,8 +113,8 @@ class ZooKeeperServer:
 
     def _start(self) -> Process:
         environment = frozen_clock(self.clock) if self.clock else [f"LD_PRELOAD={paths.loopback()}"]
-        with _archive(self._sandbox) as archive:
-            command = java_command(self.configuration, f"-XX:SharedArchiveFile={archive}")
+        with class_archive(self._sandbox) as classes:
+            command = java_command(self.configuration, f"-XX:SharedArchiveFile={classes}")
             return self._sandbox.start(self.name, command, environment=environment)
 
     @property
@@ -152,6 +154,15 @@ class ZooKeeperServer:
             if key == name:
                 return value
         raise Inconclusive(f"{self.name} reports no {name}")
+
+    def flush(self) -> None:
+        """Deletes every node but the server's own."""
+        with socket.create_connection(("127.0.0.1", self.port), ASK_LIMIT_S) as connected:
+            connection = ZooKeeperConnection(connected, FLUSH_SESSION_MS)
+            for child in connection.children("/"):
+                if child != "zookeeper":
+                    _delete_below(connection, f"/{child}")
+            connection.close()
 
     def ephemeral_nodes(self) -> int:
         """The number of ephemeral nodes."""
@@ -204,6 +215,12 @@ class ZooKeeperServer:
             self.process.wait()
 
 
+def _delete_below(connection: ZooKeeperConnection, path: str) -> None:
+    for child in connection.children(path):
+        _delete_below(connection, f"{path}/{child}")
+    connection.delete(path)
+
+
 def number_of(name: str) -> int:
     """The number of a server in its ensemble: the end of its name."""
     return int(name.rpartition("-")[2])
@@ -224,7 +241,7 @@ def java_command(configuration: Path, *options: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def _archive(sandbox: Sandbox) -> Iterator[Path]:
+def class_archive(sandbox: Sandbox) -> Iterator[Path]:
     """The archive of the classes that a server loads. Makes it, under a lock, if there is none for this Java.
     Without the archive a server takes twice as long to start."""
     places = paths.templates()

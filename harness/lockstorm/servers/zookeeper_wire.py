@@ -1,4 +1,4 @@
-"""ZooKeeper's protocol, as far as the gateway needs it: a session, and requests about nodes."""
+"""ZooKeeper's protocol, as far as anybody here needs it: a session, and requests about nodes."""
 
 import contextlib
 import socket

@@ -1,0 +1,70 @@
+"""Servers that the program of a search supervises itself, in virtual time (harness/library_service): each is a script
+that starts it anew, without data, and the address at which it then listens."""
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from lockstorm.base import paths
+from lockstorm.process.process import Sandbox
+from lockstorm.servers.zookeeper_server import LONGEST_SESSION_MS, class_archive, java_command
+
+# Every tick of a server is a turn that it takes. etcd's shortest lease is one and a half election timeouts, rounded up
+# to a second, and an election timeout is five ticks at least.
+ETCD_TIMING = {"heartbeat-interval": 200, "election-timeout": 1000, "backend-batch-interval": "1s"}
+ZOOKEEPER_TICK_MS = 100
+LEASE_LEAST_MS = {"etcd": 2000, "zookeeper": 2 * ZOOKEEPER_TICK_MS}
+
+
+def _script(directory: Path, fresh: Sequence[str], command: Sequence[str]) -> Path:
+    """`fresh`: what an earlier start has left in the directory."""
+    script = directory / "start"
+    lines = ["#!/bin/sh", f"cd {shlex.quote(str(directory))}", shlex.join(["rm", "-rf", *fresh])]
+    script.write_text("\n".join([*lines, f"exec {shlex.join(command)}", ""]))
+    script.chmod(0o700)
+    return script
+
+
+def _etcd(_: Sandbox, directory: Path) -> tuple[str, Path]:
+    client, peer = f"{directory.name}:1", f"{directory.name}:2"  # sockets in its working directory
+    options = {
+        "name": directory.name,
+        "data-dir": "data",
+        "listen-client-urls": f"unix://{client}",
+        "advertise-client-urls": f"unix://{client}",
+        "listen-peer-urls": f"unix://{peer}",
+        "initial-advertise-peer-urls": f"unix://{peer}",
+        "initial-cluster": f"{directory.name}=unix://{peer}",
+        "logger": "zap",
+        "log-level": "error",
+        **ETCD_TIMING,
+    }
+    words = [f"--{key}={value}" for key, value in options.items()]
+    command = ["env", "-i", paths.etcd(), *words, "--unsafe-no-fsync"]
+    return str(directory / client), _script(directory, ["data", client, peer], command)
+
+
+def _zookeeper(sandbox: Sandbox, directory: Path) -> tuple[str, Path]:
+    port, configuration = sandbox.hold_port(), directory / "zoo.cfg"
+    lines: Mapping[str, object] = {
+        "tickTime": ZOOKEEPER_TICK_MS,
+        "dataDir": directory / "data",
+        "clientPort": port,
+        "clientPortAddress": "127.0.0.1",
+        "maxSessionTimeout": LONGEST_SESSION_MS,
+        "maxClientCnxns": 0,
+        "admin.enableServer": "false",
+    }
+    configuration.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+    with class_archive(sandbox) as classes:
+        command = java_command(configuration, f"-XX:SharedArchiveFile={classes}")
+    return f"127.0.0.1:{port}", _script(directory, ["data"], command)
+
+
+HOSTED: Mapping[str, Callable[[Sandbox, Path], tuple[str, Path]]] = {"etcd": _etcd, "zookeeper": _zookeeper}
+
+
+def hosted_server(service: str, sandbox: Sandbox, directory: Path) -> tuple[str, Path]:
+    """The address and the script of a server in this directory, which it creates. NotInstalled when it is missing."""
+    directory.mkdir(mode=0o700)
+    return HOSTED[service](sandbox, directory)
