@@ -13,13 +13,15 @@ Line = dict[str, Any]
 class Caller:  # a thread of protocol 2, which executes its calls one after the other
     def __init__(self, program: "Program") -> None:
         self.program, self.calls, self.asked, self.answered = program, SimpleQueue[Line | None](), 0, 0
+        self.call: Line = {}  # that is under way
         self.thread = Thread(target=self.run, daemon=True)
         self.thread.start()
 
     def run(self) -> None:
         while (question := self.calls.get()) is not None:
+            self.call = question
             answer = self.program.answer(question)
-            self.answered += 1
+            self.call, self.answered = {}, self.answered + 1
             self.program.write(question, answer)
 
 
@@ -34,7 +36,7 @@ class Program:
 
     def serve(self) -> None:
         for question in map(json.loads, sys.stdin):
-            if question["op"] in ("hello", "open", "forget"):
+            if question["op"] in ("hello", "open", "forget", "cancel"):
                 self.write(question, getattr(self, question["op"])(question))
             elif self.protocol == 1:
                 self.write(question, self.answer(question))
@@ -55,6 +57,13 @@ class Program:
     def open(self, question: Line) -> Line:
         self.opened = question
         return self.library.open(question) or {}
+
+    def cancel(self, question: Line) -> Line:
+        """A library that can has `cancel`, which ends the acquire of a lock object."""
+        for call in (caller.call for caller in self.callers.values()):
+            if call.get("id") == question["call"] and call.get("lock", 1) in self.locks:
+                return self.library.cancel(self.locks[call.get("lock", 1)]) or {}
+        return {"outcome": "refused", "error": "that call is not under way"}
 
     def forget(self, question: Line) -> Line:
         """Ends the threads and drops the lock objects; Python cannot end a thread with a call under way."""

@@ -15,6 +15,7 @@ var out = json.NewEncoder(os.Stdout)
 var calls = map[any]context.CancelFunc{} // calls under way, by the id of the question
 var locks = map[any]*lock{}              // by number
 var threads = map[any]chan struct{}{}    // by number: closed when the last call that it was asked for has ended
+var drop = func(on *lock) {}             // ends what a lock object has started and would outlive it
 
 // The number of the thread or the lock object that a question is about.
 func numbered(question message, key string) any {
@@ -66,8 +67,11 @@ func main() {
 				cancel()
 			}
 			answer(question, outcome(cancel != nil, nil))
-		case "forget": // the library starts nothing that outlives a call
+		case "forget":
 			if len(calls) == 0 {
+				for _, on := range locks {
+					drop(on)
+				}
 				locks, threads = map[any]*lock{}, map[any]chan struct{}{}
 			}
 			answer(question, outcome(len(calls) == 0, nil))

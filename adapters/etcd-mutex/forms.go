@@ -1,0 +1,24 @@
+// What the adapter says of etcd's client.
+package main
+
+import "encoding/json"
+
+var hellos = map[bool]string{false: `{"outcome": "ok", "protocol": 1, "name": "etcd clientv3", "version": "3.7.3",
+	"source": "etcd, client/v3/concurrency/mutex.go", "service": "etcd", "lease": true, "renews": true, "token": true,
+	"lease_unit_ms": 1000, "waits": "push", "operations": ["is_held"]}`,
+	true: `{"protocol": 2, "threads": 8, "owner": "object", "cancel": true, "forms": [
+	{"form": "Mutex.Lock", "wait": ["time", "forever"], "lease": ["renewed"]},
+	{"form": "Mutex.TryLock", "wait": ["none"], "lease": ["renewed"]}]}`}
+
+func hello(question message) (given message) {
+	json.Unmarshal([]byte(hellos[false]), &given)
+	json.Unmarshal([]byte(hellos[question["protocol"].(float64) > 1]), &given)
+	return given
+}
+
+func orElse[T any](given any, otherwise T) T {
+	if value, found := given.(T); found {
+		return value
+	}
+	return otherwise
+}

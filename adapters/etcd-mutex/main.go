@@ -1,0 +1,78 @@
+// etcd's concurrency.Mutex (clientv3): the first of the keys below a prefix, each tied to the lease of its session.
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	etcd "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+	"go.uber.org/zap"
+)
+
+var settings message // the question "open"
+var client *etcd.Client
+
+const limit = 5 * time.Second // of a call that does not wait for the lock: the client itself has none
+
+func outcome(done bool, err error) message {
+	taken := errors.Is(err, concurrency.ErrLocked)
+	released := errors.Is(err, concurrency.ErrLockReleased) || errors.Is(err, concurrency.ErrSessionExpired)
+	if taken || released || (err == nil && !done) {
+		return message{"outcome": "refused"}
+	} else if err != nil {
+		return message{"outcome": "unknown", "error": err.Error()}
+	}
+	return message{"outcome": "ok"}
+}
+
+func open(question message) message {
+	settings = question
+	at := question["nodes"].([]any)[0].(map[string]any)["unix"].(string)
+	made, err := etcd.New(etcd.Config{Endpoints: []string{"unix://" + at}, Logger: zap.NewNop()})
+	client = made
+	return outcome(true, err)
+}
+
+func acquire(ctx context.Context, on *lock, question message) message {
+	asked, cancel := context.WithCancel(ctx)
+	wait, limited := question["wait_ms"].(float64)
+	if limited && wait > 0 {
+		asked, cancel = context.WithTimeout(ctx, time.Duration(wait*1e6))
+	} else if limited {
+		asked, cancel = context.WithTimeout(ctx, limit)
+	}
+	defer cancel()
+	err := on.ready(asked, question)
+	if err == nil && limited && wait == 0 {
+		err = on.mutex.TryLock(asked)
+	} else if err == nil {
+		err = on.mutex.Lock(asked)
+	}
+	answer := outcome(true, err)
+	if wait > 0 && errors.Is(err, context.DeadlineExceeded) {
+		answer["outcome"] = "refused" // its time is over
+	}
+	if err == nil {
+		answer["token"] = on.mutex.Header().Revision
+	} else if ctx.Err() != nil {
+		answer["cancelled"] = true
+	}
+	return answer
+}
+
+func perform(ctx context.Context, on *lock, question message) message {
+	if question["op"] == "acquire" {
+		return acquire(ctx, on, question)
+	} else if on.mutex == nil {
+		return message{"outcome": "refused"}
+	}
+	within, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if question["op"] == "release" {
+		return outcome(true, on.mutex.Unlock(within))
+	}
+	answer, err := client.Txn(within).If(on.mutex.IsOwner()).Commit()
+	return outcome(err == nil && answer.Succeeded, err)
+}

@@ -1,0 +1,44 @@
+// A lock object of the adapter, and its session.
+package main
+
+import (
+	"context"
+
+	"go.etcd.io/etcd/client/v3/concurrency"
+)
+
+// A lock object: a mutex, and a session of its own, without which it is worth nothing.
+type lock struct {
+	session *concurrency.Session
+	mutex   *concurrency.Mutex
+}
+
+func init() {
+	drop = func(on *lock) {
+		if on.session != nil {
+			on.session.Orphan() // gives nothing back
+		}
+	}
+}
+
+// A session that has expired is replaced, with its mutex.
+func (on *lock) ready(ctx context.Context, question message) (err error) {
+	if on.session != nil {
+		select {
+		case <-on.session.Done():
+		default:
+			return nil
+		}
+	}
+	within, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	lease, err := client.Grant(within, int64(settings["lease_ms"].(float64)/1000))
+	if err == nil {
+		on.session, err = concurrency.NewSession(client, concurrency.WithLease(lease.ID))
+	}
+	if err != nil {
+		return err
+	}
+	on.mutex = concurrency.NewMutex(on.session, "/"+orElse(question["resource"], settings["resource"].(string)))
+	return nil
+}
