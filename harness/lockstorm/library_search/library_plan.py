@@ -171,12 +171,13 @@ def _faults(text: str | None, service: str) -> tuple[tuple[str, ...], int]:
         return usual_on(service), USUAL_TOTAL
     if text == "none":
         return (), 0
+    what = "fault of libraries" if service == "redis" else f"fault of libraries on {service}"
     kinds, total = [], 0
     for word in text.split(","):
         name, has_number, number = word.partition("=")
         if has_number and not number.isdecimal():
             raise UsageError(f"--faults {word}: a fault is NAME or NAME=N")
-        kinds.append(choose(f"fault of libraries on {service}", name, list(faults_on(service))))
+        kinds.append(choose(what, name, list(faults_on(service))))
         total += int(number) if has_number else 1
     if not 1 <= total <= TOTAL_MOST:
         raise UsageError(f"--faults {text}: from 1 to {TOTAL_MOST} in all")
