@@ -91,11 +91,15 @@ def waits_for_so_long(bench: AdapterBench) -> None:
 def is_served(bench: AdapterBench) -> None:
     """a client that waits without a limit is granted the lock when it is released"""
     one, two = bench.start(LEASE_MS), bench.start(LEASE_MS)
+    asked = time.monotonic()
     granted(one)
     two.send("acquire", wait_ms=None)
     if not two.is_silent(WAIT_MS / 1000):
         raise ProtocolError('it did not wait, and "wait_ms": null means waiting as long as the library does by itself')
-    must_answer(one.ask("release", ANSWER_LIMIT_S), "ok", "it had the lock, so it can release it")
+    answer, took_s = one.ask("release", ANSWER_LIMIT_S), time.monotonic() - asked
+    if took_s > lease_at_least(bench.entry, LEASE_MS) / 1000:
+        raise Stalled(f"a release was answered {took_s:.2f} s after the lock was asked for, with a lease of less")
+    must_answer(answer, "ok", "it had the lock, so it can release it")
     must_answer(two.receive(ANSWER_LIMIT_S, "acquire"), "ok", "the lock was released while it waited for it")
 
 
