@@ -11,6 +11,7 @@ from tests.helpers.support import lockstorm
 SERVICES = {"etcd-mutex": "etcd", "kazoo": "zookeeper"}
 
 
+@pytest.mark.lengthy("starts real servers, and plays a search on them twice")
 @pytest.mark.parametrize("adapter", sorted(SERVICES))
 def test_a_search_plays_real_servers_and_repeats_itself(adapter: str) -> None:
     try:
