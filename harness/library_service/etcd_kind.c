@@ -38,10 +38,6 @@ static bool answers(struct library_server *server) {
     return answer != NULL;
 }
 
-static void etcd_open(struct library_server *server) {
-    (void)server;
-}
-
 static void etcd_begin(struct library_server *server) {
     hosted_server_begin(server, answers);
 }
@@ -87,7 +83,6 @@ const struct server_kind ETCD_KIND = {
     .requests = &GRPC_REQUEST_FORMAT,
     .answers = &GRPC_REPLY_FORMAT,
     .is_hosted = true,
-    .open = etcd_open,
     .close = hosted_server_end,
     .begin = etcd_begin,
     .end = hosted_server_end,

@@ -29,7 +29,7 @@ const struct server_kind *server_kind_named(const char *service) {
 
 void server_open(struct library_server *server) {
     server->control = -1;
-    server->kind->open(server);
+    if (server->kind->open) server->kind->open(server);
 }
 
 void server_close(struct library_server *server) {

@@ -25,9 +25,9 @@ struct server_kind {
     const char *busy; /* an answer of a server that cannot be asked now; NULL: it has none that fits every request */
     bool is_hosted;   /* and not a running server */
     bool restarts;    /* faults may restart it */
-    void (*open)(struct library_server *server);
+    void (*open)(struct library_server *server); /* NULL: there is nothing to do before a session */
     void (*close)(struct library_server *server);
-    /* A session begins: the server is as new. */
+    /* A session of a hosted server begins, which is started anew, and ends; a running one is emptied at the end. */
     void (*begin)(struct library_server *server);
     void (*end)(struct library_server *server);
     /* What a schedule has left is deleted. */

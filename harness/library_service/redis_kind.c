@@ -59,7 +59,6 @@ const struct server_kind REDIS_KIND = {
     .restarts = true,
     .open = redis_open,
     .close = redis_close,
-    .begin = redis_flush,
     .end = redis_flush,
     .flush = redis_flush,
     .settle = redis_settle,

@@ -52,10 +52,6 @@ static bool answers(struct library_server *server) {
     return server->control >= 0 && exchange(server, &opening, &answer);
 }
 
-static void zookeeper_open(struct library_server *server) {
-    (void)server;
-}
-
 static void zookeeper_begin(struct library_server *server) {
     hosted_server_begin(server, answers);
 }
@@ -126,7 +122,6 @@ const struct server_kind ZOOKEEPER_KIND = {
     .requests = &ZOOKEEPER_REQUEST_FORMAT,
     .answers = &ZOOKEEPER_REPLY_FORMAT,
     .is_hosted = true,
-    .open = zookeeper_open,
     .close = hosted_server_end,
     .begin = zookeeper_begin,
     .end = hosted_server_end,

@@ -13,7 +13,7 @@ from lockstorm.library_search.library_schedule_file import LEASE_LIMIT_MS
 from lockstorm.locks.adapter import PREFIX, adapter_path
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.results.lock_entry import HostedLibrary, Service
-from lockstorm.servers.hosted_server import HOSTED, LEASE_LEAST_MS
+from lockstorm.servers.hosted_server import LEASE_LEAST_MS
 
 PROMISES = {  # promise_name in checkers/promises; docs/promises.md defines each
     "exclusion": "a lock is never held by two owners at once, and a semaphore never by more than it has permits",
@@ -110,8 +110,6 @@ def plan_library_search(adapter: str, chosen: dict[str, Any]) -> LibraryPlan:
     lock = lock_named(PREFIX + adapter)
     assert lock.adapter
     adapter_path(adapter)
-    if lock.service not in ("redis", *HOSTED):
-        raise UsageError(f"{adapter} lives on {lock.service}: a search has servers of redis, {', '.join(HOSTED)}")
     if chosen.get("server") and lock.service != "redis":
         raise UsageError(f"--server names a redis-server, and {adapter} lives on {lock.service}")
     faults, total = _faults(chosen.get("faults"), lock.service)

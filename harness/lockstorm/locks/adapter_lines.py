@@ -8,7 +8,6 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from lockstorm.base.errors import UsageError
-from lockstorm.results.lock_entry import Service
 
 PROTOCOLS = (1, 2)
 OUTCOMES = ("ok", "refused", "unknown")
@@ -21,6 +20,7 @@ UNIT_MOST_MS = 60_000
 THREADS_MOST = 64
 SHOWN = 160
 
+AdapterService = Literal["redis", "etcd", "zookeeper"]  # what adapters have been tried on
 Owner = Literal["thread", "object", "thread-object"]
 Mode = Literal["exclusive", "read", "write", "permits"]
 Wait = Literal["none", "time", "forever"]
@@ -57,7 +57,7 @@ class AdapterFacts(msgspec.Struct, frozen=True):
     lease: bool = False
     token: bool = False
     fair: bool = False
-    service: Service = "redis"
+    service: AdapterService = "redis"
     tcp: bool = False
     nodes: int = 1
     operations: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ HELLO_KEYS: dict[str, Rule] = {
     "name": _TEXT,
     "version": _TEXT,
     "source": _TEXT,
-    "service": _one_of(Service),
+    "service": _one_of(AdapterService),
     **dict.fromkeys(("lease", "token", "reentrant", "fair", "renews", "semaphore", "tcp"), _FLAG),
     "waits": ((lambda value: value in WAITS), f"one of {', '.join(WAITS)}"),
     "nodes": _whole(1, NODES_MOST),
