@@ -20,6 +20,7 @@
 #include "harness/scheduler/clock.h"
 #include "harness/scheduler/hang_limit.h"
 #include "harness/supervisor/call_filter.h"
+#include "harness/supervisor/cycle_counter.h"
 #include "harness/supervisor/vdso_code.h"
 
 enum { VDSO_MOST = 16384, EXEC_LIMIT_MS = 60000 };
@@ -159,6 +160,7 @@ static void image_prepare(struct supervisor *supervisor, struct program_process 
     uint64_t at = auxiliary_value(&auxiliary, AT_RANDOM), vdso = auxiliary_value(&auxiliary, AT_SYSINFO_EHDR);
     uint64_t chance[2] = {random_next(&supervisor->random), random_next(&supervisor->random)};
     if (at) pwrite(process->memory_fd, chance, sizeof chance, (off_t)at);
+    cycle_counter_stop(process, auxiliary_value(&auxiliary, AT_PHDR), auxiliary_value(&auxiliary, AT_PHNUM));
     if (!vdso) return;
     if (vdso_patch(process, vdso)) supervisor_publish_clock_to(supervisor, process);
     else if (!vdso_hide(process, &auxiliary))

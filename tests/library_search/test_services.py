@@ -9,8 +9,7 @@ from lockstorm.locks.adapter import PREFIX, adapter_entry
 from tests.helpers.support import lockstorm
 
 SERVICES = {"etcd-mutex": "etcd", "kazoo": "zookeeper"}
-# Of etcd the steps and verdicts repeat themselves, and now and then a history does not (docs/decisions/0120).
-SAME = {"kazoo": ("history_sha256", "steps", "verdict"), "etcd-mutex": ("steps", "verdict")}
+SAME = ("history_sha256", "steps", "verdict")
 
 
 @pytest.mark.lengthy("starts real servers, and plays a search on them twice")
@@ -25,7 +24,7 @@ def test_a_search_plays_real_servers_and_repeats_itself(adapter: str) -> None:
     one, two = (json.loads(lockstorm(*words, timeout=300).stdout) for _ in range(2))
     assert one["schedules"] == two["schedules"] == 12 and one["unplayed"] == 0
     assert sum(one["injected"].values()) > 0
-    assert [one[key] for key in SAME[adapter]] == [two[key] for key in SAME[adapter]]
+    assert [one[key] for key in SAME] == [two[key] for key in SAME]
 
 
 def test_what_is_for_redis_alone_is_refused_elsewhere() -> None:
