@@ -52,7 +52,7 @@ def test_a_paused_holder_is_found_and_nothing_is_left(outside: OutsidePostgres, 
     assert trial["replay"] == (f"lockstorm attach {url_of(outside)} --scenario gc-pause --yes --lock pg-lease --seed 1")
     assert answer["removed"] >= 1 and answer["closed"] == {}
     assert (answer["server"]["service"], answer["server"]["database"]) == ("postgres", "staging")
-    assert outside.traces("staging") == []
+    assert outside.left("staging") == []
     assert SECRET.encode() not in saved.read_bytes()
 
 
@@ -63,7 +63,7 @@ def test_a_lock_ends_with_its_connection(outside: OutsidePostgres, lock: str) ->
     (trial,) = attach_to(url_of(outside), *words, status=1, env=WITH_PASSWORD)["trials"]
     assert trial["verdict"]["mutual_exclusion"]["status"] == "violated"
     attach_to(url_of(outside), *words, "--control", env=WITH_PASSWORD)
-    assert outside.traces("staging") == []
+    assert outside.left("staging") == []
 
 
 @pytest.mark.slow("plays every scenario, in real time", seconds=30)
@@ -93,7 +93,7 @@ lasts = "100ms"
     (trial,) = attach_to(url_of(outside), *words, env=WITH_PASSWORD)["trials"]
     assert trial["faults"] == [{"name": "end-sessions", "target": outside.place, "proved": True}]
     assert trial["sentence"] == "Mutual exclusion holds, integrity holds, fencing holds, liveness holds"
-    assert outside.traces("staging") == []
+    assert outside.left("staging") == []
 
 
 # --- what is touched ---
@@ -152,7 +152,7 @@ def test_a_lock_makes_the_tables_that_the_dry_run_names(
         [schema, *(f"{schema}.{table}" for table in tables)]
     )
     assert answer["removed"] == plays(answer) * len(tables)
-    assert noted.traces("staging") == []
+    assert noted.left("staging") == []
 
 
 def test_a_database_with_tables_is_left_alone_without_yes(outside: OutsidePostgres) -> None:
@@ -167,7 +167,7 @@ def test_a_database_with_tables_is_left_alone_without_yes(outside: OutsidePostgr
         assert outside.ask("SELECT name FROM lease", "staging") == ["theirs"]
     finally:
         outside.ask("DROP TABLE lease", "staging")
-    assert outside.traces("staging") == []
+    assert outside.left("staging") == []
 
 
 @pytest.mark.lengthy("each command is ended while its clients work, and the gateway cleans up")
@@ -182,7 +182,7 @@ def test_nothing_is_left_on_postgresql_when_the_command_is_ended(
     command.send_signal(number)
     _, errors = command.communicate(timeout=60)
     assert command.returncode == status, errors
-    wait_until(lambda: outside.traces("staging") == [])
+    assert outside.left("staging") == []
 
 
 def test_the_password_reaches_no_process_of_a_client(outside: OutsidePostgres) -> None:

@@ -48,6 +48,13 @@ class OutsidePostgres:
             database,
         )
 
+    def left(self, database: str = "postgres") -> list[str]:
+        """What a run has left for good: the server ends a session a moment after its connection."""
+        limit = HangLimit(START_LIMIT_S)
+        while (found := self.traces(database)) and not limit.is_over():
+            time.sleep(0.01)
+        return found
+
 
 @contextlib.contextmanager
 def outside_postgres(
