@@ -168,6 +168,14 @@ def test_a_whole_run_says_what_is_wrong_and_ends_with_1(tmp_path: Path) -> None:
 
 
 ALL_CHECKS = pytest.mark.slow("plays all checks with a library", seconds=15)
+CANCELS, WAITS = "version 2: a cancelled call ends, and leaves nothing", "version 2: each form waits and leases as its hello says"
+# What the libraries themselves do otherwise than they promise (docs/adapters.md); redisson passes the same checks.
+UNKEPT = {
+    "redisson-fair": [CANCELS],
+    "redisson-fenced": [WAITS],
+    "redisson-multi": [CANCELS],
+    "redisson-redlock": [CANCELS],
+}
 
 
 @pytest.mark.parametrize(
@@ -179,7 +187,9 @@ def test_what_is_shipped_is_right(name: str) -> None:
     except NotInstalled as reason:
         pytest.skip(str(reason))
     done = lockstorm("adapter", "check", name, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
+    unkept = UNKEPT.get(name, [])
+    assert re.findall("^  WRONG  (.*)$", done.stdout, re.MULTILINE) == unkept, done.stdout + done.stderr
+    assert done.returncode == (1 if unkept else 0), done.stdout + done.stderr
 
 
 def test_what_is_shipped_is_short() -> None:

@@ -158,15 +158,31 @@ def forgets(bench: AdapterBench) -> None:
     )
 
 
+def _cancel_waiting(one: CallProgram, two: CallProgram) -> tuple[int, dict[str, Any]]:
+    """Cancels a call of `two` that waits for what `one` holds, by the first form that the library lets somebody end.
+    Returns its id and where it is: the lock object and its resource."""
+    ways: list[dict[str, Any]] = [{"wait_ms": None}]
+    ways += [form_words(form, "forever", form.lease[0]) for form in two.facts.forms if "forever" in form.wait]
+    for number, way in enumerate(ways, 1):
+        where: dict[str, Any] = {"lock": number, "resource": f"{one.bench.resource}-cancel-{number}"}
+        one.granted("the lock is free", **where)
+        waiting = two.send("acquire", **way, **where)
+        if not two.is_silent_about(waiting, "acquire"):
+            raise ProtocolError("it did not wait for a lock that another program holds, so nothing can be cancelled")
+        two.program.send("cancel", call=waiting)
+        answer = two.take(ANSWER_LIMIT_S, "cancel")
+        if "error" not in answer:
+            must_answer(answer, "ok", f"request {waiting} is under way, so it can be cancelled")
+            return waiting, where
+        must_answer(one.ask("release", **where), "ok", "it had the lock")
+        must_answer(two.take(ANSWER_LIMIT_S, "acquire", waiting), "ok", "the lock was released while it waited")
+    raise ProtocolError('its hello says "cancel": true, and none of its forms that wait without a limit can be cancelled')
+
+
 def cancels(bench: AdapterBench) -> None:
     """version 2: a cancelled call ends, and leaves nothing"""
     one, two, three = CallProgram(bench), CallProgram(bench), CallProgram(bench)
-    one.granted("the lock is free")
-    waiting = two.send("acquire", wait_ms=None)
-    if not two.is_silent_about(waiting, "acquire"):
-        raise ProtocolError("it did not wait for a lock that another program holds, so nothing can be cancelled")
-    two.program.send("cancel", call=waiting)
-    must_answer(two.take(ANSWER_LIMIT_S, "cancel"), "ok", f"request {waiting} is under way, so it can be cancelled")
+    waiting, where = _cancel_waiting(one, two)
     answer = two.program.receive_one(waiting, ANSWER_LIMIT_S)
     if answer is None:
         raise ProtocolError(f"it cancelled a call, which did not answer within {ANSWER_LIMIT_S:g} s")
@@ -175,8 +191,8 @@ def cancels(bench: AdapterBench) -> None:
             f"its cancelled call answered {answer_text(answer)}: the lock was taken, so it is refused or unknown, with "
             '"cancelled": true'
         )
-    must_answer(one.ask("release"), "ok", "it had the lock")
-    three.granted("its holder released it, and the waiter before was cancelled", wait_ms=WAIT_MS * 10)
+    must_answer(one.ask("release", **where), "ok", "it had the lock")
+    three.granted("its holder released it, and the waiter before was cancelled", wait_ms=WAIT_MS * 10, **where)
     two.program.send("cancel", call=waiting)
     must_answer(two.take(ANSWER_LIMIT_S, "cancel"), "refused", "that call is not under way any more")
 
