@@ -176,7 +176,7 @@ def _cancel_waiting(one: CallProgram, two: CallProgram) -> tuple[int, dict[str, 
             return waiting, where
         must_answer(one.ask("release", **where), "ok", "it had the lock")
         must_answer(two.take(ANSWER_LIMIT_S, "acquire", waiting), "ok", "the lock was released while it waited")
-    raise ProtocolError('its hello says "cancel": true, and none of its forms that wait without a limit can be cancelled')
+    raise ProtocolError('its hello says "cancel": true, and no form that waits without a limit can be cancelled')
 
 
 def cancels(bench: AdapterBench) -> None:
