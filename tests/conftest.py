@@ -5,7 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from lockstorm.servers.redis_server import RedisServer
+from lockstorm.testing.item_state import PLAY
 from tests.helpers.proxying import LINK, Proxy, Wire, proxy, redis_behind
+from tests.helpers.support import PLAY_NOW
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    PLAY_NOW[0] = item.stash.get(PLAY, 1)
 
 
 @pytest.fixture
