@@ -1,8 +1,8 @@
 """kazoo's Lock on ZooKeeper: the first of the sequential nodes, each of its client's session."""
 
 import sys
-from threading import Thread
 
+from limited import within
 from lines import Line, Program
 
 try:
@@ -49,11 +49,8 @@ class Library:
         """Without an answer of its servers the library asks for ever. A client of version 1 gives up before it does."""
         if "lock" in question:
             return self.acquire_as_asked(lock, question)
-        done = list[bool | Line]()
-        call = Thread(target=lambda: done.append(self.acquire_as_asked(lock, question)), daemon=True)
-        call.start()
-        call.join(question["wait_ms"] / 1000 + 10 if question.get("wait_ms") is not None else 50)
-        return done[0] if done else {"outcome": "unknown", "error": "the server does not answer"}
+        limit_s = question["wait_ms"] / 1000 + 10 if question.get("wait_ms") is not None else 50
+        return within(limit_s, lambda: self.acquire_as_asked(lock, question))
 
     def acquire_as_asked(self, lock: Lock, question: Line) -> bool | Line:
         wait_ms = question.get("wait_ms")

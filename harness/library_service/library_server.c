@@ -21,7 +21,7 @@ _Noreturn void server_give_up(const struct library_server *server, const char *r
 }
 
 const struct server_kind *server_kind_named(const char *service) {
-    static const struct server_kind *const KINDS[] = {&REDIS_KIND, &ETCD_KIND, &ZOOKEEPER_KIND};
+    static const struct server_kind *const KINDS[] = {&REDIS_KIND, &ETCD_KIND, &POSTGRES_KIND, &ZOOKEEPER_KIND};
     for (size_t each = 0; each < sizeof KINDS / sizeof KINDS[0]; each++)
         if (strcmp(KINDS[each]->service, service) == 0) return KINDS[each];
     return NULL;

@@ -39,7 +39,7 @@ struct server_kind {
     void (*residue)(struct library_server *server, server_left_hear *hear, void *hearer);
 };
 
-extern const struct server_kind REDIS_KIND, ETCD_KIND, ZOOKEEPER_KIND;
+extern const struct server_kind REDIS_KIND, ETCD_KIND, POSTGRES_KIND, ZOOKEEPER_KIND;
 
 struct library_server {
     const struct server_kind *kind;

@@ -135,6 +135,7 @@ static void kill_process(struct supervisor *supervisor, struct program_process *
     if (target && target != process) target->is_killed |= signals_ends_process(target, number);
     supervisor_pass(supervisor, call);
     if (target) signals_interrupt(supervisor, target, 0, number);
+    else supervisor->signals++; /* of a group */
 }
 
 static void on_kill(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {

@@ -14,6 +14,7 @@
 
 #include "harness/scheduler/clock.h"
 #include "harness/supervisor/calls.h"
+#include "harness/supervisor/signal_descriptors.h"
 
 enum { POLLED_MOST = 65536 };
 
@@ -24,10 +25,27 @@ static bool is_epoll(const struct supervisor *supervisor, int fd) {
     return epoll_ctl(fd, EPOLL_CTL_DEL, supervisor->signal_fd, NULL) != 0 && errno == ENOENT;
 }
 
+/* The descriptors of an epoll instance that hears of signals, instead of the instance. */
+static void wait_for_targets(struct supervisor *supervisor, struct held_call *held,
+                             const struct epoll_targets *targets) {
+    held->kind = HELD_EVENTS;
+    held->signals = targets->signals;
+    for (int each = 0; each < targets->count && held->end == END_NOT_YET; each++)
+        held_call_add_fd(supervisor, held, targets->fds[each].fd, targets->fds[each].events);
+    if (!targets->fits)
+        supervisor_give_up(supervisor, "the program waits for more than %d descriptors beside signals (signalfd)",
+                           EPOLL_TARGETS);
+}
+
 static void wait_for_events(struct supervisor *supervisor, struct program_process *process,
                             const struct seccomp_notif *call, int64_t limit_ns) {
     struct held_call *held = held_call_add(supervisor, process, call, HELD_EPOLL);
     held->deadline_ns = call_deadline_ns(supervisor, limit_ns);
+    struct epoll_targets targets;
+    if (supervisor->signal_descriptors && signal_descriptor_targets(process, (int)call_argument(call, 0), &targets)) {
+        wait_for_targets(supervisor, held, &targets);
+        return;
+    }
     if (held_call_add_fd(supervisor, held, (int)call_argument(call, 0), POLLIN) &&
         !is_epoll(supervisor, held->fds[0].fd))
         held_call_ready(supervisor, held, END_REFUSE, EINVAL);
@@ -206,6 +224,15 @@ static void on_recvmmsg(struct supervisor *supervisor, struct program_process *p
     else transfer(supervisor, process, call, call_argument(call, 3));
 }
 
+/* --- signals as descriptors --- */
+
+static void on_signalfd(struct supervisor *supervisor, struct program_process *process,
+                        const struct seccomp_notif *call) {
+    (void)process;
+    supervisor->signal_descriptors = true;
+    supervisor_pass(supervisor, call);
+}
+
 const struct supervised_call CALLS_WAIT[] = {
 #ifdef SYS_epoll_wait
     {SYS_epoll_wait, on_epoll_wait, CALL_ALWAYS, 0},
@@ -226,14 +253,14 @@ const struct supervised_call CALLS_WAIT[] = {
     {SYS_accept, on_read, CALL_ALWAYS, 0},
 #endif
     {SYS_io_uring_setup, call_refuse_unknown, CALL_ALWAYS, 0},
-    /* Limits of the machine's time; signals that only the process itself can see. */
+    {SYS_signalfd4, on_signalfd, CALL_ALWAYS, 0},
+#ifdef SYS_signalfd
+    {SYS_signalfd, on_signalfd, CALL_ALWAYS, 0},
+#endif
+    /* Limits of the machine's time. */
     {SYS_semtimedop, call_give_up, CALL_UNLESS_ZERO, 3},
     {SYS_mq_timedsend, call_give_up, CALL_UNLESS_ZERO, 4},
     {SYS_mq_timedreceive, call_give_up, CALL_UNLESS_ZERO, 4},
     {SYS_io_getevents, call_give_up, CALL_UNLESS_ZERO, 4},
-    {SYS_signalfd4, call_give_up, CALL_ALWAYS, 0},
-#ifdef SYS_signalfd
-    {SYS_signalfd, call_give_up, CALL_ALWAYS, 0},
-#endif
     {0},
 };

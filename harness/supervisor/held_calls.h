@@ -11,6 +11,7 @@ enum held_kind {
     HELD_FUTEX,    /* a wake of `word` */
     HELD_MUTEX,    /* its turn to have the mutex `word` */
     HELD_EPOLL,    /* an event of the epoll instance fds[0] */
+    HELD_EVENTS,   /* one of the descriptors of an epoll instance, or a signal: the kernel then looks itself */
     HELD_POLL,     /* one of the descriptors */
     HELD_SELECT,   /* one of the descriptors */
     HELD_TRANSFER, /* fds[0]: the kernel then carries out the read, or the like, without waiting */
@@ -41,7 +42,9 @@ struct held_call {
     bool by_wall_clock;  /* the deadline is one of CLOCK_REALTIME */
     struct pollfd *fds;  /* duplicates of the program's descriptors, with the awaited events */
     int fd_count;
-    uint64_t word; /* of a futex */
+    uint64_t signals;      /* which end it too, by descriptors of signals; bit n - 1: signal n */
+    uint64_t signals_seen; /* the supervisor's count of signals, and 1, when it last looked for these; 0: never */
+    uint64_t word;         /* of a futex */
     uint32_t expected, bits;
 };
 

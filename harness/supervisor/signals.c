@@ -54,6 +54,7 @@ bool signals_ends_process(const struct program_process *process, int number) {
 
 /* For a process the kernel chooses a thread that does not block the signal, its first one if it can. */
 void signals_interrupt(struct supervisor *supervisor, struct program_process *process, pid_t tid, int number) {
+    supervisor->signals++;
     if (number <= 0 || number > SIGRTMAX) return;
     struct held_call *held = held_call_of(supervisor, tid ? tid : process->pid);
     if (held && held->process == process) interrupt_call(supervisor, held, number);

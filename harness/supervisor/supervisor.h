@@ -48,10 +48,12 @@ struct supervisor {
     int64_t looked_ns; /* the program's clock when it last looked whether something is there, without waiting */
     unsigned looks;    /* how often it has looked since the clock has shown that */
     struct program_timer *timers;
-    int signal_fd;  /* SIGCHLD, as a descriptor */
-    FILE *trace;    /* a line per call; NULL: none */
-    uint64_t calls; /* number of calls handed over so far */
-    uint64_t spins; /* number of times that a thread computed for so long that it may have been waiting */
+    int signal_fd;           /* SIGCHLD, as a descriptor */
+    bool signal_descriptors; /* the program has made some (signalfd) */
+    uint64_t signals;        /* number of signals that have been sent to its processes, as far as it is seen */
+    FILE *trace;             /* a line per call; NULL: none */
+    uint64_t calls;          /* number of calls handed over so far */
+    uint64_t spins;          /* number of times that a thread computed for so long that it may have been waiting */
     char reason[SUPERVISOR_REASON]; /* why the program cannot be supervised any further; empty: it can */
 };
 

@@ -1,4 +1,4 @@
-"""Searches of libraries on etcd and ZooKeeper: real servers in virtual time, which the search supervises itself."""
+"""Searches of libraries on etcd, PostgreSQL and ZooKeeper, real servers in virtual time, which the search supervises."""
 
 import json
 
@@ -8,7 +8,7 @@ from lockstorm.base.errors import NotInstalled
 from lockstorm.locks.adapter import PREFIX, adapter_entry
 from tests.helpers.support import lockstorm
 
-SERVICES = {"etcd-mutex": "etcd", "kazoo": "zookeeper"}
+SERVICES = {"etcd-mutex": "etcd", "kazoo": "zookeeper", "pals": "postgres"}
 SAME = ("history_sha256", "steps", "verdict")
 
 

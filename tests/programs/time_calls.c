@@ -1,5 +1,6 @@
 /* All the ways of C to sleep, to wait with a limit, to be interrupted, and to read a clock, each with the time at which
  * it ended. Argument: which part. Its output under the supervisor is known line by line. */
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -9,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -567,6 +569,60 @@ static void descriptors_of_processes(void) {
     close(fd);
 }
 
+/* --- signals by descriptors --- */
+
+static void child_that_signals(unsigned seconds) {
+    if (fork() != 0) return;
+    sleep(seconds);
+    kill(getppid(), SIGURG);
+    _exit(0);
+}
+
+/* What the event was registered with; 0: none came within the limit. */
+static int event_of(int instance, int limit_ms) {
+    struct epoll_event event = {0};
+    int count = epoll_wait(instance, &event, 1, limit_ms);
+    return count > 0 ? event.data.fd : count;
+}
+
+static int64_t next_signal(int fd) {
+    struct signalfd_siginfo information;
+    return read(fd, &information, sizeof information) == sizeof information ? (int64_t)information.ssi_signo : -errno;
+}
+
+static void descriptors_of_signals(void) {
+    sigset_t set;
+    int ends[2], instance = epoll_create1(0);
+    show("start", 0);
+    sigemptyset(&set);
+    sigaddset(&set, SIGURG);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    int fd = signalfd(-1, &set, SFD_NONBLOCK);
+    if (pipe(ends) != 0) abort();
+    struct epoll_event signals_come = {.events = EPOLLIN, .data.fd = 1}, bytes_come = {.events = EPOLLIN, .data.fd = 2};
+    epoll_ctl(instance, EPOLL_CTL_ADD, fd, &signals_come);
+    epoll_ctl(instance, EPOLL_CTL_ADD, ends[0], &bytes_come);
+    show("epoll, for nothing", event_of(instance, 2000));
+    child_that_signals(3);
+    show("epoll, for a signal", event_of(instance, -1));
+    show("    signal", next_signal(fd));
+    show("    no other", next_signal(fd));
+    kill(getpid(), SIGURG);
+    show("epoll, of a pending signal", event_of(instance, 5000));
+    show("    signal", next_signal(fd));
+    pthread_t writer = start(write_later, &ends[1]);
+    show("epoll, for bytes", event_of(instance, -1));
+    pthread_join(writer, NULL);
+    child_that_signals(4);
+    struct pollfd polled = {.fd = fd, .events = POLLIN};
+    show("poll", poll(&polled, 1, 9000));
+    show("    signal", next_signal(fd));
+    fcntl(fd, F_SETFL, 0);
+    child_that_signals(5);
+    show("read that waits", next_signal(fd));
+    close(instance);
+}
+
 /* --- threads --- */
 
 static void *sleep_and_show(void *which) {
@@ -606,6 +662,7 @@ int main(int argc, char **argv) {
         {"interruptions", interruptions},
         {"processes", processes},
         {"process-descriptors", descriptors_of_processes},
+        {"signal-descriptors", descriptors_of_signals},
         {"threads", threads},
     };
     for (size_t each = 0; each < sizeof PARTS / sizeof PARTS[0]; each++) {

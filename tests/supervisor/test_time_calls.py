@@ -8,7 +8,7 @@ from tests.helpers.supervising import LANGUAGES, PROGRAMS, output_of
 
 EXPECTED = PROGRAMS / "expected"
 PARTS = ["clocks", "descriptors", "inheriting", "interruptions", "locks"]
-PARTS += ["process-descriptors", "processes", "shared", "sleeps", "threads", "timers"]
+PARTS += ["process-descriptors", "processes", "shared", "signal-descriptors", "sleeps", "threads", "timers"]
 OTHERS = ("python", "node", "java", "go")
 
 

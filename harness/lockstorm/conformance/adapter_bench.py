@@ -2,6 +2,7 @@
 program."""
 
 import contextlib
+import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from lockstorm.locks.adapter_lines import ProtocolError
 from lockstorm.process.process import Sandbox
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.servers.etcd_server import EtcdServer
+from lockstorm.servers.postgres_server import PostgresServer
 from lockstorm.servers.redis_server import RedisServer
 from lockstorm.servers.services import lease_at_least
 from lockstorm.servers.zookeeper_server import ZooKeeperServer
@@ -23,7 +25,7 @@ ANSWER_LIMIT_S = 15.0
 PROMPT_S = 5.0  # limit of an operation that does not wait, even on a busy machine
 
 
-BenchServer = RedisServer | EtcdServer | ZooKeeperServer
+BenchServer = RedisServer | EtcdServer | PostgresServer | ZooKeeperServer
 
 
 def bench_server(entry: LockEntry, sandbox: Sandbox, name: str) -> BenchServer:
@@ -33,6 +35,8 @@ def bench_server(entry: LockEntry, sandbox: Sandbox, name: str) -> BenchServer:
         server.meet([server], lambda *_: None)
         server.start()
         return server
+    if entry.service == "postgres":
+        return PostgresServer(sandbox, name, clock=None, port=sandbox.hold_port())
     if entry.service == "zookeeper":
         return ZooKeeperServer(sandbox, name, clock=None, peers={})
     return RedisServer(sandbox, name, clock=None)
@@ -97,12 +101,18 @@ def must_answer(answer: dict[str, Any], outcome: str, reason: str) -> dict[str, 
     return answer
 
 
+def _pids(server: BenchServer) -> list[int]:
+    return server.pids() if isinstance(server, PostgresServer) else [server.process.pid]
+
+
 @contextlib.contextmanager
 def silent(servers: Sequence[BenchServer]) -> Iterator[None]:
-    for server in servers:
-        server.process.send_signal(signal.SIGSTOP)
+    pids = [pid for server in servers for pid in _pids(server)]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
     try:
         yield
     finally:
-        for server in servers:
-            server.process.send_signal(signal.SIGCONT)
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)

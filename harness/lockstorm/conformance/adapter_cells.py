@@ -23,7 +23,7 @@ def result_of(cell: ExpectedCell, *, control: bool = False) -> str:
 
 def differing_cells(adapter: str) -> list[ExpectedCell]:
     """Those in which the library is expected to do something else than its port, each with the reason."""
-    pairs = [key.partition("/") for key in library_tables()[adapter] if key != "port"]
+    pairs = [key.partition("/") for key in library_tables()[adapter] if key not in ("port", "not_played")]
     cells = [library_cell((scenario, PREFIX + adapter, store or "open")) for scenario, _, store in pairs]
     return [cell for cell in cells if cell]
 
@@ -49,6 +49,11 @@ def adapter_table() -> str:
         results = [result_of(cell) + (" *" if cell.reason else "") if cell else "not played" for cell in cells]
         lines.append(f"| `{adapter}` | `{port_of(adapter)}` | {' | '.join(results)} |")
     notes = [note_of(cell, adapter) for adapter in shipped_adapters() for cell in differing_cells(adapter)]
+    notes += [
+        f"- `{adapter}`, `{scenario}`: not played: {reason}."
+        for adapter in shipped_adapters()
+        for scenario, reason in library_tables()[adapter].get("not_played", {}).items()
+    ]
     return "\n".join([*lines, "", *notes, ""])
 
 

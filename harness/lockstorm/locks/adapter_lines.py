@@ -20,7 +20,7 @@ UNIT_MOST_MS = 60_000
 THREADS_MOST = 64
 SHOWN = 160
 
-AdapterService = Literal["redis", "etcd", "zookeeper"]  # what adapters have been tried on
+AdapterService = Literal["redis", "etcd", "postgres", "zookeeper"]  # what adapters have been tried on
 Owner = Literal["thread", "object", "thread-object"]
 Mode = Literal["exclusive", "read", "write", "permits"]
 Wait = Literal["none", "time", "forever"]

@@ -95,10 +95,10 @@ def standing_clock(clock: Path, near: str) -> list[str]:
     ]
 
 
-def conninfo(directory: Path | str) -> str:
-    """The connection string of libpq for the socket in this directory."""
+def conninfo(directory: Path | str, port: int = PORT) -> str:
+    """The connection string of libpq for the socket of this port in this directory."""
     quoted = str(directory).replace("\\", r"\\").replace("'", r"\'")
-    return f"host='{quoted}' port={PORT} user={ROLE} dbname={DATABASE} {PLAIN_TEXT}"
+    return f"host='{quoted}' port={port} user={ROLE} dbname={DATABASE} {PLAIN_TEXT}"
 
 
 @cache
@@ -147,19 +147,23 @@ class PostgresServer:
         replicated: bool = False,
         follows: str = "",
         configured: Mapping[str, str] | None = None,
+        port: int = 0,
     ) -> None:
         """`replicated`: it has a replica, or is one. `follows`: HOST:PORT of its master, if it is a replica.
-        `configured`: a team's own settings."""
+        `configured`: a team's own settings. `port`: of the loopback interface, where it listens too; 0: nowhere."""
         self.name = name
         self.number = -1  # in the scheduler
         self.clock = clock  # a file, for libfaketime; None: the machine's clock
         self.directory = sandbox.directory / name
         self.sockets = sandbox.directory / f"{name}-socket"
-        self.socket = self.sockets / SOCKET
+        self.port = port or PORT
+        self.socket = self.sockets / f".s.PGSQL.{self.port}"
         self._sandbox = sandbox
         self._user = server_user()
         self._own_session: PostgresSession | None = None
         self._options = {**(configured or {}), **OPTIONS, **(REPLICATION if replicated else {})}
+        if port:
+            self._options |= {"listen_addresses": "127.0.0.1", "port": str(port)}
         if follows:  # when it is promoted it has no standby of its own
             self._options.pop(STANDBYS, None)
         if self._user:
@@ -168,11 +172,11 @@ class PostgresServer:
             _make(path, self._user, directory=path is self.sockets)
         place = _place_in_memory(self.directory)
         place.mkdir(mode=0o700)
-        with _template(sandbox, self._user) as template:
+        with data_template(sandbox, self._user) as template:
             subprocess.run(["cp", "-aT", "--reflink=auto", str(template), str(place)], check=True)
         if follows:
-            host, _, port = follows.rpartition(":")
-            self._options["primary_conninfo"] = f"host={host} port={port} user={ROLE} {PLAIN_TEXT}"
+            host, _, number = follows.rpartition(":")
+            self._options["primary_conninfo"] = f"host={host} port={number} user={ROLE} {PLAIN_TEXT}"
             _make(place / "standby.signal", self._user, directory=False)
         self.process = self._start()
 
@@ -187,9 +191,7 @@ class PostgresServer:
         return str(copied)
 
     def _start(self) -> Process:
-        options = {**self._options, "unix_socket_directories": self.sockets}
-        words = [word for key, value in options.items() for word in ("-c", f"{key}={value}")]
-        command = [paths.postgres(), "-D", str(self.directory), *words]
+        command = server_command(self.directory, self.sockets, self._options)
         environment = standing_clock(self.clock, self._near_library()) if self.clock else []
         return self._sandbox.start(self.name, command, environment=environment, user=self._user)
 
@@ -197,7 +199,7 @@ class PostgresServer:
     def session(self) -> PostgresSession:
         """The driver's own session."""
         if not self._own_session:
-            self._own_session = PostgresSession(f"{conninfo(self.sockets)} {WAITS_FOR_NOBODY}")
+            self._own_session = PostgresSession(f"{conninfo(self.sockets, self.port)} {WAITS_FOR_NOBODY}")
         return self._own_session
 
     def ready(self) -> None:
@@ -282,12 +284,24 @@ class PostgresServer:
             self._own_session.close()
         self._own_session = None
 
+    def flush(self) -> None:
+        """Ends all sessions but the driver's own, and with them what they hold, and drops all tables."""
+        self.session.value(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+            "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        )
+        self.session.rows("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+
+    def pids(self) -> list[int]:
+        """All its processes."""
+        return [self.process.pid, *self._children()]
+
     def close(self) -> None:
         """Ends it at once, as a crash does, but with all its children and its shared memory."""
         self._session_end()
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGQUIT)
-            for pid in (self.process.pid, *self._children()):  # a fault may have stopped them
+            for pid in self.pids():  # a fault may have stopped them
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGCONT)
             self.process.wait_at_most(STOP_LIMIT_S)
@@ -315,8 +329,15 @@ def _place_in_memory(directory: Path) -> Path:
     return directory
 
 
+def server_command(directory: Path, sockets: Path, options: Mapping[str, str]) -> list[str]:
+    """What starts a server on this data directory. `options`: its settings."""
+    settings = {**options, "unix_socket_directories": sockets}
+    words = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
+    return [paths.postgres(), "-D", str(directory), *words]
+
+
 @contextlib.contextmanager
-def _template(sandbox: Sandbox, user: User | None) -> Iterator[Path]:
+def data_template(sandbox: Sandbox, user: User | None) -> Iterator[Path]:
     """The data directory to copy. Makes it, under a lock, if there is none for this version."""
     places = paths.templates()
     template = places / f"postgres-{postgres_version()}-{TEMPLATE}-of-{user.uid if user else os.geteuid()}"

@@ -128,10 +128,13 @@ class PostgresNodes(Nodes[PostgresServer]):
         self.poolers[database.name] = pooler
 
     def address(self, client: Client, node: PostgresServer) -> str:
-        """libpq takes the directory of a socket, and knows the socket's name."""
+        """For a lock of ours a connection string: libpq takes a socket's directory, and knows the socket's name."""
         reached = self.poolers.get(node.name, self.master(node))
-        socket = self.trial.links.link(f"{client.host}>{node.name}", reached.socket, option="PLAIN", file=SOCKET)
-        return conninfo(Path(socket).parent)
+        hosted = self.trial.lock.adapter
+        listen = "127.0.0.1:0" if hosted and hosted.tcp else None
+        name = f"{client.host}>{node.name}"
+        address = self.trial.links.link(name, reached.socket, listen=listen, option="PLAIN", file=SOCKET)
+        return address if hosted else conninfo(Path(address).parent)
 
     def versions(self) -> dict[str, str]:
         pooler = {"pgbouncer": pgbouncer_version()} if self.poolers else {}

@@ -1,0 +1,168 @@
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/library_service/library_server.h"
+
+/* The world has a session of its own, which outlasts every schedule, and asks by the protocol's simple query (its
+ * documentation, "Frontend/Backend Protocol"). What a library leaves are rows, advisory locks and open transactions. */
+
+enum { ANSWER = 1 << 18, REQUEST = 4096, NAME = 256, HEAD = 5, PROTOCOL_3 = 196608 };
+
+static const char STARTUP[] = "user\0lockstorm\0database\0postgres\0application_name\0lockstorm-search\0";
+
+static const char TABLES[] = "SELECT format('%I.%I', schemaname, tablename) FROM pg_tables "
+                             "WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1";
+
+static const char LEFT[] =
+    "SELECT 'advisory lock', concat_ws(' ', classid, objid) FROM pg_locks "
+    "WHERE locktype = 'advisory' AND pid <> pg_backend_pid() UNION "
+    "SELECT 'transaction', state FROM pg_stat_activity "
+    "WHERE backend_type = 'client backend' AND xact_start IS NOT NULL AND pid <> pg_backend_pid() ORDER BY 1, 2";
+
+/* Their sessions end: nobody else can give back what they hold. */
+static const char END_HOLDERS[] =
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' "
+    "AND pid <> pg_backend_pid() AND (xact_start IS NOT NULL "
+    "OR pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory'))";
+
+static const char RESTART_SEQUENCES[] =
+    "SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, start_value, false) FROM pg_sequences";
+
+struct reply {
+    char bytes[ANSWER];
+    size_t length;
+};
+
+static size_t put_number(char *at, uint32_t number) {
+    for (int each = 0; each < 4; each++) at[each] = (char)(number >> (24 - 8 * each) & 255);
+    return 4;
+}
+
+/* Whether the server has answered up to where it is ready for the next query. */
+static bool is_whole(const struct reply *reply) {
+    size_t at = 0;
+    while (at + HEAD <= reply->length) {
+        size_t length = 1 + (size_t)four_bytes(reply->bytes + at + 1);
+        if (reply->bytes[at] == 'Z') return at + length == reply->length;
+        at += length;
+    }
+    return false;
+}
+
+static bool answers(struct library_server *server) {
+    static struct reply reply;
+    char request[REQUEST];
+    size_t length = 4;
+    length += put_number(request + length, PROTOCOL_3);
+    memcpy(request + length, STARTUP, sizeof STARTUP); /* with the zero byte that ends the list */
+    length += sizeof STARTUP;
+    put_number(request, (uint32_t)length);
+    if (server->control >= 0) close(server->control);
+    server->control = server_connect(server);
+    if (server->control < 0) return false;
+    reply.length =
+        server_exchange(server, server->control, (struct span){request, length}, reply.bytes, sizeof reply.bytes);
+    return is_whole(&reply);
+}
+
+static void postgres_begin(struct library_server *server) {
+    hosted_server_begin(server, answers);
+}
+
+typedef void row_visit(void *visitor, char values[2][NAME]);
+
+/* The first two values of a row; one that is missing is empty. */
+static void row_read(const char *bytes, size_t length, char values[2][NAME]) {
+    size_t at = 2;
+    for (int each = 0; each < 2; each++) {
+        values[each][0] = '\0';
+        if (at + 4 > length) continue;
+        uint32_t size = four_bytes(bytes + at);
+        at += 4;
+        if (size == UINT32_MAX || at + size > length) continue;
+        snprintf(values[each], NAME, "%.*s", (int)size, bytes + at);
+        at += size;
+    }
+}
+
+static void query(struct library_server *server, const char *text, row_visit *visit, void *visitor) {
+    static struct reply reply;
+    char request[REQUEST], values[2][NAME];
+    size_t size = strlen(text) + 1;
+    request[0] = 'Q';
+    put_number(request + 1, (uint32_t)(4 + size));
+    memcpy(request + HEAD, text, size);
+    reply.length =
+        server_exchange(server, server->control, (struct span){request, HEAD + size}, reply.bytes, sizeof reply.bytes);
+    if (!is_whole(&reply)) server_give_up(server, "it does not answer a query");
+    for (size_t at = 0; at + HEAD <= reply.length;) {
+        size_t length = 1 + (size_t)four_bytes(reply.bytes + at + 1);
+        if (reply.bytes[at] == 'E') server_give_up(server, "it refuses a query");
+        if (reply.bytes[at] == 'D' && visit) {
+            row_read(reply.bytes + at + HEAD, length - HEAD, values);
+            visit(visitor, values);
+        }
+        at += length;
+    }
+}
+
+enum { STATEMENTS_ROOM = REQUEST - HEAD - NAME };
+
+static void table_delete(void *visitor, char values[2][NAME]) {
+    char *statements = visitor;
+    size_t length = strlen(statements);
+    if (length < STATEMENTS_ROOM) snprintf(statements + length, NAME + 16, "DELETE FROM %s;", values[0]);
+}
+
+static void postgres_flush(struct library_server *server) {
+    char statements[REQUEST] = "";
+    query(server, END_HOLDERS, NULL, NULL);
+    query(server, TABLES, table_delete, statements);
+    if (statements[0]) query(server, statements, NULL, NULL);
+    query(server, RESTART_SEQUENCES, NULL, NULL);
+}
+
+struct left_rows {
+    struct library_server *server;
+    server_left_hear *hear;
+    void *hearer;
+};
+
+static void left_visit(void *visitor, char values[2][NAME]) {
+    const struct left_rows *left = visitor;
+    left->hear(left->hearer, values[0], values[1], -1);
+}
+
+static void row_visit_left(void *visitor, char values[2][NAME]) {
+    const struct left_rows *left = visitor;
+    left->hear(left->hearer, "row", values[0], -1);
+}
+
+static void table_ask(void *visitor, char values[2][NAME]) {
+    char *statements = visitor;
+    size_t length = strlen(statements);
+    if (length < STATEMENTS_ROOM)
+        snprintf(statements + length, 2 * NAME + 64, "SELECT '%s' WHERE EXISTS (SELECT FROM %s);", values[0],
+                 values[0]);
+}
+
+static void postgres_residue(struct library_server *server, server_left_hear *hear, void *hearer) {
+    struct left_rows left = {server, hear, hearer};
+    char statements[REQUEST] = "";
+    query(server, LEFT, left_visit, &left);
+    query(server, TABLES, table_ask, statements);
+    if (statements[0]) query(server, statements, row_visit_left, &left);
+}
+
+const struct server_kind POSTGRES_KIND = {
+    .service = "postgres",
+    .requests = &POSTGRES_REQUEST_FORMAT,
+    .answers = &POSTGRES_REPLY_FORMAT,
+    .is_hosted = true,
+    .close = hosted_server_end,
+    .begin = postgres_begin,
+    .end = hosted_server_end,
+    .flush = postgres_flush,
+    .residue = postgres_residue,
+};
