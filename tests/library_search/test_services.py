@@ -1,4 +1,4 @@
-"""Searches of libraries on etcd, PostgreSQL and ZooKeeper, real servers in virtual time, which the search supervises."""
+"""Searches of libraries on etcd, PostgreSQL and ZooKeeper, real servers in virtual time, which a search supervises."""
 
 import json
 
