@@ -1,4 +1,4 @@
-"""kazoo's Lock on ZooKeeper: the first of the sequential nodes, each of its client's session."""
+"""kazoo's Lock on ZooKeeper: the first of the sequential nodes. With the word read-write: ReadLock and WriteLock."""
 
 import sys
 
@@ -8,26 +8,27 @@ from lines import Line, Program
 try:
     from kazoo.client import KazooClient
     from kazoo.exceptions import CancelledError, LockTimeout
-    from kazoo.recipe.lock import Lock
+    from kazoo.recipe.lock import Lock, ReadLock, WriteLock
     from kazoo.version import __version__
 except ImportError as error:
     print(error, file=sys.stderr)
     sys.exit(69)
 
+KINDS = {"read": ReadLock, "write": WriteLock} if "read-write" in sys.argv else {"exclusive": Lock}
+*_, USUAL = KINDS
 WAITS = {"acquire()": "forever", "acquire(timeout)": "time", "acquire(blocking=False)": "none", "with lock": "forever"}
 HELLO = {
-    "name": "kazoo",
+    "name": f"kazoo {' and '.join(kind.__name__ for kind in KINDS.values())}",
     "version": __version__,
     "source": "kazoo, recipe/lock.py",
     "service": "zookeeper",
-    "tcp": True,
-    "lease": True,
-    "renews": True,
+    **dict.fromkeys(("tcp", "lease", "renews"), True),
     "waits": "push",
     "operations": ["status"],
 }
 HELLO_2 = {
     "threads": 8,
+    "modes": list(KINDS),
     "owner": "object",
     "cancel": True,
     "forms": [{"form": form, "wait": [wait], "lease": ["renewed"]} for form, wait in WAITS.items()],
@@ -39,14 +40,14 @@ class Library:
     def open(self, question: Line) -> Line:
         node = question["nodes"][0]
         self.client = KazooClient(f"{node['host']}:{node['port']}", timeout=question["lease_ms"] / 1000)
-        ready = self.client.start_async()
-        return {"outcome": "ok" if ready.wait(15) else "unknown"}
+        return {"outcome": "ok" if self.client.start_async().wait(15) else "unknown"}
 
-    def make(self, resource: str, question: Line) -> Lock:
-        return self.client.Lock(f"/{resource}")
+    def make(self, resource: str, question: Line) -> dict[str, Lock]:
+        return {mode: kind(self.client, f"/{resource}") for mode, kind in KINDS.items()}
 
-    def acquire(self, lock: Lock, question: Line) -> bool | Line:
+    def acquire(self, locks: dict[str, Lock], question: Line) -> bool | Line:
         """Without an answer of its servers the library asks for ever. A client of version 1 gives up before it does."""
+        lock = locks[question.get("mode", USUAL)]
         if "lock" in question:
             return self.acquire_as_asked(lock, question)
         limit_s = question["wait_ms"] / 1000 + 10 if question.get("wait_ms") is not None else 50
@@ -63,14 +64,15 @@ class Library:
         except CancelledError as error:
             return {"outcome": "refused", "cancelled": True, "error": str(error)}
 
-    def cancel(self, lock: Lock) -> None:
-        lock.cancel()
+    def cancel(self, locks: dict[str, Lock]) -> None:
+        for lock in locks.values():
+            lock.cancel()
 
-    def release(self, lock: Lock, question: Line) -> bool:
-        return lock.release()
+    def release(self, locks: dict[str, Lock], question: Line) -> bool:
+        return locks[question.get("mode", USUAL)].release()
 
-    def status(self, lock: Lock, question: Line) -> Line:
-        return {"held": lock.is_acquired}
+    def status(self, locks: dict[str, Lock], question: Line) -> Line:
+        return {"held": any(lock.is_acquired for lock in locks.values())}
 
 
 Program(Library(), (), HELLO, HELLO_2).serve()

@@ -38,7 +38,7 @@ POOL = 64  # connections: more than lock objects
 
 class Library:
     def __init__(self) -> None:
-        self.forgotten = list[Lock]()  # a lock object that is collected releases what it holds
+        self.made = list[Lock]()  # a lock object that is collected releases what it holds
 
     def open(self, question: Line) -> None:
         node = question["nodes"][0]
@@ -48,7 +48,7 @@ class Library:
 
     def make(self, resource: str, question: Line) -> Lock:
         lock = self.locker.lock(resource)
-        self.forgotten.append(lock)
+        self.made.append(lock)
         return lock
 
     def acquire(self, lock: Lock, question: Line) -> bool | Line:
