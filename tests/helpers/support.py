@@ -40,15 +40,16 @@ def start_lockstorm(*words: str, **options: Any) -> subprocess.Popen[str]:
 @contextmanager
 def trial(lock: str, *, scenario: str = "gc-pause", resource: bytes = RESOURCE, **requests: Any) -> Iterator[Trial]:
     """A trial of one lock, driven by hand. `requests`: fields of TrialSettings; those that a user cannot choose replace
-    what `prepare_trial` fills in. In real time a lease of less than a second is longer in a test that is played again
-    because the machine stood still; assertions take it from the trial."""
+    what `prepare_trial` fills in. In real time a test that is played again because the machine stood still has a slower
+    pace, and a lease of less than a second is longer: assertions take both from the trial."""
     options = options_of(TrialSettings)
     chosen = {key: value for key, value in requests.items() if key in options}
     _, settings = prepare_trial(TrialSettings(lock, scenario, **chosen))
     own = {key: value for key, value in requests.items() if key not in options}
     settings = replace(settings, resource=resource, **own)
-    if settings.lease_ms and settings.lease_ms < REPLY_LIMIT_MS:
-        settings = replace(settings, lease_ms=at_pace(settings, pace_of(PLAY_NOW[0])).lease_ms)
+    if "pace" not in requests:
+        is_short = (settings.lease_ms or REPLY_LIMIT_MS) < REPLY_LIMIT_MS
+        settings = at_pace(settings, pace_of(PLAY_NOW[0]), lease_is_chosen=not is_short)
     with Trial(settings) as running:
         yield running
 

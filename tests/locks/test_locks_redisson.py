@@ -540,7 +540,7 @@ def test_a_lock_that_could_not_be_released_for_want_of_memory_is_free_after_its_
 def test_no_answer_is_unknown_never_success(lock: str) -> None:
     with trial(lock, time="real", lease_ms=20_000) as running:
         one, two = running.clients(2)
-        server(running).execute_command("CLIENT", "PAUSE", "3000", "ALL")
+        server(running).execute_command("CLIENT", "PAUSE", str(int(3 * running.reply_limit_ms)), "ALL")
         assert one.acquire(wait_ms=0).outcome is Outcome.UNKNOWN
         server(running).execute_command("CLIENT", "UNPAUSE")
         assert two.acquire(wait_ms=0).outcome is not Outcome.UNKNOWN
@@ -565,7 +565,7 @@ def test_a_release_whose_answer_was_lost_counts_once(lock: str) -> None:
             assert one.acquire(wait_ms=0).ok
         with standing_still(running):
             one.start_release()
-            running.advance(2000)
+            running.advance(2 * running.reply_limit_ms)
         assert one.finish().ok
         assert one.release().ok
         assert two.acquire(wait_ms=0).outcome is Outcome.REFUSED, "two of three"
@@ -582,7 +582,7 @@ def test_a_release_of_a_semaphore_whose_answer_was_lost_counts_twice() -> None:
         assert one.acquire().ok
         with standing_still(running):
             one.start_release()
-            running.advance(2000)
+            running.advance(2 * running.reply_limit_ms)
         assert one.finish().ok
         assert two.acquire(wait_ms=0).ok
         assert three.acquire(wait_ms=0).ok, "there is only one permit"

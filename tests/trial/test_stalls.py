@@ -131,7 +131,7 @@ def test_a_slower_pace_makes_short_leases_longer() -> None:
 
 def test_at_a_slower_pace_everything_waits_longer() -> None:
     with (
-        trial("set-nx-px", time="real", control=True) as usual,
+        trial("set-nx-px", time="real", control=True, pace=1) as usual,
         trial("set-nx-px", time="real", control=True, pace=2) as slow,
     ):
         assert slow.reply_limit_ms == 2 * usual.reply_limit_ms
