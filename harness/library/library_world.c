@@ -228,6 +228,10 @@ static bool clients_begin(struct library_world *world, uint64_t seed) {
             return false;
         struct random random = random_split(seed, (uint64_t)number);
         hosted_seed(&client->program, random_next(&random));
+    }
+    /* Also of clients that have no part in this schedule: what an earlier one held back would come in its midst. */
+    for (int number = 0; number < LIBRARY_CLIENTS; number++) {
+        struct library_client *client = &world->clients[number];
         memset(client->threads, 0, sizeof client->threads);
         memset(client->acquired, 0, sizeof client->acquired);
         client->paused_until_ns = 0;
@@ -287,13 +291,21 @@ static bool is_fresh(const struct library_world *world, size_t from) {
     return true;
 }
 
+/* A schedule that has taken as many steps as it may ends in the midst of calls: their programs are not used again. */
+static bool has_calls(const struct library_world *world) {
+    for (int number = 0; number < world->workload.clients; number++)
+        for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
+            if (world->clients[number].runs && world->clients[number].threads[thread].asked) return true;
+    return false;
+}
+
 bool library_end(struct library_world *world) {
     int64_t after_ns = LEASES_AFTER * world->settings.lease_ms * CLOCK_NS_PER_MS;
     if (world->reason[0] || !library_drain_until(world, shared_page_mono_ns(world->page) + after_ns)) return false;
     library_event_add(world, (struct call_event){.kind = EVENT_END, .client = -1});
     size_t from = world->event_count;
     library_residue_note(world);
-    bool fresh = !world->stopped && !world->excludes_end && is_fresh(world, from);
+    bool fresh = !world->stopped && !world->excludes_end && !has_calls(world) && is_fresh(world, from);
     size_t count = world->event_count;
     fresh = fresh && forget_all(world);
     world->event_count = count; /* the judge hears nothing of it */
