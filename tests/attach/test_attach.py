@@ -159,7 +159,7 @@ def test_nothing_is_left_when_the_command_is_ended(outside: OutsideServer, numbe
     outside.await_answer("other", "KEYS", "*")
     wait_until(lambda: "lockstorm:attach:" not in outside.ask("KEYS", "*"))
     assert outside.ask("KEYS", "*") == "other"
-    connections = [line for line in outside.ask("CLIENT", "LIST").splitlines() if "cmd=client" not in line]
+    connections = outside.connections()
     assert connections == []
 
 

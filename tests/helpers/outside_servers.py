@@ -38,6 +38,15 @@ class OutsideServer:
             assert not limit.is_over(), (words, said)
             time.sleep(0.05)
 
+    def connections(self) -> list[str]:
+        """Those of others, as CLIENT LIST names them, once the server has noticed which of them have ended."""
+        limit = HangLimit(START_LIMIT_S)
+        while left := [line for line in self.ask("CLIENT", "LIST").splitlines() if "cmd=client" not in line]:
+            if limit.is_over():
+                break
+            time.sleep(0.05)
+        return left
+
 
 @contextlib.contextmanager
 def outside_server(
