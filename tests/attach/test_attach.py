@@ -159,8 +159,7 @@ def test_nothing_is_left_when_the_command_is_ended(outside: OutsideServer, numbe
     outside.await_answer("other", "KEYS", "*")
     wait_until(lambda: "lockstorm:attach:" not in outside.ask("KEYS", "*"))
     assert outside.ask("KEYS", "*") == "other"
-    connections = outside.connections()
-    assert connections == []
+    assert outside.connections() == []
 
 
 def test_the_end_of_the_gateway_is_said(outside: OutsideServer) -> None:
