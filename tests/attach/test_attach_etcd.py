@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lockstorm.servers.services import missing
-from tests.helpers.attaching import attach_refused, attach_to, traces_of_clients, write_pause
+from tests.helpers.attaching import attach_refused, attach_to, traces_of_clients, wait_for_work, write_pause
 from tests.helpers.outside_etcd import OutsideEtcd, outside_etcd
 from tests.helpers.proxying import wait_until
 from tests.helpers.support import ENVIRONMENT, lockstorm, start_lockstorm
@@ -84,7 +84,7 @@ def test_keys_and_leases_are_removed_when_the_command_is_ended(
 ) -> None:
     words = ("--lock", lock, "--scenario", "contention", "--duration", "60s", "--lease-ms", "60000")
     command = start_lockstorm("attach", f"etcd://{outside.place}", *words)
-    wait_until(lambda: bool(outside.key_names()) and bool(outside.leases()))
+    wait_for_work(command, lambda: outside.key_names() and outside.leases())
     command.send_signal(number)
     command.communicate(timeout=60)
     assert command.returncode == status

@@ -9,7 +9,7 @@ import pytest
 from lockstorm.attach.lock_traces import POSTGRES_TABLES
 from lockstorm.native.library import locks_on
 from lockstorm.servers.services import missing
-from tests.helpers.attaching import attach_refused, attach_to, children_of, traces_of_clients
+from tests.helpers.attaching import attach_refused, attach_to, children_of, traces_of_clients, wait_for_work
 from tests.helpers.outside_postgres import OutsidePostgres, outside_postgres
 from tests.helpers.outside_servers import plays
 from tests.helpers.proxying import wait_until
@@ -178,7 +178,10 @@ def test_nothing_is_left_on_postgresql_when_the_command_is_ended(
 ) -> None:
     words = ("--lock", lock, "--scenario", "contention", "--duration", "60s")
     command = start_lockstorm("attach", url_of(outside), *words, env=WITH_PASSWORD)
-    wait_until(lambda: children_of(command.pid) and any("session" in each for each in outside.traces("staging")))
+    wait_for_work(
+        command,
+        lambda: children_of(command.pid) and any("session" in each for each in outside.traces("staging")),
+    )
     command.send_signal(number)
     _, errors = command.communicate(timeout=60)
     assert command.returncode == status, errors

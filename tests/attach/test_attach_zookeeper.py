@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lockstorm.servers.services import missing
-from tests.helpers.attaching import attach_refused, attach_to, write_pause
+from tests.helpers.attaching import attach_refused, attach_to, wait_for_work, write_pause
 from tests.helpers.outside_zookeeper import OutsideZooKeeper, outside_zookeeper
 from tests.helpers.proxying import wait_until
 from tests.helpers.support import lockstorm, start_lockstorm
@@ -75,7 +75,7 @@ def test_a_dry_run_on_zookeeper_touches_nothing(outside: OutsideZooKeeper) -> No
 def test_nodes_are_removed_when_the_command_is_ended(outside: OutsideZooKeeper, number: int, status: int) -> None:
     words = ("--lock", "zookeeper-write-lock", "--scenario", "contention", "--duration", "60s")
     command = start_lockstorm("attach", f"zookeeper://{outside.place}", *words)
-    wait_until(lambda: _has_places(outside))
+    wait_for_work(command, lambda: _has_places(outside))
     command.send_signal(number)
     command.communicate(timeout=60)
     assert command.returncode == status

@@ -130,8 +130,8 @@ def test_replay_repeats_the_trial() -> None:
 
 @pytest.mark.waits
 def test_run_in_real_time() -> None:
-    result = as_json("run", "gc-pause", "--lock", "set-nx-px", "--time", "real", "--lease-ms", "200", status=1)
-    assert (result["time"], result["lease_ms"]) == ("real", 200)
+    result = as_json("run", "gc-pause", "--lock", "set-nx-px", "--time", "real", "--lease-ms", "900", status=1)
+    assert (result["time"], result["lease_ms"]) == ("real", 900)
     assert result["verdict"]["mutual_exclusion"]["status"] == "violated"
 
 

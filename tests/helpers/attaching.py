@@ -1,9 +1,13 @@
 """`lockstorm attach` as tests run it."""
 
 import json
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lockstorm.base.errors import Inconclusive
+from tests.helpers.proxying import wait_until
 from tests.helpers.support import lockstorm
 
 
@@ -22,6 +26,19 @@ def attach_refused(url: str, *words: str, **more: Any) -> str:
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert "Traceback" not in done.stderr and done.stderr.count("\n") == 1
     return done.stderr.removeprefix("lockstorm: ").rstrip()
+
+
+def wait_for_work(command: subprocess.Popen[str], at_work: Callable[[], object]) -> None:
+    """Waits until a command that a test will end is at work. Raises Inconclusive if it gives up before, as it does
+    beside a machine that stands still, with what it has said."""
+
+    def is_over() -> bool:
+        return command.poll() is not None
+
+    wait_until(lambda: at_work() or is_over())
+    if is_over():
+        output, errors = command.communicate()
+        raise Inconclusive(f"the command has ended with status {command.returncode}: {errors}{output[-500:]}")
 
 
 def children_of(driver: int) -> set[int]:
