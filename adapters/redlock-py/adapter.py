@@ -17,7 +17,7 @@ except ImportError as error:
     print(error, file=sys.stderr)
     sys.exit(69)
 
-DELAY_S = 0.05  # between two tries, and after the last one
+DELAY_MS = 50  # between two tries, and after the last one
 SILENT_S = 1.0  # after which a node is given up
 HELLO = {
     "name": "redlock-py",
@@ -33,12 +33,12 @@ HELLO_2 = {
     "owner": "object",
     "forms": [
         {"form": "lock, retry_count 1", "wait": ["none"], "lease": ["given"]},
-        {"form": "lock, retry_count", "wait": ["time"], "lease": ["given"], "wait_unit_ms": int(DELAY_S * 1000)},
+        {"form": "lock, retry_count", "wait": ["time"], "lease": ["given"], "wait_unit_ms": DELAY_MS},
     ],
     "of_object": ["wait_ms"],
     "validity": True,
     "lenient_release": True,
-    "timer_ms": int(DELAY_S * 1000),
+    "timer_ms": DELAY_MS,
 }
 
 
@@ -50,14 +50,14 @@ class Library:
 
     @cache  # noqa: B019 # there is one Library
     def manager(self, tries: int) -> Redlock:
-        return Redlock(self.nodes, retry_count=tries, retry_delay=DELAY_S)
+        return Redlock(self.nodes, retry_count=tries, retry_delay=DELAY_MS / 1000)
 
     def make(self, resource: str, question: Line) -> Line:
         return {"resource": resource}
 
     def acquire(self, lock: Line, question: Line) -> Line:
         wait_ms = question.get("wait_ms")
-        tries = 1_000_000 if wait_ms is None else max(1, int(wait_ms / 1000 / DELAY_S))
+        tries = 1_000_000 if wait_ms is None else max(1, wait_ms // DELAY_MS)
         lock["manager"], began_s = self.manager(tries), time.monotonic()
         granted = lock["manager"].lock(lock["resource"], question.get("lease_ms") or self.lease_ms)
         if not granted:  # the library does not say whether a node was silent: one that was took a second

@@ -11,14 +11,21 @@ enum { ANSWER = 1 << 18, REQUEST = 4096, NAME = 256, HEAD = 5, PROTOCOL_3 = 1966
 
 static const char STARTUP[] = "user\0lockstorm\0database\0postgres\0application_name\0lockstorm-search\0";
 
-static const char TABLES[] = "SELECT format('%I.%I', schemaname, tablename) FROM pg_tables "
-                             "WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1";
-
+/* What stands in a table is asked for as XML, which no other statement can do for tables that it does not know. */
 static const char LEFT[] =
     "SELECT 'advisory lock', concat_ws(' ', classid, objid) FROM pg_locks "
     "WHERE locktype = 'advisory' AND pid <> pg_backend_pid() UNION "
     "SELECT 'transaction', state FROM pg_stat_activity "
-    "WHERE backend_type = 'client backend' AND xact_start IS NOT NULL AND pid <> pg_backend_pid() ORDER BY 1, 2";
+    "WHERE backend_type = 'client backend' AND xact_start IS NOT NULL AND pid <> pg_backend_pid() UNION "
+    "SELECT 'row', format('%I.%I', schemaname, tablename) FROM pg_tables "
+    "WHERE schemaname NOT IN ('pg_catalog', 'information_schema') AND query_to_xml("
+    "format('SELECT 1 FROM %I.%I LIMIT 1', schemaname, tablename), false, false, '')::text LIKE '%<row%' "
+    "ORDER BY 1, 2";
+
+static const char EMPTY_TABLES[] =
+    "DO $$ DECLARE each record; BEGIN FOR each IN SELECT schemaname, tablename FROM pg_tables "
+    "WHERE schemaname NOT IN ('pg_catalog', 'information_schema') LOOP "
+    "EXECUTE format('DELETE FROM %I.%I', each.schemaname, each.tablename); END LOOP; END $$";
 
 /* Their sessions end: nobody else can give back what they hold. */
 static const char END_HOLDERS[] =
@@ -86,6 +93,7 @@ static void row_read(const char *bytes, size_t length, char values[2][NAME]) {
     }
 }
 
+/* `text`: one of those above, all of which fit. */
 static void query(struct library_server *server, const char *text, row_visit *visit, void *visitor) {
     static struct reply reply;
     char request[REQUEST], values[2][NAME];
@@ -107,24 +115,13 @@ static void query(struct library_server *server, const char *text, row_visit *vi
     }
 }
 
-enum { STATEMENTS_ROOM = REQUEST - HEAD - NAME };
-
-static void table_delete(void *visitor, char values[2][NAME]) {
-    char *statements = visitor;
-    size_t length = strlen(statements);
-    if (length < STATEMENTS_ROOM) snprintf(statements + length, NAME + 16, "DELETE FROM %s;", values[0]);
-}
-
 static void postgres_flush(struct library_server *server) {
-    char statements[REQUEST] = "";
     query(server, END_HOLDERS, NULL, NULL);
-    query(server, TABLES, table_delete, statements);
-    if (statements[0]) query(server, statements, NULL, NULL);
+    query(server, EMPTY_TABLES, NULL, NULL);
     query(server, RESTART_SEQUENCES, NULL, NULL);
 }
 
 struct left_rows {
-    struct library_server *server;
     server_left_hear *hear;
     void *hearer;
 };
@@ -134,25 +131,9 @@ static void left_visit(void *visitor, char values[2][NAME]) {
     left->hear(left->hearer, values[0], values[1], -1);
 }
 
-static void row_visit_left(void *visitor, char values[2][NAME]) {
-    const struct left_rows *left = visitor;
-    left->hear(left->hearer, "row", values[0], -1);
-}
-
-static void table_ask(void *visitor, char values[2][NAME]) {
-    char *statements = visitor;
-    size_t length = strlen(statements);
-    if (length < STATEMENTS_ROOM)
-        snprintf(statements + length, 2 * NAME + 64, "SELECT '%s' WHERE EXISTS (SELECT FROM %s);", values[0],
-                 values[0]);
-}
-
 static void postgres_residue(struct library_server *server, server_left_hear *hear, void *hearer) {
-    struct left_rows left = {server, hear, hearer};
-    char statements[REQUEST] = "";
+    struct left_rows left = {hear, hearer};
     query(server, LEFT, left_visit, &left);
-    query(server, TABLES, table_ask, statements);
-    if (statements[0]) query(server, statements, row_visit_left, &left);
 }
 
 const struct server_kind POSTGRES_KIND = {

@@ -7,7 +7,7 @@
 #ifdef __x86_64__
 
 /* runtime.cputicks: rdtscp, or mfence, lfence and rdtsc where that is missing; the two halves are put together and
- * stored as the result. No other code of a Go program reads the counter. */
+ * stored as the result. No other code of the runtime reads the counter. */
 static const unsigned char READS[] = {
     0x0f, 0x01, 0xf9,                   /* rdtscp */
     0x48, 0xc1, 0xe2, 0x20,             /* shl $32, %rdx */
@@ -18,12 +18,10 @@ static const unsigned char READS[] = {
     0x0f, 0x31,                         /* rdtsc */
     0xeb, 0xe9,                         /* jmp to the shl */
 };
-static const unsigned char READS_ZERO[sizeof READS] = {
-    0x31, 0xc0, 0x99, /* xor %eax, %eax; cltd: both halves are 0 */
-    0x48, 0xc1, 0xe2, 0x20, 0x48, 0x01, 0xd0, 0x48, 0x89, 0x44,
-    0x24, 0x08, 0xc3, 0x31, 0xc0, 0x99, 0x90, 0x90, 0x90, /* xor %eax, %eax; cltd; nops */
-    0x90, 0x90, 0xeb, 0xe9,
-};
+/* xor %eax, %eax; cltd: both halves are 0. It stands where rdtscp was, and before nops where the fences and rdtsc were.
+ */
+static const unsigned char ZERO[] = {0x31, 0xc0, 0x99};
+enum { FENCES_AT = 16, FENCES_SIZE = 8, NOP = 0x90 };
 
 enum { HEADERS_MOST = 64, NOTE_MOST = 4096, STEP = 1 << 16 };
 
@@ -70,8 +68,13 @@ static bool replace_in(const struct program_process *process, uint64_t from, uin
         if (got <= 0) return false;
         const unsigned char *found = memmem(code, (size_t)got, READS, sizeof READS);
         if (!found) continue;
+        unsigned char replaced[sizeof READS];
+        memcpy(replaced, READS, sizeof READS);
+        memcpy(replaced, ZERO, sizeof ZERO);
+        memset(replaced + FENCES_AT, NOP, FENCES_SIZE);
+        memcpy(replaced + FENCES_AT, ZERO, sizeof ZERO);
         uint64_t place = from + at + (uint64_t)(found - code);
-        return pwrite(process->memory_fd, READS_ZERO, sizeof READS_ZERO, (off_t)place) == sizeof READS_ZERO;
+        return pwrite(process->memory_fd, replaced, sizeof replaced, (off_t)place) == sizeof replaced;
     }
     return false;
 }

@@ -81,6 +81,7 @@ def test_an_adapter_without_expected_verdicts_is_for_the_gate(tmp_path: object) 
 BAD = [
     ('[redis-py]\nport = "nope"\n', "nope"),
     ('[redis-py]\nport = "set-nx-px"\nno-such = { integrity = "holds", reason = "x" }\n', "no scenario called no-such"),
+    ('[redis-py]\nport = "set-nx-px"\nnot_played = { no-other = "x" }\n', "no scenario called no-other"),
     ('[redis-py]\nport = "set-nx-px"\ngc-pause = { integrity = "holds" }\n', "and a reason"),
     ('[redis-py]\nport = "set-nx-px"\ngc-pause = { integrity = "maybe", reason = "x" }\n', "and a reason"),
     ('[redis-py]\nport = "set-nx-px"\ngc-pause = { integrity = "violated", reason = "x" }\n', "so it is no difference"),

@@ -1,9 +1,12 @@
 """Searches of libraries on etcd, PostgreSQL and ZooKeeper, real servers in virtual time, which a search supervises."""
 
 import json
+import sys
+from pathlib import Path
 
 import pytest
 
+from lockstorm.base import paths
 from lockstorm.base.errors import NotInstalled
 from lockstorm.locks.adapter import PREFIX, adapter_entry
 from tests.helpers.support import lockstorm
@@ -35,3 +38,51 @@ def test_what_is_for_redis_alone_is_refused_elsewhere() -> None:
     ):
         done = lockstorm("explore", "--adapter", "kazoo", *words)
         assert done.returncode == 2 and complaint in " ".join(done.stderr.split()), done.stderr
+
+
+# A lock that is a row of a table, one for each resource. {delete}: how it is given back.
+ROWS = """#!{python}
+import sys
+sys.path.insert(0, {shared!r})
+import psycopg2
+from lines import Program
+FORMS = [{{"form": "insert", "wait": ["none"], "lease": ["endless"]}}]
+class Library:
+    def open(self, question):
+        at = question["nodes"][0]
+        self.link = psycopg2.connect(host=at["host"], port=at["port"], user="lockstorm", dbname="postgres",
+            sslmode="disable", gssencmode="disable")
+        self.link.autocommit = True
+        self.ask("CREATE TABLE IF NOT EXISTS holders (name text PRIMARY KEY, holder int)")
+    def ask(self, statement, *values):
+        with self.link.cursor() as cursor:
+            cursor.execute(statement, values)
+            return cursor.rowcount == 1
+    def make(self, resource, question):
+        return resource
+    def acquire(self, resource, question):
+        return self.ask("INSERT INTO holders VALUES (%s, %s) ON CONFLICT DO NOTHING", resource, question["lock"])
+    def release(self, resource, question):
+        return self.ask({delete!r}, resource, question["lock"])
+Program(Library(), (), {{"name": "rows", "service": "postgres", "tcp": True, "operations": []}},
+    {{"owner": "object", "forms": FORMS}}).serve()
+"""
+DELETE = "DELETE FROM holders WHERE name = %s AND holder = %s"
+KEEPS = "UPDATE holders SET holder = 0 WHERE name = %s AND holder = %s"
+
+
+@pytest.mark.lengthy("starts PostgreSQL for several searches")
+@pytest.mark.parametrize(("delete", "left"), [(DELETE, ""), (KEEPS, "row public.holders")])
+def test_rows_are_seen_when_they_are_left_and_are_gone_with_the_next_schedule(
+    tmp_path: Path, delete: str, left: str
+) -> None:
+    program = tmp_path / "rows"
+    shared = str(paths.ROOT / "adapters" / "python")
+    program.write_text(ROWS.format(python=sys.executable, shared=shared, delete=delete))
+    program.chmod(0o755)
+    words = ("--faults", "none", "--schedules", "40", "--seed", "1", "--jobs", "1", "--require", "residue", "--json")
+    result = json.loads(lockstorm("explore", "--adapter", str(program), *words, timeout=300).stdout)
+    assert result["exit"] == (1 if left else 0), result["sentence"]
+    assert left in result["sentence"]
+    if not left:
+        assert (result["schedules"], result["unplayed"]) == (40, 0)
