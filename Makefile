@@ -76,9 +76,10 @@ EXPLORE_LIBRARY = $(call room,harness/library_search harness/library harness/lib
           harness/simulation/node.c $(addprefix faults/proxy/,resp.c server_wait.c)
 FORMATS = $(addprefix harness/library_service/,byte_queue.c grpc_format.c postgres_format.c resp_format.c zookeeper_format.c) \
           $(addprefix faults/proxy/,resp.c server_wait.c)
+LOCK_ADAPTER = $(call room,harness/lock_adapter) $(ENV) $(LOCKS) $(SHARED)
 PLUGIN  = harness/client/plugin_main.c harness/client/plugin.c harness/environment/env_ops.c $(LOCKS)
 
-PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store store-table proxy check linearize explore explore-library plugin history spawn reaper supervisor)
+PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store store-table proxy check linearize explore explore-library lock-adapter plugin history spawn reaper supervisor)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
 PRELOAD        = $(BUILD)/lib/liblockstorm-preload.so
 NEAR           = $(BUILD)/lib/liblockstorm-near.so
@@ -168,6 +169,8 @@ $(BUILD)/bin/explore-library: LIBS = -lhiredis -ljansson -lm
 LENDERS = $(addprefix $(BUILD)/bin/,client client-services explore plugin)
 $(LENDERS): LENT = -Wl,--dynamic-list=harness/client/plugin.list -ldl
 $(LENDERS): harness/client/plugin.list
+$(BUILD)/bin/lock-adapter: $(call object,$(filter-out $(SESSIONS),$(LOCK_ADAPTER))) $(patsubst %.c,$(BUILD)/o/without/%.o,$(SESSIONS))
+$(BUILD)/bin/lock-adapter: LIBS = -lhiredis -ljansson
 $(BUILD)/bin/history: $(call object,$(TOOL))
 $(BUILD)/bin/history: LIBS = -ljansson
 $(BUILD)/bin/spawn: $(call object,harness/process/spawn_main.c harness/process/spawn.c)

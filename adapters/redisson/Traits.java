@@ -44,6 +44,7 @@ final class Traits {
         hello.addProperty("timer_ms", TIMER_MS);
         hello.add("keeps", Lines.words(modes.contains("permits") ? PERMITS_KEEP : KEEPS));
         hello.addProperty("validity", false);
+        hello.addProperty("parts", hello.get("name").getAsString().endsWith(" MultiLock"));
     }
 
     static JsonObject locks(JsonObject request, String kind, Collection<? extends Form<?>> forms) {

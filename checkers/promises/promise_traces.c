@@ -80,7 +80,8 @@ static int64_t trace_under_way(const struct promise_course *course, const struct
     const struct promise_client *client = call->owner->client;
     if (client->gone_ns != PROMISE_ALWAYS) return fading(course, lease_ms, latest(client->gone_ns, client->ghost_ns));
     /* At a quiet moment a waiter with all its messages has nothing, or it would have been answered. */
-    bool waits = course->facts->nodes <= 1 && !may_be_struck(course, client) && call->ask->at_ns < course->now_ns;
+    bool waits = course->facts->nodes <= 1 && !course->facts->parts && !may_be_struck(course, client) &&
+                 call->ask->at_ns < course->now_ns;
     if (!waits) return lease_ms;
     /* Unless a command that it no longer expects an answer to was granted. */
     return client->ghost_ns >= call->ask->at_ns ? fading(course, lease_ms, client->ghost_ns) : 0;

@@ -96,6 +96,7 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
                                           .tokens = json_is_true(json_object_get(hello, "token")),
                                           .validity = json_is_true(json_object_get(hello, "validity")),
                                           .lease_key = offer->lease_key[0] != '\0',
+                                          .parts = json_is_true(json_object_get(hello, "parts")),
                                           .nodes = (int)number_of(hello, "nodes", 1),
                                           .lenient_release = json_is_true(json_object_get(hello, "lenient_release")),
                                           .timer_ms = number_of(hello, "timer_ms", 1)};

@@ -73,12 +73,19 @@ static bool lost(struct library_world *world, int number, const char *why) {
     return false;
 }
 
+/* A library whose connection is not taken would be accused of what follows: the schedule cannot be played. */
 static void links_take(struct library_world *world, int number) {
     struct library_client *client = &world->clients[number];
     for (int node = 0; node < world->settings.nodes; node++) {
-        while (client->link_count < LIBRARY_LINKS &&
-               link_accept(&client->links[client->link_count], &client->doors[node], &world->servers[node])) {
+        struct library_link taken;
+        while (link_accept(&taken, &client->doors[node], &world->servers[node])) {
+            if (client->link_count == LIBRARY_LINKS) {
+                lost(world, number, "it makes more connections than a schedule can follow");
+                link_end(&taken);
+                break;
+            }
             struct library_link *link = &client->links[client->link_count];
+            *link = taken;
             link->client = number;
             link->node = node;
             link->number = -1;

@@ -40,6 +40,7 @@ FULL = {
     "watchdog_divisor": 2,
     "validity": True,
     "lenient_release": True,
+    "parts": True,
     "timer_ms": 100,
     "keeps": ["tokens:{resource}", "queue:*"],
 }

@@ -41,6 +41,7 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "harness/locks/zoo/redis": (("harness/locks/common", "harness/locks/redis", "harness/locks/zoo"), ()),
     "harness/locks/zoo/redisson": (("harness/locks/common", "harness/locks/redisson", "harness/locks/zoo"), ()),
     "harness/locks/zoo/redlock": (("harness/locks/common", "harness/locks/redlock", "harness/locks/zoo"), ()),
+    "harness/lock_adapter": (("harness/environment/env_live.h", "harness/locks/common"), ("jansson.h",)),
     "harness/resource": (
         (
             "harness/history",

@@ -32,6 +32,7 @@ PROGRAMS = (  # of the project, as the Makefile builds them
     "linearize",
     "explore",
     "explore-library",
+    "lock-adapter",
     "supervisor",
     "plugin",
     "history",

@@ -16,6 +16,7 @@ from typing import Any, Self
 from lockstorm.base import paths
 from lockstorm.base.errors import NotInstalled, UsageError
 from lockstorm.base.hang_limit import HangLimit, await_readable
+from lockstorm.base.option_fields import choose
 from lockstorm.locks.adapter_lines import (
     AdapterFacts,
     ProtocolError,
@@ -24,9 +25,11 @@ from lockstorm.locks.adapter_lines import (
     facts_from,
     parse_answer,
 )
+from lockstorm.native.library import locks, zoo_locks
 from lockstorm.results.lock_entry import HostedLibrary, LockEntry
 
 PREFIX = "adapter:"  # of the names of such locks
+C_LOCK = "lock:"  # of the words that name a C lock as an adapter
 SHIPPED = paths.ROOT / "adapters"
 NOT_INSTALLED = 69  # exit status of an adapter whose library is missing (EX_UNAVAILABLE)
 HELLO_LIMIT_S = 120.0
@@ -36,7 +39,9 @@ LINE_MOST = 64 * 1024
 
 
 def adapter_path(word: str) -> Path:
-    """The program of --adapter: a path, or, without a slash, the name of a shipped adapter."""
+    """The program of --adapter: a path, or, without a slash, the name of a shipped adapter or lock:NAME."""
+    if word.startswith(C_LOCK):
+        return _c_lock_path(word.removeprefix(C_LOCK))
     if "/" in word:
         path = Path(word).absolute()
     elif (SHIPPED / word / "run").is_file():
@@ -49,6 +54,18 @@ def adapter_path(word: str) -> Path:
     if not os.access(path, os.X_OK):
         raise UsageError(f"{word} cannot be executed: chmod +x {word}")
     return path
+
+
+def _c_lock_path(name: str) -> Path:
+    """The program that hosts a C lock of the table or the bug zoo. It knows which one by the name of the link to it."""
+    if name not in {lock.name for lock in zoo_locks()}:
+        name = choose("lock", name, [lock.name for lock in locks()])
+    link = paths.cache("locks") / name
+    link.parent.mkdir(parents=True, exist_ok=True)
+    made = link.with_name(f".{name}.{os.getpid()}")
+    made.symlink_to(paths.program("lock-adapter"))
+    made.replace(link)
+    return link
 
 
 def library_environment() -> dict[str, str]:

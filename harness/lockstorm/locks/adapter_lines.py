@@ -71,6 +71,7 @@ class AdapterFacts(msgspec.Struct, frozen=True):
     renew_lease: bool = False  # a renewal takes lease_ms
     validity: bool = False  # grants carry valid_until_ms
     lenient_release: bool = False  # a release by somebody who holds nothing is answered ok
+    parts: bool = False  # a waiter may hold some of what the lock is made of
     timer_ms: int = 1  # timers of the library fire at most this late
     keeps: tuple[str, ...] = ()  # keys that it leaves at the server for good; "*" at the end stands for any rest
 
@@ -144,7 +145,7 @@ HELLO_KEYS_2: dict[str, Rule] = {
     "watchdog_divisor": _whole(1, 1000),
     "timer_ms": _whole(1, UNIT_MOST_MS),
     "keeps": _KEYS,
-    **dict.fromkeys(("cancel", "renew_lease", "validity", "lenient_release"), _FLAG),
+    **dict.fromkeys(("cancel", "renew_lease", "validity", "lenient_release", "parts"), _FLAG),
 }
 HELLO_NEEDED_2 = (*HELLO_NEEDED, "owner", "forms")
 
