@@ -61,10 +61,10 @@ static json_t *hello_of_calls(const struct lock_type *type) {
     for (size_t each = 0; each < 2; each++) words_add(keeps, KEYS[place].keeps[each] != NULL, KEYS[place].keeps[each]);
     words_add(reenters, type->traits & LOCK_TRAIT_REENTRANT, "same");
     json_t *form = json_pack("{s:s,s:o,s:o}", "form", "acquire", "wait", waits_of(type), "lease", leases_of(type));
-    json_t *more = json_pack("{s:i,s:s,s:[o],s:[s],s:[s],s:o,s:o}", "threads", ADAPTER_THREADS, "owner",
-                             "thread-object", "forms", form, "modes",
-                             type->capacity == LOCK_CAPACITY_ASKED ? "permits" : "exclusive", "of_object", "lease_ms",
-                             "keeps", keeps, "reenters", reenters);
+    json_t *more =
+        json_pack("{s:i,s:s,s:[o],s:[s],s:[s],s:o,s:o}", "threads", ADAPTER_THREADS, "owner", "thread-object", "forms",
+                  form, "modes", type->capacity == LOCK_CAPACITY_ASKED ? "permits" : "exclusive", "of_object",
+                  "lease_ms", "keeps", keeps, "reenters", reenters);
     json_object_set_new(more, "validity", json_boolean(type->nodes > 1 && !KEYS[place].unstated));
     json_object_set_new(more, "parts", json_boolean(KEYS[place].parts));
     bool has_key = KEYS[place].lease_key && type->traits & LOCK_TRAIT_LEASE;

@@ -26,7 +26,7 @@ struct hosted_lock {
     struct lock_options options; /* as it was made; a lock may change its own */
     bool opened;
     bool acquires; /* it has been asked for an acquire */
-    int place; /* of its two tasks on the page */
+    int place;     /* of its two tasks on the page */
     int turn_fd, watchdog_fd, yield_fd;
     char *resource;
     int64_t token; /* of the latest grant; 0: it holds none */

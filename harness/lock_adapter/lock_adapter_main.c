@@ -1,6 +1,6 @@
-/* lock-adapter [LOCK]: a C lock of the table as an adapter (docs/adapters.md), so that what is asked of a library can be
- * asked of it. An adapter is started without arguments: then the lock is named by the name under which this program was
- * started, a link to it.
+/* lock-adapter [LOCK]: a C lock of the table as an adapter (docs/adapters.md), so that what is asked of a library can
+ * be asked of it. An adapter is started without arguments: then the lock is named by the name under which this program
+ * was started, a link to it.
  *
  * Exit status: 0 when its input has ended; 2 there is no such lock, or it cannot be hosted. */
 #include <stdio.h>
@@ -13,21 +13,21 @@
 
 enum { NEWEST = 2, STATUS_BAD = 2 };
 
-struct program {
+struct lock_program {
     struct lock_site site;
     bool opened;
     struct call_thread threads[ADAPTER_THREADS];
     bool running[ADAPTER_THREADS];
 };
 
-static json_t *hello(const struct program *program, const json_t *question) {
+static json_t *hello(const struct lock_program *program, const json_t *question) {
     json_int_t asked = json_integer_value(json_object_get(question, "protocol"));
     json_t *answer = adapter_hello(program->site.type, asked < NEWEST ? 1 : NEWEST);
     json_object_set_new(answer, "outcome", json_string("ok"));
     return answer;
 }
 
-static json_t *open(struct program *program, const json_t *question) {
+static json_t *open(struct lock_program *program, const json_t *question) {
     struct lock_site *site = &program->site;
     const json_t *nodes = json_object_get(question, "nodes");
     const char *resource = json_string_value(json_object_get(question, "resource"));
@@ -46,7 +46,7 @@ static json_t *open(struct program *program, const json_t *question) {
 }
 
 /* A C thread cannot be ended with a call under way. */
-static json_t *forget(struct program *program) {
+static json_t *forget(struct lock_program *program) {
     for (int each = 0; each < ADAPTER_THREADS; each++)
         if (program->running[each] && call_thread_is_busy(&program->threads[each]))
             return answer_make(OUTCOME_REFUSED, "a call is under way");
@@ -58,7 +58,7 @@ static json_t *forget(struct program *program) {
 }
 
 /* The answer, or NULL: a thread will answer it. */
-static json_t *give(struct program *program, json_t *question) {
+static json_t *give(struct lock_program *program, json_t *question) {
     const json_t *number = json_object_get(question, "thread");
     json_int_t thread = json_is_integer(number) ? json_integer_value(number) - 1 : 0;
     if (!program->opened) return answer_make(OUTCOME_REFUSED, "open comes first");
@@ -73,7 +73,7 @@ static json_t *give(struct program *program, json_t *question) {
     return answer_make(OUTCOME_REFUSED, "too many calls wait for this thread");
 }
 
-static void hear(struct program *program, json_t *question) {
+static void hear(struct lock_program *program, json_t *question) {
     const char *verb = json_string_value(json_object_get(question, "op"));
     json_t *answer = NULL;
     if (!verb) answer = answer_make(OUTCOME_REFUSED, "the question has no op");
@@ -94,7 +94,7 @@ static const struct lock_type *type_named(const char *name) {
 
 int main(int argc, char **argv) {
     static struct shared_page page = {.version = SHARED_PAGE_VERSION, .time = HISTORY_TIME_REAL};
-    static struct program program;
+    static struct lock_program program;
     const char *slash = strrchr(argv[0], '/');
     program.site.type = type_named(argc > 1 ? argv[1] : slash ? slash + 1 : argv[0]);
     program.site.page = &page;
