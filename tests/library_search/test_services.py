@@ -86,3 +86,40 @@ def test_rows_are_seen_when_they_are_left_and_are_gone_with_the_next_schedule(
     assert left in result["sentence"]
     if not left:
         assert (result["schedules"], result["unplayed"]) == (40, 0)
+
+
+# It connects so often that a schedule cannot follow all of it.
+CONNECTS = """#!{python}
+import socket
+import sys
+sys.path.insert(0, {shared!r})
+from lines import Program
+FORMS = [{{"form": "ask", "wait": ["none"], "lease": ["endless"]}}]
+class Library:
+    def open(self, question):
+        self.links = [socket.socket(socket.AF_UNIX) for _ in range({links})]
+        for link in self.links:
+            link.connect(question["nodes"][0]["unix"])
+    def make(self, resource, question):
+        return resource
+    def acquire(self, resource, question):
+        self.links[-1].send(f"SET {{resource}} 1 NX\\r\\n".encode())
+        return b"OK" in self.links[-1].recv(100)
+    def release(self, resource, question):
+        self.links[-1].send(f"DEL {{resource}}\\r\\n".encode())
+        return self.links[-1].recv(100) == b":1\\r\\n"
+Program(Library(), (), {{"name": "connects", "operations": []}}, {{"owner": "object", "forms": FORMS}}).serve()
+"""
+
+
+@pytest.mark.parametrize(("links", "status"), [(64, 0), (65, 3)])
+def test_a_library_with_more_connections_than_can_be_followed_is_not_accused(
+    tmp_path: Path, links: int, status: int
+) -> None:
+    program = tmp_path / "connects"
+    shared = str(paths.ROOT / "adapters" / "python")
+    program.write_text(CONNECTS.format(python=sys.executable, shared=shared, links=links))
+    program.chmod(0o755)
+    done = lockstorm("explore", "--adapter", str(program), "--schedules", "5", "--jobs", "1", "--faults", "none")
+    assert done.returncode == status, done.stdout + done.stderr
+    assert status == 0 or "more connections than a schedule can follow" in done.stdout + done.stderr
