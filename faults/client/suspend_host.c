@@ -4,6 +4,8 @@
 
 #include "faults/common/process.h"
 
+enum { LOOK_NS = 1000000, TRIES_MOST = 100 };
+
 struct suspend_host_state {
     bool stopped, suspended;
     int64_t since_ns, woken_ns; /* by the trial's clock */
@@ -28,15 +30,28 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     return true;
 }
 
+/* How long the host's clock has stood still. Both clocks are read within LOOK_NS of each other, if this process gets
+ * to. */
+static int64_t lag_of(const struct fault_target *host, const struct suspend_host_state *state) {
+    const struct fault_means *means = host->means;
+    int64_t passed_ns = 0, host_passed_ns = 0;
+    for (int tries = 0; tries < TRIES_MOST; tries++) {
+        int64_t before_ns = means->mono_ns(means->scheduler);
+        host_passed_ns = means->host_mono_ns(means->scheduler, host->task) - state->host_ns;
+        int64_t now_ns = means->mono_ns(means->scheduler);
+        passed_ns = now_ns - state->since_ns;
+        if (now_ns - before_ns <= LOOK_NS) break;
+    }
+    return passed_ns - host_passed_ns;
+}
+
 /* Proved after healing. In virtual time both clocks are exact; in real time a process continues a little later. */
 static bool prove(struct fault_target *target, struct fault_report *report) {
     int hosts = 0;
     int64_t lag_ns = 0;
     for (struct fault_target *each = target; each; each = each->next, hosts++) {
-        const struct fault_means *means = each->means;
         const struct suspend_host_state *state = state_of(each);
-        int64_t passed_ns = means->mono_ns(means->scheduler) - state->since_ns;
-        lag_ns = passed_ns - (means->host_mono_ns(means->scheduler, each->task) - state->host_ns);
+        lag_ns = lag_of(each, state);
         int64_t meant_ns = state->woken_ns - state->since_ns;
         if (meant_ns <= 0) return fault_fail(report, "no time has passed while %s was suspended", each->name);
         if (lag_ns < meant_ns)

@@ -77,7 +77,8 @@ def test_what_a_stalled_worker_had_begun_goes_on_when_it_is_healed(time: str, di
 def test_a_worker_is_stalled_in_the_middle_of_a_sleep(time: str) -> None:
     with trial("set-nx-px", time=time, lease_ms=LEASE_MS[time]) as running:
         one, two = running.clients(2)
-        one.start_increment(work_ms=100)
+        assert one.acquire().ok
+        one._start(StepKind.SLEEP, work_ms=2 * running.lease_ms)
         running.advance(20)
         with running.fault("stall-worker", one) as fault:
             running.advance(running.lease_ms + 1)
