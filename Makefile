@@ -131,7 +131,7 @@ READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
 
 object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
-.PHONY: all deps-all build programs headers test-programs judge bench-programs fuzzers demo test nightly lint format sanitize fuzz oracle porcupine mutants mutants-short matrix schemas servers zoo bench \
+.PHONY: all deps-all build programs headers test-programs judge bench-programs fuzzers demo test nightly lint format sanitize fuzz oracle porcupine mutants mutants-short matrix schemas servers zoo libraries bench \
         soak explore-soak clean help
 all: build
 
@@ -385,6 +385,10 @@ mutants-short: ## plant each mistake of tests/planted_mistakes.txt: the test bes
 	@$(READY_TO_TEST)
 	@$(MAKE) -s build test-programs
 	@PYTHONPATH=harness:. $(PYTHON) -m tests.helpers.mutants_short
+
+libraries: ## write docs/libraries.md from the kept figures and the findings
+	@$(READY_TO_TEST)
+	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.libraries.libraries_page
 
 matrix: ## write the tables of expected verdicts into README.md, docs/matrix.md and docs/adapters.md
 	@$(READY)

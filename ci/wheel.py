@@ -10,7 +10,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-PLACES = ("adapters", "scenarios", "docs/results.schema.json")
+PLACES = ("adapters", "findings", "scenarios", "docs/results.schema.json")
 NOT_IN_SOURCES = ("__pycache__", "node_modules")
 LINES_SHOWN = 15
 

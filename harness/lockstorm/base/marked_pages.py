@@ -1,4 +1,4 @@
-"""Pages with a generated part between two marks."""
+"""Pages with generated parts, each between two marks."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,11 @@ from lockstorm.base.errors import UsageError
 
 def page_with(page: Path, text: str, begin: str, end: str) -> str:
     """The page with `text` between the marks. Raises UsageError when a mark is not there exactly once."""
-    content = page.read_text()
+    return content_with(page.read_text(), text, begin, end, page)
+
+
+def content_with(content: str, text: str, begin: str, end: str, page: Path) -> str:
+    """The same of the content of a page, which messages name."""
     if content.count(begin) != 1 or content.count(end) != 1:
         raise UsageError(f"{page}: the marks {begin} and {end} must each occur exactly once")
     return re.sub(

@@ -32,6 +32,7 @@ COMMANDS = (  # in the order of the README; each is NAME_command in commands/NAM
     "matrix",
     "advise",
     "zoo",
+    "libraries",
     "adapter",
     "plugin",
     "init",

@@ -1,0 +1,85 @@
+"""`lockstorm libraries`."""
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lockstorm.base.option_fields import choose
+from lockstorm.cli.options import json_option
+from lockstorm.cli.terminal import console, print_json
+from lockstorm.libraries.finding import FOUND, PLACE, Finding, program_of
+from lockstorm.libraries.library_rows import LibraryRow, left_out_libraries, library_rows
+
+
+@click.command("libraries")
+@click.argument("name", required=False)
+@json_option
+def libraries_command(name: str | None, as_json: bool) -> int:
+    """List lock libraries with what a search of each has shown; with NAME of an adapter, tell one in words.
+
+    \b
+    Example: lockstorm libraries; lockstorm libraries redis-py
+    docs/libraries.md has the whole table of libraries and promises, and all findings.
+    """
+    rows = library_rows()
+    if name:
+        row = rows[choose("library", name, list(rows))]
+        if as_json:
+            print_json(row.json)
+        else:
+            _tell(console(), row)
+        return 0
+    if as_json:
+        left_out = [{"name": each.name, "why": each.why} for each in left_out_libraries()]
+        print_json({"libraries": [row.json for row in rows.values()], "left_out": left_out})
+        return 0
+    console().print(_table(list(rows.values())))
+    return 0
+
+
+def _table(rows: list[LibraryRow]) -> Table:
+    table = Table(box=None, padding=(0, 1), header_style="dim")
+    for title in ("adapter", "release", "findings", "the search"):
+        table.add_column(title, no_wrap=title == "adapter", overflow="fold")
+    for row in rows:
+        kept = row.figures and not row.figures.broken
+        table.add_row(
+            Text(row.adapter, "bold"),
+            row.release,
+            Text(str(len(row.findings) or "-"), "" if row.findings else "dim"),
+            Text(row.sentence, "green" if kept else ""),
+        )
+    return table
+
+
+def _tell(out: Console, row: LibraryRow) -> None:
+    words = row.words
+    out.print(Text(row.release, "bold"), Text(f"{words.package}, {words.language}, {words.licence}", "dim"))
+    out.print()
+    out.print(words.use)
+    if words.beware:
+        out.print(words.beware)
+    out.print(f"The search: {row.sentence}.")
+    for name, finding in row.findings.items():
+        out.print()
+        _tell_finding(out, name, finding)
+
+
+def _tell_finding(out: Console, name: str, finding: Finding) -> None:
+    out.print(Text(finding.title, "bold"))
+    table = Table(box=None, padding=(0, 1), show_header=False)
+    program = program_of(PLACE / name)
+    for key, value in {
+        "releases": ", ".join(finding.shown_in),
+        "promised": finding.promise,
+        "instead": finding.what,
+        "so": finding.consequence,
+        "way round": finding.workaround,
+        "reported": ", ".join((finding.reported, *finding.threads)),
+        "again": f"lockstorm replay findings/{name}/{FOUND}",
+        "without lockstorm": f"findings/{name}/{program.name}" if program else "",
+    }.items():
+        if value:
+            table.add_row(Text(key, "dim"), value)
+    out.print(table)

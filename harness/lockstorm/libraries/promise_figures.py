@@ -1,0 +1,81 @@
+"""How often each shipped adapter's library broke each promise, in a search of fixed size that does not stop at the first.
+scenarios/libraries.json keeps it; `python -m lockstorm.libraries.promise_figures NAME...` measures, all without a name."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from lockstorm.base import paths
+from lockstorm.base.atomic_file import write_json
+from lockstorm.library_search.library_plan import PROMISES, plan_library_search
+from lockstorm.library_search.library_search import search_library
+from lockstorm.locks.adapter import PREFIX, adapter_entry, shipped_adapters
+
+RECORD = paths.ROOT / "scenarios" / "libraries.json"
+SCHEDULES_USUAL = 20_000
+# Libraries of which fewer are played, because each takes longer.
+SCHEDULES = {"kazoo": 5_000, "kazoo-read-write": 5_000, "pals": 1_000, "redlock-py": 5_000}
+SCHEDULES_OF_JAVA = 5_000
+JAVA = "redisson"
+SEED = 1
+
+
+class PromiseFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What was measured of one library."""
+
+    library: str
+    version: str
+    service: str
+    schedules: int
+    calls: int
+    unplayed: int
+    broken: dict[str, int]  # by promise: in how many schedules
+    by_calls: list[str]  # promises that were broken in a schedule without a fault
+
+
+def schedules_of(adapter: str) -> int:
+    return SCHEDULES_OF_JAVA if adapter.startswith(JAVA) else SCHEDULES.get(adapter, SCHEDULES_USUAL)
+
+
+def measured(adapter: str, schedules: int = 0) -> PromiseFigures:
+    """Searches a library, with the usual faults. schedules: 0 for the usual number. Raises NotInstalled."""
+    entry = adapter_entry(PREFIX + adapter)
+    options = {"schedules": schedules or schedules_of(adapter), "seed": SEED, "keep_going": True}
+    return figures_of(search_library(plan_library_search(adapter, options), lambda _: None), entry.service)
+
+
+def figures_of(result: dict[str, Any], service: str) -> PromiseFigures:
+    """The figures in the result of a search."""
+    broken = {name: result["verdict"][name]["schedules"] for name in PROMISES}
+    by_calls = {name for group in result["groups"] if not group["faults"] for name in group["breaks"]}
+    return PromiseFigures(
+        library=result["library"]["name"],
+        version=result["library"]["version"],
+        service=service,
+        schedules=result["schedules"],
+        calls=result["calls"],
+        unplayed=result["unplayed"],
+        broken={name: count for name, count in broken.items() if count},
+        by_calls=[name for name in PROMISES if name in by_calls],
+    )
+
+
+def promise_figures() -> dict[str, PromiseFigures]:
+    """The kept figures by adapter."""
+    return msgspec.json.decode(RECORD.read_bytes(), type=dict[str, PromiseFigures]) if RECORD.exists() else {}
+
+
+def measure_adapters(names: Sequence[str]) -> None:
+    """Measures these, and keeps the figures of the others."""
+    for name in names:
+        record = {**promise_figures(), name: measured(name)}
+        kept = {each: msgspec.to_builtins(record[each]) for each in shipped_adapters() if each in record}
+        write_json(RECORD, kept, indent=1)
+        print(name, json.dumps(kept[name]["broken"]), flush=True)
+
+
+if __name__ == "__main__":
+    measure_adapters(sys.argv[1:] or shipped_adapters())
