@@ -1,5 +1,6 @@
 """sherlock's RedisLock: SETNX and EXPIRE in one script, with a random owner, which scripts compare."""
 
+import os
 import sys
 from importlib.metadata import version
 
@@ -15,7 +16,9 @@ except ImportError as error:
     sys.exit(69)
 
 WAITS = {"acquire()": "time", "acquire(blocking=False)": "none"}
-LEASE = {"lease": ["given"], "lease_unit_ms": 1000}
+# RedisLock(expire=None) is not asked of old releases, whose published bugs it would hide: none keeps its promise.
+LEASES = ["given"] if os.environ.get("LOCKSTORM_LIBRARY_VERSION") else ["given", "endless"]
+LEASE = {"lease": LEASES, "lease_unit_ms": 1000}
 LONGEST_S = 3600.0  # the library waits for a time in any case
 HELLO = {
     "name": "sherlock",
@@ -44,9 +47,10 @@ class Library:
         self.lease_ms = question["lease_ms"]
 
     def make(self, resource: str, question: Line) -> RedisLock:
-        wait_ms, lease_ms = question.get("wait_ms"), question.get("lease_ms") or self.lease_ms
+        wait_ms, lease_ms = question.get("wait_ms"), question.get("lease_ms", self.lease_ms)
         wait_s = LONGEST_S if wait_ms is None else wait_ms / 1000
-        lock = RedisLock(resource, client=self.link, expire=lease_ms // 1000, timeout=wait_s, retry_interval=0.05)
+        expire_s = None if lease_ms is None else lease_ms // 1000
+        lock = RedisLock(resource, client=self.link, expire=expire_s, timeout=wait_s, retry_interval=0.05)
         self.made.append(lock)
         return lock
 

@@ -176,6 +176,7 @@ UNKEPT = {
     "redisson-fenced": [WAITS],
     "redisson-multi": [CANCELS],
     "redisson-redlock": [CANCELS],
+    "sherlock": [WAITS],
 }
 
 

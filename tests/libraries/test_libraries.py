@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lockstorm.base.errors import UsageError
-from lockstorm.libraries.libraries_page import PAGE, page_text
+from lockstorm.libraries.libraries_page import PAGE, libraries_text
 from lockstorm.libraries.library_rows import WORDS, library_rows, read_words
 from lockstorm.libraries.promise_figures import figures_of, promise_figures, schedules_of
 from lockstorm.library_search.library_plan import PROMISES
@@ -15,7 +15,7 @@ from tests.helpers.support import lockstorm
 
 
 def test_the_page_is_that_of_the_figures_and_findings() -> None:
-    assert PAGE.read_text() == page_text(), "make libraries writes it anew"
+    assert PAGE.read_text() == libraries_text(), "make libraries writes it anew"
 
 
 def test_every_shipped_library_was_measured() -> None:

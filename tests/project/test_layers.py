@@ -193,6 +193,7 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
         "conformance",
         "explore",
         "gate",
+        "libraries",
         "library_search",
         "locks",
         "matrix",

@@ -72,7 +72,8 @@ def finding_section(name: str, finding: Finding) -> str:
         f"findings/{name}/{FOUND}`; [its control]({directory}/{CONTROL}) keeps the promise.",
     ]
     if program:
-        lines.append(f"- Without lockstorm: [{program.name}]({directory}/{program.name}), run {finding.natively} times.")
+        link = f"[{program.name}]({directory}/{program.name})"
+        lines.append(f"- Without lockstorm: {link}, which showed it in {finding.natively} runs of {finding.natively}.")
     near = f": {', '.join(f'[{_short(each)}]({each})' for each in finding.threads)}" if finding.threads else ""
     said = {
         "not found": "no public thread was found",
@@ -89,7 +90,7 @@ def _short(link: str) -> str:
     return f"{'/'.join(parts[-4:-2])}#{parts[-1]}" if len(parts) > 4 else link
 
 
-def page_text() -> str:
+def libraries_text() -> str:
     """The up-to-date text of the page."""
     rows = library_rows()
     sections = "\n".join(finding_section(name, finding) for name, finding in findings().items())
@@ -100,4 +101,4 @@ def page_text() -> str:
 
 
 if __name__ == "__main__":
-    write_text(PAGE, page_text())
+    write_text(PAGE, libraries_text())

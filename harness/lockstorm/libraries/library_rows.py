@@ -1,4 +1,4 @@
-"""What lockstorm says of each lock library: the words of scenarios/libraries.toml, what was measured, and the findings."""
+"""What lockstorm says of each lock library: the words of scenarios/libraries.toml, the figures, and the findings."""
 
 import tomllib
 from collections.abc import Mapping

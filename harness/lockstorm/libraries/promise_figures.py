@@ -1,5 +1,5 @@
-"""How often each shipped adapter's library broke each promise, in a search of fixed size that does not stop at the first.
-scenarios/libraries.json keeps it; `python -m lockstorm.libraries.promise_figures NAME...` measures, all without a name."""
+"""How often each shipped adapter's library broke each promise, in a search that does not stop at the first.
+scenarios/libraries.json keeps it; `python -m lockstorm.libraries.promise_figures NAME...` measures."""
 
 import json
 import sys
@@ -15,10 +15,14 @@ from lockstorm.library_search.library_search import search_library
 from lockstorm.locks.adapter import PREFIX, adapter_entry, shipped_adapters
 
 RECORD = paths.ROOT / "scenarios" / "libraries.json"
-SCHEDULES_USUAL = 20_000
+SCHEDULES_USUAL = 3_000
 # Libraries of which fewer are played, because each takes longer.
-SCHEDULES = {"kazoo": 5_000, "kazoo-read-write": 5_000, "pals": 1_000, "redlock-py": 5_000}
-SCHEDULES_OF_JAVA = 5_000
+SCHEDULES = {
+    **dict.fromkeys(("kazoo", "kazoo-read-write", "pals"), 100),
+    **dict.fromkeys(("redisson-fair", "redisson-redlock"), 20),
+    "redlock-py": 500,
+}
+SCHEDULES_OF_JAVA = 100
 JAVA = "redisson"
 SEED = 1
 
@@ -37,10 +41,10 @@ class PromiseFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def schedules_of(adapter: str) -> int:
-    return SCHEDULES_OF_JAVA if adapter.startswith(JAVA) else SCHEDULES.get(adapter, SCHEDULES_USUAL)
+    return SCHEDULES.get(adapter, SCHEDULES_OF_JAVA if adapter.startswith(JAVA) else SCHEDULES_USUAL)
 
 
-def measured(adapter: str, schedules: int = 0) -> PromiseFigures:
+def figures_measured(adapter: str, schedules: int = 0) -> PromiseFigures:
     """Searches a library, with the usual faults. schedules: 0 for the usual number. Raises NotInstalled."""
     entry = adapter_entry(PREFIX + adapter)
     options = {"schedules": schedules or schedules_of(adapter), "seed": SEED, "keep_going": True}
@@ -71,7 +75,7 @@ def promise_figures() -> dict[str, PromiseFigures]:
 def measure_adapters(names: Sequence[str]) -> None:
     """Measures these, and keeps the figures of the others."""
     for name in names:
-        record = {**promise_figures(), name: measured(name)}
+        record = {**promise_figures(), name: figures_measured(name)}
         kept = {each: msgspec.to_builtins(record[each]) for each in shipped_adapters() if each in record}
         write_json(RECORD, kept, indent=1)
         print(name, json.dumps(kept[name]["broken"]), flush=True)
