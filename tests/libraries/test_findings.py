@@ -47,7 +47,7 @@ def test_the_control_differs_by_what_is_left_out(name: str) -> None:
     assert len(control.lines) <= len(found.lines)
 
 
-def test_the_findings_are_of_several_libraries_and_services() -> None:
+def test_the_findings_are_of_several_libraries_and_name_their_sources() -> None:
     known = findings()
     assert len({finding.library for finding in known.values()}) >= 4
     for finding in known.values():

@@ -15,7 +15,7 @@ KEPT = {**dict.fromkeys(ONE_NODE, 150), **dict.fromkeys(("redlock", "redlock-ren
 # Why each cannot be called safe, by what its text or its published bug says.
 BROKEN = {
     "none": "exclusion",  # there is no lock
-    "set-nx-blind-del": "lease-too-short",  # it deletes the key of whoever holds it
+    "set-nx-blind-del": "lease-too-short",  # it deletes the key of another holder, too
     "singleflight": "lease-too-short",  # a call that joins late shares what is left of the lease
     "setnx-expire": "lease-endless",  # it may end, or lose its connection, between SETNX and EXPIRE
     "redis-lock-30": "lease-endless",  # the same

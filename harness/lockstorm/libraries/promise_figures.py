@@ -44,10 +44,10 @@ def schedules_of(adapter: str) -> int:
     return SCHEDULES.get(adapter, SCHEDULES_OF_JAVA if adapter.startswith(JAVA) else SCHEDULES_USUAL)
 
 
-def figures_measured(adapter: str, schedules: int = 0) -> PromiseFigures:
-    """Searches a library, with the usual faults. schedules: 0 for the usual number. Raises NotInstalled."""
+def figures_measured(adapter: str) -> PromiseFigures:
+    """Searches a library, with the usual faults. Raises NotInstalled."""
     entry = adapter_entry(PREFIX + adapter)
-    options = {"schedules": schedules or schedules_of(adapter), "seed": SEED, "keep_going": True}
+    options = {"schedules": schedules_of(adapter), "seed": SEED, "keep_going": True}
     return figures_of(search_library(plan_library_search(adapter, options), lambda _: None), entry.service)
 
 

@@ -60,11 +60,13 @@ def _c_lock_path(name: str) -> Path:
     """The program that hosts a C lock of the table or the bug zoo. It knows which one by the name of the link to it."""
     if name not in {lock.name for lock in zoo_locks()}:
         name = choose("lock", name, [lock.name for lock in locks()])
-    link = paths.cache("locks") / name
-    link.parent.mkdir(parents=True, exist_ok=True)
-    made = link.with_name(f".{name}.{os.getpid()}")
-    made.symlink_to(paths.program("lock-adapter"))
-    made.replace(link)
+    link, program = paths.cache("locks") / name, paths.program("lock-adapter")
+    if not link.is_symlink() or os.readlink(link) != program:
+        link.parent.mkdir(parents=True, exist_ok=True)
+        made = link.with_name(f".{name}.{os.getpid()}")
+        made.unlink(missing_ok=True)
+        made.symlink_to(program)
+        made.replace(link)
     return link
 
 
