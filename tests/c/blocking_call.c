@@ -246,6 +246,13 @@ static void work_for_50_ms(struct test_client *client) {
     watched_sleep(client, 50);
 }
 
+/* In real time either thread may stand still for any time, so the work ends by what the watchdog did. */
+static void work_until_it_renewed(struct test_client *client) {
+    client->started = env_watchdog_start(client->env, renew, &client->watch);
+    while (client->watch.wakes == 0) env_sleep(client->env, 5);
+    env_watchdog_stop(client->env);
+}
+
 /* The first watchdog ends by itself, and is not stopped before the second is started. */
 static void outlive_the_watchdog(struct test_client *client) {
     client->started = env_watchdog_start(client->env, renew, &client->watch);
@@ -398,6 +405,8 @@ static bool held_watchdog_stays(struct fixture *fixture, job *work, int64_t slee
     client->watch = (struct watch){.sleep_ms = sleep_ms, .at_checkpoint = true};
     scheduler_arm(fixture->scheduler, client->task + 1, "renewing", 1);
     start_job(fixture, 0, work);
+    for (int round = 0; round < 100 && watchdog_state(fixture, 0) != TASK_HELD; round++)
+        if (!run(fixture, 1, 2 * sleep_ms)) return false;
     if (!run(fixture, 1, 20 * sleep_ms)) return false;
     enum task_state state = watchdog_state(fixture, 0);
     if (!expect(fixture, state == TASK_HELD, "the held watchdog is in state %d", (int)state)) return false;
@@ -459,17 +468,16 @@ static bool subscription_lost(struct fixture *fixture) {
 
 /* --- cases in real time --- */
 
+/* A watchdog that sleeps for an hour, longer than a run may last, is woken by the request to stop. */
 static bool stops_at_once(struct fixture *fixture) {
     struct test_client *client = &fixture->clients[0];
     for (int round = 0; round < 3; round++) {
         client->watch = (struct watch){.sleep_ms = LONG_SLEEP_MS};
         start_job(fixture, 0, work_for_50_ms);
         if (!run(fixture, 1, 0)) return false;
-        int64_t took_ms = took_ns(fixture, 0) / MS_NS;
-        if (!expect(fixture,
-                    client->started && client->watch.wakes == 0 && client->watch.saw_stopping && took_ms < 5000,
-                    "round %d: started %d, %d wake-ups, stopping seen %d, %" PRId64 " ms", round, client->started,
-                    client->watch.wakes, client->watch.saw_stopping, took_ms))
+        if (!expect(fixture, client->started && client->watch.wakes == 0 && client->watch.saw_stopping,
+                    "round %d: started %d, %d wake-ups, stopping seen %d", round, client->started, client->watch.wakes,
+                    client->watch.saw_stopping))
             return false;
     }
     return true;
@@ -478,7 +486,7 @@ static bool stops_at_once(struct fixture *fixture) {
 static bool renews_in_real_time(struct fixture *fixture) {
     struct test_client *client = &fixture->clients[0];
     client->watch = (struct watch){.sleep_ms = 10};
-    start_job(fixture, 0, work_for_50_ms);
+    start_job(fixture, 0, work_until_it_renewed);
     if (!run(fixture, 1, 0)) return false;
     int64_t most = took_ns(fixture, 0) / (10 * MS_NS);
     return expect(fixture, client->watch.wakes >= 1 && client->watch.wakes <= most, "%d wake-ups, at most %" PRId64,
@@ -486,7 +494,7 @@ static bool renews_in_real_time(struct fixture *fixture) {
 }
 
 static bool held_in_real_time(struct fixture *fixture) {
-    return held_watchdog_stays(fixture, work_for_50_ms, 10) && stops_at_once(fixture);
+    return held_watchdog_stays(fixture, work_until_it_renewed, 10) && stops_at_once(fixture);
 }
 
 /* A step begins when the trial is run, so a checkpoint that is armed after it was given is not missed. */

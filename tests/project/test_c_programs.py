@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +55,9 @@ def redis_with_virtual_clock() -> Iterator[tuple[RedisServer, Path]]:
     try:
         clock = sandbox.directory / "clock"
         clock.write_text(START_OF_TIME)
-        server = RedisServer(sandbox, "redis-1", clock=clock)
-        server.ready()
-        yield server, sandbox.directory
-        server.close()
+        with closing(RedisServer(sandbox, "redis-1", clock=clock)) as server:
+            server.ready()
+            yield server, sandbox.directory
     finally:
         sandbox.close()
 
