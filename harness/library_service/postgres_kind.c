@@ -11,11 +11,15 @@ enum { ANSWER = 1 << 18, REQUEST = 4096, NAME = 256, HEAD = 5, PROTOCOL_3 = 1966
 
 static const char STARTUP[] = "user\0lockstorm\0database\0postgres\0application_name\0lockstorm-search\0";
 
+/* Each transaction locks its own virtual number, which keeps nobody else out. */
+#define LOCKING "SELECT pid FROM pg_locks WHERE locktype <> 'virtualxid'"
+
 /* What stands in a table is asked for as XML, which no other statement can do for tables that it does not know. */
 static const char LEFT[] =
     "SELECT 'advisory lock', concat_ws(' ', classid, objid) FROM pg_locks "
     "WHERE locktype = 'advisory' AND pid <> pg_backend_pid() UNION "
-    "SELECT 'transaction', state FROM pg_stat_activity "
+    "SELECT CASE WHEN pid IN (" LOCKING ") THEN 'transaction' ELSE 'transaction without a lock' END, state "
+    "FROM pg_stat_activity "
     "WHERE backend_type = 'client backend' AND xact_start IS NOT NULL AND pid <> pg_backend_pid() UNION "
     "SELECT 'row', format('%I.%I', schemaname, tablename) FROM pg_tables "
     "WHERE schemaname NOT IN ('pg_catalog', 'information_schema') AND query_to_xml("
@@ -27,11 +31,11 @@ static const char EMPTY_TABLES[] =
     "WHERE schemaname NOT IN ('pg_catalog', 'information_schema') LOOP "
     "EXECUTE format('DELETE FROM %I.%I', each.schemaname, each.tablename); END LOOP; END $$";
 
-/* Their sessions end: nobody else can give back what they hold. */
+/* Their sessions end: nobody else can give back what they hold. A session of a library's pool that is only idle in a
+ * transaction goes on: the library would be accused of a connection that broke. */
 static const char END_HOLDERS[] =
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' "
-    "AND pid <> pg_backend_pid() AND (xact_start IS NOT NULL "
-    "OR pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory'))";
+    "AND pid <> pg_backend_pid() AND (state = 'active' OR pid IN (" LOCKING "))";
 
 static const char RESTART_SEQUENCES[] =
     "SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, start_value, false) FROM pg_sequences";

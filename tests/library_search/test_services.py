@@ -23,7 +23,7 @@ def test_a_search_plays_real_servers_and_repeats_itself(adapter: str) -> None:
     except NotInstalled as reason:
         pytest.skip(str(reason))
     assert entry.service == SERVICES[adapter]
-    words = ("explore", "--adapter", adapter, "--seed", "3", "--schedules", "12", "--jobs", "1", "--json")
+    words = ("explore", "--adapter", adapter, "--seed", "3", "--schedules", "12", "--jobs", "1", "--all", "--json")
     one, two = (json.loads(lockstorm(*words, timeout=300).stdout) for _ in range(2))
     assert one["schedules"] == two["schedules"] == 12 and one["unplayed"] == 0
     assert sum(one["injected"].values()) > 0
@@ -123,3 +123,19 @@ def test_a_library_with_more_connections_than_can_be_followed_is_not_accused(
     done = lockstorm("explore", "--adapter", str(program), "--schedules", "5", "--jobs", "1", "--faults", "none")
     assert done.returncode == status, done.stdout + done.stderr
     assert status == 0 or "more connections than a schedule can follow" in done.stdout + done.stderr
+
+
+@pytest.mark.lengthy("starts PostgreSQL for a search")
+def test_a_transaction_that_locks_nothing_is_left_and_its_connection_lives_on() -> None:
+    """PALs gives a connection back to its pool with an open transaction. Sessions that end would be held against it."""
+    try:
+        adapter_entry(PREFIX + "pals")
+    except NotInstalled as reason:
+        pytest.skip(str(reason))
+    words = ("--faults", "none", "--schedules", "10", "--jobs", "1", "--all", "--require", "residue", "--json")
+    result = json.loads(lockstorm("explore", "--adapter", "pals", *words, timeout=300).stdout)
+    found = result["found"]
+    assert result["verdict"]["residue"] == {"status": "violated", "schedules": 10}
+    assert result["sessions"] < 10  # programs played several schedules
+    assert (found["number"], len(found["workload"]), found["with_new_programs"]) == (0, 2, True)
+    assert "transaction without a lock" in found["sentence"]
