@@ -293,8 +293,7 @@ static bool is_harmless(const char *left) {
 static bool is_fresh(const struct library_world *world, size_t from) {
     bool quiet = has_been_quiet(world);
     for (size_t each = from; each < world->event_count; each++)
-        if (world->events[each].kind == EVENT_LEFT && !(quiet && is_harmless(world->events[each].name)))
-            return false;
+        if (world->events[each].kind == EVENT_LEFT && !(quiet && is_harmless(world->events[each].name))) return false;
     return true;
 }
 
