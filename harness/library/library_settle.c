@@ -115,12 +115,14 @@ static void links_number(const struct library_world *world, struct library_clien
         }
 }
 
+/* The answer to a plain request is delivered with it; one to an earlier request, which waits, is not. */
 static bool link_hear(struct library_world *world, struct library_link *link) {
     bool any = link_hear_program(link);
     while (library_request_is_due(world, link) && link_request_is_plain(link)) {
+        bool waits = link->answers.count > 0;
         library_request_arrives(world, link);
         any = true;
-        if (link->answers.count == 1 && library_answer_is_due(world, link)) link_deliver_answer(link);
+        if (!waits && link->answers.count == 1 && library_answer_is_due(world, link)) link_deliver_answer(link);
     }
     for (; library_answer_is_due(world, link) && link_answer_is_plain(link); any = true) link_deliver_answer(link);
     return any;
