@@ -76,4 +76,5 @@ class Library:
         return {"held": None}  # the object asks the server
 
 
-Program(Library(), (redis_lock.NotAcquired, redis_lock.AlreadyAcquired), HELLO, HELLO_2).serve()
+REFUSALS = (redis_lock.NotAcquired, redis_lock.AlreadyAcquired, redis_lock.AlreadyStarted)
+Program(Library(), REFUSALS, HELLO, HELLO_2).serve()

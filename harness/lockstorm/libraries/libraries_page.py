@@ -51,6 +51,12 @@ def words_table(rows: Mapping[str, LibraryRow]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _origin(finding: Finding) -> str:
+    if not finding.found_by:
+        return "Its schedule was written by hand, after the source was read."
+    return f"Found by `{finding.found_by}`, schedule {finding.found_at:,}."
+
+
 def finding_section(name: str, finding: Finding) -> str:
     """A finding in words."""
     directory = f"../findings/{name}"
@@ -68,8 +74,8 @@ def finding_section(name: str, finding: Finding) -> str:
         "",
         f"- A way round it: {finding.workaround}",
         f"- What would mend it: {finding.change}",
-        f"- Found by `{finding.found_by}`, schedule {finding.found_at:,}. Again: `lockstorm replay "
-        f"findings/{name}/{FOUND}`; [its control]({directory}/{CONTROL}) keeps the promise.",
+        f"- {_origin(finding)} Again: `lockstorm replay findings/{name}/{FOUND}`; [its control]({directory}/{CONTROL}) "
+        "keeps the promise.",
     ]
     if program:
         link = f"[{program.name}]({directory}/{program.name})"
