@@ -105,7 +105,9 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
     return true;
 }
 
+/* From here on a busy machine must not look like a lost master: the others would elect the old one again. */
 static bool heal(struct fault_target *target, struct fault_report *report) {
+    if (election_of(target)->patience_ms > 0) set_patience(target->other, election_of(target)->patience_ms);
     return election_heal(target, set_patience, report);
 }
 

@@ -25,6 +25,7 @@ def test_a_search_plays_real_servers_and_repeats_itself(adapter: str) -> None:
     assert entry.service == SERVICES[adapter]
     words = ("explore", "--adapter", adapter, "--seed", "3", "--schedules", "12", "--jobs", "1", "--all", "--json")
     one, two = (json.loads(lockstorm(*words, timeout=300).stdout) for _ in range(2))
+    assert "schedules" in one and "schedules" in two, (one["sentence"], two["sentence"])
     assert one["schedules"] == two["schedules"] == 12 and one["unplayed"] == 0
     assert sum(one["injected"].values()) > 0
     assert [one[key] for key in SAME] == [two[key] for key in SAME]

@@ -1,5 +1,8 @@
 """`lockstorm libraries`."""
 
+from dataclasses import asdict
+from functools import partial
+
 import click
 from rich.console import Console
 from rich.table import Table
@@ -10,21 +13,32 @@ from lockstorm.cli.options import json_option
 from lockstorm.cli.terminal import console, print_json
 from lockstorm.libraries.finding import FOUND, PLACE, Finding, program_of
 from lockstorm.libraries.library_rows import LibraryRow, left_out_libraries, library_rows
+from lockstorm.libraries.newest_release import NewestRelease, newest_release, try_newest
+
+VERDICT_STYLES = {"shown": "", "mended": "green", "not tried": "yellow"}
 
 
 @click.command("libraries")
 @click.argument("name", required=False)
+@click.option(
+    "--newest", is_flag=True, help="Fetch the newest release of each library with findings, and replay them with it."
+)
 @json_option
-def libraries_command(name: str | None, as_json: bool) -> int:
+def libraries_command(name: str | None, newest: bool, as_json: bool) -> int:
     """List lock libraries with what a search of each has shown; with NAME of an adapter, tell one in words.
 
     \b
     Example: lockstorm libraries; lockstorm libraries redis-py
-    docs/libraries.md has the whole table of libraries and promises, and all findings.
+             lockstorm libraries --newest
+    Exit status of --newest: 0 each newest release still shows its findings, 1 one has mended a finding, 3 one could not
+    be tried. docs/libraries.md has the whole table of libraries and promises, and all findings.
     """
     rows = library_rows()
-    if name:
-        row = rows[choose("library", name, list(rows))]
+    chosen = rows[choose("library", name, list(rows))] if name else None
+    if newest:
+        return _try_newest([chosen] if chosen else list(rows.values()), as_json)
+    if chosen:
+        row = chosen
         if as_json:
             print_json(row.json)
         else:
@@ -36,6 +50,24 @@ def libraries_command(name: str | None, as_json: bool) -> int:
         return 0
     console().print(_table(list(rows.values())))
     return 0
+
+
+def _try_newest(rows: list[LibraryRow], as_json: bool) -> int:
+    out, releases = console(), list[NewestRelease]()
+    for row in rows:
+        for name, finding in row.findings.items():
+            tried = try_newest(name, finding, partial(newest_release, row.words))
+            releases.append(tried)
+            if not as_json:
+                newest = f"{finding.library} {tried.newest}".strip()
+                out.print(Text(tried.verdict, VERDICT_STYLES[tried.verdict]), Text(newest, "bold"), Text(name, "dim"))
+                out.print(Text(f"    {tried.why}"))
+    if as_json:
+        print_json({"findings": [asdict(each) for each in releases]})
+    elif not releases:
+        out.print("There is no finding of it.")
+    verdicts = {each.verdict for each in releases}
+    return 1 if "mended" in verdicts else 3 if "not tried" in verdicts else 0
 
 
 def _table(rows: list[LibraryRow]) -> Table:

@@ -1,0 +1,71 @@
+"""Findings in newer releases: what the registries have now, and whether it still shows what the pinned release does
+(`lockstorm libraries --newest`)."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from lockstorm.base import paths
+from lockstorm.base.errors import LockstormError
+from lockstorm.libraries.finding import CONTROL, FOUND, PLACE, Finding
+from lockstorm.libraries.library_rows import LibraryWords
+from lockstorm.library_search.library_schedule_file import read_library_schedule
+from lockstorm.library_search.library_search import replay_library
+from lockstorm.library_search.library_zoo import install_old
+from lockstorm.locks.adapter import SHIPPED, library_environment
+
+Verdict = Literal["shown", "mended", "not tried"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewestRelease:
+    """What became of a finding in the newest release of its library."""
+
+    finding: str
+    release: str  # that the finding was last shown in
+    newest: str  # empty: not known
+    verdict: Verdict  # shown: the newest one breaks the promise, too
+    why: str  # what the replay said, or what stood in the way
+
+
+@cache
+def newest_release(words: LibraryWords) -> str:
+    """The newest release in the library's registry, which is asked once. LockstormError with what its tool said."""
+    command = [str(SHIPPED / "newest"), words.language, words.package]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **library_environment()})
+    if done.returncode or not done.stdout.strip():
+        said = done.stderr.strip().splitlines() or ["nothing was said"]
+        raise LockstormError(f"the registry of {words.package}: {said[0]}")
+    return done.stdout.strip().splitlines()[-1]
+
+
+def _replayed_with(name: str, file: str, adapter: Path) -> tuple[bool, str]:
+    """Whether a finding's schedule breaks its promises with the release of an adapter, and the replay's sentence."""
+    schedule = replace(read_library_schedule(PLACE / name / file), adapter=str(adapter))
+    result = replay_library(schedule, str(PLACE / name / file))
+    return set(schedule.breaks) <= set(result["breaks"]), result["sentence"]
+
+
+def try_newest(name: str, finding: Finding, newest_of: Callable[[], str]) -> NewestRelease:
+    """Replays a finding with the newest release of its library, which is fetched unless it is the pinned one."""
+    newest = ""
+    try:
+        newest = newest_of()
+        if newest == finding.release:
+            return _verdict(name, finding, newest, "shown", "the pinned release is the newest: tests replay it")
+        install_old(finding.adapter, newest)
+        adapter = paths.cache("adapters") / "old" / f"{finding.adapter}-{newest}" / "adapters" / finding.adapter
+        broken, sentence = _replayed_with(name, FOUND, adapter)
+        if broken and _replayed_with(name, CONTROL, adapter)[0]:
+            return _verdict(name, finding, newest, "not tried", "its control breaks the promise, too")
+        return _verdict(name, finding, newest, "shown" if broken else "mended", sentence)
+    except LockstormError as error:
+        return _verdict(name, finding, newest, "not tried", str(error))
+
+
+def _verdict(name: str, finding: Finding, newest: str, verdict: Verdict, why: str) -> NewestRelease:
+    return NewestRelease(finding=name, release=finding.release, newest=newest, verdict=verdict, why=why)
