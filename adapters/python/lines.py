@@ -26,7 +26,8 @@ class Caller:  # a thread of protocol 2, which executes its calls one after the 
 
 
 class Program:
-    """A library has `open`, `make`, which returns a lock object, and operations on a lock object, as its question says.
+    """A library has `open`, `make`, which returns a lock object, and operations on a lock object, as its question says;
+    perhaps `forget`, after which it needs no lock object any more.
     `refusals`: its exceptions for "not granted" and "not yours". `hello_2`: what version 2 adds to `hello`."""
 
     def __init__(self, library: Any, refusals: Any, hello: Line, hello_2: Line) -> None:
@@ -73,6 +74,7 @@ class Program:
             caller.calls.put(None)
             caller.thread.join()
         self.callers, self.locks = {}, {}
+        getattr(self.library, "forget", lambda: None)()
         return {}
 
     def answer(self, question: Line) -> Line:
