@@ -59,9 +59,8 @@ class Library:
     def acquire(self, lock: redis_lock.Lock, question: Line) -> bool:
         if (wait_ms := question.get("wait_ms")) is None:
             return lock.__enter__() is lock if question.get("form") == "with lock" else lock.acquire()
-        if wait_ms == 0:
-            return lock.acquire(blocking=False)
-        return lock.acquire(timeout=min(lock.longest_wait_s, math.ceil(wait_ms / 1000)))
+        limit_s = min(lock.longest_wait_s, math.ceil(wait_ms / 1000))
+        return lock.acquire(timeout=limit_s) if wait_ms else lock.acquire(blocking=False)
 
     def release(self, lock: redis_lock.Lock, question: Line) -> bool:
         return lock.release() is None
@@ -76,5 +75,5 @@ class Library:
         return {"held": None}  # the object asks the server
 
 
-REFUSALS = (redis_lock.NotAcquired, redis_lock.AlreadyAcquired, redis_lock.AlreadyStarted)
+REFUSALS = redis_lock.NotAcquired, redis_lock.AlreadyAcquired, redis_lock.AlreadyStarted
 Program(Library(), REFUSALS, HELLO, HELLO_2).serve()
