@@ -1,10 +1,13 @@
-// node-redlock 5: a majority of nodes, validity by Date.now() from the first try on; the library never checks it.
+// node-redlock 5, or the argument, a package that derives from it: a majority of nodes, validity by Date.now(), of version 5
+// from the first try on; the libraries never check it.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { counting, OFFER, serveGrants } from "./grants.mjs";
 
-const { default: Redlock, ResourceLockedError } = createRequire(import.meta.url)("redlock-5");
-const { version } = JSON.parse(readFileSync(new URL("node_modules/redlock-5/package.json", import.meta.url)));
+const name = process.argv[2] ?? "redlock-5";
+const library = createRequire(import.meta.url)(name), { ResourceLockedError } = library;
+const Redlock = library.default ?? library.Redlock;
+const { version } = JSON.parse(readFileSync(new URL(`node_modules/${name}/package.json`, import.meta.url)));
 const [ACQUIRE, USING] = ["acquire(resources, duration, settings)", "using(resources, duration, settings, routine)"];
 const WAIT = ["none", "time", "forever"];
 
@@ -21,7 +24,7 @@ function used(redlock, resource, ttl, waits) {
 }
 
 serveGrants({
-  hello: { name: "node-redlock 5", version, source: "node-redlock, src/index.ts" },
+  hello: { name: process.argv[2] ?? "node-redlock 5", version, source: `${process.argv[2] ?? "node-redlock"}, src/index.ts` },
   hello2: {
     watchdog_divisor: 1,
     forms: [

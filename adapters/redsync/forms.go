@@ -15,7 +15,7 @@ const retry, clockMonotonic = 100 * time.Millisecond, 1
 // A wait is a number of tries, whose timers together may be late by one of them: timer_ms.
 const failFast, withTimeout, try = "LockContext, WithFailFast", "LockContext, context.WithTimeout", "TryLockContext"
 
-var hellos = map[bool]string{false: `{"outcome": "ok", "protocol": 1, "name": "redsync", "version": "4.11.0",
+var hellos = map[bool]string{false: `{"outcome": "ok", "protocol": 1, "name": "redsync", "version": "4.18.1",
 	"source": "redsync, mutex.go", "lease": true, "nodes": 5, "waits": "polling", "operations": ["renew"]}`,
 	true: `{"protocol": 2, "operations": ["renew", "is_held"], "threads": 8, "owner": "object", "cancel": true,
 	"validity": true, "lease_key": "{resource}", "of_object": ["form", "lease_ms", "wait_ms"], "timer_ms": 100, "forms": [

@@ -1,5 +1,6 @@
 /* Token, of libraries whose grants have tokens: each grant (exclusive, write) has one, no two grants of one resource
- * have the same, and a grant that was asked for after another one was answered has the greater one.
+ * have the same, and a grant that was asked for after another one was answered has the greater one. A grant whose
+ * answer comes while another owner certainly holds has the smaller one: it can only have been granted before that one.
  *
  * A grant of an owner that may have held already is compared with nothing: re-entry may keep the token. Nothing is
  * compared after a server may have lost data. */
@@ -20,6 +21,21 @@ static uint32_t same_token(const struct promise_course *course, const struct pro
     return 0;
 }
 
+/* The answer that granted a smaller token to another owner, which certainly holds with it; 0: none. */
+static uint32_t later_holder(const struct promise_course *course, const struct promise_call *call, int64_t token) {
+    static const enum call_mode SOLE[] = {MODE_EXCLUSIVE, MODE_WRITE};
+    for (uint32_t at = 0; at < course->owner_count; at++) {
+        const struct promise_owner *each = &course->owners[at];
+        if (each == call->owner || each->resource != call->owner->resource) continue;
+        for (size_t mode = 0; mode < sizeof SOLE / sizeof SOLE[0]; mode++) {
+            if (!holds_in_mode(course, each, SOLE[mode])) continue;
+            uint32_t answer = each->grant[SOLE[mode]];
+            if (course->events[answer].token > 0 && course->events[answer].token < token) return answer;
+        }
+    }
+    return 0;
+}
+
 static void answered(struct promise_course *course) {
     const struct promise_call *call = course_answered(course);
     const struct call_event *event = &course->events[course->now];
@@ -29,6 +45,7 @@ static void answered(struct promise_course *course) {
     char one[64];
     caller_text(asked, one, sizeof one);
     uint32_t same = event->token ? same_token(course, call, event->token) : 0;
+    uint32_t later = call->alone && !same ? later_holder(course, call, event->token) : 0;
     if (event->token == 0)
         promise_break(course, PROMISE_TOKEN, course->now, 0, 0, "%s was granted without a token", one);
     else if (call->alone && call->token_floor && event->token < call->token_floor)
@@ -38,6 +55,10 @@ static void answered(struct promise_course *course) {
     else if (same || (call->alone && event->token == call->token_floor))
         promise_break(course, PROMISE_TOKEN, same ? same : call->token_from, event->token + 1, event->token,
                       "%s was granted token %lld, which another grant has", one, (long long)event->token);
+    else if (later)
+        promise_break(course, PROMISE_TOKEN, later, course->events[later].token, event->token,
+                      "%s was granted token %lld late, while another holds with token %lld", one,
+                      (long long)event->token, (long long)course->events[later].token);
 }
 
 const struct promise_rule PROMISE_RULE_TOKEN = {.on = {[EVENT_ANSWER] = answered}};
