@@ -73,7 +73,7 @@ EXPLORE = $(call room,harness/explorer harness/simulation) $(addprefix harness/c
 DRIVER  = $(SCHEDULER) $(call room,harness/lockstorm/native) harness/client/validity.c harness/environment/env_ops.c harness/process/spawn.c $(LOCKS) $(FAULTS) $(CHECKS) checkers/commands/render.c $(SHARED)
 SUPERVISOR = $(call room,harness/supervisor) harness/scheduler/task.c $(SHARED)
 EXPLORE_LIBRARY = $(call room,harness/library_search harness/library harness/library_service checkers/promises) $(filter-out harness/supervisor/supervisor_main.c,$(SUPERVISOR)) \
-          harness/simulation/node.c $(addprefix faults/proxy/,resp.c server_wait.c)
+          harness/process/postgres_memory.c harness/simulation/node.c $(addprefix faults/proxy/,resp.c server_wait.c)
 FORMATS = $(addprefix harness/library_service/,byte_queue.c grpc_format.c postgres_format.c resp_format.c zookeeper_format.c) \
           $(addprefix faults/proxy/,resp.c server_wait.c)
 LOCK_ADAPTER = $(call room,harness/lock_adapter) $(ENV) $(LOCKS) $(SHARED)
@@ -174,7 +174,7 @@ $(BUILD)/bin/lock-adapter: LIBS = -lhiredis -ljansson
 $(BUILD)/bin/history: $(call object,$(TOOL))
 $(BUILD)/bin/history: LIBS = -ljansson
 $(BUILD)/bin/spawn: $(call object,harness/process/spawn_main.c harness/process/spawn.c)
-$(BUILD)/bin/reaper: $(call object,harness/process/reaper_main.c)
+$(BUILD)/bin/reaper: $(call object,harness/process/reaper_main.c harness/process/postgres_memory.c)
 $(BUILD)/bin/reaper: LIBS = $(STATIC) # static: every trial starts it, and it should start fast
 $(BUILD)/bin/supervisor: $(call object,$(SUPERVISOR))
 

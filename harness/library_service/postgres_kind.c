@@ -3,11 +3,12 @@
 #include <unistd.h>
 
 #include "harness/library_service/library_server.h"
+#include "harness/process/postgres_memory.h"
 
 /* The world has a session of its own, which outlasts every schedule, and asks by the protocol's simple query (its
  * documentation, "Frontend/Backend Protocol"). What a library leaves are rows, advisory locks and open transactions. */
 
-enum { ANSWER = 1 << 18, REQUEST = 4096, NAME = 256, HEAD = 5, PROTOCOL_3 = 196608 };
+enum { ANSWER = 1 << 18, REQUEST = 4096, NAME = 256, PATH = 4096, HEAD = 5, PROTOCOL_3 = 196608 };
 
 static const char STARTUP[] = "user\0lockstorm\0database\0postgres\0application_name\0lockstorm-search\0";
 
@@ -81,6 +82,16 @@ static void postgres_begin(struct library_server *server) {
     hosted_server_begin(server, answers);
 }
 
+/* Its data lie beside the socket (harness/lockstorm/servers/hosted_server.py). */
+static void postgres_end(struct library_server *server) {
+    char file[PATH];
+    const char *slash = strrchr(server->address, '/');
+    int length = slash ? (int)(slash - server->address) : 0;
+    hosted_server_end(server);
+    if (snprintf(file, sizeof file, "%.*s/data/" POSTGRES_PID_FILE, length, server->address) < (int)sizeof file)
+        postgres_memory_remove(file);
+}
+
 typedef void row_visit(void *visitor, char values[2][NAME]);
 
 /* The first two values of a row; one that is missing is empty. */
@@ -145,9 +156,9 @@ const struct server_kind POSTGRES_KIND = {
     .requests = &POSTGRES_REQUEST_FORMAT,
     .answers = &POSTGRES_REPLY_FORMAT,
     .is_hosted = true,
-    .close = hosted_server_end,
+    .close = postgres_end,
     .begin = postgres_begin,
-    .end = hosted_server_end,
+    .end = postgres_end,
     .flush = postgres_flush,
     .residue = postgres_residue,
 };

@@ -7,7 +7,7 @@
  * shared memory that libfaketime and PostgreSQL leave behind when a process is killed, and removes DIRECTORY, with what
  * it links to in memory. It runs in a session of its own, so no Ctrl-C reaches it. It holds processes by pidfd, so a
  * process id that was given out again is never killed. A line "hunt" asks for more: every process with
- * LOCKSTORM_TRIAL=DIRECTORY in its environment is killed, too.
+ * LOCKSTORM_TRIAL=DIRECTORY in its environment, or that works in DIRECTORY, is killed, too.
  *
  * While it lives it locks DIRECTORY/.reaper. A sibling directory whose lock is free belongs to a trial whose reaper was
  * killed too (with its process group, or by a machine that was switched off): it is removed at the start.
@@ -26,16 +26,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/process/postgres_memory.h"
+
 enum {
     PROCESSES = 1024,
     KILL_LIMIT_MS = 5000,
-    SEGMENT_LINE = 7,
     ENVIRONMENT_ROOM = 256 * 1024,
     HUNTS = 10,
     REMOVAL_LIMIT_S = 5
@@ -79,21 +79,10 @@ static void remove_tree(const char *path) {
     }
 }
 
-/* Removes PostgreSQL's shared memory. postmaster.pid has the server's process id in its first line, and the segment's
- * number behind the key in its seventh. Only a segment that this process has made is removed. */
-static void segment_remove(const char *directory) {
-    char path[12288], line[256] = "";
-    long creator = 0;
-    int segment = -1;
-    struct shmid_ds about;
-    join(path, sizeof path, directory, "postmaster.pid");
-    FILE *file = fopen(path, "re");
-    if (!file) return;
-    for (int number = 1; number <= SEGMENT_LINE && fgets(line, sizeof line, file); number++)
-        if (number == 1) creator = atol(line);
-    if (sscanf(line, "%*u %d", &segment) == 1 && shmctl(segment, IPC_STAT, &about) == 0 && about.shm_cpid == creator)
-        shmctl(segment, IPC_RMID, NULL);
-    fclose(file);
+static int remove_segment_of(const char *path, const struct stat *stat, int type, struct FTW *walk) {
+    (void)stat, (void)type;
+    if (strcmp(path + walk->base, POSTGRES_PID_FILE) == 0) postgres_memory_remove(path);
+    return 0;
 }
 
 /* Removes the part of a trial that lies in memory, to which a link leads. The directory is private, so lockstorm has
@@ -113,7 +102,7 @@ static void trial_remove(const char *directory) {
     for (struct dirent *entry; servers && (entry = readdir(servers));) {
         if (entry->d_name[0] == '.') continue;
         join(path, sizeof path, directory, entry->d_name);
-        segment_remove(path);
+        nftw(path, remove_segment_of, 16, FTW_PHYS | FTW_MOUNT);
         memory_remove(path);
     }
     if (servers) closedir(servers);
@@ -199,8 +188,19 @@ static bool has_environment(const char *number, const char *wanted) {
     return memmem(environment, length, wanted, strlen(wanted) + 1) != NULL;
 }
 
+/* Whether a process works in the directory: one that writes its title over its environment, as PostgreSQL's do. */
+static bool works_in(const char *number, const char *directory) {
+    char path[64], place[4096];
+    snprintf(path, sizeof path, "/proc/%.16s/cwd", number);
+    ssize_t length = readlink(path, place, sizeof place - 1);
+    if (length < 0) return false;
+    place[length] = '\0';
+    size_t own = strlen(directory);
+    return strncmp(place, directory, own) == 0 && place[own] == '/';
+}
+
 /* Kills the descendants of the trial's processes. Their process ids are not known, but their environment names the
- * directory. Repeated until none is found, because one may start another meanwhile. */
+ * directory, or they work in it. Repeated until none is found, because one may start another meanwhile. */
 static void hunt(const char *directory) {
     char wanted[4096];
     int found = 1;
@@ -212,7 +212,8 @@ static void hunt(const char *directory) {
             int pid = atoi(entry->d_name);
             struct held_process process = {pid, pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1};
             if (process.fd < 0) continue;
-            if (pid == getpid() || !has_environment(entry->d_name, wanted)) close(process.fd);
+            bool ours = has_environment(entry->d_name, wanted) || works_in(entry->d_name, directory);
+            if (pid == getpid() || !ours) close(process.fd);
             else found++, process_end(&process);
         }
         if (all) closedir(all);

@@ -10,6 +10,7 @@ import pytest
 
 from lockstorm import Inconclusive, Outcome, Trial, UsageError
 from tests.helpers.support import trial
+from tests.trial.test_leftovers import wait_until
 
 MS = 1_000_000
 TIMES = ("virtual", "real")
@@ -95,6 +96,8 @@ def wait_after_release(running: Trial, fault: str, **options: Any) -> float:
     assert one.acquire().ok
     two.start_acquire()
     running.advance(running.lease_ms / 30)
+    # In real time it may stand still meanwhile: its two tries, before and after it subscribed, follow the first client's.
+    wait_until(lambda: running.server.calls()["evalsha"] >= 3, 60, "the second client waits")
     with running.fault(fault, two, **options):
         before_ns = running.mono_ns
         assert one.release().ok

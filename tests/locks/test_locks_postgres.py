@@ -457,17 +457,22 @@ def test_what_a_session_holds_after_a_storm_is_left_behind() -> None:
     assert [str(event.name).partition(" with ")[2] for event in left] == ["an advisory lock"]
 
 
-def segments_of(pids: list[int]) -> list[str]:
-    """The System V shared memory segments that these processes created."""
-    lines = Path("/proc/sysvipc/shm").read_text().splitlines()
-    creator = lines[0].split().index("cpid")
-    return [line for line in lines[1:] if int(line.split()[creator]) in pids]
+def segments_of(pids: list[int], but: set[int]) -> set[int]:
+    """The numbers of the System V shared memory segments that these processes created, but for those that are older."""
+    lines = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()]
+    number, creator = lines[0].index("shmid"), lines[0].index("cpid")
+    return {int(line[number]) for line in lines[1:] if int(line[creator]) in pids} - but
+
+
+def segments() -> set[int]:
+    return {int(line.split()[1]) for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]}
 
 
 @pytest.mark.waits
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
 def test_a_driver_that_is_ended_leaves_nothing(ending: signal.Signals) -> None:
     words = ("run", "contention", "--lock", "pg-lease", "--time", "real", "--duration", "60s", "--json")
+    older = segments()  # their creators' numbers may be given out again
     with short_directory() as directory:
         directory.chmod(0o711)
         driver = start_lockstorm(*words, env={**ENVIRONMENT, "TMPDIR": str(directory)}, start_new_session=True)
@@ -475,14 +480,14 @@ def test_a_driver_that_is_ended_leaves_nothing(ending: signal.Signals) -> None:
             await_true(lambda: any(directory.glob("lockstorm-*/client-4.log")), "four clients")
             pids = processes_below(directory)
             (private,) = directory.glob("lockstorm-*")
-            assert segments_of(pids), "PostgreSQL has made one, so there is something to leave"
+            assert segments_of(pids, older), "PostgreSQL has made one, so there is something to leave"
         finally:
             driver.send_signal(ending)
             driver.communicate(timeout=600)
         await_true(lambda: not processes_below(directory), "processes gone")
         await_true(lambda: not list(directory.iterdir()), "the private directory gone")
         # A process that is ending has no command line any more, yet it detaches its memory a moment later.
-        await_true(lambda: not segments_of(pids), "the shared memory gone")
+        await_true(lambda: not segments_of(pids, older), "the shared memory gone")
         assert not [name for name in os.listdir("/dev/shm") if any(name.endswith(f"_{pid}") for pid in pids)]
         assert not list(Path("/dev/shm").glob(f"{private.name}*"))
 

@@ -100,6 +100,7 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (
             "faults/proxy/resp.h",
             "faults/proxy/server_wait.h",
+            "harness/process/postgres_memory.h",
             "harness/scheduler",
             "harness/simulation/node.h",
             "harness/supervisor",

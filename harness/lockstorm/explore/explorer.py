@@ -94,6 +94,8 @@ class Explorer:
     # --- servers ---
 
     def _job_start(self, number: int, core: int) -> SearchJob:
+        if self._service != "redis":  # a supervisor that is killed leaves the servers' own children
+            self._sandbox.reap_by_environment()
         job = SearchJob(self._sandbox.directory / f"job-{number + 1}", core)
         job.directory.mkdir(mode=0o700)
         for name in self._servers if self._service != "redis" else ():

@@ -18,9 +18,11 @@ RECORD = paths.ROOT / "scenarios" / "libraries.json"
 SCHEDULES_USUAL = 3_000
 # Libraries of which fewer are played, because each takes longer.
 SCHEDULES = {
-    **dict.fromkeys(("kazoo", "kazoo-read-write", "pals"), 100),
+    **dict.fromkeys(("etcd-mutex", "pals"), 1_000),
+    **dict.fromkeys(("pottery", "redlock-py"), 500),
+    **dict.fromkeys(("kazoo", "kazoo-read-write", "sesamecare-redlock"), 300),
+    "redis-semaphore-redlock": 60,
     **dict.fromkeys(("redisson-fair", "redisson-redlock"), 20),
-    "redlock-py": 500,
 }
 SCHEDULES_OF_JAVA = 100
 JAVA = "redisson"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from lockstorm.base import paths
-from lockstorm.process.process import Sandbox
+from lockstorm.process.process import COOKIE, Sandbox
 from lockstorm.servers import postgres_server
 from lockstorm.servers.zookeeper_server import LONGEST_SESSION_MS, class_archive, java_command
 
@@ -30,7 +30,12 @@ def _script(directory: Path, fresh: Sequence[str], command: Sequence[str], prepa
     return script
 
 
-def _etcd(_: Sandbox, directory: Path) -> tuple[str, Path]:
+def _alone(sandbox: Sandbox) -> list[str]:
+    """Its environment is empty, but for what the sandbox's reaper knows its processes by."""
+    return ["env", "-i", f"{COOKIE}={sandbox.directory}"]
+
+
+def _etcd(sandbox: Sandbox, directory: Path) -> tuple[str, Path]:
     client, peer = f"{directory.name}:1", f"{directory.name}:2"  # sockets in its working directory
     options = {
         "name": directory.name,
@@ -45,7 +50,7 @@ def _etcd(_: Sandbox, directory: Path) -> tuple[str, Path]:
         **ETCD_TIMING,
     }
     words = [f"--{key}={value}" for key, value in options.items()]
-    command = ["env", "-i", paths.etcd(), *words, "--unsafe-no-fsync"]
+    command = [*_alone(sandbox), paths.etcd(), *words, "--unsafe-no-fsync"]
     return str(directory / client), _script(directory, ["data", client, peer], command)
 
 
@@ -68,7 +73,7 @@ def _zookeeper(sandbox: Sandbox, directory: Path) -> tuple[str, Path]:
 
 def _postgres(sandbox: Sandbox, directory: Path) -> tuple[str, Path]:
     user = postgres_server.server_user()
-    command = ["env", "-i", *postgres_server.server_command(directory / "data", directory, POSTGRES_OPTIONS)]
+    command = [*_alone(sandbox), *postgres_server.server_command(directory / "data", directory, POSTGRES_OPTIONS)]
     if user:
         sandbox.grant_access(user)
         directory.parent.chmod(0o711)
