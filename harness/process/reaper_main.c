@@ -33,13 +33,7 @@
 
 #include "harness/process/postgres_memory.h"
 
-enum {
-    PROCESSES = 1024,
-    KILL_LIMIT_MS = 5000,
-    ENVIRONMENT_ROOM = 256 * 1024,
-    HUNTS = 10,
-    REMOVAL_LIMIT_S = 5
-};
+enum { PROCESSES = 1024, KILL_LIMIT_MS = 5000, ENVIRONMENT_ROOM = 256 * 1024, HUNTS = 10, REMOVAL_LIMIT_S = 5 };
 static const struct timespec REMOVAL_PAUSE = {.tv_nsec = 20000000};
 
 static const char COOKIE[] = "LOCKSTORM_TRIAL=", LOCK[] = ".reaper", PREFIX[] = "lockstorm-",

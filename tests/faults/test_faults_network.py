@@ -96,7 +96,7 @@ def wait_after_release(running: Trial, fault: str, **options: Any) -> float:
     assert one.acquire().ok
     two.start_acquire()
     running.advance(running.lease_ms / 30)
-    # In real time it may stand still meanwhile: its two tries, before and after it subscribed, follow the first client's.
+    # In real time it may stand still meanwhile. It tries before and after it has subscribed.
     wait_until(lambda: running.server.calls()["evalsha"] >= 3, 60, "the second client waits")
     with running.fault(fault, two, **options):
         before_ns = running.mono_ns
