@@ -417,7 +417,8 @@ def test_its_cost_is_measured_beside_the_others(example: str) -> None:
     if reason := next((cell["reason"] for cell in cells if not cell["measured"] and cell["played_again"]), None):
         raise Inconclusive(reason)
     for cell in cells:  # a request at either end of the window belongs to a grant that is outside it
-        assert cell["requests_per_grant"] == pytest.approx(2, abs=1.5 / cell["grants"]), cell["reason"]
+        apart = 1.5 / cell["grants"] + 0.0005  # it has three decimals
+        assert cell["requests_per_grant"] == pytest.approx(2, abs=apart), cell["reason"]
 
 
 def test_a_lock_is_named_once(example: str) -> None:
