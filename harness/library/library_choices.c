@@ -95,9 +95,17 @@ static bool cancel_due(struct library_world *world) {
     return true;
 }
 
+/* Whether no program goes on within a millisecond. Go's runtime sleeps for some microseconds between a message's
+ * arrival and the goroutine that waits for it: what the message says is not known yet. */
+static bool is_at_rest(const struct library_world *world) {
+    return library_next_ns(world) - shared_page_mono_ns(world->page) >= CLOCK_NS_PER_MS;
+}
+
 static bool clock_step(struct library_world *world) {
-    library_leases_note(world);
-    library_event_add(world, (struct call_event){.kind = EVENT_IDLE, .client = -1});
+    if (is_at_rest(world)) {
+        library_leases_note(world);
+        library_event_add(world, (struct call_event){.kind = EVENT_IDLE, .client = -1});
+    }
     world->clock_steps++;
     library_clock_move(world, library_next_ns(world));
     return library_settle(world) && cancel_due(world);
@@ -129,7 +137,7 @@ bool library_apply(struct library_world *world, struct library_choice choice) {
     size_t before = world->event_count;
     bool good = step_take(world, choice);
     for (size_t each = before; good && each < world->event_count; each++)
-        if (world->events[each].kind == EVENT_ANSWER && library_is_quiet(world))
+        if (world->events[each].kind == EVENT_ANSWER && library_is_quiet(world) && is_at_rest(world))
             return library_leases_note(world), true;
     return good;
 }
