@@ -1,0 +1,38 @@
+// What the adapter says of bsm/redislock, and how its errors are answered.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/bsm/redislock"
+)
+
+var hellos = map[bool]string{false: `{"outcome": "ok", "protocol": 1, "name": "bsm/redislock", "version": "0.9.4",
+	"source": "bsm/redislock, redislock.go", "lease": true, "waits": "polling", "operations": ["renew"]}`,
+	true: `{"protocol": 2, "operations": ["renew", "is_held"], "threads": 8, "owner": "object", "cancel": true,
+	"lease_key": "{resource}", "renew_lease": true, "timer_ms": 2, "forms": [
+	{"form": "Obtain", "wait": ["none"], "lease": ["given"]},
+	{"form": "Obtain, LinearBackoff", "wait": ["time", "forever"], "lease": ["given"]}]}`}
+
+func hello(question message) (given message) {
+	json.Unmarshal([]byte(hellos[false]), &given)
+	json.Unmarshal([]byte(hellos[question["protocol"].(float64) > 1]), &given)
+	return given
+}
+
+func orElse[T any](given any, otherwise T) T {
+	if value, found := given.(T); found {
+		return value
+	}
+	return otherwise
+}
+
+func outcome(done bool, err error) message {
+	if errors.Is(err, redislock.ErrNotObtained) || errors.Is(err, redislock.ErrLockNotHeld) || (err == nil && !done) {
+		return message{"outcome": "refused"}
+	} else if err != nil {
+		return message{"outcome": "unknown", "error": err.Error()}
+	}
+	return message{"outcome": "ok"}
+}
