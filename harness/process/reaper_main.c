@@ -86,7 +86,9 @@ static void memory_remove(const char *link) {
     ssize_t length = readlink(link, target, sizeof target - 1);
     if (length < 0) return;
     target[length] = '\0';
-    if (strncmp(target, MEMORY, sizeof MEMORY - 1) == 0) remove_tree(target);
+    if (strncmp(target, MEMORY, sizeof MEMORY - 1) != 0) return;
+    nftw(target, remove_segment_of, 16, FTW_PHYS | FTW_MOUNT);
+    remove_tree(target);
 }
 
 /* Removes a trial's directory, with what its servers have left elsewhere. */
@@ -97,7 +99,7 @@ static void trial_remove(const char *directory) {
         if (entry->d_name[0] == '.') continue;
         join(path, sizeof path, directory, entry->d_name);
         nftw(path, remove_segment_of, 16, FTW_PHYS | FTW_MOUNT);
-        memory_remove(path);
+        memory_remove(path); /* with a server's data, to which only the link leads */
     }
     if (servers) closedir(servers);
     remove_tree(directory);
