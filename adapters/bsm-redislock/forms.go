@@ -2,7 +2,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 
 	"github.com/bsm/redislock"
@@ -14,19 +13,6 @@ var hellos = map[bool]string{false: `{"outcome": "ok", "protocol": 1, "name": "b
 	"lease_key": "{resource}", "renew_lease": true, "timer_ms": 2, "forms": [
 	{"form": "Obtain", "wait": ["none"], "lease": ["given"]},
 	{"form": "Obtain, LinearBackoff", "wait": ["time", "forever"], "lease": ["given"]}]}`}
-
-func hello(question message) (given message) {
-	json.Unmarshal([]byte(hellos[false]), &given)
-	json.Unmarshal([]byte(hellos[question["protocol"].(float64) > 1]), &given)
-	return given
-}
-
-func orElse[T any](given any, otherwise T) T {
-	if value, found := given.(T); found {
-		return value
-	}
-	return otherwise
-}
 
 func outcome(done bool, err error) message {
 	if errors.Is(err, redislock.ErrNotObtained) || errors.Is(err, redislock.ErrLockNotHeld) || (err == nil && !done) {

@@ -1,8 +1,6 @@
 // What the adapter says of etcd's client.
 package main
 
-import "encoding/json"
-
 // timer_ms: a Lock whose context has ended still asks for its key to be deleted before it returns.
 var hellos = map[bool]string{false: `{"outcome": "ok", "protocol": 1, "name": "etcd clientv3", "version": "3.7.3",
 	"source": "etcd, client/v3/concurrency/mutex.go", "service": "etcd", "lease": true, "renews": true, "token": true,
@@ -10,16 +8,3 @@ var hellos = map[bool]string{false: `{"outcome": "ok", "protocol": 1, "name": "e
 	true: `{"protocol": 2, "threads": 8, "owner": "object", "cancel": true, "timer_ms": 5, "forms": [
 	{"form": "Mutex.Lock", "wait": ["time", "forever"], "lease": ["renewed"]},
 	{"form": "Mutex.TryLock", "wait": ["none"], "lease": ["renewed"]}]}`}
-
-func hello(question message) (given message) {
-	json.Unmarshal([]byte(hellos[false]), &given)
-	json.Unmarshal([]byte(hellos[question["protocol"].(float64) > 1]), &given)
-	return given
-}
-
-func orElse[T any](given any, otherwise T) T {
-	if value, found := given.(T); found {
-		return value
-	}
-	return otherwise
-}

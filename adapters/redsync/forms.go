@@ -2,9 +2,7 @@
 package main
 
 import (
-	"encoding/json"
 	"math"
-	"os"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -23,22 +21,6 @@ var hellos = map[bool]string{false: `{"outcome": "ok", "protocol": 1, "name": "r
 	{"form": "LockContext, WithFailFast", "wait": ["none", "time"], "wait_unit_ms": 100, "lease": ["given"]},
 	{"form": "LockContext, context.WithTimeout", "wait": ["time", "forever"], "lease": ["given"]},
 	{"form": "TryLockContext", "wait": ["none"], "lease": ["given"]}]}`}
-
-func hello(question message) (given message) {
-	json.Unmarshal([]byte(hellos[false]), &given)
-	json.Unmarshal([]byte(hellos[question["protocol"].(float64) > 1]), &given)
-	if old := os.Getenv("LOCKSTORM_LIBRARY_VERSION"); old != "" {
-		given["version"] = old
-	}
-	return given
-}
-
-func orElse[T any](given any, otherwise T) T {
-	if value, found := given.(T); found {
-		return value
-	}
-	return otherwise
-}
 
 // Without a form it waits as the library does; in version 2, where a question names its lock, without a limit.
 func formOf(question message) any {

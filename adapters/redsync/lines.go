@@ -1,4 +1,4 @@
-// The protocol, versions 1 and 2 (docs/adapters.md). The other files have hello, open, and perform, which is a call.
+// The protocol, versions 1 and 2 (docs/adapters.md). The other files have hellos, open, and perform, which is a call.
 package main
 
 import (
@@ -10,12 +10,28 @@ import (
 
 type message map[string]any
 
-var guard sync.Mutex // of all that follows, and of standard output
-var out = json.NewEncoder(os.Stdout)
-var calls = map[any]context.CancelFunc{} // calls under way, by the id of the question
-var locks = map[any]*lock{}              // by number
-var threads = map[any]chan struct{}{}    // by number: closed when the last call that it was asked for has ended
-var drop = func(on *lock) {}             // ends what a lock object has started and would outlive it
+var guard, out = sync.Mutex{}, json.NewEncoder(os.Stdout) // of all that follows, and of standard output
+var calls = map[any]context.CancelFunc{}                  // calls under way, by the id of the question
+var locks = map[any]*lock{}                               // by number
+var threads = map[any]chan struct{}{}                     // by number: closed when the last call that it was asked for has ended
+var drop = func(on *lock) {}                              // ends what a lock object has started and would outlive it
+
+// `hellos`, by whether it is version 2, says what the adapter says; adapters/install-old starts it with other releases.
+func hello(question message) (given message) {
+	json.Unmarshal([]byte(hellos[false]), &given)
+	json.Unmarshal([]byte(hellos[question["protocol"].(float64) > 1]), &given)
+	if old := os.Getenv("LOCKSTORM_LIBRARY_VERSION"); old != "" {
+		given["version"] = old
+	}
+	return given
+}
+
+func orElse[T any](given any, otherwise T) T {
+	if value, found := given.(T); found {
+		return value
+	}
+	return otherwise
+}
 
 // The number of the thread or the lock object that a question is about.
 func numbered(question message, key string) any {

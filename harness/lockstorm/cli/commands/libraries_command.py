@@ -38,11 +38,10 @@ def libraries_command(name: str | None, newest: bool, as_json: bool) -> int:
     if newest:
         return _try_newest([chosen] if chosen else list(rows.values()), as_json)
     if chosen:
-        row = chosen
         if as_json:
-            print_json(row.json)
+            print_json(chosen.json)
         else:
-            _tell(console(), row)
+            _tell(console(), chosen)
         return 0
     if as_json:
         left_out = [{"name": each.name, "why": each.why} for each in left_out_libraries()]
