@@ -8,7 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Collection;
 import java.util.concurrent.CancellationException;
 
-/** Shared by the adapters of Redisson: the protocol, a line for each request and answer. */
+/** Shared by the adapters in Java: the protocol, a line for each request and answer. */
 final class Lines {
     /** The answer to a request. IllegalMonitorStateException: refused; any other exception: the outcome is unknown. */
     interface Answers {
