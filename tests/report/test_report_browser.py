@@ -216,6 +216,17 @@ def test_a_click_opens_the_right_cell(chromium: Browser, matrix_page: Path) -> N
             assert "./lockstorm run gc-pause --lock set-nx-px --control" in shown
 
 
+def test_a_promise_of_a_library_shows_what_was_found(chromium: Browser, tmp_path: Path) -> None:
+    table = tmp_path / "libraries.json"
+    table.write_text(lockstorm("libraries", "--json").stdout)
+    title = "RedisLock(expire=None) deletes its key at once"
+    with visit(chromium, page_of(table)) as seen:
+        seen.page.locator("input[name=words]").fill("sherlock exclusion")
+        seen.page.locator("td[data-cell]:not(.faded):visible").click()
+        assert title in panel(seen.page) and "lockstorm explore --adapter sherlock" in panel(seen.page)
+        assert "control" not in panel(seen.page)
+
+
 def test_a_replay_command_is_copied_or_at_least_selected(chromium: Browser, matrix_page: Path) -> None:
     with visit(chromium, matrix_page) as seen:
         page = seen.page

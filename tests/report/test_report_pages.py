@@ -189,11 +189,33 @@ def test_a_page_of_a_large_matrix_stays_below_a_megabyte(tmp_path: Path) -> None
     assert len(written(matrix).encode()) < 1_000_000
 
 
-@pytest.mark.lengthy("runs eight commands")
+def test_the_libraries_are_a_page_with_what_was_found(tmp_path: Path) -> None:
+    table = tmp_path / "libraries.json"
+    finding = {"title": "it waits", "what": "It waits on.", "workaround": "None.", "breaks": ["wait"]}
+    figures = {"library": "mine", "version": "1", "schedules": 50, "broken": {"wait": 2, "cancel": 1}, "by_calls": ["wait"]}
+    words = {"adapter": "mine", "use": "A use.", "beware": "", "sentence": "broke wait", "findings": {"mine-waits": finding}}
+    rows = [{**words, "figures": figures}, {**words, "adapter": "other", "figures": None}]
+    promises = {"wait": "an acquire waits for as long", "cancel": "nothing is left", "token": "tokens rise"}
+    table.write_text(json.dumps({"libraries": rows, "promises": promises}))
+    page = written(table)
+    assert "0 of 1 locks kept every promise, in 50 schedules" in page and page.count("data-cell=") == 3
+    cells = json.loads(page.partition('class="cells">')[2].partition("</script>")[0])
+    assert [(cell["result"], cell["odd"]) for cell in cells] == [("calls", True), ("faults", False), ("kept", False)]
+    assert "2 of 50 schedules, also without any fault" in cells[0]["sentence"] and cells[0]["more"][0][0] == "it waits"
+    assert cells[0]["replay"] == "lockstorm explore --adapter mine --require wait" and not cells[2]["replay"]
+    table.write_text(json.dumps({"libraries": [], "promises": promises}))
+    assert "0 of 0 locks" in written(table)
+
+
+@pytest.mark.lengthy("runs ten commands")
 def test_what_cannot_be_reported_is_refused_with_a_reason(history: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.json"
     broken.write_text('{"cells": [{"lock": "none"}]}')
-    assert "cell 0 lacks control, expected, result, scenario;" in refused("report", str(broken), "-o", "x.html")
+    assert "cells[0] lacks control, expected, result, scenario;" in refused("report", str(broken), "-o", "x.html")
+    broken.write_text('{"libraries": [{"adapter": "mine"}]}')
+    assert "libraries[0] lacks beware, figures" in refused("report", str(broken), "-o", str(tmp_path / "x.html"))
+    broken.write_text('{"libraries": []}')
+    assert "lacks promises;" in refused("report", str(broken), "-o", str(tmp_path / "x.html"))
     broken.write_text("nonsense")
     assert "neither a history nor its JSON Lines form" in refused("report", str(broken), "-o", str(tmp_path / "x.html"))
     broken.write_text("")
@@ -271,7 +293,9 @@ def test_text_has_enough_contrast(sheet: str, dark: bool) -> None:
 
 
 def test_every_result_has_an_icon_of_its_own() -> None:
-    assert len(set(ICONS.values())) == len(ICONS)
+    for icons in (ICONS, library_grid.ICONS):
+        assert len(set(icons.values())) == len(icons)
+    assert set(library_grid.ICONS) == set(library_grid.WORDS)
 
 
 # --- every history ---

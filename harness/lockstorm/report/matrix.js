@@ -36,6 +36,7 @@ function details(cell) {
     ["result", cell.result, cell.expected], ["control", cell.control, cell.control_expected],
   ];
   for (const [name, result, expected] of sides) {
+    if (result === undefined) continue; // libraries have no control
     const row = element("tr");
     const shown = expected && expected !== result ? result + " (expected: " + expected + ")" : result;
     row.append(element("th", name), element("td", shown));
@@ -46,6 +47,7 @@ function details(cell) {
   if (cell.odd) parts.push(element("p", cell.mismatch, "alert violated"));
   parts.push(table);
   if (cell.reason) parts.push(element("p", cell.reason));
+  for (const [name, text] of cell.more ?? []) parts.push(element("p", name, "hint"), element("p", text));
   if (cell.replay) parts.push(element("p", "Again:", "hint"), command("./" + cell.replay));
   if (cell.control_replay) parts.push(element("p", "Its control, without the fault:", "hint"), command("./" + cell.control_replay));
   return parts;

@@ -1,9 +1,11 @@
 """A matrix, or the results of a gate, as a page: a row for each lock, a column for each scenario, and the details of
-the chosen cell beside them."""
+the chosen cell beside them. The page of lock libraries is the same grid (library_grid.py)."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from lockstorm.report.trial_page import render
+from lockstorm.report.trial_page import ICONS, render
 
 WORDS = {
     "holds": "nothing was violated",
@@ -18,6 +20,43 @@ CELL_FIELDS = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """A page with filters. Each of `cells` has `lock`, `store` and `scenario`, which are its row and its column, a `result`
+    of `words`, and whether it is `odd`, which a mark shows; the other keys are the details that matrix.js shows."""
+
+    title: str
+    sentence: str
+    exit: int  # 0, 1, 3: the colour of the sentence
+    words: Mapping[str, str]  # the results, and what each means
+    icons: Mapping[str, str] = field(default_factory=lambda: ICONS)  # of the results
+    cells: list[dict[str, Any]]
+    odd_word: str  # what the mark means
+    only_odd: str  # the label of the filter for it
+    axes: str = "Locks down, scenarios across"
+    searched: str = "lock or scenario"
+    facts: list[tuple[str, str]] = field(default_factory=list)
+    column_words: Mapping[str, str] = field(default_factory=dict)  # what a column means, by its name
+
+
+def grid_page(grid: Grid, version: str) -> str:
+    """The page in HTML."""
+    cells = grid.cells
+    rows = {(cell["lock"], cell["store"]) for cell in cells}
+    return render(
+        "matrix.html.j2",
+        title=grid.title,
+        script="matrix.js",
+        version=version,
+        grid=grid,
+        scenarios=list(dict.fromkeys(cell["scenario"] for cell in cells)),
+        locks=sorted(rows, key=lambda pair: (pair[0], pair[1] != "open", pair)),
+        at={(cell["lock"], cell["store"], cell["scenario"]): number for number, cell in enumerate(cells)},
+        counts={result: sum(cell["result"] == result for cell in cells) for result in grid.words},
+        odd=sum(cell["odd"] for cell in cells),
+    )
+
+
 def matrix_page(matrix: dict[str, Any], version: str) -> str:
     gate = "policy" in matrix
     odd_word = "not as the policy asks" if gate else "not as expected"
@@ -26,29 +65,19 @@ def matrix_page(matrix: dict[str, Any], version: str) -> str:
         | {"odd": is_odd(cell), "mismatch": mismatch_text(cell, odd_word)}
         for cell in matrix["cells"]
     ]
-    scenarios = list(dict.fromkeys(cell["scenario"] for cell in cells))
-    locks = sorted(
-        {(cell["lock"], cell["store"]) for cell in cells}, key=lambda pair: (pair[0], pair[1] != "open", pair)
-    )
-    at = {(cell["lock"], cell["store"], cell["scenario"]): number for number, cell in enumerate(cells)}
-    counts = {result: sum(cell["result"] == result for cell in cells) for result in WORDS}
-    odd = sum(is_odd(cell) for cell in matrix["cells"])
-    return render(
-        "matrix.html.j2",
-        title="What the gate found" if gate else "Every lock against every scenario",
-        script="matrix.js",
-        version=version,
-        sentence=matrix_sentence(matrix),
-        exit=1 if odd else 0 if cells else 3,
-        facts=[(name, str(matrix[name])) for name in ("time", "seed", "repeat") if name in matrix],
-        scenarios=scenarios,
-        locks=locks,
-        cells=cells,
-        at=at,
-        counts=counts,
-        words=WORDS,
-        odd=odd,
-        odd_word=odd_word,
+    any_odd = any(is_odd(cell) for cell in matrix["cells"])
+    return grid_page(
+        Grid(
+            title="What the gate found" if gate else "Every lock against every scenario",
+            sentence=matrix_sentence(matrix),
+            exit=1 if any_odd else 0 if cells else 3,
+            words=WORDS,
+            cells=cells,
+            odd_word=odd_word,
+            only_odd=f"only what is {odd_word}",
+            facts=[(name, str(matrix[name])) for name in ("time", "seed", "repeat") if name in matrix],
+        ),
+        version,
     )
 
 

@@ -5,9 +5,10 @@ from typing import Any
 
 from lockstorm.base.atomic_file import write_bytes
 from lockstorm.base.errors import UsageError
+from lockstorm.report.library_grid import libraries_page, libraries_sentence
 from lockstorm.report.library_page import PlayedSchedule, library_page, library_picture
 from lockstorm.report.matrix_page import matrix_page, matrix_sentence
-from lockstorm.report.report_source import Recorded, read_recorded, read_source
+from lockstorm.report.report_source import Recorded, is_libraries, read_recorded, read_source, table_word
 from lockstorm.report.trial_page import trial_page, trial_picture
 
 
@@ -33,9 +34,11 @@ def write(
             files.append(save(picture, trial_picture(made, limit, around)))
         return {"files": files, "sentence": made.verdict.sentence}
     if against or picture or around is not None:
-        raise UsageError(f"{source} is a matrix: AGAINST, --svg and --around are for histories")
-    if page:
-        files.append(save(page, matrix_page(made, version)))
+        raise UsageError(f"{source} is a {table_word(made)}: AGAINST, --svg and --around are for histories")
+    if is_libraries(made):
+        files = [save(page, libraries_page(made, version))] if page else []
+        return {"files": files, "sentence": libraries_sentence(made)}
+    files = [save(page, matrix_page(made, version))] if page else []
     return {"files": files, "sentence": matrix_sentence(made)}
 
 

@@ -1,4 +1,5 @@
-"""Reads the input of a report: a history in binary form or JSON Lines, a matrix, or a kept run of the gate."""
+"""Reads the input of a report: a history in binary form or JSON Lines, a matrix, a table of lock libraries, or a kept run
+of the gate."""
 
 import json
 import subprocess
@@ -16,6 +17,7 @@ from lockstorm.scenario.play import judge_file
 
 MAGIC = b"lckstorm"
 CELL_KEYS = {"lock", "scenario", "result", "expected", "control"}
+LIBRARY_KEYS = {"adapter", "figures", "findings", "sentence", "use", "beware"}
 
 
 @dataclass
@@ -28,8 +30,8 @@ class Recorded:
 
 
 def read_source(path: Path) -> Recorded | dict[str, Any]:
-    """Reads a history, the object that `lockstorm matrix --json` prints, or a kept run of the gate. Raises UsageError
-    for anything else."""
+    """Reads a history, the object that `lockstorm matrix --json` or `lockstorm libraries --json` prints, or a kept run of
+    the gate. Raises UsageError for anything else."""
     if path.is_dir():
         return read_gate_run(path)
     try:
@@ -39,33 +41,53 @@ def read_source(path: Path) -> Recorded | dict[str, Any]:
         raise UsageError(f"{path}: {error.strerror}") from None
     if magic == MAGIC:
         return Recorded(path.name, read_history(path), judge_file(str(path), None))
-    matrix = read_matrix(path)
+    matrix = read_matrix(path) or read_libraries(path)
     return matrix if matrix is not None else read_lines(path)
 
 
 def read_recorded(path: Path) -> Recorded:
     source = read_source(path)
     if not isinstance(source, Recorded):
-        raise UsageError(f"{path} is a matrix: a history is needed here (lockstorm run -o FILE writes one)")
+        raise UsageError(f"{path} is a {table_word(source)}: a history is needed here (lockstorm run -o FILE writes one)")
     return source
+
+
+def is_libraries(table: dict[str, Any]) -> bool:
+    return "libraries" in table
+
+
+def table_word(table: dict[str, Any]) -> str:
+    return "table of libraries" if is_libraries(table) else "matrix"
 
 
 def read_matrix(path: Path) -> dict[str, Any] | None:
     """The matrix in a file; None if the file is not one JSON object with cells."""
+    return _read_table(path, "cells", CELL_KEYS, "lockstorm matrix --json")
+
+
+def read_libraries(path: Path) -> dict[str, Any] | None:
+    """The table of libraries in a file; None if the file is not one JSON object with libraries."""
+    table = _read_table(path, "libraries", LIBRARY_KEYS, "lockstorm libraries --json")
+    if table is not None and not isinstance(table.get("promises"), dict):
+        raise UsageError(f"{path} lacks promises; lockstorm libraries --json writes such a file")
+    return table
+
+
+def _read_table(path: Path, name: str, keys: set[str], written_by: str) -> dict[str, Any] | None:
+    """The JSON object in a file whose list `name` has objects with these keys; None if it has no such list."""
     try:
-        matrix = json.loads(path.read_bytes())
+        table = json.loads(path.read_bytes())
     except (ValueError, RecursionError):
         return None
-    if not isinstance(matrix, dict) or "cells" not in matrix:
+    if not isinstance(table, dict) or name not in table:
         return None
-    cells = matrix["cells"]
-    if not isinstance(cells, list):
-        raise UsageError(f"{path}: cells must be a list, as lockstorm matrix --json prints it")
-    for number, cell in enumerate(cells):
-        if not isinstance(cell, dict) or not cell.keys() >= CELL_KEYS:
-            missing = ", ".join(sorted(CELL_KEYS - cell.keys())) if isinstance(cell, dict) else "an object"
-            raise UsageError(f"{path}: cell {number} lacks {missing}; lockstorm matrix --json writes such a file")
-    return matrix
+    if not isinstance(table[name], list):
+        raise UsageError(f"{path}: {name} must be a list, as {written_by} prints it")
+    for number, each in enumerate(table[name]):
+        if not isinstance(each, dict) or not each.keys() >= keys:
+            missing = ", ".join(sorted(keys - each.keys())) if isinstance(each, dict) else "an object"
+            raise UsageError(f"{path}: {name}[{number}] lacks {missing}; {written_by} writes such a file")
+    return table
 
 
 def read_gate_run(directory: Path) -> dict[str, Any]:

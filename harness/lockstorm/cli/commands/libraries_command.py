@@ -14,6 +14,7 @@ from lockstorm.cli.terminal import console, print_json
 from lockstorm.libraries.finding import FOUND, PLACE, Finding, program_of
 from lockstorm.libraries.library_rows import LibraryRow, left_out_libraries, library_rows
 from lockstorm.libraries.newest_release import NewestRelease, newest_release, try_newest
+from lockstorm.library_search.library_plan import PROMISES
 
 VERDICT_STYLES = {"shown": "", "mended": "green", "not tried": "yellow"}
 
@@ -30,6 +31,7 @@ def libraries_command(name: str | None, newest: bool, as_json: bool) -> int:
     \b
     Example: lockstorm libraries; lockstorm libraries redis-py
              lockstorm libraries --newest
+             lockstorm libraries --json > libraries.json; lockstorm report libraries.json
     Exit status of --newest: 0 each newest release still shows its findings, 1 one has mended a finding, 3 one could not
     be tried. docs/libraries.md has the whole table of libraries and promises, and all findings.
     """
@@ -45,7 +47,8 @@ def libraries_command(name: str | None, newest: bool, as_json: bool) -> int:
         return 0
     if as_json:
         left_out = [{"name": each.name, "why": each.why} for each in left_out_libraries()]
-        print_json({"libraries": [row.json for row in rows.values()], "left_out": left_out})
+        table = {"libraries": [row.json for row in rows.values()], "left_out": left_out, "promises": PROMISES}
+        print_json(table)
         return 0
     console().print(_table(list(rows.values())))
     return 0

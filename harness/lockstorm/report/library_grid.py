@@ -1,0 +1,61 @@
+"""The libraries as a page: a row for each adapter, a column for each promise, and the details of the chosen cell. Its input
+is what `lockstorm libraries --json` prints."""
+
+from typing import Any
+
+from lockstorm.report.matrix_page import Grid, grid_page
+
+WORDS = {
+    "kept": "no schedule broke the promise",
+    "faults": "schedules with faults broke the promise",
+    "calls": "schedules broke the promise by calls alone, without any fault",
+}
+ICONS = {"kept": "✓", "faults": "▲", "calls": "✕"}
+
+
+def libraries_sentence(libraries: dict[str, Any]) -> str:
+    measured = [each for each in libraries["libraries"] if each["figures"]]
+    kept = sum(not each["figures"]["broken"] for each in measured)
+    schedules = sum(each["figures"]["schedules"] for each in measured)
+    return f"{kept} of {len(measured)} locks kept every promise, in {schedules:,} schedules of all together"
+
+
+def libraries_page(libraries: dict[str, Any], version: str) -> str:
+    """The page in HTML."""
+    promises = libraries["promises"]
+    cells = [_cell(each, promise) for each in libraries["libraries"] if each["figures"] for promise in promises]
+    grid = Grid(
+        title="Lock libraries and the promises of their calls",
+        sentence=libraries_sentence(libraries),
+        exit=1 if any(cell["result"] != "kept" for cell in cells) else 0 if cells else 3,
+        words=WORDS,
+        icons=ICONS,
+        cells=cells,
+        odd_word="described by a finding",
+        only_odd="only with a finding",
+        axes="Libraries down, promises across",
+        searched="library or promise",
+        column_words=promises,
+    )
+    return grid_page(grid, version)
+
+
+def _cell(library: dict[str, Any], promise: str) -> dict[str, Any]:
+    figures, adapter = library["figures"], library["adapter"]
+    broken = figures["broken"].get(promise, 0)
+    alone = promise in figures["by_calls"]
+    told = [each for each in library["findings"].values() if promise in each["breaks"]]
+    share = f"Broken in {broken:,} of {figures['schedules']:,} schedules"
+    more = [(each["title"], f"{each['what']} A way round it: {each['workaround']}") for each in told]
+    return {
+        "lock": adapter,
+        "store": "",
+        "scenario": promise,
+        "result": "calls" if alone else "faults" if broken else "kept",
+        "sentence": f"{share}{', also without any fault' if alone else ''}." if broken else library["sentence"],
+        "reason": f"{figures['library']} {figures['version']}: {library['use']} {library['beware']}".strip(),
+        "more": more,
+        "replay": f"lockstorm explore --adapter {adapter} --require {promise}" if broken else "",
+        "odd": bool(told),
+        "mismatch": "A finding describes this, below." if told else "",
+    }
