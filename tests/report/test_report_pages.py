@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lockstorm.base import paths
+from lockstorm.report import library_grid
 from lockstorm.report.report import write
 from lockstorm.report.report_source import read_recorded
 from lockstorm.report.trial_page import HERE, ICONS, trial_picture
@@ -192,8 +193,20 @@ def test_a_page_of_a_large_matrix_stays_below_a_megabyte(tmp_path: Path) -> None
 def test_the_libraries_are_a_page_with_what_was_found(tmp_path: Path) -> None:
     table = tmp_path / "libraries.json"
     finding = {"title": "it waits", "what": "It waits on.", "workaround": "None.", "breaks": ["wait"]}
-    figures = {"library": "mine", "version": "1", "schedules": 50, "broken": {"wait": 2, "cancel": 1}, "by_calls": ["wait"]}
-    words = {"adapter": "mine", "use": "A use.", "beware": "", "sentence": "broke wait", "findings": {"mine-waits": finding}}
+    figures = {
+        "library": "mine",
+        "version": "1",
+        "schedules": 50,
+        "broken": {"wait": 2, "cancel": 1},
+        "by_calls": ["wait"],
+    }
+    words = {
+        "adapter": "mine",
+        "use": "A use.",
+        "beware": "",
+        "sentence": "broke wait",
+        "findings": {"mine-waits": finding},
+    }
     rows = [{**words, "figures": figures}, {**words, "adapter": "other", "figures": None}]
     promises = {"wait": "an acquire waits for as long", "cancel": "nothing is left", "token": "tokens rise"}
     table.write_text(json.dumps({"libraries": rows, "promises": promises}))

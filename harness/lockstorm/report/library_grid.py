@@ -1,5 +1,5 @@
-"""The libraries as a page: a row for each adapter, a column for each promise, and the details of the chosen cell. Its input
-is what `lockstorm libraries --json` prints."""
+"""The libraries as a page: a row for each adapter, a column for each promise, and the details of the chosen cell. Its
+input is what `lockstorm libraries --json` prints."""
 
 from typing import Any
 

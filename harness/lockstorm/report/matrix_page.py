@@ -22,8 +22,9 @@ CELL_FIELDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """A page with filters. Each of `cells` has `lock`, `store` and `scenario`, which are its row and its column, a `result`
-    of `words`, and whether it is `odd`, which a mark shows; the other keys are the details that matrix.js shows."""
+    """A page with filters. Each of `cells` has `lock`, `store` and `scenario`, which are its row and its column, a
+    `result` of `words`, and whether it is `odd`, which a mark shows; the other keys are details, as matrix.js
+    shows them."""
 
     title: str
     sentence: str

@@ -1,5 +1,5 @@
-"""Reads the input of a report: a history in binary form or JSON Lines, a matrix, a table of lock libraries, or a kept run
-of the gate."""
+"""Reads the input of a report: a history in binary form or JSON Lines, a matrix, a table of lock libraries, or a kept
+run of the gate."""
 
 import json
 import subprocess
@@ -30,8 +30,8 @@ class Recorded:
 
 
 def read_source(path: Path) -> Recorded | dict[str, Any]:
-    """Reads a history, the object that `lockstorm matrix --json` or `lockstorm libraries --json` prints, or a kept run of
-    the gate. Raises UsageError for anything else."""
+    """Reads a history, the object that `lockstorm matrix --json` or `lockstorm libraries --json` prints, or a kept run
+    of the gate. Raises UsageError for anything else."""
     if path.is_dir():
         return read_gate_run(path)
     try:
@@ -48,7 +48,9 @@ def read_source(path: Path) -> Recorded | dict[str, Any]:
 def read_recorded(path: Path) -> Recorded:
     source = read_source(path)
     if not isinstance(source, Recorded):
-        raise UsageError(f"{path} is a {table_word(source)}: a history is needed here (lockstorm run -o FILE writes one)")
+        raise UsageError(
+            f"{path} is a {table_word(source)}: a history is needed here (lockstorm run -o FILE writes one)"
+        )
     return source
 
 
