@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from lockstorm.trial.stall_sentinel import StallSentinel, play_unstalled
+from lockstorm.trial.stall_sentinel import explained_by_stalls, play_unstalled
 
 
 def beside_no_stall(limit_ms: float) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -13,14 +13,8 @@ def beside_no_stall(limit_ms: float) -> Callable[[Callable[..., None]], Callable
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         def play(**fixtures: Any) -> None:
-            sentinel = StallSentinel(limit_ms, "time limit")
-            try:
+            with explained_by_stalls(limit_ms, "time limit"):
                 test(**fixtures)
-            except Exception as error:
-                sentinel.explain(error)
-                raise
-            finally:
-                sentinel.stop()
 
         @wraps(test)
         def played(**fixtures: Any) -> None:

@@ -44,12 +44,19 @@ def bench_server(entry: LockEntry, sandbox: Sandbox, name: str) -> BenchServer:
 
 @dataclass
 class AdapterBench:
-    """The input of a check: the lock's entry, its servers, and a resource that no other check uses."""
+    """The input of a check: the lock's entry, its servers, and a resource that no other check uses. `pace`: of a check
+    that is made again because the machine stood still, as of a trial."""
 
     entry: LockEntry
     servers: Sequence[BenchServer]
     resource: str = ""
     programs: list[AdapterProgram] = field(default_factory=list)
+    pace: int = 1
+
+    @property
+    def lease_ms(self) -> int:
+        """Of checks that wait for its end."""
+        return lease_at_least(self.entry, LEASE_MS * self.pace)
 
     def start(self, lease_ms: int = LONG_LEASE_MS, nodes: list[dict[str, Any]] | None = None) -> AdapterProgram:
         """Starts another copy of the program and opens its lock."""

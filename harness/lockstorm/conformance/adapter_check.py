@@ -10,7 +10,6 @@ from typing import Any
 from lockstorm.base.errors import Inconclusive, Stalled
 from lockstorm.conformance.adapter_bench import (
     ANSWER_LIMIT_S,
-    LEASE_MS,
     LONG_LEASE_MS,
     PROMPT_S,
     WAIT_MS,
@@ -26,8 +25,7 @@ from lockstorm.locks.adapter_lines import ProtocolError
 from lockstorm.process.process import Sandbox
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.servers.redis_server import RedisServer
-from lockstorm.servers.services import lease_at_least
-from lockstorm.trial.stall_sentinel import play_unstalled
+from lockstorm.trial.stall_sentinel import explained_by_stalls, play_unstalled
 
 
 def acquire(program: AdapterProgram, wait_ms: int | None = 0, limit_s: float = ANSWER_LIMIT_S) -> dict[str, Any]:
@@ -90,14 +88,14 @@ def waits_for_so_long(bench: AdapterBench) -> None:
 
 def is_served(bench: AdapterBench) -> None:
     """a client that waits without a limit is granted the lock when it is released"""
-    one, two = bench.start(LEASE_MS), bench.start(LEASE_MS)
+    one, two = bench.start(bench.lease_ms), bench.start(bench.lease_ms)
     asked = time.monotonic()
     granted(one)
     two.send("acquire", wait_ms=None)
     if not two.is_silent(WAIT_MS / 1000):
         raise ProtocolError('it did not wait, and "wait_ms": null means waiting as long as the library does by itself')
     answer, took_s = one.ask("release", ANSWER_LIMIT_S), time.monotonic() - asked
-    if took_s > lease_at_least(bench.entry, LEASE_MS) / 1000:
+    if took_s > bench.lease_ms / 1000:
         raise Stalled(f"a release was answered {took_s:.2f} s after the lock was asked for, with a lease of less")
     must_answer(answer, "ok", "it had the lock, so it can release it")
     must_answer(two.receive(ANSWER_LIMIT_S, "acquire"), "ok", "the lock was released while it waited for it")
@@ -145,8 +143,8 @@ def status_reports_belief(bench: AdapterBench) -> None:
 
 def renews(bench: AdapterBench) -> None:
     """a renewal makes the lease longer, and is refused when the lock is lost"""
-    one, two = bench.start(LEASE_MS), bench.start(LEASE_MS)
-    lease_s = lease_at_least(bench.entry, LEASE_MS) / 1000
+    one, two = bench.start(bench.lease_ms), bench.start(bench.lease_ms)
+    lease_s = bench.lease_ms / 1000
     asked = time.monotonic()
     granted(one)
     began = time.monotonic()
@@ -171,7 +169,7 @@ def renews(bench: AdapterBench) -> None:
 
 def expires(bench: AdapterBench) -> None:
     """the lock of a holder that is dead comes free after its lease"""
-    one, two = bench.start(LEASE_MS), bench.start(LEASE_MS)
+    one, two = bench.start(bench.lease_ms), bench.start(bench.lease_ms)
     granted(one)
     one.close()
     must_answer(acquire(two, None, 3 * ANSWER_LIMIT_S), "ok", 'its holder was killed, and its hello says "lease": true')
@@ -179,9 +177,9 @@ def expires(bench: AdapterBench) -> None:
 
 def keeps(bench: AdapterBench) -> None:
     """a lease that the library renews by itself does not run out while the program runs"""
-    one, two = bench.start(LEASE_MS), bench.start(LEASE_MS)
+    one, two = bench.start(bench.lease_ms), bench.start(bench.lease_ms)
     granted(one)
-    time.sleep(lease_at_least(bench.entry, LEASE_MS) / 1000 * 2.5)
+    time.sleep(bench.lease_ms / 1000 * 2.5)
     must_answer(
         acquire(two),
         "refused",
@@ -206,7 +204,7 @@ def connects_where_open_says(bench: AdapterBench) -> None:
 
 def survives_silence(bench: AdapterBench) -> None:
     """without an answer of its servers it says unknown, in time"""
-    one = bench.start(LEASE_MS)  # short, as some libraries wait for a lease before they give up
+    one = bench.start(bench.lease_ms)  # short, as some libraries wait for a lease before they give up
     with silent(bench.servers):
         answer = acquire(one)
         if answer["outcome"] == "ok":
@@ -255,18 +253,21 @@ def check_adapter(entry: LockEntry, report: Callable[[dict[str, Any]], object]) 
     return {"adapter": entry.library.path, "library": entry.summary, "checks": done, "ok": wrong == 0}
 
 
-def anew(bench: AdapterBench, check: Check) -> None:
-    """Makes a check, once more after the machine stood still: with copies of its own, and the lock is free."""
+def anew(bench: AdapterBench, check: Check, pace: int) -> None:
+    """Makes a check, once more after the machine stood still: with copies of its own, and the lock is free. What fails
+    beside a stall says nothing of the adapter."""
     bench.end()
+    bench.pace = pace
     for server in bench.servers:
         server.flush()
-    check(bench)
+    with explained_by_stalls(bench.lease_ms, "lease"):
+        check(bench)
 
 
 def one_check(bench: AdapterBench, check: Check) -> dict[str, Any]:
     name = (check.__doc__ or "").strip()
     try:
-        play_unstalled(lambda _: anew(bench, check))
+        play_unstalled(lambda pace: anew(bench, check, pace))
     except ProtocolError as wrong:
         message = str(wrong).removeprefix(f"{bench.entry.library.path}: ")
         return {"name": name, "ok": False, "wrong": message}

@@ -1,8 +1,9 @@
 """Real time: keeps a verdict from being taken from a trial during which the machine stood still
 (harness/scheduler/stall_sentinel.h), and plays such a trial again."""
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from lockstorm.base.errors import Inconclusive, Stalled, UsageError
@@ -55,6 +56,20 @@ class StallSentinel:
             return
         if stalled := self.find_stall():
             raise stalled from error
+
+
+@contextlib.contextmanager
+def explained_by_stalls(rests_on_ms: float, what: str) -> Iterator[None]:
+    """Raises Stalled in the place of an error of its body, if the machine stood still before for longer than is
+    tolerated. `rests_on_ms` and `what` as of StallSentinel."""
+    sentinel = StallSentinel(rests_on_ms, what)
+    try:
+        yield
+    except Exception as error:
+        sentinel.explain(error)
+        raise
+    finally:
+        sentinel.stop()
 
 
 def describe_stall(stall: Stall) -> str:
