@@ -35,6 +35,7 @@ struct client_arguments {
     size_t resource_length;
     struct env_live_options env;
     int64_t actor, resource_id, lease_ms, permits, task, life, turn_fd, watchdog_fd, yield_fd;
+    int64_t open_limit_ms; /* the reply limit while the lock is opened, on which no verdict rests; 0: the usual one */
 };
 
 static bool number(const char *text, int64_t *value) {
@@ -71,7 +72,8 @@ static bool parse(int argc, char **argv, struct client_arguments *arguments) {
         {"reply-limit-ms", required_argument, NULL, 'm'}, {"permits", required_argument, NULL, 'p'},
         {"fixed-lease", no_argument, NULL, 'f'},          {"adapter", required_argument, NULL, 'A'},
         {"supervisor", required_argument, NULL, 'V'},     {"plugin", required_argument, NULL, 'P'},
-        {"checks-validity", no_argument, NULL, 'c'},      {0}};
+        {"checks-validity", no_argument, NULL, 'c'},      {"open-limit-ms", required_argument, NULL, 'o'},
+        {0}};
     struct env_live_options *env = &arguments->env;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         bool good = true;
@@ -100,6 +102,7 @@ static bool parse(int argc, char **argv, struct client_arguments *arguments) {
         case 'W': good = number(optarg, &arguments->watchdog_fd); break;
         case 'Y': good = number(optarg, &arguments->yield_fd); break;
         case 'm': good = number(optarg, &env->reply_limit_ms); break;
+        case 'o': good = number(optarg, &arguments->open_limit_ms); break;
         default: return false;
         }
         if (!good) return fprintf(stderr, "client: not a usable value: %s\n", optarg), false;
@@ -164,7 +167,9 @@ int main(int argc, char **argv) {
     client.resource = live_resource_open(&resource, &worker, arguments.store);
     const struct lock_options options = {arguments.resource, arguments.resource_length, arguments.lease_ms,
                                          arguments.permits, arguments.fixed_lease};
+    if (arguments.open_limit_ms) env_live_set_reply_limit(client.env, arguments.open_limit_ms);
     enum outcome opened = client_open(&client, type, &options);
+    env_live_set_reply_limit(client.env, arguments.env.reply_limit_ms);
     if (opened == OUTCOME_OK) {
         client_serve(&client, &arguments.env.worker);
     } else {

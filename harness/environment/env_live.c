@@ -175,6 +175,12 @@ static int live_nodes(const struct env *env) {
     return live_env_of_const(env)->options.node_count;
 }
 
+void env_live_set_reply_limit(struct env *env, int64_t reply_limit_ms) {
+    struct live_env *live = live_env_of(env);
+    live->options.reply_limit_ms = reply_limit_ms;
+    live->task.reply_limit_ns = reply_limit_ms * ENV_NS_PER_MS;
+}
+
 static int64_t live_reply_limit_ms(const struct env *env) {
     return live_env_of_const(env)->options.reply_limit_ms;
 }

@@ -10,4 +10,7 @@
 struct env *env_live_open(const struct env_live_options *options);
 void env_live_close(struct env *env);
 
+/* How long commands wait for their replies from now on: env_reply_limit_ms. Not while a watchdog runs. */
+void env_live_set_reply_limit(struct env *env, int64_t reply_limit_ms);
+
 #endif

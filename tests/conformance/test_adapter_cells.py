@@ -10,12 +10,28 @@ from lockstorm.scenario import library_expected
 from lockstorm.scenario.library_expected import library_cells
 from lockstorm.scenario.play import play
 from lockstorm.trial.settings import TrialSettings
+from tests.helpers.daily import daily
 from tests.helpers.support import lockstorm
 
 REAL_LEASE_MS = 6000  # beside other work a program waits for a processor for a second and more
-VARIANT = pytest.mark.slow("starts a Java virtual machine for one more lock of this library", seconds=6)
 CONTROL = pytest.mark.slow("the control of a trial that is played; its adapter is started in both", seconds=4)
-ADAPTERS = [pytest.param(each, marks=VARIANT if each.startswith("redisson-") else []) for each in shipped_adapters()]
+LANGUAGES = ("redis-py", "node-redlock-4", "redsync", "redisson", "pals", "etcd-mutex", "kazoo")  # and services
+
+
+def is_variant(adapter: str) -> bool:
+    """Whether it is one more lock of a library: its name is that of another adapter with a word more."""
+    return any(adapter.startswith(f"{other}-") for other in shipped_adapters())
+
+
+ONE_OF_EACH = daily(
+    shipped_adapters(),
+    [each for each in shipped_adapters() if not is_variant(each)],
+    "one more lock of a library that is played every day",
+    5,
+)
+ONE_OF_EACH_LANGUAGE = daily(
+    shipped_adapters(), LANGUAGES, "one more library of a language and service that are played every day", 6
+)
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +55,7 @@ def check_cell(adapter: str, scenario: str, time: str, control: bool) -> None:
 
 @pytest.mark.lengthy("starts two Java virtual machines for each of its trials")
 @pytest.mark.parametrize("control", [pytest.param(False, id="fault"), pytest.param(True, id="control", marks=CONTROL)])
-@pytest.mark.parametrize("adapter", ADAPTERS)
+@pytest.mark.parametrize("adapter", ONE_OF_EACH)
 def test_a_library_has_the_expected_verdict(adapter: str, control: bool) -> None:
     time = "real" if adapter_entry(PREFIX + adapter).real_time_only else "virtual"
     shown = [name for name in SCENARIOS_SHOWN if (name, PREFIX + adapter, "open") in library_cells(PREFIX + adapter)]
@@ -49,7 +65,7 @@ def test_a_library_has_the_expected_verdict(adapter: str, control: bool) -> None
 
 
 @pytest.mark.waits
-@pytest.mark.parametrize("adapter", ADAPTERS)
+@pytest.mark.parametrize("adapter", ONE_OF_EACH_LANGUAGE)
 def test_a_library_has_the_same_verdict_in_real_time(adapter: str) -> None:
     check_cell(adapter, "gc-pause", "real", False)
 

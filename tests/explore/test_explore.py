@@ -27,6 +27,7 @@ from lockstorm.native.judgement import read_history
 from lockstorm.native.library import locks, locks_on
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import Verdict
+from tests.helpers.daily import daily
 from tests.helpers.support import lockstorm, processes_below, short_directory
 
 EVERY_FAULT = ",".join(FAULTS)
@@ -58,7 +59,15 @@ def found_in(result: dict[str, Any]) -> ScheduleFile:
 DETERMINED = ["set-nx-px", "set-nx-px-renew", "blpop-renew", "pubsub", "fair", "replica-wait", "redlock-renew"]
 
 
-@pytest.mark.parametrize("lock", DETERMINED)
+@pytest.mark.parametrize(
+    "lock",
+    daily(
+        DETERMINED,
+        ["set-nx-px", "blpop-renew", "pubsub", "redlock-renew"],
+        "searches three times over one more lock",
+        3,
+    ),
+)
 @pytest.mark.lengthy("searches three times with all faults")
 def test_the_same_seed_gives_the_same_histories(lock: str) -> None:
     """All faults at once, in one process and in two: no schedule may depend on earlier ones of its process."""

@@ -14,6 +14,7 @@ from lockstorm.explore.replay_real import replay_real
 from lockstorm.explore.schedule_file import ScheduleFile, parse_schedule_file
 from lockstorm.explore.search_plan import SearchRequest, plan_search
 from lockstorm.results.event import Event
+from tests.helpers.daily import daily
 from tests.helpers.planted_plugins import one_mistake, plant
 from tests.helpers.planted_renewals import MISTAKES, renewing_plugin
 from tests.helpers.planted_traces import plugin_with_trace
@@ -177,7 +178,7 @@ def in_order(lock: str, **requests: Any) -> dict[str, Any]:
     return search(lock, "none", "fairness", **{"work_ms": None, "schedules": 600, **requests})
 
 
-@pytest.mark.parametrize("work_ms", [None, 900])
+@pytest.mark.parametrize("work_ms", daily([None, 900], [None], "the same mistakes with more work", 3))
 @pytest.mark.parametrize("mistake", ["TAKES_HEAD", "TAKES_TWO", "STAYS"])
 def test_a_waiter_that_gives_up_more_than_its_own_place_is_found(tmp_path: Path, mistake: str, work_ms: int) -> None:
     wrong = in_order(f"plugin:{one_mistake(tmp_path, 'queue', mistake)}", work_ms=work_ms)
@@ -189,7 +190,16 @@ def test_a_waiter_that_gives_up_more_than_its_own_place_is_found(tmp_path: Path,
 
 @pytest.mark.parametrize(
     "requests",
-    [{"wait_ms": 100, "work_ms": 50}, {"clients": 4, "turns": 3, "work_ms": 60, "wait_ms": 100}, {"strategy": "pct"}],
+    daily(
+        [
+            {"wait_ms": 100, "work_ms": 50},
+            {"clients": 4, "turns": 3, "work_ms": 60, "wait_ms": 100},
+            {"strategy": "pct"},
+        ],
+        [{"wait_ms": 100, "work_ms": 50}],
+        "a right queue in other searches",
+        3,
+    ),
 )
 @pytest.mark.parametrize(
     "schedules",

@@ -14,6 +14,7 @@ from lockstorm.explore.search_plan import FAULTS, SearchRequest, plan_search
 from lockstorm.explore.usual_search import USUAL_TOTAL
 from lockstorm.native.library import locks, locks_on
 from lockstorm.results.properties import JUDGED, PROPERTIES, SORTS
+from tests.helpers.daily import daily
 from tests.helpers.planted_plugins import one_mistake
 from tests.helpers.support import lockstorm
 
@@ -31,6 +32,7 @@ BROKEN = {
     "none": {"mutual_exclusion", "integrity", "ownership"},
 }
 RIGHT = ("set-nx-px", "set-nx-px-fenced", "set-nx-px-renew", "blpop", "pubsub", "spin", "setnx", "semaphore")
+RIGHT_DAILY = ("set-nx-px-fenced", "set-nx-px-renew", "blpop", "semaphore")
 # One mistake each, in tests/c/owned_lock_plugin.c: written after the search, and in no zoo.
 MISTAKES = {
     "SHORT": {"lease"},
@@ -80,7 +82,7 @@ def test_a_broken_lock_is_found_without_an_option(lock: str) -> None:
 
 
 @pytest.mark.lengthy("searches a thousand schedules")
-@pytest.mark.parametrize("lock", RIGHT)
+@pytest.mark.parametrize("lock", daily(RIGHT, RIGHT_DAILY, "one more right lock in a thousand schedules", 3))
 def test_a_right_lock_is_not_accused(lock: str) -> None:
     result = searched(lock, SCHEDULES)
     assert result["exit"] == 0, result["sentence"]

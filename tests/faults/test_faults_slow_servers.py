@@ -1,5 +1,6 @@
 """Servers that stand still or are busy: injected, proved, healed, and the effect on a lock."""
 
+import itertools
 import time as real_time
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from lockstorm import Inconclusive, Outcome, Trial, UsageError
 from tests.faults.test_faults_clients import digest, status, thread_states
+from tests.helpers.daily import daily
 from tests.helpers.support import trial
 
 TIMES = ("virtual", "real")
@@ -241,8 +243,15 @@ def eventful(running: Trial) -> None:
     running.finish(*clients)
 
 
-@pytest.mark.parametrize("lock", ["set-nx-px-renew", "blpop", "pubsub", "redlock", "replica-wait"])
-@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize(
+    ("lock", "direct"),
+    daily(
+        itertools.product(["set-nx-px-renew", "blpop", "pubsub", "redlock", "replica-wait"], [True, False]),
+        [("set-nx-px-renew", False), ("blpop", True), ("redlock", False), ("replica-wait", True)],
+        "two trials of one more lock",
+        1,
+    ),
+)
 def test_the_same_seed_gives_the_same_history(lock: str, direct: bool, tmp_path: Path) -> None:
     histories = set()
     for _ in range(2):

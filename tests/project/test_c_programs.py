@@ -23,6 +23,7 @@ from lockstorm.servers.services import missing
 from lockstorm.servers.zookeeper_server import ZooKeeperServer
 from lockstorm.trial.nodes import Server
 from tests.helpers.building import make
+from tests.helpers.daily import daily
 from tests.helpers.support import trial
 
 START_OF_TIME = "2026-01-01 00:00:00.0000005\n"
@@ -33,6 +34,7 @@ EXCLUSIVE = [
     for lock in locks()
     if not missing(lock.service) and lock.capacity in (1, AS_ASKED) and lock.name != "none" and not lock.once
 ]
+MECHANISMS = {(lock.service, lock.waits): lock.name for lock in locks() if lock.name in EXCLUSIVE}.values()
 AS_LONG_AS_IT_TAKES = -1
 # Locks that can miss a wake-up, by design: pubsub-naive between its check and its subscription, blpop-default when it
 # looks for the signal after that has expired (1 s). Their waits are limited.
@@ -233,7 +235,7 @@ def test_a_session_without_a_watchdog_is_none_and_the_next_one_may_begin(program
     assert said["after_it"] == {"outcome": "unknown", "state": "suspended", "connected": True}
 
 
-@pytest.mark.parametrize("lock", EXCLUSIVE)
+@pytest.mark.parametrize("lock", daily(EXCLUSIVE, MECHANISMS, "one more lock of a way of waiting", 1))
 def test_threads_of_one_process_enter_one_at_a_time(programs: Path, lock: str, tmp_path: Path) -> None:
     assert_each_had_its_turns(contend(programs / "lock_threads", lock, tmp_path))
 

@@ -27,6 +27,7 @@ from lockstorm.storm.storm_plan import StormRequest, choose_faults, plan_storm, 
 from lockstorm.storm.storm_schedule import Schedule, StormEvent, draw_schedule, read_schedule
 from lockstorm.trial.settings import TrialSettings
 from lockstorm.trial.trial import Trial
+from tests.helpers.daily import daily
 from tests.helpers.planted_plugins import one_mistake
 from tests.helpers.results import made_result
 from tests.helpers.support import ENVIRONMENT, lockstorm, processes_below, short_directory, start_lockstorm
@@ -261,14 +262,19 @@ def test_faults_that_cannot_overlap_are_kept_apart(
 
 @pytest.mark.parametrize(
     ("lock", "faults"),
-    [
-        ("set-nx-px", "pause-client"),
-        ("set-nx-px-renew", "all"),
-        ("blpop", "all"),
-        ("fair", "all"),
-        ("redlock", "all"),
-        ("replica-wait", "all"),
-    ],
+    daily(
+        [
+            ("set-nx-px", "pause-client"),
+            ("set-nx-px-renew", "all"),
+            ("blpop", "all"),
+            ("fair", "all"),
+            ("redlock", "all"),
+            ("replica-wait", "all"),
+        ],
+        [("set-nx-px", "pause-client"), ("blpop", "all"), ("redlock", "all"), ("replica-wait", "all")],
+        "two storms with every fault over one more lock",
+        5,
+    ),
 )
 def test_the_same_seed_gives_the_same_history(lock: str, faults: str, tmp_path: Path) -> None:
     planned = plan_storm(request(lock, faults, seed=11, duration_ms=1500, clients=3))

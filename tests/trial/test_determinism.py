@@ -14,6 +14,7 @@ import pytest
 
 from lockstorm.scenario.play import play
 from lockstorm.trial.settings import TrialSettings
+from tests.helpers.daily import daily
 from tests.helpers.support import ENVIRONMENT, processes_below, short_directory
 
 REPETITIONS = 100
@@ -47,21 +48,26 @@ def test_a_hundred_verdicts_beside_a_cpu_burner_are_one(tmp_path: Path) -> None:
     assert len(histories) == 1
 
 
-@pytest.mark.parametrize("scenario", ["lost-credits", "contention", "gc-pause-read"])
+SCENARIOS = ("lost-credits", "contention", "gc-pause-read")
+# Each lock with the scenario in which it is played every day.
+DAILY = {
+    "blpop-renew": "gc-pause-read",
+    "fair": "gc-pause-read",
+    "multi": "lost-credits",
+    "none": "contention",
+    "permit-semaphore": "gc-pause-read",
+    "pubsub": "contention",
+    "redlock-renew": "lost-credits",
+    "replica-wait": "contention",
+    "set-nx-px": "lost-credits",
+    "set-nx-px-fenced": "contention",
+}
+EVERY = [(scenario, lock) for lock in DAILY for scenario in SCENARIOS]
+
+
 @pytest.mark.parametrize(
-    "lock",
-    [
-        "blpop-renew",
-        "fair",
-        "multi",
-        "none",
-        "permit-semaphore",
-        "pubsub",
-        "redlock-renew",
-        "replica-wait",
-        "set-nx-px",
-        "set-nx-px-fenced",
-    ],
+    ("scenario", "lock"),
+    daily(EVERY, [(scenario, lock) for lock, scenario in DAILY.items()], "each lock is played in one scenario", 3),
 )
 def test_the_same_seed_gives_the_same_history(scenario: str, lock: str, tmp_path: Path) -> None:
     request = TrialSettings(lock, scenario, seed=11)
