@@ -5,12 +5,12 @@ import time
 from typing import Any
 
 from lockstorm.base.errors import NotInstalled
+from lockstorm.libraries.library_cost import turn_us
 from lockstorm.library_search.library_plan import plan_library_search
 from lockstorm.library_search.library_search import search_library
 from lockstorm.locks.adapter import PREFIX, adapter_entry
-from lockstorm.scenario.play import play, prepare_by_hand
-from lockstorm.trial.settings import Time, TrialSettings
-from lockstorm.trial.trial import Trial
+from lockstorm.scenario.play import play
+from lockstorm.trial.settings import TrialSettings
 
 LIBRARIES = ("redis-py", "python-redis-lock", "node-redlock-5", "redis-semaphore", "redsync", "redisson")
 SEARCH_TARGETS = {  # schedules of 20 steps a second, on one core
@@ -21,8 +21,6 @@ SEARCH_TARGETS = {  # schedules of 20 steps a second, on one core
     "redis-semaphore": None,
     "redisson": 50,
 }
-WARM_UP = 20
-LEASE_MS = 30_000
 
 
 def missing(library: str) -> str:
@@ -34,20 +32,10 @@ def missing(library: str) -> str:
     return ""
 
 
-def turn_us(library: str, kind: Time, turns: int) -> float:
-    """An acquire and release without a competitor, through the proxy, in us of the machine's time."""
-    with Trial(prepare_by_hand(TrialSettings(PREFIX + library, time=kind, lease_ms=LEASE_MS))) as trial:
-        (one,) = trial.clients(1)
-        for count in (WARM_UP, turns):
-            one.start_hold(turns=count)
-            began = time.perf_counter()
-            one.finish()
-        return (time.perf_counter() - began) * 1e6 / turns
-
-
 def turn_ratio(library: str, turns: int, rounds: int) -> tuple[float, float]:
     """Virtual over real time, the median of rounds; and the us in virtual time."""
-    pairs = [(turn_us(library, "virtual", turns), turn_us(library, "real", turns)) for _ in range(rounds)]
+    lock = PREFIX + library
+    pairs = [(turn_us(lock, "virtual", turns), turn_us(lock, "real", turns)) for _ in range(rounds)]
     return statistics.median(virtual / real for virtual, real in pairs), statistics.median(
         virtual for virtual, _ in pairs
     )

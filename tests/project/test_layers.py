@@ -169,7 +169,7 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
     "storm": ("base", "locks", "native", "results", "scenario", "servers", "trial"),
     "explore": ("base", "locks", "native", "process", "results", "scenario", "servers", "trial"),
     "library_search": ("base", "explore", "locks", "results", "servers"),
-    "libraries": ("base", "library_search", "locks"),
+    "libraries": ("base", "library_search", "locks", "scenario", "trial"),
     "compare": ("base", "native", "process", "results", "servers", "trial"),
     "conformance": ("base", "explore", "locks", "native", "process", "results", "scenario", "servers", "trial"),
     "zoo": ("base", "explore", "locks", "matrix", "native", "results", "scenario", "trial"),

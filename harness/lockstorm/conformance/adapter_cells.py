@@ -5,11 +5,27 @@ from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_text
 from lockstorm.base.marked_pages import page_with
 from lockstorm.locks.adapter import PREFIX, shipped_adapters
+from lockstorm.scenario.cells import cell_result
 from lockstorm.scenario.expected import ExpectedCell, expected
-from lockstorm.scenario.library_expected import library_cell, library_tables, port_of
+from lockstorm.scenario.library_expected import library_cell, library_cells, library_tables, port_of
 
-# The columns: informative scenarios, in which the locks differ.
+# Informative scenarios, in which the locks differ; the tests play them every day.
 SCENARIOS_SHOWN = ("connection-closed", "gc-pause", "packet-delay", "partition-holder")
+# The columns: a scenario, or scenario/store.
+COLUMNS = (
+    "contention",
+    "gc-pause",
+    "gc-pause/fence-writes",
+    "packet-delay",
+    "slow-network-replies",
+    "release-reply-lost",
+    "connection-closed",
+    "partition-holder",
+    "crash-holder",
+    "failover-unreplicated",
+    "restart-data-lost",
+)
+MARKS = {"holds": "✓", "fenced": "◇", "violated": "✗", "stuck": "∞", "inconclusive": "?"}
 PAGE = paths.ROOT / "docs" / "adapters.md"
 BEGIN, END = "<!-- cells: begin, written by make matrix -->", "<!-- cells: end -->"
 
@@ -38,16 +54,22 @@ def note_of(cell: ExpectedCell, adapter: str) -> str:
     return f"- {where}: {result_of(cell)}, {theirs}: {cell.reason}."
 
 
+def _mark(adapter: str, column: str) -> str:
+    scenario, _, store = column.partition("/")
+    lock = PREFIX + adapter
+    cell = library_cells(lock).get((scenario, lock, store or "open"))
+    return MARKS[cell_result(cell.fault)] + (" \\*" if cell.reason else "") if cell else "·"
+
+
 def adapter_table() -> str:
     """The table in Markdown, and the reasons of the differences."""
     lines = [
-        f"| adapter | its C port | {' | '.join(f'`{scenario}`' for scenario in SCENARIOS_SHOWN)} |",
-        f"|---|---|{'---|' * len(SCENARIOS_SHOWN)}",
+        f"| adapter | its C port | {' | '.join(f'`{column}`' for column in COLUMNS)} |",
+        f"|---|---|{'---|' * len(COLUMNS)}",
     ]
     for adapter in shipped_adapters():
-        cells = [library_cell((scenario, PREFIX + adapter, "open")) for scenario in SCENARIOS_SHOWN]
-        results = [result_of(cell) + (" *" if cell.reason else "") if cell else "not played" for cell in cells]
-        lines.append(f"| `{adapter}` | `{port_of(adapter)}` | {' | '.join(results)} |")
+        marks = " | ".join(_mark(adapter, column) for column in COLUMNS)
+        lines.append(f"| `{adapter}` | `{port_of(adapter)}` | {marks} |")
     notes = [note_of(cell, adapter) for adapter in shipped_adapters() for cell in differing_cells(adapter)]
     notes += [
         f"- `{adapter}`, `{scenario}`: not played: {reason}."

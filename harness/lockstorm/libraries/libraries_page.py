@@ -7,11 +7,13 @@ from lockstorm.base.atomic_file import write_text
 from lockstorm.base.marked_pages import content_with
 from lockstorm.libraries.finding import CONTROL, FOUND, PLACE, Finding, findings, program_of
 from lockstorm.libraries.library_rows import LibraryRow, left_out_libraries, library_rows
+from lockstorm.libraries.library_traits import LibraryTraits
 from lockstorm.libraries.promise_figures import PromiseFigures
 from lockstorm.library_search.library_plan import PROMISES
 
 PAGE = paths.ROOT / "docs" / "libraries.md"
 TABLE = ("<!-- libraries: begin -->", "<!-- libraries: end -->")
+TRAITS = ("<!-- traits: begin -->", "<!-- traits: end -->")
 WORDS = ("<!-- words: begin -->", "<!-- words: end -->")
 FINDINGS = ("<!-- findings: begin -->", "<!-- findings: end -->")
 KEPT = "·"
@@ -37,6 +39,31 @@ def promise_table(rows: Mapping[str, LibraryRow]) -> str:
             cells = [_cell(row.figures, promise) for promise in PROMISES]
             lines.append(f"| `{row.adapter}` | {row.release} | {row.figures.schedules:,} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def traits_table(rows: Mapping[str, LibraryRow]) -> str:
+    """What each lock is, and what it costs."""
+    titles = ("adapter", "servers", "waits by", "lease", "modes", "re-enters", "token", "fair", "cancel", "us", "port")
+    lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
+    for row in rows.values():
+        if row.figures and row.figures.traits:
+            lines.append(f"| `{row.adapter}` | {' | '.join(_traits_cells(row.figures, row.figures.traits))} |")
+    return "\n".join(lines) + "\n"
+
+
+def _traits_cells(figures: PromiseFigures, traits: LibraryTraits) -> list[str]:
+    lease = "watchdog" if traits.renews else "extended by the caller" if traits.extends else "given"
+    cost = figures.cost
+    return [
+        f"{traits.nodes} x {figures.service}" if traits.nodes > 1 else figures.service,
+        "does not" if traits.waits == "not" else traits.waits,
+        lease if traits.lease else KEPT,
+        ", ".join(traits.modes),
+        "also reads" if "write-read" in traits.reenters else "yes" if traits.reenters else KEPT,
+        *("yes" if each else KEPT for each in (traits.token, traits.fair, traits.cancels)),
+        f"{cost.us:,.0f}" if cost else "",
+        f"{cost.ratio:.1f} x `{cost.port}`" if cost else "",
+    ]
 
 
 def words_table(rows: Mapping[str, LibraryRow]) -> str:
@@ -101,7 +128,13 @@ def libraries_text() -> str:
     rows = library_rows()
     sections = "\n".join(finding_section(name, finding) for name, finding in findings().items())
     content = PAGE.read_text()
-    for part, marks in ((promise_table(rows), TABLE), (words_table(rows), WORDS), (sections, FINDINGS)):
+    parts = (
+        (promise_table(rows), TABLE),
+        (traits_table(rows), TRAITS),
+        (words_table(rows), WORDS),
+        (sections, FINDINGS),
+    )
+    for part, marks in parts:
         content = content_with(content, part, *marks, PAGE)
     return content
 

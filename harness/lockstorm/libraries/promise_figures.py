@@ -3,13 +3,14 @@ scenarios/libraries.json keeps it; `python -m lockstorm.libraries.promise_figure
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_json
+from lockstorm.libraries.library_traits import LibraryCost, LibraryTraits, traits_of
 from lockstorm.library_search.library_plan import PROMISES, plan_library_search
 from lockstorm.library_search.library_search import search_library
 from lockstorm.locks.adapter import PREFIX, adapter_entry, shipped_adapters
@@ -40,6 +41,8 @@ class PromiseFigures(msgspec.Struct, frozen=True, kw_only=True):
     unplayed: int
     broken: dict[str, int]  # by promise: in how many schedules
     by_calls: list[str]  # promises that were broken in a schedule without a fault
+    traits: LibraryTraits | None = None
+    cost: LibraryCost | None = None  # None: not measured
 
 
 def schedules_of(adapter: str) -> int:
@@ -74,13 +77,20 @@ def promise_figures() -> dict[str, PromiseFigures]:
     return msgspec.json.decode(RECORD.read_bytes(), type=dict[str, PromiseFigures]) if RECORD.exists() else {}
 
 
+def keep_figures(measured: Mapping[str, PromiseFigures]) -> None:
+    """Keeps these, and the figures of the others."""
+    record = {**promise_figures(), **measured}
+    kept = {each: msgspec.to_builtins(record[each]) for each in shipped_adapters() if each in record}
+    write_json(RECORD, kept, indent=1)
+
+
 def measure_adapters(names: Sequence[str]) -> None:
-    """Measures these, and keeps the figures of the others."""
+    """Measures these; what they cost stays as it was measured before (library_cost.py)."""
     for name in names:
-        record = {**promise_figures(), name: figures_measured(name)}
-        kept = {each: msgspec.to_builtins(record[each]) for each in shipped_adapters() if each in record}
-        write_json(RECORD, kept, indent=1)
-        print(name, json.dumps(kept[name]["broken"]), flush=True)
+        figures, before = figures_measured(name), promise_figures().get(name)
+        figures = msgspec.structs.replace(figures, traits=traits_of(name), cost=before.cost if before else None)
+        keep_figures({name: figures})
+        print(name, json.dumps(figures.broken), flush=True)
 
 
 if __name__ == "__main__":
