@@ -58,6 +58,16 @@ def test_an_unknown_library_is_named() -> None:
     assert done.returncode == 2 and "did you mean redis-py" in done.stderr
 
 
+def test_releases_are_of_one_library() -> None:
+    for words in (
+        ("--release", "1.0"),
+        ("sherlock", "--newest", "--release", "1.0"),
+        ("sherlock", "--release", "1.0,"),
+    ):
+        done = lockstorm("libraries", *words)
+        assert done.returncode == 2 and "--release" in done.stderr
+
+
 def test_wrong_words_are_named(tmp_path: Path) -> None:
     path = tmp_path / "libraries.toml"
     for was, becomes in (("licence =", "license ="), ("[pals]", "[pal]"), ("[kazoo]", "[kazoo")):

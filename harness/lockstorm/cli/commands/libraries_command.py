@@ -1,5 +1,7 @@
 """`lockstorm libraries`."""
 
+import itertools
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 
@@ -8,15 +10,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import choose
 from lockstorm.cli.options import json_option
 from lockstorm.cli.terminal import console, print_json
 from lockstorm.libraries.finding import FOUND, PLACE, Finding, program_of
-from lockstorm.libraries.library_rows import LibraryRow, left_out_libraries, library_rows
-from lockstorm.libraries.newest_release import NewestRelease, newest_release, try_newest
+from lockstorm.libraries.library_rows import LibraryRow, LibraryWords, left_out_libraries, library_rows
+from lockstorm.libraries.tried_release import TriedRelease, newest_release, try_release
 from lockstorm.library_search.library_plan import PROMISES
 
-VERDICT_STYLES = {"shown": "", "mended": "green", "not tried": "yellow"}
+VERDICT_STYLES = {"shown": "", "not shown": "green", "not tried": "yellow"}
 
 
 @click.command("libraries")
@@ -24,21 +27,35 @@ VERDICT_STYLES = {"shown": "", "mended": "green", "not tried": "yellow"}
 @click.option(
     "--newest", is_flag=True, help="Fetch the newest release of each library with findings, and replay them with it."
 )
+@click.option(
+    "--release",
+    "releases",
+    metavar="VERSION,…",
+    help="Fetch these releases of NAME's library, and replay its findings.",
+)
 @json_option
-def libraries_command(name: str | None, newest: bool, as_json: bool) -> int:
+def libraries_command(name: str | None, newest: bool, releases: str | None, as_json: bool) -> int:
     """List lock libraries with what a search of each has shown; with NAME of an adapter, tell one in words.
 
     \b
     Example: lockstorm libraries; lockstorm libraries redis-py
              lockstorm libraries --newest
+             lockstorm libraries sherlock --release 0.4.0,0.3.2
              lockstorm libraries --json > libraries.json; lockstorm report libraries.json
-    Exit status of --newest: 0 each newest release still shows its findings, 1 one has mended a finding, 3 one could not
-    be tried. docs/libraries.md has the whole table of libraries and promises, and all findings.
+    Exit status of --newest and --release: 0 each release shows its findings, 1 one does not show a finding, 3 one could
+    not be tried. docs/libraries.md has the whole table of libraries and promises, and all findings.
     """
     rows = library_rows()
     chosen = rows[choose("library", name, list(rows))] if name else None
+    if releases is not None:
+        if not chosen or newest:
+            raise UsageError("--release needs NAME, and no --newest: lockstorm libraries NAME --release VERSION")
+        words = [word.strip() for word in releases.split(",")]
+        if not all(words):
+            raise UsageError(f"--release {releases!r} has an empty version")
+        return _try_releases([chosen], [partial(_named_release, word) for word in words], as_json)
     if newest:
-        return _try_newest([chosen] if chosen else list(rows.values()), as_json)
+        return _try_releases([chosen] if chosen else list(rows.values()), [newest_release], as_json)
     if chosen:
         if as_json:
             print_json(chosen.json)
@@ -54,22 +71,27 @@ def libraries_command(name: str | None, newest: bool, as_json: bool) -> int:
     return 0
 
 
-def _try_newest(rows: list[LibraryRow], as_json: bool) -> int:
-    out, releases = console(), list[NewestRelease]()
-    for row in rows:
+def _named_release(version: str, _: LibraryWords) -> str:
+    return version
+
+
+def _try_releases(rows: list[LibraryRow], releases_of: list[Callable[[LibraryWords], str]], as_json: bool) -> int:
+    """`releases_of`: each tells a version of a library."""
+    out, releases = console(), list[TriedRelease]()
+    for row, release_of in itertools.product(rows, releases_of):
         for name, finding in row.findings.items():
-            tried = try_newest(name, finding, partial(newest_release, row.words))
+            tried = try_release(name, finding, partial(release_of, row.words))
             releases.append(tried)
             if not as_json:
-                newest = f"{finding.library} {tried.newest}".strip()
-                out.print(Text(tried.verdict, VERDICT_STYLES[tried.verdict]), Text(newest, "bold"), Text(name, "dim"))
+                library = f"{finding.library} {tried.release}".strip()
+                out.print(Text(tried.verdict, VERDICT_STYLES[tried.verdict]), Text(library, "bold"), Text(name, "dim"))
                 out.print(Text(f"    {tried.why}"))
     if as_json:
         print_json({"findings": [asdict(each) for each in releases]})
     elif not releases:
         out.print("There is no finding of it.")
     verdicts = {each.verdict for each in releases}
-    return 1 if "mended" in verdicts else 3 if "not tried" in verdicts else 0
+    return 1 if "not shown" in verdicts else 3 if "not tried" in verdicts else 0
 
 
 def _table(rows: list[LibraryRow]) -> Table:

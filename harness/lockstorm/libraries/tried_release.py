@@ -1,5 +1,5 @@
-"""Findings in newer releases: what the registries have now, and whether it still shows what the pinned release does
-(`lockstorm libraries --newest`)."""
+"""Findings in other releases than the pinned one: the newest that the registries have (`lockstorm libraries --newest`),
+and those that are named (`--release`)."""
 
 import os
 import subprocess
@@ -18,17 +18,17 @@ from lockstorm.library_search.library_search import replay_library
 from lockstorm.library_search.library_zoo import install_old
 from lockstorm.locks.adapter import SHIPPED, library_environment
 
-Verdict = Literal["shown", "mended", "not tried"]
+Verdict = Literal["shown", "not shown", "not tried"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewestRelease:
-    """What became of a finding in the newest release of its library."""
+class TriedRelease:
+    """What a finding shows in a release of its library."""
 
     finding: str
-    release: str  # that the finding was last shown in
-    newest: str  # empty: not known
-    verdict: Verdict  # shown: the newest one breaks the promise, too
+    pinned: str  # the release of the shipped adapter, which shows it
+    release: str  # that was tried; empty: not known
+    verdict: Verdict  # shown: this release breaks the promise, too
     why: str  # what the replay said, or what stood in the way
 
 
@@ -50,22 +50,22 @@ def _replayed_with(name: str, file: str, adapter: Path) -> tuple[bool, str]:
     return set(schedule.breaks) <= set(result["breaks"]), result["sentence"]
 
 
-def try_newest(name: str, finding: Finding, newest_of: Callable[[], str]) -> NewestRelease:
-    """Replays a finding with the newest release of its library, which is fetched unless it is the pinned one."""
-    newest = ""
+def try_release(name: str, finding: Finding, release_of: Callable[[], str]) -> TriedRelease:
+    """Replays a finding with a release of its library, which is fetched unless it is the pinned one."""
+    release = ""
     try:
-        newest = newest_of()
-        if newest == finding.release:
-            return _verdict(name, finding, newest, "shown", "the pinned release is the newest: tests replay it")
-        install_old(finding.adapter, newest)
-        adapter = paths.cache("adapters") / "old" / f"{finding.adapter}-{newest}" / "adapters" / finding.adapter
+        release = release_of()
+        if release == finding.release:
+            return _verdict(name, finding, release, "shown", "this is the pinned release: tests replay it")
+        install_old(finding.adapter, release)
+        adapter = paths.cache("adapters") / "old" / f"{finding.adapter}-{release}" / "adapters" / finding.adapter
         broken, sentence = _replayed_with(name, FOUND, adapter)
         if broken and _replayed_with(name, CONTROL, adapter)[0]:
-            return _verdict(name, finding, newest, "not tried", "its control breaks the promise, too")
-        return _verdict(name, finding, newest, "shown" if broken else "mended", sentence)
+            return _verdict(name, finding, release, "not tried", "its control breaks the promise, too")
+        return _verdict(name, finding, release, "shown" if broken else "not shown", sentence)
     except LockstormError as error:
-        return _verdict(name, finding, newest, "not tried", str(error))
+        return _verdict(name, finding, release, "not tried", str(error))
 
 
-def _verdict(name: str, finding: Finding, newest: str, verdict: Verdict, why: str) -> NewestRelease:
-    return NewestRelease(finding=name, release=finding.release, newest=newest, verdict=verdict, why=why)
+def _verdict(name: str, finding: Finding, release: str, verdict: Verdict, why: str) -> TriedRelease:
+    return TriedRelease(finding=name, pinned=finding.release, release=release, verdict=verdict, why=why)

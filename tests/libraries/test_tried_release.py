@@ -1,14 +1,14 @@
-"""`lockstorm libraries --newest`: findings replayed with other releases than the pinned one."""
+"""`lockstorm libraries --newest` and `--release`: findings replayed with other releases than the pinned one."""
 
 from pathlib import Path
 
 import pytest
 
 from lockstorm.base.errors import LockstormError, NotInstalled
-from lockstorm.libraries import newest_release as module
+from lockstorm.libraries import tried_release as module
 from lockstorm.libraries.finding import CONTROL, FOUND, finding_named
 from lockstorm.libraries.library_rows import LibraryWords, read_words
-from lockstorm.libraries.newest_release import newest_release, try_newest
+from lockstorm.libraries.tried_release import newest_release, try_release
 from lockstorm.locks.adapter import shipped_adapters
 
 NAME = "python-redis-lock-timeout"
@@ -16,21 +16,21 @@ NAME = "python-redis-lock-timeout"
 
 def test_the_pinned_release_is_not_fetched_again() -> None:
     finding = finding_named(NAME)
-    tried = try_newest(NAME, finding, lambda: finding.release)
-    assert (tried.verdict, tried.newest) == ("shown", finding.release)
+    tried = try_release(NAME, finding, lambda: finding.release)
+    assert (tried.verdict, tried.release) == ("shown", finding.release)
 
 
 def test_a_registry_that_does_not_answer_is_no_verdict() -> None:
     def nothing() -> str:
         raise NotInstalled("npm is not installed")
 
-    tried = try_newest(NAME, finding_named(NAME), nothing)
-    assert (tried.verdict, tried.newest, tried.why) == ("not tried", "", "npm is not installed")
+    tried = try_release(NAME, finding_named(NAME), nothing)
+    assert (tried.verdict, tried.release, tried.why) == ("not tried", "", "npm is not installed")
 
 
 @pytest.mark.parametrize(
     ("found", "control", "verdict"),
-    [(True, False, "shown"), (False, False, "mended"), (True, True, "not tried")],
+    [(True, False, "shown"), (False, False, "not shown"), (True, True, "not tried")],
 )
 def test_a_newer_release_is_judged_beside_its_control(
     monkeypatch: pytest.MonkeyPatch, found: bool, control: bool, verdict: str
@@ -43,7 +43,7 @@ def test_a_newer_release_is_judged_beside_its_control(
 
     monkeypatch.setattr(module, "install_old", lambda library, version: None)
     monkeypatch.setattr(module, "_replayed_with", replayed)
-    assert try_newest(NAME, finding_named(NAME), lambda: "99.0").verdict == verdict
+    assert try_release(NAME, finding_named(NAME), lambda: "99.0").verdict == verdict
 
 
 def test_a_language_without_a_registry_is_named() -> None:
@@ -54,7 +54,7 @@ def test_a_language_without_a_registry_is_named() -> None:
 
 @pytest.mark.slow("fetches a release", seconds=60)
 def test_an_older_release_shows_it_too() -> None:
-    tried = try_newest(NAME, finding_named(NAME), lambda: "4.0.0")
+    tried = try_release(NAME, finding_named(NAME), lambda: "4.0.0")
     assert tried.verdict == "shown", tried.why
 
 
