@@ -61,19 +61,29 @@ static bool unhex(const char *text, char **bytes, size_t *length) {
 }
 
 static bool parse(int argc, char **argv, struct client_arguments *arguments) {
-    const struct option options[] = {
-        {"history", required_argument, NULL, 'h'},        {"page", required_argument, NULL, 's'},
-        {"lock", required_argument, NULL, 'l'},           {"resource-hex", required_argument, NULL, 'r'},
-        {"store", required_argument, NULL, 'S'},          {"node", required_argument, NULL, 'n'},
-        {"actor", required_argument, NULL, 'a'},          {"resource-id", required_argument, NULL, 'R'},
-        {"lease-ms", required_argument, NULL, 'L'},       {"task", required_argument, NULL, 't'},
-        {"life", required_argument, NULL, 'i'},           {"turn-fd", required_argument, NULL, 'T'},
-        {"watchdog-fd", required_argument, NULL, 'W'},    {"yield-fd", required_argument, NULL, 'Y'},
-        {"reply-limit-ms", required_argument, NULL, 'm'}, {"permits", required_argument, NULL, 'p'},
-        {"fixed-lease", no_argument, NULL, 'f'},          {"adapter", required_argument, NULL, 'A'},
-        {"supervisor", required_argument, NULL, 'V'},     {"plugin", required_argument, NULL, 'P'},
-        {"checks-validity", no_argument, NULL, 'c'},      {"open-limit-ms", required_argument, NULL, 'o'},
-        {0}};
+    const struct option options[] = {{"history", required_argument, NULL, 'h'},
+                                     {"page", required_argument, NULL, 's'},
+                                     {"lock", required_argument, NULL, 'l'},
+                                     {"resource-hex", required_argument, NULL, 'r'},
+                                     {"store", required_argument, NULL, 'S'},
+                                     {"node", required_argument, NULL, 'n'},
+                                     {"actor", required_argument, NULL, 'a'},
+                                     {"resource-id", required_argument, NULL, 'R'},
+                                     {"lease-ms", required_argument, NULL, 'L'},
+                                     {"task", required_argument, NULL, 't'},
+                                     {"life", required_argument, NULL, 'i'},
+                                     {"turn-fd", required_argument, NULL, 'T'},
+                                     {"watchdog-fd", required_argument, NULL, 'W'},
+                                     {"yield-fd", required_argument, NULL, 'Y'},
+                                     {"reply-limit-ms", required_argument, NULL, 'm'},
+                                     {"permits", required_argument, NULL, 'p'},
+                                     {"fixed-lease", no_argument, NULL, 'f'},
+                                     {"adapter", required_argument, NULL, 'A'},
+                                     {"supervisor", required_argument, NULL, 'V'},
+                                     {"plugin", required_argument, NULL, 'P'},
+                                     {"checks-validity", no_argument, NULL, 'c'},
+                                     {"open-limit-ms", required_argument, NULL, 'o'},
+                                     {0}};
     struct env_live_options *env = &arguments->env;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         bool good = true;

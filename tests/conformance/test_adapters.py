@@ -20,6 +20,7 @@ from lockstorm.locks import adapter as adapters
 from lockstorm.locks import adapter_lines
 from lockstorm.native.library import Outcome
 from tests.helpers.planting import USUAL, plant_in
+from tests.helpers.stalls import beside_no_stall
 from tests.helpers.support import lockstorm, short_directory, start_lockstorm, trial
 
 pytestmark = pytest.mark.waits  # many trials are in real time
@@ -180,17 +181,19 @@ SLOW = """
 def answer(asked):
     reply = lock(asked)
     if asked["op"] == "acquire":
-        time.sleep(0.5)
+        time.sleep(2.2)
     return reply
 """
+LATE_MS = 1500  # the first answer is later; it is there before the second one would be
 
 
+@beside_no_stall(LATE_MS)
 def test_an_answer_that_comes_too_late_is_unknown_and_never_taken_for_another(plant: Callable[[str], str]) -> None:
     with adapter_trial(plant(SLOW), lease_ms=10_000) as running:
         (one,) = running.clients(1)
         assert one.acquire(wait_ms=0).ok
         assert one.release().ok
-        running.context.reply_limit_ms = 20  # it waits for 15 of them
+        running.context.reply_limit_ms = LATE_MS // 15  # it waits for 15 of them
         (two,) = running.clients(1)
         assert two.acquire(wait_ms=0).outcome is Outcome.UNKNOWN
         assert two.release().ok  # the acquire whose answer was late had been granted
