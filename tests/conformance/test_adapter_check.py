@@ -13,14 +13,16 @@ from typing import Any
 import pytest
 
 from lockstorm.base import paths
-from lockstorm.base.errors import NotInstalled
+from lockstorm.base.errors import NotInstalled, Stalled
 from lockstorm.cli.commands.adapter_command import STARTERS
 from lockstorm.conformance import adapter_check
 from lockstorm.conformance.adapter_bench import LEASE_MS, AdapterBench
 from lockstorm.conformance.adapter_check import one_check
 from lockstorm.locks.adapter import PREFIX, SHIPPED, adapter_entry, shipped_adapters
+from lockstorm.locks.adapter_lines import ProtocolError
 from lockstorm.process.process import Sandbox
 from lockstorm.servers.redis_server import RedisServer
+from lockstorm.trial.stall_sentinel import StallSentinel
 from tests.helpers.planting import USUAL, plant_in
 from tests.helpers.stalls import beside_no_stall
 from tests.helpers.support import lockstorm
@@ -157,6 +159,26 @@ def test_without_the_mistake_the_same_check_passes(tmp_path: Path, servers: list
     program = "python-redis-lock-renew" if check == "keeps" else plant_in(tmp_path, RIGHT)
     done = checked(program, check, servers)
     assert done["ok"], done
+
+
+def test_what_fails_beside_a_stall_is_checked_again_with_a_longer_lease(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, servers: list[RedisServer]
+) -> None:
+    leases = []
+
+    def check(bench: AdapterBench) -> None:
+        """the lease is kept"""
+        leases.append(bench.lease_ms)
+        if len(leases) < 3:
+            raise ProtocolError("another copy got the lock")
+
+    monkeypatch.setattr(StallSentinel, "find_stall", lambda _: None)
+    bench = AdapterBench(adapter_entry(PREFIX + plant_in(tmp_path, RIGHT)), servers, "check")
+    assert one_check(bench, check) == {"name": "the lease is kept", "ok": False, "wrong": "another copy got the lock"}
+    leases.clear()
+    monkeypatch.setattr(StallSentinel, "find_stall", lambda _: Stalled("it stood still") if len(leases) < 3 else None)
+    assert one_check(bench, check) == {"name": "the lease is kept", "ok": True, "wrong": ""}
+    assert leases == [LEASE_MS, 2 * LEASE_MS, 4 * LEASE_MS]
 
 
 def test_a_whole_run_says_what_is_wrong_and_ends_with_1(tmp_path: Path) -> None:
