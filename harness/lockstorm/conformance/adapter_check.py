@@ -260,7 +260,7 @@ def anew(bench: AdapterBench, check: Check, pace: int) -> None:
     bench.pace = pace
     for server in bench.servers:
         server.flush()
-    with explained_by_stalls(bench.lease_ms, "lease"):
+    with explained_by_stalls(bench.lease_ms, "lease", ProtocolError):
         check(bench)
 
 

@@ -59,13 +59,15 @@ class StallSentinel:
 
 
 @contextlib.contextmanager
-def explained_by_stalls(rests_on_ms: float, what: str) -> Iterator[None]:
+def explained_by_stalls(rests_on_ms: float, what: str, verdict: type[UsageError] | None = None) -> Iterator[None]:
     """Raises Stalled in the place of an error of its body, if the machine stood still before for longer than is
-    tolerated. `rests_on_ms` and `what` as of StallSentinel."""
+    tolerated. `rests_on_ms` and `what` as of StallSentinel; `verdict`: a kind of UsageError that is one."""
     sentinel = StallSentinel(rests_on_ms, what)
     try:
         yield
     except Exception as error:
+        if verdict and isinstance(error, verdict):
+            sentinel.must_not_stall()
         sentinel.explain(error)
         raise
     finally:
