@@ -61,14 +61,8 @@ public final class Curator {
         return Lines.outcome(form.on(lock).equals(true));
     }
 
-    /** Without a hold the mutexes throw IllegalMonitorStateException, which Lines knows; a multi lock wraps it. */
     private static JsonObject release(JsonObject request) throws Exception {
-        try {
-            lock(request).release();
-        } catch (Exception error) {
-            if (CuratorObject.isRefusal(error)) return Lines.outcome(false);
-            throw error;
-        }
+        lock(request).release();
         return Lines.outcome(true);
     }
 

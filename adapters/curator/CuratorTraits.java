@@ -9,7 +9,6 @@ import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 final class CuratorTraits {
     static JsonObject hello(JsonObject request, String kind, Collection<? extends Form<?>> forms) throws Exception {
         boolean both = kind.equals("ReadWriteLock"), permits = kind.equals("SemaphoreV2");
-        boolean once = permits || kind.equals("SemaphoreMutex");
         JsonObject hello = Lines.outcome(true);
         boolean hosts = request.get("protocol").getAsInt() > 1;
         hello.addProperty("protocol", hosts ? 2 : 1);
@@ -19,17 +18,16 @@ final class CuratorTraits {
         hello.addProperty("service", "zookeeper");
         hello.addProperty("waits", "push");
         List.of("tcp", "lease", "renews").forEach(trait -> hello.addProperty(trait, true));
-        hello.addProperty("reentrant", !once);
+        hello.addProperty("reentrant", !permits);
         hello.addProperty("semaphore", permits);
         hello.add("operations", Lines.words(List.of("status")));
         if (!hosts) return hello;
         hello.addProperty("threads", Threads.MOST);
-        hello.addProperty("owner", kind.equals("SemaphoreMutex") ? "object" : "thread-object");
+        hello.addProperty("owner", "thread-object");
         hello.add("modes", Lines.words(both ? List.of("read", "write") : List.of(permits ? "permits" : "exclusive")));
         hello.add("forms", Form.described(forms));
-        hello.add("reenters", Lines.words(both ? List.of("same", "write-read") : once ? List.of() : List.of("same")));
+        hello.add("reenters", Lines.words(both ? List.of("same", "write-read") : permits ? List.of() : List.of("same")));
         hello.addProperty("cancel", true);
-        hello.addProperty("parts", kind.equals("MultiLock"));
         hello.add("keeps", Lines.words(List.of("/{resource}*"))); // containers, which the server deletes when they are empty
         return hello;
     }

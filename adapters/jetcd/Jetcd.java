@@ -33,7 +33,7 @@ public final class Jetcd {
         boolean hosts = request.get("protocol").getAsInt() > 1;
         hello.addProperty("protocol", hosts ? 2 : 1);
         hello.addProperty("name", "jetcd Lock");
-        hello.addProperty("version", Client.class.getPackage().getImplementationVersion());
+        hello.addProperty("version", version());
         hello.addProperty("source", "jetcd, io.etcd.jetcd.Lock");
         hello.addProperty("service", "etcd");
         hello.addProperty("waits", "in-server");
@@ -47,6 +47,12 @@ public final class Jetcd {
         hello.addProperty("lenient_release", true); // a key that is gone is deleted, too
         hello.addProperty("timer_ms", 5);
         return hello;
+    }
+
+    /** Its archive says it in its name only. */
+    private static String version() {
+        String archive = Client.class.getProtectionDomain().getCodeSource().getLocation().getPath();
+        return archive.replaceFirst(".*/jetcd-core-", "").replaceFirst("\\.jar$", "");
     }
 
     private static JsonObject open(JsonObject request) {

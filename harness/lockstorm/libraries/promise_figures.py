@@ -25,7 +25,7 @@ SCHEDULES = {
     **dict.fromkeys(("redisson-fair", "redisson-redlock"), 20),
 }
 SCHEDULES_OF_JAVA = 100
-JAVA = "redisson"
+JAVA = ("redisson", "curator", "jetcd")
 SEED = 1
 
 
