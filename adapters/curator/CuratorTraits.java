@@ -7,6 +7,10 @@ import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 
 /** The answer to hello. */
 final class CuratorTraits {
+    /** Containers, which the server deletes after a while when they are empty. */
+    private static final List<String> KEEPS = List.of("/{resource}");
+    private static final List<String> PERMITS_KEEP = List.of("/{resource}", "/{resource}/locks", "/{resource}/leases");
+
     static JsonObject hello(JsonObject request, String kind, Collection<? extends Form<?>> forms) throws Exception {
         boolean both = kind.equals("ReadWriteLock"), permits = kind.equals("SemaphoreV2");
         JsonObject hello = Lines.outcome(true);
@@ -28,7 +32,7 @@ final class CuratorTraits {
         hello.add("forms", Form.described(forms));
         hello.add("reenters", Lines.words(both ? List.of("same", "write-read") : permits ? List.of() : List.of("same")));
         hello.addProperty("cancel", true);
-        hello.add("keeps", Lines.words(List.of("/{resource}*"))); // containers, which the server deletes when they are empty
+        hello.add("keeps", Lines.words(permits ? PERMITS_KEEP : KEEPS));
         return hello;
     }
 
