@@ -31,7 +31,7 @@ public final class Curator {
         });
     }
 
-    /** The lease is the session. The recipes count on a policy for retries: they give up a lost connection after these. */
+    /** The lease is the session. The recipes count on retries, and give up a lost connection after these. */
     private static JsonObject open(JsonObject request) throws InterruptedException {
         JsonObject at = request.get("nodes").getAsJsonArray().get(0).getAsJsonObject();
         client = CuratorFrameworkFactory.builder()

@@ -9,7 +9,8 @@ record CuratorObject(InterProcessLock usual, InterProcessLock read) {
     static CuratorObject made(String kind, CuratorFramework client, String path, int permits) {
         return switch (kind) {
             case "ReadWriteLock" -> both(new InterProcessReadWriteLock(client, path));
-            case "SemaphoreV2" -> new CuratorObject(new PermitLock(new InterProcessSemaphoreV2(client, path, permits)), null);
+            case "SemaphoreV2" ->
+                new CuratorObject(new PermitLock(new InterProcessSemaphoreV2(client, path, permits)), null);
             default -> new CuratorObject(new InterProcessMutex(client, path), null);
         };
     }
@@ -25,6 +26,7 @@ record CuratorObject(InterProcessLock usual, InterProcessLock read) {
     }
 
     static boolean isHeld(InterProcessLock lock) {
-        return lock instanceof InterProcessMutex mutex ? mutex.isOwnedByCurrentThread() : lock.isAcquiredInThisProcess();
+        if (lock instanceof InterProcessMutex mutex) return mutex.isOwnedByCurrentThread();
+        return lock.isAcquiredInThisProcess();
     }
 }

@@ -30,7 +30,8 @@ final class CuratorTraits {
         hello.addProperty("owner", "thread-object");
         hello.add("modes", Lines.words(both ? List.of("read", "write") : List.of(permits ? "permits" : "exclusive")));
         hello.add("forms", Form.described(forms));
-        hello.add("reenters", Lines.words(both ? List.of("same", "write-read") : permits ? List.of() : List.of("same")));
+        List<String> same = permits ? List.of() : List.of("same");
+        hello.add("reenters", Lines.words(both ? List.of("same", "write-read") : same));
         hello.addProperty("cancel", true);
         hello.add("keeps", Lines.words(permits ? PERMITS_KEEP : KEEPS));
         return hello;

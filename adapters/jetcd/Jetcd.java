@@ -14,45 +14,19 @@ public final class Jetcd {
     private static Threads threads;
     private static Client client;
     private static long leaseSeconds;
-    private static final Numbered<JetcdLock> OBJECTS = new Numbered<>(name -> new JetcdLock(client, name, leaseSeconds));
+    private static final Numbered<JetcdLock> OBJECTS =
+        new Numbered<>(name -> new JetcdLock(client, name, leaseSeconds));
 
     public static void main(String[] arguments) throws Exception {
         threads = new Threads(request -> Form.ends(FORMS, form(request)));
         Lines.serve(threads, (verb, request) -> switch (verb) {
-            case "hello" -> hello(request);
+            case "hello" -> JetcdTraits.hello(request, FORMS);
             case "open" -> open(request);
             case "cancel" -> threads.cancel(request);
             case "forget" -> forget();
             case "acquire" -> acquire(request);
             default -> Lines.outcome(OBJECTS.of(request).release());
         });
-    }
-
-    private static JsonObject hello(JsonObject request) {
-        JsonObject hello = Lines.outcome(true);
-        boolean hosts = request.get("protocol").getAsInt() > 1;
-        hello.addProperty("protocol", hosts ? 2 : 1);
-        hello.addProperty("name", "jetcd Lock");
-        hello.addProperty("version", version());
-        hello.addProperty("source", "jetcd, io.etcd.jetcd.Lock");
-        hello.addProperty("service", "etcd");
-        hello.addProperty("waits", "in-server");
-        List.of("tcp", "lease", "renews", "token").forEach(trait -> hello.addProperty(trait, true));
-        hello.addProperty("lease_unit_ms", 1000);
-        if (!hosts) return hello;
-        hello.addProperty("threads", Threads.MOST);
-        hello.addProperty("owner", "object");
-        hello.add("forms", Form.described(FORMS));
-        hello.addProperty("cancel", true);
-        hello.addProperty("lenient_release", true); // a key that is gone is deleted, too
-        hello.addProperty("timer_ms", 5);
-        return hello;
-    }
-
-    /** Its archive says it in its name only. */
-    private static String version() {
-        String archive = Client.class.getProtectionDomain().getCodeSource().getLocation().getPath();
-        return archive.replaceFirst(".*/jetcd-core-", "").replaceFirst("\\.jar$", "");
     }
 
     private static JsonObject open(JsonObject request) {

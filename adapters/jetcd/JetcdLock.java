@@ -9,7 +9,7 @@ import java.util.concurrent.TimeoutException;
 /** A lock object: a name, and a lease of its own, which is kept alive until it is lost or given up. */
 final class JetcdLock {
     private static final long LIMIT_S = 5; // of a call that does not wait for the lock: the client itself has none
-    private static final long TRY_MS = 300; // etcd's lock service has no try; a single one waits for so long
+    private static final long TRY_MS = 1000; // etcd's lock service has no try; a single one waits for so long
     private final Client client;
     private final ByteSequence name;
     private final long leaseSeconds;
@@ -38,7 +38,8 @@ final class JetcdLock {
         ready();
         CompletableFuture<LockResponse> asked = client.getLockClient().lock(name, lease.id());
         try {
-            LockResponse granted = waitMs < 0 ? asked.get() : asked.get(waitMs == 0 ? TRY_MS : waitMs, TimeUnit.MILLISECONDS);
+            long limitMs = waitMs == 0 ? TRY_MS : waitMs;
+            LockResponse granted = waitMs < 0 ? asked.get() : asked.get(limitMs, TimeUnit.MILLISECONDS);
             key = granted.getKey();
             return granted.getHeader().getRevision();
         } catch (TimeoutException over) {
