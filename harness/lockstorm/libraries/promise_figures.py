@@ -22,11 +22,11 @@ SCHEDULES = {
     **dict.fromkeys(("etcd-mutex", "pals"), 1_000),
     **dict.fromkeys(("pottery", "redlock-py"), 500),
     **dict.fromkeys(("kazoo", "kazoo-read-write", "sesamecare-redlock"), 300),
-    "redis-semaphore-redlock": 60,
+    **dict.fromkeys(("jetcd", "redis-semaphore-redlock"), 60),
     **dict.fromkeys(("redisson-fair", "redisson-redlock"), 20),
 }
 SCHEDULES_OF_JAVA = 100
-JAVA = "redisson"
+JAVA = ("redisson", "curator")
 SEED = 1
 
 

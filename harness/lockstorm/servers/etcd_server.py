@@ -39,6 +39,7 @@ class EtcdServer:
     def __init__(self, sandbox: Sandbox, name: str) -> None:
         self.name = name
         self.number = -1  # in the scheduler
+        self.port = 0  # at which it listens beside its socket; 0: at none
         self.directory = sandbox.directory / name
         self.directory.mkdir(mode=0o700)
         self.socket = self.directory / f"{name}:{CLIENT_PORT}"
@@ -62,7 +63,7 @@ class EtcdServer:
         options = {
             "name": self.name,
             "data-dir": "data",
-            "listen-client-urls": client,
+            "listen-client-urls": f"{client},http://127.0.0.1:{self.port}" if self.port else client,
             "advertise-client-urls": client,
             "listen-peer-urls": own,
             "initial-advertise-peer-urls": own,
