@@ -31,7 +31,7 @@ BenchServer = RedisServer | EtcdServer | PostgresServer | ZooKeeperServer
 def bench_server(entry: LockEntry, sandbox: Sandbox, name: str) -> BenchServer:
     """Starts a server for this adapter, without waiting for it."""
     if entry.service == "etcd":
-        server = EtcdServer(sandbox, name)
+        server = EtcdServer(sandbox, name, port=sandbox.hold_port() if entry.library.tcp else 0)
         server.meet([server], lambda *_: None)
         server.start()
         return server
@@ -73,9 +73,9 @@ class AdapterBench:
         return [self._node(server) for server in self.servers]
 
     def _node(self, server: BenchServer) -> dict[str, Any]:
-        if isinstance(server, EtcdServer) or not (isinstance(server, ZooKeeperServer) or self.entry.library.tcp):
-            return {"unix": str(server.socket)}
-        return {"host": "127.0.0.1", "port": server.port}
+        if isinstance(server, ZooKeeperServer) or self.entry.library.tcp:
+            return {"host": "127.0.0.1", "port": server.port}
+        return {"unix": str(server.socket)}
 
     def lease_left_ms(self, key: str) -> int:
         """The longest remaining time of a key of redis-servers."""

@@ -34,10 +34,10 @@ MS_PER_S = 1000
 
 
 class EtcdServer:
-    """One node. Started by `start`; `ready` waits until it knows a leader."""
+    """One node. Started by `start`; `ready` waits until it knows a leader. `port`: it also listens there for clients."""
 
-    def __init__(self, sandbox: Sandbox, name: str) -> None:
-        self.name = name
+    def __init__(self, sandbox: Sandbox, name: str, port: int = 0) -> None:
+        self.name, self.port = name, port
         self.number = -1  # in the scheduler
         self.directory = sandbox.directory / name
         self.directory.mkdir(mode=0o700)
@@ -62,7 +62,7 @@ class EtcdServer:
         options = {
             "name": self.name,
             "data-dir": "data",
-            "listen-client-urls": client,
+            "listen-client-urls": f"{client},http://127.0.0.1:{self.port}" if self.port else client,
             "advertise-client-urls": client,
             "listen-peer-urls": own,
             "initial-advertise-peer-urls": own,

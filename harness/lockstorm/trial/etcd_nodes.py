@@ -54,7 +54,9 @@ class EtcdNodes(Nodes[EtcdServer]):
             server.ready()
 
     def address(self, client: Client, node: EtcdServer) -> str:
-        return self.trial.links.link(f"{client.host}>{node.name}", node.socket, option="PLAIN")
+        hosted = self.trial.lock.adapter
+        listen = "127.0.0.1:0" if hosted and hosted.tcp else None
+        return self.trial.links.link(f"{client.host}>{node.name}", node.socket, listen=listen, option="PLAIN")
 
     def versions(self) -> dict[str, str]:
         return {"etcd": self.members[0].version()}
