@@ -19,8 +19,8 @@ SCHEDULES_USUAL = 3_000
 # Libraries of which fewer are played, because each takes longer.
 SCHEDULES = {
     **dict.fromkeys(("etcd-mutex", "pals"), 1_000),
-    **dict.fromkeys(("pottery", "redlock-py"), 500),
-    **dict.fromkeys(("kazoo", "kazoo-read-write", "sesamecare-redlock"), 300),
+    **dict.fromkeys(("kazoo-semaphore", "pottery", "redlock-py", "tooz-postgres"), 500),
+    **dict.fromkeys(("etcd3gw", "kazoo", "kazoo-read-write", "sesamecare-redlock", "tooz-etcd"), 300),
     "redis-semaphore-redlock": 60,
     **dict.fromkeys(("redisson-fair", "redisson-redlock"), 20),
 }
