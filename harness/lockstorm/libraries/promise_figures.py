@@ -19,8 +19,9 @@ SCHEDULES_USUAL = 3_000
 # Libraries of which fewer are played, because each takes longer.
 SCHEDULES = {
     **dict.fromkeys(("etcd-mutex", "pals"), 1_000),
-    **dict.fromkeys(("kazoo-semaphore", "pottery", "redlock-py", "tooz-postgres"), 500),
-    **dict.fromkeys(("etcd3gw", "kazoo", "kazoo-read-write", "sesamecare-redlock", "tooz-etcd"), 300),
+    **dict.fromkeys(("kazoo-semaphore", "pottery", "redlock-py"), 500),
+    **dict.fromkeys(("kazoo", "kazoo-read-write", "sesamecare-redlock", "sqlalchemy-dlock", "tooz-postgres"), 300),
+    **dict.fromkeys(("etcd3gw", "tooz-etcd"), 100),
     "redis-semaphore-redlock": 60,
     **dict.fromkeys(("redisson-fair", "redisson-redlock"), 20),
 }
