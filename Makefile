@@ -74,7 +74,7 @@ DRIVER  = $(SCHEDULER) $(call room,harness/lockstorm/native) harness/client/vali
 SUPERVISOR = $(call room,harness/supervisor) harness/scheduler/task.c $(SHARED)
 EXPLORE_LIBRARY = $(call room,harness/library_search harness/library harness/library_service checkers/promises) $(filter-out harness/supervisor/supervisor_main.c,$(SUPERVISOR)) \
           harness/process/postgres_memory.c harness/simulation/node.c $(addprefix faults/proxy/,resp.c server_wait.c)
-FORMATS = $(addprefix harness/library_service/,byte_queue.c grpc_format.c postgres_format.c resp_format.c zookeeper_format.c) \
+FORMATS = $(addprefix harness/library_service/,byte_queue.c grpc_format.c http_format.c postgres_format.c resp_format.c zookeeper_format.c) \
           $(addprefix faults/proxy/,resp.c server_wait.c)
 LOCK_ADAPTER = $(call room,harness/lock_adapter) $(ENV) $(LOCKS) $(SHARED)
 PLUGIN  = harness/client/plugin_main.c harness/client/plugin.c harness/environment/env_ops.c $(LOCKS)

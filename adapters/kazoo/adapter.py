@@ -1,20 +1,9 @@
-"""kazoo's Lock on ZooKeeper: the first of the sequential nodes. With the word read-write: ReadLock and WriteLock."""
+"""kazoo's Lock on ZooKeeper: the first of the sequential nodes. With a word: its other locks."""
 
-import sys
-
+from kinds import IS_SEMAPHORE, KINDS, CancelledError, KazooClient, Lock, LockTimeout, __version__
 from limited import within
 from lines import Line, Program
 
-try:
-    from kazoo.client import KazooClient
-    from kazoo.exceptions import CancelledError, LockTimeout
-    from kazoo.recipe.lock import Lock, ReadLock, WriteLock
-    from kazoo.version import __version__
-except ImportError as error:
-    print(error, file=sys.stderr)
-    sys.exit(69)
-
-KINDS = {"read": ReadLock, "write": WriteLock} if "read-write" in sys.argv else {"exclusive": Lock}
 *_, USUAL = KINDS
 WAITS = {"acquire()": "forever", "acquire(timeout)": "time", "acquire(blocking=False)": "none", "with lock": "forever"}
 HELLO = {
@@ -23,6 +12,7 @@ HELLO = {
     "source": "kazoo, recipe/lock.py",
     "service": "zookeeper",
     **dict.fromkeys(("tcp", "lease", "renews"), True),
+    "semaphore": IS_SEMAPHORE,
     "waits": "push",
     "operations": ["status"],
 }
@@ -32,18 +22,19 @@ HELLO_2 = {
     "owner": "object",
     "cancel": True,
     "forms": [{"form": form, "wait": [wait], "lease": ["renewed"]} for form, wait in WAITS.items()],
-    "keeps": ["/{resource}"],
+    "keeps": ["/{resource}", "/{resource}-__lock__"] if IS_SEMAPHORE else ["/{resource}"],
 }
 
 
 class Library:
     def open(self, question: Line) -> Line:
         node = question["nodes"][0]
+        self.options = {"max_leases": question["permits"]} if IS_SEMAPHORE else {}
         self.client = KazooClient(f"{node['host']}:{node['port']}", timeout=question["lease_ms"] / 1000)
         return {"outcome": "ok" if self.client.start_async().wait(15) else "unknown"}
 
     def make(self, resource: str, question: Line) -> dict[str, Lock]:
-        return {mode: kind(self.client, f"/{resource}") for mode, kind in KINDS.items()}
+        return {mode: kind(self.client, f"/{resource}", **self.options) for mode, kind in KINDS.items()}
 
     def acquire(self, locks: dict[str, Lock], question: Line) -> bool | Line:
         """Without an answer of its servers the library asks for ever. A client of version 1 gives up before it does."""

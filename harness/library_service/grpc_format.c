@@ -2,7 +2,7 @@
 
 #include "harness/library_service/message_format.h"
 
-/* A message ends with the frame that carries data, or that ends its stream: a call without a stream has one request and
+/* In HTTP/2 a message ends with the frame that carries data, or that ends its stream: a call without a stream has one request and
  * one answer, whose trailers belong to it when they are there; a stream has one message for each. */
 
 enum { FRAME_HEAD = 9, FRAME_MOST = 1 << 24 };
@@ -19,7 +19,8 @@ enum frame_type {
 };
 enum { FLAG_END_STREAM = 1 };
 static const char PREFACE[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-enum { PREFACE_BYTES = sizeof PREFACE - 1 };
+static const char HTTP1[] = "HTTP/1.";
+enum { PREFACE_BYTES = sizeof PREFACE - 1, HTTP1_BYTES = sizeof HTTP1 - 1 };
 
 struct http2_frame {
     size_t length; /* with its head; 0: it is not whole */
@@ -73,22 +74,29 @@ static enum message_found find(struct span bytes, struct queued_message *message
     return message->length > 0 ? MESSAGE_WHOLE : MESSAGE_PART;
 }
 
+/* Whether the bytes begin as `text` does, as far as they go. */
+static bool agrees(struct span bytes, const char *text, size_t length) {
+    return memcmp(bytes.bytes, text, bytes.length < length ? bytes.length : length) == 0;
+}
+
 static enum message_found find_request(struct format_state *state, struct span bytes, struct queued_message *message) {
-    if (state->has_begun) return find(bytes, message);
-    size_t length = bytes.length < PREFACE_BYTES ? bytes.length : PREFACE_BYTES;
-    if (memcmp(bytes.bytes, PREFACE, length) != 0) return MESSAGE_BROKEN;
-    *message = (struct queued_message){.length = PREFACE_BYTES, .is_plain = true};
-    return length == PREFACE_BYTES ? MESSAGE_WHOLE : MESSAGE_PART;
+    if (!state->has_begun && agrees(bytes, PREFACE, PREFACE_BYTES)) {
+        *message = (struct queued_message){.length = PREFACE_BYTES, .is_plain = true};
+        return bytes.length >= PREFACE_BYTES ? MESSAGE_WHOLE : MESSAGE_PART;
+    }
+    if (!state->has_begun) state->is_http1 = bytes.bytes[0] >= 'A' && bytes.bytes[0] <= 'Z'; /* its method */
+    if (!state->has_begun && !state->is_http1) return MESSAGE_BROKEN;
+    return state->is_http1 ? http1_request_find(bytes, message) : find(bytes, message);
 }
 
 static enum message_found find_reply(struct format_state *state, struct span bytes, struct queued_message *message) {
-    (void)state;
-    return find(bytes, message);
+    if (!state->has_begun) state->is_http1 = agrees(bytes, HTTP1, HTTP1_BYTES); /* too few bytes are no frame either */
+    return state->is_http1 ? http1_reply_find(state, bytes, message) : find(bytes, message);
 }
 
 static void begin(struct format_state *state) {
     *state = (struct format_state){0};
 }
 
-const struct message_format GRPC_REQUEST_FORMAT = {"HTTP/2", begin, find_request};
-const struct message_format GRPC_REPLY_FORMAT = {"HTTP/2", begin, find_reply};
+const struct message_format GRPC_REQUEST_FORMAT = {"HTTP", begin, find_request};
+const struct message_format GRPC_REPLY_FORMAT = {"HTTP", begin, find_reply};

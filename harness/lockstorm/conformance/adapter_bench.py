@@ -31,8 +31,7 @@ BenchServer = RedisServer | EtcdServer | PostgresServer | ZooKeeperServer
 def bench_server(entry: LockEntry, sandbox: Sandbox, name: str) -> BenchServer:
     """Starts a server for this adapter, without waiting for it."""
     if entry.service == "etcd":
-        server = EtcdServer(sandbox, name)
-        server.port = sandbox.hold_port() if entry.library.tcp else 0
+        server = EtcdServer(sandbox, name, port=sandbox.hold_port() if entry.library.tcp else 0)
         server.meet([server], lambda *_: None)
         server.start()
         return server

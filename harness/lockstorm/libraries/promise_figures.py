@@ -23,6 +23,10 @@ SCHEDULES = {
     **dict.fromkeys(("pottery", "redlock-py"), 500),
     **dict.fromkeys(("kazoo", "kazoo-read-write", "sesamecare-redlock"), 300),
     **dict.fromkeys(("jetcd", "redis-semaphore-redlock"), 60),
+    **dict.fromkeys(("kazoo-semaphore", "pottery", "redlock-py"), 500),
+    **dict.fromkeys(("kazoo", "kazoo-read-write", "sesamecare-redlock", "sqlalchemy-dlock", "tooz-postgres"), 300),
+    **dict.fromkeys(("etcd3gw", "tooz-etcd"), 100),
+    "redis-semaphore-redlock": 60,
     **dict.fromkeys(("redisson-fair", "redisson-redlock"), 20),
 }
 SCHEDULES_OF_JAVA = 100

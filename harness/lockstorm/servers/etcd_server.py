@@ -34,12 +34,11 @@ MS_PER_S = 1000
 
 
 class EtcdServer:
-    """One node. Started by `start`; `ready` waits until it knows a leader."""
+    """One node. Started by `start`; `ready` waits until it knows a leader. `port`: it also listens there for clients."""
 
-    def __init__(self, sandbox: Sandbox, name: str) -> None:
-        self.name = name
+    def __init__(self, sandbox: Sandbox, name: str, port: int = 0) -> None:
+        self.name, self.port = name, port
         self.number = -1  # in the scheduler
-        self.port = 0  # at which it listens beside its socket; 0: at none
         self.directory = sandbox.directory / name
         self.directory.mkdir(mode=0o700)
         self.socket = self.directory / f"{name}:{CLIENT_PORT}"
