@@ -46,6 +46,9 @@ class Slots:  # a limiter, and what it has granted
 
 
 class Library:
+    def __init__(self) -> None:
+        self.made = list[Slots]()  # a context that is collected releases what it was granted
+
     def open(self, question: Line) -> None:
         path, once = question["nodes"][0]["unix"], Retry(NoBackoff(), 0)
         self.backend = RedisBackend(client=Redis(unix_socket_path=path, socket_timeout=1, retry=once))
@@ -53,7 +56,8 @@ class Library:
 
     def make(self, resource: str, question: Line) -> Slots:
         lease_ms = question.get("lease_ms", self.lease_ms)
-        return Slots(ConcurrentRateLimiter(self.backend, resource, limit=self.limit, ttl=lease_ms))
+        self.made.append(Slots(ConcurrentRateLimiter(self.backend, resource, limit=self.limit, ttl=lease_ms)))
+        return self.made[-1]
 
     def acquire(self, slots: Slots, question: Line) -> bool:
         return asked_again(lambda: self.is_granted(slots, question.get("form")), question.get("wait_ms"))

@@ -1,4 +1,4 @@
-"""Shared by the adapters of Python's libraries for asyncio: the protocol (docs/adapters.md), whose threads are tasks."""
+"""Shared by the adapters of libraries for asyncio: the protocol (docs/adapters.md), whose threads are tasks."""
 
 import asyncio
 import contextvars
@@ -27,9 +27,9 @@ class Caller:  # a thread of protocol 2: a context, in which its calls are execu
 
 
 class Program:
-    """A library has `open`, `make`, which returns a lock object, and operations on a lock object, as its question says;
-    all but `make` are coroutines. `refusals`: its exceptions for "not granted" and "not yours". `hello_2`: what version 2
-    adds to `hello`."""
+    """A library has `open`, `make`, which returns a lock object, operations on a lock object, as its question says, and
+    perhaps `forget`, after which it needs no lock object any more; all but `make` are coroutines. `refusals`: its
+    exceptions for "not granted" and "not yours". `hello_2`: what version 2 adds to `hello`."""
 
     def __init__(self, library: Any, refusals: Any, hello: Line, hello_2: Line) -> None:
         self.library, self.refusals = library, refusals
@@ -75,6 +75,8 @@ class Program:
         for caller in self.callers.values():
             caller.runner.cancel()
         self.callers, self.locks = {}, {}
+        if hasattr(self.library, "forget"):
+            await self.library.forget()
         return {}
 
     async def answer(self, question: Line) -> Line:

@@ -1,4 +1,4 @@
-"""walrus's Lock: SETNX and PEXPIRE in one script, with a random owner, which scripts compare; waiters sleep in BLPOP."""
+"""walrus's Lock: SETNX and PEXPIRE in a script, with a random owner, which scripts compare; waiters sleep in BLPOP."""
 
 import sys
 from importlib.metadata import version
@@ -41,10 +41,11 @@ class Library:
 
     def make(self, resource: str, question: Line) -> Lock:
         lease_ms = question.get("lease_ms", self.opened["lease_ms"])
-        wait_s = (lease_ms or 1000) // 1000  # for which a waiter sleeps in BLPOP: its connection's limit must be longer
-        if wait_s not in self.links:
+        wait_s = (lease_ms or 1000) // 1000  # for which a waiter sleeps in BLPOP, 0: for ever
+        if wait_s not in self.links:  # its connection's limit must be longer
             path, once = self.opened["nodes"][0]["unix"], Retry(NoBackoff(), 0)
-            self.links[wait_s] = Database(unix_socket_path=path, socket_timeout=wait_s + 1, retry=once)
+            limit_s = wait_s + 1 if wait_s else None
+            self.links[wait_s] = Database(unix_socket_path=path, socket_timeout=limit_s, retry=once)
         return self.links[wait_s].lock(resource, ttl=lease_ms)
 
     def acquire(self, lock: Lock, question: Line) -> bool:
