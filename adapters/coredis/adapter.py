@@ -38,6 +38,10 @@ HELLO_2 = {
 
 
 class Library:
+    def __init__(self) -> None:
+        self.made = list[Lock]()  # a lock object that is collected after `async with` releases what it holds
+        self.entered = set[tuple[Lock, int]]()  # and by which thread
+
     async def open(self, question: Line) -> None:
         path = question["nodes"][0]["unix"]
         self.link = Redis(unix_socket_path=path, stream_timeout=1, connect_timeout=1, retry_policy=NoRetryPolicy())
@@ -47,6 +51,7 @@ class Library:
     def make(self, resource: str, question: Line) -> Lock:
         lease_ms = question.get("lease_ms", self.lease_ms)
         lock = self.link.lock(resource, timeout=lease_ms and lease_ms / 1000, sleep=RETRY_S)
+        self.made.append(lock)
         return self.waiting(lock, question)
 
     def waiting(self, lock: Lock, question: Line) -> Lock:
@@ -57,12 +62,17 @@ class Library:
     async def acquire(self, lock: Lock, question: Line) -> bool:
         if "lock" not in question:  # in version 1 each acquire may wait for another time
             self.waiting(lock, question)
-        if question.get("form") == "async with lock":
-            return await lock.__aenter__() is lock
-        return await lock.acquire()
+        if question.get("form") != FORMS[1]:
+            return await lock.acquire()
+        entered = await lock.__aenter__() is lock
+        self.entered.add((lock, question.get("thread", 1)))
+        return entered
 
     async def release(self, lock: Lock, question: Line) -> bool:
-        return await lock.release() is None
+        if (entered := (lock, question.get("thread", 1))) not in self.entered:
+            return await lock.release() is None
+        self.entered.remove(entered)
+        return not await lock.__aexit__(None, None, None)
 
 
 asyncio.run(Program(Library(), LockError, HELLO, HELLO_2).serve())
