@@ -197,6 +197,7 @@ WAITS = "version 2: each form waits and leases as its hello says"
 # What the libraries themselves do otherwise than they promise (docs/adapters.md); redisson passes the same checks.
 UNKEPT = {
     "etcd3gw": [RENEWS, WAITS],
+    "aioredlock": [RENEWS],
     "redisson-fair": [CANCELS],
     "redisson-fenced": [WAITS],
     "redisson-multi": [CANCELS],

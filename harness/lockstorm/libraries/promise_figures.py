@@ -19,8 +19,8 @@ RECORD = paths.ROOT / "scenarios" / "libraries.json"
 SCHEDULES_USUAL = 3_000
 # Libraries of which fewer are played, because each takes longer.
 SCHEDULES = {
-    **dict.fromkeys(("etcd-mutex", "pals"), 1_000),
-    **dict.fromkeys(("pottery", "redlock-py"), 500),
+    **dict.fromkeys(("aioredlock", "etcd-mutex", "pals"), 1_000),
+    **dict.fromkeys(("coredis", "pottery", "redlock-py"), 500),
     **dict.fromkeys(("kazoo", "kazoo-read-write", "sesamecare-redlock"), 300),
     **dict.fromkeys(("jetcd", "redis-semaphore-redlock"), 60),
     **dict.fromkeys(("kazoo-semaphore", "pottery", "redlock-py"), 500),

@@ -1,0 +1,87 @@
+# dramatiq ConcurrentRateLimiter of size 1 2.2.1, on an empty redis-server and without any fault:
+# client-2 (thread-2, lock-2) was granted (exclusive) while client-2 (thread-1, lock-1) certainly holds (exclusive)
+#
+# The calls, with their times, are those of a schedule that lockstorm found. Exit status: 1 if this run shows
+# that exclusion is broken, otherwise 0.
+#
+# install: pip install dramatiq==2.2.1 redis
+# run:     python found.py [PORT ...]    (of redis-servers here; 6379)
+import os
+import sys
+import threading
+import time
+
+import contextlib
+
+import redis
+from dramatiq.errors import RateLimitExceeded
+from dramatiq.rate_limits import ConcurrentRateLimiter
+from dramatiq.rate_limits.backends import RedisBackend
+
+ports = [int(port) for port in sys.argv[1:]] or [6379]
+client_1 = RedisBackend(client=redis.Redis(port=ports[0]))
+client_2 = RedisBackend(client=redis.Redis(port=ports[0]))
+asked, answered, outcome = {}, {}, {}  # by the number of a call: times in ms, and "ok", "refused" or an error
+begin = time.monotonic() + 0.2
+
+
+def now():
+    return (time.monotonic() - begin) * 1000
+
+
+def at(ms):
+    time.sleep(max(0, begin + ms / 1000 - time.monotonic()))
+
+
+def after(number):
+    while number not in answered:
+        time.sleep(0.001)
+
+
+def call(number, words, function):
+    asked[number] = now()
+    try:
+        outcome[number] = "refused" if function() is False else "ok"
+    except Exception as error:
+        is_refusal = isinstance(error, RateLimitExceeded)
+        outcome[number] = "refused" if is_refusal else repr(error)
+    answered[number] = now()
+    sys.stdout.write(f"{asked[number]:6.0f} ms to {answered[number]:6.0f} ms  {words}: {outcome[number]}\n")
+
+
+def client_1_thread_1():
+    at(0)
+    global client_1_lock_1
+    client_1_lock_1 = (ConcurrentRateLimiter(client_1, "resource-1", ttl=2000), contextlib.ExitStack())
+    call(1, "client-1 thread-1: acquire lock-1", lambda: client_1_lock_1[1].enter_context(client_1_lock_1[0].acquire()))
+    at(3000)
+    call(3, "client-1 thread-1: release lock-1", lambda: client_1_lock_1[1].close())
+
+
+def client_2_thread_1():
+    at(2500)
+    global client_2_lock_1
+    client_2_lock_1 = (ConcurrentRateLimiter(client_2, "resource-1", ttl=2000), contextlib.ExitStack())
+    call(2, "client-2 thread-1: acquire lock-1", lambda: client_2_lock_1[1].enter_context(client_2_lock_1[0].acquire()))
+    at(4000)
+    call(6, "client-2 thread-1: release lock-1", lambda: client_2_lock_1[1].close())
+
+
+def client_2_thread_2():
+    at(3500)
+    global client_2_lock_2
+    client_2_lock_2 = (ConcurrentRateLimiter(client_2, "resource-1", ttl=2000), contextlib.ExitStack())
+    call(4, "client-2 thread-2: acquire lock-2", lambda: client_2_lock_2[1].enter_context(client_2_lock_2[0].acquire()))
+    at(3600)
+    call(5, "client-2 thread-2: release lock-2", lambda: client_2_lock_2[1].close())
+
+
+threading.Thread(target=client_1_thread_1, daemon=True).start()
+threading.Thread(target=client_2_thread_1, daemon=True).start()
+threading.Thread(target=client_2_thread_2, daemon=True).start()
+at(4300)
+expected = {1: 'ok', 2: 'ok', 3: 'ok'}
+is_same = all(outcome.get(number) == expected[number] for number in expected)
+is_broken = is_same and outcome.get(4) == "ok" and answered[4] < asked.get(6, now())
+print("BROKEN" if is_broken else "kept" if is_same else "not shown: calls end in another way", flush=True)
+os._exit(1 if is_broken else 0)
