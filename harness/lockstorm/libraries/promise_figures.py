@@ -23,9 +23,10 @@ SCHEDULES = {
     **dict.fromkeys(("kazoo", "kazoo-read-write", "sesamecare-redlock"), 300),
     "redis-semaphore-redlock": 60,
     **dict.fromkeys(("redisson-fair", "redisson-redlock"), 20),
+    **dict.fromkeys(("shedlock-jdbc", "shedlock-jdbc-db-time"), 60),
 }
 SCHEDULES_OF_JAVA = 100
-JAVA = "redisson"
+JAVA = ("redisson", "shedlock", "spring-integration")
 SEED = 1
 
 
