@@ -28,9 +28,11 @@ SCHEDULES = {
     **dict.fromkeys(("etcd3gw", "tooz-etcd"), 100),
     "redis-semaphore-redlock": 60,
     **dict.fromkeys(("redisson-fair", "redisson-redlock"), 20),
+    **dict.fromkeys(("shedlock-jdbc", "shedlock-jdbc-db-time"), 60),
 }
 SCHEDULES_OF_JAVA = 100
 JAVA = ("redisson", "curator")
+JAVA = ("redisson", "shedlock", "spring-integration")
 SEED = 1
 
 

@@ -1,0 +1,79 @@
+import com.google.gson.JsonObject;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import net.javacrumbs.shedlock.core.LockProvider;
+
+/** ShedLock. The argument says where: `redis`, `redis-safe`, `table` or `table-server-time`. */
+public final class ShedLocks {
+    private static final List<Form<Task>> FORMS = List.of(new Form<>("lock", List.of("none"), List.of("given"),
+        TimeUnit.MILLISECONDS, false, (task, ask) -> task.lock(ShedLocks.provider, ask.leases())));
+    private static final Numbered<Task> TASKS = new Numbered<>(Task::new);
+    private static final Threads THREADS = new Threads(request -> false);
+    private static Store store;
+    private static volatile LockProvider provider;
+    private static volatile long leaseMs; // of requests that name none
+
+    public static void main(String[] arguments) throws Exception {
+        store = switch (arguments[0]) {
+            case "redis", "redis-safe" -> new RedisStore(arguments[0].endsWith("safe"));
+            default -> new TableStore(arguments[0].endsWith("server-time"));
+        };
+        Lines.serve(THREADS, (verb, request) -> switch (verb) {
+            case "hello" -> hello(request.get("protocol").getAsInt() > 1);
+            case "open" -> open(request);
+            case "cancel" -> THREADS.cancel(request);
+            case "forget" -> forget();
+            case "acquire" -> acquire(request);
+            default -> TASKS.of(request).changed(verb, lease(request));
+        });
+    }
+
+    private static JsonObject open(JsonObject request) throws Exception {
+        store.open(request.get("nodes").getAsJsonArray().get(0).getAsJsonObject());
+        TASKS.open(request.get("resource").getAsString());
+        leaseMs = request.get("lease_ms").getAsLong();
+        provider = store.provider();
+        return Lines.outcome(true);
+    }
+
+    private static JsonObject forget() throws InterruptedException {
+        JsonObject answer = THREADS.forget();
+        TASKS.clear();
+        provider = store.provider();
+        return answer;
+    }
+
+    private static long lease(JsonObject request) {
+        return Lines.number(request, "lease_ms", leaseMs);
+    }
+
+    private static JsonObject acquire(JsonObject request) throws Exception {
+        Form.Prepared<Task> form = Form.prepared(FORMS, FORMS.get(0).name(), request, lease(request));
+        return Lines.outcome(form.on(TASKS.of(request)).equals(true));
+    }
+
+    /** `hosts`: in protocol 2. */
+    private static JsonObject hello(boolean hosts) {
+        JsonObject hello = Lines.outcome(true);
+        hello.addProperty("protocol", hosts ? 2 : 1);
+        store.describe(hello, hosts);
+        hello.addProperty("version", version());
+        hello.addProperty("waits", "not");
+        hello.addProperty("tcp", true);
+        hello.addProperty("lease", true);
+        hello.add("operations", Lines.words(List.of("renew")));
+        if (!hosts) return hello;
+        hello.addProperty("threads", Threads.MOST);
+        hello.addProperty("owner", "object");
+        hello.add("forms", Form.described(FORMS));
+        hello.addProperty("renew_lease", true);
+        hello.addProperty("lenient_release", true); // unlock() reports nothing
+        return hello;
+    }
+
+    /** Which only the name of its archive says. */
+    private static String version() {
+        String archive = LockProvider.class.getProtectionDomain().getCodeSource().getLocation().getPath();
+        return archive.replaceAll(".*shedlock-core-|\\.jar$", "");
+    }
+}
