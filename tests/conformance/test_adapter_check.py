@@ -169,9 +169,11 @@ def test_a_whole_run_says_what_is_wrong_and_ends_with_1(tmp_path: Path) -> None:
 
 ALL_CHECKS = pytest.mark.slow("plays all checks with a library", seconds=15)
 CANCELS = "version 2: a cancelled call ends, and leaves nothing"
+HOSTS = "version 2: while a call of one thread waits, those of others are answered"
 WAITS = "version 2: each form waits and leases as its hello says"
 # What the libraries themselves do otherwise than they promise (docs/adapters.md); redisson passes the same checks.
 UNKEPT = {
+    "cirello-pglock": [HOSTS, WAITS],
     "redisson-fair": [CANCELS],
     "redisson-fenced": [WAITS],
     "redisson-multi": [CANCELS],

@@ -21,6 +21,7 @@ SCHEDULES = {
     **dict.fromkeys(("etcd-mutex", "pals"), 1_000),
     **dict.fromkeys(("pottery", "redlock-py"), 500),
     **dict.fromkeys(("kazoo", "kazoo-read-write", "sesamecare-redlock"), 300),
+    **dict.fromkeys(("advisory-lock", "cirello-pglock", "etcd-election", "etcd3", "go-pglock", "go-zookeeper"), 300),
     "redis-semaphore-redlock": 60,
     **dict.fromkeys(("redisson-fair", "redisson-redlock"), 20),
 }
