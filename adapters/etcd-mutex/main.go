@@ -1,4 +1,4 @@
-// etcd's concurrency.Mutex (clientv3): the first of the keys below a prefix, each tied to the lease of its session.
+// etcd's concurrency.Mutex and Election (clientv3): the first of the keys below a prefix, each of a session's lease.
 package main
 
 import (
@@ -45,17 +45,15 @@ func acquire(ctx context.Context, on *lock, question message) message {
 	}
 	defer cancel()
 	err := on.ready(asked, question)
-	if err == nil && limited && wait == 0 {
-		err = on.mutex.TryLock(asked)
-	} else if err == nil {
-		err = on.mutex.Lock(asked)
+	if err == nil {
+		err = on.holder.acquire(asked, limited && wait == 0)
 	}
 	answer := outcome(true, err)
 	if wait > 0 && errors.Is(err, context.DeadlineExceeded) {
 		answer["outcome"] = "refused" // its time is over
 	}
 	if err == nil {
-		answer["token"] = on.mutex.Header().Revision
+		answer["token"] = on.holder.token()
 	} else if ctx.Err() != nil {
 		answer["cancelled"] = true
 	}
@@ -65,14 +63,14 @@ func acquire(ctx context.Context, on *lock, question message) message {
 func perform(ctx context.Context, on *lock, question message) message {
 	if question["op"] == "acquire" {
 		return acquire(ctx, on, question)
-	} else if on.mutex == nil {
+	} else if on.holder == nil {
 		return message{"outcome": "refused"}
 	}
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if question["op"] == "release" {
-		return outcome(true, on.mutex.Unlock(within))
+		return outcome(true, on.holder.release(within))
 	}
-	answer, err := client.Txn(within).If(on.mutex.IsOwner()).Commit()
+	answer, err := client.Txn(within).If(on.holder.owns()).Commit()
 	return outcome(err == nil && answer.Succeeded, err)
 }

@@ -4,13 +4,22 @@ package main
 import (
 	"context"
 
+	etcd "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 )
 
-// A lock object: a mutex, and a session of its own, without which it is worth nothing.
+// What a lock object is made of: the library's mutex, or its election, of which a leader holds the lock.
+type holder interface {
+	acquire(ctx context.Context, once bool) error
+	release(ctx context.Context) error
+	owns() etcd.Cmp
+	token() int64
+}
+
+// A lock object has a session of its own, without which it is worth nothing.
 type lock struct {
 	session *concurrency.Session
-	mutex   *concurrency.Mutex
+	holder  holder
 }
 
 func init() {
@@ -21,7 +30,7 @@ func init() {
 	}
 }
 
-// A session that has expired is replaced, with its mutex.
+// A session that has expired is replaced, with its holder.
 func (on *lock) ready(ctx context.Context, question message) (err error) {
 	if on.session != nil {
 		select {
@@ -39,6 +48,6 @@ func (on *lock) ready(ctx context.Context, question message) (err error) {
 	if err != nil {
 		return err
 	}
-	on.mutex = concurrency.NewMutex(on.session, "/"+orElse(question["resource"], settings["resource"].(string)))
+	on.holder = newHolder(on.session, "/"+orElse(question["resource"], settings["resource"].(string)))
 	return nil
 }

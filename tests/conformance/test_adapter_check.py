@@ -191,13 +191,15 @@ def test_a_whole_run_says_what_is_wrong_and_ends_with_1(tmp_path: Path) -> None:
 
 ALL_CHECKS = pytest.mark.slow("plays all checks with a library", seconds=15)
 CANCELS = "version 2: a cancelled call ends, and leaves nothing"
+HOSTS = "version 2: while a call of one thread waits, those of others are answered"
 LIMITED = "a client that waits for a limited time is refused after it"
 RENEWS = "a renewal makes the lease longer, and is refused when the lock is lost"
 WAITS = "version 2: each form waits and leases as its hello says"
 # What the libraries themselves do otherwise than they promise (docs/adapters.md); redisson passes the same checks.
 UNKEPT = {
-    "etcd3gw": [RENEWS, WAITS],
     "aioredlock": [RENEWS],
+    "cirello-pglock": [HOSTS, WAITS],
+    "etcd3gw": [RENEWS, WAITS],
     "redisson-fair": [CANCELS],
     "redisson-fenced": [WAITS],
     "redisson-multi": [CANCELS],

@@ -26,6 +26,7 @@ SCHEDULES = {
     **dict.fromkeys(("kazoo-semaphore", "pottery", "redlock-py"), 500),
     **dict.fromkeys(("kazoo", "kazoo-read-write", "sesamecare-redlock", "sqlalchemy-dlock", "tooz-postgres"), 300),
     **dict.fromkeys(("etcd3gw", "tooz-etcd"), 100),
+    **dict.fromkeys(("advisory-lock", "cirello-pglock", "etcd-election", "etcd3", "go-pglock", "go-zookeeper"), 300),
     "redis-semaphore-redlock": 60,
     **dict.fromkeys(("redisson-fair", "redisson-redlock"), 20),
     **dict.fromkeys(("shedlock-jdbc", "shedlock-jdbc-db-time"), 60),

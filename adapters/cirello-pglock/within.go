@@ -1,0 +1,1 @@
+../go-zookeeper/within.go

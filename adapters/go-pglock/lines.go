@@ -1,0 +1,1 @@
+../redsync/lines.go
