@@ -7,7 +7,8 @@ import pytest
 
 from lockstorm.base.errors import UsageError
 from lockstorm.libraries.libraries_page import PAGE, libraries_text
-from lockstorm.libraries.library_rows import WORDS, library_rows, read_words
+from lockstorm.libraries.library_rows import library_rows
+from lockstorm.libraries.library_words import WORDS, read_words
 from lockstorm.libraries.promise_figures import figures_of, promise_figures, schedules_of
 from lockstorm.library_search.library_plan import PROMISES
 from lockstorm.locks.adapter import shipped_adapters

@@ -7,7 +7,7 @@ import pytest
 from lockstorm.base.errors import LockstormError, NotInstalled
 from lockstorm.libraries import tried_release as module
 from lockstorm.libraries.finding import CONTROL, FOUND, finding_named
-from lockstorm.libraries.library_rows import LibraryWords, read_words
+from lockstorm.libraries.library_words import LibraryWords, read_words
 from lockstorm.libraries.tried_release import newest_release, try_release
 from lockstorm.locks.adapter import shipped_adapters
 

@@ -1,37 +1,15 @@
-"""What lockstorm says of each lock library: the words of scenarios/libraries.toml, the figures, and the findings."""
+"""What lockstorm says of each lock library: words, figures, and findings."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from lockstorm.base import paths
-from lockstorm.base.errors import UsageError
 from lockstorm.libraries.finding import Finding, findings
+from lockstorm.libraries.library_words import LeftOut, LibraryWords, read_words
 from lockstorm.libraries.promise_figures import PromiseFigures, promise_figures
 from lockstorm.locks.adapter import shipped_adapters
-
-WORDS = paths.ROOT / "scenarios" / "libraries.toml"
-
-
-class LibraryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is said of a library by hand."""
-
-    package: str  # in the registry of its language
-    language: str
-    licence: str
-    use: str  # what it may be used for
-    beware: str = ""  # what to avoid, to switch off or on
-
-
-class LeftOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A library that is not tried."""
-
-    name: str
-    why: str
 
 
 @dataclass(frozen=True)
@@ -74,19 +52,6 @@ class LibraryRow:
 
 def _listed(names: list[str]) -> str:
     return ", ".join(names)
-
-
-def read_words(path: Path = WORDS) -> tuple[dict[str, LibraryWords], list[LeftOut]]:
-    """UsageError with the reason when the file is wrong."""
-    try:
-        content = tomllib.loads(path.read_text())
-        left_out = msgspec.convert(content.pop("left-out", []), list[LeftOut])
-        words = {name: msgspec.convert(entry, LibraryWords) for name, entry in content.items()}
-    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise UsageError(f"{path}: {error}") from None
-    if sorted(words) != shipped_adapters():
-        raise UsageError(f"{path} has {', '.join(sorted(words))}, and shipped are {', '.join(shipped_adapters())}")
-    return words, left_out
 
 
 def left_out_libraries() -> list[LeftOut]:

@@ -11,29 +11,12 @@ import msgspec
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_json
 from lockstorm.libraries.library_traits import LibraryCost, LibraryTraits, traits_of
+from lockstorm.libraries.library_words import read_words
 from lockstorm.library_search.library_plan import PROMISES, plan_library_search
 from lockstorm.library_search.library_search import search_library
 from lockstorm.locks.adapter import PREFIX, adapter_entry, shipped_adapters
 
 RECORD = paths.ROOT / "scenarios" / "libraries.json"
-SCHEDULES_USUAL = 3_000
-# Libraries of which fewer are played, because each takes longer.
-SCHEDULES = {
-    **dict.fromkeys(("aioredlock", "etcd-mutex", "pals"), 1_000),
-    **dict.fromkeys(("coredis", "pottery", "redlock-py"), 500),
-    **dict.fromkeys(("kazoo", "kazoo-read-write", "sesamecare-redlock"), 300),
-    **dict.fromkeys(("jetcd", "redis-semaphore-redlock"), 60),
-    **dict.fromkeys(("kazoo-semaphore", "pottery", "redlock-py"), 500),
-    **dict.fromkeys(("kazoo", "kazoo-read-write", "sesamecare-redlock", "sqlalchemy-dlock", "tooz-postgres"), 300),
-    **dict.fromkeys(("etcd3gw", "tooz-etcd"), 100),
-    **dict.fromkeys(("advisory-lock", "cirello-pglock", "etcd-election", "etcd3", "go-pglock", "go-zookeeper"), 300),
-    "redis-semaphore-redlock": 60,
-    **dict.fromkeys(("redisson-fair", "redisson-redlock"), 20),
-    **dict.fromkeys(("shedlock-jdbc", "shedlock-jdbc-db-time"), 60),
-}
-SCHEDULES_OF_JAVA = 100
-JAVA = ("redisson", "curator")
-JAVA = ("redisson", "shedlock", "spring-integration")
 SEED = 1
 
 
@@ -53,7 +36,7 @@ class PromiseFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def schedules_of(adapter: str) -> int:
-    return SCHEDULES.get(adapter, SCHEDULES_OF_JAVA if adapter.startswith(JAVA) else SCHEDULES_USUAL)
+    return read_words()[0][adapter].schedules
 
 
 def figures_measured(adapter: str) -> PromiseFigures:

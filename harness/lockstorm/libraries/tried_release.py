@@ -12,7 +12,7 @@ from typing import Literal
 from lockstorm.base import paths
 from lockstorm.base.errors import LockstormError
 from lockstorm.libraries.finding import CONTROL, FOUND, PLACE, Finding
-from lockstorm.libraries.library_rows import LibraryWords
+from lockstorm.libraries.library_words import LibraryWords
 from lockstorm.library_search.library_schedule_file import read_library_schedule
 from lockstorm.library_search.library_search import replay_library
 from lockstorm.library_search.library_zoo import install_old

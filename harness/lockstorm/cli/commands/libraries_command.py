@@ -15,7 +15,8 @@ from lockstorm.base.option_fields import choose
 from lockstorm.cli.options import json_option
 from lockstorm.cli.terminal import console, print_json
 from lockstorm.libraries.finding import FOUND, PLACE, Finding, program_of
-from lockstorm.libraries.library_rows import LibraryRow, LibraryWords, left_out_libraries, library_rows
+from lockstorm.libraries.library_rows import LibraryRow, left_out_libraries, library_rows
+from lockstorm.libraries.library_words import LibraryWords
 from lockstorm.libraries.tried_release import TriedRelease, newest_release, try_release
 from lockstorm.library_search.library_plan import PROMISES
 
