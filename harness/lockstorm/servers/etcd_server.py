@@ -34,7 +34,7 @@ MS_PER_S = 1000
 
 
 class EtcdServer:
-    """One node. Started by `start`; `ready` waits until it knows a leader. `port`: it also listens there for clients."""
+    """One node. Started by `start`; `ready` waits until it knows a leader. `port`: it listens there, too."""
 
     def __init__(self, sandbox: Sandbox, name: str, port: int = 0) -> None:
         self.name, self.port = name, port
