@@ -9,6 +9,7 @@ import pytest
 from lockstorm import Inconclusive, Outcome, Trial, UsageError
 from tests.faults.test_faults_clients import digest, status, thread_states
 from tests.helpers.daily import daily
+from tests.helpers.stalls import beside_no_stall
 from tests.helpers.support import trial
 
 TIMES = ("virtual", "real")
@@ -190,6 +191,7 @@ def test_a_server_sleeps_and_answers_afterwards() -> None:
 
 
 @pytest.mark.waits
+@beside_no_stall(50)  # the silence that proves it
 def test_a_server_that_slept_too_short_is_not_proved() -> None:
     with trial("none", time="real") as running:
         one, _ = running.clients(2)

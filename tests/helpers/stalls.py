@@ -4,6 +4,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+import pytest
+
 from lockstorm.trial.stall_sentinel import explained_by_stalls, play_unstalled
 
 
@@ -14,7 +16,10 @@ def beside_no_stall(limit_ms: float) -> Callable[[Callable[..., None]], Callable
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         def play(**fixtures: Any) -> None:
             with explained_by_stalls(limit_ms, "time limit"):
-                test(**fixtures)
+                try:
+                    test(**fixtures)
+                except pytest.fail.Exception as failed:  # as of pytest.raises; it is no Exception
+                    raise AssertionError(str(failed)) from failed
 
         @wraps(test)
         def played(**fixtures: Any) -> None:

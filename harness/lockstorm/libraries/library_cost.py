@@ -32,7 +32,7 @@ def turn_us(lock: str, kind: Time, turns: int) -> float:
         return (time.perf_counter() - began) * 1e6 / turns
 
 
-def cost_of(adapter: str) -> LibraryCost:
+def measured_cost(adapter: str) -> LibraryCost:
     """Raises NotInstalled."""
     port = port_of(adapter)
     pairs = [(turn_us(PREFIX + adapter, "real", TURNS), turn_us(port, "real", TURNS)) for _ in range(ROUNDS)]
@@ -49,7 +49,7 @@ def measure_costs(names: Sequence[str]) -> None:
     for name in names:
         adapter_entry(PREFIX + name)
         lock_named(port_of(name))
-        figures = msgspec.structs.replace(promise_figures()[name], traits=traits_of(name), cost=cost_of(name))
+        figures = msgspec.structs.replace(promise_figures()[name], traits=traits_of(name), cost=measured_cost(name))
         keep_figures({name: figures})
         print(name, figures.cost, flush=True)
 
