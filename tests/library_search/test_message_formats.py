@@ -56,6 +56,22 @@ def test_a_cancelled_call_of_grpc_is_a_message(program: Path) -> None:
     assert messages(program, "grpc-requests", preface + reset)[1:] == [(len(reset), False)]
 
 
+def test_a_gateway_of_etcd_is_asked_by_http_1_1(program: Path) -> None:
+    post = b"POST /v3/kv/txn HTTP/1.1\r\nHost: etcd\r\nContent-Length: 4\r\n\r\nbody"
+    get = b"GET /version HTTP/1.1\r\nHost: etcd\r\n\r\n"
+    assert messages(program, "grpc-requests", post + get + post) == [(len(each), False) for each in (post, get, post)]
+    answer = b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n0123456789"
+    head, chunk, last = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"a\r\n0123456789\r\n", b"0\r\n\r\n"
+    got = messages(program, "grpc-replies", answer + head + chunk + chunk + last + answer)
+    # The last chunk comes a piece later than the one before it here, and is then a message of its own.
+    assert got == [(len(each), False) for each in (answer, head + chunk, chunk, last, answer)]
+
+
+def test_a_body_whose_length_is_no_number_is_refused(program: Path) -> None:
+    asked = b"POST / HTTP/1.1\r\nContent-Length: many\r\n\r\n"
+    assert subprocess.run([program, "grpc-requests"], input=asked, capture_output=True, timeout=60).returncode == 1
+
+
 def test_a_session_of_zookeeper_is_opened_and_kept_up_by_plain_messages(program: Path) -> None:
     def packet(payload: bytes) -> bytes:
         return struct.pack("!I", len(payload)) + payload
