@@ -2,8 +2,8 @@
 
 #include "harness/library_service/message_format.h"
 
-/* In HTTP/2 a message ends with the frame that carries data, or that ends its stream: a call without a stream has one request and
- * one answer, whose trailers belong to it when they are there; a stream has one message for each. */
+/* In HTTP/2 a message ends with the frame that carries data, or that ends its stream: a call without a stream has one
+ * request and one answer, whose trailers belong to it when they are there; a stream has one message for each. */
 
 enum { FRAME_HEAD = 9, FRAME_MOST = 1 << 24 };
 enum frame_type {

@@ -4,9 +4,9 @@
 
 #include "harness/library_service/message_format.h"
 
-/* HTTP/1.1 (RFC 9112), as clients of etcd's JSON gateway speak it. A request is a head, and a body of the length that the
- * head names; so is an answer. An answer in chunks has one message for each chunk, the first one with the head; the last
- * chunk, which is empty, belongs to the one before it when it is there. */
+/* HTTP/1.1 (RFC 9112), as clients of etcd's JSON gateway speak it. A request is a head, and a body of the length that
+ * the head names; so is an answer. An answer in chunks has one message for each chunk, the first one with the head; the
+ * last chunk, which is empty, belongs to the one before it when it is there. */
 
 enum { LINE_END = 2, HEAD_MOST = 1 << 16, DIGITS_MOST = 7 };
 static const char EMPTY_LINE[] = "\r\n\r\n", LAST_CHUNK[] = "0\r\n\r\n";

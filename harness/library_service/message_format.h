@@ -4,7 +4,8 @@
  * a connection or keep it up are messages, too, and *plain*: no schedule delays them.
  *
  * Sources: the RESP specification of Redis; PostgreSQL's documentation, "Frontend/Backend Protocol", Message Formats;
- * RFC 9113 (HTTP/2), section 4.1 and 6, and gRPC over HTTP/2; RFC 9112 (HTTP/1.1), section 6 and 7; ZooKeeper's zookeeper.jute and ZooDefs.OpCode. */
+ * RFC 9113 (HTTP/2), section 4.1 and 6, and gRPC over HTTP/2; RFC 9112 (HTTP/1.1), section 6 and 7; ZooKeeper's
+ * zookeeper.jute and ZooDefs.OpCode. */
 #ifndef LOCKSTORM_MESSAGE_FORMAT_H
 #define LOCKSTORM_MESSAGE_FORMAT_H
 
@@ -50,7 +51,8 @@ extern const struct message_format GRPC_REQUEST_FORMAT, GRPC_REPLY_FORMAT;
 extern const struct message_format ZOOKEEPER_REQUEST_FORMAT, ZOOKEEPER_REPLY_FORMAT;
 extern const struct message_format POSTGRES_REQUEST_FORMAT, POSTGRES_REPLY_FORMAT;
 
-/* The formats of HTTP/2 hand connections to these that begin with HTTP/1.1, which clients of etcd's JSON gateway speak. */
+/* The formats of HTTP/2 hand connections to these that begin with HTTP/1.1, which clients of etcd's JSON gateway
+ * speak. */
 enum message_found http1_request_find(struct span bytes, struct queued_message *message);
 enum message_found http1_reply_find(struct format_state *state, struct span bytes, struct queued_message *message);
 
