@@ -11,7 +11,8 @@ import org.springframework.jdbc.core.JdbcTemplate;
 /** ShedLock in a table of PostgreSQL, by its JdbcTemplate provider. */
 final class TableStore implements Store {
     private static final String TABLE = "CREATE TABLE IF NOT EXISTS shedlock(name VARCHAR(64) NOT NULL, "
-        + "lock_until TIMESTAMP NOT NULL, locked_at TIMESTAMP NOT NULL, locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name))";
+        + "lock_until TIMESTAMP NOT NULL, locked_at TIMESTAMP NOT NULL, locked_by VARCHAR(255) NOT NULL, "
+        + "PRIMARY KEY (name))";
     private static final String MADE_MEANWHILE = "23505";
     private final boolean serverTime;
     private HikariDataSource links;

@@ -22,7 +22,7 @@ final class Task {
         return lock.isPresent();
     }
 
-    /** Releases or renews it. A SimpleLock that was released or extended is used up, and raises IllegalStateException. */
+    /** Releases or renews it. A SimpleLock that was released or extended raises IllegalStateException. */
     JsonObject changed(String verb, long leaseMs) {
         SimpleLock lock = granted;
         try {

@@ -41,7 +41,7 @@ final class Registries {
         return current;
     }
 
-    /** Makes a new registry in the place of the old one, whose local locks the threads that have ended hold for ever. */
+    /** Makes a new registry: threads that have ended may hold the local locks of the old one for ever. */
     void renew() {
         if (current != null) current.destroy();
         if (renewals != null) renewals.shutdown();
@@ -59,7 +59,8 @@ final class Registries {
 
     /** Few threads, for each client is a JVM; a command is not sent again when its connection was lost. */
     private static LettuceConnectionFactory connected(JsonObject node) {
-        ClientResources resources = DefaultClientResources.builder().ioThreadPoolSize(2).computationThreadPoolSize(2).build();
+        ClientResources resources =
+            DefaultClientResources.builder().ioThreadPoolSize(2).computationThreadPoolSize(2).build();
         LettuceClientConfiguration client = LettuceClientConfiguration.builder().clientResources(resources)
             .clientOptions(ClientOptions.builder().replayFilter(command -> true).build())
             .commandTimeout(Duration.ofSeconds(1)).shutdownTimeout(Duration.ZERO).build();

@@ -8,7 +8,8 @@ import org.springframework.integration.support.locks.DistributedLock;
 /** The ways to acquire a DistributedLock. Without a lease of its own, a call has that of the registry. */
 final class RegistryForms {
     private static final String USUAL = "lockInterruptibly()", USUAL_LIMITED = "tryLock(wait, MILLISECONDS)";
-    private static final List<String> FOREVER = List.of("forever"), ONCE = List.of("none"), LIMITED = List.of("none", "time");
+    private static final List<String> FOREVER = List.of("forever"), ONCE = List.of("none");
+    private static final List<String> LIMITED = List.of("none", "time");
     private static final List<String> GIVEN = List.of("given");
 
     /** `renewed`: the registry renews its leases; a lease that is given would be renewed, too, and is not asked for. */

@@ -5,7 +5,7 @@ import java.util.List;
 import org.springframework.integration.redis.util.RedisLockRegistry;
 import org.springframework.integration.support.locks.DistributedLock;
 
-/** Spring Integration's RedisLockRegistry. The argument says how it is set up: `spin`, `publish`, `renew` or `expire`. */
+/** Spring Integration's RedisLockRegistry. The argument is its setup: `spin`, `publish`, `renew` or `expire`. */
 public final class RegistryLocks {
     private static String setup;
     private static boolean renewed;
