@@ -48,10 +48,7 @@ public final class Jetcd {
     /** A client of version 1 gives up what has no limit after a minute. */
     private static JsonObject acquire(JsonObject request) throws Exception {
         if (!request.has("lock") && Lines.number(request, "wait_ms", -1) < 0) request.addProperty("wait_ms", 50_000);
-        Object granted = Form.prepared(FORMS, form(request), request, -1).on(OBJECTS.of(request));
-        JsonObject answer = Lines.outcome(!granted.equals(false));
-        if (granted instanceof Long token) answer.addProperty("token", token);
-        return answer;
+        return Lines.outcome(Form.prepared(FORMS, form(request), request, -1).on(OBJECTS.of(request)).equals(true));
     }
 
     private static String form(JsonObject request) {

@@ -33,15 +33,15 @@ final class JetcdLock {
         lease = made;
     }
 
-    /** Waits for so many ms, or, below 0, without a limit. The token of the grant, or false. */
-    Object acquire(long waitMs) throws Exception {
+    /** Waits for so many ms, or, below 0, without a limit. Whether it is granted; the library gives no token. */
+    boolean acquire(long waitMs) throws Exception {
         ready();
         CompletableFuture<LockResponse> asked = client.getLockClient().lock(name, lease.id());
         try {
             long limitMs = waitMs == 0 ? TRY_MS : waitMs;
             LockResponse granted = waitMs < 0 ? asked.get() : asked.get(limitMs, TimeUnit.MILLISECONDS);
             key = granted.getKey();
-            return granted.getHeader().getRevision();
+            return true;
         } catch (TimeoutException over) {
             giveUp();
             return false;

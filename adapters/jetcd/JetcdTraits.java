@@ -14,7 +14,7 @@ final class JetcdTraits {
         hello.addProperty("source", "jetcd, io.etcd.jetcd.Lock");
         hello.addProperty("service", "etcd");
         hello.addProperty("waits", "in-server");
-        List.of("tcp", "lease", "renews", "token").forEach(trait -> hello.addProperty(trait, true));
+        List.of("tcp", "lease", "renews").forEach(trait -> hello.addProperty(trait, true));
         hello.addProperty("lease_unit_ms", 1000);
         if (!hosts) return hello;
         hello.addProperty("threads", Threads.MOST);

@@ -12,6 +12,7 @@ public final class ShedLocks {
     private static Store store;
     private static volatile LockProvider provider;
     private static volatile long leaseMs; // of requests that name none
+    private static final long PERIOD_MS = 100;
 
     public static void main(String[] arguments) throws Exception {
         store = switch (arguments[0]) {
@@ -47,9 +48,16 @@ public final class ShedLocks {
         return Lines.number(request, "lease_ms", leaseMs);
     }
 
+    /** The library tries once. A request that names no form may wait, as the library's user has to. */
     private static JsonObject acquire(JsonObject request) throws Exception {
         Form.Prepared<Task> form = Form.prepared(FORMS, FORMS.get(0).name(), request, lease(request));
-        return Lines.outcome(form.on(TASKS.of(request)).equals(true));
+        long waitMs = request.has("form") ? 0 : Lines.number(request, "wait_ms", Long.MAX_VALUE / 1_000_000);
+        long began = System.nanoTime();
+        while (form.on(TASKS.of(request)).equals(false)) {
+            if (System.nanoTime() - began >= waitMs * 1_000_000) return Lines.outcome(false);
+            Thread.sleep(PERIOD_MS);
+        }
+        return Lines.outcome(true);
     }
 
     /** `hosts`: in protocol 2. */
@@ -58,7 +66,7 @@ public final class ShedLocks {
         hello.addProperty("protocol", hosts ? 2 : 1);
         store.describe(hello, hosts);
         hello.addProperty("version", version());
-        hello.addProperty("waits", "not");
+        hello.addProperty("waits", "polling"); // by the adapter
         hello.addProperty("tcp", true);
         hello.addProperty("lease", true);
         hello.add("operations", Lines.words(List.of("renew")));

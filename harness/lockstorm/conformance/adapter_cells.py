@@ -39,7 +39,7 @@ def result_of(cell: ExpectedCell, *, control: bool = False) -> str:
 
 def differing_cells(adapter: str) -> list[ExpectedCell]:
     """Those in which the library is expected to do something else than its port, each with the reason."""
-    pairs = [key.partition("/") for key in library_tables()[adapter] if key not in ("port", "not_played")]
+    pairs = [key.partition("/") for key in library_tables()[adapter] if key not in ("port", "not_played", "played")]
     cells = [library_cell((scenario, PREFIX + adapter, store or "open")) for scenario, _, store in pairs]
     return [cell for cell in cells if cell]
 
@@ -57,6 +57,8 @@ def note_of(cell: ExpectedCell, adapter: str) -> str:
 def _mark(adapter: str, column: str) -> str:
     scenario, _, store = column.partition("/")
     lock = PREFIX + adapter
+    if scenario not in library_tables()[adapter].get("played", (scenario,)):
+        return ""
     cell = library_cells(lock).get((scenario, lock, store or "open"))
     return MARKS[cell_result(cell.fault)] + (" \\*" if cell.reason else "") if cell else "·"
 

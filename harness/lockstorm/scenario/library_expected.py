@@ -21,14 +21,15 @@ FILE = paths.ROOT / "scenarios" / "adapters.toml"
 @cache
 def library_tables() -> dict[str, dict[str, Any]]:
     """What the file says of each shipped adapter: its `port`, the scenarios that are `not_played`, each with a reason,
-    and its differences by scenario, or scenario/store if the store mode is another one than open."""
+    the only ones that were `played` so far, if it names them, and its differences by scenario, or scenario/store if the
+    store mode is another one than open."""
     tables = tomllib.loads(FILE.read_text())
     if sorted(tables) != shipped_adapters():
         raise UsageError(
             f"{FILE} is about {', '.join(sorted(tables))}, and shipped are {', '.join(shipped_adapters())}"
         )
     for adapter, table in tables.items():
-        named = {*table, *table.get("not_played", {})} - {"port", "not_played"}
+        named = {*table, *table.get("not_played", {}), *table.get("played", ())} - {"port", "not_played", "played"}
         unknown = {key.partition("/")[0] for key in named} - {*scenarios()}
         if unknown:
             raise UsageError(f"{FILE}: [{adapter}]: there is no scenario called {', '.join(sorted(unknown))}")
@@ -50,11 +51,15 @@ def library_cells(lock: str) -> dict[CellKey, ExpectedCell | None]:
             f"{adapter} has no expected verdicts to be compared with; `lockstorm gate --adapter {adapter}` judges it"
         )
     left_out = library_tables()[adapter].get("not_played", {})
+    played = library_tables()[adapter].get("played", scenarios())
     keys = [
         (name, lock, store)
         for name, scenario in scenarios().items()
         for store in scenario.stores
-        if not scenario.inapplicable_reason(entry) and scenario.suits(store, entry) and name not in left_out
+        if not scenario.inapplicable_reason(entry)
+        and scenario.suits(store, entry)
+        and name not in left_out
+        and name in played
     ]
     return {key: library_cell(key) for key in keys}
 
