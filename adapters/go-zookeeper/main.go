@@ -9,7 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-const oneTry, noLimit = time.Second, 50 * time.Second
+const oneTry, noLimit = 3 * time.Second, 50 * time.Second
 
 var settings message // the question "open"
 var conn *zk.Conn

@@ -48,10 +48,10 @@ class Library:
     def open(self, question: Line) -> Line:
         os.environ |= {"PGSSLMODE": "disable", "PGGSSENCMODE": "disable"}  # the driver passes no such option on
         url = URL.format(lease_s=question["lease_ms"] // 1000, **question["nodes"][0])
-        self.coordinator = coordination.get_coordinator(url, b"lockstorm")
         try:
+            self.coordinator = coordination.get_coordinator(url, b"lockstorm")
             self.coordinator.start(start_heart=True)
-        except coordination.ToozConnectionError as error:
+        except Exception as error:  # each driver has its own
             return {"outcome": "unknown", "error": str(error)}
         return {}
 

@@ -191,6 +191,7 @@ def test_a_whole_run_says_what_is_wrong_and_ends_with_1(tmp_path: Path) -> None:
 
 ALL_CHECKS = pytest.mark.slow("plays all checks with a library", seconds=15)
 CANCELS = "version 2: a cancelled call ends, and leaves nothing"
+FORGETS = "version 2: forget ends threads and lock objects, and keeps connections"
 HOSTS = "version 2: while a call of one thread waits, those of others are answered"
 LIMITED = "a client that waits for a limited time is refused after it"
 RENEWS = "a renewal makes the lease longer, and is refused when the lock is lost"
@@ -200,6 +201,7 @@ UNKEPT = {
     "aioredlock": [RENEWS],
     "cirello-pglock": [HOSTS, WAITS],
     "etcd3gw": [RENEWS, WAITS],
+    "pals": [FORGETS],
     "redisson-fair": [CANCELS],
     "redisson-fenced": [WAITS],
     "redisson-multi": [CANCELS],
