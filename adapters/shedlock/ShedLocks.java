@@ -20,7 +20,7 @@ public final class ShedLocks {
             default -> new TableStore(arguments[0].endsWith("server-time"));
         };
         Lines.serve(THREADS, (verb, request) -> switch (verb) {
-            case "hello" -> hello(request.get("protocol").getAsInt() > 1);
+            case "hello" -> ShedTraits.hello(store, FORMS, request.get("protocol").getAsInt() > 1);
             case "open" -> open(request);
             case "cancel" -> THREADS.cancel(request);
             case "forget" -> forget();
@@ -58,30 +58,5 @@ public final class ShedLocks {
             Thread.sleep(PERIOD_MS);
         }
         return Lines.outcome(true);
-    }
-
-    /** `hosts`: in protocol 2. */
-    private static JsonObject hello(boolean hosts) {
-        JsonObject hello = Lines.outcome(true);
-        hello.addProperty("protocol", hosts ? 2 : 1);
-        store.describe(hello, hosts);
-        hello.addProperty("version", version());
-        hello.addProperty("waits", "polling"); // by the adapter
-        hello.addProperty("tcp", true);
-        hello.addProperty("lease", true);
-        hello.add("operations", Lines.words(List.of("renew")));
-        if (!hosts) return hello;
-        hello.addProperty("threads", Threads.MOST);
-        hello.addProperty("owner", "object");
-        hello.add("forms", Form.described(FORMS));
-        hello.addProperty("renew_lease", true);
-        hello.addProperty("lenient_release", true); // unlock() reports nothing
-        return hello;
-    }
-
-    /** Which only the name of its archive says. */
-    private static String version() {
-        String archive = LockProvider.class.getProtectionDomain().getCodeSource().getLocation().getPath();
-        return archive.replaceAll(".*shedlock-core-|\\.jar$", "");
     }
 }

@@ -18,17 +18,6 @@ CONTROL = pytest.mark.slow("the control of a trial that is played; its adapter i
 LANGUAGES = ("redis-py", "node-redlock-4", "redsync", "redisson", "pals", "etcd-mutex", "kazoo")  # and services
 
 
-def is_variant(adapter: str) -> bool:
-    """Whether it is one more lock of a library: its name is that of another adapter with a word more."""
-    return any(adapter.startswith(f"{other}-") for other in shipped_adapters())
-
-
-ONE_OF_EACH = daily(
-    shipped_adapters(),
-    [each for each in shipped_adapters() if not is_variant(each)],
-    "one more lock of a library that is played every day",
-    5,
-)
 ONE_OF_EACH_LANGUAGE = daily(
     shipped_adapters(), LANGUAGES, "one more library of a language and service that are played every day", 6
 )
@@ -55,7 +44,7 @@ def check_cell(adapter: str, scenario: str, time: str, control: bool) -> None:
 
 @pytest.mark.lengthy("starts two Java virtual machines for each of its trials")
 @pytest.mark.parametrize("control", [pytest.param(False, id="fault"), pytest.param(True, id="control", marks=CONTROL)])
-@pytest.mark.parametrize("adapter", ONE_OF_EACH)
+@pytest.mark.parametrize("adapter", ONE_OF_EACH_LANGUAGE)
 def test_a_library_has_the_expected_verdict(adapter: str, control: bool) -> None:
     time = "real" if adapter_entry(PREFIX + adapter).real_time_only else "virtual"
     shown = [name for name in SCENARIOS_SHOWN if (name, PREFIX + adapter, "open") in library_cells(PREFIX + adapter)]
