@@ -27,14 +27,7 @@ FORMS = {  # how each waits, and the call
 }
 USUAL = {wait: form for form, (wait, _) in reversed(FORMS.items())}
 SOURCE = {"version": version("sqlalchemy-dlock"), "source": "sqlalchemy-dlock, lock/postgresql.py"}
-HELLO = {
-    "name": "sqlalchemy-dlock",
-    **SOURCE,
-    "service": "postgres",
-    "tcp": True,
-    "waits": "in-server",
-    "operations": [],
-}
+HELLO = {"name": "sqlalchemy-dlock", **SOURCE, "service": "postgres", "tcp": True, "waits": "in-server"}
 OFFERED = [{"form": form, "wait": [wait], "lease": ["endless"]} for form, (wait, _) in FORMS.items()]
 HELLO_2 = {"threads": 8, "owner": "thread-object", "modes": ["read", "write"], "timer_ms": 100, "forms": OFFERED}
 
