@@ -58,7 +58,11 @@ def test_an_older_release_shows_it_too() -> None:
     assert tried.verdict == "shown", tried.why
 
 
+# Go's module proxy answers for a version of these, and not which one is the newest.
+UNLISTED = ("cirello-pglock", "go-pglock")
+
+
 @pytest.mark.slow("asks the registries", seconds=60)
-@pytest.mark.parametrize("adapter", shipped_adapters())
+@pytest.mark.parametrize("adapter", [each for each in shipped_adapters() if each not in UNLISTED])
 def test_the_registry_knows_a_release_of_each(adapter: str) -> None:
     assert newest_release(read_words()[0][adapter])[0].isdigit()
