@@ -17,7 +17,7 @@ from lockstorm.scenario.play import prepare_by_hand
 from lockstorm.trial.settings import Time, TrialSettings
 from lockstorm.trial.trial import Trial
 
-WARM_UP, TURNS, ROUNDS = 20, 200, 5
+WARM_UP, TURNS, ROUNDS = 20, 200, 3
 LEASE_MS = 30_000
 
 
