@@ -30,7 +30,7 @@ public final class RegistryLocks {
         });
     }
 
-    /** `expire`: whoever obtains a lock cleans the registry's cache first. */
+    /** `expire`: each obtain() cleans the cache of the registry first. */
     private static DistributedLock obtained(String name) {
         if (setup.equals("expire")) registries.current().expireUnusedOlderThan(0);
         return registries.current().obtain(name);

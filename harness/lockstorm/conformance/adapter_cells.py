@@ -5,7 +5,7 @@ from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_text
 from lockstorm.base.marked_pages import page_with
 from lockstorm.locks.adapter import PREFIX, shipped_adapters
-from lockstorm.scenario.cells import cell_result
+from lockstorm.scenario.cells import MARK, cell_result
 from lockstorm.scenario.expected import ExpectedCell, expected
 from lockstorm.scenario.library_expected import library_cell, library_cells, library_tables, port_of
 
@@ -25,7 +25,6 @@ COLUMNS = (
     "failover-unreplicated",
     "restart-data-lost",
 )
-MARKS = {"holds": "✓", "fenced": "◇", "violated": "✗", "stuck": "∞", "inconclusive": "?"}
 PAGE = paths.ROOT / "docs" / "adapters.md"
 BEGIN, END = "<!-- cells: begin, written by make matrix -->", "<!-- cells: end -->"
 
@@ -60,7 +59,7 @@ def _mark(adapter: str, column: str) -> str:
     if scenario not in library_tables()[adapter].get("played", (scenario,)):
         return ""
     cell = library_cells(lock).get((scenario, lock, store or "open"))
-    return MARKS[cell_result(cell.fault)] + (" \\*" if cell.reason else "") if cell else "·"
+    return MARK[cell_result(cell.fault)] + (" \\*" if cell.reason else "") if cell else "·"
 
 
 def adapter_table() -> str:

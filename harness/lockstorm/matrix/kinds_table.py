@@ -10,8 +10,9 @@ from rich.text import Text
 
 from lockstorm.base.paths import runnable
 from lockstorm.matrix.candidates import candidate_name, names_in_short
-from lockstorm.matrix.matrix_table import MARK, MEANING, STYLE
+from lockstorm.matrix.matrix_table import MEANING, STYLE
 from lockstorm.matrix.service_kinds import JUDGED
+from lockstorm.scenario.cells import MARK
 from lockstorm.scenario.scenario import scenarios
 
 PLACE = ("lock and store", "shared", "all of its own", "survives")

@@ -12,7 +12,8 @@ from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_text
 from lockstorm.base.marked_pages import page_with
 from lockstorm.matrix.matrix import expected_matrix
-from lockstorm.matrix.matrix_table import MARK, MEANING, NOT_APPLICABLE, NOT_PLAYED, grid_of
+from lockstorm.matrix.matrix_table import MEANING, NOT_APPLICABLE, NOT_PLAYED, grid_of
+from lockstorm.scenario.cells import MARK
 from lockstorm.scenario.scenario import scenarios
 
 BEGIN, END = "<!-- matrix: begin, written by make matrix -->", "<!-- matrix: end -->"

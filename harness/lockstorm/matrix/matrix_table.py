@@ -12,9 +12,9 @@ from rich.text import Text
 from lockstorm.base.paths import runnable
 from lockstorm.native.library import locks
 from lockstorm.results.verdict import played_again_words
+from lockstorm.scenario.cells import MARK
 
 STYLE = {"holds": "green", "fenced": "cyan", "violated": "bold red", "stuck": "magenta", "inconclusive": "yellow"}
-MARK = {"holds": "✓", "fenced": "◇", "violated": "✗", "stuck": "∞", "inconclusive": "?"}
 MEANING = {
     "holds": "every required property holds",
     "fenced": "two holders, and the store refused the damage",

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 # The results of a trial, or of all trials of a cell; the worst first.
 WORST_FIRST = ("inconclusive", "violated", "stuck", "fenced", "holds")
+MARK = {"holds": "✓", "fenced": "◇", "violated": "✗", "stuck": "∞", "inconclusive": "?"}
 
 CellKey = tuple[str, str, str]  # scenario, lock, store
 
