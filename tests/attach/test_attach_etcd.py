@@ -8,6 +8,7 @@ import pytest
 
 from lockstorm.servers.services import missing
 from tests.helpers.attaching import attach_refused, attach_to, traces_of_clients, wait_for_work, write_pause
+from tests.helpers.daily import daily
 from tests.helpers.outside_etcd import OutsideEtcd, outside_etcd
 from tests.helpers.proxying import wait_until
 from tests.helpers.support import ENVIRONMENT, lockstorm, start_lockstorm
@@ -76,9 +77,15 @@ def test_a_dry_run_on_etcd_touches_nothing(outside: OutsideEtcd) -> None:
         outside.ask("/v3/kv/deleterange", key="b3RoZXI=")
 
 
+ENDED = [
+    (lock, number, status)
+    for lock in ("etcd", "etcd-queue")
+    for number, status in ((signal.SIGKILL, -9), (signal.SIGINT, 130))
+]
+
+
 @pytest.mark.lengthy("each command is ended while its clients work, and the gateway cleans up")
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
-@pytest.mark.parametrize("lock", ["etcd", "etcd-queue"])
+@pytest.mark.parametrize(("lock", "number", "status"), daily(ENDED, ENDED[:1], "another lock, or another end", 2))
 def test_keys_and_leases_are_removed_when_the_command_is_ended(
     outside: OutsideEtcd, lock: str, number: int, status: int
 ) -> None:
@@ -91,7 +98,7 @@ def test_keys_and_leases_are_removed_when_the_command_is_ended(
     wait_until(lambda: (outside.key_names(), outside.leases()) == ([], []))
 
 
-@pytest.mark.lengthy("starts etcd with a certificate and users")
+@pytest.mark.slow("certificates for one more service", seconds=5)
 def test_etcd_by_tls_with_a_user(tmp_path: Path) -> None:
     place = make_certificates(tmp_path)
     ca, words = str(place / "ca.pem"), ("--lock", "etcd", "--scenario", "contention", "--duration", "2s")

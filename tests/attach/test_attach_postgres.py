@@ -10,6 +10,7 @@ from lockstorm.attach.lock_traces import POSTGRES_TABLES
 from lockstorm.native.library import locks_on
 from lockstorm.servers.services import missing
 from tests.helpers.attaching import attach_refused, attach_to, children_of, traces_of_clients, wait_for_work
+from tests.helpers.daily import daily
 from tests.helpers.outside_postgres import OutsidePostgres, outside_postgres
 from tests.helpers.outside_servers import plays
 from tests.helpers.proxying import wait_until
@@ -170,9 +171,15 @@ def test_a_database_with_tables_is_left_alone_without_yes(outside: OutsidePostgr
     assert outside.left("staging") == []
 
 
+ENDED = [
+    (lock, number, status)
+    for lock in ("pg-for-update", "pg-advisory")
+    for number, status in ((signal.SIGKILL, -9), (signal.SIGINT, 130))
+]
+
+
 @pytest.mark.lengthy("each command is ended while its clients work, and the gateway cleans up")
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
-@pytest.mark.parametrize("lock", ["pg-for-update", "pg-advisory"])
+@pytest.mark.parametrize(("lock", "number", "status"), daily(ENDED, ENDED[:1], "another lock, or another end", 2))
 def test_nothing_is_left_on_postgresql_when_the_command_is_ended(
     outside: OutsidePostgres, lock: str, number: int, status: int
 ) -> None:
@@ -223,7 +230,7 @@ def test_logins_databases_and_rights_are_checked(outside: OutsidePostgres) -> No
 # --- TLS and other logins ---
 
 
-@pytest.mark.lengthy("starts a server with a certificate")
+@pytest.mark.slow("certificates for one more service", seconds=5)
 def test_postgresql_by_tls(tmp_path: Path) -> None:
     place = make_certificates(tmp_path)
     ca = str(place / "ca.pem")

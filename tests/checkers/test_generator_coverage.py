@@ -17,6 +17,7 @@ import pytest
 
 from tests.helpers import checker_oracle as oracle
 from tests.helpers.checker_oracle import FOR_EVER, History, Json, OracleRecord, is_access, is_grant
+from tests.helpers.daily import daily
 from tests.helpers.judging import KINDS, judge
 from tests.helpers.random_histories import RandomHistory
 
@@ -49,6 +50,7 @@ FIELDS = ("outcome", "object", "flags", "actor", "name", "mono_ns", "op", "grant
 KINDS_MADE = sorted(
     set(KINDS) - {"fault-heal", "note", "clock", "released", "rule", "checkpoint", "answers", "is-held"}
 )
+KINDS_DAILY = set(KINDS_MADE) - {"actor-exit", "fault-inject", "fault-prove", "residue", "validity"}
 KEPT = 500  # histories: most fields are seen to matter, or not, in the same ones
 QUIET_TRIES, LOUD_TRIES = 60, 6000  # of a field that is not read; at most, until one that is read is seen to matter
 
@@ -110,7 +112,7 @@ def matters(kind: str, field: str, tries: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("kind", KINDS_MADE)
+@pytest.mark.parametrize("kind", daily(KINDS_MADE, KINDS_DAILY, "most of its fields matter in few histories", 3))
 @pytest.mark.lengthy("judges histories with each field of a record changed")
 def test_what_the_checkers_read_is_listed(kind: str) -> None:
     listed = READ[kind] | {"mono_ns"}
@@ -282,6 +284,7 @@ SEEN_LEAST = 3  # times in HISTORIES histories
 HISTORIES = 4000
 
 
+@pytest.mark.slow("thousands of random histories", seconds=4)
 def test_every_case_of_a_field_that_is_read_occurs() -> None:
     seen: Counter[tuple[str, str, str]] = Counter()
     for seed in range(HISTORIES):

@@ -256,6 +256,7 @@ def test_compare_as_json(tmp_path: Path) -> None:
     assert answer["machine"]["cores"] >= 1
 
 
+@pytest.mark.slow("one more measurement; that in JSON is made every day", seconds=4)
 def test_compare_as_a_table_with_its_bar_on_a_terminal() -> None:
     arguments = ("compare", "--lock", "setnx,none", "--waiters", "1,2", "--rate", "100", "--duration", "50ms")
     plain = lockstorm(*arguments)

@@ -151,7 +151,7 @@ def gate_verdict(directory: Path, lock: tuple[str, str], require: str = "") -> d
     return verdict
 
 
-@pytest.mark.lengthy("plays three gates")
+@pytest.mark.slow("a whole policy", seconds=5)
 def test_the_gate_requires_capacity_of_a_semaphore(
     tmp_path: Path, right: tuple[str, str], surplus: tuple[str, str]
 ) -> None:

@@ -330,6 +330,7 @@ def test_java_has_the_same_versions_everywhere() -> None:
         assert len(found[0]) == 1 and found[0] == found[1], (name, found)
 
 
+@pytest.mark.slow("starts every shipped adapter; the page of adapters is compared every day", seconds=12)
 def test_what_is_shipped_is_listed() -> None:
     done = lockstorm("adapter", "list")
     assert done.returncode == 0 and re.search(r"^redis-py +redis-py 8\.1\.0$", done.stdout, re.MULTILINE)

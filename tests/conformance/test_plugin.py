@@ -409,6 +409,7 @@ def test_a_storm_passes_over_it(example: str) -> None:
     assert f"--plugin {example}" in result["replay"]
 
 
+@pytest.mark.slow("a measurement of costs", seconds=2)
 def test_its_cost_is_measured_beside_the_others(example: str) -> None:
     arguments = ("--waiters", "1", "--rate", "none", "--duration", "200ms", "--json")
     done = lockstorm("compare", "--lock", "set-nx-px", "--plugin", example, *arguments)

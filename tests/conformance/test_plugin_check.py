@@ -54,7 +54,7 @@ def test_the_example_passes_all(tmp_path: Path) -> None:
     assert len(result["checks"]) == len(checks_for(plugin.plugin_entry(result["plugin"]))) == 10
 
 
-ZOOKEEPER = pytest.mark.lengthy("a ZooKeeper server for each of its checks")
+ZOOKEEPER = pytest.mark.slow("a ZooKeeper server for each of its checks", seconds=8)
 
 
 @pytest.mark.parametrize("made_of", ["PUSH", "SIGNAL_LIST", pytest.param("QUEUE", marks=ZOOKEEPER)])

@@ -39,12 +39,17 @@ def evidence_of(result: dict[str, Any], name: str) -> str:
 
 @pytest.mark.parametrize(
     "mistake,faults,require,said",
-    [
-        ("blind-pexpire", "pause", "ownership", "lengthened what client-"),
-        ("unstopped", "none", "lease", "sent after the release"),
-        ("blind-set", "hold-request", "lease", "made the lock's key again"),
-        ("deaf", "pause", "lease", "no server that heard of it had a key of its own"),
-    ],
+    daily(
+        [
+            ("blind-pexpire", "pause", "ownership", "lengthened what client-"),
+            ("unstopped", "none", "lease", "sent after the release"),
+            ("blind-set", "hold-request", "lease", "made the lock's key again"),
+            ("deaf", "pause", "lease", "no server that heard of it had a key of its own"),
+        ],
+        [("deaf", "pause", "lease", "no server that heard of it had a key of its own")],
+        "one more mistake in a renewal",
+        3,
+    ),
 )
 def test_a_mistake_in_a_renewal_is_found(tmp_path: Path, mistake: str, faults: str, require: str, said: str) -> None:
     extends = mistake == "deaf"
@@ -86,7 +91,7 @@ def test_a_story_tells_what_the_server_did(tmp_path: Path) -> None:
     assert re.search(r"server +lengthens what client-\d holds, for a renewal of client-\d", told), told
 
 
-@pytest.mark.parametrize("require", ["ownership", "lease"])
+@pytest.mark.parametrize("require", daily(["ownership", "lease"], ["lease"], "one more property of the same lock", 3))
 def test_a_right_watchdog_stands_all_faults(tmp_path: Path, require: str) -> None:
     result = search(f"plugin:{renewing_plugin(tmp_path)}", CALM_FAULTS, require, schedules=1000)
     counts = result["verdict"][require]["schedules"]
@@ -213,6 +218,7 @@ def test_a_queue_that_keeps_its_order_is_not_accused(tmp_path: Path, requests: d
         assert kept["verdict"]["fairness"]["schedules"]["holds"] == schedules
 
 
+@pytest.mark.slow("thousands of schedules; the zoo plays its scenario every day", seconds=8)
 def test_a_published_bug_of_a_queue_is_found() -> None:
     """redisson#5019: a waiter that gave up kept its place, and with it the turn of its next request."""
     wrong = in_order("redisson-5019")
@@ -251,11 +257,16 @@ def test_fairness_is_refused_where_it_would_stay_open(lock: str, faults: str, re
 
 @pytest.mark.parametrize(
     "mistake,faults,said",
-    [
-        ("place-kept", "none", "entries"),
-        ("unanswered-kept", "lose-reply", "entries"),
-        ("subscription-kept", "none", "subscriptions"),
-    ],
+    daily(
+        [
+            ("place-kept", "none", "entries"),
+            ("unanswered-kept", "lose-reply", "entries"),
+            ("subscription-kept", "none", "subscriptions"),
+        ],
+        [("place-kept", "none", "entries")],
+        "one more mistake of a refused acquire",
+        3,
+    ),
 )
 def test_what_a_refused_acquire_leaves_is_found(tmp_path: Path, mistake: str, faults: str, said: str) -> None:
     """Clients wait for a shorter time than another works, so some of them give up."""

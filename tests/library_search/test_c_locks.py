@@ -7,6 +7,7 @@ import pytest
 
 from lockstorm.base import paths
 from lockstorm.locks.adapter import adapter_path
+from tests.helpers.daily import daily
 from tests.helpers.support import lockstorm
 
 # Schedules that each keeps; the search looks no further than that.
@@ -24,6 +25,8 @@ BROKEN = {
     "redlock-py-3": "validity",  # it adds the allowance for drift
     "node-redlock-299": "validity",  # the validity counts from the first try
 }
+KEPT_DAILY = ("set-nx-px", "semaphore")
+BROKEN_DAILY = ("set-nx-blind-del", "redlock-py-3")
 
 
 def searched(lock: str, *words: str) -> dict[str, object]:
@@ -34,14 +37,14 @@ def searched(lock: str, *words: str) -> dict[str, object]:
 
 
 @pytest.mark.lengthy("plays up to 150 schedules")
-@pytest.mark.parametrize("lock", sorted(KEPT))
+@pytest.mark.parametrize("lock", daily(sorted(KEPT), KEPT_DAILY, "one more right lock in up to 150 schedules", 5))
 def test_a_right_lock_keeps_every_promise(lock: str) -> None:
     result = searched(lock, "--schedules", str(KEPT[lock]))
     assert result["found"] is None and result["schedules"] == KEPT[lock]
     assert result["unplayed"] == 0 and result["exit"] == 0
 
 
-@pytest.mark.parametrize("lock", sorted(BROKEN))
+@pytest.mark.parametrize("lock", daily(sorted(BROKEN), BROKEN_DAILY, "one more wrong lock", 2))
 def test_a_wrong_lock_breaks_the_promise_that_its_text_denies(lock: str) -> None:
     result = searched(lock, "--schedules", "150", "--require", BROKEN[lock])
     found = result["found"]

@@ -81,7 +81,7 @@ def test_a_shard_goes_on_where_it_has_stopped() -> None:
     assert campaign.next_session(2) == 5 and campaign.next_number(2) == session_numbers(5).start
 
 
-@pytest.mark.lengthy("plays 200 schedules")
+@pytest.mark.slow("plays one search three times; the command of a campaign is run every day", seconds=15)
 def test_sessions_of_shards_together_are_the_whole(tmp_path: Path) -> None:
     whole = kept(tmp_path / "whole", schedules=100)
     parts = [(f"{each}", kept(tmp_path / f"{each}", schedules=100, shard=f"{each}/2")) for each in (2, 1)]

@@ -46,7 +46,7 @@ MISTAKES = {
         "wait",
     ),
 }
-DAILY = ("seconds for milliseconds", "half a lease", "falling tokens")
+DAILY = ("seconds for milliseconds",)
 SCHEDULES = 400  # in which a mistake is found
 
 
@@ -123,7 +123,7 @@ def test_a_mistake_is_found(tmp_path: Path, mistake: str) -> None:
     assert again["breaks"] == found["breaks"] and again["sentence"] == found["sentence"]
 
 
-@pytest.mark.lengthy("plays 180 schedules")
+@pytest.mark.slow("plays one search three times; another one is repeated every day", seconds=13)
 def test_the_same_seed_is_the_same_search_with_any_number_of_processes() -> None:
     one, two = (searched("redis-py", schedules=60, faults="none", seed=5, jobs=jobs) for jobs in (1, 2))
     assert one["histories"] == two["histories"] == 60
@@ -131,7 +131,7 @@ def test_the_same_seed_is_the_same_search_with_any_number_of_processes() -> None
     assert searched("redis-py", schedules=60, faults="none", seed=6)["history_sha256"] != one["history_sha256"]
 
 
-@pytest.mark.lengthy("plays a search to its end")
+@pytest.mark.slow("one more mistake of a library", seconds=7)
 def test_a_wait_that_begins_again_is_found_in_a_library() -> None:
     """python-redis-lock's acquire(timeout) waits anew after each signal that comes too late."""
     result = searched("python-redis-lock", schedules=100, faults="none", require="wait")

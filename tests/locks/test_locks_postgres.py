@@ -26,6 +26,7 @@ from lockstorm.storm.storm_plan import StormRequest, plan_storm
 from lockstorm.storm.storm_run import StormRun
 from lockstorm.trial.settings import TrialSettings
 from lockstorm.trial.trial import Trial
+from tests.helpers.daily import daily
 from tests.helpers.support import ENVIRONMENT, lockstorm, processes_below, short_directory, start_lockstorm, trial
 from tests.report.test_story import rendered
 
@@ -409,7 +410,7 @@ def blown(lock: str, faults: str, *words: str) -> dict[str, Any]:
     return said
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@pytest.mark.parametrize("lock", daily(LOCKS, ["pg-advisory"], "one more lock in two storms", 3))
 def test_a_storm_is_repeated_by_its_seed(lock: str) -> None:
     first, second = (blown(lock, "all", "--seed", "3", "--duration", "3s") for _ in range(2))
     for key in ("verdict", "records", "grants", "storm"):

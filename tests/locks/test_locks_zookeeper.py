@@ -24,6 +24,7 @@ from lockstorm.storm.storm_faults import BY_NAME, STORM_FAULTS
 from lockstorm.storm.storm_plan import fault_inapplicable_reason
 from lockstorm.trial.client import Result
 from lockstorm.trial.trial import Trial
+from tests.helpers.daily import daily
 from tests.helpers.support import ENVIRONMENT, lockstorm, trial
 from tests.helpers.zookeeper_client import EPHEMERAL_SEQUENTIAL, ZooKeeperClient
 
@@ -345,6 +346,7 @@ def test_a_lock_and_its_token_survive_the_leaders_end() -> None:
         assert running.zookeeper.leader is not leader
 
 
+@pytest.mark.slow("one more ensemble; another lost leader is played every day", seconds=4)
 @pytest.mark.waits
 def test_a_lock_and_its_token_survive_a_leader_that_stands_still() -> None:
     with ensemble() as (running, holder, other, leader):
@@ -354,6 +356,7 @@ def test_a_lock_and_its_token_survive_a_leader_that_stands_still() -> None:
             assert any(server.is_leader() for server in running.zookeeper.members if server is not leader)
 
 
+@pytest.mark.slow("one more ensemble; another lost leader is played every day", seconds=3)
 @pytest.mark.waits
 def test_a_lock_and_its_token_survive_a_leader_cut_off_from_the_others() -> None:
     with ensemble() as (running, holder, other, leader):
@@ -404,6 +407,7 @@ def tcp_sockets(pid: int) -> tuple[dict[int, str], set[int]]:
     return listening, connected
 
 
+@pytest.mark.slow("one more ensemble; another lost majority is played every day", seconds=3)
 @pytest.mark.waits
 def test_a_minority_cut_off_takes_its_holder_nothing_but_the_server() -> None:
     with ensemble() as (running, _, other, leader):
@@ -463,7 +467,12 @@ def test_time_passes_at_once_on_a_real_server() -> None:
         assert one.acquire().ok, "its session lives: so many heartbeats"
 
 
-@pytest.mark.parametrize("scenario", ["gc-pause", "connection-closed", "crash-holder"])
+@pytest.mark.parametrize(
+    "scenario",
+    daily(
+        ["gc-pause", "connection-closed", "crash-holder"], ["connection-closed"], "one more scenario played twice", 3
+    ),
+)
 def test_the_same_seed_gives_the_same_history(scenario: str) -> None:
     stories = [json.loads(played(scenario)) for _ in range(2)]
     for story in stories:
@@ -517,7 +526,7 @@ def blown(faults: str, *words: str, lock: str = "zookeeper") -> dict[str, Any]:
     return said
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@pytest.mark.parametrize("lock", daily(LOCKS, ["zookeeper"], "one more lock in a storm of crashes", 6))
 def test_a_storm_of_crashes_breaks_nothing_and_leaves_nothing(lock: str) -> None:
     """A dead client does not act, and a restarted server knows what it acknowledged: tokens rise over every restart."""
     said = blown("kill-client,kill-server", "--seed", "3", lock=lock)
@@ -527,6 +536,7 @@ def test_a_storm_of_crashes_breaks_nothing_and_leaves_nothing(lock: str) -> None
     assert statuses == {"mutual_exclusion": "holds", "fencing": "holds", "liveness": "holds"}
 
 
+@pytest.mark.slow("two storms over ZooKeeper", seconds=5)
 def test_a_storm_of_pauses_breaks_it_and_a_fence_stops_the_damage() -> None:
     for store, integrity in (("open", "violated"), ("fence-reads-and-writes", "holds")):
         verdict = blown("pause-client", "--seed", "5", "--store", store)["verdict"]

@@ -139,6 +139,7 @@ def test_the_action_fails_for_a_policy_that_is_wrong(project: Path, tools: Path,
 # --- the GitLab template, and one line ---
 
 
+@pytest.mark.slow("installs as a pipeline does; the action is tried every day", seconds=5)
 def test_the_gitlab_template(project: Path, tools: Path, lockstorm_repository: Path) -> None:
     job: dict[str, Any] = yaml.safe_load((CI / "gitlab.yml").read_text())["lockstorm"]
     script = "\n".join(job["script"])
@@ -149,6 +150,7 @@ def test_the_gitlab_template(project: Path, tools: Path, lockstorm_repository: P
     assert job["artifacts"]["when"] == "always"
 
 
+@pytest.mark.slow("installs as a pipeline does; the action is tried every day", seconds=5)
 def test_one_line_is_enough(project: Path, tools: Path, lockstorm_repository: Path) -> None:
     (line,) = re.findall(r"^git clone .*$", (CI / "README.md").read_text(), re.MULTILINE)
     done = run_script(line, project, tools, LOCKSTORM=f"file://{lockstorm_repository}")

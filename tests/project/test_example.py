@@ -65,6 +65,7 @@ def test_it_fails_in_words_that_everybody_understands_and_passes_after_following
     assert "Safe, as far as this policy asks: of 7 cases 7 passed" in passed.stdout
 
 
+@pytest.mark.slow("one more run of the example's gate", seconds=4)
 def test_the_patch_does_what_the_gate_advises(project: Path) -> None:
     verdict = json.loads(gate(project, "--json").stdout)
     advice = verdict["locks"][0]["advice"]

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from lockstorm.base import paths
+from tests.helpers.daily import daily
 from tests.helpers.mutants_short import planted_mistakes
 from tests.tiers import changes, closing_lines
 from tests.tiers.collected import Collected
@@ -89,7 +90,9 @@ def test_slow_tests_are_left_out_and_counted(project: Path) -> None:
     assert names(notes) == USUAL and "3 deselected" in said
 
 
-@pytest.mark.parametrize("words", [["--all"], ["tests/test_some.py"], ["tests"]])
+@pytest.mark.parametrize(
+    "words", daily([["--all"], ["tests/test_some.py"], ["tests"]], [["tests"]], "another way to ask for all", 3)
+)
 @pytest.mark.lengthy("runs pytest with workers")
 def test_all_of_them_run_when_they_are_asked_for(project: Path, words: list[str]) -> None:
     said, notes = played(project, "-n", "2", *words)
@@ -105,7 +108,9 @@ def commit(project: Path) -> None:
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "more"], check=True)
 
 
-@pytest.mark.parametrize("asked", [{"words": ("--changed",)}, {"CI": "true"}])
+@pytest.mark.parametrize(
+    "asked", daily([{"words": ("--changed",)}, {"CI": "true"}], [{"CI": "true"}], "the same, asked for by an option", 8)
+)
 @pytest.mark.lengthy("runs pytest with workers three times")
 def test_what_has_changed_adds_slow_tests_as_far_as_time_allows(project: Path, asked: dict[str, object]) -> None:
     words: tuple[str, ...] = asked.get("words", ())  # type: ignore[assignment]
@@ -184,7 +189,7 @@ def test_what_is_interrupted_ends_although_sigint_was_ignored_when_the_run_began
         signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.lengthy("runs pytest with workers")
+@pytest.mark.slow("one more run of pytest in a run", seconds=5)
 def test_a_worker_that_crashes_is_replaced(project: Path) -> None:
     (project / "tests" / "test_other.py").write_text("import os\ndef test_it(): os._exit(1)\n")
     with pytest.raises(AssertionError, match="1 failed, 16 passed"):

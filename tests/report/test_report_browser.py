@@ -186,7 +186,7 @@ def test_names_from_outside_do_nothing(chromium: Browser, tmp_path: Path) -> Non
         assert page.title() != "caught" and page.locator("main img").count() == 0
 
 
-@pytest.mark.lengthy("starts Chromium with a report of a long run")
+@pytest.mark.slow("makes and opens a page of a long run", seconds=8)
 def test_a_long_run_opens_at_once(chromium: Browser, tmp_path: Path) -> None:
     make("bench-programs")
     history = tmp_path / "long.history"

@@ -284,7 +284,7 @@ def test_the_same_seed_gives_the_same_history(lock: str, faults: str, tmp_path: 
     assert course_of(results[0].storm) == course_of(results[1].storm)
 
 
-@pytest.mark.lengthy("runs storms")
+@pytest.mark.slow("two whole storms", seconds=6)
 def test_pauses_past_the_lease_break_a_lock_and_shorter_ones_do_not() -> None:
     past = storm("set-nx-px", seed=breaking_seed(), work_ms=WORK_MS)
     assert past.properties["mutual_exclusion"].status == "violated" == past.properties["integrity"].status
@@ -373,7 +373,7 @@ def test_a_violation_stays_one_though_no_fault_took_effect() -> None:
     assert storm("none", "delay-write", clients=3, duration_ms=100, seed=2, longest_ms=1).exit == 1
 
 
-@pytest.mark.lengthy("a storm with all faults at once")
+@pytest.mark.slow("one more storm", seconds=5)
 def test_a_fault_that_cannot_begin_is_skipped_with_a_reason() -> None:
     """Far too many faults at once: one that cannot begin while another is active is skipped, and names the other."""
     result = storm("set-nx-px", "all", clients=2, duration_ms=2000, longest_ms=40)
@@ -635,7 +635,7 @@ def test_clients_renew_and_enter_again_where_the_lock_offers_it(tmp_path: Path) 
     assert abs(len(granted) - kinds(plain)["read-invoke"]) <= 4, "set-nx-px is not entered again"
 
 
-@pytest.mark.lengthy("runs storms")
+@pytest.mark.slow("three whole storms", seconds=4)
 def test_what_the_user_sets_is_not_drawn(tmp_path: Path) -> None:
     fixed = request("set-nx-px", longest_ms=1, duration_ms=3000, clients=6, work_ms=30, wait_ms=400)
     plan = plan_storm(fixed)

@@ -64,6 +64,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.slow("one more suite of its own", seconds=3)
 def test_beside_other_tests_and_with_xdist(suite: Suite) -> None:
     suite.write("ci/policy.toml", '[[lock]]\nname = "redlock"\n[scenarios]\nplay = "crash-holder"\n')
     suite.write("tests/test_other.py", "def test_other(): pass\n")

@@ -60,6 +60,7 @@ def test_the_example_of_the_documentation(suite: Suite) -> None:
     assert counts(suite.run("-n", "2")) == "1 passed"
 
 
+@pytest.mark.slow("one more suite of its own", seconds=4)
 def test_the_example_with_a_lease_that_runs_out(suite: Suite) -> None:
     write_fenced_adapter(suite)
     outlasted = EXAMPLE.replace(
@@ -167,6 +168,7 @@ def test_bad_markers_are_named_with_their_test(suite: Suite) -> None:
     assert "Traceback" not in output and "def test_" not in output
 
 
+@pytest.mark.slow("one more suite of its own", seconds=5)
 def test_seeds_and_reports_of_all_trials(suite: Suite) -> None:
     write_seeds = "print('seed', lockstorm_trial.settings.seed); lockstorm_trial.clients(1)[0].increment()"
     suite.write(
@@ -197,6 +199,7 @@ def test_played(lockstorm_play):
         assert names == sorted(expected)
 
 
+@pytest.mark.slow("one more suite of its own", seconds=3)
 def test_named_things_start_from_the_marker(suite: Suite) -> None:
     suite.write(
         "test_it.py",

@@ -7,17 +7,20 @@ from pathlib import Path
 
 # Folder or file -> the tests whose slow part it concerns. Tests that have changed are always among them.
 CONCERNS: dict[str, tuple[str, ...]] = {
-    "adapters/": ("tests/conformance/",),
+    "adapters/": ("tests/conformance/", "tests/libraries/"),
     "checkers/": ("tests/checkers/",),
     "checkers/formats/": ("tests/project/test_fuzz.py",),
     "ci/": ("tests/project/test_ci.py", "tests/project/test_launcher.py"),
     "faults/": ("tests/faults/", "tests/storm/"),
     "faults/proxy/": ("tests/project/test_fuzz.py", "tests/project/test_sanitized.py", "tests/proxy/"),
+    "findings/": ("tests/libraries/",),
     "harness/client/": ("tests/project/test_sanitized.py", "tests/conformance/test_plugin.py"),
     "harness/environment/": ("tests/project/test_sanitized.py", "tests/locks/"),
     "harness/explorer/": ("tests/explore/", "tests/zoo/"),
     "harness/history/": ("tests/history/", "tests/project/test_fuzz.py", "tests/project/test_sanitized.py"),
     "harness/locks/": ("tests/locks/", "tests/project/test_sanitized.py", "scenarios/test_gc_pause.py"),
+    "harness/library/": ("tests/library_search/", "tests/libraries/"),
+    "harness/library_search/": ("tests/library_search/", "tests/libraries/"),
     "harness/lockstorm/attach/": ("tests/attach/",),
     "harness/lockstorm/cli/": ("tests/cli/",),
     "harness/lockstorm/conformance/": ("tests/conformance/",),

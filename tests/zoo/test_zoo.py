@@ -30,7 +30,7 @@ from lockstorm.zoo.zoo_table import show_zoo
 from tests.helpers.support import ENVIRONMENT, lockstorm
 
 NOWHERE = {**{key: value for key, value in ENVIRONMENT.items() if key != "CI"}, "LOCKSTORM_ETCD": "/nowhere"}
-HUNTED = ("redis-py-818", "redisson-5761", "node-redlock-296", "redbeat-163")  # a fault each, or none
+HUNTED = ("redis-py-818", "redisson-5761", "redbeat-163")  # a fault each, or none
 ENTRY = """
 [[bug]]
 name = "mine"
