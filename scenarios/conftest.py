@@ -21,8 +21,8 @@ from lockstorm.trial.settings import TrialSettings
 REAL_EVERYWHERE = "gc-pause"
 REAL_LOCKS = ("set-nx-px", "set-nx-px-fenced", "pubsub", "redlock")
 REAL = pytest.mark.slow("in real time, where another lock that waits in the same way is played", seconds=3)
-# A control shows that the scenario harms nobody without its fault. That depends on how a lock waits, hardly on which lock
-# it is, and not on the store: without the fault no access is late, and a store that checks has nothing to refuse.
+# A control shows that the scenario harms nobody without its fault. That depends on how a lock waits, hardly on which
+# lock it is, and not on the store: without the fault no access is late, and a store that checks has nothing to refuse.
 CONTROL = pytest.mark.slow("a control, which is played with another lock that waits in the same way", seconds=1)
 
 

@@ -80,6 +80,7 @@ def test_the_matrix_has_the_cells_of_a_library() -> None:
     assert "3 cells" in done.stdout
 
 
+@pytest.mark.slow("starts every shipped adapter", seconds=12)
 def test_the_page_has_the_table() -> None:
     text = PAGE.read_text()
     assert adapter_page() == text, "make matrix writes it"

@@ -23,6 +23,7 @@ CONCERNS: dict[str, tuple[str, ...]] = {
     "harness/library_search/": ("tests/library_search/", "tests/libraries/"),
     "harness/lockstorm/attach/": ("tests/attach/",),
     "harness/lockstorm/cli/": ("tests/cli/",),
+    "harness/lockstorm/compare/": ("tests/cli/test_compare.py",),
     "harness/lockstorm/conformance/": ("tests/conformance/",),
     "harness/lockstorm/explore/": ("tests/explore/",),
     "harness/lockstorm/gate/": ("tests/gate/", "tests/project/test_example.py"),
@@ -42,6 +43,7 @@ CONCERNS: dict[str, tuple[str, ...]] = {
     "harness/supervisor/": ("tests/supervisor/",),
     "lockstorm": ("tests/project/test_launcher.py",),
     "tests/fuzz/": ("tests/project/test_fuzz.py",),
+    "tests/tiers/": ("tests/project/test_tiers.py",),
     "tests/porcupine/": ("tests/checkers/test_porcupine.py",),
     "tests/programs/": ("tests/supervisor/",),
 }
