@@ -10,6 +10,10 @@ from typing import Any
 Line = dict[str, Any]
 
 
+def unknown(error: Exception) -> Line:
+    return {"outcome": "unknown", "error": f"{type(error).__name__}: {error}"}
+
+
 class Caller:  # a thread of protocol 2, which executes its calls one after the other
     def __init__(self, program: "Program") -> None:
         self.program, self.calls, self.asked, self.answered = program, SimpleQueue[Line | None](), 0, 0
@@ -57,7 +61,10 @@ class Program:
 
     def open(self, question: Line) -> Line:
         self.opened = question
-        return self.library.open(question) or {}
+        try:
+            return self.library.open(question) or {}
+        except Exception as error:  # of a library that connects at once
+            return unknown(error)
 
     def cancel(self, question: Line) -> Line:
         """A library that can has `cancel`, which ends the acquire of a lock object."""
@@ -86,5 +93,5 @@ class Program:
         except self.refusals as error:
             return {"outcome": "refused", "error": str(error)}
         except Exception as error:  # the server may have executed the command
-            return {"outcome": "unknown", "error": f"{type(error).__name__}: {error}"}
+            return unknown(error)
         return done if isinstance(done, dict) else {"outcome": "ok" if done else "refused"}

@@ -1,18 +1,15 @@
-"""redis-py's Lock (redis.lock.Lock): SET NX PX with a random value, which scripts compare. From version 2.10 on."""
+"""redis-py's Lock (redis.lock.Lock): SET NX PX with a random value, which scripts compare. From version 2.10 on. The
+argument is the topology of its servers: single, sentinel or cluster."""
+
+import sys
 
 from lines import Line, Program
-from redis import Redis, __version__
+from links import CONNECTED
+from redis import __version__
 from redis.exceptions import LockError
 from redis.lock import Lock
 
-try:  # No retry by the connection: the trial tests what the lock does about a lost answer. Old versions retry once.
-    from redis.backoff import NoBackoff
-    from redis.retry import Retry
-
-    ONCE = {"retry": Retry(NoBackoff(), 0)}
-except ImportError:
-    ONCE = {}
-
+TOPOLOGY = sys.argv[1] if len(sys.argv) > 1 else "single"
 LEASE = {"lease": ["given", "endless"]}  # Lock(timeout=...), Lock(timeout=None)
 # Each form of acquire: how long it waits, and the call, which is given the wait in seconds.
 FORMS = {
@@ -25,12 +22,13 @@ OPERATIONS = {"renew": "reacquire", "is_held": "owned", "status": "acquire"}  # 
 REPLACES = "replace_ttl" in Lock.extend.__code__.co_varnames
 
 HELLO = {
-    "name": "redis-py",
+    "name": "redis-py" if TOPOLOGY == "single" else f"redis-py {TOPOLOGY}",
     "version": __version__,
     "source": "redis-py, redis/lock.py",
     "lease": True,
     "waits": "polling",
     "operations": [op for op, method in OPERATIONS.items() if hasattr(Lock, method)],
+    **({"topology": TOPOLOGY, "tcp": True} if TOPOLOGY != "single" else {}),
 }
 HELLO_2 = {
     "threads": 8,
@@ -44,7 +42,7 @@ HELLO_2 = {
 
 class Library:
     def open(self, question: Line) -> None:
-        self.link = Redis(unix_socket_path=question["nodes"][0]["unix"], socket_timeout=1, **ONCE)
+        self.link = CONNECTED[TOPOLOGY](question)
         self.lease_ms = question["lease_ms"]
 
     def make(self, resource: str, question: Line) -> Lock:

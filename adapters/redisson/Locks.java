@@ -3,7 +3,8 @@ import java.util.List;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 
-/** Redisson's locks, which have an owner and a watchdog. The argument names the class. */
+/** Redisson's locks, which have an owner and a watchdog. The arguments name the class, and the topology of its
+ * servers if it is not single. */
 public final class Locks {
     private static String kind;
     private static Threads threads;
@@ -12,6 +13,7 @@ public final class Locks {
 
     public static void main(String[] arguments) throws Exception {
         kind = arguments[0];
+        if (arguments.length > 1) Links.topology = arguments[1];
         List<Form<RLock>> forms = kind.equals("FencedLock") ? FencedForms.all() : LockForms.all();
         LockCalls calls = new LockCalls(kind, forms, OBJECTS);
         threads = new Threads(request -> Form.ends(forms, calls.form(request)));

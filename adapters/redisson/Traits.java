@@ -16,7 +16,9 @@ final class Traits {
     static JsonObject hello(JsonObject request, String kind, String waits) {
         JsonObject hello = Lines.outcome(true);
         hello.addProperty("protocol", hosts(request) ? 2 : 1);
-        hello.addProperty("name", "Redisson " + kind);
+        boolean alone = Links.topology.equals("single");
+        hello.addProperty("name", "Redisson " + kind + (alone ? "" : " " + Links.topology));
+        if (!alone) hello.addProperty("topology", Links.topology);
         String version = System.getenv("LOCKSTORM_LIBRARY_VERSION"); // of an old release, some of which do not say it
         hello.addProperty("version",
             version != null ? version : Redisson.class.getPackage().getImplementationVersion());

@@ -37,16 +37,18 @@ static void key_write(const char *template, int resource, char key[2 * OFFER_NAM
 
 void library_leases_note(struct library_world *world) {
     char key[2 * OFFER_NAME];
-    if (!world->offer.lease_key[0] || !world->settings.service->left_ms) return;
+    if (!world->offer.lease_key[0]) return;
     for (int resource = 0; resource < workload_resources(&world->workload); resource++) {
         key_write(world->offer.lease_key, resource, key);
         for (int node = 0; node < world->settings.nodes; node++) {
-            int64_t left_ms = world->settings.service->left_ms(&world->servers[node], key);
+            struct library_server *server = &world->servers[node];
+            int64_t left_ms = server->kind->left_ms ? server->kind->left_ms(server, key) : KEY_ELSEWHERE;
+            if (left_ms == KEY_ELSEWHERE) continue;
             library_event_add(world, (struct call_event){.kind = EVENT_LEASE,
                                                          .resource = resource,
                                                          .remaining_ms = left_ms,
                                                          .client = ANY_SERVER,
-                                                         .node = node});
+                                                         .node = library_place(world, node)});
         }
     }
 }
@@ -82,5 +84,5 @@ static void left_note(void *hearer, const char *what, const char *name, int64_t 
 
 void library_residue_note(struct library_world *world) {
     for (int node = 0; node < world->settings.nodes; node++)
-        world->settings.service->residue(&world->servers[node], left_note, world);
+        world->servers[node].kind->residue(&world->servers[node], left_note, world);
 }

@@ -13,14 +13,18 @@ static bool allows_link(const struct library_world *world, struct library_choice
     if (fault.kind == LIBRARY_HOLD_REPLY) return link->answers.count > 0 && library_answer_is_due(world, link);
     bool due = library_request_is_due(world, link);
     if (fault.kind != LIBRARY_ERROR_REPLY) return due;
-    return due && link->answers.count == 0 && !link->is_push && world->settings.service->busy;
+    return due && link->answers.count == 0 && !link->is_push && link->server.server->kind->busy;
+}
+
+static bool allows_server(const struct server_kind *kind, enum library_choice_kind fault) {
+    return fault == LIBRARY_CLOCK_JUMP ? !kind->is_still : kind->restarts;
 }
 
 bool library_allows(const struct library_world *world, struct library_choice fault) {
     if (library_has_amount(fault.kind) && fault.amount == 0) return false;
     if (library_strikes_server(fault.kind))
         return fault.who >= 0 && fault.who < world->settings.nodes &&
-               (fault.kind == LIBRARY_CLOCK_JUMP || world->settings.service->restarts);
+               allows_server(world->servers[fault.who].kind, fault.kind);
     if (!library_strikes_client(fault.kind)) return allows_link(world, fault);
     return fault.who >= 0 && fault.who < world->workload.clients && world->clients[fault.who].runs &&
            !library_is_paused(world, fault.who);
@@ -91,7 +95,7 @@ static void link_strike(struct library_world *world, struct library_choice fault
         library_request_arrives(world, link);
         link_end(link);
         break;
-    default: link_refuse_request(link, world->settings.service->busy); break;
+    default: link_refuse_request(link, link->server.server->kind->busy); break;
     }
 }
 

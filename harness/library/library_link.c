@@ -75,6 +75,9 @@ bool link_accept(struct library_link *link, const struct link_door *door, struct
 void link_cut(struct library_link *link) {
     if (link->fd >= 0) close(link->fd);
     link->fd = -1;
+    free(link->unread);
+    link->unread = NULL;
+    link->unread_length = 0;
 }
 
 void link_end(struct library_link *link) {
@@ -109,7 +112,7 @@ bool link_hear_program(struct library_link *link) {
 
 /* The program sees the end when it has seen every answer before. */
 static void end_pass(struct library_link *link) {
-    if (link->server.ended && link->answers.count == 0) link_cut(link);
+    if (link->server.ended && link->answers.count == 0 && link->unread_length == 0) link_cut(link);
 }
 
 bool link_hear_server(struct library_link *link) {
@@ -150,16 +153,28 @@ void link_refuse_request(struct library_link *link, const char *answer) {
     byte_queue_add(&link->answers, answer, strlen(answer));
 }
 
+bool link_deliver_rest(struct library_link *link) {
+    size_t before = link->unread_length;
+    for (ssize_t sent; link->unread_length > 0;) {
+        sent = send(link->fd, link->unread, link->unread_length, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent < 0 && errno != EAGAIN) link->unread_length = 0; /* the program has closed it */
+        if (sent < 0) break;
+        link->unread_length -= (size_t)sent;
+        memmove(link->unread, link->unread + sent, link->unread_length);
+    }
+    if (before > 0) end_pass(link);
+    return link->unread_length < before;
+}
+
 void link_deliver_answer(struct library_link *link) {
     struct span bytes = byte_queue_first(&link->answers);
-    const char *at = bytes.bytes;
-    for (size_t left = bytes.length; left > 0 && link->fd >= 0;) {
-        ssize_t sent = send(link->fd, at, left, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR) continue;
-        if (sent < 0) break; /* the program has closed it, or reads no more */
-        at += sent;
-        left -= (size_t)sent;
+    if (link->fd >= 0) {
+        link->unread = realloc(link->unread, link->unread_length + bytes.length);
+        if (!link->unread) abort();
+        memcpy(link->unread + link->unread_length, bytes.bytes, bytes.length);
+        link->unread_length += bytes.length;
     }
     byte_queue_drop(&link->answers);
-    end_pass(link);
+    if (!link_deliver_rest(link)) end_pass(link);
 }

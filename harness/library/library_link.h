@@ -25,6 +25,8 @@ struct library_link {
     int fd;           /* to the program; -1: the program, or a fault, has closed it */
     struct server_channel server;
     struct byte_queue requests, answers;
+    char *unread;         /* owned: what of delivered answers the program's socket has no room for */
+    size_t unread_length; /* bytes */
     uint64_t request_steps, answer_steps;
     int64_t requests_held_until_ns, answers_held_until_ns; /* messages are late; 0: they are not */
     int64_t block_until_ns; /* the server ends a blocking command then; INT64_MAX: there is none */
@@ -44,6 +46,8 @@ void link_deliver_request(struct library_link *link, int64_t now_ns);
 void link_refuse_request(struct library_link *link, const char *answer);
 /* The oldest answer reaches the program. */
 void link_deliver_answer(struct library_link *link);
+/* What the program's socket had no room for goes on as far as there is room now. True: some of it did. */
+bool link_deliver_rest(struct library_link *link);
 /* The connection to the program is closed; what the program has sent may still arrive. */
 void link_cut(struct library_link *link);
 /* Both ends are closed, and what was under way is lost. */

@@ -6,6 +6,7 @@
 const char *const CALL_MODES[] = {"exclusive", "read", "write", "permits", NULL};
 const char *const CALL_WAITS[] = {"none", "time", "forever", NULL};
 const char *const CALL_LEASES[] = {"given", "renewed", "endless", "default", NULL};
+const char *const LIBRARY_TOPOLOGIES[] = {"single", "sentinel", "cluster", NULL};
 const char *const CALL_VERBS[] = {"acquire", "release", "renew", "is_held", "cancel", "work", NULL};
 
 int call_word_find(const char *const *words, const char *word) {
@@ -79,12 +80,16 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
     static const char *const OWNERS[] = {"thread", "object", "thread-object", NULL};
     const json_t *operations = json_object_get(hello, "operations"), *reenters = json_object_get(hello, "reenters");
     const json_t *modes = json_object_get(hello, "modes"), *owner = json_object_get(hello, "owner");
+    const json_t *topology = json_object_get(hello, "topology");
+    int topology_place = topology ? call_word_find(LIBRARY_TOPOLOGIES, json_string_value(topology)) : 0;
     int owner_place = owner ? call_word_find(OWNERS, json_string_value(owner)) : 0;
     *offer = (struct library_offer){.modes = 1U << MODE_EXCLUSIVE, .threads = (int)number_of(hello, "threads", 1)};
     text_of(hello, "name", offer->name);
     text_of(hello, "version", offer->version);
     text_of(hello, "lease_key", offer->lease_key);
     if (owner_place < 0) return wrong(reason, "owner");
+    if (topology_place < 0) return wrong(reason, "topology");
+    offer->topology = (enum library_topology)topology_place;
     if (modes && !bits_read(modes, CALL_MODES, &offer->modes)) return wrong(reason, "modes");
     offer->facts = (struct library_facts){.owner = (enum call_owner)owner_place,
                                           .permits = json_is_true(json_object_get(hello, "semaphore")) ? permits : 1,

@@ -8,6 +8,8 @@
 
 enum { OFFER_FORMS = 32, OFFER_NAME = 96, OFFER_KEEPS = 8 };
 
+enum library_topology { TOPOLOGY_SINGLE, TOPOLOGY_SENTINEL, TOPOLOGY_CLUSTER };
+
 /* One way to ask for the lock: an overload, or a set of options. */
 struct library_form {
     char name[OFFER_NAME];
@@ -25,6 +27,7 @@ struct library_offer {
     int threads;
     char keeps[OFFER_KEEPS][OFFER_NAME]; /* templates of keys that a right library leaves; '*' at the end: any rest */
     int keep_count;
+    enum library_topology topology;
     bool is_tcp, cancels, renews, renews_for, answers_is_held;
     /* What the first acquire of a lock object says holds for all of them: */
     bool lease_of_object, form_of_object, wait_of_object;
@@ -35,11 +38,13 @@ struct library_offer {
 /* Reads the answer to `hello`. False: *reason, of OFFER_NAME bytes, says what is wrong with it. */
 bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct library_offer *offer, char *reason);
 
-/* The words of a mode, a wait and a lease in the protocol and in schedule files; NULL-terminated lists by the enum. */
+/* The words of a mode, a wait, a lease, a call and a topology in the protocol and in schedule files; NULL-terminated
+ * lists by the enum. */
 extern const char *const CALL_MODES[];
 extern const char *const CALL_WAITS[];
 extern const char *const CALL_LEASES[];
 extern const char *const CALL_VERBS[];
+extern const char *const LIBRARY_TOPOLOGIES[];
 /* The place of a word in such a list; -1: it is not there. */
 int call_word_find(const char *const *words, const char *word);
 

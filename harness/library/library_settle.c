@@ -35,14 +35,35 @@ bool library_is_quiet(const struct library_world *world) {
 
 /* --- servers --- */
 
-/* Whatever a server has to say, on any connection, is there. */
-static bool servers_hear(struct library_world *world, struct library_server *server) {
+/* An answer may be longer than the server's socket has room for: it sends the rest when the first part was read. */
+static bool link_hear_whole(struct library_link *link, struct library_server *server) {
+    bool any = link_hear_server(link);
+    while (any && !link->ended && byte_queue_has_part(&link->answers)) {
+        server_settle(server);
+        if (!link_hear_server(link)) break;
+    }
+    return any;
+}
+
+static bool server_hear(struct library_world *world, struct library_server *server) {
     bool any = false;
-    server_settle(server);
     for (int client = 0; client < LIBRARY_CLIENTS; client++)
         for (int each = 0; each < world->clients[client].link_count; each++)
             if (world->clients[client].links[each].server.server == server)
-                any |= link_hear_server(&world->clients[client].links[each]);
+                any |= link_hear_whole(&world->clients[client].links[each], server);
+    return any;
+}
+
+/* Whatever a server has to say, on any connection, is there; and what servers that it speaks to have to say then. It
+ * has sent them all of it when it is settled, and they have read it when they are. */
+static bool servers_hear(struct library_world *world, struct library_server *server) {
+    server_settle(server);
+    bool any = server_hear(world, server);
+    for (int node = 0; server->kind->is_joined && node < world->settings.nodes; node++) {
+        if (&world->servers[node] == server) continue;
+        server_settle(&world->servers[node]);
+        any |= server_hear(world, &world->servers[node]);
+    }
     return any;
 }
 
@@ -61,7 +82,9 @@ static void turn_take(struct library_world *world) {
 void library_request_arrives(struct library_world *world, struct library_link *link) {
     turn_take(world);
     world->commands++;
-    library_event_add(world, (struct call_event){.kind = EVENT_EXECUTED, .client = link->client, .node = link->node});
+    library_event_add(
+        world,
+        (struct call_event){.kind = EVENT_EXECUTED, .client = link->client, .node = library_place(world, link->node)});
     link_deliver_request(link, now_ns(world));
     servers_hear(world, link->server.server);
 }
@@ -117,7 +140,8 @@ static void links_number(const struct library_world *world, struct library_clien
 
 /* The answer to a plain request is delivered with it; one to an earlier request, which waits, is not. */
 static bool link_hear(struct library_world *world, struct library_link *link) {
-    bool any = link_hear_program(link);
+    bool any = link_deliver_rest(link);
+    any |= link_hear_program(link);
     while (library_request_is_due(world, link) && link_request_is_plain(link)) {
         bool waits = link->answers.count > 0;
         library_request_arrives(world, link);

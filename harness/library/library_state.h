@@ -13,13 +13,15 @@ enum { LIBRARY_STEPS_MOST = 4000, LIBRARY_PATH = 512, LIBRARY_REASON = 256 };
 enum { LIBRARY_CHOICES = LIBRARY_CLIENTS * (WORKLOAD_THREADS + 2 * LIBRARY_LINKS) + 1 };
 
 struct library_settings {
-    const char *program; /* the adapter's path */
-    const struct server_kind *service;
+    const char *program;   /* the adapter's path */
     const char *directory; /* for sockets and logs */
     int64_t lease_ms;
     int permits, nodes;
-    uint64_t seed;                                                /* of the search: programs start with it */
+    uint64_t seed; /* of the search: programs start with it */
+    const struct server_kind *services[LIBRARY_NODES];
     const char *addresses[LIBRARY_NODES], *starts[LIBRARY_NODES]; /* of servers (struct library_server); the caller's */
+    int ports[LIBRARY_NODES]; /* where other servers say that this one is; 0: none knows it */
+    const char *master;       /* the name of the master that sentinels know */
 };
 
 struct library_thread {
@@ -70,6 +72,12 @@ struct library_world {
 
 static inline int library_thread_number(int client, int thread) {
     return client * WORKLOAD_THREADS + thread;
+}
+
+/* Which of the servers that keep locks independently of each other this one belongs to: those of a cluster, and a
+ * master with its sentinels, are one. */
+static inline int library_place(const struct library_world *world, int node) {
+    return world->offer.topology == TOPOLOGY_SINGLE ? node : 0;
 }
 
 /* `number`: of struct library_link. */

@@ -48,15 +48,29 @@ static bool doors_open(struct library_world *world, int number) {
     return true;
 }
 
+/* The library is told of sentinels and not of the master that they know. */
+static bool is_told(const struct library_world *world, int node) {
+    return world->offer.topology != TOPOLOGY_SENTINEL || world->servers[node].kind == &SENTINEL_KIND;
+}
+
 static json_t *nodes_json(const struct library_world *world, int number) {
     json_t *nodes = json_array();
     for (int node = 0; node < world->settings.nodes; node++) {
         const struct link_door *door = &world->clients[number].doors[node];
-        json_array_append_new(nodes, door->is_tcp
-                                         ? json_pack("{s:s,s:i}", "host", "127.0.0.1", "port", atoi(door->address))
-                                         : json_pack("{s:s}", "unix", door->address));
+        int port = world->settings.ports[node] ? world->settings.ports[node] : atoi(door->address);
+        if (!is_told(world, node)) continue;
+        json_array_append_new(nodes, door->is_tcp ? json_pack("{s:s,s:i}", "host", "127.0.0.1", "port", port)
+                                                  : json_pack("{s:s}", "unix", door->address));
     }
     return nodes;
+}
+
+/* Where servers say that others are, the program reaches its own doors. */
+static void doors_lead(const struct library_world *world, struct library_client *client) {
+    for (int node = 0; node < world->settings.nodes; node++)
+        if (world->settings.ports[node] && client->doors[node].is_tcp)
+            hosted_lead(&client->program, (uint16_t)world->settings.ports[node],
+                        (uint16_t)atoi(client->doors[node].address));
 }
 
 /* Asks what is no call, and lets everything happen until it is answered with `ok`. */
@@ -76,9 +90,10 @@ static bool program_start(struct library_world *world, int number) {
     snprintf(log, sizeof log, "%s/client-%d.log", world->settings.directory, number + 1);
     struct random random = random_split(world->settings.seed, (uint64_t)number);
     client->question = client->control = 0;
-    if (!hosted_start(&client->program, world->settings.program, world->page, &world->page->tasks[number],
-                      random_next(&random), log) ||
-        !hosted_run(&client->program))
+    bool started = hosted_start(&client->program, world->settings.program, world->page, &world->page->tasks[number],
+                                random_next(&random), log);
+    if (started) doors_lead(world, client);
+    if (!started || !hosted_run(&client->program))
         return give_up(world, "the program of client-%d: %s", number + 1, client->program.reason);
     client->runs = true;
     return ask(world, number, json_pack("{s:s,s:i}", "op", "hello", "protocol", PROTOCOL), OPEN_LIMIT_MS) ||
@@ -90,6 +105,8 @@ static bool program_open(struct library_world *world, int number) {
     json_t *body = json_pack("{s:s,s:s,s:I,s:i,s:b,s:o}", "op", "open", "resource", library_resource_name(0, name),
                              "lease_ms", (json_int_t)world->settings.lease_ms, "permits", world->settings.permits,
                              "fixed_lease", 0, "nodes", nodes_json(world, number));
+    if (world->offer.topology == TOPOLOGY_SENTINEL)
+        json_object_set_new(body, "master", json_string(world->settings.master));
     return ask(world, number, body, OPEN_LIMIT_MS) || give_up(world, "client-%d could not be opened", number + 1);
 }
 
@@ -107,11 +124,25 @@ static void client_end(struct library_world *world, int number) {
 void library_session_end(struct library_world *world) {
     for (int client = 0; client < LIBRARY_CLIENTS; client++) client_end(world, client);
     world->excludes_end = false;
-    for (int node = 0; node < world->settings.nodes; node++) world->settings.service->end(&world->servers[node]);
+    for (int node = 0; node < world->settings.nodes; node++) world->servers[node].kind->end(&world->servers[node]);
     library_clock_move(world, SESSION_NS);
 }
 
 /* --- what the library offers --- */
+
+/* Whether the servers are such that the library is configured for. */
+static bool topology_fits(const struct library_world *world) {
+    int cluster = 0, sentinels = 0;
+    for (int node = 0; node < world->settings.nodes; node++) {
+        cluster += world->servers[node].kind == &CLUSTER_KIND;
+        sentinels += world->servers[node].kind == &SENTINEL_KIND;
+    }
+    switch (world->offer.topology) {
+    case TOPOLOGY_CLUSTER: return cluster == world->settings.nodes;
+    case TOPOLOGY_SENTINEL: return sentinels == world->settings.nodes - 1 && world->settings.master;
+    default: return cluster + sentinels == 0;
+    }
+}
 
 static bool offer_ask(struct library_world *world) {
     char reason[OFFER_NAME];
@@ -122,6 +153,9 @@ static bool offer_ask(struct library_world *world) {
     if (!good) give_up(world, "the adapter does not speak protocol 2 (docs/adapters.md), which a search needs");
     else if (!offer_read(hello, world->settings.lease_ms, world->settings.permits, &world->offer, reason))
         good = give_up(world, "%s", reason);
+    else if (!topology_fits(world))
+        good =
+            give_up(world, "the library needs servers of the topology %s", LIBRARY_TOPOLOGIES[world->offer.topology]);
     else if (world->offer.facts.nodes > world->settings.nodes)
         good = give_up(world, "the library needs %d servers", world->offer.facts.nodes);
     library_session_end(world);
@@ -130,7 +164,7 @@ static bool offer_ask(struct library_world *world) {
 
 static void server_make(struct library_world *world, int node) {
     struct library_server *server = &world->servers[node];
-    *server = (struct library_server){.kind = world->settings.service,
+    *server = (struct library_server){.kind = world->settings.services[node],
                                       .address = world->settings.addresses[node],
                                       .start = world->settings.starts[node],
                                       .seed = world->settings.seed,
@@ -207,7 +241,7 @@ static bool warm_up_mode(struct library_world *world, int number, enum call_mode
 }
 
 static void servers_flush(struct library_world *world) {
-    for (int node = 0; node < world->settings.nodes; node++) world->settings.service->flush(&world->servers[node]);
+    for (int node = 0; node < world->settings.nodes; node++) world->servers[node].kind->flush(&world->servers[node]);
 }
 
 /* The first calls of a program open connections and load scripts. They are made before the first schedule, so that

@@ -1,8 +1,11 @@
 /* explore-library OPTIONS: searches workloads and schedules of a library on real servers, or replays one.
  *
  *   --adapter PROGRAM            hosts the library (docs/adapters.md, protocol 2)
- *   --service NAME               what the servers are: redis without it
+ *   --service NAME               what the next servers are: redis without it; redis-cluster: nodes of a cluster
  *   --node ADDRESS --clock FILE  a running redis-server: its unix socket and its clock page; repeated for each server
+ *   --at PORT                    of each server that others name: the port of the loopback interface where they say it
+ * is
+ *   --master NAME                by which sentinels (--service redis-sentinel) know the first server
  *   --node ADDRESS --start FILE  another server: its address (library_server.h), and the program that starts it
  *   --directory D                for sockets and logs
  *   --lease-ms N --permits N --seed N
@@ -38,7 +41,8 @@ struct library_arguments {
     struct library_settings world;
     struct library_search_settings search;
     const char *shared, *digests, *replay;
-    int starts;
+    const struct server_kind *service;
+    int starts, ports;
     uint64_t number;
     bool hello;
 };
@@ -96,9 +100,21 @@ static bool path_read(const char *text, const char **paths, int *count) {
     return true;
 }
 
+static bool node_read(const char *text, struct library_arguments *arguments) {
+    if (arguments->world.nodes < LIBRARY_NODES) arguments->world.services[arguments->world.nodes] = arguments->service;
+    return path_read(text, arguments->world.addresses, &arguments->world.nodes);
+}
+
+static bool port_read(const char *text, struct library_arguments *arguments) {
+    return arguments->ports < LIBRARY_NODES &&
+           small_read(text, UINT16_MAX, &arguments->world.ports[arguments->ports++]);
+}
+
 static const struct option OPTIONS[] = {{"adapter", required_argument, NULL, 'a'},
                                         {"service", required_argument, NULL, 'V'},
                                         {"node", required_argument, NULL, 'n'},
+                                        {"at", required_argument, NULL, 'A'},
+                                        {"master", required_argument, NULL, 'M'},
                                         {"clock", required_argument, NULL, 'C'},
                                         {"start", required_argument, NULL, 'C'},
                                         {"directory", required_argument, NULL, 'D'},
@@ -130,8 +146,10 @@ static bool option_take(struct library_arguments *arguments, int option, char *t
     struct library_search_settings *search = &arguments->search;
     switch (option) {
     case 'a': return (world->program = text) != NULL;
-    case 'V': return (world->service = server_kind_named(text)) != NULL;
-    case 'n': return path_read(text, world->addresses, &world->nodes);
+    case 'V': return (arguments->service = server_kind_named(text)) != NULL;
+    case 'n': return node_read(text, arguments);
+    case 'A': return port_read(text, arguments);
+    case 'M': return (world->master = text) != NULL;
     case 'C': return path_read(text, world->starts, &arguments->starts);
     case 'D': return (world->directory = text) != NULL;
     case 'L': return time_read(text, 1, &world->lease_ms);
@@ -166,8 +184,8 @@ static bool options_parse(int argc, char **argv, struct library_arguments *argum
                    false;
     const struct library_settings *world = &arguments->world;
     arguments->world.seed = arguments->search.seed;
-    bool whole =
-        world->program && world->directory && world->nodes && world->nodes == arguments->starts && optind == argc;
+    bool whole = world->program && world->directory && world->nodes && world->nodes == arguments->starts &&
+                 (!arguments->ports || world->nodes == arguments->ports) && optind == argc;
     if (!whole) fprintf(stderr, "explore-library: adapter, directory, and what belongs to each node are required\n");
     return whole;
 }
@@ -275,7 +293,8 @@ int main(int argc, char **argv) {
     static struct library_world world;
     static struct library_search search;
     static struct library_arguments arguments = {
-        .world = {.service = &REDIS_KIND, .lease_ms = 2000, .permits = 2},
+        .service = &REDIS_KIND,
+        .world = {.lease_ms = 2000, .permits = 2},
         .search = {.required = UINT32_MAX, .most = UINT64_MAX, .shrink_runs = SHRINK_RUNS}};
     arguments.search.session = arguments.search.short_session = arguments.search.stride = 1;
     if (!options_parse(argc, argv, &arguments)) return STATUS_BAD;

@@ -55,6 +55,10 @@ void byte_queue_end(struct byte_queue *queue) {
         queue->messages[queue->count++] = (struct queued_message){.length = queue->length - whole};
 }
 
+bool byte_queue_has_part(const struct byte_queue *queue) {
+    return whole_length(queue) < queue->length;
+}
+
 struct span byte_queue_first(const struct byte_queue *queue) {
     return (struct span){queue->bytes, queue->count > 0 ? queue->messages[0].length : 0};
 }

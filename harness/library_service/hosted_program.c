@@ -80,6 +80,12 @@ bool hosted_start(struct hosted_program *program, const char *path, const struct
     return began;
 }
 
+void hosted_lead(struct hosted_program *program, uint16_t from, uint16_t to) {
+    struct supervisor *supervisor = program->supervisor;
+    if (supervisor->route_count < SUPERVISOR_ROUTES)
+        supervisor->routes[supervisor->route_count++] = (struct supervisor_route){from, to};
+}
+
 void hosted_end(struct hosted_program *program) {
     if (!program->supervisor) return;
     turns_end(program->supervisor);

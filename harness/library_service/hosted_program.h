@@ -21,6 +21,8 @@ struct hosted_program {
  * standard error goes to the file `log`. It has not run when this returns. False: with `reason`. */
 bool hosted_start(struct hosted_program *program, const char *path, const struct shared_page *page,
                   const struct task_slot *host, uint64_t seed, const char *log);
+/* Connections of the program to the port `from` of the loopback interface lead to the port `to`. */
+void hosted_lead(struct hosted_program *program, uint16_t from, uint16_t to);
 /* Kills it, if it runs, and frees what it has. */
 void hosted_end(struct hosted_program *program);
 /* From here on its random numbers come from another seed. */

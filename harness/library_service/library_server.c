@@ -21,7 +21,8 @@ _Noreturn void server_give_up(const struct library_server *server, const char *r
 }
 
 const struct server_kind *server_kind_named(const char *service) {
-    static const struct server_kind *const KINDS[] = {&REDIS_KIND, &ETCD_KIND, &POSTGRES_KIND, &ZOOKEEPER_KIND};
+    static const struct server_kind *const KINDS[] = {&REDIS_KIND, &CLUSTER_KIND,  &SENTINEL_KIND,
+                                                      &ETCD_KIND,  &POSTGRES_KIND, &ZOOKEEPER_KIND};
     for (size_t each = 0; each < sizeof KINDS / sizeof KINDS[0]; each++)
         if (strcmp(KINDS[each]->service, service) == 0) return KINDS[each];
     return NULL;
@@ -62,7 +63,8 @@ void server_settle(struct library_server *server) {
 }
 
 void server_clock_moved(struct library_server *server) {
-    if (!server->kind->is_hosted) node_wall_set(&server->node, shared_page_wall_ns(server->page));
+    if (!server->kind->is_hosted && !server->kind->is_still)
+        node_wall_set(&server->node, shared_page_wall_ns(server->page));
 }
 
 void server_clock_jump(struct library_server *server, int64_t step_ns) {
@@ -72,7 +74,7 @@ void server_clock_jump(struct library_server *server, int64_t step_ns) {
 
 void server_reset(struct library_server *server, uint64_t seed) {
     if (!server->kind->is_hosted) {
-        node_reset(&server->node);
+        if (!server->kind->is_still) node_reset(&server->node);
         return;
     }
     server->slot->wall_offset_ns = 0;

@@ -19,12 +19,16 @@ struct library_server;
  * anybody's doing; -1: for good. */
 typedef void server_left_hear(void *hearer, const char *what, const char *name, int64_t remaining_ms);
 
+enum { KEY_ELSEWHERE = -3 };
+
 struct server_kind {
-    const char *service; /* as hello and --service name it */
+    const char *service; /* as --service names it */
     const struct message_format *requests, *answers;
     const char *busy; /* an answer of a server that cannot be asked now; NULL: it has none that fits every request */
     bool is_hosted;   /* and not a running server */
     bool restarts;    /* faults may restart it */
+    bool is_still;    /* its clock stands still, whatever the world's does */
+    bool is_joined;   /* such servers speak to each other: what reaches one may make another one answer */
     void (*open)(struct library_server *server); /* NULL: there is nothing to do before a session */
     void (*close)(struct library_server *server);
     /* A session of a hosted server begins, which is started anew, and ends; a running one is emptied at the end. */
@@ -34,12 +38,13 @@ struct server_kind {
     void (*flush)(struct library_server *server);
     /* Of a running server: everything that it has to say has arrived. */
     void (*settle)(struct library_server *server);
-    /* The remaining time of a key in ms, as PTTL answers; NULL: the service has no leases of keys. */
+    /* The remaining time of a key in ms, as PTTL answers; KEY_ELSEWHERE: another server has such keys. NULL: the
+     * service has no leases of keys. */
     int64_t (*left_ms)(struct library_server *server, const char *key);
     void (*residue)(struct library_server *server, server_left_hear *hear, void *hearer);
 };
 
-extern const struct server_kind REDIS_KIND, ETCD_KIND, POSTGRES_KIND, ZOOKEEPER_KIND;
+extern const struct server_kind REDIS_KIND, CLUSTER_KIND, SENTINEL_KIND, ETCD_KIND, POSTGRES_KIND, ZOOKEEPER_KIND;
 
 struct library_server {
     const struct server_kind *kind;

@@ -4,6 +4,7 @@
 #include "harness/library_service/library_server.h"
 
 enum { LINE = 512, NS_PER_MS = 1000000 };
+static const char LOADING[] = "-LOADING the dataset is being loaded into memory\r\n";
 
 static void redis_open(struct library_server *server) {
     node_open(&server->node, server->address, server->start);
@@ -27,6 +28,8 @@ static int64_t redis_left_ms(struct library_server *server, const char *key) {
     snprintf(line, sizeof line, "PTTL %s\r\n", key);
     redisReply *reply = node_ask(&server->node, line);
     int64_t left_ms = reply->type == REDIS_REPLY_INTEGER ? reply->integer : -2;
+    if (reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "MOVED ", strlen("MOVED ")) == 0)
+        left_ms = KEY_ELSEWHERE;
     freeReplyObject(reply);
     return left_ms;
 }
@@ -43,19 +46,28 @@ static void keys_hear(struct node *node, server_left_hear *hear, void *hearer) {
     freeReplyObject(keys);
 }
 
-static void redis_residue(struct library_server *server, server_left_hear *hear, void *hearer) {
-    keys_hear(&server->node, hear, hearer);
-    redisReply *channels = node_ask(&server->node, "PUBSUB CHANNELS *\r\n");
+static void channels_hear(struct node *node, const char *line, server_left_hear *hear, void *hearer) {
+    redisReply *channels = node_ask(node, line);
     for (size_t each = 0; channels->type == REDIS_REPLY_ARRAY && each < channels->elements; each++)
         hear(hearer, "subscription", channels->element[each]->str, -1);
     freeReplyObject(channels);
+}
+
+static void redis_residue(struct library_server *server, server_left_hear *hear, void *hearer) {
+    keys_hear(&server->node, hear, hearer);
+    channels_hear(&server->node, "PUBSUB CHANNELS *\r\n", hear, hearer);
+}
+
+static void cluster_residue(struct library_server *server, server_left_hear *hear, void *hearer) {
+    redis_residue(server, hear, hearer);
+    channels_hear(&server->node, "PUBSUB SHARDCHANNELS *\r\n", hear, hearer);
 }
 
 const struct server_kind REDIS_KIND = {
     .service = "redis",
     .requests = &RESP_REQUEST_FORMAT,
     .answers = &RESP_REPLY_FORMAT,
-    .busy = "-LOADING the dataset is being loaded into memory\r\n",
+    .busy = LOADING,
     .restarts = true,
     .open = redis_open,
     .close = redis_close,
@@ -64,4 +76,22 @@ const struct server_kind REDIS_KIND = {
     .settle = redis_settle,
     .left_ms = redis_left_ms,
     .residue = redis_residue,
+};
+
+/* A node of a Redis cluster (lockstorm/servers/still_topology.py). A message that is published reaches the subscribers
+ * of every node, by way of the nodes' own connections. */
+const struct server_kind CLUSTER_KIND = {
+    .service = "redis-cluster",
+    .requests = &RESP_REQUEST_FORMAT,
+    .answers = &RESP_REPLY_FORMAT,
+    .busy = LOADING,
+    .restarts = true,
+    .is_joined = true,
+    .open = redis_open,
+    .close = redis_close,
+    .end = redis_flush,
+    .flush = redis_flush,
+    .settle = redis_settle,
+    .left_ms = redis_left_ms,
+    .residue = cluster_residue,
 };

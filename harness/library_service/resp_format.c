@@ -18,7 +18,8 @@ static bool begins_with(const struct resp_scanner *scanner, const char *const *n
 }
 
 static void request_describe(const struct resp_scanner *scanner, struct span bytes, struct queued_message *message) {
-    static const char *const PLAIN[] = {"HELLO", "CLIENT", "AUTH", "SELECT", "PING", "INFO", "COMMAND", "ECHO", NULL};
+    static const char *const PLAIN[] = {"HELLO", "CLIENT",  "AUTH", "SELECT",   "PING",
+                                        "INFO",  "COMMAND", "ECHO", "READONLY", NULL};
     static const char *const PUSHES[] = {"SUBSCRIBE",    "PSUBSCRIBE",   "SSUBSCRIBE", "UNSUBSCRIBE",
                                          "PUNSUBSCRIBE", "SUNSUBSCRIBE", NULL};
     message->is_plain = begins_with(scanner, PLAIN);

@@ -153,14 +153,18 @@ bool node_clock_jump(struct node *node, int64_t step_ns) {
 
 /* --- a server --- */
 
-void node_open(struct node *node, const char *socket, const char *clock) {
+void node_open_still(struct node *node, const char *socket) {
     *node = (struct node){.socket = socket};
+    node->control.node = node;
+}
+
+void node_open(struct node *node, const char *socket, const char *clock) {
+    node_open_still(node, socket);
     int fd = open(clock, O_RDWR | O_CLOEXEC);
     void *map = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *node->clock, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED) node_give_up(node, strerror(errno));
     close(fd);
     node->clock = map;
-    node->control.node = node;
     control_command(node, "DEBUG SET-ACTIVE-EXPIRE 0"); /* keys expire when they are accessed, at a moment that does not
                                                            depend on the machine's speed */
 }

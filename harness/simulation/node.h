@@ -43,6 +43,8 @@ _Noreturn void node_give_up(const struct node *node, const char *reason);
 
 /* Connects to a server whose clock page is the file `clock`. The node must not move in memory until node_close. */
 void node_open(struct node *node, const char *socket, const char *clock);
+/* The same without its clock, which nobody sets, and whatever it does with time. */
+void node_open_still(struct node *node, const char *socket);
 void node_close(struct node *node);
 
 /* Makes the server as new: no data, its clock right. Its scripts stay, because every lock loads them when it is

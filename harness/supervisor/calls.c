@@ -7,8 +7,8 @@
 #include "harness/scheduler/clock.h"
 #include "harness/supervisor/call_names.h"
 
-const struct supervised_call *const CALL_GROUPS[] = {CALLS_CLOCK, CALLS_FUTEX,  CALLS_WAIT, CALLS_TIMER,
-                                                     CALLS_LIFE,  CALLS_CHANCE, NULL};
+const struct supervised_call *const CALL_GROUPS[] = {CALLS_CLOCK, CALLS_FUTEX,  CALLS_WAIT,    CALLS_TIMER,
+                                                     CALLS_LIFE,  CALLS_CHANCE, CALLS_CONNECT, NULL};
 
 const struct supervised_call *call_find(int number) {
     for (const struct supervised_call *const *group = CALL_GROUPS; *group; group++)

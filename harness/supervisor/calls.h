@@ -22,7 +22,7 @@ struct supervised_call {
 
 /* The last entry has no handler. */
 extern const struct supervised_call CALLS_CLOCK[], CALLS_FUTEX[], CALLS_WAIT[], CALLS_TIMER[], CALLS_LIFE[],
-    CALLS_CHANCE[];
+    CALLS_CHANCE[], CALLS_CONNECT[];
 extern const struct supervised_call *const CALL_GROUPS[]; /* ends with NULL */
 
 /* The entry of a call; NULL: it is not handed over. */

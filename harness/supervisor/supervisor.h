@@ -21,13 +21,19 @@
 #include "harness/supervisor/program.h"
 #include "harness/supervisor/program_clock.h"
 
-enum { SUPERVISOR_BIRTHS = 64, SUPERVISOR_EXITS = 256, SUPERVISOR_REASON = 160 };
+enum { SUPERVISOR_BIRTHS = 64, SUPERVISOR_EXITS = 256, SUPERVISOR_REASON = 160, SUPERVISOR_ROUTES = 8 };
 
 struct held_call;
 struct program_timer;
 
 struct ended_thread {
     pid_t pid, tid;
+};
+
+/* Connections to a port of the loopback interface lead to another one. So a program finds a server at an address that
+ * is the same in every run, and the same as another program's, although each has its own way to it. */
+struct supervisor_route {
+    uint16_t from, to;
 };
 
 struct supervisor {
@@ -48,6 +54,8 @@ struct supervisor {
     int64_t looked_ns; /* the program's clock when it last looked whether something is there, without waiting */
     unsigned looks;    /* how often it has looked since the clock has shown that */
     struct program_timer *timers;
+    struct supervisor_route routes[SUPERVISOR_ROUTES];
+    int route_count;
     int signal_fd;           /* SIGCHLD, as a descriptor */
     bool signal_descriptors; /* the program has made some (signalfd) */
     uint64_t signals;        /* number of signals that have been sent to its processes, as far as it is seen */

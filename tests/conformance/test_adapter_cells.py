@@ -4,10 +4,10 @@ import pytest
 
 from lockstorm.base.errors import NotInstalled, UsageError
 from lockstorm.conformance.adapter_cells import PAGE, SCENARIOS_SHOWN, adapter_page
-from lockstorm.locks.adapter import PREFIX, adapter_entry, shipped_adapters
+from lockstorm.locks.adapter import PREFIX, adapter_entry
 from lockstorm.matrix.matrix import play_matrix
 from lockstorm.scenario import library_expected
-from lockstorm.scenario.library_expected import library_cells
+from lockstorm.scenario.library_expected import adapters_in_trials, library_cells
 from lockstorm.scenario.play import play
 from lockstorm.trial.settings import TrialSettings
 from tests.helpers.daily import daily
@@ -19,11 +19,11 @@ LANGUAGES = ("redis-py", "node-redlock-4", "redsync", "redisson", "pals", "etcd-
 
 
 ONE_OF_EACH_LANGUAGE = daily(
-    shipped_adapters(), LANGUAGES, "one more library of a language and service that are played every day", 6
+    adapters_in_trials(), LANGUAGES, "one more library of a language and service that are played every day", 6
 )
 # Java's machines are started by the test in real time, and by those of Redisson's threads.
 QUICK_OF_EACH_LANGUAGE = daily(
-    shipped_adapters(),
+    adapters_in_trials(),
     set(LANGUAGES) - {"redisson"},
     "one more library of a language and service that are played every day",
     6,
@@ -67,7 +67,7 @@ def test_a_library_has_the_same_verdict_in_real_time(adapter: str) -> None:
 
 
 @pytest.mark.slow("every scenario with every library", seconds=200)
-@pytest.mark.parametrize("adapter", shipped_adapters())
+@pytest.mark.parametrize("adapter", adapters_in_trials())
 def test_every_cell_of_a_library_is_as_expected(adapter: str) -> None:
     result = play_matrix(library_cells(PREFIX + adapter), "virtual", 1, 1, lambda _: None)
     assert [(cell["scenario"], cell["store"], cell["difference"]) for cell in result["cells"] if not cell["ok"]] == []

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from lockstorm.base.errors import Inconclusive
-from lockstorm.locks.adapter import PREFIX, shipped_adapters
+from lockstorm.locks.adapter import PREFIX
 from lockstorm.native.library import Outcome
+from lockstorm.scenario.library_expected import adapters_in_trials
 from lockstorm.scenario.play import play
 from lockstorm.trial.settings import TrialSettings
 from tests.helpers.planting import USUAL, plant_in
@@ -180,7 +181,7 @@ def test_the_same_seed_gives_the_same_history_and_another_one_another(tmp_path: 
 
 
 @pytest.mark.slow("a hundred trials of each library", seconds=300)
-@pytest.mark.parametrize("adapter", shipped_adapters())
+@pytest.mark.parametrize("adapter", adapters_in_trials())
 def test_a_hundred_histories_are_one(adapter: str, tmp_path: Path) -> None:
     repetitions = int(os.environ.get("REPETITIONS", "100"))
     histories = {history_of(adapter, tmp_path / "history", scenario="gc-pause", seed=7) for _ in range(repetitions)}

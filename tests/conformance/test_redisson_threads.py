@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 
 from lockstorm.base.errors import NotInstalled
-from lockstorm.locks.adapter import PREFIX, AdapterProgram, adapter_entry, adapter_path, shipped_adapters
+from lockstorm.locks.adapter import PREFIX, AdapterProgram, adapter_entry, adapter_path
 from lockstorm.process.process import Sandbox
+from lockstorm.scenario.library_expected import adapters_in_trials
 from lockstorm.servers.redis_server import RedisServer
 from tests.helpers.proxying import wait_until
 from tests.helpers.stalls import beside_no_stall
 
 pytestmark = pytest.mark.waits  # a library runs in real time only
 ONE_MORE = pytest.mark.slow("starts a Java virtual machine for one more lock of this library", seconds=4)
-LOCKS = [name for name in shipped_adapters() if name.startswith("redisson") and "semaphore" not in name]
+LOCKS = [name for name in adapters_in_trials() if name.startswith("redisson") and "semaphore" not in name]
 NODES = {"redisson-redlock": 3}
 LIMIT_S = 30.0
 LIBRARY_LIMIT_MS = 1000  # how long the adapters let the library wait for an answer

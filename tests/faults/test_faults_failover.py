@@ -12,9 +12,9 @@ import pytest
 
 from lockstorm import Inconclusive, Outcome, Trial, UsageError
 from lockstorm.native.library import Message
+from lockstorm.results.lock_entry import Topology
 from lockstorm.servers import topology
 from lockstorm.servers.redis_server import RedisServer
-from lockstorm.servers.topology import Topology
 from lockstorm.trial.fault import Fault
 from tests.helpers.support import ENVIRONMENT, processes_below, short_directory, trial
 from tests.trial.test_leftovers import assert_clean, wait_until

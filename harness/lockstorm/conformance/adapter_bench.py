@@ -14,14 +14,16 @@ from lockstorm.process.process import Sandbox
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.servers.etcd_server import EtcdServer
 from lockstorm.servers.postgres_server import PostgresServer
-from lockstorm.servers.redis_server import RedisServer
+from lockstorm.servers.redis_server import Network, RedisServer
 from lockstorm.servers.services import lease_at_least
+from lockstorm.servers.topology import CLUSTER_MASTERS, Sentinel, join, watch
 from lockstorm.servers.zookeeper_server import ZooKeeperServer
 
 LEASE_MS = 1_000
 LONG_LEASE_MS = 60_000
 WAIT_MS = 300
 ANSWER_LIMIT_S = 15.0
+NO_KEY = -2  # as PTTL answers
 PROMPT_S = 5.0  # limit of an operation that does not wait, even on a busy machine
 
 
@@ -42,6 +44,42 @@ def bench_server(entry: LockEntry, sandbox: Sandbox, name: str) -> BenchServer:
     return RedisServer(sandbox, name, clock=None)
 
 
+@dataclass(frozen=True)
+class BenchServers:
+    """Servers for an adapter. `known`: those whose addresses it is given."""
+
+    keeping: Sequence[BenchServer]  # they keep the lock
+    known: Sequence[BenchServer | Sentinel]
+
+    def close(self) -> None:
+        for server in dict.fromkeys([*self.keeping, *self.known]):
+            server.close()
+
+
+def bench_servers(entry: LockEntry, sandbox: Sandbox) -> BenchServers:
+    """Starts the servers of an adapter; they are ready."""
+    topology = entry.library.topology
+    if topology == "single":
+        servers = [bench_server(entry, sandbox, f"{entry.service}-{each + 1}") for each in range(entry.nodes)]
+        for server in servers:
+            server.ready()
+            if entry.library.tcp and isinstance(server, RedisServer):
+                server.listen()
+        return BenchServers(servers, servers)
+    network = Network(topology == "cluster", _own_port)
+    count = CLUSTER_MASTERS if topology == "cluster" else 1
+    masters = [RedisServer(sandbox, f"redis-{each + 1}", clock=None, network=network) for each in range(count)]
+    for master in masters:
+        master.ready()
+    if topology == "cluster":
+        join(masters, {})
+    return BenchServers(masters, masters if topology == "cluster" else watch(sandbox, masters[0], _own_port))
+
+
+def _own_port(name: str, port: int) -> int:
+    return port
+
+
 @dataclass
 class AdapterBench:
     """The input of a check: the lock's entry, its servers, and a resource that no other check uses. `pace`: of a check
@@ -52,6 +90,7 @@ class AdapterBench:
     resource: str = ""
     programs: list[AdapterProgram] = field(default_factory=list)
     pace: int = 1
+    known: Sequence[BenchServer | Sentinel] = ()  # whose addresses it is given; without any: the servers
 
     @property
     def lease_ms(self) -> int:
@@ -62,14 +101,26 @@ class AdapterBench:
         """Starts another copy of the program and opens its lock."""
         program = self.start_bare()
         program.hello()
-        options = {"lease_ms": lease_at_least(self.entry, lease_ms), "permits": 1, "fixed_lease": False}
-        where = self.nodes() if nodes is None else nodes
-        answer = program.ask("open", ANSWER_LIMIT_S, resource=self.resource, nodes=where, **options)
+        answer = program.ask("open", ANSWER_LIMIT_S, **self.options(lease_ms, nodes))
         if answer["outcome"] != "ok" and nodes is None:
             raise ProtocolError(
                 f"it answered open with {answer_text(answer)}: the nodes are there, and the lock is free"
             )
         return program
+
+    def options(
+        self, lease_ms: int = LONG_LEASE_MS, nodes: list[dict[str, Any]] | None = None, permits: int = 1
+    ) -> dict[str, Any]:
+        """The keys of a request to open. `nodes`: others than those that are there."""
+        named = {"master": self.servers[0].name} if self.entry.library.topology == "sentinel" else {}
+        return {
+            "resource": self.resource,
+            "lease_ms": lease_at_least(self.entry, lease_ms),
+            "permits": permits,
+            "fixed_lease": False,
+            "nodes": self.nodes() if nodes is None else nodes,
+            **named,
+        }
 
     def start_bare(self) -> AdapterProgram:
         program = AdapterProgram(self.entry.library.path)
@@ -77,16 +128,22 @@ class AdapterBench:
         return program
 
     def nodes(self) -> list[dict[str, Any]]:
-        return [self._node(server) for server in self.servers]
+        return [self._node(server) for server in self.known or self.servers]
 
-    def _node(self, server: BenchServer) -> dict[str, Any]:
+    def _node(self, server: BenchServer | Sentinel) -> dict[str, Any]:
         if isinstance(server, ZooKeeperServer) or self.entry.library.tcp:
             return {"host": "127.0.0.1", "port": server.port}
         return {"unix": str(server.socket)}
 
     def lease_left_ms(self, key: str) -> int:
-        """The longest remaining time of a key of redis-servers."""
-        return max(int(server.link.pttl(key)) for server in self.servers if isinstance(server, RedisServer))
+        """The longest remaining time of a key of redis-servers. Those of a cluster answer for their own slots only."""
+        import redis
+
+        left_ms = [NO_KEY]
+        for server in self.servers:
+            with contextlib.suppress(redis.exceptions.ResponseError):
+                left_ms.append(int(server.link.pttl(key)) if isinstance(server, RedisServer) else NO_KEY)
+        return max(left_ms)
 
     def end(self) -> None:
         for program in self.programs:

@@ -17,7 +17,6 @@ from lockstorm.conformance.adapter_bench import (
 )
 from lockstorm.locks.adapter import AdapterProgram, adapter_facts
 from lockstorm.locks.adapter_lines import NOT_GIVEN, AcquireForm, AdapterFacts, ProtocolError
-from lockstorm.servers.services import lease_at_least
 
 GIVEN_MS = 20_000  # a lease that differs from the lock's usual one
 
@@ -30,9 +29,9 @@ class CallProgram:
         self.mode = next(mode for mode in ("exclusive", "write", "permits", "read") if mode in self.facts.modes)
         self.program: AdapterProgram = bench.start_bare()
         self.program.hello(2)
-        self.lease_ms = lease_at_least(bench.entry, LONG_LEASE_MS)
-        options = {"lease_ms": self.lease_ms, "permits": permits, "fixed_lease": False}
-        self.program.send("open", resource=bench.resource, nodes=bench.nodes(), **options)
+        options = bench.options(LONG_LEASE_MS, permits=permits)
+        self.lease_ms: int = options["lease_ms"]
+        self.program.send("open", **options)
         must_answer(self.take(ANSWER_LIMIT_S, "open"), "ok", "the nodes are there")
 
     def send(self, verb: str, thread: int = 1, lock: int = 1, **more: object) -> int:

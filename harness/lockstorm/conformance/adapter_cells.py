@@ -7,7 +7,7 @@ from lockstorm.base.marked_pages import page_with
 from lockstorm.locks.adapter import PREFIX, shipped_adapters
 from lockstorm.scenario.cells import MARK, cell_result
 from lockstorm.scenario.expected import ExpectedCell, expected
-from lockstorm.scenario.library_expected import library_cell, library_cells, library_tables, port_of
+from lockstorm.scenario.library_expected import adapters_in_trials, library_cell, library_cells, library_tables, port_of
 
 # Informative scenarios, in which the locks differ; the tests play them every day.
 SCENARIOS_SHOWN = ("connection-closed", "gc-pause", "packet-delay", "partition-holder")
@@ -68,7 +68,7 @@ def adapter_table() -> str:
         f"| adapter | its C port | {' | '.join(f'`{column}`' for column in COLUMNS)} |",
         f"|---|---|{'---|' * len(COLUMNS)}",
     ]
-    for adapter in shipped_adapters():
+    for adapter in adapters_in_trials():
         marks = " | ".join(_mark(adapter, column) for column in COLUMNS)
         lines.append(f"| `{adapter}` | `{port_of(adapter)}` | {marks} |")
     notes = [note_of(cell, adapter) for adapter in shipped_adapters() for cell in differing_cells(adapter)]

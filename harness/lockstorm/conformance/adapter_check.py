@@ -15,7 +15,7 @@ from lockstorm.conformance.adapter_bench import (
     WAIT_MS,
     AdapterBench,
     Check,
-    bench_server,
+    bench_servers,
     must_answer,
     silent,
 )
@@ -24,7 +24,6 @@ from lockstorm.locks.adapter import AdapterProgram, adapter_facts
 from lockstorm.locks.adapter_lines import ProtocolError
 from lockstorm.process.process import Sandbox
 from lockstorm.results.lock_entry import LockEntry
-from lockstorm.servers.redis_server import RedisServer
 from lockstorm.trial.stall_sentinel import explained_by_stalls, play_unstalled
 
 
@@ -192,10 +191,8 @@ def connects_where_open_says(bench: AdapterBench) -> None:
     program = bench.start_bare()
     program.hello()
     missing_node = {"host": "127.0.0.1", "port": 1} if bench.entry.library.tcp else {"unix": "/nowhere/redis.sock"}
-    options = {"lease_ms": LONG_LEASE_MS, "permits": 1, "fixed_lease": False}
-    answer = program.ask(
-        "open", 2 * ANSWER_LIMIT_S, resource=bench.resource, nodes=[missing_node] * len(bench.servers), **options
-    )
+    options = bench.options(LONG_LEASE_MS, [missing_node] * len(bench.nodes()))
+    answer = program.ask("open", 2 * ANSWER_LIMIT_S, **options)
     if answer["outcome"] == "ok" and acquire(program)["outcome"] == "ok":
         raise ProtocolError(
             "open gave nodes that do not exist, and it was granted the lock: connect to those, nowhere else"
@@ -239,16 +236,11 @@ def check_adapter(entry: LockEntry, report: Callable[[dict[str, Any]], object]) 
     """Performs every check and calls `report` with each result. Returns what `adapter check --json` prints."""
     done: list[dict[str, Any]] = []
     with contextlib.closing(Sandbox()) as sandbox:
-        servers = [bench_server(entry, sandbox, f"{entry.service}-{each + 1}") for each in range(entry.nodes)]
-        for server in servers:
-            server.ready()
-            if entry.library.tcp and isinstance(server, RedisServer):
-                server.listen()
+        servers = bench_servers(entry, sandbox)
         for number, check in zip(itertools.count(1), checks_for(entry)):
-            done.append(one_check(AdapterBench(entry, servers, f"check-{number}"), check))
+            done.append(one_check(AdapterBench(entry, servers.keeping, f"check-{number}", known=servers.known), check))
             report(done[-1])
-        for server in servers:
-            server.close()
+        servers.close()
     wrong = sum(not each["ok"] for each in done)
     return {"adapter": entry.library.path, "library": entry.summary, "checks": done, "ok": wrong == 0}
 

@@ -18,9 +18,19 @@ from lockstorm.base.hang_limit import START_LIMIT_S, HangLimit
 from lockstorm.locks.plugin import how_ended
 from lockstorm.process.cores import claimed_cores, on_core
 from lockstorm.process.process import Process, Sandbox
-from lockstorm.results.lock_entry import Service
+from lockstorm.results.lock_entry import Service, Topology
 from lockstorm.servers.hosted_server import hosted_server
 from lockstorm.servers.redis_server import NOT_ON_DISK, OPTIONS, REPLICATION, mapped_clock
+from lockstorm.servers.still_topology import (
+    MASTER,
+    STAND_STILL_NS,
+    announced_port,
+    await_cluster,
+    is_sentinel,
+    server_names,
+    server_options,
+    service_of,
+)
 
 CLOCK_PAGE = struct.Struct("=64sq")  # preload/clock_page.h; the text is not used
 EPOCH_NS = 1_767_225_600 * 10**9  # where every schedule's clock begins (world.c)
@@ -43,6 +53,7 @@ SERVER_OPTIONS = (
     "--hz",
     "1",
 )
+SENTINEL_OPTIONS = ("--port", "0", "--bind", "127.0.0.1", "--daemonize", "no", "--unixsocketperm", "700")
 
 OnProgress = Callable[[dict[str, Any]], object]
 
@@ -60,19 +71,33 @@ class SearchJob:
     done: dict[str, Any] = field(default_factory=dict)  # its result
     complaint: str = ""  # its last line that is no JSON
 
+    def socket(self, server: str) -> Path:
+        return self.directory / f"{server}.sock"
+
+    def clock(self, server: str) -> Path:
+        return self.directory / f"{server}.clock"
+
 
 class Explorer:
     """A context manager: the servers run while it is open."""
 
     def __init__(
-        self, nodes: int, jobs: int, replicas: int = 0, server: str | None = None, service: Service = "redis"
+        self,
+        nodes: int,
+        jobs: int,
+        replicas: int = 0,
+        server: str | None = None,
+        service: Service = "redis",
+        topology: Topology = "single",
     ) -> None:
         """`replicas`: of each node; `server`: the program of all, None for the usual redis-server. Servers of another
-        service are supervised by the job's own program, which starts them."""
-        self._service = service
+        service are supervised by the job's own program, which starts them. `topology`: sentinel or cluster; either is
+        one node."""
+        self._service, self._topology = service, topology
         self._program = paths.redis_server(server) if service == "redis" else ""
         self._servers = [f"{service}-{each + 1}" for each in range(nodes)]
         self._servers += [f"{name}-replica-{each + 1}" for each in range(replicas) for name in self._servers[:nodes]]
+        self._servers = self._servers if topology == "single" else server_names(topology)
         self._job_count = jobs
         self._exit = contextlib.ExitStack()
         self.jobs: list[SearchJob] = []
@@ -98,30 +123,47 @@ class Explorer:
             self._sandbox.reap_by_environment()
         job = SearchJob(self._sandbox.directory / f"job-{number + 1}", core)
         job.directory.mkdir(mode=0o700)
-        for name in self._servers if self._service != "redis" else ():
+        if self._service == "redis":
+            self._redis_start(job)
+            return job
+        for name in self._servers:
             address, start = hosted_server(self._service, self._sandbox, job.directory / name)
             job.nodes += ["--service", self._service, "--node", address, "--start", str(start)]
-        for name in self._servers if self._service == "redis" else ():
-            own = job.directory / name  # each server writes its snapshot into a directory of its own
-            own.mkdir(mode=0o700)
-            listening, clock = job.directory / f"{name}.sock", job.directory / f"{name}.clock"
-            clock.write_bytes(CLOCK_PAGE.pack(b"", EPOCH_NS))
-            environment = mapped_clock(clock)
-            command = [self._program, *SERVER_OPTIONS, "--unixsocket", str(listening), "--dir", str(own)]
-            with on_core(core):
-                process = self._sandbox.start(f"{job.directory.name}-{name}", command, environment=environment)
-            job.servers[name] = process
-            job.nodes += ["--node", str(listening), "--clock", str(clock)]
         return job
+
+    def _redis_start(self, job: SearchJob) -> None:
+        directories = [job.directory / name for name in self._servers]  # each writes its snapshot into its own
+        for own in directories:
+            own.mkdir(mode=0o700)
+        added: list[list[str]] = [[]] * len(directories)
+        if self._topology != "single":
+            added = server_options(self._topology, self._sandbox, directories)
+            job.nodes += ["--master", MASTER] if self._topology == "sentinel" else []
+        for place, (name, own) in enumerate(zip(self._servers, directories, strict=True)):
+            listening, clock = job.socket(name), job.clock(name)
+            clock.write_bytes(CLOCK_PAGE.pack(b"", STAND_STILL_NS if is_sentinel(name) else EPOCH_NS))
+            options = [*SENTINEL_OPTIONS] if is_sentinel(name) else [*SERVER_OPTIONS]
+            command = [*options, "--unixsocket", str(listening), "--dir", str(own)]
+            command = [*added[place], *command] if is_sentinel(name) else [*command, *added[place]]
+            with on_core(job.core):
+                job.servers[name] = self._sandbox.start(
+                    f"{job.directory.name}-{name}", [self._program, *command], environment=mapped_clock(clock)
+                )
+            if self._topology != "single":
+                job.nodes += ["--service", service_of(self._topology, name), "--at", str(announced_port(place))]
+            job.nodes += ["--node", str(listening), "--clock", str(clock)]
 
     def _await_servers(self, job: SearchJob) -> None:
         limit = HangLimit(START_LIMIT_S)
         for name in job.servers:
-            while not _listens(job.directory / f"{name}.sock"):
+            while not _listens(job.socket(name)):
                 if job.servers[name].poll() is not None or limit.is_over():
                     complaint = self._sandbox.log_tail(f"{job.directory.name}-{name}")
                     raise Inconclusive(f"redis-server did not start: {complaint or 'it gave no reason'}")
                 time.sleep(0.002)
+        if self._topology == "cluster":
+            names = list(job.servers)
+            await_cluster([*map(job.socket, names)], [*map(job.clock, names)], _clock_move, EPOCH_NS)
 
     # --- one schedule ---
 
@@ -250,6 +292,12 @@ class SearchOutcome:
     groups: list[dict[str, Any]]  # of violating schedules, for each job
     exhausted: bool  # no schedule within the bound is left
     states: bytes  # that occurred: registers for count_states
+
+
+def _clock_move(clock: Path, wall_ns: int) -> None:
+    """In the file's place: the server has mapped it."""
+    with clock.open("r+b") as page:
+        page.write(CLOCK_PAGE.pack(b"", wall_ns))
 
 
 def _listens(path: Path) -> bool:

@@ -13,13 +13,13 @@ from lockstorm.gate.attach_policy import AttachChoice, read_attach
 from lockstorm.locks import adapter, plugin
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.library import locks
+from lockstorm.results.lock_entry import Topology
 from lockstorm.results.properties import JUDGED, with_capacity
 from lockstorm.scenario.attached_play import attached_scenarios
 from lockstorm.scenario.play import check_settings, usual_time
 from lockstorm.scenario.scenario import USUAL_STORES, Scenario, scenarios
 from lockstorm.servers.deployment import KEYS as DEPLOYMENT_KEYS
 from lockstorm.servers.deployment import Deployment, read_deployment
-from lockstorm.servers.topology import Topology
 from lockstorm.storm.storm_plan import ALL, DURATION_LEAST_MS, TRIALS_LIMIT, known_faults
 from lockstorm.trial.attached_nodes import check_service
 from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, TIMES, TrialSettings

@@ -12,7 +12,7 @@ from lockstorm.libraries.library_traits import LibraryCost, traits_of
 from lockstorm.libraries.promise_figures import keep_figures, promise_figures
 from lockstorm.locks.adapter import PREFIX, adapter_entry
 from lockstorm.locks.lock_names import lock_named
-from lockstorm.scenario.library_expected import port_of
+from lockstorm.scenario.library_expected import adapters_in_trials, port_of
 from lockstorm.scenario.play import prepare_by_hand
 from lockstorm.trial.settings import Time, TrialSettings
 from lockstorm.trial.trial import Trial
@@ -55,4 +55,4 @@ def measure_costs(names: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    measure_costs(sys.argv[1:] or list(promise_figures()))
+    measure_costs(sys.argv[1:] or [name for name in promise_figures() if name in adapters_in_trials()])

@@ -25,7 +25,7 @@ class PromiseFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     library: str
     version: str
-    service: str
+    service: str  # and its topology, if that is not single
     schedules: int
     calls: int
     unplayed: int
@@ -43,7 +43,9 @@ def figures_measured(adapter: str) -> PromiseFigures:
     """Searches a library, with the usual faults. Raises NotInstalled."""
     entry = adapter_entry(PREFIX + adapter)
     options = {"schedules": schedules_of(adapter), "seed": SEED, "keep_going": True}
-    return figures_of(search_library(plan_library_search(adapter, options), lambda _: None), entry.service)
+    topology = entry.library.topology
+    servers = entry.service if topology == "single" else f"{entry.service} {topology}"
+    return figures_of(search_library(plan_library_search(adapter, options), lambda _: None), servers)
 
 
 def figures_of(result: dict[str, Any], service: str) -> PromiseFigures:

@@ -47,7 +47,9 @@ def search_library(
     played is inconclusive, with the reason."""
     campaign = campaign or LibraryCampaign(plan.key, plan.shard.of)
     try:
-        with Explorer(plan.nodes, plan.jobs, server=plan.server, service=plan.service) as explorer:
+        with Explorer(
+            plan.nodes, plan.jobs, server=plan.server, service=plan.service, topology=plan.library.topology
+        ) as explorer:
             for outcome in _slices(plan, explorer, campaign, on_progress, in_slices=keep is not None):
                 campaign.add(plan.shard.number, outcome)
                 if campaign.found and not campaign.shown:
@@ -257,7 +259,8 @@ def replay_library(schedule: LibrarySchedule, name: str, server: str | None = No
     """Replays a schedule with new programs. Returns {"broken", "breaks", "story", "events", "sentence", "exit", ...}.
     UsageError, with the line, when it cannot be replayed."""
     lock = lock_named(PREFIX + schedule.adapter)
-    with Explorer(lock.nodes or 1, 1, server=server, service=lock.service) as explorer:
+    topology = lock.library.topology
+    with Explorer(lock.nodes or 1, 1, server=server, service=lock.service, topology=topology) as explorer:
         return replay_on(explorer, schedule, name)
 
 

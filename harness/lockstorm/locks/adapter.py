@@ -124,6 +124,7 @@ def described(word: str, path: str) -> LockEntry:
             version=version,
             tcp=hello.get("tcp", False),
             operations=hello.get("operations", []),
+            topology=hello.get("topology", "single"),
         ),
     )
 
@@ -134,6 +135,19 @@ def adapter_facts(path: str) -> AdapterFacts | None:
     with AdapterProgram(path) as program:
         hello = program.hello(2)
     return facts_from(hello) if hello["protocol"] == 2 else None
+
+
+def searched_only_reason(lock: LockEntry) -> str:
+    """Why no trial plays this lock; empty if trials do. A trial gives each client addresses of its own, and what
+    servers say of each other would lead all clients past them."""
+    if not lock.adapter or lock.adapter.topology == "single":
+        return ""
+    servers = {"cluster": "a Redis cluster", "sentinel": "a master under sentinels"}[lock.adapter.topology]
+    return (
+        f"its library is configured for {servers}, which trials do not give to libraries; "
+        f"`lockstorm explore --adapter {lock.name.removeprefix(PREFIX)}` searches it there, and the adapter of the "
+        "same library for one server plays in trials"
+    )
 
 
 # --- a program ---

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from lockstorm.base.errors import UsageError
+from lockstorm.results.lock_entry import Topology
 
 PROTOCOLS = (1, 2)
 OUTCOMES = ("ok", "refused", "unknown")
@@ -19,6 +20,8 @@ NODES_MOST = 7
 UNIT_MOST_MS = 60_000
 THREADS_MOST = 64
 SHOWN = 160
+
+MANY_SERVERS = {"sentinel": "a master and its sentinels", "cluster": "a cluster"}  # by topology
 
 AdapterService = Literal["redis", "etcd", "postgres", "zookeeper"]  # what adapters have been tried on
 Owner = Literal["thread", "object", "thread-object"]
@@ -60,6 +63,7 @@ class AdapterFacts(msgspec.Struct, frozen=True):
     service: AdapterService = "redis"
     tcp: bool = False
     nodes: int = 1
+    topology: Topology = "single"  # of redis-servers, for which the library is configured
     operations: tuple[str, ...] = ()
     threads: int = 1  # most threads that one program hosts
     modes: tuple[Mode, ...] = ("exclusive",)
@@ -127,6 +131,7 @@ HELLO_KEYS: dict[str, Rule] = {
     **dict.fromkeys(("lease", "token", "reentrant", "fair", "renews", "semaphore", "tcp"), _FLAG),
     "waits": ((lambda value: value in WAITS), f"one of {', '.join(WAITS)}"),
     "nodes": _whole(1, NODES_MOST),
+    "topology": _one_of(Topology),
     "lease_unit_ms": _whole(1, UNIT_MOST_MS),
     "operations": _some("optional operations", OPERATIONS[1]),
 }
@@ -166,11 +171,13 @@ def check_hello(answer: Mapping[str, Any], asked: int = 1) -> None:
     """The answer to a hello that asked for this version. An adapter that knows only version 1 answers 1 to both."""
     if asked == 1 or answer.get("protocol") == 1:
         _check_keys("its hello", answer, HELLO_KEYS, HELLO_NEEDED)
+        _check_topology(answer)
         return
     if answer.get("protocol") != asked:
         found = json.dumps({"protocol": answer.get("protocol")})
         raise ProtocolError(f"its hello has {found}: protocol must be 1 or {asked}, the version that it speaks")
     _check_keys("its hello", answer, HELLO_KEYS_2, HELLO_NEEDED_2)
+    _check_topology(answer)
     names: list[str] = []
     for number, form in enumerate(answer["forms"]):
         _check_form(f"forms[{number}] of its hello", form)
@@ -179,6 +186,22 @@ def check_hello(answer: Mapping[str, Any], asked: int = 1) -> None:
                 f"forms[{number}] of its hello has the name {form['form']!r} again: each form has its own"
             )
         names.append(form["form"])
+
+
+def _check_topology(hello: Mapping[str, Any]) -> None:
+    """Servers that tell of each other do it with addresses of TCP, and are one place for locks."""
+    topology = hello.get("topology", "single")
+    if topology not in MANY_SERVERS:
+        return
+    what = MANY_SERVERS[topology]
+    for key, usual, needed, why in (
+        ("service", "redis", "redis", f"{what} is made of redis-servers"),
+        ("tcp", False, True, "its servers tell the library addresses of TCP"),
+        ("nodes", 1, 1, f"{what} is one node, whatever the number of its servers"),
+    ):
+        if hello.get(key, usual) != needed:
+            found = json.dumps({"topology": topology, key: hello.get(key, usual)})
+            raise ProtocolError(f"its hello has {found}: {key} must be {json.dumps(needed)}, for {why}")
 
 
 def _check_form(what: str, form: Any) -> None:

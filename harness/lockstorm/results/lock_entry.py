@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 Service = Literal["redis", "etcd", "postgres", "zookeeper"]
+Topology = Literal["single", "sentinel", "cluster"]
 Waits = Literal["not", "polling", "push", "blocking-pop", "in-server"]
 
 
@@ -17,6 +18,7 @@ class HostedLibrary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: str  # empty if the adapter names none
     tcp: bool  # whether it connects to its servers over TCP instead of UNIX sockets
     operations: list[str]  # beyond acquire and release
+    topology: Topology = "single"  # of its servers, for which the library is configured
 
 
 class HostedPlugin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

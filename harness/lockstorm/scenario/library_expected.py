@@ -8,7 +8,7 @@ from typing import Any
 
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
-from lockstorm.locks.adapter import PREFIX, is_adapter, shipped_adapters
+from lockstorm.locks.adapter import PREFIX, is_adapter, searched_only_reason, shipped_adapters
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.results.properties import PROPERTIES
 from lockstorm.scenario.cells import CellKey
@@ -36,6 +36,11 @@ def library_tables() -> dict[str, dict[str, Any]]:
     return tables
 
 
+def adapters_in_trials() -> list[str]:
+    """The shipped adapters that trials play. Of the others the file names no scenario: `played = []`."""
+    return [adapter for adapter, table in library_tables().items() if table.get("played") != []]
+
+
 def port_of(adapter: str) -> str:
     """The C lock that is a port of this adapter's pattern."""
     return lock_named(library_tables()[adapter]["port"]).name
@@ -50,6 +55,8 @@ def library_cells(lock: str) -> dict[CellKey, ExpectedCell | None]:
         raise UsageError(
             f"{adapter} has no expected verdicts to be compared with; `lockstorm gate --adapter {adapter}` judges it"
         )
+    if reason := searched_only_reason(entry):
+        raise UsageError(f"{lock}: {reason}")
     left_out = library_tables()[adapter].get("not_played", {})
     played = library_tables()[adapter].get("played", scenarios())
     keys = [

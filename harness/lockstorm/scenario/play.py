@@ -10,6 +10,7 @@ from msgspec import structs
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.base.option_fields import check_ranges, choose, option_words
+from lockstorm.locks.adapter import searched_only_reason
 from lockstorm.locks.lock_names import AS_ASKED, lock_named, lock_words
 from lockstorm.native.judgement import judge_history
 from lockstorm.native.library import locks
@@ -60,6 +61,8 @@ def check_settings(request: TrialSettings, *, gives_tokens: bool = False) -> tup
     """The lock, the store mode and the kind of time of a request. Raises UsageError if its settings are contradictory.
     `gives_tokens`: the scenario supplies fencing tokens, even if the lock does not."""
     lock = lock_named(request.lock)
+    if reason := searched_only_reason(lock):
+        raise UsageError(f"{lock.name}: {reason}")
     store = cast(Store, choose("store mode", request.store or "open", list(STORES)))
     time = cast(Time, choose("time", request.time, list(TIMES)))
     check_ranges(request)

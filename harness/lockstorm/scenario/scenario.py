@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
-from lockstorm.results.lock_entry import LockEntry
+from lockstorm.locks.adapter import searched_only_reason
+from lockstorm.results.lock_entry import LockEntry, Topology
 from lockstorm.servers.services import is_table, real_time_reason
-from lockstorm.servers.topology import Topology
 from lockstorm.trial.settings import TOKEN_STORES, VIRTUAL_LEASE_MS, Store, Time
 
 if TYPE_CHECKING:
@@ -114,6 +114,8 @@ class Scenario:
         `topologies`: those that a team runs; a scenario about them is then played with every lock."""
         if lock.service not in self.services:
             return f"{lock.name} lives on {lock.service}, and the scenario is for locks on {' or '.join(self.services)}"
+        if reason := searched_only_reason(lock):
+            return reason
         if not self.times_on(lock):
             return f"it is played in virtual time, and {lock.name} cannot be: {real_time_reason(lock)}"
         if self.locks and lock.name not in self.locks and self.topology not in topologies:

@@ -8,6 +8,7 @@ from typing import Any
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.base.toml_table import TomlTable, read_toml
+from lockstorm.results.lock_entry import Topology
 from lockstorm.servers.ensemble_settings import (
     MEMBERS,
     SCENARIO_COUNTS,
@@ -31,7 +32,7 @@ from lockstorm.servers.redis_config import (
     read_redis_config,
     replicas_needed,
 )
-from lockstorm.servers.topology import TOPOLOGIES, Elections, Topology
+from lockstorm.servers.topology import TOPOLOGIES, Elections
 
 REPLICAS_LIMIT = 5
 ENSEMBLES = ("etcd", "zookeeper")

@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, pairwise
-from typing import Any, Literal
+from typing import Any
 
 from lockstorm.base.errors import Inconclusive
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.process.process import Sandbox
+from lockstorm.results.lock_entry import Topology
 from lockstorm.servers.redis_server import RedisServer
 
-Topology = Literal["single", "sentinel", "cluster"]
 TOPOLOGIES: tuple[Topology, ...] = ("single", "sentinel", "cluster")
 
 PATIENCE_MS = 30_000
@@ -103,15 +103,15 @@ class Sentinel:
         self.link = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=CONNECTION_LIMIT_S, driver_info=None)
 
     def _start(self) -> None:
-        port, master = self._sandbox.hold_port(), self._master
+        self.port, master = self._sandbox.hold_port(), self._master
         settings = {
-            "port": port,
+            "port": self.port,
             "bind": "127.0.0.1",
             "unixsocket": self.socket,
             "unixsocketperm": 700,
             "dir": self.directory,
             "sentinel announce-ip": "127.0.0.1",
-            "sentinel announce-port": self._announce(self.name, port),
+            "sentinel announce-port": self._announce(self.name, self.port),
             f"sentinel monitor {master.name}": f"127.0.0.1 {master.announced} {self.elections.quorum}",
             f"sentinel down-after-milliseconds {master.name}": self.elections.down_after_ms or PATIENCE_MS,
             f"sentinel failover-timeout {master.name}": self.elections.failover_timeout_ms,

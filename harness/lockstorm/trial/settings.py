@@ -5,11 +5,11 @@ from typing import Literal, get_args
 
 from lockstorm.attach.gateway import Gateway
 from lockstorm.base.option_fields import option
-from lockstorm.results.lock_entry import LockEntry
+from lockstorm.results.lock_entry import LockEntry, Topology
 from lockstorm.results.properties import PROPERTIES, REQUIRED
 from lockstorm.servers.deployment import ENSEMBLES, Deployment
 from lockstorm.servers.services import lease_late_ms
-from lockstorm.servers.topology import Elections, Topology
+from lockstorm.servers.topology import Elections
 
 Time = Literal["virtual", "real"]
 Store = Literal[
