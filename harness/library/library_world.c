@@ -48,8 +48,9 @@ static bool doors_open(struct library_world *world, int number) {
     return true;
 }
 
-/* The library is told of sentinels and not of the master that they know. */
-static bool is_told(const struct library_world *world, int node) {
+/* Whether the library is given the server's address: under sentinels it is given theirs, and asks them for the
+ * master's. */
+static bool is_given(const struct library_world *world, int node) {
     return world->offer.topology != TOPOLOGY_SENTINEL || world->servers[node].kind == &SENTINEL_KIND;
 }
 
@@ -58,7 +59,7 @@ static json_t *nodes_json(const struct library_world *world, int number) {
     for (int node = 0; node < world->settings.nodes; node++) {
         const struct link_door *door = &world->clients[number].doors[node];
         int port = world->settings.ports[node] ? world->settings.ports[node] : atoi(door->address);
-        if (!is_told(world, node)) continue;
+        if (!is_given(world, node)) continue;
         json_array_append_new(nodes, door->is_tcp ? json_pack("{s:s,s:i}", "host", "127.0.0.1", "port", port)
                                                   : json_pack("{s:s}", "unix", door->address));
     }

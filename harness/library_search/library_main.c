@@ -3,8 +3,7 @@
  *   --adapter PROGRAM            hosts the library (docs/adapters.md, protocol 2)
  *   --service NAME               what the next servers are: redis without it; redis-cluster: nodes of a cluster
  *   --node ADDRESS --clock FILE  a running redis-server: its unix socket and its clock page; repeated for each server
- *   --at PORT                    of each server that others name: the port of the loopback interface where they say it
- * is
+ *   --at PORT                    the port that other servers name for this one; repeated for each server, or left out
  *   --master NAME                by which sentinels (--service redis-sentinel) know the first server
  *   --node ADDRESS --start FILE  another server: its address (library_server.h), and the program that starts it
  *   --directory D                for sockets and logs
