@@ -48,7 +48,7 @@ void link_refuse_request(struct library_link *link, const char *answer);
 void link_deliver_answer(struct library_link *link);
 /* What the program's socket had no room for goes on as far as there is room now. True: some of it did. */
 bool link_deliver_rest(struct library_link *link);
-/* The connection to the program is closed; what the program has sent may still arrive. */
+/* The connection to the program is closed; what the program has sent may still arrive, and the end after it. */
 void link_cut(struct library_link *link);
 /* Both ends are closed, and what was under way is lost. */
 void link_end(struct library_link *link);

@@ -152,6 +152,20 @@ static bool link_hear(struct library_world *world, struct library_link *link) {
     return any;
 }
 
+/* The end of a connection that its program has closed reaches the server behind what was sent before it. */
+static bool links_close(struct library_world *world) {
+    bool any = false;
+    for (int number = 0; number < LIBRARY_CLIENTS; number++)
+        for (int each = 0; each < world->clients[number].link_count; each++) {
+            struct library_link *link = &world->clients[number].links[each];
+            if (link->ended || link->fd >= 0 || link->requests.count > 0) continue;
+            link_end(link);
+            servers_hear(world, link->server.server);
+            any = true;
+        }
+    return any;
+}
+
 static bool client_hear(struct library_world *world, int number) {
     struct library_client *client = &world->clients[number];
     bool any = false;
@@ -173,6 +187,7 @@ bool library_settle(struct library_world *world) {
             any |= program_run(world, client);
             any |= client_hear(world, client);
         }
+        any |= links_close(world);
     }
     return !world->reason[0];
 }

@@ -234,7 +234,7 @@ def test_a_server_that_is_missing_names_its_package() -> None:
     assert "package redis-server" in as_json("run", "gc-pause", "--lock", "none", status=3, env=environment)["sentence"]
 
 
-@pytest.mark.lengthy("doctor tries every service")
+@pytest.mark.slow("one more program that is missing", seconds=5)
 def test_without_libfaketime_there_is_no_virtual_time_for_postgresql_and_doctor_names_the_package() -> None:
     environment = {**ENVIRONMENT, "LOCKSTORM_LIBFAKETIME": "/nowhere/libfaketime.so"}
     assert "libfaketime" in as_json("run", "gc-pause", "--lock", "pg-lease", status=3, env=environment)["sentence"]

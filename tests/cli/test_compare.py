@@ -217,6 +217,7 @@ def test_a_rate_that_cannot_be_sustained_is_no_error() -> None:
     assert cell.sustained is False
 
 
+@pytest.mark.slow("measures until a history is full", seconds=3)
 def test_a_full_history_ends_the_measurement() -> None:
     cell, _ = measure_cell(lock("none"), Load(1), 1000)
     check_measured(cell)

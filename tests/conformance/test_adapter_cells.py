@@ -15,19 +15,11 @@ from tests.helpers.support import lockstorm
 
 REAL_LEASE_MS = 6000  # beside other work a program waits for a processor for a second and more
 CONTROL = pytest.mark.slow("the control of a trial that is played; its adapter is started in both", seconds=4)
-LANGUAGES = ("redis-py", "node-redlock-4", "redsync", "redisson", "pals", "etcd-mutex", "kazoo")  # and services
 
 
-ONE_OF_EACH_LANGUAGE = daily(
-    adapters_in_trials(), LANGUAGES, "one more library of a language and service that are played every day", 6
-)
-# Java's machines are started by the test in real time, and by those of Redisson's threads.
-QUICK_OF_EACH_LANGUAGE = daily(
-    adapters_in_trials(),
-    set(LANGUAGES) - {"redisson"},
-    "one more library of a language and service that are played every day",
-    6,
-)
+ANOTHER = "one more library of a language and service that are played every day"
+IN_REAL_TIME = daily(adapters_in_trials(), ("redis-py", "redsync", "redisson"), ANOTHER, 6)
+IN_SCENARIOS = daily(adapters_in_trials(), ("redis-py", "redsync", "pals", "kazoo"), ANOTHER, 6)
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +43,7 @@ def check_cell(adapter: str, scenario: str, time: str, control: bool) -> None:
 
 @pytest.mark.lengthy("starts two programs for each of its trials")
 @pytest.mark.parametrize("control", [pytest.param(False, id="fault"), pytest.param(True, id="control", marks=CONTROL)])
-@pytest.mark.parametrize("adapter", QUICK_OF_EACH_LANGUAGE)
+@pytest.mark.parametrize("adapter", IN_SCENARIOS)
 def test_a_library_has_the_expected_verdict(adapter: str, control: bool) -> None:
     time = "real" if adapter_entry(PREFIX + adapter).real_time_only else "virtual"
     shown = [name for name in SCENARIOS_SHOWN if (name, PREFIX + adapter, "open") in library_cells(PREFIX + adapter)]
@@ -61,7 +53,7 @@ def test_a_library_has_the_expected_verdict(adapter: str, control: bool) -> None
 
 
 @pytest.mark.waits
-@pytest.mark.parametrize("adapter", ONE_OF_EACH_LANGUAGE)
+@pytest.mark.parametrize("adapter", IN_REAL_TIME)
 def test_a_library_has_the_same_verdict_in_real_time(adapter: str) -> None:
     check_cell(adapter, "gc-pause", "real", False)
 
@@ -69,11 +61,13 @@ def test_a_library_has_the_same_verdict_in_real_time(adapter: str) -> None:
 @pytest.mark.slow("every scenario with every library", seconds=200)
 @pytest.mark.parametrize("adapter", adapters_in_trials())
 def test_every_cell_of_a_library_is_as_expected(adapter: str) -> None:
-    result = play_matrix(library_cells(PREFIX + adapter), "virtual", 1, 1, lambda _: None)
+    time = "real" if adapter_entry(PREFIX + adapter).real_time_only else "virtual"
+    result = play_matrix(library_cells(PREFIX + adapter), time, 1, 1, lambda _: None)
     assert [(cell["scenario"], cell["store"], cell["difference"]) for cell in result["cells"] if not cell["ok"]] == []
     assert result["cells"] and not result["unplayed"]
 
 
+@pytest.mark.slow("plays cells of a library by the command", seconds=5)
 def test_the_matrix_has_the_cells_of_a_library() -> None:
     done = lockstorm("matrix", "--lock", "adapter:redis-py", "--scenario", "gc-pause,slow-network-replies")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -235,6 +235,7 @@ def test_what_is_shipped_is_short() -> None:
         assert len(path.read_text().splitlines()) < (100 if path.stem in ("lines", "tasks") else 80), path
 
 
+@pytest.mark.slow("puts a starter to the whole check", seconds=20)
 def test_the_starter_passes_and_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "mine"
     assert lockstorm("adapter", "init", "python", "-o", str(path)).returncode == 0

@@ -339,7 +339,7 @@ def test_one_that_crashes_in_the_explorer_is_inconclusive_with_its_name(planted:
     assert f"plugin:{file}: the explorer, which hosts it, ended by SIGABRT" in done.stdout
 
 
-@pytest.mark.lengthy("waits for 10 s")
+@pytest.mark.slow("waits until a plug-in is given up", seconds=8)
 def test_one_that_never_comes_back_in_the_explorer_is_given_up(planted: Planter) -> None:
     file = planted({GRANT: STAYS + GRANT})
     done = explored(file)

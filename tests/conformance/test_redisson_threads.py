@@ -186,6 +186,7 @@ def await_renewal(server: RedisServer, key: str) -> None:
     wait_until(is_renewed)
 
 
+@pytest.mark.slow("one more program in Java", seconds=6)
 @beside_no_stall(LIBRARY_LIMIT_MS)
 def test_forget_leaves_no_timer_that_renews_what_comes_next(
     start: Callable[..., ThreadedProgram], servers: list[RedisServer]

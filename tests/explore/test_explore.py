@@ -268,6 +268,7 @@ def test_a_wait_that_the_lock_itself_ends() -> None:
         search("pubsub", "none", schedules=1, wait_ms=-1, require="liveness")
 
 
+@pytest.mark.slow("one search more", seconds=5)
 def test_a_pause_before_a_write_is_sent_makes_it_late() -> None:
     """If the pause lets the write arrive, a validity or a version protects the resource; real pauses may not."""
     requests: dict[str, Any] = {"require": "integrity", "schedules": 2000}
@@ -291,6 +292,7 @@ def test_what_was_not_sent_does_not_arrive_after_a_crash() -> None:
         arrives("pause-before-send")
 
 
+@pytest.mark.slow("one search more", seconds=4)
 def test_a_check_by_the_wall_clock_is_only_as_good_as_that_clock() -> None:
     """A wall clock that is set back during a pause hides the pause; the monotonic clock is never set."""
     faults = "pause,client-clock-jump"

@@ -164,6 +164,7 @@ def test_real_processes_check_their_validity_too(
     assert (played.struck_at, played.properties["integrity"].status) == (checkpoint, status)
 
 
+@pytest.mark.slow("one search more", seconds=5)
 def test_an_announcement_moves_the_end_of_a_validity() -> None:
     """The watchdog of redlock-renew announces; the client's work is longer than its first validity."""
     held = search("redlock-renew", "pause", "integrity,lease", checks_validity=True, clients=2, schedules=300)
@@ -280,6 +281,7 @@ def test_what_a_refused_acquire_leaves_is_found(tmp_path: Path, mistake: str, fa
     assert twin["verdict"]["liveness"]["schedules"]["holds"] > 20
 
 
+@pytest.mark.slow("compares two searches in full", seconds=6)
 def test_what_servers_are_asked_depends_on_nothing_but_the_seed(tmp_path: Path) -> None:
     """Also the records of renewals and of what is left, in one process and in two."""
     file = plugin_with_trace(tmp_path, "place-kept", planted=True)

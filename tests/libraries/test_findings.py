@@ -19,18 +19,11 @@ from lockstorm.library_search.library_schedule_file import read_library_schedule
 from tests.helpers.daily import daily
 
 NAMES = finding_names()
-ONE_OF_EACH_LANGUAGE = (
-    "aioredlock-watchdog",
-    "etcd-lock-late-answer",
-    "kazoo-semaphore-cancel",
-    "node-redlock-4-retry-count",
-    "pals-idle-in-transaction",
-    "redisson-write-lease",
-)  # and service
+DAILY = ("etcd-lock-late-answer", "node-redlock-4-retry-count", "redisson-write-lease")  # Go, Node, Java; Redis, etcd
 
 
 @pytest.mark.lengthy("starts the library's programs")
-@pytest.mark.parametrize("name", daily(NAMES, ONE_OF_EACH_LANGUAGE, "one more finding of a language and service", 6))
+@pytest.mark.parametrize("name", daily(NAMES, DAILY, "one more finding of a language and service", 6))
 def test_the_schedule_breaks_the_promise_and_its_control_keeps_it(name: str) -> None:
     finding = finding_named(name)
     try:

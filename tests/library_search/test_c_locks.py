@@ -25,7 +25,7 @@ BROKEN = {
     "redlock-py-3": "validity",  # it adds the allowance for drift
     "node-redlock-299": "validity",  # the validity counts from the first try
 }
-KEPT_DAILY = ("set-nx-px", "semaphore")
+KEPT_DAILY = ("set-nx-px",)
 BROKEN_DAILY = ("set-nx-blind-del", "redlock-py-3")
 
 

@@ -96,7 +96,7 @@ def plan_of(schedules: int) -> Any:
     return plan_library_search("redis-py", {"faults": "none", "schedules": schedules})
 
 
-@pytest.mark.lengthy("runs the command several times")
+@pytest.mark.slow("plays, interrupts and resumes searches by commands", seconds=9)
 def test_the_command_of_a_campaign_of_a_library(tmp_path: Path) -> None:
     path = tmp_path / "kept.json"
     words = ["--adapter", "redis-py", "--faults", "none", "--seed", "3"]

@@ -75,7 +75,7 @@ DELETE = "DELETE FROM holders WHERE name = %s AND holder = %s"
 KEEPS = "UPDATE holders SET holder = 0 WHERE name = %s AND holder = %s"
 
 
-@pytest.mark.lengthy("starts PostgreSQL for several searches")
+@pytest.mark.slow("one more search on a PostgreSQL of its own", seconds=5)
 @pytest.mark.parametrize(
     ("delete", "left"),
     daily([(DELETE, ""), (KEEPS, "row public.holders")], [(KEEPS, "row public.holders")], "the control", 3),
@@ -132,7 +132,7 @@ def test_a_library_with_more_connections_than_can_be_followed_is_not_accused(
     assert status == 0 or "more connections than a schedule can follow" in done.stdout + done.stderr
 
 
-@pytest.mark.lengthy("starts PostgreSQL for a search")
+@pytest.mark.slow("one more search on a PostgreSQL of its own", seconds=6)
 def test_a_transaction_that_locks_nothing_is_left_and_its_connection_lives_on() -> None:
     """PALs gives a connection back to its pool with an open transaction. Sessions that end would be held against it."""
     try:

@@ -540,6 +540,7 @@ def test_without_etcd_the_cells_are_not_installed_and_in_ci_that_fails() -> None
         assert "1 not installed (etcd is not installed: /nowhere is not a program)" in " ".join(done.stdout.split())
 
 
+@pytest.mark.slow("asks the doctor of etcd as others do of Redis", seconds=5)
 def test_doctor_tells_what_is_here_and_what_nothing_moves() -> None:
     for more, words in (
         (NOWHERE, "not installed"),

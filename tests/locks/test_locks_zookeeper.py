@@ -337,6 +337,7 @@ def first_answer(ask: Callable[[], Result]) -> Result:
     return result
 
 
+@pytest.mark.slow("starts an ensemble of three", seconds=4)
 @pytest.mark.waits
 def test_a_lock_and_its_token_survive_the_leaders_end() -> None:
     with ensemble() as (running, holder, other, leader):
@@ -366,6 +367,7 @@ def test_a_lock_and_its_token_survive_a_leader_cut_off_from_the_others() -> None
             assert any(server.is_leader() for server in running.zookeeper.members if server is not leader)
 
 
+@pytest.mark.slow("starts an ensemble of three", seconds=4)
 @pytest.mark.waits
 def test_servers_reach_each_other_on_their_links_only_and_on_this_machine_only() -> None:
     """A way past a link would let a leader that is cut off take part in elections, and win them."""
@@ -424,6 +426,7 @@ def minority_of(leader: ZooKeeperServer) -> int:
     return number_of(leader.name) % 3 + 1
 
 
+@pytest.mark.slow("starts an ensemble of three", seconds=8)
 @pytest.mark.waits
 def test_who_is_cut_off_from_its_server_goes_on_with_another() -> None:
     with ensemble() as (running, holder, other, leader):
@@ -435,6 +438,7 @@ def test_who_is_cut_off_from_its_server_goes_on_with_another() -> None:
         assert running.zookeeper.leader is leader
 
 
+@pytest.mark.slow("starts an ensemble of three twice", seconds=12)
 @pytest.mark.waits
 def test_without_a_majority_nobody_is_given_the_lock_and_tokens_rise_after_it() -> None:
     with ensemble(lease_ms=2_000) as (running, holder, other, leader):
@@ -526,6 +530,7 @@ def blown(faults: str, *words: str, lock: str = "zookeeper") -> dict[str, Any]:
     return said
 
 
+@pytest.mark.slow("one storm more, of crashes", seconds=5)
 @pytest.mark.parametrize("lock", daily(LOCKS, ["zookeeper"], "one more lock in a storm of crashes", 6))
 def test_a_storm_of_crashes_breaks_nothing_and_leaves_nothing(lock: str) -> None:
     """A dead client does not act, and a restarted server knows what it acknowledged: tokens rise over every restart."""

@@ -48,6 +48,7 @@ def checkout(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.slow("starts the launcher in a copy of the project", seconds=4)
 def test_compiled_modules_are_kept_and_not_beside_the_sources(tmp_path: Path) -> None:
     """Also where the environment says that Python writes none."""
     done = launch("locks", PYTHONDONTWRITEBYTECODE="1", PYTHONPYCACHEPREFIX=str(tmp_path))

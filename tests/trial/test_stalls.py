@@ -89,6 +89,15 @@ def test_an_error_is_explained_by_the_stall_before_it(monkeypatch: pytest.Monkey
         raise UsageError("a wrong option stays one")
 
 
+def test_a_trial_that_stalled_does_not_wait_for_what_may_never_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    with trial("set-nx-px", time="real", lease_ms=600_000) as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        Stalls(1000, monkeypatch)
+        with pytest.raises(Stalled):
+            two.acquire()  # it is granted the lock in ten minutes
+
+
 def test_plays_are_bounded_in_number_and_time(monkeypatch: pytest.MonkeyPatch) -> None:
     paces = []
 

@@ -168,6 +168,7 @@ class Trial:
         shortest = min(times_ms, key=lambda name: times_ms[name])
         self._sentinel = StallSentinel(times_ms[shortest], shortest)
         self._exit.callback(self._sentinel.stop)
+        self.scheduler.while_waiting = self.must_not_stall
 
     def must_not_stall(self) -> None:
         """Raises Stalled if the machine stood still for longer than the trial could bear (in real time)."""

@@ -16,6 +16,7 @@ from lockstorm.trial.settings import TrialSettings
 PATIENCE_LEASES, PATIENCE_MS = 100, 3_600_000  # virtual time: how long a run without a bound may last
 TURN_LIMIT_MS = 120_000  # virtual time: how long one task may keep the turn before the trial is given up
 RUN_LIMIT_MS = 180_000  # real time: how long a run may last, beyond a workload's own duration; 100 polls take 150 s
+LOOK_MS = 1000  # real time: how often a run that waits looks whether it can still come to a verdict
 
 
 class ScheduledClient(Protocol):
@@ -40,7 +41,9 @@ class TrialScheduler:
         self.page = page
         self._plugin = plugin
         run_limit_ms = RUN_LIMIT_MS + (settings.duration_ms or 0)
-        self._limit_ms = TURN_LIMIT_MS if settings.time == "virtual" else run_limit_ms
+        is_virtual = settings.time == "virtual"
+        self._limit_ms = TURN_LIMIT_MS if is_virtual else run_limit_ms
+        self._look_ms = self._limit_ms if is_virtual else LOOK_MS
         self._patience_ms = PATIENCE_MS + PATIENCE_LEASES * lease_ms + (settings.duration_ms or 0)
         self._exit = contextlib.ExitStack()
         must_succeed(lib.shared_page_create(bytes(page), time_number(settings), settings.seed, message), message)
@@ -50,6 +53,7 @@ class TrialScheduler:
         lib.scheduler_set_patience(self, self._patience_ms * 1_000_000)
         self._watch_signals()
         self.after_run: Callable[[], None] = lambda: None  # called after each run that went well; may raise
+        self.while_waiting: Callable[[], None] = lambda: None  # called in a long run in real time; may raise
         self.explain_death: Callable[[int], LockstormError | None] = lambda pid: None  # of a client's process
 
     def close(self) -> None:
@@ -87,12 +91,17 @@ class TrialScheduler:
         """Runs the trial until all of these clients are parked (`first`: one of them) or the clock reaches until_ns."""
         run_to = library().scheduler_run_to_first if first else library().scheduler_run
         tasks = (ctypes.c_int * max(1, len(awaited)))(*(client.task for client in awaited))
+        left_ms = self._limit_ms
         while True:
-            outcome = RunResult(run_to(self, tasks, len(awaited), until_ns, self._limit_ms))
+            outcome = RunResult(run_to(self, tasks, len(awaited), until_ns, min(left_ms, self._look_ms)))
             if outcome in (RunResult.DONE, RunResult.TIME):
                 return self.after_run()
             if outcome is RunResult.INTERRUPTED:
                 continue  # Python has run its own handler by now; without an exception there is nothing to do
+            left_ms -= self._look_ms
+            if outcome is RunResult.STUCK and left_ms > 0:
+                self.while_waiting()
+                continue
             if outcome is RunResult.DIED:
                 dead: int = library().scheduler_dead(self)
                 raise self.explain_death(dead) or Inconclusive(f"a client ended (process {dead})")
