@@ -65,7 +65,7 @@ bool hosted_start(struct hosted_program *program, const char *path, const struct
     if (pipe2(output, O_CLOEXEC) != 0) return close(error), close(input[0]), close(input[1]), failed(program, "pipe");
     program->supervisor = calloc(1, sizeof *program->supervisor);
     if (!program->supervisor) abort();
-    program->supervisor->ends_with_root = true;
+    program->supervisor->ends_with_root = program->supervisor->must_rest = true;
     program->supervisor->random = random_split(seed, 0);
     program_clock_begin(&program->supervisor->clock, page, host);
     bool began = begin(program, path, input[0], output[1], error);

@@ -42,6 +42,7 @@ struct supervisor {
     int status;   /* of the root, once it has ended, as waitpid gives it */
     bool root_ended;
     bool ends_with_root; /* what the program has started and left running is then ended, too */
+    bool must_rest;      /* it is given up if it goes on and on without waiting (turns.c); else its owner ends it */
     struct program_clock clock;
     struct random random;
     struct program program;

@@ -24,6 +24,10 @@ enum { SPIN_MS = 500 };
 /* Without a call for this long, in which no thread used a processor, the program waits in a call that is not known. */
 enum { UNKNOWN_CALL_LIMIT_MS = 2000, CALL_POLL_MS = 10 };
 
+/* Of a program that must rest: so many calls, or so many spins, until it is quiet are without end. A Java virtual machine
+ * with Redisson makes 3,000 calls at most. */
+enum { CALLS_MOST = 200000, SPINS_MOST = 50 };
+
 /* --- start and end --- */
 
 bool turns_begin(struct supervisor *supervisor, char *const *words) {
@@ -208,9 +212,18 @@ static bool is_over(const struct supervisor *supervisor) {
     return program_has_ended(&supervisor->program) || (supervisor->ends_with_root && supervisor->root_ended);
 }
 
+/* True: the program goes on, and may. */
+static bool may_go_on(struct supervisor *supervisor, uint64_t calls, uint64_t spins) {
+    bool endless = supervisor->calls - calls > CALLS_MOST || supervisor->spins - spins > SPINS_MOST;
+    if (endless && supervisor->must_rest)
+        supervisor_give_up(supervisor, "the program goes on and on without waiting for anything");
+    return !supervisor->reason[0] && !is_over(supervisor);
+}
+
 bool turns_run(struct supervisor *supervisor) {
+    uint64_t calls = supervisor->calls, spins = supervisor->spins;
     if (program_clock_update(&supervisor->clock)) supervisor_publish_clock(supervisor);
-    while (!supervisor->reason[0] && !is_over(supervisor)) {
+    while (may_go_on(supervisor, calls, spins)) {
         if (running(supervisor) > 0) {
             if (!receive_call(supervisor) && !await_call(supervisor)) return false;
             continue;

@@ -102,6 +102,23 @@ def test_a_right_adapter_is_not_accused(tmp_path: Path) -> None:
     assert result["found"] is None, result["sentence"]
 
 
+READS_FOR_EVER = """
+    import socket
+    ours, other = socket.socketpair()
+    other.close()
+    while True:
+        ours.recv(1)
+"""
+
+
+@pytest.mark.slow("a program makes 200,000 calls", seconds=12)
+def test_a_library_that_never_waits_again_is_given_up(tmp_path: Path) -> None:
+    """redis-py 2.10.1 reads a connection that its server has closed again and again."""
+    until = "until = None if wait_ms is None else time.monotonic() + wait_ms / 1000"
+    result = searched(planted(tmp_path, until, READS_FOR_EVER.strip()), schedules=2)
+    assert result["exit"] == 3 and "goes on and on without waiting for anything" in result["sentence"]
+
+
 def mistakes() -> Iterator[Any]:
     """All of them; some are for every day."""
     for name in MISTAKES:
