@@ -9,7 +9,7 @@ import pytest
 from tests.helpers.planted_plugins import one_mistake
 from tests.helpers.support import lockstorm
 
-ONE_MORE_SERVICE = pytest.mark.slow("a mistake that is seen on Redis, too, on another service", seconds=10)
+ONE_MORE = pytest.mark.slow("a mistake that is seen on Redis, too, on another service", seconds=10)
 # The lock, its mistake, the scenario that must see it, and the property that is violated.
 MISTAKES = [
     ("push", "SILENT", "contention", "liveness"),
@@ -25,8 +25,8 @@ MISTAKES = [
     ("renewing", "TWO_COMMANDS", "renewal-overtaken", "liveness"),
     ("renewing", "GOES_ON", "renewal-after-release", "liveness"),
     ("push", "IS_HOST", "holder-restarts", "mutual_exclusion"),
-    pytest.param("tree", "FINDS_OLD", "holder-restarts", "mutual_exclusion", marks=ONE_MORE_SERVICE),
-    pytest.param("etcd", "FINDS_OLD", "holder-restarts", "mutual_exclusion", marks=[pytest.mark.waits, ONE_MORE_SERVICE]),
+    pytest.param("tree", "FINDS_OLD", "holder-restarts", "mutual_exclusion", marks=ONE_MORE),
+    pytest.param("etcd", "FINDS_OLD", "holder-restarts", "mutual_exclusion", marks=(pytest.mark.waits, ONE_MORE)),
 ]
 
 

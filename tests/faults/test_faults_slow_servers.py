@@ -202,6 +202,7 @@ def test_a_server_that_slept_too_short_is_not_proved() -> None:
 
 
 @pytest.mark.waits
+@beside_no_stall(50)  # the silence in which the server refuses
 def test_a_server_that_may_not_sleep() -> None:
     refused = pytest.raises(Inconclusive, match="it does not sleep: ERR DEBUG command not allowed")
     with trial("none", time="real", server_options=("--enable-debug-command", "no")) as running, refused:
