@@ -24,8 +24,8 @@ enum { SPIN_MS = 500 };
 /* Without a call for this long, in which no thread used a processor, the program waits in a call that is not known. */
 enum { UNKNOWN_CALL_LIMIT_MS = 2000, CALL_POLL_MS = 10 };
 
-/* Of a program that must rest: so many calls, or so many spins, until it is quiet are without end. A Java virtual machine
- * with Redisson makes 3,000 calls at most. */
+/* Of a program that must rest: so many calls, or so many spins, until it is quiet are without end. A Java virtual
+ * machine with Redisson makes 3,000 calls at most. */
 enum { CALLS_MOST = 200000, SPINS_MOST = 50 };
 
 /* --- start and end --- */
