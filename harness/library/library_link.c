@@ -75,6 +75,8 @@ bool link_accept(struct library_link *link, const struct link_door *door, struct
 void link_cut(struct library_link *link) {
     if (link->fd >= 0) close(link->fd);
     link->fd = -1;
+    link->stirred = true;
+    while (link->answers.count > 0) byte_queue_drop(&link->answers); /* nobody is there to hear them */
     free(link->unread);
     link->unread = NULL;
     link->unread_length = 0;
@@ -102,7 +104,7 @@ bool link_hear_program(struct library_link *link) {
     while (link->fd >= 0) {
         ssize_t got = recv(link->fd, bytes, sizeof bytes, 0);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return any;
-        any = true;
+        any = link->stirred = true; /* it can write again */
         if (got > 0) byte_queue_add(&link->requests, bytes, (size_t)got);
         else link_cut(link);
         if (link->requests.broken) not_spoken(link, "a program sends it what");
@@ -118,12 +120,14 @@ static void end_pass(struct library_link *link) {
 bool link_hear_server(struct library_link *link) {
     char bytes[PIECE];
     bool any = false, open = !link->server.ended;
+    int before = link->answers.count;
     if (link->ended) return false;
     for (size_t got; (got = channel_poll(&link->server, bytes, sizeof bytes)) > 0; any = true) {
         byte_queue_add(&link->answers, bytes, got);
         link->block_until_ns = INT64_MAX;
     }
     if (link->answers.broken) not_spoken(link, "what it answers");
+    link->owed -= link->answers.count - before;
     if (open && link->server.ended) byte_queue_end(&link->answers), end_pass(link), any = true;
     if (link->fd < 0) /* nobody is there to hear it */
         while (link->answers.count > 0) byte_queue_drop(&link->answers);
@@ -145,6 +149,7 @@ void link_deliver_request(struct library_link *link, int64_t now_ns) {
     if (message->subscribes) link->is_push = true;
     if (message->wait_ms > 0) link->block_until_ns = now_ns + (message->wait_ms + 1) * CLOCK_NS_PER_MS;
     channel_send(&link->server, byte_queue_first(&link->requests));
+    link->owed++;
     byte_queue_drop(&link->requests);
 }
 
@@ -158,6 +163,7 @@ bool link_deliver_rest(struct library_link *link) {
     for (ssize_t sent; link->unread_length > 0;) {
         sent = send(link->fd, link->unread, link->unread_length, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR) continue;
+        link->stirred = true;
         if (sent < 0 && errno != EAGAIN) link->unread_length = 0; /* the program has closed it */
         if (sent < 0) break;
         link->unread_length -= (size_t)sent;

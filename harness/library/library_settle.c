@@ -1,5 +1,6 @@
 #include "harness/library/library_settle.h"
 
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,12 +46,29 @@ static bool link_hear_whole(struct library_link *link, struct library_server *se
     return any;
 }
 
-static bool server_hear(struct library_world *world, struct library_server *server) {
-    bool any = false;
+/* The connections on which the server has something to say, and their number. */
+static int links_ready(struct library_world *world, const struct library_server *server,
+                       struct library_link *ready[LIBRARY_CLIENTS * LIBRARY_LINKS]) {
+    struct pollfd fds[LIBRARY_CLIENTS * LIBRARY_LINKS];
+    int count = 0, found = 0;
     for (int client = 0; client < LIBRARY_CLIENTS; client++)
-        for (int each = 0; each < world->clients[client].link_count; each++)
-            if (world->clients[client].links[each].server.server == server)
-                any |= link_hear_whole(&world->clients[client].links[each], server);
+        for (int each = 0; each < world->clients[client].link_count; each++) {
+            struct library_link *link = &world->clients[client].links[each];
+            if (link->server.server != server || link->ended || link->server.fd < 0 || link->server.ended) continue;
+            ready[count] = link;
+            fds[count++] = (struct pollfd){.fd = link->server.fd, .events = POLLIN};
+        }
+    if (count == 0 || poll(fds, (nfds_t)count, 0) <= 0) return 0;
+    for (int each = 0; each < count; each++)
+        if (fds[each].revents) ready[found++] = ready[each];
+    return found;
+}
+
+static bool server_hear(struct library_world *world, struct library_server *server) {
+    struct library_link *ready[LIBRARY_CLIENTS * LIBRARY_LINKS];
+    bool any = false;
+    for (int count; (count = links_ready(world, server, ready)) > 0; any = true)
+        for (int each = 0; each < count; each++) link_hear_whole(ready[each], server);
     return any;
 }
 
@@ -67,6 +85,8 @@ static bool servers_hear(struct library_world *world, struct library_server *ser
     return any;
 }
 
+enum { ANSWER_WAIT_MS = 5 };
+
 /* A program may ask a server again and again until something changes there (Redisson asks when the lease ends, of which
  * 0 ms may be left). After TURNS_MOST messages at the same time each one takes a millisecond. */
 enum { TURNS_MOST = 400 };
@@ -79,14 +99,34 @@ static void turn_take(struct library_world *world) {
     world->busy_ns = now_ns(world);
 }
 
+/* Whether a redis-server owes nothing to anybody: what reaches it next has no effect on other connections. */
+static bool owes_nothing(struct library_world *world, const struct library_server *server) {
+    if (server->kind->is_hosted || server->kind->is_joined) return false;
+    for (int client = 0; client < LIBRARY_CLIENTS; client++)
+        for (int each = 0; each < world->clients[client].link_count; each++) {
+            const struct library_link *link = &world->clients[client].links[each];
+            bool awaits = !link->ended && (link->owed != 0 || link->is_push);
+            if (link->server.server == server && awaits) return false;
+        }
+    return true;
+}
+
+/* A short way to what servers_hear does: to wait for the one answer that there can be. False: it did not come, or not
+ * as a whole. */
+static bool answer_comes(struct library_link *link) {
+    struct pollfd answer = {.fd = link->server.fd, .events = POLLIN};
+    return answer.fd >= 0 && poll(&answer, 1, ANSWER_WAIT_MS) > 0 && link_hear_server(link) && link->owed == 0;
+}
+
 void library_request_arrives(struct library_world *world, struct library_link *link) {
+    bool simple = link->requests.messages[0].is_simple && owes_nothing(world, link->server.server);
     turn_take(world);
     world->commands++;
     library_event_add(
         world,
         (struct call_event){.kind = EVENT_EXECUTED, .client = link->client, .node = library_place(world, link->node)});
     link_deliver_request(link, now_ns(world));
-    servers_hear(world, link->server.server);
+    if (!simple || !answer_comes(link)) servers_hear(world, link->server.server);
 }
 
 /* --- programs --- */
@@ -117,11 +157,23 @@ static void links_take(struct library_world *world, int number) {
     }
 }
 
+/* A byte that was sent through a unix socket is there at once. One that went through TCP may come a moment later, so
+ * then programs are asked, and listened to, again and again. */
+static bool take_stirs(const struct library_world *world, struct library_client *client) {
+    bool stirred = client->program.stirred || world->offer.is_tcp;
+    client->program.stirred = false;
+    for (int each = 0; each < client->link_count; each++) {
+        stirred |= client->links[each].stirred;
+        client->links[each].stirred = false;
+    }
+    return stirred;
+}
+
 static bool program_run(struct library_world *world, int number) {
     struct library_client *client = &world->clients[number];
     if (!client->runs || library_is_paused(world, number)) return false;
-    bool due = hosted_deadline_ns(&client->program) <= now_ns(world);
-    if (!due && !hosted_has_news(&client->program)) return false;
+    bool due = hosted_deadline_ns(&client->program) <= now_ns(world), stirred = take_stirs(world, client);
+    if (!due && !(stirred && hosted_has_news(&client->program))) return false;
     if (hosted_run(&client->program)) return true;
     client->runs = false;
     lost(world, number, client->program.reason);
@@ -139,9 +191,9 @@ static void links_number(const struct library_world *world, struct library_clien
 }
 
 /* The answer to a plain request is delivered with it; one to an earlier request, which waits, is not. */
-static bool link_hear(struct library_world *world, struct library_link *link) {
+static bool link_hear(struct library_world *world, struct library_link *link, bool program_spoke) {
     bool any = link_deliver_rest(link);
-    any |= link_hear_program(link);
+    any |= program_spoke && link_hear_program(link);
     while (library_request_is_due(world, link) && link_request_is_plain(link)) {
         bool waits = link->answers.count > 0;
         library_request_arrives(world, link);
@@ -169,13 +221,13 @@ static bool links_close(struct library_world *world) {
 static bool client_hear(struct library_world *world, int number) {
     struct library_client *client = &world->clients[number];
     bool any = false;
+    bool spoke = client->program.has_run || world->offer.is_tcp;
     if (!client->runs) return false;
-    links_take(world, number);
-    for (int each = 0; each < client->link_count; each++) {
-        any |= link_hear(world, &client->links[each]);
-    }
+    client->program.has_run = false;
+    if (spoke) links_take(world, number);
+    for (int each = 0; each < client->link_count; each++) any |= link_hear(world, &client->links[each], spoke);
     links_number(world, client);
-    return calls_hear(world, number) || any;
+    return (spoke && calls_hear(world, number)) || any;
 }
 
 bool library_settle(struct library_world *world) {

@@ -115,6 +115,7 @@ static void end_describe(struct hosted_program *program) {
 
 bool hosted_run(struct hosted_program *program) {
     if (program->reason[0]) return false;
+    program->has_run = true;
     if (turns_run(program->supervisor)) return true;
     end_describe(program);
     return false;
@@ -134,6 +135,7 @@ int64_t hosted_deadline_ns(const struct hosted_program *program) {
 bool hosted_send(struct hosted_program *program, const char *line) {
     size_t length = strlen(line);
     char *whole = malloc(length + 1);
+    program->stirred = true;
     if (!whole) abort();
     memcpy(whole, line, length);
     whole[length] = '\n';
@@ -152,6 +154,7 @@ static void heard_read(struct hosted_program *program) {
         }
         ssize_t got = read(program->from, program->heard + program->length, program->room - program->length - 1);
         if (got <= 0) return;
+        program->stirred = true; /* it can write again */
         program->length += (size_t)got;
     }
 }

@@ -14,6 +14,8 @@ struct hosted_program {
     int to, from;                  /* our ends of its standard input and output */
     char *heard;                   /* owned: what it has written and nobody has taken */
     size_t length, room, taken;
+    bool stirred;               /* it was sent something, or can write again, since it ran */
+    bool has_run;               /* since its owner took the flag down: it may have said something */
     char reason[HOSTED_REASON]; /* why it cannot be run any further; empty: it can */
 };
 

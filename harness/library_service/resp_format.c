@@ -22,6 +22,9 @@ static void request_describe(const struct resp_scanner *scanner, struct span byt
                                         "INFO",  "COMMAND", "ECHO", "READONLY", NULL};
     static const char *const PUSHES[] = {"SUBSCRIBE",    "PSUBSCRIBE",   "SSUBSCRIBE", "UNSUBSCRIBE",
                                          "PUNSUBSCRIBE", "SUNSUBSCRIBE", NULL};
+    static const char *const SIMPLE[] = {"SET",     "GET",  "DEL",     "EXISTS", "PEXPIRE", "PTTL", "EVAL",
+                                         "EVALSHA", "INCR", "HGETALL", "TTL",    "EXPIRE",  "TIME", NULL};
+    message->is_simple = begins_with(scanner, SIMPLE);
     message->is_plain = begins_with(scanner, PLAIN);
     message->subscribes = begins_with(scanner, PUSHES);
     message->wait_ms = server_wait_ms(scanner, bytes);
