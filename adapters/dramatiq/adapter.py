@@ -52,6 +52,7 @@ class Library:
     def open(self, question: Line) -> None:
         path, once = question["nodes"][0]["unix"], Retry(NoBackoff(), 0)
         self.backend = RedisBackend(client=Redis(unix_socket_path=path, socket_timeout=1, retry=once))
+        self.backend.client.ping()  # connects now, and not within the first acquire
         self.limit, self.lease_ms = 1 if MUTEX else question["permits"], question["lease_ms"]
 
     def make(self, resource: str, question: Line) -> Slots:

@@ -43,6 +43,7 @@ class Library:
         path, once = question["nodes"][0]["unix"], Retry(NoBackoff(), 0)
         pool = ConnectionPool(UnixDomainSocketConnection, path=path, socket_timeout=1, retry=once)
         self.huey = RedisHuey("lockstorm", connection_pool=pool)
+        self.huey.storage.conn.ping()  # connects now, and not within the first acquire
 
     def make(self, resource: str, question: Line) -> Held:
         return Held(self.huey.lock_task(resource))
