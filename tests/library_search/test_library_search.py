@@ -119,6 +119,25 @@ def test_a_library_that_never_waits_again_is_given_up(tmp_path: Path) -> None:
     assert result["exit"] == 3 and "goes on and on without waiting for anything" in result["sentence"]
 
 
+TAKES_TOKEN = 'tokens[resource] = link.incr("tokens")'
+LISTENS = f"""
+    ears = link.pubsub()
+    ears.subscribe("released")
+    ears.get_message(timeout=1)
+    {{}}
+    {TAKES_TOKEN}
+"""
+
+
+@pytest.mark.slow("two searches more", seconds=8)
+@pytest.mark.parametrize(("then", "breaks"), [("ears.close()", []), ('tokens["ears"] = ears', ["residue"])])
+def test_who_closes_a_connection_has_ended_its_subscription(tmp_path: Path, then: str, breaks: list[str]) -> None:
+    """redis-py's PubSub.close() sends no UNSUBSCRIBE."""
+    adapter = planted(tmp_path, TAKES_TOKEN, LISTENS.format(then).strip())
+    result = searched(adapter, schedules=20, faults="none", require="residue")
+    assert (result["found"] or {"breaks": []})["breaks"] == breaks, result["sentence"]
+
+
 def mistakes() -> Iterator[Any]:
     """All of them; some are for every day."""
     for name in MISTAKES:
