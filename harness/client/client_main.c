@@ -118,6 +118,7 @@ static bool parse(int argc, char **argv, struct client_arguments *arguments) {
         if (!good) return fprintf(stderr, "client: not a usable value: %s\n", optarg), false;
     }
     env->adapter.page = arguments->page;
+    env->adapter.life = arguments->life;
     bool named = arguments->lock || env->adapter.program || arguments->plugin;
     return arguments->history && arguments->page && named && arguments->resource && arguments->store && optind == argc;
 }

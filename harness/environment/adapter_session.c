@@ -28,8 +28,9 @@ struct adapter_session {
 static void become_supervised(const struct adapter_launch *launch, const struct task *task) {
     const struct shared_page *page = task->page;
     char number[24], seed[24], turn[24], yield[24];
+    int64_t stream = task->place - page->tasks + launch->life * SHARED_PAGE_TASKS;
     snprintf(number, sizeof number, "%td", task->place - page->tasks);
-    snprintf(seed, sizeof seed, "%lld", (long long)(page->seed ^ (uint64_t)(task->place - page->tasks) << 32));
+    snprintf(seed, sizeof seed, "%lld", (long long)(page->seed ^ (uint64_t)stream << 32));
     snprintf(turn, sizeof turn, "%d", task->turn_fd);
     snprintf(yield, sizeof yield, "%d", task->yield_fd);
     fcntl(task->turn_fd, F_SETFD, 0);

@@ -14,6 +14,7 @@ struct adapter_launch {
     const char *program;    /* the path; NULL: the client hosts none */
     const char *supervisor; /* the path of what runs it in virtual time (harness/supervisor); NULL: in real time */
     const char *page;       /* in virtual time: the path of the shared page */
+    int64_t life;           /* of its client, from 0: the next life of one that was killed has other random numbers */
 };
 
 /* Starts the program, without arguments; its standard error is the client's. In virtual time its supervisor becomes

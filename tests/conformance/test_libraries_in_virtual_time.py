@@ -50,6 +50,25 @@ def test_its_clocks_are_those_of_its_host(plant: Callable[[str], str]) -> None:
             assert (two.acquire(0).token - 1, two.acquire(1).token - 1) == (1_012_345, 12_345)
 
 
+DRAWN = """
+import secrets
+HELLO["token"] = True
+def answer(asked):
+    if asked["op"] == "acquire":
+        return {**OK, "token": 1 + secrets.randbelow(2**32)}
+    return OK if asked["op"] in ("open", "release") else lock(asked)
+"""
+
+
+def test_each_client_and_each_of_its_lives_draws_its_own_random_numbers(plant: Callable[[str], str]) -> None:
+    with virtual_trial(plant(DRAWN)) as running:
+        one, two = running.clients(2)
+        tokens = [one.acquire(0).token, two.acquire(0).token]
+        running.kill(one)
+        tokens.append(running.restart(one).acquire(0).token)
+        assert len(set(tokens)) == 3 and min(tokens) > 0
+
+
 SLEEPER = """
 def answer(asked):
     if asked["op"] == "acquire":
