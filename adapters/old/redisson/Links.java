@@ -16,8 +16,12 @@ import org.redisson.config.SingleServerConfig;
 final class Links {
     private static final Map<String, RedissonClient> OPENED = new ConcurrentHashMap<>();
 
+    /** What the servers are together: with these releases single ones only. */
+    static String topology = "single";
+
     /** The clients of the nodes of an open request, in its order. */
     static List<RedissonClient> of(JsonObject open) {
+        if (!topology.equals("single")) throw new IllegalStateException("no " + topology + " with a release before 4");
         long lease = open.get("lease_ms").getAsLong();
         return StreamSupport.stream(open.get("nodes").getAsJsonArray().spliterator(), false)
             .map(node -> OPENED.computeIfAbsent(node + " " + lease, made -> connect(node, lease))).toList();
