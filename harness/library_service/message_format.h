@@ -15,7 +15,8 @@ struct queued_message {
     size_t length;   /* bytes */
     bool is_plain;   /* it opens a connection or keeps it up */
     bool subscribes; /* a request after which answers come that nobody has asked for */
-    bool is_simple;  /* a request that a server answers at once, unless somebody has an answer to come there */
+    bool is_simple;  /* a request that the server answers at once, and that has an effect on no other connection unless
+                        one waits for an answer there */
     int64_t wait_ms; /* of a request: by its own clock the server answers after so long, if it has not before; 0: there
                         is no such limit */
 };
