@@ -24,7 +24,7 @@ static void quiet(struct promise_course *course) {
     if (course->server_cut || course->clock || course->data) return;
     for (uint32_t at = 0; at < course->now; at++) {
         struct promise_call *call = &course->calls[at];
-        if (!is_under_way(call) || call->counted || !is_judged(course, call)) continue;
+        if (!is_under_way(call) || call->counted || call->cut || !is_judged(course, call)) continue;
         const struct call *asked = &call->ask->asked;
         int64_t lease_ms = course_resource(course, asked->resource)->longest_ms;
         if (course->facts->default_lease_ms > lease_ms) lease_ms = course->facts->default_lease_ms;

@@ -216,7 +216,8 @@ static void strike_client(struct promise_course *course, struct promise_client *
         harm_until(course, client, until_ns);
         break;
     case FAULT_CLOCK:
-    case FAULT_DATA: break;
+    case FAULT_DATA:
+    case FAULT_CUT: break;
     }
 }
 
@@ -229,9 +230,21 @@ static void strike_server(struct promise_course *course, const struct call_event
     }
 }
 
+/* What the client has asked on that connection may be answered when its own patience ends. */
+static void take_cut(struct promise_course *course, const struct call_event *event) {
+    for (uint32_t at = 0; at < course->count && at < course->now; at++) {
+        struct promise_call *call = &course->calls[at];
+        if (is_under_way(call) && call->owner->client->client == event->client) call->cut = true;
+    }
+}
+
 static void take_strike(struct promise_course *course) {
     const struct call_event *event = &course->events[course->now];
     bool fault = event->kind == EVENT_FAULT;
+    if (fault && event->effect == FAULT_CUT) {
+        take_cut(course, event);
+        return;
+    }
     int64_t until_ns = event->until_ns > event->at_ns ? event->until_ns : event->at_ns;
     /* A late message that never comes is a lost one. */
     struct call_event lost = {

@@ -52,6 +52,7 @@ struct promise_call {
     bool alone;                         /* when asked its owner possibly held nothing, other calls apart */
     bool struck;                        /* its client, or a server, was struck while it was under way */
     bool releasing;                     /* when asked a release of its owner was under way */
+    bool cut;                           /* while it was under way its client closed a connection: FAULT_CUT */
     bool crowded;                       /* when asked another acquire of its owner was under way */
     bool counted;                       /* a broken promise to answer it was noted */
     uint32_t acquires, releases, harms; /* of its owner, before it */

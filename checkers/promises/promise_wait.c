@@ -42,7 +42,7 @@ static void limited(struct promise_course *course, const struct promise_call *ca
 
 static void answered(struct promise_course *course) {
     const struct promise_call *call = course_answered(course);
-    if (!call || !is_judged(course, call)) return;
+    if (!call || !is_judged(course, call) || call->cut) return;
     int64_t late_ns = struck_ns(course, call->owner->client, call->ask->at_ns, course->now_ns);
     if (late_ns == PROMISE_ALWAYS) return;
     if (call->ask->asked.wait == WAIT_FOREVER) unlimited(course, call, late_ns);

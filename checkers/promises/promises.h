@@ -55,6 +55,7 @@ enum fault_effect {
     FAULT_ERROR,  /* a command was answered with an error, or a connection ended */
     FAULT_LOST,   /* a message was lost for good */
     FAULT_DOUBLE, /* a message arrives twice, the last time at `until_ns` */
+    FAULT_CUT,    /* the client has closed a connection because a message on it was late */
 };
 
 enum call_event_kind {

@@ -190,10 +190,27 @@ static void links_number(const struct library_world *world, struct library_clien
         }
 }
 
+/* What a program has asked on a connection that it closes because a message is late is answered when its own patience
+ * ends. */
+static bool link_hear_end(struct library_world *world, struct library_link *link) {
+    bool was_open = link->fd >= 0;
+    bool request = link->requests.count > 0 && link->requests_held_until_ns > now_ns(world);
+    bool answer = link->answers.count > 0 && link->answers_held_until_ns > now_ns(world);
+    bool any = link_hear_program(link);
+    if (was_open && link->fd < 0 && (request || answer))
+        library_event_add(world, (struct call_event){.kind = EVENT_FAULT,
+                                                     .effect = FAULT_CUT,
+                                                     .fault = answer ? LIBRARY_HOLD_REPLY : LIBRARY_HOLD_REQUEST,
+                                                     .client = link->client,
+                                                     .reply = answer,
+                                                     .until_ns = LATE_FOR_EVER});
+    return any;
+}
+
 /* The answer to a plain request is delivered with it; one to an earlier request, which waits, is not. */
 static bool link_hear(struct library_world *world, struct library_link *link, bool program_spoke) {
     bool any = link_deliver_rest(link);
-    any |= program_spoke && link_hear_program(link);
+    any |= program_spoke && link_hear_end(world, link);
     while (library_request_is_due(world, link) && link_request_is_plain(link)) {
         bool waits = link->answers.count > 0;
         library_request_arrives(world, link);

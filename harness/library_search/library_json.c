@@ -96,8 +96,8 @@ static void call_json(const struct call *call, json_t *body) {
     if (call->lease == LEASE_GIVEN) json_object_set_new(body, "lease_ms", json_integer((json_int_t)call->lease_ms));
 }
 
-static void answer_json(const struct library_world *world, const struct call_event *event, json_t *body) {
-    call_json(&world->events[event->call].asked, body);
+static void answer_json(const struct call_event *events, const struct call_event *event, json_t *body) {
+    call_json(&events[event->call].asked, body);
     json_object_set_new(body, "asked", json_integer(event->call));
     json_object_set_new(body, "outcome", json_string(OUTCOMES[event->outcome]));
     if (event->token) json_object_set_new(body, "token", json_integer((json_int_t)event->token));
@@ -112,22 +112,22 @@ static void struck_json(const struct call_event *event, json_t *body) {
     if (event->client >= 0) json_object_set_new(body, "client", json_integer(event->client + 1));
 }
 
-json_t *library_events_json(const struct library_world *world) {
-    json_t *events = json_array();
-    for (size_t each = 0; each < world->event_count; each++) {
-        const struct call_event *event = &world->events[each];
+json_t *library_events_json(const struct call_event *events, size_t count, int nodes) {
+    json_t *all = json_array();
+    for (size_t each = 0; each < count; each++) {
+        const struct call_event *event = &events[each];
         json_t *body = json_pack("{s:s,s:I}", "event", KINDS[event->kind], "at_ns", (json_int_t)event->at_ns);
         if (event->kind == EVENT_ASK) call_json(&event->asked, body);
-        if (event->kind == EVENT_ANSWER) answer_json(world, event, body);
+        if (event->kind == EVENT_ANSWER) answer_json(events, event, body);
         if (event->kind == EVENT_FAULT || event->kind == EVENT_LATE) struck_json(event, body);
         if (event->kind == EVENT_EXECUTED) json_object_set_new(body, "client", json_integer(event->client + 1));
         if (event->kind == EVENT_LEASE)
             json_object_set_new(body, "remaining_ms", json_integer((json_int_t)event->remaining_ms));
         if (event->kind == EVENT_LEASE) json_object_set_new(body, "resource", json_integer(event->resource + 1));
-        if (event->kind == EVENT_LEASE && world->settings.nodes > 1)
+        if (event->kind == EVENT_LEASE && nodes > 1)
             json_object_set_new(body, "node", json_integer(event->node + 1));
         if (event->kind == EVENT_LEFT) json_object_set_new(body, "left", json_string(event->name));
-        json_array_append_new(events, body);
+        json_array_append_new(all, body);
     }
-    return events;
+    return all;
 }

@@ -13,8 +13,8 @@ json_t *library_groups_json(const struct library_tally *tally);
 json_t *library_schedule_json(const struct library_schedule *schedule);
 /* The broken promises, with the events that show them. */
 json_t *library_broken_json(const struct library_outcome *outcome);
-/* The events of the schedule that the world has played last, an object each. */
-json_t *library_events_json(const struct library_world *world);
+/* The events of a schedule that was played on so many servers, an object each. */
+json_t *library_events_json(const struct call_event *events, size_t count, int nodes);
 /* The names of promises, by bits. */
 json_t *library_promises_json(uint32_t promises);
 

@@ -201,7 +201,10 @@ static int unplayed(const struct library_search *search) {
     return STATUS_INCONCLUSIVE;
 }
 
-/* `fields`: of the schedule's object, by their names. */
+static json_t *events_json(const struct library_search *search, const struct call_event *events, size_t count) {
+    return library_events_json(events, count, search->world->settings.nodes);
+}
+
 static void found_set(struct library_search *search, json_t *done) {
     static struct library_schedule control;
     uint64_t seed = library_search_seed(search->settings->seed, search->found_number);
@@ -213,6 +216,8 @@ static void found_set(struct library_search *search, json_t *done) {
     json_object_set_new(done, "smallest", library_schedule_json(&search->found));
     json_object_set_new(done, "breaks", library_promises_json(search->found_outcome.promises));
     json_object_set_new(done, "broken", library_broken_json(&search->found_outcome));
+    if (!anew)
+        json_object_set_new(done, "events", events_json(search, search->found_events, search->found_event_count));
     if (library_control(search, seed, &control)) json_object_set_new(done, "control", library_schedule_json(&control));
 }
 
@@ -269,8 +274,8 @@ static int replay(struct library_search *search, const struct library_arguments 
     }
     print_line(json_pack("{s:I,s:o,s:o,s:o,s:o,s:I}", "steps", (json_int_t)outcome.steps, "breaks",
                          library_promises_json(outcome.promises), "broken", library_broken_json(&outcome), "events",
-                         library_events_json(search->world), "offer", library_offer_json(&search->world->offer),
-                         "digest", (json_int_t)(outcome.digest >> 1)));
+                         events_json(search, search->world->events, search->world->event_count), "offer",
+                         library_offer_json(&search->world->offer), "digest", (json_int_t)(outcome.digest >> 1)));
     return outcome.promises ? STATUS_VIOLATED : STATUS_HOLDS;
 }
 
@@ -309,6 +314,7 @@ int main(int argc, char **argv) {
     if (!library_world_open(&world, &arguments.world)) fprintf(stderr, "explore-library: %s\n", world.reason);
     else if (arguments.hello) print_line(library_offer_json(&world.offer)), status = STATUS_HOLDS;
     else status = arguments.replay ? replay(&search, &arguments) : explore(&search);
+    library_search_close(&search);
     library_world_close(&world);
     return status;
 }

@@ -1,6 +1,7 @@
 #include "harness/library_search/library_search.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/library_search/workload_draw.h"
@@ -160,12 +161,23 @@ static uint64_t session_begin(const struct library_search_settings *settings, ui
     return first * settings->short_session + (session - first) * settings->session;
 }
 
+static void events_keep(struct library_search *search) {
+    const struct library_world *world = search->world;
+    size_t size = world->event_count * sizeof *world->events;
+    free(search->found_events);
+    search->found_events = malloc(size);
+    if (size && !search->found_events) abort();
+    if (size) memcpy(search->found_events, world->events, size);
+    search->found_event_count = world->event_count;
+}
+
 static void found_keep(struct library_search *search, const struct library_outcome *outcome, uint64_t number) {
     bool first = search->found_outcome.promises == 0 || number < search->found_number;
     if (!outcome->promises || !first) return;
     search->found = search->schedule;
     search->found_outcome = *outcome;
     search->found_number = number;
+    events_keep(search);
     if (!search->shared) return;
     uint64_t known = atomic_load(&search->shared->violated);
     while (number < known && !atomic_compare_exchange_weak(&search->shared->violated, &known, number)) continue;
@@ -200,4 +212,9 @@ bool library_search_run(struct library_search *search, void (*report)(const stru
     }
     search->tally.commands = search->world->commands;
     return search->found_outcome.promises != 0;
+}
+
+void library_search_close(struct library_search *search) {
+    free(search->found_events);
+    search->found_events = NULL;
 }

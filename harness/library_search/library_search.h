@@ -66,6 +66,8 @@ struct library_search {
     struct library_schedule found;
     struct library_outcome found_outcome;
     uint64_t found_number;
+    struct call_event *found_events; /* as it was found; freed by library_search_close */
+    size_t found_event_count;
 };
 
 /* The seed of one schedule's workload and order. */
@@ -77,5 +79,6 @@ bool library_search_run(struct library_search *search, void (*report)(const stru
  * what did not happen. `anew`: with new programs. */
 struct library_outcome library_search_replay(struct library_search *search, const struct library_schedule *schedule,
                                              uint64_t seed, bool anew, bool *used);
+void library_search_close(struct library_search *search);
 
 #endif

@@ -222,6 +222,23 @@ def test_a_schedule_by_hand_is_played_and_told(tmp_path: Path) -> None:
     assert [line["what"] for line in told["story"] if line["who"] == "client-2"][1] == "acquire: refused"
 
 
+@pytest.mark.parametrize(
+    ("deviation", "late"),
+    [
+        ("before request client-1 link-1 1: hold-request client-1 link-1 3000", "a command is late"),
+        ("before answer client-1 link-1 1: hold-reply client-1 link-1 3000", "an answer is late"),
+        ("before request client-1 link-1 1: hold-request client-1 link-1 500", None),  # less than the program's patience
+    ],
+)
+def test_a_message_is_lost_whose_connection_its_program_closes(
+    tmp_path: Path, deviation: str, late: str | None
+) -> None:
+    """The adapter of redis-py waits a second for an answer and then closes the connection."""
+    told = json.loads(lockstorm("replay", "--json", str(written(tmp_path, *CALLS, "schedule", deviation))).stdout)
+    closed = [line["what"] for line in told["story"] if "closes the connection" in line["what"]]
+    assert closed == ([f"closes the connection on which {late}"] if late else [])
+
+
 def test_what_is_left_of_a_resource_is_not_taken_for_another_ones(tmp_path: Path) -> None:
     """A lock without an end that was taken late, by a command that the library had given up: nobody releases it."""
     lease = "exclusive wait=forever lease="

@@ -61,6 +61,19 @@ def search_library(
     return library_result(plan, campaign)
 
 
+def search_library_piece(
+    plan: LibraryPlan, session: int, until: int, known: int
+) -> tuple[SearchOutcome, dict[str, Any] | None]:
+    """Searches the sessions from one on, up to the schedule `until`, in one process, for a campaign that is cut into
+    pieces; the second result is what the smallest schedule that breaks a promise shows. `known`: a schedule that is
+    known to break one."""
+    with Explorer(plan.nodes, 1, server=plan.server, service=plan.service, topology=plan.library.topology) as explorer:
+        part = _Slice(session, until, seconds=0, whole=True, known=known)
+        outcome = _search(plan, explorer, part, lambda _: None)
+        found = outcome.found
+        return outcome, _shown(explorer, _found_schedule(plan, found), found) if found else None
+
+
 @dataclass(frozen=True)
 class _Slice:
     """A part of a search, which is run in one go."""
@@ -143,8 +156,9 @@ def _shown(explorer: Explorer, schedule: LibrarySchedule, found: dict[str, Any])
     if found["anew"]:
         shown = replay_on(explorer, schedule, "the schedule")
         return {name: shown[name] for name in names}
-    broken = found["broken"]
-    return {"sentence": broken[0]["sentence"] if broken else "", "broken": broken, "story": []}
+    broken = [each for each in found["broken"] if each["promise"] in found["breaks"]]
+    story = [line.json for line in story_lines(found["events"], broken)]
+    return {"sentence": broken[0]["sentence"] if broken else "", "broken": found["broken"], "story": story}
 
 
 def merged_library(named: Sequence[tuple[str, LibraryCampaign]]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 NO_KEY, NO_END = -2, -1  # LEASE_NO_KEY, LEASE_WITHOUT_END
+NEVER = 2**63 - 1  # LATE_FOR_EVER
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,9 @@ def _answered(event: dict[str, Any]) -> str:
 
 
 def _struck(event: dict[str, Any]) -> str:
+    if event["until_ns"] == NEVER:
+        late = "an answer" if event["fault"] == "hold-reply" else "a command"
+        return f"closes the connection on which {late} is late"
     lasts_ms = (event["until_ns"] - event["at_ns"]) / 1e6
     words = {
         "pause": f"stands still for {lasts_ms:,.0f} ms",
