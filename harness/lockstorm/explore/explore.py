@@ -67,16 +67,28 @@ def search_schedules(
             for outcome in _slices(plan, explorer, campaign, on_progress, in_slices=keep is not None):
                 campaign.add(plan.shard.number, outcome)
                 if campaign.found and not campaign.shown:
-                    smallest = smallest_schedule(plan.context, campaign.found)
-                    shown = _replay(explorer, smallest, plan.required_names, story_to)
-                    said = msgspec.to_builtins(shown.verdict)
-                    campaign.shown = {name: said[name] for name in ("steps", "sentence", "verdict")}
-                    campaign.shown["struck"] = {each.line: each.text for each in shown.strikes}
+                    campaign.shown = _shown(explorer, plan, campaign.found, story_to)
                 if keep:
                     keep({**search_result(plan, campaign), "campaign": campaign.json})
     except Inconclusive as reason:
         return {**plan_json(plan), "sentence": f"Inconclusive: {reason}", "exit": Inconclusive.exit_status}
     return search_result(plan, campaign)
+
+
+def search_piece(plan: SearchPlan, first: int, until: int) -> tuple[SearchOutcome, dict[str, Any] | None]:
+    """Searches the schedules from `first` to before `until` in one process, for a search that is cut into pieces. The
+    second result is what the smallest schedule that violates something shows."""
+    with explorer_for(plan.context, 1, plan.request.server) as explorer:
+        outcome = explorer.search(search_arguments(plan), until, lambda _: None, first=first)
+        return outcome, _shown(explorer, plan, outcome.found, None) if outcome.found else None
+
+
+def _shown(explorer: Explorer, plan: SearchPlan, found: dict[str, Any], story_to: list[Event] | None) -> dict[str, Any]:
+    """What the smallest schedule shows when it is replayed."""
+    shown = _replay(explorer, smallest_schedule(plan.context, found), plan.required_names, story_to)
+    said = msgspec.to_builtins(shown.verdict)
+    struck = {each.line: each.text for each in shown.strikes}
+    return {**{name: said[name] for name in ("steps", "sentence", "verdict")}, "struck": struck}
 
 
 def _slices(

@@ -18,10 +18,9 @@ from lockstorm.gate.gate_verdict import Played, judge_gate
 from lockstorm.gate.runs import Run, read_kept_run, read_results
 from lockstorm.gate.worker import GateWorkerPool, KeptJob
 from lockstorm.results.verdict import PropertyVerdict, TrialResult
-from lockstorm.scenario.attached_play import AttachedServers
 from lockstorm.scenario.play import judge_file
+from lockstorm.scenario.worker_pool import TrialPool
 
-Player = AttachedPlayer | GateWorkerPool
 OUT_OF_TIME = "the budget of time was used up"
 INTERRUPTED = "the run was interrupted"
 
@@ -38,7 +37,8 @@ def run_gate(
     """The verdict, and the directory that keeps the run. `report` is called after each trial with a line of text. After
     an interrupt (SIGINT) the verdict covers the trials that were played, and says that it was interrupted."""
     with attached_servers(policy.attach) as servers:  # fails before anything is kept
-        return play_and_judge(policy, plan, version, report, servers, workers, today)
+        player = AttachedPlayer(servers) if servers else GateWorkerPool(workers)
+        return play_and_judge(policy, plan, version, report, player, today)
 
 
 def play_and_judge(
@@ -46,16 +46,14 @@ def play_and_judge(
     plan: GatePlan,
     version: str,
     report: Callable[[str], object],
-    servers: AttachedServers | None,
-    workers: int | None,
+    player: TrialPool,
     today: datetime.date | None,
 ) -> tuple[dict[str, Any], Path]:
-    """The same; `servers`: those of [attach]."""
+    """The same, with what plays the trials."""
     run = Run(policy, plan, version)
     played: Played = {}
     missing = ""
     try:
-        player = AttachedPlayer(servers) if servers else GateWorkerPool(workers)
         missing = play_plan(policy, plan, run, played, report, player)
     except KeyboardInterrupt:
         missing = INTERRUPTED
@@ -73,7 +71,7 @@ def play_and_judge(
 
 
 def play_plan(
-    policy: Policy, plan: GatePlan, run: Run, played: Played, report: Callable[[str], object], player: Player
+    policy: Policy, plan: GatePlan, run: Run, played: Played, report: Callable[[str], object], player: TrialPool
 ) -> str:
     """Plays trials until all are played or the budget is used up. Returns why trials are missing; empty: none is."""
     jobs = sorted(plan.jobs, key=lambda job: (job.request.time != "virtual", job.faults is None))

@@ -61,14 +61,11 @@ def search_library(
     return library_result(plan, campaign)
 
 
-def search_library_piece(
-    plan: LibraryPlan, session: int, until: int, known: int
-) -> tuple[SearchOutcome, dict[str, Any] | None]:
-    """Searches the sessions from one on, up to the schedule `until`, in one process, for a campaign that is cut into
-    pieces; the second result is what the smallest schedule that breaks a promise shows. `known`: a schedule that is
-    known to break one."""
+def search_library_piece(plan: LibraryPlan, session: int, until: int) -> tuple[SearchOutcome, dict[str, Any] | None]:
+    """Searches the sessions from one on, up to before the schedule `until`, in one process, for a search that is cut
+    into pieces. The second result is what the smallest schedule that breaks a promise shows."""
     with Explorer(plan.nodes, 1, server=plan.server, service=plan.service, topology=plan.library.topology) as explorer:
-        part = _Slice(session, until, seconds=0, whole=True, known=known)
+        part = _Slice(session, until, seconds=0, whole=True, known=NONE_VIOLATED)
         outcome = _search(plan, explorer, part, lambda _: None)
         found = outcome.found
         return outcome, _shown(explorer, _found_schedule(plan, found), found) if found else None

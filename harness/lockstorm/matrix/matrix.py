@@ -11,7 +11,7 @@ from lockstorm.scenario.cells import CellKey, cell_result, worst_cell
 from lockstorm.scenario.expected import ExpectedCell, expected, pairs
 from lockstorm.scenario.library_expected import expected_of
 from lockstorm.scenario.scenario import scenarios
-from lockstorm.scenario.worker_pool import WorkerPool, worker_count
+from lockstorm.scenario.worker_pool import TrialPool, WorkerPool, worker_count
 from lockstorm.servers.services import missing_for
 from lockstorm.trial.settings import TrialSettings
 
@@ -72,13 +72,13 @@ def play_matrix(
     repeat: int,
     seed: int,
     report: Callable[[str], object],
-    workers: int | None = None,
+    pool: TrialPool | None = None,
     server: str | None = None,
     config: str | None = None,
 ) -> dict[str, Any]:
     """Runs every cell `repeat` times (seeds seed, seed + 1, ...) with fault and control, several trials in parallel.
     Calls `report` after each trial. `ok`: all cells that were played are as expected. An interrupt ends it early; the
-    result then contains the cells that are complete."""
+    result then contains the cells that are complete. `pool` plays the trials; None: workers on this machine."""
     requested = list(cell_keys)
     cell_keys = [cell_key for cell_key in requested if not cell_unavailable_reason(cell_key)]
     requests = [
@@ -91,7 +91,7 @@ def play_matrix(
     trials: dict[tuple[CellKey, bool], CellTrials] = {
         (cell_key, control): CellTrials() for cell_key in cell_keys for control in (False, True)
     }
-    interrupted = not play_trials(requests, trials, report, workers or worker_count(requests))
+    interrupted = not play_trials(requests, trials, report, pool or WorkerPool(worker_count(requests)))
     complete = [
         cell_key for cell_key in cell_keys if trials[cell_key, False].results and trials[cell_key, True].results
     ]
@@ -122,18 +122,28 @@ def play_trials(
     requests: list[TrialSettings],
     trials: dict[tuple[CellKey, bool], CellTrials],
     report: Callable[[str], object],
-    workers: int,
+    pool: TrialPool,
 ) -> bool:
     """Plays all requests and adds each result to its cell. False: interrupted."""
     try:
-        with WorkerPool(workers) as pool:
-            for number, played in pool.play_all(requests):
+        with pool as workers:
+            for number, played in workers.play_all(requests):
                 request = requests[number]
                 trials[(request.scenario, request.lock, request.store or "open"), request.control].add(played)
                 report(f"{request.scenario} {request.lock}")
     except KeyboardInterrupt:
         return False
     return True
+
+
+def matrix_exit_status(result: dict[str, Any], *, needs_all: bool) -> int:
+    """1: a mismatch; 3: every mismatch is inconclusive, or, where `needs_all`, a cell could not be played."""
+    wrong = [cell for cell in result["cells"] if not cell["ok"]]
+    if result["not_installed"] and (not result["cells"] or needs_all):
+        return 3
+    if not wrong:
+        return 0
+    return 3 if all("inconclusive" in (cell["result"], cell["control"]) for cell in wrong) else 1
 
 
 def expected_matrix() -> dict[str, Any]:

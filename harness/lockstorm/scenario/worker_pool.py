@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, NoReturn, Self, TypeVar
+from typing import Any, NoReturn, Protocol, Self, TypeVar
 
 import msgspec
 
@@ -78,6 +78,17 @@ class Worker:
             self.process.kill()
             self.process.wait()
         self.process.stdout.close()
+
+
+class TrialPool(Protocol):
+    """Plays requests in parallel: WorkerPool does on this machine."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exception: object) -> None: ...
+
+    def play_all(self, requests: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        """Yields the number and the answer of each request, as it ends."""
 
 
 def worker_count(requests: Sequence[TrialSettings]) -> int:

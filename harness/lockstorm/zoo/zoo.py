@@ -12,7 +12,7 @@ from typing import Any
 from lockstorm.explore.explore import search_schedules
 from lockstorm.explore.search_plan import FAULTS, plan_search
 from lockstorm.matrix.matrix import cell_unavailable_reason, playing_order
-from lockstorm.scenario.worker_pool import WorkerPool, worker_count
+from lockstorm.scenario.worker_pool import TrialPool, WorkerPool, worker_count
 from lockstorm.trial.settings import TrialSettings
 from lockstorm.zoo.zoo_entries import Bug
 
@@ -49,6 +49,19 @@ def run_zoo(chosen: Sequence[Bug], hunt: Hunt | None, on_trial: OnTrial) -> dict
                 explored[bug.name] = explore_bug(bug, hunt, on_trial)
     except KeyboardInterrupt:
         interrupted = True
+    return zoo_result(chosen, hunt, scripted, explored, interrupted=interrupted)
+
+
+def zoo_result(
+    chosen: Sequence[Bug],
+    hunt: Hunt | None,
+    scripted: Mapping[str, Shown],
+    explored: Mapping[str, Shown],
+    *,
+    interrupted: bool = False,
+) -> dict[str, Any]:
+    """What `zoo --json` prints. `scripted`, `explored`: what the scenarios and the explorer have shown, by the names of
+    the bugs."""
     entries = [zoo_entry(bug, scripted.get(bug.name), explored.get(bug.name)) for bug in chosen]
     return {
         "entries": entries,
@@ -78,15 +91,18 @@ def unavailable_reason(bug: Bug) -> str:
 # --- the scenario ---
 
 
-def play_scenarios(chosen: Sequence[Bug], on_trial: OnTrial) -> Iterator[tuple[str, Shown]]:
-    """Plays the scenarios that can be played here, with both locks, in parallel; yields results as they come."""
+def play_scenarios(
+    chosen: Sequence[Bug], on_trial: OnTrial, pool: TrialPool | None = None
+) -> Iterator[tuple[str, Shown]]:
+    """Plays the scenarios that can be played here, with both locks, in parallel; yields results as they come. `pool`
+    plays them; None: workers on this machine."""
     playable = [bug for bug in chosen if bug.scenario and not unavailable_reason(bug)]
     wanted = [(bug, role) for bug in playable for role in ("bug", "fixed")]
     wanted.sort(key=lambda pair: playing_order(scenario_request(*pair)))
     requests = [scenario_request(*pair) for pair in wanted]
     played: dict[str, dict[str, Shown]] = {}
-    with WorkerPool(worker_count(requests)) as pool:
-        for number, summary in pool.play_all(requests):
+    with pool or WorkerPool(worker_count(requests)) as workers:
+        for number, summary in workers.play_all(requests):
             bug, role = wanted[number]
             played.setdefault(bug.name, {})[role] = summary
             on_trial(f"{bug.name}: {bug.scenario}")

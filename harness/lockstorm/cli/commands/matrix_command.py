@@ -6,19 +6,16 @@ import click
 
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
-from lockstorm.base.option_fields import check_range, choose
+from lockstorm.base.option_fields import check_range
 from lockstorm.cli.options import json_option, names_option
 from lockstorm.cli.terminal import console, print_json, progress_of_done
-from lockstorm.locks.adapter import is_adapter
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.matrix import matrix as matrix_
 from lockstorm.matrix import matrix_pages, matrix_table
+from lockstorm.matrix.cell_choice import choose_cells
 from lockstorm.scenario.cells import CellKey
-from lockstorm.scenario.expected import pairs
-from lockstorm.scenario.library_expected import library_cells
-from lockstorm.scenario.play import scenario_named
 from lockstorm.servers.deployment import deployment_named
-from lockstorm.trial.settings import CONFIG_HELP, SEED_LIMIT, SERVER_HELP, STORES, TIMES
+from lockstorm.trial.settings import CONFIG_HELP, SEED_LIMIT, SERVER_HELP
 
 INTERRUPTED = 130
 
@@ -91,39 +88,7 @@ def matrix_command(
         matrix_table.show_matrix(console(), result)
     if result["interrupted"]:
         return INTERRUPTED
-    wrong = [cell for cell in result["cells"] if not cell["ok"]]
-    if result["not_installed"] and (not result["cells"] or os.environ.get("CI")):
-        return 3  # in CI, a cell that was not played is a failure
-    if not wrong:
-        return 0
-    return 3 if all("inconclusive" in (cell["result"], cell["control"]) for cell in wrong) else 1
-
-
-def choose_cells(lock: str | None, scenario: str | None, store: str | None, time: str | None) -> list[CellKey]:
-    """The cells that match all of the comma-separated names. Raises UsageError on an unknown name or if none match."""
-    locks = {lock_named(name).name for name in lock.split(",")} if lock else None
-    scenarios = {scenario_named(name).name for name in scenario.split(",")} if scenario else None
-    stores = {choose("store mode", name, list(STORES)) for name in store.split(",")} if store else None
-    if time is not None:
-        choose("time", time, list(TIMES))
-    chosen = [
-        cell_key
-        for cell_key in [*pairs(), *library_pairs(locks)]
-        if (not scenarios or cell_key[0] in scenarios)
-        and (not locks or cell_key[1] in locks)
-        and (not stores or cell_key[2] in stores)
-    ]
-    playable = [cell_key for cell_key in chosen if matrix_.time_of(*cell_key[:2], time)]
-    if chosen and not playable:
-        raise UsageError(f"none of these scenarios can be played in {time} time")
-    if not chosen:
-        raise UsageError(why_empty(scenarios, locks))
-    return chosen
-
-
-def library_pairs(locks: set[str] | None) -> list[CellKey]:
-    """The cells of the adapters among these locks."""
-    return [cell_key for lock in sorted(locks or ()) if is_adapter(lock) for cell_key in library_cells(lock)]
+    return matrix_.matrix_exit_status(result, needs_all=bool(os.environ.get("CI")))  # in CI nothing may be left out
 
 
 def configured_cells(cell_keys: list[CellKey], config: str | None) -> list[CellKey]:
@@ -135,12 +100,3 @@ def configured_cells(cell_keys: list[CellKey], config: str | None) -> list[CellK
     if not found:
         raise UsageError(f"--config {config} configures the servers of none of the chosen locks")
     return found
-
-
-def why_empty(scenarios: set[str] | None, locks: set[str] | None) -> str:
-    """Why no cell matches."""
-    if scenarios and locks:
-        reasons = [pair["reason"] for pair in matrix_.inapplicable_pairs(scenarios, locks)]
-        if len(reasons) == len(scenarios) * len(locks):
-            return f"no cell matches: {'; '.join(dict.fromkeys(reasons))}"
-    return "no cell matches: a store mode other than open needs a lock with tokens"
