@@ -124,8 +124,7 @@ json_t *library_events_json(const struct call_event *events, size_t count, int n
         if (event->kind == EVENT_LEASE)
             json_object_set_new(body, "remaining_ms", json_integer((json_int_t)event->remaining_ms));
         if (event->kind == EVENT_LEASE) json_object_set_new(body, "resource", json_integer(event->resource + 1));
-        if (event->kind == EVENT_LEASE && nodes > 1)
-            json_object_set_new(body, "node", json_integer(event->node + 1));
+        if (event->kind == EVENT_LEASE && nodes > 1) json_object_set_new(body, "node", json_integer(event->node + 1));
         if (event->kind == EVENT_LEFT) json_object_set_new(body, "left", json_string(event->name));
         json_array_append_new(all, body);
     }

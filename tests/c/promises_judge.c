@@ -187,7 +187,8 @@ static void read_server(struct call_event *event, const char *kind) {
 static void read_event(char *line) {
     static const char *const VERBS[] = {"acquire", "release", "renew", "is_held", "cancel", "work", NULL};
     static const char *const OUTCOMES[] = {"unknown", "ok", "refused", NULL};
-    static const char *const STRIKES[] = {"still", "gone", "clock", "data", "error", "lost", "double", "cut", "late", NULL};
+    static const char *const STRIKES[] = {"still", "gone",   "clock", "data", "error",
+                                          "lost",  "double", "cut",   "late", NULL};
     static const char *const SERVERS[] = {"lease", "left", "executed", NULL};
     const char *at = strtok(line, " "), *first = strtok(NULL, " "), *second;
     if (count == EVENTS_MOST) fail("too many events");

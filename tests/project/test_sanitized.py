@@ -146,5 +146,6 @@ def test_gc_pause_comes_to_the_same_verdict(
     monkeypatch.setenv("LOCKSTORM_PROGRAMS", str(built(sanitizer)))
     sanitized = play(request)
     assert sanitized.sentence == plain.sentence
-    assert sanitized.records == plain.records
+    if request.time == "virtual":  # in real time a slow program may have asked once more, or less
+        assert sanitized.records == plain.records
     assert_no_report(reports)

@@ -28,6 +28,7 @@ COMMANDS = (  # in the order of the README; each is NAME_command in commands/NAM
     "explore",
     "replay",
     "merge",
+    "campaign",
     "compare",
     "matrix",
     "advise",

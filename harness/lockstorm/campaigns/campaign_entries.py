@@ -1,0 +1,132 @@
+"""Plays each kind of entry of a campaign: what its cases are, and what their answers come to."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lockstorm.base.version import VERSION
+from lockstorm.campaigns.campaign_case import CampaignCase, HuntCase, StormAnswer, StormCase, unpacked
+from lockstorm.campaigns.campaign_file import (
+    CampaignEntry,
+    GateEntry,
+    LibrarySearchEntry,
+    LockSearchEntry,
+    MatrixEntry,
+    StormEntry,
+    ZooEntry,
+)
+from lockstorm.campaigns.case_pool import CasePool, GatePool, MatrixPool
+from lockstorm.campaigns.search_pieces import LibrarySearch, LockSearch, PieceSearch
+from lockstorm.gate.gate import play_and_judge
+from lockstorm.gate.gate_plan import plan_gate
+from lockstorm.gate.gate_policy import read_policy
+from lockstorm.matrix.matrix import cell_unavailable_reason, matrix_exit_status, play_matrix, time_of
+from lockstorm.storm.storm import StormSummary
+from lockstorm.zoo.zoo import play_scenarios, trial_count, zoo_exit_status, zoo_result
+
+
+@dataclass(frozen=True)
+class EntryResult:
+    """What an entry came to. `files`: what is kept beside the result, by the ends of their names."""
+
+    exit: int
+    sentence: str
+    result: dict[str, Any]  # as its command prints it
+    files: dict[str, bytes] = field(default_factory=dict)
+    again: str = ""  # the command that shows what was found
+
+
+def _ignore(_what: str) -> None:
+    """The progress of a campaign counts cases."""
+
+
+def piece_search(entry: LockSearchEntry | LibrarySearchEntry) -> PieceSearch:
+    return LockSearch(entry) if isinstance(entry, LockSearchEntry) else LibrarySearch(entry)
+
+
+def count_cases(entry: CampaignEntry) -> int:
+    """The number of cases of an entry; a search that finds something plays fewer."""
+    match entry:
+        case LockSearchEntry() | LibrarySearchEntry():
+            return len(piece_search(entry).cases())
+        case MatrixEntry():
+            playable = [
+                cell for cell in entry.cells if not cell_unavailable_reason(cell) and time_of(*cell[:2], entry.time)
+            ]
+            return len(playable) * 2 * entry.repeat
+        case StormEntry():
+            return entry.storm.trials
+        case ZooEntry():
+            hunted = sum(bug.explore is not None for bug in entry.bugs) if entry.hunt else 0
+            return trial_count(entry.bugs, None) + hunted
+        case GateEntry():
+            return len(plan_gate(read_policy(entry.policy)).jobs)
+
+
+def play_entry(entry: CampaignEntry, pool: CasePool, directory: Path) -> EntryResult:
+    """Plays an entry to its end. `directory`: of the campaign."""
+    match entry:
+        case LockSearchEntry() | LibrarySearchEntry():
+            return _play_search(entry, pool)
+        case MatrixEntry():
+            return _play_matrix(entry, pool)
+        case StormEntry():
+            return _play_storms(entry, pool)
+        case ZooEntry():
+            return _play_zoo(entry, pool)
+        case GateEntry():
+            return _play_gate(entry, pool, directory)
+
+
+def _play_search(entry: LockSearchEntry | LibrarySearchEntry, pool: CasePool) -> EntryResult:
+    result = piece_search(entry).play(pool)
+    found = result["found"]
+    files = {"schedule": found["file"].encode()} if found else {}
+    again = f"lockstorm replay {entry.name}.schedule" if found else ""
+    return EntryResult(result["exit"], result["sentence"], result, files, again)
+
+
+def _play_matrix(entry: MatrixEntry, pool: CasePool) -> EntryResult:
+    result = play_matrix(entry.cells, entry.time, entry.repeat, entry.seed, _ignore, MatrixPool(pool))
+    wrong = [cell for cell in result["cells"] if not cell["ok"]]
+    unplayed = f"; {len(result['not_installed'])} not installed here" if result["not_installed"] else ""
+    sentence = f"{len(wrong)} of {len(result['cells'])} cells are not as expected{unplayed}"
+    again = wrong[0]["replay"] if wrong else ""
+    return EntryResult(matrix_exit_status(result, needs_all=False), sentence, result, again=again)
+
+
+def _play_storms(entry: StormEntry, pool: CasePool) -> EntryResult:
+    storm = entry.storm
+    summary = StormSummary(storm)
+    seeds = range(entry.request.seed, entry.request.seed + storm.trials)
+    one = {key: value for key, value in entry.chosen.items() if key != "trials"}
+    cases: list[CampaignCase] = [StormCase(entry.request, one, seed) for seed in seeds]
+    answers = {number: msgspec.convert(answer, StormAnswer) for number, answer in pool.play_all(cases)}
+    for number in range(len(cases)):
+        summary.add(answers[number].result)
+    result = summary.as_result()
+    history = next((answers[number].history for number in range(len(cases)) if answers[number].history), "")
+    files = {"history": unpacked(history)} if history else {}
+    again = result.storm["first_violation"]["replay"] if result.storm["first_violation"] else ""
+    return EntryResult(result.exit, result.sentence, msgspec.to_builtins(result), files, again)
+
+
+def _play_zoo(entry: ZooEntry, pool: CasePool) -> EntryResult:
+    scripted = dict(play_scenarios(entry.bugs, _ignore, MatrixPool(pool)))
+    hunted = [bug.name for bug in entry.bugs if bug.explore is not None] if entry.hunt else []
+    cases: list[CampaignCase] = [HuntCase(name, entry.hunt) for name in hunted if entry.hunt]
+    explored = {hunted[number]: answer for number, answer in pool.play_all(cases)}
+    result = zoo_result(entry.bugs, entry.hunt, scripted, explored)
+    numbers = result["numbers"]
+    sentence = f"{numbers['caught']} of {numbers['played']} bugs caught, {numbers['false_alarms']} false alarms"
+    return EntryResult(zoo_exit_status(result), sentence, result)
+
+
+def _play_gate(entry: GateEntry, pool: CasePool, directory: Path) -> EntryResult:
+    policy = replace(read_policy(entry.policy), runs=directory / "runs")
+    verdict, run = play_and_judge(policy, plan_gate(policy), VERSION, _ignore, GatePool(pool), None)
+    return EntryResult(
+        verdict["exit"], verdict["sentence"], verdict, again=f"lockstorm check {run.relative_to(directory)}"
+    )

@@ -1,0 +1,296 @@
+"""The file of a campaign (docs/campaigns.md): searches, matrices, storms, bugs of the zoo and policies, with a budget
+each. A key of an entry is an option of the command of that name, with _ in the place of -."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lockstorm.base.errors import UsageError
+from lockstorm.base.option_fields import Option, options_of
+from lockstorm.base.toml_table import TomlTable, read_toml
+from lockstorm.explore.search_plan import EXHAUSTIVE, SCHEDULES_MOST, SearchRequest, plan_search
+from lockstorm.gate.gate_plan import plan_gate
+from lockstorm.gate.gate_policy import read_policy
+from lockstorm.library_search.library_plan import OPTIONS, plan_library_search
+from lockstorm.locks import plugin
+from lockstorm.locks.adapter import PREFIX
+from lockstorm.locks.lock_names import lock_named
+from lockstorm.matrix.cell_choice import choose_cells
+from lockstorm.scenario.cells import CellKey
+from lockstorm.scenario.play import usual_time
+from lockstorm.storm.storm_plan import StormRequest, plan_storm
+from lockstorm.trial.settings import SEED_LIMIT, TrialSettings
+from lockstorm.zoo.zoo import FIXED_SCHEDULES_LEAST, Hunt
+from lockstorm.zoo.zoo_entries import Bug, bugs
+
+NAME = re.compile(r"[A-Za-z0-9]+([-_.+][A-Za-z0-9]+)*")
+REPEAT_MOST = 1000
+CUT_OF_LOCK, CUT_OF_LIBRARY = 10_000, 200  # schedules in a case: some seconds
+HUNT_SCHEDULES = 10_000
+HUNT_SECONDS = 3600  # a bound, not a budget: the number of schedules is that
+WITHOUT = {
+    "shard": "the engine divides the work; cut sets the size of a case",
+    "jobs": "each worker plays one case at a time",
+    "seconds": "a budget of a campaign is a number of schedules: what a time is worth depends on the machine",
+    "server": "workers use the redis-server of their machine",
+}
+TRIAL_KEYS = (
+    *("duration", "clients", "seed", "time", "store", "lease_ms", "fixed_lease", "checks_validity", "permits"),
+    "require",
+)
+STORM_KEYS = ("faults", "trials", "longest", "bound", "work_ms", "wait_ms")
+
+
+def _key(option: Option) -> str:
+    return option.flag.removeprefix("--").replace("-", "_")
+
+
+SEARCH_KEYS = tuple(map(_key, options_of(SearchRequest).values()))
+KEYS = {
+    "": ("explore", "matrix", "storm", "zoo", "gate"),
+    "explore": ("name", "lock", "adapter", "plugin", "cut", *SEARCH_KEYS),
+    "matrix": ("name", "lock", "scenario", "store", "time", "repeat", "seed"),
+    "storm": ("name", "lock", "adapter", "plugin", *STORM_KEYS, *TRIAL_KEYS),
+    "zoo": ("name", "bug", "schedules", "fixed_schedules", "no_explore"),
+    "gate": ("name", "policy"),
+}
+
+
+@dataclass(frozen=True)
+class LockSearchEntry:
+    """A search of a C lock."""
+
+    name: str
+    request: SearchRequest
+    cut: int
+
+
+@dataclass(frozen=True)
+class LibrarySearchEntry:
+    """A search of a library. `chosen`: the options of `lockstorm explore`."""
+
+    name: str
+    adapter: str
+    chosen: dict[str, Any]
+    cut: int
+
+
+@dataclass(frozen=True)
+class MatrixEntry:
+    name: str
+    cells: tuple[CellKey, ...]
+    time: str | None
+    repeat: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class StormEntry:
+    """Storms over one lock, each with the next seed. `chosen`: fields of StormRequest."""
+
+    name: str
+    request: TrialSettings
+    chosen: dict[str, Any]
+
+    @property
+    def storm(self) -> StormRequest:
+        return StormRequest(self.request, **self.chosen)
+
+
+@dataclass(frozen=True)
+class ZooEntry:
+    """Bugs of the zoo. No `hunt`: only their scenarios."""
+
+    name: str
+    bugs: tuple[Bug, ...]
+    hunt: Hunt | None
+
+
+@dataclass(frozen=True)
+class GateEntry:
+    name: str
+    policy: Path
+
+
+CampaignEntry = LockSearchEntry | LibrarySearchEntry | MatrixEntry | StormEntry | ZooEntry | GateEntry
+
+
+@dataclass(frozen=True)
+class CampaignFile:
+    file: Path
+    text: str
+    entries: tuple[CampaignEntry, ...] = field(default=())
+
+
+def read_campaign_file(file: Path, place: Path | None = None) -> CampaignFile:
+    """Reads and checks it. `place`: the directory that paths in it are relative to; None: that of the file. UsageError
+    names the line of what is wrong."""
+    text, top = read_toml(file, KEYS, "docs/campaigns.md has one to begin with")
+    entries: list[CampaignEntry] = []
+    for kind in KEYS[""]:
+        for table in top.tables(kind):
+            for entry in _entries(kind, table, place or file.parent):
+                if entry.name in {each.name for each in entries}:
+                    raise table.error("name", f"there are two entries called {entry.name!r}: give one a name")
+                entries.append(entry)
+    if not entries:
+        raise UsageError(f"{file}: it has no entry: {', '.join(f'[[{kind}]]' for kind in KEYS[''])}")
+    return CampaignFile(file, text, tuple(entries))
+
+
+def _entries(kind: str, table: TomlTable, place: Path) -> Iterator[CampaignEntry]:
+    match kind:
+        case "explore":
+            yield from _searches(table, place)
+        case "matrix":
+            yield _matrix(table)
+        case "storm":
+            yield from _storms(table, place)
+        case "zoo":
+            yield _zoo(table)
+        case _:
+            policy = place / table.required_text("policy")
+            if table.checked("policy", lambda: read_policy(policy)).attach:
+                raise table.error(
+                    "policy", f"{policy}: [attach] names servers that its trials share, one after the other"
+                )
+            table.checked("policy", lambda: plan_gate(read_policy(policy)))
+            yield GateEntry(_name(table, "gate"), policy)
+
+
+def _name(table: TomlTable, default: str) -> str:
+    name = table.text("name", default)
+    assert name is not None
+    if not NAME.fullmatch(name):
+        raise table.error(
+            "name", f"the name {name!r} becomes the name of a file: letters and digits, joined by - _ . +"
+        )
+    return name
+
+
+def _texts(table: TomlTable, key: str) -> list[str]:
+    """A text or a list of them; nothing if the key is missing."""
+    value = table.values.get(key, [])
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(each, str) and each for each in texts):
+        raise table.error(key, f"{key} has to be a text or a list of texts")
+    if key in table.values and not texts:
+        raise table.error(key, f"{key} is empty")
+    return list(dict.fromkeys(texts))
+
+
+def _locks(table: TomlTable, place: Path) -> list[tuple[str, str]]:
+    """The names of an entry and of a lock, for each lock that the table names."""
+    found = [(name, name) for name in _texts(table, "lock")]
+    for adapter in _texts(table, "adapter"):
+        path = str(place / adapter) if "/" in adapter and ":" not in adapter else adapter
+        found.append((Path(adapter).name.replace(":", "-"), PREFIX + path))
+    found += [(Path(path).stem, plugin.PREFIX + str(place / path)) for path in _texts(table, "plugin")]
+    if not found:
+        raise table.error(None, f"[[{table.kind}]] lacks a lock, an adapter or a plugin")
+    if "name" not in table.values:
+        return found
+    name = _name(table, "")
+    return [(name if len(found) == 1 else f"{name}-{each}", lock) for each, lock in found]
+
+
+def _chosen(table: TomlTable, owner: type, keys: tuple[str, ...]) -> dict[str, Any]:
+    """The fields of a dataclass with options that the table sets."""
+    chosen: dict[str, Any] = {}
+    for name, option in options_of(owner).items():
+        key = _key(option)
+        if key not in table.values or key not in keys:
+            continue
+        low, high = option.low if option.low is not None else 0, option.high if option.high is not None else SEED_LIMIT
+        match option.kind:
+            case "number":
+                chosen[name] = table.number(key, low, high)
+            case "duration":
+                chosen[name] = table.duration_ms(key, low, high)
+            case "flag":
+                chosen[name] = table.flag(key, False)
+            case _:
+                chosen[name] = ",".join(_texts(table, key))
+    return chosen
+
+
+# --- searches ---
+
+
+def _searches(table: TomlTable, place: Path) -> Iterator[CampaignEntry]:
+    for key, why in WITHOUT.items():
+        if key in table.values:
+            raise table.error(key, f"{key}: {why}")
+    chosen = _chosen(table, SearchRequest, SEARCH_KEYS)
+    if "schedules" not in chosen:
+        raise table.error(None, "[[explore]] lacks schedules: its budget")
+    for name, lock in _locks(table, place):
+        cut = table.number("cut", 1, SCHEDULES_MOST)
+        if lock.startswith(PREFIX):
+            yield _library_search(table, name, lock.removeprefix(PREFIX), chosen, cut or CUT_OF_LIBRARY)
+        else:
+            yield _lock_search(table, name, lock, chosen, cut or CUT_OF_LOCK)
+
+
+def _lock_search(table: TomlTable, name: str, lock: str, chosen: dict[str, Any], cut: int) -> LockSearchEntry:
+    request = SearchRequest(lock, **chosen)
+    if request.strategy == EXHAUSTIVE:
+        raise table.error("strategy", "exhaustive goes from one schedule to the next: it cannot be cut into cases")
+    _checked(table, lambda: plan_search(request))
+    return LockSearchEntry(name, request, cut)
+
+
+def _library_search(table: TomlTable, name: str, adapter: str, chosen: dict[str, Any], cut: int) -> LibrarySearchEntry:
+    entry = LibrarySearchEntry(name, adapter, {key: value for key, value in chosen.items() if value is not False}, cut)
+    unknown = [key for key in entry.chosen if key not in OPTIONS]
+    if unknown:
+        raise table.error(unknown[0], f"{unknown[0]}: a search of a library draws that itself, or has none")
+    _checked(table, lambda: plan_library_search(adapter, entry.chosen))
+    return entry
+
+
+def _checked(table: TomlTable, check: Any) -> Any:
+    """The result of a check of the whole entry; its UsageError gets the entry's line."""
+    try:
+        return check()
+    except UsageError as error:
+        raise table.error(None, error) from None
+
+
+# --- the others ---
+
+
+def _matrix(table: TomlTable) -> MatrixEntry:
+    time = table.text("time")
+    names = {key: ",".join(_texts(table, key)) or None for key in ("lock", "scenario", "store")}
+    cells = _checked(table, lambda: choose_cells(names["lock"], names["scenario"], names["store"], time))
+    repeat = table.number("repeat", 1, REPEAT_MOST, 1) or 1
+    seed = table.number("seed", 0, SEED_LIMIT - repeat, 1)
+    return MatrixEntry(_name(table, "matrix"), tuple(cells), time, repeat, 1 if seed is None else seed)
+
+
+def _storms(table: TomlTable, place: Path) -> Iterator[StormEntry]:
+    for name, lock in _locks(table, place):
+        given = _chosen(table, TrialSettings, TRIAL_KEYS)
+        time = given.pop("time", None) or _checked(table, lambda lock=lock: usual_time(lock_named(lock)))
+        entry = StormEntry(
+            name if "name" in table.values else f"storm-{name}",
+            TrialSettings(lock, "storm", time=time, **given),
+            _chosen(table, StormRequest, STORM_KEYS),
+        )
+        _checked(table, lambda entry=entry: plan_storm(entry.storm))
+        yield entry
+
+
+def _zoo(table: TomlTable) -> ZooEntry:
+    known = bugs()
+    chosen = table.names("bug", "bug", list(known)) or tuple(known)
+    hunt = Hunt(
+        seconds=HUNT_SECONDS,
+        schedules=table.number("schedules", 1, SCHEDULES_MOST, HUNT_SCHEDULES),
+        fixed_schedules=table.number("fixed_schedules", 1, SCHEDULES_MOST, FIXED_SCHEDULES_LEAST) or 1,
+    )
+    explored = not table.flag("no_explore", False)
+    return ZooEntry(_name(table, "zoo"), tuple(known[name] for name in chosen), hunt if explored else None)

@@ -1,0 +1,140 @@
+"""The file of a campaign: what it means, and what is wrong with it."""
+
+from pathlib import Path
+
+import pytest
+
+from lockstorm.base import paths
+from lockstorm.base.errors import UsageError
+from lockstorm.campaigns.campaign_entries import count_cases
+from lockstorm.campaigns.campaign_file import (
+    KEYS,
+    LibrarySearchEntry,
+    LockSearchEntry,
+    MatrixEntry,
+    StormEntry,
+    ZooEntry,
+    read_campaign_file,
+)
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "it.toml"
+    file.write_text(text)
+    return file
+
+
+def test_an_entry_for_each_lock_and_adapter(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        """
+        [[explore]]
+        lock = ["set-nx-px", "fair"]
+        adapter = "redis-py"
+        schedules = 1000
+        faults = ["pause", "crash"]
+        lease_ms = 500
+        all = true
+        """,
+    )
+    first, second, third = read_campaign_file(file).entries
+    assert isinstance(first, LockSearchEntry) and isinstance(second, LockSearchEntry)
+    assert [first.name, second.name, third.name] == ["set-nx-px", "fair", "redis-py"]
+    request = first.request
+    assert (request.lock, request.schedules, request.faults) == ("set-nx-px", 1000, "pause,crash")
+    assert (request.lease_ms, request.keep_going) == (500, True)
+    assert isinstance(third, LibrarySearchEntry)
+    assert third.chosen == {"schedules": 1000, "faults": "pause,crash", "lease_ms": 500, "keep_going": True}
+
+
+def test_every_other_kind(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        """
+        [[matrix]]
+        name = "pauses"
+        lock = ["set-nx-px", "redlock"]
+        scenario = "gc-pause"
+        store = "open"
+        repeat = 2
+        [[storm]]
+        lock = "set-nx-px"
+        trials = 5
+        faults = "pause-client"
+        duration = "2s"
+        [[zoo]]
+        bug = ["redis-py-818"]
+        no_explore = true
+        """,
+    )
+    matrix, storm, zoo = read_campaign_file(file).entries
+    assert isinstance(matrix, MatrixEntry) and isinstance(storm, StormEntry) and isinstance(zoo, ZooEntry)
+    assert {cell[:2] for cell in matrix.cells} == {("gc-pause", "set-nx-px"), ("gc-pause", "redlock")}
+    assert (storm.name, storm.storm.trials, storm.request.duration_ms) == ("storm-set-nx-px", 5, 2000)
+    assert zoo.hunt is None
+    assert [count_cases(entry) for entry in (matrix, storm, zoo)] == [2 * 2 * 2, 5, 2]
+
+
+def test_a_search_is_cut_into_cases(tmp_path: Path) -> None:
+    file = written(tmp_path, '[[explore]]\nlock = "fair"\nschedules = 25\ncut = 10\n')
+    assert count_cases(read_campaign_file(file).entries[0]) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "it has no entry"),
+        ("[[explore\n", "it.toml"),
+        ("[[explor]]\n", ":1: unknown key 'explor': did you mean explore?"),
+        ('[[explore]]\nlock = "fair"\n', ":1: [[explore]] lacks schedules"),
+        ("[[explore]]\nschedules = 5\n", ":1: [[explore]] lacks a lock, an adapter or a plugin"),
+        ('[[explore]]\nlock = "fiar"\nschedules = 5\n', "there is no lock called 'fiar': did you mean fair?"),
+        ("[[explore]]\nlock = []\nschedules = 5\n", ":2: lock is empty"),
+        ("[[explore]]\nlock = 3\nschedules = 5\n", ":2: lock has to be a text or a list of texts"),
+        ('[[explore]]\nlock = "fair"\nschedules = 0\n', ":3: schedules has to be a whole number from 1"),
+        ('[[explore]]\nlock = "fair"\nschedules = 5\nseconds = 3\n', ":4: seconds: a budget of a campaign is a number"),
+        ('[[explore]]\nlock = "fair"\nschedules = 5\nshard = "1/2"\n', ":4: shard: the engine divides the work"),
+        ('[[explore]]\nlock = "fair"\nschedules = 5\nstrategy = "exhaustive"\n', ":4: exhaustive goes from one"),
+        ('[[explore]]\nlock = "fair"\nschedules = 5\nstrategie = "pct"\n', "did you mean strategy?"),
+        ('[[explore]]\nlock = "fair"\nschedules = 5\nfaults = "puase"\n', "did you mean pause?"),
+        (
+            '[[explore]]\nadapter = "redis-py"\nschedules = 5\nturns = 2\n',
+            ":4: turns: a search of a library draws that",
+        ),
+        ('[[explore]]\nadapter = "redis-pi"\nschedules = 5\n', "redis-pi"),
+        ('[[explore]]\nlock = "fair"\nname = "a/b"\nschedules = 5\n', ":3: the name 'a/b' becomes the name of a file"),
+        ('[[explore]]\nlock = "fair"\nschedules = 5\n' * 2, ":4: there are two entries called 'fair'"),
+        ('[[matrix]]\nlock = "fair"\nscenario = "gc-puase"\n', "did you mean gc-pause?"),
+        ('[[matrix]]\ntime = "vrtual"\n', "there is no time called 'vrtual'"),
+        ("[[matrix]]\nrepeat = 0\n", ":2: repeat has to be a whole number from 1"),
+        ('[[storm]]\nlock = "fair"\nfaults = "puase-client"\n', "pause-client"),
+        ('[[storm]]\nlock = "fair"\nduration = "soon"\n', ":3: duration has to be a duration such as 500ms"),
+        ('[[zoo]]\nbug = "redis-py-819"\n', ":2: there is no bug called 'redis-py-819'"),
+        ("[[gate]]\n", ":1: [[gate]] lacks policy"),
+        ('[[gate]]\npolicy = "no.toml"\n', "no.toml"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_line(tmp_path: Path, text: str, reason: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_campaign_file(written(tmp_path, text))
+    assert reason in str(refused.value)
+
+
+def test_a_policy_on_servers_that_are_there_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "lockstorm.toml").write_text('[[lock]]\nname = "set-nx-px"\n[attach]\nurl = "redis://127.0.0.1:1"\n')
+    with pytest.raises(UsageError, match=r"\[attach\] names servers"):
+        read_campaign_file(written(tmp_path, '[[gate]]\npolicy = "lockstorm.toml"\n'))
+
+
+def test_no_file_and_no_text(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no"):
+        read_campaign_file(tmp_path / "no.toml")
+    (tmp_path / "it.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="not text in UTF-8"):
+        read_campaign_file(tmp_path / "it.toml")
+
+
+def test_the_document_names_every_table_and_its_own_keys() -> None:
+    page = (paths.ROOT / "docs" / "campaigns.md").read_text()
+    assert [kind for kind in KEYS[""] if f"[[{kind}]]" not in page] == []
+    assert [key for key in ("name", "cut", "policy", "no_explore", "fixed_schedules") if f"`{key}`" not in page] == []
