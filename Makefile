@@ -49,7 +49,7 @@ room = $(sort $(wildcard $(addsuffix /*.c,$(1))))
 rooms = $(patsubst %/,%,$(wildcard $(1)/*/))
 
 HISTORY   = harness/history/history.c
-SHARED    = harness/scheduler/clock.c harness/scheduler/hang_limit.c harness/scheduler/shared_page.c $(HISTORY)
+SHARED    = harness/scheduler/clock.c harness/scheduler/hang_limit.c harness/scheduler/shared_page.c harness/scheduler/stamps.c $(HISTORY)
 SCHEDULER = $(filter-out harness/scheduler/task.c $(SHARED),$(call room,harness/scheduler))
 LOCKS     = $(call room,harness/locks $(call rooms,harness/locks) $(call rooms,harness/locks/zoo))
 SESSIONS  = $(addprefix harness/environment/,http_session.c postgres_session.c zookeeper_session.c)
@@ -92,6 +92,7 @@ HEADERS        = $(addprefix $(BUILD)/include/harness/,client/lockstorm.h enviro
 TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
                  announcements \
                  blocking_call \
+                 stamps \
                  clock_readers \
                  env_limits \
                  exhaustive_options \
@@ -182,6 +183,7 @@ $(BUILD)/tests/announcements: $(call object,tests/c/announcements.c harness/clie
 $(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c $(SCHEDULER) $(ENV) $(SHARED))
 $(BUILD)/tests/blocking_call: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/clock_readers: $(call object,tests/c/clock_readers.c)
+$(BUILD)/tests/stamps: $(call object,tests/c/stamps.c harness/scheduler/stamps.c harness/scheduler/clock.c)
 $(BUILD)/tests/env_limits: $(call object,tests/c/env_limits.c harness/environment/env_ops.c)
 $(BUILD)/tests/env_limits: LIBS = -lhiredis
 $(BUILD)/tests/exhaustive_options: $(call object,tests/c/exhaustive_options.c $(filter-out harness/explorer/explore_main.c,$(EXPLORE)))

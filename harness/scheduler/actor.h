@@ -15,8 +15,7 @@ struct actor {
  * `appends` is not 0 may have a record half written (scheduler_stop_between_records). */
 static inline uint64_t actor_append(const struct actor *actor, struct history_record record) {
     record.actor = actor->id;
-    record.mono_ns = shared_page_mono_ns(actor->page);
-    record.wall_ns = shared_page_host_wall_ns(actor->page, actor->host);
+    shared_page_stamp(actor->page, actor->host, &record.mono_ns, &record.wall_ns);
     if (actor->host) atomic_fetch_add_explicit(&actor->host->appends, 1, memory_order_acq_rel);
     uint64_t index = history_append(actor->history, &record);
     if (actor->host) atomic_fetch_sub_explicit(&actor->host->appends, 1, memory_order_acq_rel);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "harness/scheduler/clock.h"
+#include "harness/scheduler/stamps.h"
 
 static struct shared_page *map_file(int fd) {
     void *map = mmap(NULL, sizeof(struct shared_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -71,13 +72,27 @@ int64_t shared_page_drift_ns(int64_t duration_ns, int64_t drift_ppm) {
     return duration_ns / 1000000 * drift_ppm + duration_ns % 1000000 * drift_ppm / 1000000;
 }
 
+/* What the host's wall clock is off, at that time. */
+static int64_t wall_error_ns(const struct task_slot *host, int64_t mono_ns) {
+    if (!host) return 0;
+    int64_t drift_ppm = atomic_load_explicit(&host->wall_drift_ppm, memory_order_acquire), gained_ns = 0;
+    if (drift_ppm) gained_ns = shared_page_drift_ns(mono_ns - atomic_load(&host->wall_since_ns), drift_ppm);
+    return gained_ns + atomic_load_explicit(&host->wall_offset_ns, memory_order_acquire);
+}
+
 int64_t shared_page_host_wall_ns(const struct shared_page *page, const struct task_slot *host) {
-    int64_t wall_ns = shared_page_wall_ns(page);
-    if (!host) return wall_ns;
-    int64_t drift_ppm = atomic_load_explicit(&host->wall_drift_ppm, memory_order_acquire);
-    if (drift_ppm)
-        wall_ns += shared_page_drift_ns(shared_page_mono_ns(page) - atomic_load(&host->wall_since_ns), drift_ppm);
-    return wall_ns + atomic_load_explicit(&host->wall_offset_ns, memory_order_acquire);
+    return shared_page_wall_ns(page) + wall_error_ns(host, shared_page_mono_ns(page));
+}
+
+void shared_page_stamp(const struct shared_page *page, const struct task_slot *host, int64_t *mono_ns,
+                       int64_t *wall_ns) {
+    if (shared_page_is_virtual(page)) {
+        *mono_ns = atomic_load_explicit(&page->mono_ns, memory_order_acquire);
+        *wall_ns = page->wall_epoch_ns + *mono_ns;
+    } else {
+        stamps_take(mono_ns, wall_ns);
+    }
+    if (host) *wall_ns += wall_error_ns(host, *mono_ns);
 }
 
 int64_t shared_page_wall_ns(const struct shared_page *page) {

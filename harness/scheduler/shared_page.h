@@ -146,6 +146,9 @@ int64_t shared_page_wall_ns(const struct shared_page *page);
  * faults. The monotonic clock stood still while the host was suspended, the wall clock may be off. */
 int64_t shared_page_host_mono_ns(const struct shared_page *page, const struct task_slot *host);
 int64_t shared_page_host_wall_ns(const struct shared_page *page, const struct task_slot *host);
+/* The stamps of a record: the trial's clock, and the host's wall clock at the same moment. */
+void shared_page_stamp(const struct shared_page *page, const struct task_slot *host, int64_t *mono_ns,
+                       int64_t *wall_ns);
 /* How long that host's monotonic clock has stood still so far, and which stamp of the trial's clock a stamp of that
  * clock is, unless the host is suspended before it; INT64_MAX stays. */
 int64_t shared_page_suspended_ns(const struct task_slot *host);

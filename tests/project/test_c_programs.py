@@ -121,6 +121,18 @@ def test_a_writer_is_stopped_between_two_records(programs: Path, tmp_path: Path)
     assert said["stops_between_records"] > 0
 
 
+def test_stamps_are_those_of_the_clocks(programs: Path) -> None:
+    said = run_program(programs / "stamps")
+    unused = {"used": False, "distrusted": False, "off": 0}
+    for case in ("the first reading", "too soon", "another rate", "ten minutes later"):
+        assert said[case] == unused, case
+    assert said["far ahead of the clock"] == {"used": False, "distrusted": True, "off": 0}
+    for case, most_ns in (("two windows later", 1), ("a slewed clock", 500)):
+        assert said[case]["used"] and abs(said[case]["off"]) <= most_ns, case
+    assert said["back"] == said["back_by_renewal"] == 0
+    assert said["off"] < 10_000
+
+
 def test_a_clock_that_is_set_never_shows_a_mixture_of_two_errors(programs: Path, tmp_path: Path) -> None:
     (tmp_path / "clock").touch()
     environment = {**os.environ, **dict(word.split("=", 1) for word in mapped_clock(tmp_path / "clock"))}

@@ -19,6 +19,7 @@ from lockstorm.servers.postgres_session import PostgresSession
 
 PoolMode = Literal["session", "transaction"]
 
+# PgBouncer refuses a client that sets a parameter it does not know, as drivers of Go and Java do: extra_float_digits.
 # It goes by the machine's clock, and does nothing by that clock during a trial, also if the machine stands still.
 CONFIGURATION = """[databases]
 {database} = host={server} port={port} user={role} dbname={database}
@@ -28,6 +29,7 @@ unix_socket_dir = {sockets}
 unix_socket_mode = 0700
 listen_port = {port}
 auth_type = any
+ignore_startup_parameters = extra_float_digits
 admin_users = {role}
 default_pool_size = 20
 server_check_delay = 86400
