@@ -103,6 +103,7 @@ def test_a_search_is_cut_into_cases(tmp_path: Path) -> None:
         ),
         ('[[explore]]\nadapter = "redis-pi"\nschedules = 5\n', "redis-pi"),
         ('[[explore]]\nlock = "fair"\nname = "a/b"\nschedules = 5\n', ":3: the name 'a/b' becomes the name of a file"),
+        ('[[matrix]]\nname = "campaign"\n', ":2: the name 'campaign' is that of a file of the campaign itself"),
         ('[[explore]]\nlock = "fair"\nschedules = 5\n' * 2, ":4: there are two entries called 'fair'"),
         ('[[matrix]]\nlock = "fair"\nscenario = "gc-puase"\n', "did you mean gc-pause?"),
         ('[[matrix]]\ntime = "vrtual"\n', "there is no time called 'vrtual'"),

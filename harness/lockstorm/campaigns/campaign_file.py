@@ -26,6 +26,7 @@ from lockstorm.zoo.zoo import FIXED_SCHEDULES_LEAST, Hunt
 from lockstorm.zoo.zoo_entries import Bug, bugs
 
 NAME = re.compile(r"[A-Za-z0-9]+([-_.+][A-Za-z0-9]+)*")
+RESERVED = ("campaign",)  # campaign.json
 REPEAT_MOST = 1000
 CUT_OF_LOCK, CUT_OF_LIBRARY = 10_000, 200  # schedules in a case: some seconds
 HUNT_SCHEDULES = 10_000
@@ -167,6 +168,8 @@ def _name(table: TomlTable, default: str) -> str:
         raise table.error(
             "name", f"the name {name!r} becomes the name of a file: letters and digits, joined by - _ . +"
         )
+    if name in RESERVED:
+        raise table.error("name", f"the name {name!r} is that of a file of the campaign itself")
     return name
 
 

@@ -5,9 +5,10 @@ import logging
 import os
 import re
 import signal
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Self
@@ -70,6 +71,7 @@ class DaskEngine:
             raise UsageError(f"--on {on}: local, or the address of a scheduler, as in tcp://scheduler:8786")
         self.on = on
         self._given_up = False
+        self._files = ExitStack()
         self._workers = workers or len(os.sched_getaffinity(0))
 
     def __enter__(self) -> Self:
@@ -85,6 +87,9 @@ class DaskEngine:
                 dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
                 preload=__name__,
+                local_directory=self._files.enter_context(
+                    tempfile.TemporaryDirectory(prefix="lockstorm-dask-", ignore_cleanup_errors=True)
+                ),
             )
         try:
             self.client = distributed.Client(self._cluster or self.on, timeout=CONNECT_LIMIT_S, set_as_default=False)
@@ -97,6 +102,7 @@ class DaskEngine:
             self.client.close(timeout=CONNECT_LIMIT_S)
         if self._cluster:
             self._cluster.close(timeout=CONNECT_LIMIT_S)
+        self._files.close()
 
     def give_up(self) -> None:
         """Ends what is being played: who waits for an answer gets EngineLost. Any thread may call it."""
