@@ -69,23 +69,41 @@ static void failed_add(struct failed *failed, uint64_t *release) {
     *release = 0;
 }
 
-/* Looks ahead for the releases that do not come back ok. */
+static void failed_take(struct failed *failed, struct participants *participants, const struct history_record *record,
+                        uint64_t index) {
+    bool exits = record->kind == HISTORY_ACTOR_EXIT, returns = record->kind == HISTORY_RELEASE_RETURN;
+    if (!exits && !returns && record->kind != HISTORY_RELEASE_INVOKE) return;
+    uint64_t *release = &participants_actor(participants, exits ? record->name : record->actor)->begun;
+    if (returns && record->outcome == OUTCOME_OK) *release = 0;
+    failed_add(failed, release);
+    if (!exits && !returns) *release = index;
+}
+
+/* Looks ahead for the releases that do not come back ok. It reads in batches, as the pass itself does, so that the
+ * pages behind it are given back. */
 static void failed_find(struct pass *pass) {
     struct history_reader *reader = pass->judgement->check.reader;
     struct check nobody = {0};
     struct participants participants = {.lock_size = sizeof(struct check_lock),
                                         .actor_size = sizeof(struct check_actor),
                                         .member_size = sizeof(struct check_member)};
+    const struct history_record *records;
+    struct history_record none;
     participants_open(&participants, &nobody);
-    for (uint64_t index = 0; index < history_reader_count(reader); index++) {
-        struct history_record record;
-        if (!history_reader_at(reader, index, &record)) continue;
-        bool exits = record.kind == HISTORY_ACTOR_EXIT, returns = record.kind == HISTORY_RELEASE_RETURN;
-        if (!exits && !returns && record.kind != HISTORY_RELEASE_INVOKE) continue;
-        uint64_t *release = &participants_actor(&participants, exits ? record.name : record.actor)->begun;
-        if (returns && record.outcome == OUTCOME_OK) *release = 0;
-        failed_add(&pass->failed, release);
-        if (!exits && !returns) *release = index;
+    history_reader_rewind(reader);
+    for (uint64_t first = 0;;) {
+        uint64_t count = history_reader_batch(reader, &records);
+        for (uint64_t place = 0; place < count; place++)
+            failed_take(&pass->failed, &participants, &records[place], first + place);
+        first += count;
+        if (count > 0) continue;
+        enum history_state state = history_reader_next(reader, false, &none);
+        if (state == HISTORY_END) break;
+        first++;
+        if (state != HISTORY_DAMAGED) continue;
+        for (; first < history_reader_count(reader); first++) /* a release before the damage may come back behind it */
+            if (history_reader_at(reader, first, &none)) failed_take(&pass->failed, &participants, &none, first);
+        break;
     }
     for (struct check_actor *actor = nobody.actors; actor; actor = actor->next)
         failed_add(&pass->failed, &actor->begun);
