@@ -74,9 +74,8 @@ static void enter(struct coroutine *coroutine) {
 }
 
 static void context_begin(struct coroutine *coroutine) {
-    struct first_frame frame = {.r12 = (uintptr_t)coroutine,
-                                .r13 = (uintptr_t)enter,
-                                .after_return = (uintptr_t)coroutine_first};
+    struct first_frame frame = {
+        .r12 = (uintptr_t)coroutine, .r13 = (uintptr_t)enter, .after_return = (uintptr_t)coroutine_first};
     uint16_t x87_mode;
     __asm__ volatile("stmxcsr %0" : "=m"(frame.sse_mode));
     __asm__ volatile("fnstcw %0" : "=m"(x87_mode));

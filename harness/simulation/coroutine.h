@@ -1,7 +1,7 @@
 /* A function that can be suspended and resumed: lock code that waits, without a thread.
  *
- * On x86-64 a switch saves and loads registers itself: swapcontext also sets the signal mask, which are two system calls
- * for every step. Elsewhere, and with a sanitizer that has to know of each switch, it is swapcontext. */
+ * On x86-64 a switch saves and loads registers itself: swapcontext also sets the signal mask, which are two system
+ * calls for every step. Elsewhere, and with a sanitizer that has to know of each switch, it is swapcontext. */
 #ifndef LOCKSTORM_SIMULATION_COROUTINE_H
 #define LOCKSTORM_SIMULATION_COROUTINE_H
 
