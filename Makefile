@@ -69,15 +69,15 @@ CHECK   = checkers/commands/check_main.c checkers/commands/render.c $(CHECKS) ha
 LINEARIZE = checkers/commands/linearize_main.c checkers/commands/render_linearizability.c $(LINEAR) harness/history/history_json.c $(HISTORY)
 TOOL    = harness/history/history_main.c harness/history/history_json.c $(HISTORY)
 EXPLORE = $(call room,harness/explorer harness/simulation) $(addprefix harness/client/,client.c drawn_work.c plugin.c resource_connection.c validity.c) \
-          harness/resource/resource.c $(addprefix harness/environment/,env_ops.c env_reply.c redis_push.c) $(LOCKS) $(CHECKS) $(SHARED)
-DRIVER  = $(SCHEDULER) $(call room,harness/lockstorm/native) harness/client/validity.c harness/environment/env_ops.c harness/process/spawn.c $(LOCKS) $(FAULTS) $(CHECKS) checkers/commands/render.c $(SHARED)
+          harness/resource/resource.c $(addprefix harness/environment/,env_ops.c env_reply.c redis_command.c redis_push.c) $(LOCKS) $(CHECKS) $(SHARED)
+DRIVER  = $(SCHEDULER) $(call room,harness/lockstorm/native) harness/client/validity.c harness/environment/env_ops.c harness/environment/redis_command.c harness/process/spawn.c $(LOCKS) $(FAULTS) $(CHECKS) checkers/commands/render.c $(SHARED)
 SUPERVISOR = $(call room,harness/supervisor) harness/scheduler/task.c $(SHARED)
 EXPLORE_LIBRARY = $(call room,harness/library_search harness/library harness/library_service checkers/promises) $(filter-out harness/supervisor/supervisor_main.c,$(SUPERVISOR)) \
           harness/process/postgres_memory.c harness/simulation/node.c $(addprefix faults/proxy/,resp.c server_wait.c)
 FORMATS = $(addprefix harness/library_service/,byte_queue.c grpc_format.c http_format.c postgres_format.c resp_format.c zookeeper_format.c) \
           $(addprefix faults/proxy/,resp.c server_wait.c)
 LOCK_ADAPTER = $(call room,harness/lock_adapter) $(ENV) $(LOCKS) $(SHARED)
-PLUGIN  = harness/client/plugin_main.c harness/client/plugin.c harness/environment/env_ops.c $(LOCKS)
+PLUGIN  = harness/client/plugin_main.c harness/client/plugin.c $(addprefix harness/environment/,env_ops.c redis_command.c) $(LOCKS)
 
 PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store store-table proxy check linearize explore explore-library lock-adapter plugin history spawn reaper supervisor)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
@@ -107,13 +107,14 @@ TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
                  messages \
                  promises_judge \
                  quiet_phase \
+                 redis_commands \
                  resp_guard \
                  search_limits \
                  session_begin \
                  shrinking \
                  stalls \
                  stop_writer \
-                 strategies \
+                 novelty strategies \
                  $(SUPERVISED))
 # Programs that run under the supervisor: a file each.
 SUPERVISED     = $(patsubst tests/programs/%.c,%,$(wildcard tests/programs/*.c))
@@ -183,8 +184,10 @@ $(BUILD)/tests/announcements: $(call object,tests/c/announcements.c harness/clie
 $(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c $(SCHEDULER) $(ENV) $(SHARED))
 $(BUILD)/tests/blocking_call: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/clock_readers: $(call object,tests/c/clock_readers.c)
+$(BUILD)/tests/redis_commands: $(call object,tests/c/redis_commands.c harness/environment/redis_command.c)
+$(BUILD)/tests/redis_commands: LIBS = -lhiredis
 $(BUILD)/tests/stamps: $(call object,tests/c/stamps.c harness/scheduler/stamps.c harness/scheduler/clock.c)
-$(BUILD)/tests/env_limits: $(call object,tests/c/env_limits.c harness/environment/env_ops.c)
+$(BUILD)/tests/env_limits: $(call object,tests/c/env_limits.c harness/environment/env_ops.c harness/environment/redis_command.c)
 $(BUILD)/tests/env_limits: LIBS = -lhiredis
 $(BUILD)/tests/exhaustive_options: $(call object,tests/c/exhaustive_options.c $(filter-out harness/explorer/explore_main.c,$(EXPLORE)))
 $(BUILD)/tests/exhaustive_options: LIBS = -lhiredis -ljansson -lm
@@ -211,6 +214,7 @@ $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.
 $(BUILD)/tests/session_begin: $(call object,tests/c/session_begin.c $(ENV) $(SHARED))
 $(BUILD)/tests/session_begin: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/shrinking: $(call object,tests/c/shrinking.c harness/explorer/shrink.c harness/explorer/schedule.c)
+$(BUILD)/tests/novelty: $(call object,tests/c/novelty.c $(addprefix harness/explorer/,novelty.c schedule.c strategy.c))
 $(BUILD)/tests/strategies: $(call object,tests/c/strategies.c harness/explorer/strategy.c)
 $(BUILD)/tests/stalls: $(call object,tests/c/stalls.c harness/scheduler/stall_sentinel.c)
 $(BUILD)/tests/stop_writer: $(call object,tests/c/stop_writer.c $(SCHEDULER) $(SHARED))

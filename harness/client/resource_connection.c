@@ -1,16 +1,16 @@
 #include "harness/client/resource_connection.h"
 
-#include <hiredis/hiredis.h>
 #include <stdlib.h>
+
+#include "harness/environment/redis_command.h"
 
 const struct env_reply *resource_exchange(const struct resource_connection *connection, const char *format, ...) {
     va_list arguments;
-    char *command = NULL;
+    size_t length;
     va_start(arguments, format);
-    int length = redisvFormatCommand(&command, format, arguments);
+    char *command = redis_command_format(format, arguments, &length);
     va_end(arguments);
-    if (length < 0) abort(); /* a format that a programmer got wrong, or no memory */
-    const struct env_reply *reply = connection->exchange(connection->holder, command, (size_t)length);
-    redisFreeCommand(command);
+    const struct env_reply *reply = connection->exchange(connection->holder, command, length);
+    free(command);
     return reply;
 }

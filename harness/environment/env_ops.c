@@ -1,11 +1,11 @@
 #include "harness/environment/env.h"
 
-#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/environment/env_ops.h"
+#include "harness/environment/redis_command.h"
 
 enum { HEADER_ROOM = 32 /* "*", "$", a number, two line ends */, SENTENCE_ROOM = 512 };
 
@@ -43,15 +43,13 @@ static char *prepend(const char *const *words, size_t count, const char *command
 /* Formats one command, puts `words` in front of it, and sends it. */
 static const struct env_reply *send(struct env *env, int node, int64_t limit_ms, bool may_block,
                                     const char *const *words, size_t count, const char *format, va_list arguments) {
-    char *command = NULL;
-    int formatted = redisvFormatCommand(&command, format, arguments);
-    if (formatted < 0) abort(); /* a format that a programmer got wrong, or no memory */
-    size_t length = (size_t)formatted;
+    size_t length;
+    char *command = redis_command_format(format, arguments, &length);
     char *whole = count > 0 ? prepend(words, count, command, &length) : NULL;
     const struct env_reply *reply =
         env->ops->command(env, node, whole ? whole : command, length, limit_ns_of(limit_ms), may_block);
     free(whole);
-    redisFreeCommand(command);
+    free(command);
     return reply;
 }
 

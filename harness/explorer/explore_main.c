@@ -14,7 +14,7 @@
  *   [--faults-total N]           at most N faults of all kinds together
  *   [--spare-store]              no message to the resource is lost, held, repeated or refused
  *   --fault KIND=N               at most N faults of this kind in a schedule; schedule.h lists the kinds
- *   --strategy uniform|pct|portfolio|usual|exhaustive [--deviations N]
+ *   --strategy uniform|pct|portfolio|usual|exhaustive|novelty [--deviations N]
  *   --first N --stride N --most N --seconds N --shrink N [--keep-going]      struct search_settings
  *   --shared FILE --digests FILE                                             struct schedule_search
  *   --replay FILE --number N     replay the schedule in FILE, which search number N has found
@@ -67,7 +67,7 @@ static int explore(struct schedule_search *search) {
     bool first = violated && (!search->shared || atomic_load(&search->shared->violated) == found);
     if (first) {
         json_object_set_new(done, "number", json_integer((json_int_t)found));
-        json_object_set_new(done, "origin", json_integer((json_int_t)search_seed_number(search, found)));
+        json_object_set_new(done, "origin", json_integer((json_int_t)search->found_origin));
         json_object_set_new(done, "violated", violated_json(&search->found_outcome));
         json_object_set_new(done, "broken", broken_json(&search->found_outcome));
         json_object_set_new(done, "found", schedule_json(&search->found));

@@ -17,7 +17,7 @@ enum { PLUGIN_PERIOD_S = 2, PLUGIN_PERIODS = 5 };
 /* No lease, wait, work or bound is longer, in ms: 31 years. Sums of a few of them fit into 64 bits of nanoseconds. */
 static const int64_t TIME_MOST_MS = 1000000000000;
 
-static const char *const STRATEGY_NAMES[] = {"uniform", "pct", "usual", "exhaustive", "portfolio"};
+static const char *const STRATEGY_NAMES[] = {"uniform", "pct", "usual", "exhaustive", "novelty", "portfolio"};
 
 /* --- a plug-in --- */
 

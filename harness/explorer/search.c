@@ -84,10 +84,12 @@ struct chooser {
     struct strategy *strategy;
     struct exhaustive *exhaustive;
     struct replay *replay;
+    struct mutant *mutant;
 };
 
 static struct choice chosen_by(const struct chooser *chooser, const struct world *world, const struct choice *choices,
                                int count, struct choice usual) {
+    if (chooser->mutant) return mutant_choose(chooser->mutant, world, choices, count, usual);
     if (chooser->replay) return replay_choose(chooser->replay, world, usual);
     if (chooser->exhaustive) return exhaustive_choose(chooser->exhaustive, world, choices, count);
     return strategy_choose(chooser->strategy, world, choices, count);
@@ -99,6 +101,14 @@ static void state_count(struct search_shared *shared, uint64_t state) {
     _Atomic uint8_t *noted = &shared->states[state >> (64 - SEARCH_REGISTER_BITS)];
     uint8_t known = atomic_load_explicit(noted, memory_order_relaxed);
     while (rank > known && !atomic_compare_exchange_weak(noted, &known, rank)) continue;
+}
+
+static void state_reach(struct schedule_search *search) {
+    bool learns = search->settings->strategy == STRATEGY_NOVELTY;
+    if (!search->shared && !learns) return;
+    uint64_t state = world_state_digest(search->world);
+    if (search->shared) state_count(search->shared, state);
+    if (learns) novelty_reach(&search->novelty, state);
 }
 
 static void choice_count(struct schedule_search *search, struct choice chosen) {
@@ -122,7 +132,7 @@ static void run(struct schedule_search *search, const struct chooser *chooser) {
             schedule_add(&search->schedule, (struct deviation){usual, world_steps_of(world, usual) + 1, chosen});
         choice_count(search, chosen);
         world_apply(world, chosen);
-        if (search->shared) state_count(search->shared, world_state_digest(world));
+        state_reach(search);
     }
     world_end(world);
 }
@@ -132,14 +142,11 @@ static bool begin(struct schedule_search *search, int clients, uint64_t seed, ui
     return world_begin(search->world, clients, seed, number);
 }
 
-uint64_t search_seed_number(const struct schedule_search *search, uint64_t number) {
-    return search->settings->strategy == STRATEGY_EXHAUSTIVE ? 0 : number;
-}
-
 static struct search_outcome draw_with(struct schedule_search *search, enum strategy_kind kind, uint64_t number) {
     struct strategy strategy;
     struct world *world = search->world;
-    uint64_t seed = search_seed(search->settings->seed, search_seed_number(search, number));
+    search->origin = kind == STRATEGY_EXHAUSTIVE ? 0 : number;
+    uint64_t seed = search_seed(search->settings->seed, search->origin);
     if (!begin(search, world->settings.clients, seed, number)) return (struct search_outcome){0};
     if (kind == STRATEGY_EXHAUSTIVE) {
         exhaustive_begin(&search->exhaustive);
@@ -152,8 +159,36 @@ static struct search_outcome draw_with(struct schedule_search *search, enum stra
     return outcome_of(search);
 }
 
+/* A schedule of the session that is changed. */
+static struct search_outcome draw_changed(struct schedule_search *search, uint64_t number) {
+    const struct search_settings *settings = search->settings;
+    struct mutant mutant;
+    mutant_begin(&mutant, &search->novelty, search->world, search_seed(settings->seed, number), &settings->budget,
+                 search->horizon);
+    search->origin = mutant.origin;
+    uint64_t seed = search_seed(settings->seed, mutant.origin);
+    bool opened = begin(search, search->world->settings.clients, seed, number);
+    if (opened) run(search, &(struct chooser){.mutant = &mutant});
+    mutant_free(&mutant);
+    return opened ? outcome_of(search) : (struct search_outcome){0};
+}
+
+/* Every second schedule is drawn, by uniform and PCT in turn; the others are changed. */
+static struct search_outcome draw_novel(struct schedule_search *search, uint64_t number) {
+    struct novelty *novelty = &search->novelty;
+    if (number % NOVELTY_SESSION == 0) novelty_session_begin(novelty);
+    novelty_schedule_begin(novelty);
+    bool changes = number % 2 && novelty->count > 0;
+    struct search_outcome outcome = changes
+                                        ? draw_changed(search, number)
+                                        : draw_with(search, number / 2 % 2 ? STRATEGY_PCT : STRATEGY_UNIFORM, number);
+    if (outcome.opened) novelty_schedule_end(novelty, &search->schedule, search->origin);
+    return outcome;
+}
+
 static struct search_outcome search_draw(struct schedule_search *search, uint64_t number) {
     enum strategy_kind kind = search->settings->strategy;
+    if (kind == STRATEGY_NOVELTY) return draw_novel(search, number);
     if (kind == STRATEGIES) kind = number % 2 ? STRATEGY_PCT : STRATEGY_UNIFORM;
     return draw_with(search, kind, number);
 }
@@ -228,9 +263,42 @@ static void violated_announce(struct search_shared *shared, uint64_t number) {
     while (shared && number < known && !atomic_compare_exchange_weak(&shared->violated, &known, number)) continue;
 }
 
-/* Every process takes the next number, so the schedules that were run have no gap whenever the search ends. */
-static uint64_t number_take(struct schedule_search *search) {
+static uint64_t take(struct schedule_search *search) {
     return search->shared ? atomic_fetch_add(&search->shared->taken, 1) : search->taken++;
+}
+
+/* Runs the schedules of a session that were tried already, so that the next ones are what they would have been. */
+static bool session_catch_up(struct schedule_search *search, uint64_t from, uint64_t until) {
+    struct search_tally tally = search->tally;
+    bool opened = true;
+    for (; from < until && opened; from++) opened = search_draw(search, from).opened;
+    search->tally = tally;
+    return opened;
+}
+
+/* Takes the next session. False: a lock could not be opened. */
+static bool session_take(struct schedule_search *search) {
+    const struct search_settings *settings = search->settings;
+    uint64_t session = settings->first / NOVELTY_SESSION + take(search), from = session * NOVELTY_SESSION;
+    search->session_next = from > settings->first ? from : settings->first;
+    search->session_end = from + NOVELTY_SESSION;
+    return from >= settings->most || session_catch_up(search, from, search->session_next);
+}
+
+/* Every process takes the next number, or the next session, so the schedules that were run have no gap whenever the
+ * search ends. */
+static bool number_take(struct schedule_search *search, uint64_t *number) {
+    const struct search_settings *settings = search->settings;
+    if (settings->strategy != STRATEGY_NOVELTY)
+        return *number = settings->first + take(search) * settings->stride, true;
+    bool opened = search->session_next < search->session_end || session_take(search);
+    *number = search->session_next++;
+    return opened;
+}
+
+/* Whether a search may end by its time limit: never in the middle of a session. */
+static bool may_pause(const struct schedule_search *search) {
+    return search->session_next == search->session_end;
 }
 
 static void give_up(struct schedule_search *search, uint64_t *number, uint64_t unopened) {
@@ -244,28 +312,30 @@ bool search_run(struct schedule_search *search, uint64_t *number, void (*report)
     int64_t began_ns = clock_real_mono_ns(), reported_ns = began_ns;
     bool violated = false;
     for (;;) {
-        uint64_t place = number_take(search), each = settings->first + place * settings->stride;
+        uint64_t each;
+        if (!number_take(search, &each)) return give_up(search, number, each), false;
         if (each >= settings->most) break;
         if (!settings->keep_going && search->shared && each > atomic_load(&search->shared->violated)) break;
         struct search_outcome outcome = search_draw(search, each);
         if (!outcome.opened) return give_up(search, number, each), false;
         tally_add(&search->tally, &outcome, each);
         search->tally.commands = commands_of(search->world);
-        if (search->digests) search->digests[place] = outcome.digest;
+        if (search->digests) search->digests[(each - settings->first) / settings->stride] = outcome.digest;
         if (outcome.violates && !violated) {
             violated = true;
             *number = each;
             schedule_copy(&search->found, &search->schedule);
+            search->found_origin = search->origin;
             search->found_outcome = outcome;
             violated_announce(search->shared, each);
         }
         if (violated && !settings->keep_going) break;
         search->exhausted = settings->strategy == STRATEGY_EXHAUSTIVE && !exhaustive_next(&search->exhaustive);
         if (search->exhausted) break;
-        if (search->tally.schedules % CLOCK_EVERY) continue;
+        if (search->tally.schedules % CLOCK_EVERY && !(search->session_end && may_pause(search))) continue;
         int64_t now_ns = clock_real_mono_ns();
         if (now_ns - reported_ns > REPORT_EVERY_NS) report(search), reported_ns = now_ns;
-        if (settings->seconds && now_ns - began_ns > settings->seconds * CLOCK_NS_PER_S) break;
+        if (settings->seconds && may_pause(search) && now_ns - began_ns > settings->seconds * CLOCK_NS_PER_S) break;
     }
     return violated;
 }
@@ -274,4 +344,5 @@ void search_free(struct schedule_search *search) {
     schedule_free(&search->schedule);
     schedule_free(&search->found);
     exhaustive_free(&search->exhaustive);
+    novelty_free(&search->novelty);
 }

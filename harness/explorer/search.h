@@ -4,6 +4,7 @@
 #define LOCKSTORM_EXPLORER_SEARCH_H
 
 #include "checkers/engine/judge.h"
+#include "harness/explorer/novelty.h"
 #include "harness/explorer/strategy.h"
 
 struct search_settings {
@@ -81,17 +82,19 @@ struct schedule_search {
     uint32_t faults;          /* that struck in it */
     int strikes;
     struct exhaustive exhaustive;
-    bool exhausted; /* no schedule within the bound is left */
-    bool unopened;  /* the search has ended because in schedule *number the lock could not be opened */
+    struct novelty novelty;
+    uint64_t session_next, session_end; /* numbers of schedules of its session that are left to try */
+    uint64_t origin; /* the number by which the clients' random numbers of the last schedule were drawn */
+    bool exhausted;  /* no schedule within the bound is left */
+    bool unopened;   /* the search has ended because in schedule *number the lock could not be opened */
     /* The first that violates a required property: */
     struct schedule found;
+    uint64_t found_origin;
     struct search_outcome found_outcome;
 };
 
 /* The seed of one schedule's random numbers. */
 uint64_t search_seed(uint64_t seed, uint64_t number);
-/* The number that search_seed gets for a schedule: its own; 0 for all schedules of an exhaustive search. */
-uint64_t search_seed_number(const struct schedule_search *search, uint64_t number);
 
 /* Runs the usual course to measure the horizon. False: a lock could not be opened. */
 bool search_begin(struct schedule_search *search);

@@ -131,7 +131,7 @@ static bool shrink_amounts(struct shrink *shrink) {
 void search_shrink(struct schedule_search *search, uint64_t number, int *clients) {
     struct shrink shrink = {.search = search,
                             .number = number,
-                            .seed = search_seed(search->settings->seed, search_seed_number(search, number)),
+                            .seed = search_seed(search->settings->seed, search->found_origin),
                             .wanted = &search->found_outcome,
                             .clients = *clients,
                             .runs_left = search->settings->shrink_runs};

@@ -71,8 +71,7 @@ static int target_at(const struct world *world, enum choice_kind kind, int place
     return choice_strikes_replica(kind) ? replica_number(place % nodes, place / nodes + 1) : place;
 }
 
-/* Draws a fault's target and duration. The world may not allow the fault now. */
-static struct choice fault_draw(struct strategy *strategy, const struct world *world, enum choice_kind kind) {
+struct choice strategy_fault_draw(struct strategy *strategy, const struct world *world, enum choice_kind kind) {
     struct choice fault = {.kind = kind};
     bool of_task = kind >= CHOICE_LOSE_MESSAGE;
     int targets = of_task ? world->client_count : target_count(world, kind);
@@ -84,8 +83,7 @@ static struct choice fault_draw(struct strategy *strategy, const struct world *w
     return fault;
 }
 
-/* Whether it concerns a command that is on its way to the resource. */
-static bool strikes_store(const struct world *world, struct choice fault) {
+bool strategy_strikes_store(const struct world *world, struct choice fault) {
     return (int)fault.kind > CHOICE_LOSE_MESSAGE && world_task_const(world, fault.who)->node == WORLD_RESOURCE;
 }
 
@@ -93,8 +91,8 @@ static bool fault_due(struct strategy *strategy, const struct world *world, stru
     for (int each = 0; each < strategy->fault_count; each++) {
         struct planned_fault *planned = &strategy->faults[each];
         if (planned->done || planned->step > world->steps) continue;
-        *fault = fault_draw(strategy, world, planned->kind);
-        if (!world_allows(world, *fault) || (strategy->spares_store && strikes_store(world, *fault)))
+        *fault = strategy_fault_draw(strategy, world, planned->kind);
+        if (!world_allows(world, *fault) || (strategy->spares_store && strategy_strikes_store(world, *fault)))
             continue; /* another target is drawn before the next step */
         planned->done = true;
         return true;

@@ -12,7 +12,14 @@
 #include "harness/scheduler/random.h"
 #include "harness/simulation/world_state.h"
 
-enum strategy_kind { STRATEGY_UNIFORM, STRATEGY_PCT, STRATEGY_USUAL, STRATEGY_EXHAUSTIVE, STRATEGIES };
+enum strategy_kind {
+    STRATEGY_UNIFORM,
+    STRATEGY_PCT,
+    STRATEGY_USUAL,
+    STRATEGY_EXHAUSTIVE,
+    STRATEGY_NOVELTY, /* novelty.h */
+    STRATEGIES
+};
 enum { STRATEGY_DEPTH = 3, STRATEGY_FAULTS = 16 };
 
 /* How many faults of each kind one schedule may have. */
@@ -43,6 +50,11 @@ void strategy_begin(struct strategy *strategy, enum strategy_kind kind, uint64_t
                     const struct fault_budget *budget, int64_t lease_ms, uint64_t horizon);
 struct choice strategy_choose(struct strategy *strategy, const struct world *world, const struct choice *choices,
                               int count);
+
+/* Draws a fault's target and duration. The world may not allow the fault now. */
+struct choice strategy_fault_draw(struct strategy *strategy, const struct world *world, enum choice_kind kind);
+/* Whether the fault concerns a command that is on its way to the resource. */
+bool strategy_strikes_store(const struct world *world, struct choice fault);
 
 /* Enumerates all schedules with at most `bound` deviations: delay-bounded scheduling (Emmi, Qadeer, Rakamaric 2011),
  * with faults as delays. A duration is always three leases, which is longer than a poller's longest sleep. */

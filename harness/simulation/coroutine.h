@@ -1,12 +1,22 @@
-/* A function that can be suspended and resumed: lock code that waits, without a thread. */
+/* A function that can be suspended and resumed: lock code that waits, without a thread.
+ *
+ * On x86-64 a switch saves and loads registers itself: swapcontext also sets the signal mask, which are two system
+ * calls for every step. Elsewhere, and with a sanitizer that has to know of each switch, it is swapcontext. */
 #ifndef LOCKSTORM_SIMULATION_COROUTINE_H
 #define LOCKSTORM_SIMULATION_COROUTINE_H
 
 #include <stdbool.h>
+
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define COROUTINE_SWITCHES_STACKS
+typedef void *coroutine_context; /* the stack pointer; what has to be restored lies on the stack */
+#else
 #include <ucontext.h>
+typedef ucontext_t coroutine_context;
+#endif
 
 struct coroutine {
-    ucontext_t inside, outside;
+    coroutine_context inside, outside;
     void (*run)(void *argument);
     void *argument;
     void *stack; /* kept for the next run */

@@ -179,11 +179,6 @@ uint64_t search_seed(uint64_t seed, uint64_t number) {
     return seed * 100 + number;
 }
 
-uint64_t search_seed_number(const struct schedule_search *search, uint64_t number) {
-    (void)search;
-    return number;
-}
-
 static bool has_line(const struct schedule *schedule, const char *wanted) {
     char line[SCHEDULE_LINE];
     for (size_t each = 0; each < schedule->count; each++)
@@ -217,7 +212,7 @@ struct search_outcome search_replay(struct schedule_search *search, const struct
 static void play(const struct shrink_case *asked, const char *separator) {
     static struct world world;
     struct search_settings settings = {.seed = SEED, .shrink_runs = asked->runs};
-    struct schedule_search search = {.world = &world, .settings = &settings};
+    struct schedule_search search = {.world = &world, .settings = &settings, .found_origin = NUMBER};
     int clients = asked->clients;
     char line[SCHEDULE_LINE];
     played = asked;

@@ -60,6 +60,15 @@ def test_the_first_violation_of_a_lock_is_the_same(order: int) -> None:
         assert found[name] == alone[name], name
 
 
+@pytest.mark.lengthy("plays sessions of which it keeps a part, again")
+def test_a_search_that_learns_in_sessions() -> None:
+    """The pieces begin in the middle of a session."""
+    request = SearchRequest("set-nx-px", faults="none", schedules=600, strategy="novelty")
+    alone = search_schedules(plan_search(request), lambda _: None)
+    found = put_together(LockSearch(LockSearchEntry("it", request, 200)), 1)
+    assert (found["history_sha256"], found["schedules"]) == (alone["history_sha256"], 600)
+
+
 def test_a_search_that_goes_on_after_a_violation() -> None:
     request = SearchRequest("set-nx-px", faults="pause", schedules=200, keep_going=True)
     alone = search_schedules(plan_search(request), lambda _: None)

@@ -121,6 +121,11 @@ def test_a_writer_is_stopped_between_two_records(programs: Path, tmp_path: Path)
     assert said["stops_between_records"] > 0
 
 
+def test_a_command_is_encoded_as_by_hiredis(programs: Path) -> None:
+    said = run_program(programs / "redis_commands")
+    assert said["same"] > 15 and said["different"] == 0
+
+
 def test_stamps_are_those_of_the_clocks(programs: Path) -> None:
     said = run_program(programs / "stamps")
     unused = {"used": False, "distrusted": False, "off": 0}

@@ -45,7 +45,8 @@ FAULTS = {
 OF_REPLICAS = ("failover", "stall-replica")
 LOSE_CONNECTIONS = ("failover", "restart", "restart-empty")
 EXHAUSTIVE = "exhaustive"
-STRATEGIES = ("portfolio", "uniform", "pct", "usual", EXHAUSTIVE)
+NOVELTY = "novelty"
+STRATEGIES = ("portfolio", "novelty", "uniform", "pct", "usual", EXHAUSTIVE)
 USUALLY = ("mutual_exclusion", "integrity", "fencing")  # what is required of a search whose faults the user chose
 LIVENESS = "liveness"  # judged only if it is required: schedules then end with a phase without faults
 FAIRNESS = "fairness"  # judged only if it is required, and no fault may strike
@@ -113,7 +114,8 @@ class SearchRequest:
     )
     strategy: str = option(
         "--strategy",
-        "How steps are chosen: docs/explore.md describes each. Default: portfolio.",
+        "How steps are chosen: docs/explore.md describes each; novelty changes schedules that reached new states. "
+        "Default: portfolio.",
         default="portfolio",
         metavar="|".join(STRATEGIES),
     )
@@ -306,6 +308,8 @@ def _check_strategy(request: SearchRequest) -> None:
     exhaustive = request.strategy == EXHAUSTIVE
     if request.deviations and not exhaustive:
         raise UsageError("--deviations is for --strategy exhaustive")
+    if request.strategy == NOVELTY and request.shard:
+        raise UsageError("--strategy novelty learns from one schedule to the next: it has no shards")
     if exhaustive and request.jobs and request.jobs > 1:
         raise UsageError("--strategy exhaustive goes from one schedule to the next: --jobs 1")
 
