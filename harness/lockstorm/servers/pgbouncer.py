@@ -20,6 +20,7 @@ from lockstorm.servers.postgres_session import PostgresSession
 PoolMode = Literal["session", "transaction"]
 
 # It goes by the machine's clock, and does nothing by that clock during a trial, also if the machine stands still.
+# Drivers of Go (lib/pq) and Java send extra_float_digits when they connect; by default PgBouncer refuses them.
 CONFIGURATION = """[databases]
 {database} = host={server} port={port} user={role} dbname={database}
 [pgbouncer]
@@ -29,6 +30,7 @@ unix_socket_mode = 0700
 listen_port = {port}
 auth_type = any
 admin_users = {role}
+ignore_startup_parameters = extra_float_digits
 default_pool_size = 20
 server_check_delay = 86400
 server_idle_timeout = 0
