@@ -9,6 +9,7 @@ from lockstorm.matrix.matrix import play_matrix
 from lockstorm.scenario import library_expected
 from lockstorm.scenario.library_expected import adapters_in_trials, library_cells
 from lockstorm.scenario.play import play
+from lockstorm.scenario.scenario import scenarios
 from lockstorm.trial.settings import TrialSettings
 from tests.helpers.daily import daily
 from tests.helpers.support import lockstorm
@@ -64,7 +65,8 @@ def test_every_cell_of_a_library_is_as_expected(adapter: str) -> None:
     time = "real" if adapter_entry(PREFIX + adapter).real_time_only else "virtual"
     result = play_matrix(library_cells(PREFIX + adapter), time, 1, 1, lambda _: None)
     assert [(cell["scenario"], cell["store"], cell["difference"]) for cell in result["cells"] if not cell["ok"]] == []
-    assert result["cells"] and not result["unplayed"]
+    unplayed = [cell for cell in result["unplayed"] if time in scenarios()[cell["scenario"]].times]
+    assert result["cells"] and not unplayed
 
 
 @pytest.mark.slow("plays cells of a library by the command", seconds=5)

@@ -1,12 +1,14 @@
 """PgBouncer before the database: which client uses the session in which a lock was taken."""
 
 import json
+import socket
+import struct
 
 import pytest
 
 from lockstorm import Outcome
 from lockstorm.servers.pgbouncer import PgBouncer
-from lockstorm.servers.postgres_server import conninfo
+from lockstorm.servers.postgres_server import DATABASE, ROLE, conninfo
 from lockstorm.servers.postgres_session import PostgresSession
 from lockstorm.servers.services import missing, missing_pooler
 from lockstorm.trial.trial import Trial
@@ -15,6 +17,7 @@ from tests.helpers.support import ENVIRONMENT, lockstorm, trial
 REASON = missing("postgres") or missing_pooler()
 pytestmark = pytest.mark.skipif(bool(REASON), reason=f"not installed: {REASON}")
 
+PROTOCOL_3 = 3 << 16
 HELD = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
 SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
 
@@ -39,6 +42,20 @@ def test_in_session_mode_each_has_its_own(time: str) -> None:
         assert one.acquire(wait_ms=0).ok
         assert two.acquire(wait_ms=0).outcome is Outcome.REFUSED
         assert running.database.session.value(SESSIONS) == "2"
+
+
+def test_a_driver_that_sends_the_digits_of_its_numbers_is_let_in() -> None:
+    """As lib/pq of Go and the driver of Java do; `options` is refused, so the answer is not the same to everything."""
+    with trial("pg-advisory", pooled=True) as running:
+        answers = {}
+        for parameter in ("extra_float_digits", "options"):
+            texts = ("user", ROLE, "database", DATABASE, parameter, "2", "")
+            words = b"".join(text.encode() + b"\0" for text in texts)
+            with socket.socket(socket.AF_UNIX) as link:
+                link.connect(str(pooler_of(running).socket))
+                link.sendall(struct.pack(">ii", len(words) + 8, PROTOCOL_3) + words)
+                answers[parameter] = link.recv(1)
+        assert answers == {"extra_float_digits": b"R", "options": b"E"}, "R: it asks who it is; E: an error"
 
 
 def test_a_lock_is_released_on_another_connection_and_stays() -> None:

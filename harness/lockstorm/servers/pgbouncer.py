@@ -21,6 +21,7 @@ PoolMode = Literal["session", "transaction"]
 
 # PgBouncer refuses a client that sets a parameter it does not know, as drivers of Go and Java do: extra_float_digits.
 # It goes by the machine's clock, and does nothing by that clock during a trial, also if the machine stands still.
+# Drivers of Go (lib/pq) and Java send extra_float_digits when they connect; by default PgBouncer refuses them.
 CONFIGURATION = """[databases]
 {database} = host={server} port={port} user={role} dbname={database}
 [pgbouncer]
@@ -31,6 +32,7 @@ listen_port = {port}
 auth_type = any
 ignore_startup_parameters = extra_float_digits
 admin_users = {role}
+ignore_startup_parameters = extra_float_digits
 default_pool_size = 20
 server_check_delay = 86400
 server_idle_timeout = 0
