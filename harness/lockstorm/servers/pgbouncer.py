@@ -19,7 +19,6 @@ from lockstorm.servers.postgres_session import PostgresSession
 
 PoolMode = Literal["session", "transaction"]
 
-# PgBouncer refuses a client that sets a parameter it does not know, as drivers of Go and Java do: extra_float_digits.
 # It goes by the machine's clock, and does nothing by that clock during a trial, also if the machine stands still.
 # Drivers of Go (lib/pq) and Java send extra_float_digits when they connect; by default PgBouncer refuses them.
 CONFIGURATION = """[databases]
