@@ -230,7 +230,8 @@ def test_clients_that_share_processes_cost_the_same_requests() -> None:
     cell, _ = measure_cell(lock("set-nx-px"), Load(1), 200, share_processes=True)
     check_measured(cell)
     assert cell.grants and cell.processes == 1
-    assert cell.requests_per_grant == pytest.approx(2, abs=2 / cell.grants + 0.0005)
+    # As above, and a request that the server had not read when the window began.
+    assert cell.requests_per_grant == pytest.approx(2, abs=3 / cell.grants + 0.0005)
     assert set(cell.commands) == {"set", "evalsha", "get", "del"}
 
 

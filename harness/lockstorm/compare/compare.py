@@ -188,12 +188,14 @@ def observe(trial: Trial, clients: list[Client], duration_ms: int, arrival_us: i
     reading = before.minus(idle)
     if arrival_us:
         trial.run(clients, until_ns=trial.mono_ns + arrival_us * 1000)
+        _signal(clients, signal.SIGSTOP)  # nothing happens between the counters and the window's begin
         before = counters_of(trial.servers)
     client_ns, server_ns = _cpu_ns(clients), _cpu_ns(trial.servers)
     begun_ns = trial.mono_ns
+    if arrival_us:
+        _signal(clients, signal.SIGCONT)
     trial.run(clients, until_ns=begun_ns + duration_ms * 1_000_000)
-    for pid in {client.pid for client in clients}:
-        os.kill(pid, signal.SIGSTOP)
+    _signal(clients, signal.SIGSTOP)
     end_ns = trial.mono_ns
     client_ns, server_ns = _cpu_ns(clients) - client_ns, _cpu_ns(trial.servers) - server_ns
     counters = counters_of(trial.servers).minus(before).minus(reading)
@@ -201,6 +203,11 @@ def observe(trial: Trial, clients: list[Client], duration_ms: int, arrival_us: i
     if full and events:
         end_ns = events[-1].mono_ns
     return Observed(events_from(events, begun_ns), end_ns - begun_ns, end_ns, counters, client_ns, server_ns, full)
+
+
+def _signal(clients: list[Client], number: int) -> None:
+    for pid in {client.pid for client in clients}:
+        os.kill(pid, number)
 
 
 def counters_of(servers: list[RedisServer]) -> Counters:
