@@ -62,6 +62,7 @@ PROMISES  = $(call room,checkers/promises)
 
 ZYGOTE  = harness/process/zygote_service.c harness/process/spawn.c
 CLIENT  = $(filter-out harness/client/plugin_main.c,$(call room,harness/client)) $(ENV) $(LOCKS) $(SHARED) $(ZYGOTE)
+GROUP   = $(call room,harness/client_group) $(filter-out harness/client/client_main.c,$(CLIENT)) harness/simulation/coroutine.c
 STORE   = $(call room,harness/resource) $(SHARED) $(ZYGOTE)
 TABLE   = harness/resource/store_table.c
 PROXY   = $(PROXY_ROOM) $(SHARED) $(ZYGOTE)
@@ -79,7 +80,7 @@ FORMATS = $(addprefix harness/library_service/,byte_queue.c grpc_format.c http_f
 LOCK_ADAPTER = $(call room,harness/lock_adapter) $(ENV) $(LOCKS) $(SHARED)
 PLUGIN  = harness/client/plugin_main.c harness/client/plugin.c $(addprefix harness/environment/,env_ops.c redis_command.c) $(LOCKS)
 
-PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-services store store-table proxy check linearize explore explore-library lock-adapter plugin history spawn reaper supervisor)
+PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-group client-services store store-table proxy check linearize explore explore-library lock-adapter plugin history spawn reaper supervisor)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
 PRELOAD        = $(BUILD)/lib/liblockstorm-preload.so
 NEAR           = $(BUILD)/lib/liblockstorm-near.so
@@ -149,6 +150,8 @@ fuzzers: $(FUZZERS)
 # `client`, and a resource that is no table `store`.
 $(BUILD)/bin/client: $(call object,$(filter-out $(SESSIONS),$(CLIENT))) $(patsubst %.c,$(BUILD)/o/without/%.o,$(SESSIONS))
 $(BUILD)/bin/client: LIBS = -lhiredis -ljansson
+$(BUILD)/bin/client-group: $(call object,$(filter-out $(SESSIONS),$(GROUP))) $(patsubst %.c,$(BUILD)/o/without/%.o,$(SESSIONS))
+$(BUILD)/bin/client-group: LIBS = -lhiredis -ljansson
 $(BUILD)/bin/client-services: $(call object,$(CLIENT))
 $(BUILD)/bin/client-services: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
 $(BUILD)/bin/store: $(call object,$(filter-out $(TABLE),$(STORE))) $(patsubst %.c,$(BUILD)/o/without/%.o,$(TABLE))
@@ -168,7 +171,7 @@ $(BUILD)/bin/plugin: LIBS = -lhiredis -ljansson
 $(BUILD)/bin/explore-library: $(call object,$(EXPLORE_LIBRARY))
 $(BUILD)/bin/explore-library: LIBS = -lhiredis -ljansson -lm
 # Programs that load a plug-in export to it the functions that the headers declare, and no others.
-LENDERS = $(addprefix $(BUILD)/bin/,client client-services explore plugin)
+LENDERS = $(addprefix $(BUILD)/bin/,client client-group client-services explore plugin)
 $(LENDERS): LENT = -Wl,--dynamic-list=harness/client/plugin.list -ldl
 $(LENDERS): harness/client/plugin.list
 $(BUILD)/bin/lock-adapter: $(call object,$(filter-out $(SESSIONS),$(LOCK_ADAPTER))) $(patsubst %.c,$(BUILD)/o/without/%.o,$(SESSIONS))

@@ -1,26 +1,92 @@
 /* pause-client: the whole process stops, worker and watchdog alike, as in a stop-the-world garbage collection. */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "faults/common/process.h"
+#include "faults/common/real_time.h"
+
+enum { TASKS = 2 /* worker and watchdog */, STAND_LIMIT_MS = 60000, POLL_US = 200 };
+
+/* Of a client that shares its process. */
+struct pause_state {
+    bool paused;
+    int64_t since_ns;
+    uint64_t moves[TASKS];
+};
+_Static_assert(sizeof(struct pause_state) <= FAULT_STATE, "fits the target's state");
+
+static struct pause_state *state_of(struct fault_target *target) {
+    return (struct pause_state *)(void *)target->state;
+}
+
+static void stop_tasks(const struct fault_target *target, bool stopped) {
+    const struct fault_means *means = target->means;
+    for (int each = 0; each < TASKS; each++) means->task_stopped(means->scheduler, target->task + each, stopped);
+}
+
+/* Its watchdog may be about to go on when it is stopped, and has a moment for that; it may also not run at all. */
+static bool inject_alone(struct fault_target *target, struct fault_report *report) {
+    const struct fault_means *means = target->means;
+    struct pause_state *pause = state_of(target);
+    int64_t until_ms = real_time_deadline_ms(STAND_LIMIT_MS);
+    pause->paused = true;
+    stop_tasks(target, true);
+    while (!means->task_stands(means->scheduler, target->task))
+        if (!real_time_pause(until_ms, POLL_US)) return fault_fail(report, "it does not reach a place to stop");
+    real_time_pause(until_ms, POLL_US);
+    pause->since_ns = means->mono_ns(means->scheduler);
+    for (int each = 0; each < TASKS; each++)
+        pause->moves[each] = means->task_moves(means->scheduler, target->task + each);
+    return true;
+}
+
+static bool prove_alone(struct fault_target *target, struct fault_report *report) {
+    const struct fault_means *means = target->means;
+    const struct pause_state *pause = state_of(target);
+    int threads, stopped;
+    if (!process_count_threads(target->pid, &threads, &stopped))
+        return fault_fail(report, "process %d has ended", target->pid);
+    if (stopped > 0) return fault_fail(report, "the whole process is stopped, and the other clients in it");
+    if (!means->task_stands(means->scheduler, target->task)) return fault_fail(report, "it does not stand still");
+    for (int each = 0; each < TASKS; each++) {
+        uint64_t moves = means->task_moves(means->scheduler, target->task + each) - pause->moves[each];
+        if (moves > 0) return fault_fail(report, "it went on %" PRIu64 " times", moves);
+    }
+    snprintf(report->text, sizeof report->text, "it stood for %.3f s, and its process went on",
+             (double)(means->mono_ns(means->scheduler) - pause->since_ns) / 1e9);
+    return true;
+}
+
+static bool heal_alone(struct fault_target *target) {
+    struct pause_state *pause = state_of(target);
+    if (pause->paused) stop_tasks(target, false);
+    pause->paused = false;
+    return true;
+}
 
 static bool inject(struct fault_target *target, struct fault_report *report) {
+    if (target->shares_process) return inject_alone(target, report);
     return process_stop(target, (bool *)target->state, report);
 }
 
 static bool prove(struct fault_target *target, struct fault_report *report) {
-    return process_prove_stopped(target, report);
+    return target->shares_process ? prove_alone(target, report) : process_prove_stopped(target, report);
 }
 
 static bool heal(struct fault_target *target, struct fault_report *report) {
+    if (target->shares_process) return heal_alone(target);
     return process_continue(target, (bool *)target->state, report);
 }
 
 const struct fault FAULT_PAUSE_CLIENT = {
     .name = "pause-client",
     .summary = "stop a client's whole process, watchdog included, and continue it later",
-    .proof = "every thread of the process is in state T (/proc)",
+    .proof = "every thread of the process is in state T (/proc); where clients share a process: it did not go on",
     .explanation =
         "SIGSTOP, confirmed, at a named checkpoint of the client or between two steps; SIGCONT heals. The client's\n"
         "time passes meanwhile: its lease expires and it does not notice. This models a garbage collection, and a\n"
-        "container that is throttled or migrated. Not modelled: a worker that is stuck while its renewal thread runs\n"
+        "container that is throttled or migrated. A client that shares its process with others is paused alone: it\n"
+        "reads no reply and no sleep of it ends. Not modelled: a worker that is stuck while its renewal thread runs\n"
         "(stall-worker), and a host that sleeps and whose monotonic clock sleeps with it (suspend-host).",
     .source = "Kleppmann 2016, \"Protecting a resource with a lock\" (the GC pause); HBase's session expiry",
     .target = "client",

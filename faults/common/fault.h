@@ -96,6 +96,7 @@ struct fault_target {
     int pid;                          /* of the process */
     int server;                       /* its number at the scheduler */
     int task;                         /* the client's worker, its number at the scheduler; the watchdog's is the next */
+    bool shares_process;              /* other clients live in the client's process */
     const char *service;              /* kind of server: "postgres", "etcd", "zookeeper"; NULL: it speaks RESP */
     int64_t clock_step_us;            /* of a server that has a service: the resolution of the time it reports */
     const char *socket;               /* the unix socket on which the server listens; of a client, its first node's */

@@ -8,14 +8,30 @@ bool live_watchdog_stopping(const struct env *env) {
     return atomic_load_explicit(&live_env_of_const(env)->stopping, memory_order_acquire);
 }
 
-static void *watchdog_main(void *argument) {
+static void watchdog_run(void *argument) {
     struct live_env *live = argument;
     task_begin(&live->task.task);
     live->run(&live->env, live->argument);
     live_env_drop_reply(live);
     live_env_close_sessions(live);
     task_end(&live->task.task, &live->worker->task.task);
+}
+
+static void *watchdog_main(void *argument) {
+    watchdog_run(argument);
     return NULL;
+}
+
+static bool watchdog_begin(struct live_env *worker, struct live_env *live) {
+    const struct task *task = &live->task.task;
+    if (task->carrier) return task->carrier->start(task->carrier, task->place, watchdog_run, live);
+    return pthread_create(&worker->thread, NULL, watchdog_main, live) == 0;
+}
+
+static void watchdog_join(const struct live_env *worker, const struct live_env *live) {
+    const struct task *task = &live->task.task;
+    if (task->carrier) task->carrier->join(task->carrier, worker->task.task.place, task->place);
+    else pthread_join(worker->thread, NULL);
 }
 
 void live_watchdog_stop(struct env *env) {
@@ -23,7 +39,7 @@ void live_watchdog_stop(struct env *env) {
     if (!live) return;
     atomic_store_explicit(&live->stopping, true, memory_order_release);
     task_await_end(&worker->task.task, &live->task.task);
-    pthread_join(worker->thread, NULL);
+    watchdog_join(worker, live);
     free(live);
     worker->watchdog = NULL;
 }
@@ -39,7 +55,7 @@ bool live_watchdog_start(struct env *env, void (*run)(struct env *, void *), voi
     live->argument = argument;
     live->worker = worker;
     task_announce(&live->task.task);
-    if (pthread_create(&worker->thread, NULL, watchdog_main, live) != 0) {
+    if (!watchdog_begin(worker, live)) {
         atomic_store_explicit(&live->task.task.place->state, TASK_ABSENT, memory_order_release);
         free(live);
         return false;

@@ -13,9 +13,25 @@ void redis_session_close(struct redis_session *session) {
     session->context = NULL;
 }
 
+/* Many clients may connect at once: a server whose queue of connections is full takes the next one a moment later. A
+ * blocking connect would wait for that, and with it all the tasks of this process. */
+static redisContext *connect_among_many(struct live_task *task, const char *address) {
+    int64_t give_up_ns = live_task_deadline_ns(task, task->reply_limit_ns);
+    for (;;) {
+        redisContext *context = redisConnectUnixNonBlock(address);
+        bool is_full = context && context->err == REDIS_ERR_IO && errno == EAGAIN;
+        if (!is_full || live_task_mono_ns(task) >= give_up_ns) return context;
+        redisFree(context);
+        live_task_sleep_until(task, live_task_deadline_ns(task, ENV_NS_PER_MS));
+    }
+}
+
 bool redis_session_connect(struct redis_session *session) {
-    live_task_count_sent(session->task);
-    if (!session->context) session->context = redisConnectUnixNonBlock(session->address);
+    struct live_task *task = session->task;
+    live_task_count_sent(task);
+    if (!session->context)
+        session->context = task->task.carrier ? connect_among_many(task, session->address)
+                                              : redisConnectUnixNonBlock(session->address);
     if (session->context && session->context->err) {
         redisFree(session->context);
         session->context = NULL;

@@ -23,8 +23,8 @@ static void env_begin(struct hosted_lock *hosted, const struct lock_site *site) 
     struct task_slot *slots = &site->page->tasks[2 * hosted->place];
     memset(slots, 0, 2 * sizeof *slots);
     struct env_live_options options = {
-        .worker = {site->page, &slots[0], hosted->turn_fd, hosted->yield_fd},
-        .watchdog = {site->page, &slots[1], hosted->watchdog_fd, hosted->yield_fd},
+        .worker = {site->page, &slots[0], hosted->turn_fd, hosted->yield_fd, NULL},
+        .watchdog = {site->page, &slots[1], hosted->watchdog_fd, hosted->yield_fd, NULL},
         .node_count = site->node_count,
         .reply_limit_ms = REPLY_LIMIT_MS,
         .stream = atomic_fetch_add(&streams, 1),

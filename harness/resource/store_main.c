@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "harness/process/descriptor_limit.h"
 #include "harness/process/zygote_service.h"
 #include "harness/resource/store_table.h"
 
@@ -303,6 +304,7 @@ int main(int argc, char **argv) {
     struct store store = {0};
     struct resource *resource = &store.resource;
     zygote_begin(&argc, &argv);
+    descriptor_limit_raise();
     if (parse(argc, argv, &arguments, &error) && resource_mode_find(arguments.mode, &resource->mode)) {
         resource->actor.history = history_open(arguments.history, &error);
         resource->actor.page = resource->actor.history ? shared_page_open(arguments.page, &error) : NULL;

@@ -5,11 +5,11 @@
 
 #include "harness/scheduler/shared_page.h"
 
-/* Zero but for the page: no host is suspended. */
+/* Of each of the page's tasks; all zero: no host is suspended. */
 struct host_clocks {
     struct shared_page *page;
-    int suspended[SHARED_PAGE_TASKS];           /* number of reasons */
-    int64_t suspended_at_ns[SHARED_PAGE_TASKS]; /* by the trial's clock; only while there is a reason */
+    int *suspended;           /* number of reasons */
+    int64_t *suspended_at_ns; /* by the trial's clock; only while there is a reason */
 };
 
 /* From now on the wall clock of a task's host is offset_ns ahead of the trial's and gains drift_ppm. */

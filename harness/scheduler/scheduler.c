@@ -31,8 +31,13 @@ struct scheduler {
     int signal_fd; /* -1: none */
     int64_t patience_ns;
     int tasks;
-    int turn_fd[SHARED_PAGE_TASKS];
-    int pid_fd[SHARED_PAGE_TASKS]; /* -1: not watched, or its end was seen */
+    /* Of each task: */
+    int *turn_fd;
+    int *pid_fd;    /* -1: not watched, or its end was seen */
+    bool *is_group; /* its process hosts many tasks, which share the descriptors of the first one */
+    /* Scratch, by their number: tasks that want the turn; what is polled, and for which task. */
+    int *ready, *polled_task;
+    struct pollfd *polled;
     int dead;
 };
 
@@ -48,11 +53,45 @@ static int64_t deadline_of(const struct scheduler *scheduler, int task) {
     return atomic_load_explicit(&scheduler->page->tasks[task].deadline_ns, memory_order_relaxed);
 }
 
+static bool shares_descriptors(const struct scheduler *scheduler, int task) {
+    return task > 0 && scheduler->turn_fd[task] == scheduler->turn_fd[task - 1];
+}
+
 static bool is_stopped(const struct scheduler *scheduler, int task) {
     return atomic_load_explicit(&scheduler->page->tasks[task].stopped, memory_order_acquire);
 }
 
 /* --- setting up --- */
+
+static void *array_new(uint32_t count, size_t size) {
+    void *array = calloc(count, size);
+    if (!array) abort();
+    return array;
+}
+
+static void arrays_open(struct scheduler *scheduler, uint32_t count) {
+    scheduler->turn_fd = array_new(count, sizeof *scheduler->turn_fd);
+    scheduler->pid_fd = array_new(count, sizeof *scheduler->pid_fd);
+    scheduler->is_group = array_new(count, sizeof *scheduler->is_group);
+    scheduler->ready = array_new(count, sizeof *scheduler->ready);
+    scheduler->polled_task = array_new(count, sizeof *scheduler->polled_task);
+    scheduler->polled = array_new(count + 2, sizeof *scheduler->polled);
+    scheduler->stops.stalled = array_new(count, sizeof *scheduler->stops.stalled);
+    scheduler->host_clocks.suspended = array_new(count, sizeof *scheduler->host_clocks.suspended);
+    scheduler->host_clocks.suspended_at_ns = array_new(count, sizeof *scheduler->host_clocks.suspended_at_ns);
+}
+
+static void arrays_close(struct scheduler *scheduler) {
+    free(scheduler->turn_fd);
+    free(scheduler->pid_fd);
+    free(scheduler->is_group);
+    free(scheduler->ready);
+    free(scheduler->polled_task);
+    free(scheduler->polled);
+    free(scheduler->stops.stalled);
+    free(scheduler->host_clocks.suspended);
+    free(scheduler->host_clocks.suspended_at_ns);
+}
 
 struct scheduler *scheduler_open(const char *path, struct history_error *error) {
     struct shared_page *page = shared_page_open(path, error);
@@ -60,6 +99,7 @@ struct scheduler *scheduler_open(const char *path, struct history_error *error) 
     struct scheduler *scheduler = calloc(1, sizeof *scheduler);
     if (!scheduler) abort();
     scheduler->page = page;
+    arrays_open(scheduler, page->task_count);
     scheduler->host_clocks.page = page;
     scheduler->stops.page = page;
     scheduler->server_clocks = server_clocks_open(page);
@@ -77,9 +117,10 @@ struct scheduler *scheduler_open(const char *path, struct history_error *error) 
 void scheduler_close(struct scheduler *scheduler) {
     if (!scheduler) return;
     for (int task = 0; task < scheduler->tasks; task++) {
-        close(scheduler->turn_fd[task]);
+        if (!shares_descriptors(scheduler, task)) close(scheduler->turn_fd[task]);
         if (scheduler->pid_fd[task] >= 0) close(scheduler->pid_fd[task]);
     }
+    arrays_close(scheduler);
     server_clocks_close(scheduler->server_clocks);
     fence_close(scheduler->fence);
     if (scheduler->yield_fd >= 0) close(scheduler->yield_fd);
@@ -207,7 +248,7 @@ int scheduler_turn_fd(const struct scheduler *scheduler, int task) {
 }
 
 int scheduler_add_task(struct scheduler *scheduler) {
-    if (scheduler->tasks == SHARED_PAGE_TASKS) return -1;
+    if (scheduler->tasks == (int)scheduler->page->task_count) return -1;
     int fd = eventfd(0, EFD_CLOEXEC);
     if (fd < 0) return -1;
     scheduler->turn_fd[scheduler->tasks] = fd;
@@ -215,11 +256,23 @@ int scheduler_add_task(struct scheduler *scheduler) {
     return scheduler->tasks++;
 }
 
+int scheduler_add_group(struct scheduler *scheduler, int count) {
+    if (count > (int)scheduler->page->task_count - scheduler->tasks) return -1;
+    int first = scheduler_add_task(scheduler);
+    for (int each = 1; first >= 0 && each < count; each++) {
+        scheduler->turn_fd[scheduler->tasks] = scheduler->turn_fd[first];
+        scheduler->pid_fd[scheduler->tasks++] = -1;
+    }
+    for (int each = 0; first >= 0 && each < count; each++) scheduler->is_group[first + each] = true;
+    return first;
+}
+
 void scheduler_expect(struct scheduler *scheduler, int task) {
     state_set(scheduler, task, TASK_RUNNING);
 }
 
 bool scheduler_watch(struct scheduler *scheduler, int task, int pid) {
+    if (shares_descriptors(scheduler, task)) return scheduler->page->tasks[task].pid = pid, true;
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0) return false;
     scheduler->pid_fd[task] = fd;
@@ -282,11 +335,13 @@ int scheduler_set_process_stopped(struct scheduler *scheduler, int pid, bool sto
 }
 
 int scheduler_set_task_stalled(struct scheduler *scheduler, int task, bool stalled) {
-    return task_stops_set_task(&scheduler->stops, task, stalled);
+    int left = task_stops_set_task(&scheduler->stops, task, stalled);
+    if (scheduler->is_group[task]) wakeup_send(scheduler->turn_fd[task]);
+    return left;
 }
 
 bool scheduler_stop_between_records(struct scheduler *scheduler, int task) {
-    return task_stops_between_records(&scheduler->page->tasks[task]);
+    return task_stops_between_records(&scheduler->stops, scheduler->tasks, task);
 }
 
 void scheduler_catch_up(const struct scheduler *scheduler, int pid) {
@@ -352,17 +407,22 @@ static bool any_task_runs(const struct scheduler *scheduler) {
 /* Waits until a task gives its turn back, a client ends or a signal comes, at most timeout_ms. DONE: a task did; STUCK:
  * nothing happened. */
 static enum scheduler_result await_event(struct scheduler *scheduler, int timeout_ms) {
-    struct pollfd fds[SHARED_PAGE_TASKS + 2] = {{.fd = scheduler->yield_fd, .events = POLLIN},
-                                                {.fd = scheduler->signal_fd, .events = POLLIN}};
-    for (int task = 0; task < scheduler->tasks; task++)
-        fds[task + 2] = (struct pollfd){.fd = scheduler->pid_fd[task], .events = POLLIN};
-    int ready = poll(fds, (nfds_t)scheduler->tasks + 2, timeout_ms);
+    struct pollfd *fds = scheduler->polled;
+    nfds_t processes = 0;
+    fds[0] = (struct pollfd){.fd = scheduler->yield_fd, .events = POLLIN};
+    fds[1] = (struct pollfd){.fd = scheduler->signal_fd, .events = POLLIN};
+    for (int task = 0; task < scheduler->tasks; task++) {
+        if (scheduler->pid_fd[task] < 0) continue;
+        scheduler->polled_task[processes] = task;
+        fds[2 + processes++] = (struct pollfd){.fd = scheduler->pid_fd[task], .events = POLLIN};
+    }
+    int ready = poll(fds, 2 + processes, timeout_ms);
     if (ready < 0) return errno == EINTR ? SCHEDULER_INTERRUPTED : SCHEDULER_FAILED;
     if (ready == 0) return SCHEDULER_STUCK;
     if (fds[1].revents & POLLIN) return wakeup_drain(scheduler->signal_fd), SCHEDULER_INTERRUPTED;
-    for (int task = 0; task < scheduler->tasks; task++) {
-        if (!(fds[task + 2].revents & POLLIN)) continue;
-        scheduler->dead = scheduler->page->tasks[task].pid;
+    for (nfds_t each = 0; each < processes; each++) {
+        if (!(fds[2 + each].revents & POLLIN)) continue;
+        scheduler->dead = scheduler->page->tasks[scheduler->polled_task[each]].pid;
         scheduler_forget_process(scheduler, scheduler->dead);
         return SCHEDULER_DIED;
     }
@@ -388,11 +448,11 @@ static enum scheduler_result await_yield(struct scheduler *scheduler, int real_l
     return SCHEDULER_DONE;
 }
 
-/* The tasks that want the turn, and their number. */
-static int list_ready(const struct scheduler *scheduler, int ready[SHARED_PAGE_TASKS]) {
+/* Lists the tasks that want the turn in scheduler->ready; returns their number. */
+static int list_ready(struct scheduler *scheduler) {
     int count = 0;
     for (int task = 0; task < scheduler->tasks; task++)
-        if (state_of(scheduler, task) == TASK_READY && !is_stopped(scheduler, task)) ready[count++] = task;
+        if (state_of(scheduler, task) == TASK_READY && !is_stopped(scheduler, task)) scheduler->ready[count++] = task;
     return count;
 }
 
@@ -476,15 +536,15 @@ static enum scheduler_result run_virtual(struct scheduler *scheduler, const stru
         if (result != SCHEDULER_DONE) return result;
         if (!fence_settle_before_turn(scheduler->fence)) return SCHEDULER_STUCK;
         if (have_parked(scheduler, awaited)) return SCHEDULER_DONE;
-        int ready[SHARED_PAGE_TASKS], wanting = list_ready(scheduler, ready);
+        int wanting = list_ready(scheduler);
         if (wanting > 0) { /* the only choice of a trial: it comes from the seed */
             uint64_t drawn = wanting > 1 ? random_below(&scheduler->random, (uint64_t)wanting) : 0;
-            give_turn(scheduler, ready[drawn], TASK_RUNNING);
+            give_turn(scheduler, scheduler->ready[drawn], TASK_RUNNING);
             continue;
         }
         result = probe_waiting(scheduler, real_limit_ms);
         if (result != SCHEDULER_DONE) return result;
-        if (list_ready(scheduler, ready) > 0 || wake_due(scheduler)) continue;
+        if (list_ready(scheduler) > 0 || wake_due(scheduler)) continue;
         if (scheduler_mono_ns(scheduler) >= until_ns) return SCHEDULER_TIME;
         result = advance(scheduler, until_ns, late_ns);
         if (result != SCHEDULER_DONE) return result;
@@ -494,8 +554,8 @@ static enum scheduler_result run_virtual(struct scheduler *scheduler, const stru
 static enum scheduler_result run_real(struct scheduler *scheduler, const struct awaited *awaited, int64_t until_ns,
                                       int real_limit_ms) {
     int64_t limit_ns = hang_limit_deadline_ns(real_limit_ms);
-    int ready[SHARED_PAGE_TASKS], wanting = list_ready(scheduler, ready);
-    for (int each = 0; each < wanting; each++) give_turn(scheduler, ready[each], TASK_RUNNING);
+    int wanting = list_ready(scheduler);
+    for (int each = 0; each < wanting; each++) give_turn(scheduler, scheduler->ready[each], TASK_RUNNING);
     for (;;) {
         if (have_parked(scheduler, awaited)) return SCHEDULER_DONE;
         int64_t left_ns = until_ns - clock_real_mono_ns();

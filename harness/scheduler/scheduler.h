@@ -107,6 +107,9 @@ struct shared_page *scheduler_page(const struct scheduler *scheduler);
 int scheduler_yield_fd(const struct scheduler *scheduler);
 /* Takes a slot on the shared page. Its number, or -1 if all are taken. */
 int scheduler_add_task(struct scheduler *scheduler);
+/* Takes `count` neighbouring slots for the tasks of one process, which share one eventfd; in real time. The number of
+ * the first, or -1 if there are not as many left. Of these the first one alone is watched (scheduler_watch). */
+int scheduler_add_group(struct scheduler *scheduler, int count);
 /* The eventfd of a task's turn; owned by the scheduler. */
 int scheduler_turn_fd(const struct scheduler *scheduler, int task);
 /* A process with this task is about to be started: no other task runs until this one has given a turn back. */

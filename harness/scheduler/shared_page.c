@@ -10,21 +10,34 @@
 #include "harness/scheduler/clock.h"
 #include "harness/scheduler/stamps.h"
 
-static struct shared_page *map_file(int fd) {
-    void *map = mmap(NULL, sizeof(struct shared_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+static size_t page_bytes(uint32_t task_count) {
+    return sizeof(struct shared_page) + (task_count - SHARED_PAGE_TASKS) * sizeof(struct task_slot);
+}
+
+static struct shared_page *map_file(int fd, size_t bytes) {
+    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     return map == MAP_FAILED ? NULL : map;
 }
 
 bool shared_page_create(const char *path, enum history_time time, uint64_t seed, struct history_error *error) {
+    return shared_page_create_large(path, time, seed, SHARED_PAGE_TASKS, error);
+}
+
+bool shared_page_create_large(const char *path, enum history_time time, uint64_t seed, int tasks,
+                              struct history_error *error) {
+    if (tasks > SHARED_PAGE_TASKS_MOST) return history_fail(error, "%d tasks are too many for a shared page", tasks);
+    uint32_t task_count = (uint32_t)(tasks < SHARED_PAGE_TASKS ? SHARED_PAGE_TASKS : tasks);
+    size_t bytes = page_bytes(task_count);
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int full = fd < 0 ? errno : posix_fallocate(fd, 0, sizeof(struct shared_page));
-    struct shared_page *page = full ? NULL : map_file(fd);
+    int full = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)bytes);
+    struct shared_page *page = full ? NULL : map_file(fd, bytes);
     int reason = full ? full : errno;
     if (fd >= 0) close(fd);
     if (!page) return history_fail(error, "%.160s: %s", path, strerror(reason));
     page->version = SHARED_PAGE_VERSION;
     page->time = (uint32_t)time;
     page->seed = seed;
+    page->task_count = task_count;
     page->wall_epoch_ns = CLOCK_EPOCH_NS;
     atomic_init(&page->proxy_deadline_ns, INT64_MAX);
     shared_page_close(page);
@@ -34,18 +47,20 @@ bool shared_page_create(const char *path, enum history_time time, uint64_t seed,
 struct shared_page *shared_page_open(const char *path, struct history_error *error) {
     struct stat stat = {0};
     int fd = open(path, O_RDWR | O_CLOEXEC);
-    bool fits = fd >= 0 && fstat(fd, &stat) == 0 && stat.st_size == (off_t)sizeof(struct shared_page);
-    struct shared_page *page = fits ? map_file(fd) : NULL;
+    bool fits = fd >= 0 && fstat(fd, &stat) == 0 && stat.st_size >= (off_t)sizeof(struct shared_page);
+    struct shared_page *page = fits ? map_file(fd, (size_t)stat.st_size) : NULL;
     const char *reason = fd < 0 || (fits && !page) ? strerror(errno) : "not a page of this build";
     if (fd >= 0) close(fd);
-    if (page && page->version == SHARED_PAGE_VERSION) return page;
-    shared_page_close(page);
+    bool is_whole = page && page->version == SHARED_PAGE_VERSION && page->task_count >= SHARED_PAGE_TASKS &&
+                    page_bytes(page->task_count) == (size_t)stat.st_size;
+    if (is_whole) return page;
+    if (page) munmap(page, (size_t)stat.st_size);
     history_fail(error, "%.160s: %s", path, reason);
     return NULL;
 }
 
 void shared_page_close(struct shared_page *page) {
-    if (page) munmap(page, sizeof *page);
+    if (page) munmap(page, page_bytes(page->task_count));
 }
 
 int64_t shared_page_mono_ns(const struct shared_page *page) {

@@ -79,7 +79,7 @@ struct step_result {
     char error[128]; /* the other side's answer, when it refused or failed */
 };
 
-enum { SHARED_PAGE_NAME = 32, SHARED_PAGE_TASKS = 256, SHARED_PAGE_VERSION = 8 };
+enum { SHARED_PAGE_NAME = 32, SHARED_PAGE_TASKS = 256, SHARED_PAGE_TASKS_MOST = 1 << 16, SHARED_PAGE_VERSION = 9 };
 #define SHARED_PAGE_ANYWHERE "*" /* stands for every checkpoint */
 
 /* Virtual time: what CLOCK_MONOTONIC shows to a program under a supervisor when the trial's clock stands at 0. Runtimes
@@ -123,14 +123,18 @@ struct shared_page {
     /* Replies may stay away, because a fault is, or was, on a link or a server: in virtual time a task gives the turn
      * back while it waits for one. */
     _Atomic uint32_t unreliable;
+    uint32_t task_count;               /* how many slots the file has */
     _Atomic int64_t proxy_deadline_ns; /* written by the proxy: when it has to act next; INT64_MAX: never */
     _Atomic uint64_t traffic;          /* written by tasks: grows with everything that a server may receive */
     _Atomic uint64_t unawaited; /* grows with the part of it after which a turn can end before the server received it */
-    struct task_slot tasks[SHARED_PAGE_TASKS];
+    struct task_slot tasks[SHARED_PAGE_TASKS]; /* more follow in a file that has more */
 };
 
-/* Creates the file with an empty page. False with *error. */
+/* Creates the file with an empty page for SHARED_PAGE_TASKS tasks. False with *error. */
 bool shared_page_create(const char *path, enum history_time time, uint64_t seed, struct history_error *error);
+/* The same for at least `tasks` tasks, SHARED_PAGE_TASKS_MOST at most. */
+bool shared_page_create_large(const char *path, enum history_time time, uint64_t seed, int tasks,
+                              struct history_error *error);
 /* Maps it; NULL with *error. Unmapped by shared_page_close. */
 struct shared_page *shared_page_open(const char *path, struct history_error *error);
 void shared_page_close(struct shared_page *page);

@@ -32,11 +32,17 @@ static void await_wakeup(struct task *task) {
     if (got != sizeof count) abort();
 }
 
+static bool has_turn(const struct task *task) {
+    return atomic_load_explicit(&task->place->state, memory_order_acquire) == TASK_RUNNING;
+}
+
 /* The state says whether it is this task's turn, the wake-up does not: in real time it may be a task_wake that came too
  * late. */
 static void await_turn(struct task *task) {
-    do await_wakeup(task);
-    while (atomic_load_explicit(&task->place->state, memory_order_acquire) != TASK_RUNNING);
+    do {
+        if (task->carrier) task->carrier->await_driver(task->carrier, task->place);
+        else await_wakeup(task);
+    } while (!has_turn(task));
 }
 
 static void stand(struct task *task) {
@@ -52,7 +58,8 @@ static void move_on(struct task *task) {
         uint32_t stopped = atomic_load(&slot->stopped);
         if (is_virtual(task) || !(stopped & TASK_STOP_STALL)) break;
         atomic_store(&slot->standing, 1);
-        syscall(SYS_futex, &slot->stopped, FUTEX_WAIT, stopped, NULL, NULL, 0);
+        if (task->carrier) task->carrier->await_driver(task->carrier, slot);
+        else syscall(SYS_futex, &slot->stopped, FUTEX_WAIT, stopped, NULL, NULL, 0);
     }
     atomic_fetch_add(&slot->moves, 1);
 }
@@ -82,7 +89,8 @@ static void sleep_real(struct task *task, int64_t deadline_ns) {
 void task_sleep_until(struct task *task, int64_t deadline_ns) {
     if (!is_virtual(task)) {
         stand(task);
-        sleep_real(task, deadline_ns);
+        if (task->carrier) task->carrier->sleep_until(task->carrier, task->place, deadline_ns);
+        else sleep_real(task, deadline_ns);
         move_on(task);
         return;
     }
@@ -92,7 +100,9 @@ void task_sleep_until(struct task *task, int64_t deadline_ns) {
 
 /* In virtual time the caller has the turn, so nothing else changes the sleeper's state. */
 void task_wake(struct task *sleeper) {
-    if (!is_virtual(sleeper)) {
+    if (sleeper->carrier) {
+        sleeper->carrier->wake(sleeper->carrier, sleeper->place);
+    } else if (!is_virtual(sleeper)) {
         wakeup_send(sleeper->turn_fd);
     } else if (atomic_load_explicit(&sleeper->place->state, memory_order_acquire) == TASK_SLEEPING) {
         atomic_store_explicit(&sleeper->place->state, TASK_READY, memory_order_release);
@@ -175,7 +185,8 @@ static bool wait_readable(struct task *task, int fd, int64_t deadline_ns, bool m
 
 bool task_wait_readable(struct task *task, int fd, int64_t deadline_ns, bool may_block) {
     stand(task);
-    bool here = wait_readable(task, fd, deadline_ns, may_block);
+    bool here = task->carrier ? task->carrier->await_readable(task->carrier, task->place, fd, deadline_ns)
+                              : wait_readable(task, fd, deadline_ns, may_block);
     move_on(task);
     return here;
 }

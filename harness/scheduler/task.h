@@ -4,11 +4,28 @@
 
 #include "harness/scheduler/shared_page.h"
 
+/* What runs tasks that have no thread of their own: several in one process, in real time. Its functions suspend the
+ * task that calls them, and others run meanwhile. */
+struct task_carrier {
+    /* Until `fd` is readable: true; or until deadline_ns: false. */
+    bool (*await_readable)(struct task_carrier *, const struct task_slot *, int fd, int64_t deadline_ns);
+    /* Until deadline_ns, or until the task is woken. */
+    void (*sleep_until)(struct task_carrier *, const struct task_slot *, int64_t deadline_ns);
+    /* Until the driver, which has changed the slot, says so. May return before: the caller looks at the slot. */
+    void (*await_driver)(struct task_carrier *, const struct task_slot *);
+    void (*wake)(struct task_carrier *, const struct task_slot *sleeper);
+    /* Starts the second task of a client. False: it cannot. */
+    bool (*start)(struct task_carrier *, const struct task_slot *second, void (*run)(void *), void *argument);
+    /* Until the second task has ended. */
+    void (*join)(struct task_carrier *, const struct task_slot *first, const struct task_slot *second);
+};
+
 struct task {
     struct shared_page *page;
     struct task_slot *place;
-    int turn_fd;  /* eventfd, written by the scheduler: this task has the turn */
-    int yield_fd; /* eventfd, written by every task: it has given the turn back */
+    int turn_fd;                  /* eventfd, written by the scheduler: this task has the turn */
+    int yield_fd;                 /* eventfd, written by every task: it has given the turn back */
+    struct task_carrier *carrier; /* NULL: the task is a thread */
 };
 
 /* A new process's first call. In virtual time it returns with the process's first turn, so that processes may start

@@ -65,12 +65,21 @@ static bool stop_child(int pid) {
     return info.si_code == CLD_STOPPED;
 }
 
-bool task_stops_between_records(const struct task_slot *slot) {
+static bool any_appends(const struct task_stops *stops, int tasks, int pid) {
+    for (int task = 0; task < tasks; task++) {
+        const struct task_slot *slot = &stops->page->tasks[task];
+        if (slot->pid == pid && atomic_load(&slot->appends) != 0) return true;
+    }
+    return false;
+}
+
+bool task_stops_between_records(const struct task_stops *stops, int tasks, int task) {
     int64_t until_ns = hang_limit_deadline_ns(RECORD_LIMIT_MS);
+    int pid = stops->page->tasks[task].pid;
     for (;;) {
-        if (!stop_child(slot->pid)) return false;
-        if (atomic_load(&slot->appends) == 0) return true;
-        kill(slot->pid, SIGCONT);
+        if (!stop_child(pid)) return false;
+        if (!any_appends(stops, tasks, pid)) return true;
+        kill(pid, SIGCONT);
         if (hang_limit_is_over(until_ns)) return false;
         nanosleep(&RECORD_PAUSE, NULL);
     }

@@ -7,13 +7,13 @@
 
 enum { STOPPED_PROCESSES_MAX = SHARED_PAGE_TASKS + SERVERS_MAX };
 
-/* Zero but for the page: nothing is stopped. */
+/* Zero but for the page and the arrays: nothing is stopped. */
 struct task_stops {
     struct shared_page *page;
     struct {
         int pid, reasons; /* 0, 0: free */
     } process[STOPPED_PROCESSES_MAX];
-    int stalled[SHARED_PAGE_TASKS]; /* number of reasons */
+    int *stalled; /* of each of the page's tasks: number of reasons */
 };
 
 /* A process was stopped, or may go on: a client's, with its tasks among the first `tasks`, or a server's. Returns the
@@ -25,8 +25,9 @@ void task_stops_forget_process(struct task_stops *stops, int pid);
 int task_stops_set_task(struct task_stops *stops, int task, bool stalled);
 /* Another process is about to use the task's slot: no reason is left. */
 void task_stops_forget_task(struct task_stops *stops, int task);
-/* Stops the process of a slot, a child of the caller, so that none of its records is half written. True: it is stopped.
- * False: it has ended, or was in the middle of a record every time for 20 seconds. */
-bool task_stops_between_records(const struct task_slot *slot);
+/* Stops the process of a task, a child of the caller, so that none of its records is half written, also of other tasks
+ * among the first `tasks`. True: it is stopped. False: it has ended, or was in the middle of a record every time for 20
+ * seconds. */
+bool task_stops_between_records(const struct task_stops *stops, int tasks, int task);
 
 #endif

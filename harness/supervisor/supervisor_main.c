@@ -157,7 +157,10 @@ static bool supervise_in_trial(struct supervisor *supervisor, const struct super
         fprintf(stderr, "supervisor: %s\n", error.text);
         return false;
     }
-    struct task task = {page, &page->tasks[arguments->task], (int)arguments->turn_fd, (int)arguments->yield_fd};
+    struct task task = {.page = page,
+                        .place = &page->tasks[arguments->task],
+                        .turn_fd = (int)arguments->turn_fd,
+                        .yield_fd = (int)arguments->yield_fd};
     fcntl(task.turn_fd, F_SETFD, FD_CLOEXEC);
     fcntl(task.yield_fd, F_SETFD, FD_CLOEXEC);
     task_begin(&task);
@@ -169,7 +172,9 @@ static bool supervise_in_trial(struct supervisor *supervisor, const struct super
     }
     turns_end(supervisor);
     if (supervisor->reason[0]) fprintf(stderr, "supervisor: %s\n", supervisor->reason);
-    task_end(&task, &(struct task){page, &page->tasks[arguments->task - 1], -1, (int)arguments->yield_fd});
+    struct task worker = {
+        .page = page, .place = &page->tasks[arguments->task - 1], .turn_fd = -1, .yield_fd = task.yield_fd};
+    task_end(&task, &worker);
     shared_page_close(page);
     return true;
 }

@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
     if (!page) return fprintf(stderr, "http_requests: %s\n", error.text), 2;
     unlink(path); /* it is mapped */
     int turn_fd = eventfd(0, EFD_CLOEXEC), yield_fd = eventfd(0, EFD_CLOEXEC);
-    struct env_live_options options = {.worker = {page, &page->tasks[0], turn_fd, yield_fd}, .node_count = 1};
+    struct env_live_options options = {.worker = {page, &page->tasks[0], turn_fd, yield_fd, NULL}, .node_count = 1};
     options.nodes[0] = argv[ARGUMENT_SOCKET];
     struct env *env = env_live_open(&options);
     bool known = true;

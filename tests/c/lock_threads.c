@@ -112,8 +112,8 @@ static void start(struct arena *arena, struct shared_page *page, int yield_fd, c
         struct contender *contender = &arena->contenders[each];
         struct task_slot *slots = &page->tasks[2 * each];
         contender->arena = arena;
-        contender->environment = (struct env_live_options){.worker = {page, &slots[0], event(), yield_fd},
-                                                           .watchdog = {page, &slots[1], event(), yield_fd},
+        contender->environment = (struct env_live_options){.worker = {page, &slots[0], event(), yield_fd, NULL},
+                                                           .watchdog = {page, &slots[1], event(), yield_fd, NULL},
                                                            .node_count = node_count,
                                                            .reply_limit_ms = REPLY_LIMIT_MS,
                                                            .stream = (uint64_t)each};

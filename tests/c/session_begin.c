@@ -60,8 +60,8 @@ int main(int argc, char **argv) {
     if (!page || listening < 0) return fprintf(stderr, "session_begin: %s\n", error.text), 2;
     int turn_fd[TASKS], yield_fd = eventfd(0, EFD_CLOEXEC);
     for (int each = 0; each < TASKS; each++) turn_fd[each] = eventfd(0, EFD_CLOEXEC);
-    const struct env_live_options options = {.worker = {page, &page->tasks[0], turn_fd[0], yield_fd},
-                                             .watchdog = {page, &page->tasks[1], turn_fd[1], yield_fd},
+    const struct env_live_options options = {.worker = {page, &page->tasks[0], turn_fd[0], yield_fd, NULL},
+                                             .watchdog = {page, &page->tasks[1], turn_fd[1], yield_fd, NULL},
                                              .nodes = {address},
                                              .node_count = 1,
                                              .reply_limit_ms = REPLY_LIMIT_MS};

@@ -117,6 +117,20 @@ def test_overtakings_agree_with_their_definition() -> None:
     assert measure.overtakings(events_of(" ".join(items))) == pairs
 
 
+@pytest.mark.parametrize(
+    ("notation", "begun_us", "expected"),
+    [
+        ("A?0 A!1 A.2", 0, "A?0 A!1 A.2"),
+        ("A?0 B?1 A!2 A.10 B!17", 10, "B?1 A.10 B!17"),  # B has waited since before
+        ("A?0 B?1 B-5 A!6 A.10", 10, "A.10"),  # B had given up
+        ("A?0 A!1 A.2", 9, ""),
+        ("A?0 B?12 A?11", 12, "A?0 B?12 A?11"),  # stamps of two processes, in the opposite order
+    ],
+)
+def test_a_window_begins_with_those_who_wait(notation: str, begun_us: int, expected: str) -> None:
+    assert measure.events_from(events_of(notation), begun_us * US) == events_of(expected)
+
+
 def test_waits_holders_and_the_end() -> None:
     events = events_of("A?0 B?1 A!5 B!6 C?7 A.8 B.9 A?10 A-20")
     assert us(measure.waits_ns(events)) == [5, 5]
@@ -211,6 +225,40 @@ def test_without_a_lock_there_is_no_exclusion() -> None:
     assert "held it at once" in cell.reason
 
 
+def test_clients_that_share_processes_cost_the_same_requests() -> None:
+    """A control of the host of many clients: alone, a client sends the same two commands from there."""
+    cell, _ = measure_cell(lock("set-nx-px"), Load(1), 200, share_processes=True)
+    check_measured(cell)
+    assert cell.grants and cell.processes == 1
+    # As above, and a request that the server had not read when the window began.
+    assert cell.requests_per_grant == pytest.approx(2, abs=3 / cell.grants + 0.0005)
+    assert set(cell.commands) == {"set", "evalsha", "get", "del"}
+
+
+def test_many_waiters_share_processes() -> None:
+    done = lockstorm(
+        "compare", "--lock", "blpop", "--waiters", "200", "--rate", "none", "--duration", "300ms", "--json"
+    )
+    (cell,) = json.loads(done.stdout)["cells"]
+    assert (cell["clients"], cell["processes"]) == (200, 2)
+    if not cell["measured"] and cell["played_again"]:
+        raise Inconclusive(cell["reason"])
+    assert cell["holders_most"] == 1
+    assert cell["server_cpu_us_per_grant"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--lock", "pubsub,redlock", "--waiters", "8,20000"), "descriptors"),
+    ],
+)
+def test_too_many_waiters_are_refused_before_anything_is_measured(words: tuple[str, ...], message: str) -> None:
+    done = lockstorm("compare", *words, "--rate", "none")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+
+
 def test_a_rate_that_cannot_be_sustained_is_no_error() -> None:
     cell, _ = measure_cell(lock("set-nx-px"), Load(4, 1_000_000), 100)
     check_measured(cell)
@@ -295,8 +343,8 @@ def test_nothing_measured_is_inconclusive() -> None:
     ("arguments", "message"),
     [
         (("--lock", "setnyx"), "setnx"),
-        (("--waiters", "0"), "1 to 128"),
-        (("--waiters", "129"), "1 to 128"),
+        (("--waiters", "0"), "1 to 20,000"),
+        (("--waiters", "20001"), "1 to 20,000"),
         (("--waiters", "1,,2"), "1,,2"),
         (("--waiters", "x"), "x"),
         (("--rate", "-5"), "-5"),

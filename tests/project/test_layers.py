@@ -45,6 +45,7 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "harness/resource": (
         (
             "harness/history",
+            "harness/process/descriptor_limit.h",
             "harness/process/zygote_service.h",
             "harness/scheduler/actor.h",
             "harness/scheduler/shared_page.h",
@@ -76,6 +77,16 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "harness/scheduler",
         ),
         ("hiredis/",),
+    ),
+    "harness/client_group": (
+        (
+            "harness/client/live_client.h",
+            "harness/process/descriptor_limit.h",
+            "harness/process/zygote_service.h",
+            "harness/scheduler",
+            "harness/simulation/coroutine.h",
+        ),
+        (),
     ),
     "harness/explorer": (
         (

@@ -24,6 +24,7 @@ BUILD = str(ROOT / "build")
 JARS = Path("/usr/share/java")
 PROGRAMS = (  # of the project, as the Makefile builds them
     "client",
+    "client-group",
     "client-services",
     "store",
     "store-table",

@@ -13,6 +13,7 @@ from lockstorm.base.errors import Inconclusive
 from lockstorm.compare.benchmark import KEY, Pair, measure_pair
 from lockstorm.compare.measure import (
     LockEvent,
+    events_from,
     gaps_ns,
     grant_times,
     hand_overs,
@@ -28,7 +29,8 @@ from lockstorm.process.machine import machine
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.servers.redis_server import RedisServer
 from lockstorm.trial.client import Client
-from lockstorm.trial.settings import RESOURCE, TrialSettings
+from lockstorm.trial.client_groups import group_count, grouped
+from lockstorm.trial.settings import CLIENT_LIMIT, RESOURCE, TrialSettings
 from lockstorm.trial.stall_sentinel import play_unstalled
 from lockstorm.trial.trial import Trial
 
@@ -37,6 +39,7 @@ PACED_CLIENTS = 4  # clients that share a rate, each with a resource of its own
 SUSTAINED = 0.95  # of the requested rate
 REFERENCE_REQUESTS, REFERENCE_RUNS = 1000, 3
 RECORDS_PER_S, RECORDS_MOST = 400_000, 2_000_000
+ARRIVAL_US = 2000  # for each of many clients, before the window begins: to connect, and to begin to wait
 STALLED = 0.5  # of the window, without a grant although a client waits
 
 Json = dict[str, Any]
@@ -60,6 +63,7 @@ class CostCell:
     clients: int
     rate: int | None
     work_ms: int
+    processes: int  # in which these clients live
     measured: bool = False
     played_again: int = 0  # times that it was measured again, because the machine stood still
     window_s: float | None = None
@@ -114,6 +118,13 @@ def loads(clients: tuple[int, ...], rates: tuple[int, ...], work_ms: int = 0) ->
     return [Load(each, work_ms=work_ms) for each in clients] + [Load(PACED_CLIENTS, rate) for rate in rates]
 
 
+def check_loads(lock: LockEntry, loads: list[Load]) -> None:
+    """Raises UsageError if the clients of a load cannot share processes, and would have to."""
+    for load in loads:
+        if load.clients > CLIENT_LIMIT:
+            grouped(TrialSettings(lock.name), lock, load.clients, stored=False)
+
+
 def compare_locks(locks: list[LockEntry], loads: list[Load], duration_ms: int, report: Callable[[str], object]) -> Json:
     """Measures every lock under every load. Calls `report` before each cell with its description."""
     cells, pairs = [], []
@@ -126,9 +137,14 @@ def compare_locks(locks: list[LockEntry], loads: list[Load], duration_ms: int, r
     return {"cells": cells, "machine": machine(), "reference": _reference(pairs), "duration_ms": duration_ms}
 
 
-def measure_cell(lock: LockEntry, load: Load, duration_ms: int) -> tuple[CostCell, Pair | None]:
-    """One cell, and the time that redis-benchmark needed on the same server right before (None: not measured)."""
-    cell, pair = CostCell(lock.name, load.clients, load.rate, load.work_ms), None
+def measure_cell(
+    lock: LockEntry, load: Load, duration_ms: int, *, share_processes: bool | None = None
+) -> tuple[CostCell, Pair | None]:
+    """One cell, and the time that redis-benchmark needed on the same server right before (None: not measured).
+    `share_processes`: whether clients share a few processes; None: if there are many."""
+    shared = load.clients > CLIENT_LIMIT if share_processes is None else share_processes
+    processes = group_count(load.clients) if shared else load.clients
+    cell, pair = CostCell(lock.name, load.clients, load.rate, load.work_ms, processes), None
     records = min(RECORDS_MOST, max(1 << 16, RECORDS_PER_S * duration_ms // 1000))
     settings = TrialSettings(
         lock.name,
@@ -139,13 +155,15 @@ def measure_cell(lock: LockEntry, load: Load, duration_ms: int) -> tuple[CostCel
         history_records=records,
         direct=True,
     )
+    if shared:
+        settings = grouped(settings, lock, load.clients, stored=False)
 
     def observe_once(_: int) -> Observed:
         nonlocal pair
         with Trial(settings) as trial:
             pair = _reference_pair(trial) if load.rate is None else None
             clients = _clients(trial, load)
-            observed = observe(trial, clients, duration_ms)
+            observed = observe(trial, clients, duration_ms, arrival_us=load.clients * ARRIVAL_US if shared else 0)
             trial.must_not_stall()
             return observed
 
@@ -161,24 +179,35 @@ def measure_cell(lock: LockEntry, load: Load, duration_ms: int) -> tuple[CostCel
     return cell, pair
 
 
-def observe(trial: Trial, clients: list[Client], duration_ms: int) -> Observed:
-    """Runs the clients' pending steps for `duration_ms`, stops the clients with SIGSTOP, and reads the counters.
-    Subtracts what reading the counters itself costs the servers."""
+def observe(trial: Trial, clients: list[Client], duration_ms: int, arrival_us: int = 0) -> Observed:
+    """Runs the clients' pending steps for arrival_us and then for `duration_ms`, the window; stops the clients with
+    SIGSTOP, and reads the counters. Subtracts what reading the counters itself costs the servers."""
     counters_of(trial.servers)  # the first reply is shorter than the next one
     idle = counters_of(trial.servers)
     before = counters_of(trial.servers)
+    reading = before.minus(idle)
+    if arrival_us:
+        trial.run(clients, until_ns=trial.mono_ns + arrival_us * 1000)
+        _signal(clients, signal.SIGSTOP)  # nothing happens between the counters and the window's begin
+        before = counters_of(trial.servers)
     client_ns, server_ns = _cpu_ns(clients), _cpu_ns(trial.servers)
     begun_ns = trial.mono_ns
+    if arrival_us:
+        _signal(clients, signal.SIGCONT)
     trial.run(clients, until_ns=begun_ns + duration_ms * 1_000_000)
-    for client in clients:
-        os.kill(client.pid, signal.SIGSTOP)
+    _signal(clients, signal.SIGSTOP)
     end_ns = trial.mono_ns
     client_ns, server_ns = _cpu_ns(clients) - client_ns, _cpu_ns(trial.servers) - server_ns
-    counters = counters_of(trial.servers).minus(before).minus(before.minus(idle))
+    counters = counters_of(trial.servers).minus(before).minus(reading)
     events, full = read_events(trial.history_path)
     if full and events:
         end_ns = events[-1].mono_ns
-    return Observed(events, end_ns - begun_ns, end_ns, counters, client_ns, server_ns, full)
+    return Observed(events_from(events, begun_ns), end_ns - begun_ns, end_ns, counters, client_ns, server_ns, full)
+
+
+def _signal(clients: list[Client], number: int) -> None:
+    for pid in {client.pid for client in clients}:
+        os.kill(pid, number)
 
 
 def counters_of(servers: list[RedisServer]) -> Counters:
@@ -212,7 +241,7 @@ def _clients(trial: Trial, load: Load) -> list[Client]:
 
 def _cpu_ns(owners: list[Client] | list[RedisServer]) -> int:
     """User and system time of processes, including threads that have ended (the clock of clock_getcpuclockid)."""
-    pids = (owner.pid if isinstance(owner, Client) else owner.process.pid for owner in owners)
+    pids = {owner.pid if isinstance(owner, Client) else owner.process.pid for owner in owners}
     return sum(time.clock_gettime_ns((~pid << 3) | 2) for pid in pids)
 
 

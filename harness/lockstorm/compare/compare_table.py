@@ -8,10 +8,13 @@ from rich.text import Text
 
 Json = dict[str, Any]
 
-HEADINGS = ("grants/s", "x bench", "requests", "commands", "bytes", "CPU us", "hand-over", "p99", "overtaken")
+HEADINGS = (
+    *("grants/s", "x bench", "requests", "commands", "bytes", "CPU us", "server us"),
+    *("hand-over", "p99", "overtaken", "unserved"),
+)
 
 
-WIDTH = 112  # of the wider table; a narrower terminal wraps its lines, so that no column is lost
+WIDTH = 132  # of the wider table; a narrower terminal wraps its lines, so that no column is lost
 
 
 def show_comparison(out: Console, result: Json) -> None:
@@ -67,8 +70,12 @@ def paced_table(cells: list[Json]) -> Table:
 
 
 def remarks(cells: list[Json]) -> list[str]:
-    """A line for each cell that has a remark or is empty."""
-    return [f"{cell['lock']}, {_load(cell)}: {cell['reason']}" for cell in cells if cell["reason"]]
+    """A line for each cell that has a remark or is empty, and one for each number of clients that shared processes."""
+    shared = {cell["clients"]: cell["processes"] for cell in cells if cell["processes"] < cell["clients"]}
+    return [
+        *(f"{cell['lock']}, {_load(cell)}: {cell['reason']}" for cell in cells if cell["reason"]),
+        *(f"{clients:,} clients shared {processes} processes" for clients, processes in shared.items()),
+    ]
 
 
 def _load(cell: Json) -> str:
@@ -89,9 +96,11 @@ def _contended(cell: Json) -> list[str]:
         f"{cell['commands_per_grant']:.2f}",
         f"{cell['bytes_per_grant']:.0f}",
         f"{cell['client_cpu_us_per_grant']:.1f}",
+        f"{cell['server_cpu_us_per_grant']:.1f}",
         _time(took["p50"]),
         _time(took["p99"]),
         "-" if passed is None else f"{passed:.2f}",
+        str(took.get("unserved", "-")),
     ]
 
 

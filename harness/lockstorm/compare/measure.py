@@ -55,6 +55,18 @@ def read_events(path: Path) -> tuple[list[LockEvent], bool]:
     return events, full
 
 
+def events_from(events: Sequence[LockEvent], begun_ns: int) -> list[LockEvent]:
+    """The events of a window that begins at begun_ns: those from the first one with such a stamp on, after the acquires
+    that were pending then."""
+    begin = next((place for place, event in enumerate(events) if event.mono_ns >= begun_ns), len(events))
+    pending_acquires: dict[int, LockEvent] = {}
+    for event in events[:begin]:
+        pending_acquires.pop(event.client, None)
+        if event.kind == ACQUIRE:
+            pending_acquires[event.client] = event
+    return [*pending_acquires.values(), *events[begin:]]
+
+
 def grant_times(events: Sequence[LockEvent]) -> int:
     return sum(event.granted for event in events)
 

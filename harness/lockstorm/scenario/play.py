@@ -27,9 +27,11 @@ from lockstorm.results.verdict import (
 )
 from lockstorm.scenario.scenario import REAL_CONTROL_LEASE_MS, REAL_LEASE_MS, Scenario, scenarios
 from lockstorm.servers.deployment import Deployment, deployment_named
-from lockstorm.servers.services import check_lease, lease_at_least, real_time_reason
+from lockstorm.servers.services import check_lease, is_table, lease_at_least, real_time_reason
+from lockstorm.trial.client_groups import grouped, many_lease_ms
 from lockstorm.trial.settings import (
     ATTACHED_OPTIONS,
+    CLIENT_LIMIT,
     STORES,
     TIMES,
     TOKEN_STORES,
@@ -44,13 +46,15 @@ from lockstorm.trial.stall_sentinel import play_unstalled
 from lockstorm.trial.trial import Trial
 
 RECORDS_PER_INCREMENT = 16
+RECORDS_MOST = 1 << 22  # of many clients, who wait for each other if the lock is one
 PATIENCES_IN_LEASE = 2
 TABLES = {"postgres": "postgresql"}  # service -> its table in [deployment], where the name differs
 
 
-def usual_time(lock: LockEntry) -> Time:
-    """The default kind of time: virtual, unless the lock's servers know only real time."""
-    return "real" if lock.real_time_only else "virtual"
+def usual_time(lock: LockEntry, clients: int = 0) -> Time:
+    """The default kind of time: virtual, unless the lock's servers know only real time, or so many clients share
+    processes."""
+    return "real" if lock.real_time_only or clients > CLIENT_LIMIT else "virtual"
 
 
 def scenario_named(name: str) -> Scenario:
@@ -107,7 +111,10 @@ def prepare_trial(request: TrialSettings, scenario: Scenario | None = None) -> t
         if chosen and option not in scenario.options:
             where = ", ".join(name for name, each in scenarios().items() if option in each.options)
             raise UsageError(f"--{option} is for {where}; {scenario.name} has its own")
-    if time not in scenario.times_on(lock):
+    many = (request.clients or 0) > CLIENT_LIMIT and not request.control  # a control has few clients
+    if many:
+        _check_many(request, time, store)
+    elif time not in scenario.times_on(lock):
         why = f": {real_time_reason(lock)}" if lock.real_time_only else ""
         raise UsageError(
             f"{scenario.name} can only be played in {scenario.times_on(lock)[0]} time with {lock.name}{why}"
@@ -130,7 +137,21 @@ def prepare_trial(request: TrialSettings, scenario: Scenario | None = None) -> t
     )
     kept = {"permits"} if request.permits else set()
     settings = replace(settings, **{name: value for name, value in scenario.settings.items() if name not in kept})
+    if many and request.clients:
+        settings = grouped(settings, lock, request.clients, stored=True)
+        settings = replace(settings, lease_ms=request.lease_ms or many_lease_ms(request.clients))
     return scenario, deployed(settings, lock.service)
+
+
+def _check_many(request: TrialSettings, time: Time, store: Store) -> None:
+    """Raises UsageError for what does not go with clients that share processes."""
+    what = f"--clients {request.clients}: more than {CLIENT_LIMIT} share processes, and this is played"
+    if time != "real":
+        raise UsageError(f"{what} in real time: --time real, or at most {CLIENT_LIMIT} clients")
+    if request.attached or request.config:
+        raise UsageError(f"{what} on servers that lockstorm starts and configures")
+    if is_table(store):
+        raise UsageError(f"{what} with the resource in memory: {store} is a table")
 
 
 def deployment_of(request: TrialSettings) -> Deployment | None:
@@ -314,4 +335,5 @@ def _history_records(request: TrialSettings) -> int:
     """Number of records to reserve: enough for a workload in which all clients increment all the time, without waiting
     for each other."""
     clients, duration_ms = request.clients or 4, request.duration_ms or 2000
-    return max(1 << 16, clients * duration_ms * RECORDS_PER_INCREMENT // 20)
+    needed = clients * duration_ms * RECORDS_PER_INCREMENT // 20
+    return max(1 << 16, min(needed, RECORDS_MOST) if clients > CLIENT_LIMIT else needed)

@@ -47,11 +47,16 @@ class Client:
         self.process: Process | None = None
         self.ended = False  # on purpose
         self.next_life: Client | None = None
+        self.group = ""  # the name of the process that it shares with others; empty: it has its own
 
     @property
     def pid(self) -> int:
         assert self.process
         return self.process.pid
+
+    @property
+    def process_name(self) -> str:
+        return self.group or self.name
 
     # --- steps ---
 

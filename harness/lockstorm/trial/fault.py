@@ -30,6 +30,10 @@ FAULTS_ELSEWHERE: dict[type, tuple[str, tuple[str, ...]]] = {
 }
 
 
+# The faults on a client that stop or end its whole process in another way than those can that share it.
+STRIKES_PROCESS = ("kill-client", "suspend-host")
+
+
 class Moment(IntEnum):
     """When a fault can be proved (enum fault_moment)."""
 
@@ -65,6 +69,7 @@ class Fault:
         self.doubt = ""  # why it could not be proved
         self.proof = ""  # what the last proof that succeeded observed
         _check_service(target, name, options)
+        _check_group(target, name)
         self._database = target if isinstance(target, PostgresServer) else None
         self._fault = found.contents
         self._message = Message()
@@ -124,7 +129,7 @@ class Fault:
             place.service, place.clock_step_us = b"zookeeper", target.clock_step_us
             place.links = f"*>{target.name}".encode()
         elif target:
-            place.name, place.task = target.name.encode(), target.task
+            place.name, place.task, place.shares_process = target.name.encode(), target.task, bool(target.group)
             place.pid = 0 if target.ended else target.pid
             place.links = f"{target.host}>*".encode()
             if masters:
@@ -234,6 +239,14 @@ def _check_service(target: Target, name: str, options: Mapping[str, object]) -> 
             raise UsageError(f"{name} applies to redis-servers; to {called}: {', '.join(faults)}")
     if isinstance(target, ZooKeeperServer) and name == "clock-drift" and options.get("keep") != "yes":
         raise UsageError("ZooKeeper goes by a monotonic clock, which is never set back: keep=yes")
+
+
+def _check_group(target: Target, name: str) -> None:
+    """Raises UsageError for a fault that would strike the other clients in the process of a client, too."""
+    every = target if isinstance(target, Sequence) and not isinstance(target, str) else [target]
+    for each in every:
+        if isinstance(each, Client) and each.group and name in STRIKES_PROCESS:
+            raise UsageError(f"{name} would strike every client of {each.group}, which is one process: pause-client")
 
 
 def as_bytes(value: str | float | bytes) -> bytes:

@@ -39,7 +39,8 @@ VIRTUAL_LEASE_MS = 30_000
 BY_HAND = "by-hand"  # the scenario of a trial that a test or a program plays step by step
 LEASE_LIMIT_MS = 24 * 24 * 3600 * 1000  # 24 days: beyond that a TTL in ms overflows 31 bits in some servers
 SEED_LIMIT = 2**63 - 1
-CLIENT_LIMIT = 128
+CLIENT_LIMIT = 128  # a process each
+GROUPED_CLIENT_LIMIT = 20_000  # where groups of them share a process (client_groups.py)
 PERMIT_LIMIT = 64
 WAIT_FOR_EVER = -1  # until the lock is granted
 DURATION_LIMIT_MS = 3_600_000
@@ -97,10 +98,11 @@ class TrialSettings:
     )
     clients: int | None = option(
         "--clients",
-        "Number of clients, in scenarios that let you choose (contention).",
+        "Number of clients, in scenarios that let you choose (contention). More than "
+        f"{CLIENT_LIMIT} share a few processes, in real time.",
         "number",
         low=1,
-        high=CLIENT_LIMIT,
+        high=GROUPED_CLIENT_LIMIT,
     )
     duration_ms: int | None = option(
         "--duration",
@@ -151,6 +153,7 @@ class TrialSettings:
     deployment: Deployment | None = None  # what `config` says
     elections: Elections = field(default_factory=Elections)
     attached: Gateway | None = None  # to servers that the trial does not start; in real time
+    grouped_clients: int = 0  # more than 0: so many clients at most share a few processes (client_groups.py)
     pace: int = 1  # in real time: on a machine that stands still, clients wait this many times as long for an answer
 
 

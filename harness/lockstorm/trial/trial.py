@@ -32,6 +32,7 @@ from lockstorm.servers.services import check_built, check_installed
 from lockstorm.servers.topology import tagged
 from lockstorm.trial.attached_nodes import AttachedNodes
 from lockstorm.trial.client import Client
+from lockstorm.trial.client_groups import patience, served_ms
 from lockstorm.trial.etcd_nodes import EtcdNodes
 from lockstorm.trial.fault import Fault, Target
 from lockstorm.trial.fault_means import TrialMeans
@@ -148,7 +149,7 @@ class Trial:
         self._exit.callback(links.close)
         lock, lease_ms, resource = self.lock, self.lease_ms, self.resource
         context = TrialContext(settings, lock, lease_ms, resource, sandbox, scheduler, recorder, links, self._exit)
-        context.reply_limit_ms *= settings.pace
+        context.reply_limit_ms *= settings.pace * patience(settings.grouped_clients)
         return context
 
     def _start_servers(self) -> None:
@@ -212,7 +213,8 @@ class Trial:
             if client in idle:
                 client.start_increment()
         held_ms = self.lease_ms if self.lock.lease else self.patience_ms  # by a client that is dead
-        limit_ns = (held_ms + self.patience_ms + QUIET_BEYOND_MS) * 1_000_000
+        many_ms = served_ms(self.settings.grouped_clients)
+        limit_ns = (held_ms + self.patience_ms + QUIET_BEYOND_MS + many_ms) * 1_000_000
         self.run(living, self.mono_ns + limit_ns)
         if not idle and living[0].state is TaskState.IDLE:  # none has asked for the lock in this phase
             living[0].start_increment()

@@ -11,8 +11,10 @@ from lockstorm.native.library import Kind, library
 from lockstorm.process.process import inheritable
 from lockstorm.results.lock_entry import HostedLibrary
 from lockstorm.trial.client import Client
+from lockstorm.trial.client_groups import group_sizes
 from lockstorm.trial.nodes import AnyNodes
 from lockstorm.trial.trial_context import TrialContext
+from lockstorm.trial.trial_scheduler import TASKS_PER_CLIENT
 
 OPEN_LIMIT_MS = 30_000  # only guards against hanging
 NOT_OPENED = 3  # the exit status of a client whose server did not answer while the lock was opened
@@ -38,8 +40,11 @@ class TrialClients:
         """Starts the next clients side by side; returns when each has opened its lock and waits for a step."""
         hosts = len({client.host for client in self.every})
         names = [f"client-{hosts + 1 + each}" for each in range(count)]
-        new = [self._create(name, resource) for name in names]
-        self._start(new)
+        if self._trial.settings.grouped_clients:
+            new = self._start_groups(names, resource)
+        else:
+            new = [self._create(name, resource) for name in names]
+            self._start(new)
         return new
 
     def _create(self, name: str, resource: bytes) -> Client:
@@ -50,6 +55,44 @@ class TrialClients:
             raise UsageError("more than 96 clients in one trial")
         return Client(self._trial, name, resource, worker)
 
+    def _start_groups(self, names: list[str], resource: bytes) -> list[Client]:
+        """Starts clients that share a few processes (client_groups.py)."""
+        lib, scheduler = library(), self._trial.scheduler
+        new: list[Client] = []
+        for size in group_sizes(len(names)):
+            first = lib.scheduler_add_group(scheduler, TASKS_PER_CLIENT * size)
+            if first < 0:
+                raise UsageError(f"more than {self._trial.settings.grouped_clients} clients in one trial")
+            members = names[len(new) :][:size]
+            group = [
+                Client(self._trial, name, resource, first + TASKS_PER_CLIENT * each)
+                for each, name in enumerate(members)
+            ]
+            for client in group:
+                client.group = f"group-of-{group[0].name}"
+                lib.scheduler_expect(scheduler, client.task)
+            self._start_group(group)
+            new += group
+        self.every += new
+        scheduler.run(new)
+        return new
+
+    def _start_group(self, group: list[Client]) -> None:
+        lib, scheduler, sandbox = library(), self._trial.scheduler, self._trial.sandbox
+        first = group[0]
+        actors = sandbox.directory / f"{first.group}.actors"
+        actors.write_text("".join(f"{client.identity}\n" for client in group))
+        turn, yields = (
+            inheritable(fd) for fd in (lib.scheduler_turn_fd(scheduler, first.task), lib.scheduler_yield_fd(scheduler))
+        )
+        options = self._options(first) | {"actors": actors, "turn-fd": turn, "watchdog-fd": turn, "yield-fd": yields}
+        process = sandbox.start_program(first.group, self._command("client-group", first, options), (turn, yields))
+        for client in group:
+            client.process = process
+            for task in (client.task, client.task + 1):
+                if not lib.scheduler_watch(scheduler, task, process.pid):
+                    raise Inconclusive(f"{first.group} did not start: {sandbox.log_tail(first.group)}")
+
     def _start(self, new: list[Client]) -> None:
         for client in new:
             library().scheduler_expect(self._trial.scheduler, client.task)
@@ -59,7 +102,7 @@ class TrialClients:
         self._trial.scheduler.run(new)
 
     def _start_process(self, client: Client) -> None:
-        lib, scheduler, recorder = library(), self._trial.scheduler, self._trial.recorder
+        lib, scheduler = library(), self._trial.scheduler
         turn, watchdog, yields = (
             inheritable(fd)
             for fd in (
@@ -68,32 +111,12 @@ class TrialClients:
                 lib.scheduler_yield_fd(scheduler),
             )
         )
-        options = {
-            "history": recorder.path,
-            "page": scheduler.page,
-            "resource-hex": client.resource.hex(),
-            "resource-id": recorder.text(os.fsdecode(client.resource)),
-            "lease-ms": self._trial.lease_ms,
-            "reply-limit-ms": self._trial.reply_limit_ms,
-            "open-limit-ms": self._open_limit_ms,
-            "permits": self._trial.settings.permits or 1,
-            "store": self._trial.links.link(f"{client.host}>store", self._store_socket),
-            "actor": client.identity,
-            "task": client.task,
-            "life": client.life - 1,
-            "turn-fd": turn,
-            "watchdog-fd": watchdog,
-            "yield-fd": yields,
-        }
+        options = self._options(client) | {"turn-fd": turn, "watchdog-fd": watchdog, "yield-fd": yields}
         program = "client" if self._trial.lock.service == "redis" else "client-services"
         if self._trial.lock.adapter:
             self._trial.sandbox.reap_by_environment()
             self._await_messages(self._trial.lock.adapter)
-        options |= self._lock_option()
-        command = [paths.program(program), *(f"--{key}={value}" for key, value in options.items())]
-        command += [f"--node={address}" for address in self._nodes.addresses(client)]
-        command += ["--fixed-lease"] if self._trial.settings.fixed_lease else []
-        command += ["--checks-validity"] if self._trial.settings.checks_validity else []
+        command = self._command(program, client, options)
         # What hosts the code of others starts afresh: that code would find the environment of the zygote in /proc.
         sandbox, hosts = self._trial.sandbox, self._trial.lock.adapter or self._trial.lock.plugin
         inherit = (turn, watchdog, yields)
@@ -105,6 +128,31 @@ class TrialClients:
         for task in (client.task, client.task + 1):
             if not lib.scheduler_watch(scheduler, task, client.pid):
                 raise Inconclusive(f"{client.name} did not start: {self._trial.sandbox.log_tail(client.name)}")
+
+    def _options(self, client: Client) -> dict[str, object]:
+        recorder = self._trial.recorder
+        return {
+            "history": recorder.path,
+            "page": self._trial.scheduler.page,
+            "resource-hex": client.resource.hex(),
+            "resource-id": recorder.text(os.fsdecode(client.resource)),
+            "lease-ms": self._trial.lease_ms,
+            "reply-limit-ms": self._trial.reply_limit_ms,
+            "open-limit-ms": self._open_limit_ms,
+            "permits": self._trial.settings.permits or 1,
+            "store": self._trial.links.link(f"{client.host}>store", self._store_socket),
+            "actor": client.identity,
+            "task": client.task,
+            "life": client.life - 1,
+            **self._lock_option(),
+        }
+
+    def _command(self, program: str, client: Client, options: dict[str, object]) -> list[str]:
+        command = [paths.program(program), *(f"--{key}={value}" for key, value in options.items())]
+        command += [f"--node={address}" for address in self._nodes.addresses(client)]
+        command += ["--fixed-lease"] if self._trial.settings.fixed_lease else []
+        command += ["--checks-validity"] if self._trial.settings.checks_validity else []
+        return command
 
     @property
     def _open_limit_ms(self) -> int:
@@ -179,9 +227,9 @@ class TrialClients:
 
     def stop_between_records(self) -> None:
         """In real time clients may still run when the history is read: stops each where it writes no record."""
-        for client in self.every:
-            if client.process and not client.ended:
-                library().scheduler_stop_between_records(self._trial.scheduler, client.task)
+        one_of_each = {client.pid: client.task for client in self.every if client.process and not client.ended}
+        for task in one_of_each.values():
+            library().scheduler_stop_between_records(self._trial.scheduler, task)
 
     def explain_death(self, pid: int) -> LockstormError | None:
         """Why a client's process has ended unexpectedly; None if it is no client's."""
@@ -193,18 +241,18 @@ class TrialClients:
     def _explain_end(self, client: Client, status: int) -> LockstormError:
         lock, sandbox = self._trial.settings.lock, self._trial.sandbox
         if status == GAVE_UP:  # its adapter may have written lines before and after the client's message
-            lines = sandbox.logs()[client.name].splitlines()
+            lines = sandbox.logs()[client.process_name].splitlines()
             if reasons := [line.removeprefix(SUPERVISOR_START) for line in lines if line.startswith(SUPERVISOR_START)]:
                 return Inconclusive(
                     f"{lock} cannot be followed in virtual time: {reasons[0]} (--time real plays it in real time)"
                 )
             sentence = next(line for line in reversed(lines) if line.startswith(MESSAGE_START))
             return UsageError(f"{lock}: {sentence.removeprefix(MESSAGE_START)}")
-        said = sandbox.log_tail(client.name)
+        said = sandbox.log_tail(client.process_name)
         if self._trial.lock.plugin:
             who = f"{lock}: {client.name}, which hosts it, ended {how_ended(status)}"
             return Inconclusive(f"{who}: {said}" if said else who)
-        reason = f"{client.name} ended (status {status}): {said}"
+        reason = f"{client.process_name} ended (status {status}): {said}"
         # No verdict rests on how long an opening takes: a play with longer limits may have one.
         slow = status == NOT_OPENED and self._trial.settings.time == "real"
         return Stalled(reason) if slow else Inconclusive(reason)

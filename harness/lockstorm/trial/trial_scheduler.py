@@ -11,11 +11,13 @@ from typing import Any, Protocol
 
 from lockstorm.base.errors import Inconclusive, LockstormError, Unanswered
 from lockstorm.native.library import FOREVER, Message, RunResult, library
+from lockstorm.trial.client_groups import served_ms
 from lockstorm.trial.settings import TrialSettings
 
 PATIENCE_LEASES, PATIENCE_MS = 100, 3_600_000  # virtual time: how long a run without a bound may last
 TURN_LIMIT_MS = 120_000  # virtual time: how long one task may keep the turn before the trial is given up
 RUN_LIMIT_MS = 180_000  # real time: how long a run may last, beyond a workload's own duration; 100 polls take 150 s
+TASKS_PER_CLIENT = 2  # worker and watchdog
 LOOK_MS = 1000  # real time: how often a run that waits looks whether it can still come to a verdict
 
 
@@ -40,13 +42,15 @@ class TrialScheduler:
         lib, message = library(), Message()
         self.page = page
         self._plugin = plugin
-        run_limit_ms = RUN_LIMIT_MS + (settings.duration_ms or 0)
+        run_limit_ms = RUN_LIMIT_MS + (settings.duration_ms or 0) + served_ms(settings.grouped_clients)
         is_virtual = settings.time == "virtual"
         self._limit_ms = TURN_LIMIT_MS if is_virtual else run_limit_ms
         self._look_ms = self._limit_ms if is_virtual else LOOK_MS
         self._patience_ms = PATIENCE_MS + PATIENCE_LEASES * lease_ms + (settings.duration_ms or 0)
         self._exit = contextlib.ExitStack()
-        must_succeed(lib.shared_page_create(bytes(page), time_number(settings), settings.seed, message), message)
+        tasks = TASKS_PER_CLIENT * settings.grouped_clients
+        time_kind = time_number(settings)
+        must_succeed(lib.shared_page_create_large(bytes(page), time_kind, settings.seed, tasks, message), message)
         self.handle: int = must_succeed(lib.scheduler_open(bytes(page), message), message)
         self._as_parameter_ = self.handle  # what ctypes passes
         self._exit.callback(lib.scheduler_close, self.handle)

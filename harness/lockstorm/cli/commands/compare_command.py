@@ -13,7 +13,7 @@ from lockstorm.compare import compare_table
 from lockstorm.locks.lock_names import check_on_redis, lock_named
 from lockstorm.locks.plugin import PREFIX as PLUGIN
 from lockstorm.native.library import locks_on
-from lockstorm.trial.settings import CLIENT_LIMIT
+from lockstorm.trial.settings import CLIENT_LIMIT, GROUPED_CLIENT_LIMIT
 
 RATE_LIMIT = 1_000_000
 
@@ -28,10 +28,10 @@ DURATION_LEAST_MS, DURATION_MOST_MS = 10, 60_000  # of a measurement
 )
 @click.option(
     "--waiters",
-    type=Numbers(CLIENT_LIMIT),
+    type=Numbers(GROUPED_CLIENT_LIMIT),
     default="1,8,64",
     show_default=True,
-    help="Numbers of clients that contend for one lock, or none.",
+    help=f"Numbers of clients that contend for one lock, or none. More than {CLIENT_LIMIT} share a few processes.",
 )
 @click.option(
     "--rate",
@@ -83,6 +83,8 @@ def compare_command(
         raise UsageError(f"--duration {duration}ms: from {DURATION_LEAST_MS}ms to {DURATION_MOST_MS}ms")
     if not 0 <= work < duration:
         raise UsageError(f"--work {work}ms: from 0ms to less than --duration")
+    for each in chosen:
+        compare_.check_loads(each, loads)
     check_new_file("-o", output)
     with progress(len(chosen) * len(loads)) as report:
         result = compare_.compare_locks(chosen, loads, duration, report)

@@ -51,7 +51,9 @@ def run_command(
     Example: lockstorm run gc-pause --lock set-nx-px-fenced --store fence-reads-and-writes
     """
     lock = chosen_lock(lock, adapter, plugin)
-    given = {"time": usual_time(lock_named(lock)), **given_options(TrialSettings, chosen)}
+    given = given_options(TrialSettings, chosen)
+    clients = 0 if given.get("control") else given.get("clients") or 0
+    given = {"time": usual_time(lock_named(lock), clients), **given}
     settings = TrialSettings(lock, scenario, **given)
     events: list[Event] | None = None if as_json or quiet else []
     with waiting(f"{scenario} with {lock} in {settings.time} time ..."):

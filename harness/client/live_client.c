@@ -1,0 +1,68 @@
+#include "harness/client/live_client.h"
+
+#include <stdio.h>
+
+#include "harness/client/client.h"
+#include "harness/client/live_resource.h"
+#include "harness/environment/env_live.h"
+
+static void client_serve(struct client *client, struct task *task) {
+    for (;;) {
+        task_park(task, TASK_IDLE);
+        struct step step = client->place->step;
+        if (step.kind == STEP_EXIT) return;
+        struct step_result result = {.outcome = OUTCOME_UNKNOWN};
+        client_step(client, &step, &result);
+        client->place->result = result;
+    }
+}
+
+/* Worker and watchdog have neighbouring places on the shared page. */
+static void tasks_fill(struct env_live_options *env, const struct client_arguments *arguments, struct shared_page *page,
+                       struct task_carrier *carrier) {
+    struct task worker = {.page = page,
+                          .place = &page->tasks[arguments->task],
+                          .turn_fd = (int)arguments->turn_fd,
+                          .yield_fd = (int)arguments->yield_fd,
+                          .carrier = carrier};
+    env->worker = worker;
+    env->host = worker.place;
+    worker.place += 1;
+    worker.turn_fd = (int)arguments->watchdog_fd;
+    env->watchdog = worker;
+    env->stream = (uint64_t)(arguments->task + arguments->life * page->task_count);
+}
+
+enum outcome live_client_run(const struct client_arguments *arguments, const struct lock_type *type,
+                             struct history *history, struct shared_page *page, struct task_carrier *carrier) {
+    struct env_live_options env = arguments->env;
+    tasks_fill(&env, arguments, page, carrier);
+    task_enter(&env.worker);
+    struct client client = {
+        .actor = {history, page, (uint32_t)arguments->actor, env.host},
+        .place = env.worker.place,
+        .checks_validity = arguments->checks_validity,
+        .lock_name = (uint32_t)arguments->resource_id,
+    };
+    env.announce_validity = client_announce_validity;
+    env.record_answers = client_record_answers;
+    env.holder = &client;
+    client.env = env_live_open(&env);
+    const struct live_task worker = {env.worker, env.host, env.reply_limit_ms * ENV_NS_PER_MS};
+    struct live_resource resource;
+    client.resource = live_resource_open(&resource, &worker, arguments->store);
+    const struct lock_options options = {arguments->resource, arguments->resource_length, arguments->lease_ms,
+                                         arguments->permits, arguments->fixed_lease};
+    if (arguments->open_limit_ms) env_live_set_reply_limit(client.env, arguments->open_limit_ms);
+    enum outcome opened = client_open(&client, type, &options);
+    env_live_set_reply_limit(client.env, env.reply_limit_ms);
+    if (opened == OUTCOME_OK) {
+        client_serve(&client, &env.worker);
+    } else {
+        fprintf(stderr, "client: the node %s did not answer while the lock was opened\n", env.nodes[0]);
+    }
+    lock_close(&client.lock);
+    env_live_close(client.env);
+    live_resource_close(&resource);
+    return opened;
+}

@@ -1,0 +1,15 @@
+/* The life of a client in real processes: it opens its lock, does the steps that the driver gives it, and closes. */
+#ifndef LOCKSTORM_LIVE_CLIENT_H
+#define LOCKSTORM_LIVE_CLIENT_H
+
+#include "harness/client/client_arguments.h"
+
+enum { LIVE_CLIENT_NOT_OPENED = 3 }; /* the exit status when a node did not answer */
+
+/* Runs the client with the actor and the task of its arguments until STEP_EXIT; the arguments are valid until then.
+ * `carrier`: runs its tasks, NULL: they are threads. UNKNOWN: a node did not answer while the lock was opened, which
+ * was said on standard error. */
+enum outcome live_client_run(const struct client_arguments *arguments, const struct lock_type *type,
+                             struct history *history, struct shared_page *page, struct task_carrier *carrier);
+
+#endif
