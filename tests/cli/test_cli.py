@@ -169,7 +169,7 @@ def test_the_history_is_saved_and_judged_again(tmp_path: Path) -> None:
         (("run", "gc-pause", "--lock", "none", "--seed", str(2**63)), "--seed"),
         (("run", "gc-pause", "--lock", "none", "--lease-ms", "0"), "--lease-ms 0"),
         (("run", "gc-pause", "--lock", "none", "--lease-ms", str(25 * 86_400_000)), "--lease-ms"),
-        (("run", "contention", "--lock", "none", "--clients", "129"), "--clients 129"),
+        (("run", "contention", "--lock", "none", "--clients", "20001"), "--clients 20001: from 1 to 20000"),
         (("run", "contention", "--lock", "none", "--duration", "2"), "duration"),
         (("run", "contention", "--lock", "none", "--duration", "nans"), "duration"),
         (("run", "contention", "--lock", "none", "--duration", "-2s"), "--duration"),

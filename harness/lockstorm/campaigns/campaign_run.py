@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from lockstorm.base.atomic_file import write_json, write_text
+from lockstorm.base.atomic_file import write_bytes, write_json, write_text
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.base.version import VERSION
 from lockstorm.campaigns import case_journal
@@ -130,7 +130,7 @@ class CampaignRun:
         state.exit, state.sentence, state.again = ended.exit, ended.sentence, ended.again
         write_result(self.directory / f"{state.name}.json", ended.result)
         for suffix, content in ended.files.items():
-            (self.directory / f"{state.name}.{suffix}").write_bytes(content)
+            write_bytes(self.directory / f"{state.name}.{suffix}", content)
 
     def _write(self) -> None:
         write_json(self.directory / RESULT, msgspec.to_builtins(self.result))

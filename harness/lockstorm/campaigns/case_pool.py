@@ -7,7 +7,7 @@ from typing import Any, Self
 import msgspec
 from msgspec import structs
 
-from lockstorm.base.atomic_file import write_json
+from lockstorm.base.atomic_file import write_bytes, write_json
 from lockstorm.base.errors import Inconclusive
 from lockstorm.campaigns.campaign_case import CampaignCase, GateAnswer, GateCase, TrialCase, unpacked
 from lockstorm.campaigns.case_journal import CaseJournal, case_key
@@ -84,7 +84,7 @@ class GatePool(MatrixPool):
     def _kept(self, kept: KeptJob, answer: dict[str, Any]) -> TrialResult:
         told = msgspec.convert(answer, GateAnswer)
         for suffix, content in told.files.items():
-            (Path(kept.directory) / f"{kept.job.name}{suffix}").write_bytes(unpacked(content))
+            write_bytes(Path(kept.directory) / f"{kept.job.name}{suffix}", unpacked(content))
         return told.result
 
     def _lost(self, kept: KeptJob, reason: str) -> TrialResult:

@@ -20,6 +20,7 @@ from lockstorm.servers.deployment import Deployment
 from lockstorm.storm.storm_faults import BY_NAME, StormContext, StormFault
 from lockstorm.storm.storm_schedule import Schedule, draw_schedule, read_schedule
 from lockstorm.trial.settings import (
+    CLIENT_LIMIT,
     DURATION_LIMIT_MS,
     REPLY_LIMIT_MS,
     SEED_LIMIT,
@@ -197,6 +198,7 @@ def plan_storm(storm: StormRequest, seed: int | None = None) -> StormPlan:
     if lock.once:
         raise UsageError(f"a storm asks for its lock again and again, and what {lock.name} gives out is done once")
     check_ranges(storm)
+    check_range("--clients", request.clients, 1, CLIENT_LIMIT)
     check_range("--duration", request.duration_ms, DURATION_LEAST_MS, DURATION_LIMIT_MS)
     check_range("--seed plus --trials", request.seed + storm.trials - 1, 0, SEED_LIMIT)
     if storm.schedule:
