@@ -15,7 +15,7 @@ from tests.helpers.support import ENVIRONMENT, lockstorm
 # Modules that write only into a trial's private directory, or beside the servers' prepared data.
 PRIVATE = (
     *("explore/explorer.py", "library_search/library_search.py", "process/process.py", "servers/"),
-    "trial/client_groups.py",
+    "trial/trial_clients.py",
     "campaigns/case_journal.py",  # its file grows by lines: a part of one is dropped when it is read
 )
 WRITES = re.compile(r"(\w+)\.(?:write_text|write_bytes|open\(\"[wax])|\bopen\([^)]*\"[wax]")
