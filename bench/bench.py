@@ -161,7 +161,7 @@ def measure_append(effort: Effort, directory: str) -> list[Row]:
 
     return [
         Row("two clock readings (reference)", ns["clocks"], "ns", "monotonic and wall"),
-        row("append, pages prefaulted", "prefaulted", 10),
+        row("append, pages prefaulted", "prefaulted", 25),
         row("append, cold pages", "cold"),
         row("append, two processes at once", "two_processes"),
     ]

@@ -29,7 +29,7 @@ class Cluster:
         self._log: IO[bytes] = (directory / "dask.log").open("wb")
         self.scheduler = self._start("dask_scheduler", "--port", "0")
         self.workers: list[subprocess.Popen[bytes]] = []
-        await_(self._file.exists)
+        await_(lambda: self._file.exists() and self._file.read_text().rstrip().endswith("}"))  # written to its end
         self.address = str(json.loads(self._file.read_text())["address"])
 
     def _start(self, program: str, *words: str) -> "subprocess.Popen[bytes]":
