@@ -29,6 +29,9 @@ class Cluster:
         self._log: IO[bytes] = (directory / "dask.log").open("wb")
         self.scheduler = self._start("dask_scheduler", "--port", "0")
         self.workers: list[subprocess.Popen[bytes]] = []
+        self.address = ""
+
+    def await_scheduler(self) -> None:
         await_(lambda: self._file.exists() and self._file.read_text().rstrip().endswith("}"))  # written to its end
         self.address = str(json.loads(self._file.read_text())["address"])
 
@@ -63,6 +66,7 @@ def await_answers(results: Path, number: int) -> None:
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     cluster = Cluster(tmp_path)
     try:
+        cluster.await_scheduler()
         yield cluster
     finally:
         cluster.close()
