@@ -76,7 +76,7 @@ class DaskEngine:
 
     def __enter__(self) -> Self:
         distributed = _distributed()
-        for name in ("distributed", "tornado", "asyncio"):  # what is lost is said by this class
+        for name in ("distributed", "distributed.client", "asyncio"):  # what is lost is said by this class
             logging.getLogger(name).setLevel(logging.CRITICAL)
         import_module("dask").config.set({"distributed.scheduler.allowed-failures": DEATHS_MOST})
         self._cluster = None
