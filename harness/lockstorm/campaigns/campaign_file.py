@@ -3,7 +3,7 @@ each. A key of an entry is an option of the command of that name, with _ in the 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +122,7 @@ CampaignEntry = LockSearchEntry | LibrarySearchEntry | MatrixEntry | StormEntry 
 class CampaignFile:
     file: Path
     text: str
-    entries: tuple[CampaignEntry, ...] = field(default=())
+    entries: tuple[CampaignEntry, ...]
 
 
 def read_campaign_file(file: Path, place: Path | None = None) -> CampaignFile:

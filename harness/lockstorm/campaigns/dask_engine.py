@@ -111,7 +111,7 @@ class DaskEngine:
 
     @property
     def title(self) -> str:
-        """What a user is told about the engine."""
+        """The number of workers, the scheduler, and the dashboard if there is one."""
         found = self.client.scheduler_info(n_workers=-1)
         count = len(found["workers"])
         dashboard = f", dashboard {self.client.dashboard_link}" if has_dashboard() else ""
