@@ -1,5 +1,5 @@
 /* Answer: each call is answered. Seen at EVENT_IDLE and EVENT_END: a call has been under way for two of the longest
- * leases (or the default; a minute if there is none) longer than it was to wait (of a cancelled acquire: than since its
+ * leases (or the default; four seconds at least, a minute if there is none) longer than it was to wait (of a cancelled acquire: than since its
  * cancellation), and than its client or a server was struck twice over. An acquire without a limit that was not
  * cancelled is judged by liveness.
  *
@@ -10,7 +10,8 @@
 
 extern const struct promise_rule PROMISE_RULE_ANSWER;
 
-enum { MINUTE_MS = 60000 };
+/* However short the lease is, a library may try as often as it usually does. */
+enum { MINUTE_MS = 60000, LEAST_MS = 4000 };
 
 static bool is_judged(const struct promise_course *course, const struct promise_call *call) {
     const struct promise_client *client = call->owner->client;
@@ -28,7 +29,7 @@ static void quiet(struct promise_course *course) {
         const struct call *asked = &call->ask->asked;
         int64_t lease_ms = course_resource(course, asked->resource)->longest_ms;
         if (course->facts->default_lease_ms > lease_ms) lease_ms = course->facts->default_lease_ms;
-        int64_t bound_ms = lease_ms > 0 ? 2 * lease_ms : MINUTE_MS;
+        int64_t bound_ms = lease_ms <= 0 ? MINUTE_MS : 2 * lease_ms < LEAST_MS ? LEAST_MS : 2 * lease_ms;
         bool timed = asked->verb == CALL_WORK || (asked->verb == CALL_ACQUIRE && asked->wait == WAIT_TIME);
         int64_t from_ns = call->cancelled ? course->events[call->cancelled].at_ns : call->ask->at_ns;
         int64_t wait_ms = timed && !call->cancelled ? asked->wait_ms : 0;

@@ -194,8 +194,9 @@ static void links_number(const struct library_world *world, struct library_clien
  * ends. */
 static bool link_hear_end(struct library_world *world, struct library_link *link) {
     bool was_open = link->fd >= 0;
-    bool request = link->requests.count > 0 && link->requests_held_until_ns > now_ns(world);
-    bool answer = link->answers.count > 0 && link->answers_held_until_ns > now_ns(world);
+    /* Also in the very moment in which it would go on. */
+    bool request = link->requests.count > 0 && link->requests_held_until_ns >= now_ns(world);
+    bool answer = link->answers.count > 0 && link->answers_held_until_ns >= now_ns(world);
     bool any = link_hear_program(link);
     if (was_open && link->fd < 0 && (request || answer))
         library_event_add(world, (struct call_event){.kind = EVENT_FAULT,

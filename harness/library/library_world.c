@@ -16,7 +16,7 @@
 /* Limits of virtual time for what is no call: a program that starts, and one that forgets. */
 enum { OPEN_LIMIT_MS = 120000, FORGET_LIMIT_MS = 60000, PROTOCOL = 2 };
 /* How long it is looked on after a workload: what renews a lease would have renewed it twice. */
-enum { LEASES_AFTER = 2 };
+enum { LEASES_AFTER = 2, AFTER_LEAST_MS = 4000 };
 /* How long programs rest at least before a schedule. */
 enum { REST_MS = 50 };
 
@@ -341,8 +341,10 @@ static bool has_calls(const struct library_world *world) {
 }
 
 bool library_end(struct library_world *world) {
-    int64_t after_ns = LEASES_AFTER * world->settings.lease_ms * CLOCK_NS_PER_MS;
-    if (world->reason[0] || !library_drain_until(world, shared_page_mono_ns(world->page) + after_ns)) return false;
+    int64_t after_ms = LEASES_AFTER * world->settings.lease_ms;
+    if (after_ms < AFTER_LEAST_MS) after_ms = AFTER_LEAST_MS; /* a call that is not answered is judged then */
+    if (world->reason[0] || !library_drain_until(world, shared_page_mono_ns(world->page) + after_ms * CLOCK_NS_PER_MS))
+        return false;
     library_event_add(world, (struct call_event){.kind = EVENT_END, .client = -1});
     size_t from = world->event_count;
     library_residue_note(world);
