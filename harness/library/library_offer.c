@@ -16,7 +16,7 @@ int call_word_find(const char *const *words, const char *word) {
 }
 
 static bool wrong(char *reason, const char *key) {
-    snprintf(reason, OFFER_NAME, "hello: %s is not what protocol 2 allows there", key);
+    snprintf(reason, OFFER_REASON, "hello: %s is not what protocol 2 allows there", key);
     return false;
 }
 
@@ -115,4 +115,29 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
     offer->wait_of_object = word_in(json_object_get(hello, "of_object"), "wait_ms");
     offer->form_of_object = word_in(json_object_get(hello, "of_object"), "form");
     return forms_read(json_object_get(hello, "forms"), offer, reason);
+}
+
+static bool is_named(const char *name, const char *const *names, int count) {
+    for (int each = 0; each < count; each++)
+        if (strcmp(name, names[each]) == 0) return true;
+    return false;
+}
+
+static bool has_form(const struct library_offer *offer, const char *name) {
+    for (int form = 0; form < offer->form_count; form++)
+        if (strcmp(offer->forms[form].name, name) == 0) return true;
+    return false;
+}
+
+bool offer_restrict(struct library_offer *offer, const char *const *names, int count, char *reason) {
+    int kept = 0;
+    for (int each = 0; each < count; each++)
+        if (!has_form(offer, names[each])) {
+            snprintf(reason, OFFER_REASON, "the library has no form \"%.*s\"", OFFER_NAME, names[each]);
+            return false;
+        }
+    for (int form = 0; form < offer->form_count; form++)
+        if (is_named(offer->forms[form].name, names, count)) offer->forms[kept++] = offer->forms[form];
+    offer->form_count = kept;
+    return true;
 }

@@ -6,7 +6,7 @@
 
 #include "checkers/promises/promises.h"
 
-enum { OFFER_FORMS = 32, OFFER_NAME = 96, OFFER_KEEPS = 8 };
+enum { OFFER_FORMS = 32, OFFER_NAME = 96, OFFER_KEEPS = 8, OFFER_REASON = 160 };
 
 enum library_topology { TOPOLOGY_SINGLE, TOPOLOGY_SENTINEL, TOPOLOGY_CLUSTER };
 
@@ -35,8 +35,11 @@ struct library_offer {
     int form_count;
 };
 
-/* Reads the answer to `hello`. False: *reason, of OFFER_NAME bytes, says what is wrong with it. */
+/* Reads the answer to `hello`. False: *reason, of OFFER_REASON bytes, says what is wrong with it. */
 bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct library_offer *offer, char *reason);
+
+/* Keeps the forms of these names only, in the offer's order. False: *reason says which of them the library has not. */
+bool offer_restrict(struct library_offer *offer, const char *const *names, int count, char *reason);
 
 /* The words of a mode, a wait, a lease, a call and a topology in the protocol and in schedule files; NULL-terminated
  * lists by the enum. */

@@ -20,8 +20,10 @@ struct library_settings {
     uint64_t seed; /* of the search: programs start with it */
     const struct server_kind *services[LIBRARY_NODES];
     const char *addresses[LIBRARY_NODES], *starts[LIBRARY_NODES]; /* of servers (struct library_server); the caller's */
-    int ports[LIBRARY_NODES]; /* where other servers say that this one is; 0: none knows it */
-    const char *master;       /* the name of the master that sentinels know */
+    int ports[LIBRARY_NODES];       /* where other servers say that this one is; 0: none knows it */
+    const char *master;             /* the name of the master that sentinels know */
+    const char *forms[OFFER_FORMS]; /* those that are drawn; the caller's */
+    int form_count;                 /* 0: all */
 };
 
 struct library_thread {

@@ -146,13 +146,15 @@ static bool topology_fits(const struct library_world *world) {
 }
 
 static bool offer_ask(struct library_world *world) {
-    char reason[OFFER_NAME];
+    char reason[OFFER_REASON];
+    const struct library_settings *settings = &world->settings;
     if (!program_start(world, 0)) return false;
     const json_t *hello = world->clients[0].control_answer;
     const json_t *protocol = json_object_get(hello, "protocol");
     bool good = json_is_integer(protocol) && json_integer_value(protocol) == PROTOCOL;
     if (!good) give_up(world, "the adapter does not speak protocol 2 (docs/adapters.md), which a search needs");
-    else if (!offer_read(hello, world->settings.lease_ms, world->settings.permits, &world->offer, reason))
+    else if (!offer_read(hello, settings->lease_ms, settings->permits, &world->offer, reason) ||
+             (settings->form_count && !offer_restrict(&world->offer, settings->forms, settings->form_count, reason)))
         good = give_up(world, "%s", reason);
     else if (!topology_fits(world))
         good =

@@ -8,6 +8,7 @@
  *   --node ADDRESS --start FILE  another server: its address (library_server.h), and the program that starts it
  *   --directory D                for sockets and logs
  *   --lease-ms N --permits N --seed N
+ *   --form NAME                  acquires are drawn of this form; repeated; of all forms without it
  *   --require A,B                promises that a schedule must not break; all without it
  *   --fault KIND                 faults of this kind may strike; repeated
  *   --faults-total N             at most N faults in a schedule
@@ -109,6 +110,12 @@ static bool port_read(const char *text, struct library_arguments *arguments) {
            small_read(text, UINT16_MAX, &arguments->world.ports[arguments->ports++]);
 }
 
+static bool form_take(const char *text, struct library_settings *world) {
+    if (world->form_count == OFFER_FORMS) return false;
+    world->forms[world->form_count++] = text;
+    return true;
+}
+
 static const struct option OPTIONS[] = {{"adapter", required_argument, NULL, 'a'},
                                         {"service", required_argument, NULL, 'V'},
                                         {"node", required_argument, NULL, 'n'},
@@ -120,6 +127,7 @@ static const struct option OPTIONS[] = {{"adapter", required_argument, NULL, 'a'
                                         {"lease-ms", required_argument, NULL, 'L'},
                                         {"permits", required_argument, NULL, 'p'},
                                         {"seed", required_argument, NULL, 's'},
+                                        {"form", required_argument, NULL, 'f'},
                                         {"require", required_argument, NULL, 'r'},
                                         {"fault", required_argument, NULL, 'F'},
                                         {"faults-total", required_argument, NULL, 'N'},
@@ -154,6 +162,7 @@ static bool option_take(struct library_arguments *arguments, int option, char *t
     case 'L': return time_read(text, 1, &world->lease_ms);
     case 'p': return small_read(text, 1000, &world->permits);
     case 's': return number_read(text, 0, &search->seed);
+    case 'f': return form_take(text, world);
     case 'r': return require_read(text, &search->required);
     case 'F': return fault_read(text, &search->budget);
     case 'N': return small_read(text, LIBRARY_FAULTS_MOST, &search->budget.total);

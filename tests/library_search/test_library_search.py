@@ -159,6 +159,18 @@ def test_a_mistake_is_found(tmp_path: Path, mistake: str) -> None:
     assert again["breaks"] == found["breaks"] and again["sentence"] == found["sentence"]
 
 
+@pytest.mark.lengthy("plays a search to its end")
+def test_only_the_forms_that_were_named_are_drawn(tmp_path: Path) -> None:
+    was, becomes, _ = MISTAKES["half a lease"]
+    adapter = planted(tmp_path, was, becomes)
+    found = searched(adapter, schedules=SCHEDULES, forms="lock; lock")["found"]
+    acquires = [call for call in found["workload"] if " acquire " in call]
+    assert acquires and all(call.endswith("form=lock") for call in acquires)
+    plan = plan_library_search(adapter, {"forms": " lock ;try"})
+    assert plan.forms == ("lock", "try") and plan.key["forms"] == "lock; try"
+    assert plan_library_search(adapter, {"forms": plan.key["forms"]}).key == plan.key
+
+
 @pytest.mark.slow("plays one search three times; another one is repeated every day", seconds=13)
 def test_the_same_seed_is_the_same_search_with_any_number_of_processes() -> None:
     one, two = (searched("redis-py", schedules=60, faults="none", seed=5, jobs=jobs) for jobs in (1, 2))
@@ -280,6 +292,7 @@ def test_a_bad_schedule_is_refused_with_its_line(tmp_path: Path, lines: tuple[st
         ({"faults": "pause=9"}, "from 1 to 4 in all"),
         ({"require": "integrity"}, "there is no promise called 'integrity'"),
         ({"lease_ms": 1500}, "a multiple of 1000"),
+        ({"forms": "acquire(); tryLock()"}, "no form of python-redis-lock called 'tryLock\\(\\)'"),
         ({"schedules": 0}, "--schedules 0"),
     ],
 )

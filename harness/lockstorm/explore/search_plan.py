@@ -171,6 +171,12 @@ class SearchRequest:
         "of this kind violates. Default otherwise: mutual_exclusion, integrity, and fencing if the lock gives tokens.",
         metavar="PROPERTY[/SORT],…",
     )
+    forms: str | None = option(
+        "--forms",
+        "With --adapter: draw acquires of these forms only, as the adapter's hello names them, separated by "
+        "semicolons: 'lock(); tryLock()'. Default: all that it has.",
+        metavar="FORM;…",
+    )
     server: str | None = option("--server", SERVER_HELP, metavar="PROGRAM")
     jobs: int | None = option(
         "--jobs", "Processes that search in parallel. Default: one per core.", "number", low=1, high=JOBS_MOST
@@ -249,6 +255,10 @@ class SearchPlan:
 
 def plan_search(request: SearchRequest) -> SearchPlan:
     """Checks everything that can be checked before anything is started."""
+    if request.forms is not None:
+        raise UsageError(
+            "--forms: what a library can be asked for has forms, a lock has one; --adapter names a library"
+        )
     lock, store = check_explorable(
         TrialSettings(
             request.lock,

@@ -10,7 +10,7 @@ from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import choose
 from lockstorm.explore.campaign import Shard, parse_shard
 from lockstorm.library_search.library_schedule_file import LEASE_LIMIT_MS
-from lockstorm.locks.adapter import PREFIX, adapter_path
+from lockstorm.locks.adapter import PREFIX, adapter_facts, adapter_path
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.results.lock_entry import HostedLibrary, Service
 from lockstorm.servers.hosted_server import LEASE_LEAST_MS
@@ -52,8 +52,8 @@ SECONDS_USUAL = 20
 SHRINK_RUNS = 300
 SCHEDULES_MOST = 1 << 24
 OPTIONS = (
-    *("seed", "faults", "schedules", "seconds", "shard", "lease_ms", "permits", "require", "server", "jobs"),
-    "keep_going",
+    *("seed", "faults", "schedules", "seconds", "shard", "lease_ms", "permits", "require", "forms", "server"),
+    *("jobs", "keep_going"),
 )
 
 
@@ -73,6 +73,7 @@ class LibraryPlan:
     lease_ms: int
     permits: int
     required: tuple[str, ...]
+    forms: tuple[str, ...]  # of acquires that are drawn; empty: all
     server: str | None
     jobs: int
     keep_going: bool
@@ -97,6 +98,7 @@ class LibraryPlan:
             "permits": self.permits,
             "require": ",".join(self.required),
             "keep_going": self.keep_going,
+            **({"forms": "; ".join(self.forms)} if self.forms else {}),
             **({"server": self.server} if self.server else {}),
         }
 
@@ -141,6 +143,7 @@ def plan_library_search(adapter: str, chosen: dict[str, Any]) -> LibraryPlan:
         lease_ms=lease_ms,
         permits=chosen.get("permits") or PERMITS_USUAL,
         required=_required(chosen.get("require")),
+        forms=_forms(chosen.get("forms"), adapter),
         server=chosen.get("server"),
         jobs=chosen.get("jobs") or os.cpu_count() or 1,
         keep_going=bool(chosen.get("keep_going")),
@@ -188,6 +191,15 @@ def _required(text: str | None) -> tuple[str, ...]:
     return tuple(choose("promise", name, list(PROMISES)) for name in text.split(","))
 
 
+def _forms(text: str | None, adapter: str) -> tuple[str, ...]:
+    """The forms of acquires to draw, each once; empty: all."""
+    if text is None:
+        return ()
+    facts = adapter_facts(str(adapter_path(adapter)))
+    known = [form.form for form in facts.forms] if facts else []
+    return tuple(dict.fromkeys(choose(f"form of {adapter}", name.strip(), known) for name in text.split(";")))
+
+
 def _said(chosen: dict[str, Any]) -> list[str]:
     words = []
     for name in OPTIONS:
@@ -209,6 +221,8 @@ def search_words(plan: LibraryPlan) -> list[str]:
     words = context_words(plan.adapter, plan.lease_ms, plan.permits, plan.seed)
     for fault in plan.faults:
         words += ["--fault", fault]
+    for form in plan.forms:
+        words += ["--form", form]
     words += ["--faults-total", str(plan.faults_total)] if plan.faults_total else []
     words += ["--require", ",".join(plan.required), "--shrink", str(SHRINK_RUNS)]
     return [*words, "--keep-going"] if plan.keep_going else words

@@ -42,6 +42,7 @@ class OldBug:
     promises: tuple[str, ...]  # that the search requires, one of which the bug breaks
     schedules: int  # the most that the search needs
     faults: str = "usual"
+    forms: str | None = None  # of acquires that are drawn, where a later bug would be found by others
 
     def adapter_of(self, version: str) -> str:
         """The path for --adapter; adapters/install-old makes it."""
@@ -73,7 +74,13 @@ def install_old(library: str, version: str) -> None:
 def search_release(bug: OldBug, version: str, schedules: int, seed: int = 1) -> dict[str, Any]:
     """Searches a release for what breaks the promises of the bug, and returns the result of `explore --adapter`."""
     install_old(bug.library, version)
-    options = {"schedules": schedules, "seed": seed, "faults": bug.faults, "require": ",".join(bug.promises)}
+    options: dict[str, Any] = {
+        "schedules": schedules,
+        "seed": seed,
+        "faults": bug.faults,
+        "require": ",".join(bug.promises),
+    }
+    options |= {"forms": bug.forms} if bug.forms else {}
     return search_library(plan_library_search(bug.adapter_of(version), options), lambda _: None)
 
 
@@ -105,7 +112,7 @@ def library_zoo_table(bugs: Sequence[OldBug], record: dict[str, Any]) -> str:
             bug.what,
             f"[{bug.name}]({bug.source})",
             ", ".join(f"`{promise}`" for promise in bug.promises),
-            numbers + (" (no faults)" if bug.faults == "none" else ""),
+            numbers + (" (no faults)" if bug.faults == "none" else "") + (" (some forms)" if bug.forms else ""),
             f"{bug.fixed}, {known['fixed_schedules']:,} schedules",
         )
         lines.append(f"| {' | '.join(cells)} |")
