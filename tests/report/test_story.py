@@ -22,6 +22,17 @@ def test_a_lease_that_runs_out_has_a_line() -> None:
     assert "redis client-1's lease has run out: the lock is free, client-1 does not know" in lines
 
 
+@pytest.mark.lengthy("starts PostgreSQL and a library's program")
+def test_a_lease_runs_out_at_the_service_of_the_library() -> None:
+    with trial("adapter:cirello-pglock") as running:
+        one, two = running.clients(2)
+        assert one.acquire().ok
+        with running.pause(one):
+            assert two.acquire(wait_ms=4 * running.lease_ms).ok
+        lines = rendered(running.story())
+    assert [line for line in lines if line.startswith("postgres client-1's lease has run out")]
+
+
 def test_a_lease_that_is_renewed_does_not_run_out() -> None:
     with trial("set-nx-px-renew") as running:
         one, two = running.clients(2)

@@ -79,6 +79,8 @@ class StoryRenderer:
                 self.start_ns = event.mono_ns
             if event.kind == "parameter" and event.name == "lock":
                 self.server = server_of(event.value_name or "")
+            if event.kind == "parameter" and event.name == "service":
+                self.server = event.value_name or self.server
             if event.kind == "parameter" and event.name == "store":
                 self.store = event.value_name or ""
             if event.kind == "lock-open":

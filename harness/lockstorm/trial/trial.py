@@ -144,7 +144,13 @@ class Trial:
         self._exit.callback(scheduler.close)
         recorder = TrialRecorder(sandbox.directory / "history", scheduler, settings)
         self._exit.callback(recorder.close)
-        recorder.begin(settings, store=self._store_mode, lease_ms=self.lease_ms, bound_ms=self.bound_ms)
+        recorder.begin(
+            settings,
+            store=self._store_mode,
+            service=self.lock.service,
+            lease_ms=self.lease_ms,
+            bound_ms=self.bound_ms,
+        )
         links = TrialLinks(sandbox, scheduler, recorder, settings)
         self._exit.callback(links.close)
         lock, lease_ms, resource = self.lock, self.lease_ms, self.resource

@@ -4,6 +4,7 @@ import ctypes
 from pathlib import Path
 
 from lockstorm.base.errors import Inconclusive
+from lockstorm.locks.adapter import is_adapter
 from lockstorm.native.judgement import judge_in_process, read_history, save_history
 from lockstorm.native.library import FLAG_TEXT, FULL, Kind, Message, Outcome, Record, Settings, library
 from lockstorm.results.event import Event
@@ -32,13 +33,16 @@ class TrialRecorder:
     def close(self) -> None:
         library().history_close(self._history)
 
-    def begin(self, settings: TrialSettings, *, store: str, lease_ms: int, bound_ms: int) -> None:
-        """Writes the first records: the clock and the trial's parameters."""
+    def begin(self, settings: TrialSettings, *, store: str, service: str, lease_ms: int, bound_ms: int) -> None:
+        """Writes the first records: the clock and the trial's parameters. `service`: of the lock; a reader takes it for
+        redis where the lock is none of the table's and nothing is said."""
         self.record(Kind.CLOCK, outcome=Outcome.OK, value=self._scheduler.mono_ns)
         self.text("driver")
         words = {"scenario": settings.scenario, "lock": settings.lock, "store": store, "time": settings.time}
         if settings.topology != "single":
             words["topology"] = settings.topology
+        if is_adapter(settings.lock) and service != "redis":
+            words["service"] = service
         for key, word in words.items():
             self.record(Kind.PARAMETER, name=self.text(key), value=self.text(word), flags=FLAG_TEXT)
         numbers = {"seed": settings.seed, "control": int(settings.control), "lease_ms": lease_ms}
