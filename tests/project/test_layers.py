@@ -205,6 +205,7 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
         "library_search",
         "locks",
         "matrix",
+        "process",
         "results",
         "scenario",
         "storm",

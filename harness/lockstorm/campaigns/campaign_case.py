@@ -2,10 +2,9 @@
 travel to other machines."""
 
 import base64
-import tempfile
 import zlib
+from contextlib import closing
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,6 +16,7 @@ from lockstorm.gate.gate_plan import GateJob
 from lockstorm.gate.worker import KeptJob, play_kept_job
 from lockstorm.library_search.library_plan import LibraryPlan, plan_library_search
 from lockstorm.library_search.library_search import search_library_piece
+from lockstorm.process.process import Sandbox
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.worker_pool import play_request
 from lockstorm.storm.storm import run_storm
@@ -135,17 +135,19 @@ def _library_plan(adapter: str, chosen: bytes) -> LibraryPlan:
 
 def _play_storm(case: StormCase) -> StormAnswer:
     plan = plan_storm(StormRequest(case.request, **case.storm), case.seed)
-    with tempfile.TemporaryDirectory(prefix="lockstorm-storm-") as directory:
-        history = Path(directory) / "history"
+    with closing(Sandbox()) as sandbox:  # whose directory is removed even if this process is killed
+        history = sandbox.directory / "history"
         result = run_storm(plan, save=history)
         keeps = result.exit == 1 and history.exists()
         return StormAnswer(result, packed(history.read_bytes()) if keeps else "")
 
 
 def _play_gate_job(job: GateJob) -> GateAnswer:
-    with tempfile.TemporaryDirectory(prefix="lockstorm-gate-") as directory:
-        result = play_kept_job(KeptJob(job, directory))
-        files = {path.suffix: packed(path.read_bytes()) for path in sorted(Path(directory).iterdir())}
+    with closing(Sandbox()) as sandbox:
+        kept = sandbox.directory / "kept"
+        kept.mkdir()
+        result = play_kept_job(KeptJob(job, str(kept)))
+        files = {path.suffix: packed(path.read_bytes()) for path in sorted(kept.iterdir())}
         return GateAnswer(result, files)
 
 
