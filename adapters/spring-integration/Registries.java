@@ -1,12 +1,6 @@
 import com.google.gson.JsonObject;
-import io.lettuce.core.ClientOptions;
-import io.lettuce.core.resource.ClientResources;
-import io.lettuce.core.resource.DefaultClientResources;
-import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
-import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.integration.redis.util.RedisLockRegistry;
 import org.springframework.integration.redis.util.RedisLockRegistry.RedisLockType;
@@ -31,7 +25,7 @@ final class Registries {
 
     void open(JsonObject request) {
         JsonObject node = request.get("nodes").getAsJsonArray().get(0).getAsJsonObject();
-        link = OPENED.computeIfAbsent(node.toString(), made -> connected(node));
+        link = OPENED.computeIfAbsent(node.toString(), made -> Lettuce.connected(node));
         leaseMs = request.get("lease_ms").getAsLong();
         fixed = request.get("fixed_lease").getAsBoolean();
         renew();
@@ -55,19 +49,5 @@ final class Registries {
             registry.setRenewalTaskScheduler(renewals);
         }
         current = registry;
-    }
-
-    /** Few threads, for each client is a JVM; a command is not sent again when its connection was lost. */
-    private static LettuceConnectionFactory connected(JsonObject node) {
-        ClientResources resources =
-            DefaultClientResources.builder().ioThreadPoolSize(2).computationThreadPoolSize(2).build();
-        LettuceClientConfiguration client = LettuceClientConfiguration.builder().clientResources(resources)
-            .clientOptions(ClientOptions.builder().replayFilter(command -> true).build())
-            .commandTimeout(Duration.ofSeconds(1)).shutdownTimeout(Duration.ZERO).build();
-        LettuceConnectionFactory link = new LettuceConnectionFactory(
-            new RedisStandaloneConfiguration(node.get("host").getAsString(), node.get("port").getAsInt()), client);
-        link.afterPropertiesSet();
-        link.start();
-        return link;
     }
 }
