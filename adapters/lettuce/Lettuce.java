@@ -15,8 +15,8 @@ import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactor
 /** Spring Data's connection to Redis, by Lettuce, with few threads, for each client is a JVM. */
 final class Lettuce {
     /**
-     * Ends the commands that were sent on a connection that is lost, and have no answer: Lettuce would send them again on the
-     * next one, which no option ends alone. What is asked before there is a next one waits for it.
+     * Ends the commands that were sent on a connection that is lost, and have no answer: Lettuce would send them again on
+     * the next connection. What is asked meanwhile waits for that; REJECT_COMMANDS, an option of Lettuce, would refuse it.
      */
     private static final NettyCustomizer SENT_ONCE = new NettyCustomizer() {
         @Override
