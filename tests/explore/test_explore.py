@@ -713,6 +713,7 @@ def test_the_command_and_its_file(tmp_path: Path) -> None:
         (["--schedules", "0"], "--schedules 0: from 1 to"),
         (["--strategy", "psychic"], "there is no strategy called 'psychic'"),
         (["--deviations", "2"], "--deviations is for --strategy exhaustive"),
+        (["--forms", "lock()"], "--forms: what a library can be asked for has forms"),
         (["--bound", "2s", "--faults", "none"], "--bound is for a search that requires liveness"),
         (["--strategy", "exhaustive", "--jobs", "2"], "--jobs 1"),
         (["--require", "cost"], "cost is reported by lockstorm run, never judged"),

@@ -255,10 +255,6 @@ class SearchPlan:
 
 def plan_search(request: SearchRequest) -> SearchPlan:
     """Checks everything that can be checked before anything is started."""
-    if request.forms is not None:
-        raise UsageError(
-            "--forms: what a library can be asked for has forms, a lock has one; --adapter names a library"
-        )
     lock, store = check_explorable(
         TrialSettings(
             request.lock,
@@ -273,7 +269,7 @@ def plan_search(request: SearchRequest) -> SearchPlan:
     )
     _check_build(request, lock)
     check_ranges(request)
-    _check_strategy(request)
+    _check_choices(request)
     budget = _budget(request.faults, lock)
     required = required_properties(request, lock, store)
     if request.extends and not lock.renewable:
@@ -313,7 +309,11 @@ def _check_build(request: SearchRequest, lock: LockEntry) -> None:
         raise UsageError(f"{lock.name} is another build now: {request.build} was tried, and here is {now}")
 
 
-def _check_strategy(request: SearchRequest) -> None:
+def _check_choices(request: SearchRequest) -> None:
+    if request.forms is not None:
+        raise UsageError(
+            "--forms: what a library can be asked for has forms, a lock has one; --adapter names a library"
+        )
     choose("strategy", request.strategy, list(STRATEGIES))
     exhaustive = request.strategy == EXHAUSTIVE
     if request.deviations and not exhaustive:
