@@ -344,7 +344,8 @@ static bool has_calls(const struct library_world *world) {
 
 bool library_end(struct library_world *world) {
     int64_t after_ms = LEASES_AFTER * world->settings.lease_ms;
-    if (after_ms < AFTER_LEAST_MS) after_ms = AFTER_LEAST_MS; /* a call that is not answered is judged then */
+    if (after_ms < AFTER_LEAST_MS) after_ms = AFTER_LEAST_MS;
+    after_ms++; /* so that a call that is not answered has taken too long then (promise_answer.c) */
     if (world->reason[0] || !library_drain_until(world, shared_page_mono_ns(world->page) + after_ms * CLOCK_NS_PER_MS))
         return false;
     library_event_add(world, (struct call_event){.kind = EVENT_END, .client = -1});

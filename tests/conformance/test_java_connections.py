@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
@@ -117,7 +116,5 @@ def test_what_was_lost_with_its_connection_is_not_sent_again(name: str) -> None:
         assert adapter.ask("acquire", wait_ms=0)["outcome"] == "unknown"
         assert server.commands == 1
         server.await_connections(2)  # it is connected again, and asks nothing by itself
-        ends_s = time.monotonic() + LIMIT_S
-        while server.commands == 1 and time.monotonic() < ends_s:  # refused while its connection is not ready yet
-            assert adapter.ask("acquire", wait_ms=0)["outcome"] == "unknown"
-        assert server.commands == 2
+        assert adapter.ask("acquire", wait_ms=0)["outcome"] == "unknown"
+        assert server.commands == 2  # what is asked waits for the connection to be ready, and is sent once

@@ -252,6 +252,27 @@ def test_a_message_is_lost_whose_connection_its_program_closes(
     assert closed == ([f"closes the connection on which {late}"] if late else [])
 
 
+@pytest.mark.parametrize("lease_ms", [500, 2000])
+def test_a_last_release_that_is_never_answered_breaks_its_promise(tmp_path: Path, lease_ms: int) -> None:
+    was = '    if asked["op"] == "release":'
+    adapter = planted(
+        tmp_path, was, f"    if asked['op'] == 'release' and generation: queue.SimpleQueue().get()\n{was}"
+    )
+    path = written(
+        tmp_path,
+        "workload",
+        f"client-1 thread-1: acquire lock-1 resource-1 exclusive wait=none lease=given:{lease_ms} form=try",
+        "client-1 thread-1: release lock-1 resource-1 exclusive",
+        "schedule",
+        adapter=adapter,
+        library="planted calls",
+        lease_ms=str(lease_ms),
+        breaks="answer",
+    )
+    told = json.loads(lockstorm("replay", "--json", str(path)).stdout)
+    assert told["breaks"] == ["answer"], told["sentence"]
+
+
 def test_what_is_left_of_a_resource_is_not_taken_for_another_ones(tmp_path: Path) -> None:
     """A lock without an end that was taken late, by a command that the library had given up: nobody releases it."""
     lease = "exclusive wait=forever lease="
