@@ -230,8 +230,10 @@ static void strike_server(struct promise_course *course, const struct call_event
     }
 }
 
-/* What the client has asked on that connection may be answered when its own patience ends. */
+/* What the client has asked on that connection may be answered when its own patience ends; what the server told it
+ * there, as a message to its waiters, may be lost with the connection. */
 static void take_cut(struct promise_course *course, const struct call_event *event) {
+    client_of(course, event->client)->has_cut = true;
     for (uint32_t at = 0; at < course->count && at < course->now; at++) {
         struct promise_call *call = &course->calls[at];
         if (is_under_way(call) && call->owner->client->client == event->client) call->cut = true;

@@ -17,6 +17,7 @@ struct promise_client {
     int client;
     int64_t gone_ns;                         /* PROMISE_ALWAYS: it has not ended */
     bool cut;                                /* a message was lost, answered with an error, or its connection ended */
+    bool has_cut;                            /* it closed a connection because a message on it was late: FAULT_CUT */
     bool gives_back;                         /* it has asked for what may give back or shorten a hold */
     int64_t harm_ns;                         /* an earlier release or renewal may take effect until then */
     int64_t ghost_ns;                        /* any earlier command may take effect until then */

@@ -5,8 +5,9 @@
  * `refusal`.
  *
  * Not judged after a fault of a server other than a standstill, or of clocks; of a client of which a message was lost
- * or answered with an error; and beside other clients that such a fault struck, or that ended, while an acquire of
- * theirs was not granted: their place in a queue may stay. */
+ * or answered with an error, or that closed a connection because a message on it was late; and beside other clients
+ * that such a fault struck, or that ended, while an acquire of theirs was not granted: their place in a queue may stay.
+ */
 #include "checkers/promises/promise_rule.h"
 #include "checkers/promises/promise_traces.h"
 
@@ -18,14 +19,15 @@ enum { MINUTE_MS = 60000 };
 static bool left_place(const struct promise_course *course, const struct promise_call *call) {
     const struct promise_client *client = call->owner->client;
     bool granted = call->answer && course->events[call->answer].outcome == OUTCOME_OK;
-    return call->ask->asked.verb == CALL_ACQUIRE && !granted && (client->cut || client->gone_ns != PROMISE_ALWAYS);
+    return call->ask->asked.verb == CALL_ACQUIRE && !granted &&
+           (client->cut || client->has_cut || client->gone_ns != PROMISE_ALWAYS);
 }
 
 static bool is_waiter(const struct promise_course *course, const struct promise_call *call) {
     const struct call *asked = &call->ask->asked;
     const struct promise_client *client = call->owner->client;
     if (call->answer || asked->verb != CALL_ACQUIRE || asked->wait == WAIT_NONE || call->cancelled) return false;
-    if (client->cut || client->gone_ns != PROMISE_ALWAYS || may_hold(call->owner)) return false;
+    if (client->cut || client->has_cut || client->gone_ns != PROMISE_ALWAYS || may_hold(call->owner)) return false;
     return asked->wait == WAIT_FOREVER || after_ms(call->ask->at_ns, asked->wait_ms) > course->now_ns;
 }
 

@@ -2,8 +2,9 @@
  *
  * Excused: what a call may have left whose owner may still hold (never given back, of unknown outcome, of a client that
  * ended), until its lease has run out; everything of a resource that a client used of which a message was lost or
- * answered with an error, or that ended while an acquire was under way, and of one of which a command may still come
- * late; everything after a server fault other than a standstill, or of clocks. */
+ * answered with an error, that closed a connection because a message on it was late, or that ended while an acquire was
+ * under way, and of one of which a command may still come late; everything after a server fault other than a
+ * standstill, or of clocks. */
 #include "checkers/promises/promise_rule.h"
 #include "checkers/promises/promise_traces.h"
 
@@ -12,7 +13,7 @@ extern const struct promise_rule PROMISE_RULE_RESIDUE;
 static bool is_excused(const struct promise_course *course, const struct promise_call *call, int64_t longest_ms) {
     const struct promise_client *client = call->owner->client;
     bool gone_waiting = client->gone_ns != PROMISE_ALWAYS && !call->answer;
-    if (client->cut || gone_waiting || is_struck(course, client)) return true;
+    if (client->cut || client->has_cut || gone_waiting || is_struck(course, client)) return true;
     if (client->ghost_ns != INT64_MIN && after_ms(client->ghost_ns, longest_ms) > course->now_ns) return true;
     bool given_back = call->answer && course->events[call->answer].outcome == OUTCOME_OK && !may_hold(call->owner);
     return !given_back && trace_ms(course, call) > 0;
