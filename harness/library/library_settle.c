@@ -136,11 +136,32 @@ static bool lost(struct library_world *world, int number, const char *why) {
     return false;
 }
 
+/* On which connections a program that has run has sent or ended something, and whether it has made new ones. */
+struct program_news {
+    bool connects[LIBRARY_NODES], speaks[LIBRARY_LINKS];
+};
+
+/* One call asks for all of them. poll passes over descriptors that are -1. */
+static struct program_news news_of(const struct library_world *world, const struct library_client *client) {
+    struct pollfd fds[LIBRARY_NODES + LIBRARY_LINKS];
+    struct program_news news = {0};
+    int doors = world->settings.nodes;
+    for (int node = 0; node < doors; node++)
+        fds[node] = (struct pollfd){.fd = client->doors[node].fd, .events = POLLIN};
+    for (int each = 0; each < client->link_count; each++)
+        fds[doors + each] = (struct pollfd){.fd = client->links[each].fd, .events = POLLIN};
+    if (poll(fds, (nfds_t)(doors + client->link_count), 0) <= 0) return news;
+    for (int node = 0; node < doors; node++) news.connects[node] = fds[node].revents != 0;
+    for (int each = 0; each < client->link_count; each++) news.speaks[each] = fds[doors + each].revents != 0;
+    return news;
+}
+
 /* A library whose connection is not taken would be accused of what follows: the schedule cannot be played. */
-static void links_take(struct library_world *world, int number) {
+static void links_take(struct library_world *world, int number, struct program_news *news) {
     struct library_client *client = &world->clients[number];
     for (int node = 0; node < world->settings.nodes; node++) {
         struct library_link taken;
+        if (!news->connects[node]) continue;
         while (link_accept(&taken, &client->doors[node], &world->servers[node])) {
             if (client->link_count == LIBRARY_LINKS) {
                 lost(world, number, "it makes more connections than a schedule can follow");
@@ -152,7 +173,7 @@ static void links_take(struct library_world *world, int number) {
             link->client = number;
             link->node = node;
             link->number = -1;
-            client->link_count++;
+            news->speaks[client->link_count++] = true;
         }
     }
 }
@@ -242,8 +263,11 @@ static bool client_hear(struct library_world *world, int number) {
     bool spoke = client->program.has_run || world->offer.is_tcp;
     if (!client->runs) return false;
     client->program.has_run = false;
-    if (spoke) links_take(world, number);
-    for (int each = 0; each < client->link_count; each++) any |= link_hear(world, &client->links[each], spoke);
+    struct program_news news = {0};
+    if (spoke) news = news_of(world, client);
+    links_take(world, number, &news);
+    for (int each = 0; each < client->link_count; each++)
+        any |= link_hear(world, &client->links[each], news.speaks[each]);
     links_number(world, client);
     return (spoke && calls_hear(world, number)) || any;
 }

@@ -186,9 +186,25 @@ static bool is_signalled(const struct supervisor *supervisor, struct held_call *
     return signal_descriptor_is_readable((pid_t)held->call.pid, held->signals);
 }
 
+enum { FDS_TOGETHER = 128 };
+
+/* A short way for the usual case: one call asks for the descriptors of all held calls. */
+static bool all_are_silent(const struct supervisor *supervisor) {
+    struct pollfd fds[FDS_TOGETHER];
+    nfds_t count = 0;
+    for (const struct held_call *each = supervisor->held; each; each = each->next) {
+        if (each->end != END_NOT_YET || each->fd_count == 0) continue;
+        if (count + (nfds_t)each->fd_count > FDS_TOGETHER) return false;
+        memcpy(&fds[count], each->fds, (size_t)each->fd_count * sizeof *fds);
+        count += (nfds_t)each->fd_count;
+    }
+    return count == 0 || poll(fds, count, 0) == 0;
+}
+
 bool held_calls_any_readable(const struct supervisor *supervisor) {
+    bool silent = all_are_silent(supervisor);
     for (struct held_call *each = supervisor->held; each; each = each->next)
-        if (is_signalled(supervisor, each) || ready_fds(each)) return true;
+        if (is_signalled(supervisor, each) || (!silent && ready_fds(each))) return true;
     return false;
 }
 
@@ -266,9 +282,10 @@ static void deliver_select(struct supervisor *supervisor, struct held_call *held
 }
 
 bool held_calls_deliver(struct supervisor *supervisor) {
+    bool silent = all_are_silent(supervisor);
     for (struct held_call *each = supervisor->held; each; each = each->next) {
         bool signalled = is_signalled(supervisor, each);
-        if (!signalled && !ready_fds(each)) continue;
+        if (!signalled && (silent || !ready_fds(each))) continue;
         supervisor->looks = 0;
         if (signalled) {
             held_call_ready(supervisor, each, END_PASS, 0);
