@@ -316,12 +316,13 @@ static enum history_state slot_read(const struct history_reader *reader, uint64_
     return HISTORY_RECORD;
 }
 
-/* Gives a stretch of records behind a mapped reader back to the kernel; reading them again finds them in the file. */
+/* After each stretch gives all records behind a mapped reader back to the kernel; reading them again finds them in the
+ * file. Also those that were given back before: one look at an earlier record brings back the pages around it, up to
+ * 2 MiB of them. */
 static void release_behind(struct history_reader *reader) {
     if (!reader->mapped || reader->cursor < reader->released + STRETCH_RECORDS) return;
-    char *start = (char *)(uintptr_t)reader->header + reader->released * HISTORY_RECORD_SIZE;
-    madvise(start, (size_t)STRETCH_RECORDS * HISTORY_RECORD_SIZE, MADV_DONTNEED);
     reader->released += STRETCH_RECORDS;
+    madvise((char *)(uintptr_t)reader->header, (size_t)reader->released * HISTORY_RECORD_SIZE, MADV_DONTNEED);
 }
 
 enum history_state history_reader_next(struct history_reader *reader, bool follow, struct history_record *record) {
