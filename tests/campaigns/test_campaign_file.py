@@ -113,6 +113,7 @@ def test_a_search_is_cut_into_cases(tmp_path: Path) -> None:
         ('[[zoo]]\nbug = "redis-py-819"\n', ":2: there is no bug called 'redis-py-819'"),
         ("[[gate]]\n", ":1: [[gate]] lacks policy"),
         ('[[gate]]\npolicy = "no.toml"\n', "no.toml"),
+        ('[[gate]]\npolicy = "a\\u0000b"\n', ":2: policy has a character of code 0"),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_line(tmp_path: Path, text: str, reason: str) -> None:

@@ -59,6 +59,8 @@ class TomlTable:
         value = self.values.get(key, default)
         if value is not None and (not isinstance(value, str) or not value.strip()):
             raise self.error(key, f"{key} has to be a text")
+        if value is not None and "\0" in value:
+            raise self.error(key, f"{key} has a character of code 0, which no name and no path has")
         return value
 
     def required_text(self, key: str) -> str:
