@@ -107,7 +107,11 @@ class SearchRequest:
     )
     schedules: int | None = option("--schedules", "Number of schedules to try.", "number", low=1, high=SCHEDULES_MOST)
     seconds: int | None = option(
-        "--seconds", "Time limit, in seconds. Default without --schedules: 10.", "number", low=1, high=SECONDS_MOST
+        "--seconds",
+        "Time limit, in seconds. Default without --schedules: 10; with --adapter 60.",
+        "number",
+        low=1,
+        high=SECONDS_MOST,
     )
     shard: str | None = option(
         "--shard", "Try every N-th schedule, from the K-th on; `lockstorm merge` joins shards.", metavar="K/N"
