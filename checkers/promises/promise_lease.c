@@ -7,8 +7,9 @@
  * servers than a majority can do without, all asked at that moment.
  *
  * Too long (lease-too-long): the key lives longer than any call can have asked for that may have a hold, and a
- * rounding. A given lease counts from the latest answer of its owner, and of a command that arrived late; a renewed one
- * is whole while its hold may last. Without an end (lease-endless): the key has none, and no such call asked for that.
+ * rounding. A given lease counts from the latest answer of its owner, from its release under way, and from a command
+ * that arrived late; a renewed one is whole while its hold may last. Without an end (lease-endless): the key has none,
+ * and no such call asked for that.
  *
  * If no call may have a hold any more, the key is a leftover: of a cancelled acquire (cancel), of a watchdog that goes
  * on after the last release (renewal), or of a refused acquire (refusal). Only with one server.

@@ -11,6 +11,18 @@ static int64_t fading(const struct promise_course *course, int64_t lease_ms, int
     return gone_ms >= lease_ms ? 0 : lease_ms - gone_ms;
 }
 
+/* When a call of the owner may have set the lease of what it has, at the latest. A release under way may have done so,
+ * also just now if it was struck: an inner one of Redisson's locks sets the whole lease. */
+static int64_t last_set_ns(const struct promise_course *course, const struct promise_owner *owner) {
+    int64_t set_ns = owner->touched_ns;
+    for (uint32_t at = owner->releasing > 0 ? owner->began : course->now; at < course->now; at++) {
+        const struct promise_call *call = &course->calls[at];
+        if (call->owner != owner || !is_under_way(call) || call->ask->asked.verb != CALL_RELEASE) continue;
+        set_ns = latest(set_ns, call->struck ? course->now_ns : call->ask->at_ns);
+    }
+    return set_ns;
+}
+
 bool leaves_trace(const struct promise_call *call) {
     return call->ask && (call->ask->asked.verb == CALL_ACQUIRE || call->ask->asked.verb == CALL_RENEW);
 }
@@ -90,7 +102,7 @@ static int64_t trace_under_way(const struct promise_course *course, const struct
 static int64_t trace_ok(const struct promise_course *course, const struct promise_call *call, int64_t lease_ms) {
     const struct promise_owner *owner = call->owner;
     const struct promise_client *client = owner->client;
-    int64_t touched_ns = latest(owner->touched_ns, client->ghost_ns);
+    int64_t touched_ns = latest(last_set_ns(course, owner), client->ghost_ns);
     if (!may_have(course, call)) return lease_ms == PROMISE_ALWAYS ? 0 : fading(course, lease_ms, touched_ns);
     if (!is_renewed(&call->ask->asked)) return fading(course, lease_ms, touched_ns);
     if (client->gone_ns != PROMISE_ALWAYS) return fading(course, lease_ms, latest(client->gone_ns, client->ghost_ns));
@@ -119,9 +131,10 @@ static int64_t trace_unknown(const struct promise_course *course, const struct p
         if (!ends) return excused ? PROMISE_ALWAYS : 0;
         return fading(course, lease_ms, from_ns);
     }
-    if (!may_hold(call->owner)) return ends ? fading(course, lease_ms, latest(from_ns, call->owner->touched_ns)) : 0;
+    if (!may_hold(call->owner))
+        return ends ? fading(course, lease_ms, latest(from_ns, last_set_ns(course, call->owner))) : 0;
     if (is_renewed(&call->ask->asked) && client->gone_ns == PROMISE_ALWAYS) return lease_ms;
-    return fading(course, lease_ms, latest(from_ns, call->owner->touched_ns));
+    return fading(course, lease_ms, latest(from_ns, last_set_ns(course, call->owner)));
 }
 
 static int64_t trace_refused(const struct promise_course *course, const struct promise_call *call, int64_t lease_ms) {
@@ -130,7 +143,8 @@ static int64_t trace_refused(const struct promise_course *course, const struct p
     if (call->ask->asked.verb == CALL_RENEW) return call->struck ? fading(course, lease_ms, from_ns) : 0;
     if (course->facts->nodes > 1) return fading(course, lease_ms, from_ns);
     if (is_struck(course, client)) return lease_ms;
-    if (may_have_entered(course, call)) return fading(course, lease_ms, latest(from_ns, call->owner->touched_ns));
+    if (may_have_entered(course, call))
+        return fading(course, lease_ms, latest(from_ns, last_set_ns(course, call->owner)));
     return is_excused(course, call) ? fading(course, lease_ms, from_ns) : 0;
 }
 

@@ -338,6 +338,18 @@ def test_the_command_says_what_was_found_and_how_to_see_it_again(tmp_path: Path)
     assert lockstorm("replay", "-q", str(found)).returncode == 1
 
 
+@pytest.mark.lengthy("plays a search twice")
+def test_a_search_within_a_time_is_repeated_without_a_clock(tmp_path: Path) -> None:
+    was, becomes, _ = MISTAKES["half a lease"]
+    words = ("explore", "--adapter", planted(tmp_path, was, becomes), "--faults", "none", "--jobs", "1", "--json")
+    first = json.loads(lockstorm(*words, "--seconds", "60").stdout)
+    again = first["replay"].split()
+    assert again[again.index("--schedules") + 1] == str(first["found"]["number"] + 1) and "--seconds" not in again
+    second = json.loads(lockstorm(*again[1:], "--json").stdout)
+    assert second["found"]["file"] == first["found"]["file"]
+    assert second["replay"] == first["replay"]
+
+
 def test_the_documents_list_every_promise_and_fault() -> None:
     from lockstorm.base import paths
 

@@ -238,9 +238,16 @@ def library_result(plan: LibraryPlan, campaign: LibraryCampaign) -> dict[str, An
         "verdict": verdict,
         "found": found,
         "exit": _status(found),
-        "replay": plan.command,
+        "replay": plan.command_without_clock(_schedules_again(plan, campaign)),
     }
     return _plan_json(plan) | result | {"sentence": _sentence(plan, result)}
+
+
+def _schedules_again(plan: LibraryPlan, campaign: LibraryCampaign) -> int:
+    """How many schedules a search has to try that is to show the same."""
+    if campaign.found and not plan.keep_going:
+        return int(campaign.found["number"]) + 1
+    return max(1, campaign.schedules)
 
 
 def _status(found: dict[str, Any] | None) -> int:
