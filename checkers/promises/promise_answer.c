@@ -1,6 +1,7 @@
 /* Answer: each call is answered. Seen at EVENT_IDLE and EVENT_END: a call has been under way for two of the longest
  * leases (or the default; four seconds at least, a minute if there is none) longer than it was to wait (of a cancelled
- * acquire: than since its cancellation), and than its client or a server was struck twice over. An acquire without a
+ * acquire: than since its cancellation), and than its client or a server was struck twice over; as in `wait`, others
+ * count where clients hold up each other. An acquire without a
  * limit that was not cancelled is judged by liveness.
  *
  * Not judged of clients that ended, that are struck now, or of which a message was lost or answered with an error;
@@ -33,7 +34,7 @@ static void quiet(struct promise_course *course) {
         bool timed = asked->verb == CALL_WORK || (asked->verb == CALL_ACQUIRE && asked->wait == WAIT_TIME);
         int64_t from_ns = call->cancelled ? course->events[call->cancelled].at_ns : call->ask->at_ns;
         int64_t wait_ms = timed && !call->cancelled ? asked->wait_ms : 0;
-        int64_t late_ns = struck_ns(course, call->owner->client, call->ask->at_ns, course->now_ns);
+        int64_t late_ns = held_up_ns(course, call->owner->client, call->ask->at_ns, course->now_ns);
         if (late_ns == PROMISE_ALWAYS || course->now_ns <= after_ms(after_ms(from_ns + 2 * late_ns, wait_ms), bound_ms))
             continue;
         call->counted = true;

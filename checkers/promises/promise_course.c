@@ -131,19 +131,40 @@ static bool is_hard(const struct call_event *event) {
     return event->kind == EVENT_FAULT && event->effect != FAULT_STILL && event->effect != FAULT_DOUBLE;
 }
 
+/* How long the strike lasted between the two; PROMISE_ALWAYS: it takes more than time, or has no end. */
+static int64_t lasted_ns(const struct promise_strike *strike, int64_t from_ns, int64_t to_ns) {
+    int64_t begin_ns = strike->event->at_ns > from_ns ? strike->event->at_ns : from_ns;
+    int64_t end_ns = strike->until_ns < to_ns ? strike->until_ns : to_ns;
+    if (strike->until_ns < from_ns || strike->event->at_ns > to_ns) return 0;
+    if (is_hard(strike->event) || strike->until_ns == PROMISE_ALWAYS) return PROMISE_ALWAYS;
+    if (strike->event->kind == EVENT_FAULT && strike->event->effect == FAULT_DOUBLE) return 0;
+    return end_ns > begin_ns ? end_ns - begin_ns : 0;
+}
+
+static int64_t sum_ns(int64_t one_ns, int64_t other_ns) {
+    int64_t both_ns;
+    if (one_ns == PROMISE_ALWAYS || other_ns == PROMISE_ALWAYS) return PROMISE_ALWAYS;
+    return __builtin_add_overflow(one_ns, other_ns, &both_ns) ? PROMISE_ALWAYS : both_ns;
+}
+
 int64_t struck_ns(const struct promise_course *course, const struct promise_client *client, int64_t from_ns,
                   int64_t to_ns) {
-    int64_t sum_ns = 0;
-    for (uint32_t at = 0; at < course->strike_count; at++) {
+    int64_t struck = 0;
+    for (uint32_t at = 0; at < course->strike_count; at++)
+        if (strikes_client(&course->strikes[at], client))
+            struck = sum_ns(struck, lasted_ns(&course->strikes[at], from_ns, to_ns));
+    return struck;
+}
+
+int64_t held_up_ns(const struct promise_course *course, const struct promise_client *client, int64_t from_ns,
+                   int64_t to_ns) {
+    int64_t held_up = struck_ns(course, client, from_ns, to_ns);
+    for (uint32_t at = 0; course->facts->transactions && at < course->strike_count; at++) {
         const struct promise_strike *strike = &course->strikes[at];
-        int64_t begin_ns = strike->event->at_ns > from_ns ? strike->event->at_ns : from_ns;
-        int64_t end_ns = strike->until_ns < to_ns ? strike->until_ns : to_ns;
-        if (!strikes_client(strike, client) || strike->until_ns < from_ns || strike->event->at_ns > to_ns) continue;
-        if (is_hard(strike->event) || strike->until_ns == PROMISE_ALWAYS) return PROMISE_ALWAYS;
-        if (strike->event->kind == EVENT_FAULT && strike->event->effect == FAULT_DOUBLE) continue;
-        if (end_ns > begin_ns && __builtin_add_overflow(sum_ns, end_ns - begin_ns, &sum_ns)) return PROMISE_ALWAYS;
+        bool late = !is_hard(strike->event) && strike->until_ns != PROMISE_ALWAYS;
+        if (late && !strikes_client(strike, client)) held_up = sum_ns(held_up, lasted_ns(strike, from_ns, to_ns));
     }
-    return sum_ns;
+    return held_up;
 }
 
 /* When the last strike on the client ends; INT64_MIN: there was none. */

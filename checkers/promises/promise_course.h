@@ -138,6 +138,10 @@ bool may_hold(const struct promise_owner *owner);
 int64_t struck_ns(const struct promise_course *course, const struct promise_client *client, int64_t from_ns,
                   int64_t to_ns);
 
+/* The same, and where one client may hold up another at a server, for how long others were late or stood still. */
+int64_t held_up_ns(const struct promise_course *course, const struct promise_client *client, int64_t from_ns,
+                   int64_t to_ns);
+
 /* Whether a strike on the client, or a server, has not ended. */
 bool is_struck(const struct promise_course *course, const struct promise_client *client);
 

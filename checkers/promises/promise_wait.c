@@ -1,7 +1,9 @@
 /* Wait: an acquire that tries once answers without time passing; one that waits for a time, within that time. Both may
  * take as long as a timer of the library may be late, and twice as long as messages of the client were late, or the
- * client or a server stood still, while it was under way: a library may time out meanwhile and ask again. An acquire
- * that waits without a limit is not refused, unless it was cancelled, or something of that kind happened meanwhile.
+ * client or a server stood still, while it was under way: a library may time out meanwhile and ask again. Where clients
+ * hold up each other at a server, as by a transaction that waits for a late command, those of others count, too. An
+ * acquire that waits without a limit is not refused, unless it was cancelled, or something of that kind happened
+ * meanwhile.
  *
  * Not required of a client of which a message was lost or answered with an error, after a server fault of that kind or
  * of clocks or data, or while another acquire of the same owner is under way. */
@@ -43,7 +45,7 @@ static void limited(struct promise_course *course, const struct promise_call *ca
 static void answered(struct promise_course *course) {
     const struct promise_call *call = course_answered(course);
     if (!call || !is_judged(course, call) || call->cut) return;
-    int64_t late_ns = struck_ns(course, call->owner->client, call->ask->at_ns, course->now_ns);
+    int64_t late_ns = held_up_ns(course, call->owner->client, call->ask->at_ns, course->now_ns);
     if (late_ns == PROMISE_ALWAYS) return;
     if (call->ask->asked.wait == WAIT_FOREVER) unlimited(course, call, late_ns);
     else limited(course, call, late_ns);

@@ -81,6 +81,7 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
     const json_t *operations = json_object_get(hello, "operations"), *reenters = json_object_get(hello, "reenters");
     const json_t *modes = json_object_get(hello, "modes"), *owner = json_object_get(hello, "owner");
     const json_t *topology = json_object_get(hello, "topology");
+    const char *service = json_string_value(json_object_get(hello, "service"));
     int topology_place = topology ? call_word_find(LIBRARY_TOPOLOGIES, json_string_value(topology)) : 0;
     int owner_place = owner ? call_word_find(OWNERS, json_string_value(owner)) : 0;
     *offer = (struct library_offer){.modes = 1U << MODE_EXCLUSIVE, .threads = (int)number_of(hello, "threads", 1)};
@@ -101,6 +102,7 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
                                           .tokens = json_is_true(json_object_get(hello, "token")),
                                           .validity = json_is_true(json_object_get(hello, "validity")),
                                           .lease_key = offer->lease_key[0] != '\0',
+                                          .transactions = service && strcmp(service, "postgres") == 0,
                                           .parts = json_is_true(json_object_get(hello, "parts")),
                                           .nodes = (int)number_of(hello, "nodes", 1),
                                           .lenient_release = json_is_true(json_object_get(hello, "lenient_release")),
