@@ -19,6 +19,7 @@ from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.cli.doctor import find_programs
 from lockstorm.cli.main import cli, tidy_end
+from lockstorm.cli.terminal import status_line_to_the_end
 from lockstorm.scenario.scenario import scenario, scenarios_in
 from lockstorm.servers.services import missing
 from lockstorm.trial.trial import Trial
@@ -425,6 +426,15 @@ def test_two_scenarios_of_one_name_are_refused() -> None:
     assert list(scenarios_in([one, one])) == ["twice"]  # imported by another
     with pytest.raises(UsageError, match=r"called twice, in scenarios\.one and scenarios\.two: rename one"):
         scenarios_in([one, two])
+
+
+@pytest.mark.parametrize("last", ["7 schedules, 3 a second", "7 schedules, 3 a second, 51 s left at most"])
+def test_what_a_search_has_tried_is_said_when_it_is_interrupted(capsys: pytest.CaptureFixture[str], last: str) -> None:
+    with pytest.raises(KeyboardInterrupt), status_line_to_the_end(lambda: "keep it") as show:
+        show("2 schedules")
+        show(last)
+        raise KeyboardInterrupt
+    assert capsys.readouterr() == ("", "until now: 7 schedules, 3 a second; keep it\n")
 
 
 def test_an_interrupt_while_a_dataclass_is_made_has_the_exit_status_of_any_other(tmp_path: Path) -> None:

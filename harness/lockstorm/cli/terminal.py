@@ -74,6 +74,26 @@ def status_line() -> Iterator[Callable[[str], object]]:
 
 
 @contextlib.contextmanager
+def status_line_to_the_end(hint: Callable[[], str]) -> Iterator[Callable[[str], object]]:
+    """The same, and the last text is said to whom interrupts the work, also where there is no terminal, with a hint."""
+    last = ""
+
+    def note(text: str) -> None:
+        nonlocal last
+        last = text
+        show(text)
+
+    try:
+        with status_line() as show:
+            yield note
+    except KeyboardInterrupt:
+        done = last.rpartition(", ")[0] if last.endswith("left at most") else last
+        if done:
+            click.echo(f"until now: {done}; {hint()}", err=True)
+        raise
+
+
+@contextlib.contextmanager
 def progress(total: int) -> Iterator[Callable[[str], object]]:
     """A bar on standard error, if that is a terminal. Yields a function to be called before each of `total` pieces of
     work, with its name."""

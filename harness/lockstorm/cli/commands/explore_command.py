@@ -24,7 +24,7 @@ from lockstorm.cli.options import (
     refused_option,
 )
 from lockstorm.cli.search_table import progress_line, show_search
-from lockstorm.cli.terminal import console, print_json, status_line
+from lockstorm.cli.terminal import console, print_json, status_line_to_the_end
 from lockstorm.explore.campaign import Campaign, read_campaign, write_result
 from lockstorm.explore.explore import resumed, search_schedules
 from lockstorm.explore.schedule_file import save_schedule
@@ -140,13 +140,19 @@ def _search_library(plan: LibraryPlan, campaign: Campaign | None, kept: Path | N
     assert campaign is None or isinstance(campaign, LibraryCampaign)
     before = campaign.tally["schedules"] if campaign else 0
     keep = partial(write_result, kept) if kept else None
-    with status_line() as show_status:
+    with status_line_to_the_end(partial(_kept_hint, kept)) as show_status:
         began = time.monotonic()
 
         def show(done: dict[str, Any]) -> None:
             show_status(library_progress(done, plan, time.monotonic() - began, before))
 
         return search_library(plan, show, campaign, keep)
+
+
+def _kept_hint(kept: Path | None) -> str:
+    if kept and kept.exists():
+        return f"--resume {kept} goes on from what it has, which is at most 20 s older"
+    return f"{kept} is written every 20 s" if kept else "--result FILE would keep what was tried"
 
 
 def _show_library(result: dict[str, Any], output: Path | None, *, quiet: bool, as_json: bool) -> int:
@@ -172,7 +178,7 @@ def _search(
 ) -> dict[str, Any]:
     before = campaign.tally["schedules"] if campaign else 0
     keep = partial(write_result, kept) if kept else None
-    with status_line() as show_status:
+    with status_line_to_the_end(partial(_kept_hint, kept)) as show_status:
         began = time.monotonic()
 
         def show(progress: dict[str, Any]) -> None:
