@@ -176,6 +176,10 @@ static int64_t end_of_strikes(const struct promise_course *course, const struct 
     return end_ns;
 }
 
+bool may_have_missed(const struct promise_client *client) {
+    return client->cut || client->has_cut;
+}
+
 bool is_struck(const struct promise_course *course, const struct promise_client *client) {
     return end_of_strikes(course, client) > course->now_ns;
 }

@@ -142,6 +142,9 @@ int64_t struck_ns(const struct promise_course *course, const struct promise_clie
 int64_t held_up_ns(const struct promise_course *course, const struct promise_client *client, int64_t from_ns,
                    int64_t to_ns);
 
+/* Whether a message to the client may be lost, with or without a connection. */
+bool may_have_missed(const struct promise_client *client);
+
 /* Whether a strike on the client, or a server, has not ended. */
 bool is_struck(const struct promise_course *course, const struct promise_client *client);
 

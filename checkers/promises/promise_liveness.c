@@ -20,14 +20,14 @@ static bool left_place(const struct promise_course *course, const struct promise
     const struct promise_client *client = call->owner->client;
     bool granted = call->answer && course->events[call->answer].outcome == OUTCOME_OK;
     return call->ask->asked.verb == CALL_ACQUIRE && !granted &&
-           (client->cut || client->has_cut || client->gone_ns != PROMISE_ALWAYS);
+           (may_have_missed(client) || client->gone_ns != PROMISE_ALWAYS);
 }
 
 static bool is_waiter(const struct promise_course *course, const struct promise_call *call) {
     const struct call *asked = &call->ask->asked;
     const struct promise_client *client = call->owner->client;
     if (call->answer || asked->verb != CALL_ACQUIRE || asked->wait == WAIT_NONE || call->cancelled) return false;
-    if (client->cut || client->has_cut || client->gone_ns != PROMISE_ALWAYS || may_hold(call->owner)) return false;
+    if (may_have_missed(client) || client->gone_ns != PROMISE_ALWAYS || may_hold(call->owner)) return false;
     return asked->wait == WAIT_FOREVER || after_ms(call->ask->at_ns, asked->wait_ms) > course->now_ns;
 }
 

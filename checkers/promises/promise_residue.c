@@ -13,7 +13,7 @@ extern const struct promise_rule PROMISE_RULE_RESIDUE;
 static bool is_excused(const struct promise_course *course, const struct promise_call *call, int64_t longest_ms) {
     const struct promise_client *client = call->owner->client;
     bool gone_waiting = client->gone_ns != PROMISE_ALWAYS && !call->answer;
-    if (client->cut || client->has_cut || gone_waiting || is_struck(course, client)) return true;
+    if (may_have_missed(client) || gone_waiting || is_struck(course, client)) return true;
     if (client->ghost_ns != INT64_MIN && after_ms(client->ghost_ns, longest_ms) > course->now_ns) return true;
     bool given_back = call->answer && course->events[call->answer].outcome == OUTCOME_OK && !may_hold(call->owner);
     return !given_back && trace_ms(course, call) > 0;

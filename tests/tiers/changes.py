@@ -17,7 +17,12 @@ CONCERNS: dict[str, tuple[str, ...]] = {
     "harness/client/": ("tests/project/test_sanitized.py", "tests/conformance/test_plugin.py"),
     "harness/environment/": ("tests/project/test_sanitized.py", "tests/locks/"),
     "harness/explorer/": ("tests/explore/", "tests/zoo/"),
-    "harness/history/": ("tests/history/", "tests/project/test_fuzz.py", "tests/project/test_sanitized.py"),
+    "harness/history/": (
+        "tests/history/",
+        "tests/checkers/test_memory.py",
+        "tests/project/test_fuzz.py",
+        "tests/project/test_sanitized.py",
+    ),
     "harness/locks/": ("tests/locks/", "tests/project/test_sanitized.py", "scenarios/test_gc_pause.py"),
     "harness/library/": ("tests/library_search/", "tests/libraries/"),
     "harness/library_search/": ("tests/library_search/", "tests/libraries/"),

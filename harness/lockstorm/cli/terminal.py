@@ -87,9 +87,8 @@ def status_line_to_the_end(hint: Callable[[], str]) -> Iterator[Callable[[str], 
         with status_line() as show:
             yield note
     except KeyboardInterrupt:
-        done = last.rpartition(", ")[0] if last.endswith("left at most") else last
-        if done:
-            click.echo(f"until now: {done}; {hint()}", err=True)
+        if last:
+            click.echo(f"until now: {last}; {hint()}", err=True)
         raise
 
 
