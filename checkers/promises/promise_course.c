@@ -59,11 +59,13 @@ int majority_of(const struct promise_course *course) {
     return course->facts->nodes > 1 ? course->facts->nodes / 2 + 1 : 1;
 }
 
-/* A timer of the watchdog may be late by half its period. */
+/* A timer of the watchdog may be late by half its period, and by as much as any timer of the library. */
 int64_t watchdog_spare_ms(const struct promise_course *course) {
     int64_t lease_ms = course->facts->default_lease_ms;
     int64_t divisor = course->facts->watchdog_divisor > 0 ? course->facts->watchdog_divisor : 3;
-    int64_t spare_ms = lease_ms - lease_ms / divisor - lease_ms / (2 * divisor);
+    int64_t late_ms = lease_ms / (2 * divisor);
+    if (late_ms < timer_ms(course)) late_ms = timer_ms(course);
+    int64_t spare_ms = lease_ms - lease_ms / divisor - late_ms;
     return spare_ms > 0 ? spare_ms : 0;
 }
 
