@@ -53,10 +53,15 @@ static bool may_have(const struct promise_course *course, const struct promise_c
     return (may_hold(owner) || owner->pending > 0) && call->ask >= &course->events[owner->began];
 }
 
+/* Whether the call, which is under way, may have been granted without an answer: its client also loses an answer with a
+ * connection that it closes itself. */
+static bool may_be_unheard(const struct promise_course *course, const struct promise_call *call) {
+    return call->cut || may_be_struck(course, call->owner->client);
+}
+
 bool is_outstanding(const struct promise_course *course, const struct promise_call *call) {
     if (!leaves_trace(call)) return false;
-    if (!call->answer)
-        return call->owner->client->gone_ns != PROMISE_ALWAYS || may_be_struck(course, call->owner->client);
+    if (!call->answer) return call->owner->client->gone_ns != PROMISE_ALWAYS || may_be_unheard(course, call);
     if (course->events[call->answer].outcome != OUTCOME_OK) return false;
     return may_have(course, call);
 }
@@ -92,7 +97,7 @@ static int64_t trace_under_way(const struct promise_course *course, const struct
     const struct promise_client *client = call->owner->client;
     if (client->gone_ns != PROMISE_ALWAYS) return fading(course, lease_ms, latest(client->gone_ns, client->ghost_ns));
     /* At a quiet moment a waiter with all its messages has nothing, or it would have been answered. */
-    bool waits = course->facts->nodes <= 1 && !course->facts->parts && !may_be_struck(course, client) &&
+    bool waits = course->facts->nodes <= 1 && !course->facts->parts && !may_be_unheard(course, call) &&
                  call->ask->at_ns < course->now_ns;
     if (!waits) return lease_ms;
     /* Unless a command that it no longer expects an answer to was granted. */
