@@ -299,11 +299,26 @@ bool may_hold(const struct promise_owner *owner) {
     return sum > 0;
 }
 
+/* Whether the client lost a message while it kept another hold: one watchdog may keep both, and wait for an answer. */
+static bool watchdog_may_wait(const struct promise_course *course, const struct promise_owner *owner) {
+    for (uint32_t each = 0; each < course->owner_count; each++) {
+        const struct promise_owner *other = &course->owners[each];
+        if (other == owner || other->client != owner->client || !other->watched || !may_hold(other)) continue;
+        for (uint32_t at = 0; at < course->strike_count; at++) {
+            const struct promise_strike *strike = &course->strikes[at];
+            bool since = strike->event >= &course->events[other->began];
+            if (since && is_hard(strike->event) && strikes_client(strike, owner->client)) return true;
+        }
+    }
+    return false;
+}
+
 /* Whether the hold that the owner was granted lasts. */
 static bool lasts(const struct promise_course *course, const struct promise_owner *owner) {
     if (course->clock || course->data) return false;
     if (owner->end_ns != PROMISE_ALWAYS && course->now_ns >= owner->end_ns) return false;
     if (!owner->renewed) return true;
+    if (watchdog_may_wait(course, owner)) return false;
     int64_t lost_ns = struck_ns(course, owner->client, owner->since_ns, PROMISE_ALWAYS);
     return ms_of(lost_ns) <= watchdog_spare_ms(course);
 }
