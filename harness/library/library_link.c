@@ -148,6 +148,7 @@ void link_deliver_request(struct library_link *link, int64_t now_ns) {
     const struct queued_message *message = &link->requests.messages[0];
     if (message->subscribes) link->is_push = true;
     if (message->wait_ms > 0) link->block_until_ns = now_ns + (message->wait_ms + 1) * CLOCK_NS_PER_MS;
+    link->asked_sort = message->sort;
     channel_send(&link->server, byte_queue_first(&link->requests));
     link->owed++;
     byte_queue_drop(&link->requests);

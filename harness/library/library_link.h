@@ -30,6 +30,7 @@ struct library_link {
     uint64_t request_steps, answer_steps;
     int64_t requests_held_until_ns, answers_held_until_ns; /* messages are late; 0: they are not */
     int64_t block_until_ns; /* the server ends a blocking command then; INT64_MAX: there is none */
+    uint64_t asked_sort;    /* of the last request that has reached the server */
     int owed;               /* requests that have reached the server, which has not answered them */
     bool is_push;           /* answers come that nobody has asked for */
     bool stirred;           /* something happened to it that the program may notice, since the flag was taken down */

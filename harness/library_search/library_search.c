@@ -145,7 +145,9 @@ static struct library_outcome draw_and_play(struct library_search *search, uint6
     const struct library_chooser chooser = {.strategy = &strategy};
     workload_draw(&search->schedule.workload, &world->offer, world->settings.lease_ms, seed);
     search->schedule.count = 0;
-    library_strategy_begin(&strategy, &settings->budget, world->settings.lease_ms, seed, number);
+    library_strategy_begin(&strategy, &settings->budget, world->settings.lease_ms, seed, number, &search->sorts,
+                           search->aims);
+    search->sorts.schedules++;
     return play(search, &chooser, seed);
 }
 
@@ -197,6 +199,8 @@ bool library_search_run(struct library_search *search, void (*report)(const stru
         uint64_t session = session_take(search), number = session_begin(settings, session);
         uint64_t until = session_begin(settings, session + 1);
         search->in_session = 0;
+        search->sorts = (struct message_sorts){.count = 0};
+        search->aims = session >= settings->short_sessions;
         if (number >= settings->most) break;
         for (; number < until && number < settings->most && !over; number++) {
             struct library_outcome outcome = draw_and_play(search, number);

@@ -60,6 +60,8 @@ struct library_search {
     uint64_t *digests;             /* by the numbers of schedules; may be NULL */
     uint64_t taken;                /* sessions, if nothing is shared */
     uint64_t in_session;           /* schedules that the programs have played; 0: the next one begins with new ones */
+    struct message_sorts sorts;    /* of the session */
+    bool aims;                     /* whether schedules of the session may aim faults at them: it is not a short one */
     struct library_tally tally;
     struct library_schedule schedule; /* the last one that was played */
     /* The first that breaks a required promise: */

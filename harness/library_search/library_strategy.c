@@ -19,11 +19,21 @@ static void faults_plan(struct library_strategy *strategy, const struct library_
     }
 }
 
+static void faults_aim(struct library_strategy *strategy) {
+    for (int each = 0; each < strategy->fault_count; each++) {
+        struct library_planned *fault = &strategy->faults[each];
+        fault->is_aimed = message_sorts_draw(strategy->sorts, fault->kind, &strategy->random, &fault->aim);
+    }
+}
+
 void library_strategy_begin(struct library_strategy *strategy, const struct library_budget *budget, int64_t lease_ms,
-                            uint64_t seed, uint64_t number) {
-    *strategy = (struct library_strategy){.random = random_split(seed, RANDOM_STREAM), .lease_ms = lease_ms};
+                            uint64_t seed, uint64_t number, struct message_sorts *sorts, bool aims) {
+    *strategy =
+        (struct library_strategy){.random = random_split(seed, RANDOM_STREAM), .lease_ms = lease_ms, .sorts = sorts};
     strategy->order = (enum library_order)(number % LIBRARY_ORDERS);
-    if (number / LIBRARY_ORDERS % 2) faults_plan(strategy, budget);
+    bool strikes = number / LIBRARY_ORDERS % 2, strikes_aimed = aims && number / LIBRARY_ORDERS % 4 == 2;
+    if (strikes || strikes_aimed) faults_plan(strategy, budget);
+    if (strikes_aimed) faults_aim(strategy);
     for (int client = 0; client < LIBRARY_CLIENTS; client++)
         strategy->priority[client] = random_next(&strategy->random) | (uint64_t)1 << 63;
     for (int each = 0; each < CHANGES; each++) strategy->changes[each] = random_below(&strategy->random, HORIZON);
@@ -56,11 +66,30 @@ static struct library_choice fault_draw(struct library_strategy *strategy, const
 static bool fault_due(struct library_strategy *strategy, const struct library_world *world,
                       struct library_choice *fault) {
     for (int each = 0; each < strategy->fault_count; each++) {
-        if (strategy->faults[each].done || strategy->faults[each].step > world->steps) continue;
+        const struct library_planned *planned = &strategy->faults[each];
+        if (planned->done || planned->is_aimed || planned->step > world->steps) continue;
         *fault = fault_draw(strategy, world, strategy->faults[each].kind);
         if (!library_allows(world, *fault)) continue; /* another target is drawn before the next step */
         strategy->faults[each].done = true;
         return true;
+    }
+    return false;
+}
+
+/* Whether a fault is aimed at the message of the step that would be next. */
+static bool fault_aimed_at(struct library_strategy *strategy, const struct library_world *world,
+                           struct library_choice step, const struct message_aim *message,
+                           struct library_choice *fault) {
+    for (int each = 0; each < strategy->fault_count; each++) {
+        struct library_planned *planned = &strategy->faults[each];
+        bool fits = planned->aim.sort == message->sort && planned->aim.is_answer == message->is_answer;
+        if (planned->done || !planned->is_aimed || !fits) continue;
+        if (planned->aim.skip > 0 && planned->aim.skip--) continue;
+        *fault = (struct library_choice){.kind = planned->kind, .who = step.who};
+        if (library_strikes_client(planned->kind)) fault->who /= LIBRARY_LINKS;
+        if (library_has_amount(planned->kind)) fault->amount = duration_ms(strategy);
+        planned->done = library_allows(world, *fault);
+        if (planned->done) return true;
     }
     return false;
 }
@@ -86,15 +115,25 @@ static struct library_choice by_priority(struct library_strategy *strategy, cons
     return choices[best];
 }
 
-struct library_choice library_strategy_choose(struct library_strategy *strategy, const struct library_world *world,
-                                              const struct library_choice *choices, int count) {
-    struct library_choice fault;
-    if (fault_due(strategy, world, &fault)) return fault;
+static struct library_choice step_choose(struct library_strategy *strategy, const struct library_world *world,
+                                         const struct library_choice *choices, int count) {
     if (strategy->order == ORDER_USUAL ||
         (strategy->order == ORDER_UNIFORM && random_below(&strategy->random, DEVIATES_OF) > 0))
         return library_usual(world, choices, count);
     if (strategy->order == ORDER_PCT) return by_priority(strategy, world, choices, count);
     return choices[random_below(&strategy->random, (uint64_t)count)];
+}
+
+struct library_choice library_strategy_choose(struct library_strategy *strategy, const struct library_world *world,
+                                              const struct library_choice *choices, int count) {
+    struct library_choice fault;
+    struct message_aim message;
+    if (fault_due(strategy, world, &fault)) return fault;
+    struct library_choice step = step_choose(strategy, world, choices, count);
+    if (!message_sort_of(world, step, &message)) return step;
+    if (fault_aimed_at(strategy, world, step, &message, &fault)) return fault;
+    message_sorts_note(strategy->sorts, &message);
+    return step;
 }
 
 /* --- replay --- */

@@ -4,6 +4,7 @@
 
 #include "harness/library/library_world.h"
 #include "harness/library_search/library_schedule.h"
+#include "harness/library_search/message_sorts.h"
 #include "harness/scheduler/random.h"
 
 enum { LIBRARY_FAULTS_MOST = 4 };
@@ -24,16 +25,21 @@ struct library_strategy {
     struct random random;
     int64_t lease_ms;
     uint64_t priority[LIBRARY_CLIENTS], changes[2], lowest;
-    struct {
+    struct library_planned {
         enum library_choice_kind kind;
-        uint64_t step;
+        uint64_t step; /* it strikes at this step or later, unless it is aimed: */
+        bool is_aimed; /* at a message */
+        struct message_aim aim;
         bool done;
     } faults[LIBRARY_FAULTS_MOST];
     int fault_count;
+    struct message_sorts *sorts; /* of the session; the strategy notes its messages there */
 };
 
+/* `aims`: half of the schedules without faults have some that are aimed at a sort of message that the session has seen.
+ */
 void library_strategy_begin(struct library_strategy *strategy, const struct library_budget *budget, int64_t lease_ms,
-                            uint64_t seed, uint64_t number);
+                            uint64_t seed, uint64_t number, struct message_sorts *sorts, bool aims);
 struct library_choice library_strategy_choose(struct library_strategy *strategy, const struct library_world *world,
                                               const struct library_choice *choices, int count);
 

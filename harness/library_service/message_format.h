@@ -17,6 +17,7 @@ struct queued_message {
     bool subscribes; /* a request after which answers come that nobody has asked for */
     bool is_simple;  /* a request that the server answers at once, and that has an effect on no other connection unless
                         one waits for an answer there */
+    uint64_t sort;   /* of a request: the same for those that ask for the same, of any lock: a command, a script */
     int64_t wait_ms; /* of a request: by its own clock the server answers after so long, if it has not before; 0: there
                         is no such limit */
 };
@@ -57,6 +58,13 @@ extern const struct message_format POSTGRES_REQUEST_FORMAT, POSTGRES_REPLY_FORMA
  * speak. */
 enum message_found http1_request_find(struct span bytes, struct queued_message *message);
 enum message_found http1_reply_find(struct format_state *state, struct span bytes, struct queued_message *message);
+
+/* Adds these bytes to a sort, which is 0 at first (FNV-1a, 64 bits). */
+static inline uint64_t sort_add(uint64_t sort, struct span bytes) {
+    if (sort == 0) sort = 0xcbf29ce484222325u;
+    for (size_t at = 0; at < bytes.length; at++) sort = (sort ^ (unsigned char)bytes.bytes[at]) * 0x100000001b3u;
+    return sort;
+}
 
 /* A whole number in network order: of four bytes, and of three. */
 static inline uint32_t four_bytes(const char *bytes) {

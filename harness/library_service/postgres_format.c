@@ -5,6 +5,7 @@
 /* A request goes up to the message that lets the server answer, an answer up to the one that says that the server is
  * ready for the next request. What a server says by itself (a notification, a notice) is an answer of its own. */
 
+enum { SORT_BYTES = 16 }; /* of a statement; numbers of locks come later in it */
 enum { LENGTH_BYTES = 4, HEAD_BYTES = 1 + LENGTH_BYTES, MESSAGE_MOST = 1 << 24, PROTOCOL_3 = 196608 };
 
 static void begin(struct format_state *state) {
@@ -41,10 +42,21 @@ static enum message_found find_until(const char *ends, struct span bytes, struct
     return broken ? MESSAGE_BROKEN : MESSAGE_PART;
 }
 
+/* Its first message's type, and the beginning of the statement, which stands behind its own name in a Parse ('P'). */
+static uint64_t request_sort(struct span bytes) {
+    struct span text = {bytes.bytes + HEAD_BYTES, bytes.length - HEAD_BYTES};
+    const char *name_end = bytes.bytes[0] == 'P' ? memchr(text.bytes, '\0', text.length) : NULL;
+    if (name_end) text = (struct span){name_end + 1, text.length - (size_t)(name_end + 1 - text.bytes)};
+    if (text.length > SORT_BYTES) text.length = SORT_BYTES;
+    return sort_add(sort_add(0, (struct span){bytes.bytes, 1}), text);
+}
+
 static enum message_found find_request(struct format_state *state, struct span bytes, struct queued_message *message) {
     if (!state->has_started) return find_opening(state, bytes, message);
     enum message_found found = find_until("QSXpHFcf", bytes, message);
-    if (found == MESSAGE_WHOLE) message->is_plain = bytes.bytes[0] == 'p';
+    if (found != MESSAGE_WHOLE) return found;
+    message->is_plain = bytes.bytes[0] == 'p';
+    message->sort = request_sort((struct span){bytes.bytes, message->length});
     return found;
 }
 

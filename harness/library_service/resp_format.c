@@ -17,6 +17,16 @@ static bool begins_with(const struct resp_scanner *scanner, const char *const *n
     return false;
 }
 
+/* Its command, and the script that this runs. */
+static uint64_t request_sort(const struct resp_scanner *scanner, struct span bytes) {
+    static const char *const SCRIPTS[] = {"EVAL", "EVALSHA", "FCALL", NULL};
+    struct resp_cursor cursor = resp_elements(scanner, bytes);
+    struct span command = {0}, script = {0};
+    if (!resp_next(&cursor, &command)) return 0;
+    if (begins_with(scanner, SCRIPTS)) resp_next(&cursor, &script);
+    return sort_add(sort_add(0, command), script);
+}
+
 static void request_describe(const struct resp_scanner *scanner, struct span bytes, struct queued_message *message) {
     static const char *const PLAIN[] = {"HELLO", "CLIENT",  "AUTH", "SELECT",   "PING",
                                         "INFO",  "COMMAND", "ECHO", "READONLY", NULL};
@@ -27,6 +37,7 @@ static void request_describe(const struct resp_scanner *scanner, struct span byt
     message->is_simple = begins_with(scanner, SIMPLE);
     message->is_plain = begins_with(scanner, PLAIN);
     message->subscribes = begins_with(scanner, PUSHES);
+    message->sort = message->is_plain ? 0 : request_sort(scanner, bytes);
     message->wait_ms = server_wait_ms(scanner, bytes);
 }
 

@@ -15,6 +15,8 @@ static enum message_found find(struct format_state *state, struct span bytes, st
     int32_t number = length >= HEAD_BYTES ? (int32_t)four_bytes(bytes.bytes + LENGTH_BYTES) : 0;
     bool opens = !state->has_begun;
     *message = (struct queued_message){.length = LENGTH_BYTES + length};
+    /* Behind the number of a request is the number of what it asks for. */
+    message->sort = length >= HEAD_BYTES ? four_bytes(bytes.bytes + HEAD_BYTES) : 0;
     message->is_plain = opens || number == PING_XID || number == AUTH_XID;
     return MESSAGE_WHOLE;
 }

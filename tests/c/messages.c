@@ -1,6 +1,6 @@
 /* messages FORMAT: finds messages in standard input, which comes a piece at a time, and prints one JSON line for each:
- * its length, whether it is plain, whether it subscribes, and its limit. Exit status: 0; 1 the bytes are not of this
- * protocol; 2 there is no such format. */
+ * its length, whether it is plain, whether it subscribes, its sort, and its limit. Exit status: 0; 1 the bytes are not
+ * of this protocol; 2 there is no such format. */
 #include <stdio.h>
 #include <string.h>
 
@@ -28,9 +28,9 @@ int main(int argc, char **argv) {
     for (size_t got; (got = fread(bytes, 1, sizeof bytes, stdin)) > 0;) byte_queue_add(&queue, bytes, got);
     while (queue.count > 0) {
         const struct queued_message *message = &queue.messages[0];
-        printf("{\"length\": %zu, \"plain\": %s, \"subscribes\": %s, \"wait_ms\": %lld}\n", message->length,
-               message->is_plain ? "true" : "false", message->subscribes ? "true" : "false",
-               (long long)message->wait_ms);
+        printf("{\"length\": %zu, \"plain\": %s, \"subscribes\": %s, \"sort\": %llu, \"wait_ms\": %lld}\n",
+               message->length, message->is_plain ? "true" : "false", message->subscribes ? "true" : "false",
+               (unsigned long long)message->sort, (long long)message->wait_ms);
         byte_queue_drop(&queue);
     }
     int status = queue.broken;

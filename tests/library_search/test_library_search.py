@@ -138,6 +138,28 @@ def test_who_closes_a_connection_has_ended_its_subscription(tmp_path: Path, then
     assert (result["found"] or {"breaks": []})["breaks"] == breaks, result["sentence"]
 
 
+# The first grant of a program asks 45 times for one thing, and once for another; if that takes long, the lease goes.
+ASKS_A_RARE_THING = f"""
+    if tokens.get("generation") != generation:
+        tokens["generation"] = generation
+        for _ in range(45): link.strlen("common")
+        began = time.monotonic()
+        try: link.getrange("rare", 0, 0)
+        except redis.TimeoutError: pass
+        if time.monotonic() - began > 0.1: link.persist(resource)
+    {TAKES_TOKEN}
+"""
+
+
+@pytest.mark.slow("plays 400 schedules", seconds=60)
+def test_a_message_is_struck_although_there_are_few_of_its_sort(tmp_path: Path) -> None:
+    """It comes after the steps at which other faults strike."""
+    adapter = planted(tmp_path, TAKES_TOKEN, ASKS_A_RARE_THING.strip())
+    result = searched(adapter, schedules=400, lease_ms=1000, faults="hold-reply", require="lease-endless")
+    assert result["exit"] == 1 and result["found"]["number"] >= 200, result["sentence"]
+    assert "hold-reply" in result["found"]["file"], result["found"]["file"]
+
+
 def mistakes() -> Iterator[Any]:
     """All of them; some are for every day."""
     for name in MISTAKES:

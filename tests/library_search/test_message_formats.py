@@ -16,12 +16,21 @@ def program() -> Path:
     return make("test-programs") / "tests" / "messages"
 
 
-def messages(program: Path, name: str, data: bytes) -> list[tuple[int, bool]]:
-    """Of each message its length, and whether it is plain."""
+def described(program: Path, name: str, data: bytes) -> list[dict[str, Any]]:
     done = subprocess.run([program, name], input=data, capture_output=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
-    return [(each["length"], each["plain"]) for each in found]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def messages(program: Path, name: str, data: bytes) -> list[tuple[int, bool]]:
+    """Of each message its length, and whether it is plain."""
+    return [(each["length"], each["plain"]) for each in described(program, name, data)]
+
+
+def sorts(program: Path, name: str, *data: bytes) -> list[int]:
+    """Of each message a number for what it asks for, from 0 in the order of the first one of its sort."""
+    found = [each["sort"] for each in described(program, name, b"".join(data)) if not each["plain"]]
+    return [list(dict.fromkeys(found)).index(each) for each in found]
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
@@ -92,3 +101,39 @@ def test_a_query_of_postgres_is_one_request_and_its_answer_ends_with_ready(progr
     told = typed(b"A", b"channel")
     expected = [(1, True), (len(start), False), (len(told), False), (len(answer), False)]
     assert messages(program, "postgres-replies", b"N" + start + told + answer) == expected
+
+
+def command(*words: bytes) -> bytes:
+    """A command of Redis, as an array of bulk strings."""
+    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)
+
+
+def test_requests_of_a_sort_ask_for_the_same_of_whichever_lock(program: Path) -> None:
+    take, give = b"return redis.call('set', KEYS[1], ARGV[1])", b"return redis.call('del', KEYS[1])"
+    scripts = [command(b"EVAL", text, b"1", key) for text in (take, give, take) for key in (b"one", b"another")]
+    assert sorts(program, "resp-requests", *scripts) == [0, 0, 1, 1, 0, 0]
+    plain = [command(b"GET", b"one"), command(b"SUBSCRIBE", b"one"), command(b"GET", b"another"), command(b"PING")]
+    assert sorts(program, "resp-requests", *plain) == [0, 1, 0]
+
+    opening = struct.pack("!II", 8, 196608)
+    lock, free = (b"SELECT pg_advisory_%s(%d)\0" % (verb, key) for verb, key in ((b"lock", 1), (b"unlock", 1)))
+    again = b"SELECT pg_advisory_lock(23)\0"
+    other = typed(b"P", b"name\0" + b"DELETE FROM locks\0") + typed(b"S", b"")
+    renamed = typed(b"P", b"another\0" + b"DELETE FROM locks\0") + typed(b"S", b"")
+    asked = [typed(b"Q", lock), typed(b"Q", again), other, renamed]
+    assert sorts(program, "postgres-requests", opening, *asked) == [0, 0, 1, 1]
+    assert sorts(program, "postgres-requests", opening, typed(b"Q", b"BEGIN\0"), typed(b"Q", free)) == [0, 1]
+
+    def packet(operation: int, path: bytes) -> bytes:
+        payload = struct.pack("!ii", 1, operation) + path
+        return struct.pack("!I", len(payload)) + payload
+
+    asked = [packet(1, b"/lock"), packet(2, b"/lock"), packet(1, b"/other")]
+    assert sorts(program, "zookeeper-requests", struct.pack("!I", 45) + b"\0" * 45, *asked) == [0, 1, 0]
+
+    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+    calls = [frame(HEADERS, 4, 1, b"head") + frame(DATA, END, 1, body) for body in (b"one", b"four", b"two")]
+    assert sorts(program, "grpc-requests", preface, *calls) == [0, 1, 0]
+    post = b"POST /v3/%s HTTP/1.1\r\nContent-Length: 1\r\n\r\n%d"
+    posts = [post % each for each in ((b"txn", 1), (b"put", 1), (b"txn", 2))]
+    assert sorts(program, "grpc-requests", *posts) == [0, 1, 0]
