@@ -77,6 +77,7 @@ static struct promise_client *client_of(struct promise_course *course, int numbe
     struct promise_client *client = &course->clients[course->client_count++];
     *client = (struct promise_client){
         .client = number, .gone_ns = PROMISE_ALWAYS, .harm_ns = INT64_MIN, .ghost_ns = INT64_MIN};
+    if (course->servers_lost) client->cut = true, client->ghost_ns = PROMISE_ALWAYS;
     for (int node = 0; node < PROMISE_NODES_MOST; node++) client->executed_ns[node] = INT64_MIN;
     return client;
 }
@@ -250,10 +251,13 @@ static void strike_client(struct promise_course *course, struct promise_client *
 
 static void strike_server(struct promise_course *course, const struct call_event *event, int64_t until_ns) {
     course->server_cut |= event->effect != FAULT_STILL;
+    course->servers_lost |= event->effect == FAULT_LOST;
     for (uint32_t at = 0; at < course->client_count; at++) {
         struct promise_client *client = &course->clients[at];
         if (event->effect == FAULT_STILL) haunt(course, client, until_ns);
         else if (event->effect != FAULT_GONE) strike_client(course, client, event, until_ns);
+        /* A library that has no connection keeps a command until it has one again. */
+        if (event->effect == FAULT_LOST) haunt(course, client, PROMISE_ALWAYS);
     }
 }
 

@@ -91,9 +91,10 @@ struct promise_course {
     struct promise_resource *resources;
     struct promise_strike *strikes;
     uint32_t client_count, owner_count, resource_count, strike_count;
-    bool clock, data; /* a clock was set; a server may have lost data */
-    bool server_cut;  /* a server answered with an error or lost its connections */
-    bool over;        /* after EVENT_END */
+    bool clock, data;  /* a clock was set; a server may have lost data */
+    bool server_cut;   /* a server answered with an error or lost its connections */
+    bool servers_lost; /* a server lost its connections: also those of clients that have not asked for anything yet */
+    bool over;         /* after EVENT_END */
     struct broken_promise *found;
     int found_count, most;
 };

@@ -54,7 +54,7 @@ enum fault_effect {
     FAULT_CLOCK,  /* the clock of the client or of the server was set */
     FAULT_DATA,   /* a server may have lost data: a restart without it, a failover, a stalled replica */
     FAULT_ERROR,  /* a command was answered with an error, or a connection ended */
-    FAULT_LOST,   /* a message was lost for good */
+    FAULT_LOST,   /* a message was lost for good; of a server, its connections with all that was on them */
     FAULT_DOUBLE, /* a message arrives twice, the last time at `until_ns` */
     FAULT_CUT,    /* the client has closed a connection because a message on it was late */
 };
