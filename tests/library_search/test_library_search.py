@@ -335,6 +335,7 @@ def test_a_bad_schedule_is_refused_with_its_line(tmp_path: Path, lines: tuple[st
         ({"faults": "pause=9"}, "from 1 to 4 in all"),
         ({"require": "integrity"}, "there is no promise called 'integrity'"),
         ({"lease_ms": 1500}, "a multiple of 1000"),
+        ({"lease_ms": 0}, "--lease-ms 0: from 1 to"),
         ({"forms": "acquire(); tryLock()"}, "no form of python-redis-lock called 'tryLock\\(\\)'"),
         ({"schedules": 0}, "--schedules 0"),
     ],

@@ -130,7 +130,7 @@ def plan_library_search(adapter: str, chosen: dict[str, Any]) -> LibraryPlan:
     faults, total = _faults(chosen.get("faults"), lock.service)
     schedules, seconds = chosen.get("schedules"), chosen.get("seconds")
     unit_ms = lock.lease_unit_ms or 1
-    lease_ms = chosen.get("lease_ms") or _usual_lease_ms(unit_ms)
+    lease_ms = _usual_lease_ms(unit_ms) if chosen.get("lease_ms") is None else chosen["lease_ms"]
     least_ms = LEASE_LEAST_MS.get(lock.service, 1)
     if not least_ms <= lease_ms <= LEASE_LIMIT_MS or lease_ms % unit_ms:
         raise UsageError(f"--lease-ms {lease_ms}: from {least_ms} to {LEASE_LIMIT_MS}, a multiple of {unit_ms}")
