@@ -77,6 +77,8 @@ struct promise_resource {
     int64_t longest_ms; /* the longest lease that was asked for */
     int64_t token;      /* the greatest of its grants */
     uint32_t token_event;
+    int64_t ends_ns; /* when its lease key was to end, as it was last seen; 0: it had no end, or was not seen */
+    int renewals;    /* how often that has moved since a call about it was asked or answered */
 };
 
 struct promise_course {
