@@ -31,13 +31,14 @@ def _cell(figures: PromiseFigures, promise: str) -> str:
 def promise_table(rows: Mapping[str, LibraryRow]) -> str:
     """Libraries x promises."""
     lines = [
-        f"| adapter | release | schedules | {' | '.join(PROMISES)} |",
-        f"|---|---|---|{'---|' * len(PROMISES)}",
+        f"| adapter | release | measured | schedules | {' | '.join(PROMISES)} |",
+        f"|---|---|---|---|{'---|' * len(PROMISES)}",
     ]
     for row in rows.values():
         if row.figures:
             cells = [_cell(row.figures, promise) for promise in PROMISES]
-            lines.append(f"| `{row.adapter}` | {row.release} | {row.figures.schedules:,} | {' | '.join(cells)} |")
+            what = f"`{row.adapter}` | {row.release} | {row.figures.measured} | {row.figures.schedules:,}"
+            lines.append(f"| {what} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -4,6 +4,7 @@ scenarios/libraries.json keeps it; `python -m lockstorm.libraries.promise_figure
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any
 
 import msgspec
@@ -31,6 +32,7 @@ class PromiseFigures(msgspec.Struct, frozen=True, kw_only=True):
     unplayed: int
     broken: dict[str, int]  # by promise: in how many schedules
     by_calls: list[str]  # promises that were broken in a schedule without a fault
+    measured: date  # on which day
     traits: LibraryTraits | None = None
     cost: LibraryCost | None = None  # None: not measured
 
@@ -61,6 +63,7 @@ def figures_of(result: dict[str, Any], service: str) -> PromiseFigures:
         unplayed=result["unplayed"],
         broken={name: count for name, count in broken.items() if count},
         by_calls=[name for name in PROMISES if name in by_calls],
+        measured=date.today(),
     )
 
 
