@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "harness/supervisor/call_names.h"
@@ -29,21 +30,30 @@ static bool is_held(const struct supervisor *supervisor, pid_t tid) {
     return false;
 }
 
-bool thread_states_find_blocked(const struct supervisor *supervisor, char call[THREAD_CALL_ROOM]) {
+/* False: the thread does not sleep, or has just ended. */
+static bool look(const struct program_thread *thread, struct blocked_thread *blocked) {
+    char line[LINE], name[LINE];
+    if (!read_line(thread->tid, "stat", line) || !strrchr(line, ')')) return false;
+    char state = strrchr(line, ')')[2];
+    if (state != 'S' && state != 'D') return false;
+    if (!read_line(thread->tid, "syscall", line) || !read_line(thread->tid, "comm", name)) return false;
+    name[strcspn(name, "\n")] = '\0';
+    int number = atoi(line);
+    snprintf(blocked->call, sizeof blocked->call, "%s (number %d), in the thread %.40s", call_name(number), number,
+             name);
+    blocked->by_device = state == 'D' || number == SYS_fsync || number == SYS_fdatasync || number == SYS_sync;
+    return true;
+}
+
+bool thread_states_find_blocked(const struct supervisor *supervisor, struct blocked_thread *blocked) {
+    bool found = false;
     for (int each = 0; each < supervisor->program.thread_count; each++) {
         const struct program_thread *thread = &supervisor->program.threads[each];
-        char line[LINE], name[LINE];
-        if (thread->process->vforks || is_held(supervisor, thread->tid)) continue;
-        if (!read_line(thread->tid, "stat", line) || !strrchr(line, ')')) continue;
-        char state = strrchr(line, ')')[2];
-        if (state != 'S' && state != 'D') continue;
-        if (!read_line(thread->tid, "syscall", line) || !read_line(thread->tid, "comm", name)) continue;
-        name[strcspn(name, "\n")] = '\0';
-        snprintf(call, THREAD_CALL_ROOM, "%s (number %d), in the thread %.40s", call_name(atoi(line)), atoi(line),
-                 name);
-        return true;
+        if (thread->process->vforks || is_held(supervisor, thread->tid) || !look(thread, blocked)) continue;
+        found = true;
+        if (!blocked->by_device) return true;
     }
-    return false;
+    return found;
 }
 
 static bool is_newborn(struct supervisor *supervisor, pid_t tid) {

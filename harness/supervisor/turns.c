@@ -23,6 +23,9 @@
 enum { SPIN_MS = 500 };
 /* Without a call for this long, in which no thread used a processor, the program waits in a call that is not known. */
 enum { UNKNOWN_CALL_LIMIT_MS = 2000, CALL_POLL_MS = 10 };
+/* A call that waits for a device ends by itself, however busy the machine's disk is (an fdatasync of etcd has taken
+ * more than 2 s). */
+enum { DEVICE_LIMIT_MS = 120000 };
 
 /* Of a program that must rest: so many calls, or so many spins, until it is quiet are without end. A Java virtual
  * machine with Redisson makes 3,000 calls at most. */
@@ -173,6 +176,7 @@ static bool await_call(struct supervisor *supervisor) {
                            {.fd = supervisor->signal_fd, .events = POLLIN}};
     int64_t began_ns = processor_ns(supervisor), used_ns = began_ns;
     int64_t until_ns = hang_limit_deadline_ns(UNKNOWN_CALL_LIMIT_MS);
+    int64_t device_until_ns = hang_limit_deadline_ns(DEVICE_LIMIT_MS);
     for (;;) {
         int ready = poll(fds, 2, CALL_POLL_MS);
         if (ready > 0 && fds[1].revents) supervisor_drain_signals(supervisor);
@@ -183,9 +187,12 @@ static bool await_call(struct supervisor *supervisor) {
         if (now_ns != used_ns) until_ns = hang_limit_deadline_ns(UNKNOWN_CALL_LIMIT_MS);
         used_ns = now_ns;
         if (!hang_limit_is_over(until_ns)) continue;
-        char call[THREAD_CALL_ROOM];
-        if (!thread_states_find_blocked(supervisor, call)) until_ns = hang_limit_deadline_ns(UNKNOWN_CALL_LIMIT_MS);
-        else return supervisor_give_up(supervisor, "the program waits in a call that is not known: %s", call), false;
+        struct blocked_thread blocked;
+        bool waits = thread_states_find_blocked(supervisor, &blocked);
+        if (waits && (!blocked.by_device || hang_limit_is_over(device_until_ns)))
+            return supervisor_give_up(supervisor, "the program waits in a call that is not known: %s", blocked.call),
+                   false;
+        until_ns = hang_limit_deadline_ns(UNKNOWN_CALL_LIMIT_MS);
     }
 }
 
