@@ -30,8 +30,8 @@ static bool is_held(const struct supervisor *supervisor, pid_t tid) {
     return false;
 }
 
-/* False: the thread does not sleep, or has just ended. */
-static bool look(const struct program_thread *thread, struct blocked_thread *blocked) {
+/* Whether the thread sleeps, and in what; false also if it has just ended. */
+static bool is_asleep(const struct program_thread *thread, struct blocked_thread *blocked) {
     char line[LINE], name[LINE];
     if (!read_line(thread->tid, "stat", line) || !strrchr(line, ')')) return false;
     char state = strrchr(line, ')')[2];
@@ -49,7 +49,7 @@ bool thread_states_find_blocked(const struct supervisor *supervisor, struct bloc
     bool found = false;
     for (int each = 0; each < supervisor->program.thread_count; each++) {
         const struct program_thread *thread = &supervisor->program.threads[each];
-        if (thread->process->vforks || is_held(supervisor, thread->tid) || !look(thread, blocked)) continue;
+        if (thread->process->vforks || is_held(supervisor, thread->tid) || !is_asleep(thread, blocked)) continue;
         found = true;
         if (!blocked->by_device) return true;
     }
