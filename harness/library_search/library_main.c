@@ -225,8 +225,9 @@ static void found_set(struct library_search *search, json_t *done) {
     json_object_set_new(done, "smallest", library_schedule_json(&search->found));
     json_object_set_new(done, "breaks", library_promises_json(search->found_outcome.promises));
     json_object_set_new(done, "broken", library_broken_json(&search->found_outcome));
-    if (!anew)
-        json_object_set_new(done, "events", events_json(search, search->found_events, search->found_event_count));
+    const struct call_event *events = anew ? search->world->events : search->found_events; /* of its last replay */
+    size_t count = anew ? search->world->event_count : search->found_event_count;
+    json_object_set_new(done, "events", events_json(search, events, count));
     if (library_control(search, seed, &control)) json_object_set_new(done, "control", library_schedule_json(&control));
 }
 

@@ -187,7 +187,7 @@ void library_shrink(struct library_search *search, uint64_t seed, bool *anew) {
     if (*anew && !breaks_anew(shrink)) {
         search->found = *first;
         search->found_outcome = first_outcome;
-        (void)breaks_anew(shrink);
+        *anew = breaks_anew(shrink);
     }
     free(first);
     free(shrink);

@@ -2,13 +2,14 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lockstorm.base.errors import UsageError
+from lockstorm.library_search import library_search
 from lockstorm.library_search.library_plan import FAULTS, PROMISES, plan_library_search
 from lockstorm.library_search.library_schedule_file import parse_library_schedule, read_library_schedule
 from lockstorm.library_search.library_search import replay_library, search_library
@@ -179,6 +180,23 @@ def test_a_mistake_is_found(tmp_path: Path, mistake: str) -> None:
     schedule = parse_library_schedule(found["file"], "found")
     again = replay_library(schedule, "found")
     assert again["breaks"] == found["breaks"] and again["sentence"] == found["sentence"]
+
+
+def unplayable(*_: object) -> dict[str, Any]:
+    raise UsageError("the schedule: line 6: this never comes up")
+
+
+@pytest.mark.slow("plays a search to its end, twice", seconds=15)
+@pytest.mark.parametrize("replay_on", [lambda *_: {"breaks": []}, unplayable], ids=["is kept", "cannot be played"])
+def test_what_another_process_does_not_see_again_is_inconclusive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replay_on: Callable[..., dict[str, Any]]
+) -> None:
+    was, becomes, promise = MISTAKES["half a lease"]
+    monkeypatch.setattr(library_search, "replay_on", replay_on)
+    result = searched(planted(tmp_path, was, becomes), schedules=SCHEDULES, faults="none", require=promise)
+    assert result["exit"] == 3 and result["sentence"].startswith("Inconclusive: schedule"), result["sentence"]
+    assert not result["found"]["with_new_programs"]
+    assert result["found"]["sentence"] in result["sentence"] and result["found"]["story"]
 
 
 @pytest.mark.lengthy("plays a search to its end")

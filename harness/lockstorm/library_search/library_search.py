@@ -53,7 +53,7 @@ def search_library(
             for outcome in _slices(plan, explorer, campaign, on_progress, in_slices=keep is not None):
                 campaign.add(plan.shard.number, outcome)
                 if campaign.found and not campaign.shown:
-                    campaign.shown = _shown(explorer, _found_schedule(plan, campaign.found), campaign.found)
+                    campaign.shown = _shown(explorer, plan, campaign.found)
                 if keep:
                     keep({**library_result(plan, campaign), "campaign": campaign.json})
     except Inconclusive as reason:
@@ -68,7 +68,7 @@ def search_library_piece(plan: LibraryPlan, session: int, until: int) -> tuple[S
         part = _Slice(session, until, seconds=0, whole=True, known=NONE_VIOLATED)
         outcome = _search(plan, explorer, part, lambda _: None)
         found = outcome.found
-        return outcome, _shown(explorer, _found_schedule(plan, found), found) if found else None
+        return outcome, _shown(explorer, plan, found) if found else None
 
 
 @dataclass(frozen=True)
@@ -147,15 +147,25 @@ def _digests(path: Path, sessions: Iterable[range], until: int, *, whole: bool) 
     return digests if played is None else digests[: played * DIGEST_BYTES]
 
 
-def _shown(explorer: Explorer, schedule: LibrarySchedule, found: dict[str, Any]) -> dict[str, Any]:
-    """What the smallest schedule shows when it is replayed; of one that needs its session, what it has shown there."""
+def _shown(explorer: Explorer, plan: LibraryPlan, found: dict[str, Any]) -> dict[str, Any]:
+    """What the smallest schedule shows when another process replays it; of one that needs its session, or that is not
+    seen to break the promise again, what it has shown before."""
     names = ("sentence", "broken", "story")
-    if found["anew"]:
-        shown = replay_on(explorer, schedule, "the schedule")
+    shown = _replayed(explorer, _found_schedule(plan, found)) if found["anew"] else None
+    if shown and set(shown["breaks"]) & set(found["breaks"]):
         return {name: shown[name] for name in names}
     broken = [each for each in found["broken"] if each["promise"] in found["breaks"]]
     story = [line.json for line in story_lines(found["events"], broken)]
-    return {"sentence": broken[0]["sentence"] if broken else "", "broken": found["broken"], "story": story}
+    sentence = broken[0]["sentence"] if broken else ""
+    return {"with_new_programs": False, "sentence": sentence, "broken": found["broken"], "story": story}
+
+
+def _replayed(explorer: Explorer, schedule: LibrarySchedule) -> dict[str, Any] | None:
+    """None: it takes another course now, in which its faults do not come up."""
+    try:
+        return replay_on(explorer, schedule, "the schedule")
+    except UsageError:
+        return None
 
 
 def merged_library(named: Sequence[tuple[str, LibraryCampaign]]) -> dict[str, Any]:
@@ -261,8 +271,8 @@ def _sentence(plan: LibraryPlan, result: dict[str, Any]) -> str:
     found, played = result["found"], result["schedules"]
     if found and not found["with_new_programs"]:
         return (
-            f"Inconclusive: schedule {found['number']:,} broke a promise of {name}, and kept it with programs that "
-            f"were started for it alone: {found['sentence']}"
+            f"Inconclusive: schedule {found['number']:,} broke a promise of {name}, and did not break it again with "
+            f"programs that were started for it alone: {found['sentence']}"
         )
     if found:
         return f"Schedule {found['number']:,} breaks a promise of {name}: {found['sentence']}"
