@@ -7,10 +7,12 @@ import (
 	"github.com/bsm/redislock"
 )
 
+// timer_ms: Go's scheduler may see what has arrived, and run a goroutine that is ready, only when its sysmon looks, every
+// 10 ms.
 var hellos = map[bool]string{false: `{"outcome": "ok", "protocol": 1, "name": "bsm/redislock", "version": "0.9.4",
 	"source": "bsm/redislock, redislock.go", "lease": true, "waits": "polling", "operations": ["renew"]}`,
 	true: `{"protocol": 2, "operations": ["renew", "is_held"], "threads": 8, "owner": "object", "cancel": true,
-	"lease_key": "{resource}", "renew_lease": true, "timer_ms": 2, "forms": [
+	"lease_key": "{resource}", "renew_lease": true, "timer_ms": 20, "forms": [
 	{"form": "Obtain", "wait": ["none"], "lease": ["given"]},
 	{"form": "Obtain, LinearBackoff", "wait": ["time", "forever"], "lease": ["given"]}]}`}
 

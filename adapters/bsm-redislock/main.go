@@ -47,7 +47,10 @@ func acquire(ctx context.Context, on *lock, question message) message {
 		on.held = held
 		guard.Unlock()
 	} else if ctx.Err() != nil {
-		answer["outcome"], answer["cancelled"] = "refused", true
+		answer["cancelled"] = true
+		if errors.Is(err, context.Canceled) { // between two attempts, of which the last one was refused
+			answer["outcome"] = "refused"
+		}
 	} else if wait > 0 && errors.Is(err, context.DeadlineExceeded) {
 		answer["outcome"] = "refused" // its time is over
 	}

@@ -9,10 +9,11 @@ import (
 
 const withTimeout = "AcquireContext, context.WithTimeout"
 
+// timer_ms: as for bsm-redislock.
 var hellos = map[bool]string{false: `{"outcome": "ok", "protocol": 1, "name": "cirello.io/pglock", "version": "1.16.1",
 	"source": "cirello.io/pglock, client.go", "service": "postgres", "tcp": true, "lease": true, "renews": true,
 	"waits": "polling", "operations": ["status"]}`,
-	true: `{"protocol": 2, "threads": 8, "owner": "object", "cancel": true, "watchdog_divisor": 4, "timer_ms": 2, "forms": [
+	true: `{"protocol": 2, "threads": 8, "owner": "object", "cancel": true, "watchdog_divisor": 4, "timer_ms": 20, "forms": [
 	{"form": "AcquireContext", "wait": ["forever"], "lease": ["renewed"]},
 	{"form": "AcquireContext, FailIfLocked", "wait": ["none"], "lease": ["renewed"]},
 	{"form": "AcquireContext, context.WithTimeout", "wait": ["time"], "lease": ["default"]},

@@ -9,9 +9,10 @@ import (
 // The forms that end with Close give the lock back by Close, which documents that it releases all locks of the object.
 const closes = ", Close"
 
+// timer_ms: as for bsm-redislock.
 var hellos = map[bool]string{false: `{"outcome": "ok", "protocol": 1, "name": "go-pglock", "version": "3.1.0",
 	"source": "go-pglock, lock.go", "service": "postgres", "tcp": true, "waits": "in-server", "operations": []}`,
-	true: `{"protocol": 2, "threads": 8, "owner": "object", "cancel": true, "timer_ms": 2, "forms": [
+	true: `{"protocol": 2, "threads": 8, "owner": "object", "cancel": true, "timer_ms": 20, "forms": [
 	{"form": "Lock", "wait": ["none"], "lease": ["endless"]},
 	{"form": "WaitAndLock", "wait": ["time", "forever"], "lease": ["endless"]},
 	{"form": "Lock, Close", "wait": ["none"], "lease": ["endless"]},

@@ -60,10 +60,12 @@ func perform(ctx context.Context, on *lock, question message) message {
 	others := map[any]func() (bool, error){"release": on.mutex.Unlock, "renew": on.mutex.Extend}
 	if other, found := others[question["op"]]; found {
 		return outcome(other())
-	} else if err := on.mutex.LockContext(ctx); err == nil || ctx.Err() == nil {
-		return outcome(true, err)
 	}
-	return message{"outcome": "refused", "cancelled": true}
+	given := outcome(true, on.mutex.LockContext(ctx))
+	if given["outcome"] != "ok" && ctx.Err() != nil {
+		given["cancelled"] = true // it may be unknown all the same: an answer that did not come in time
+	}
+	return given
 }
 
 // 5. What your library returns if another holds the lock. After any other error the server may have executed it.

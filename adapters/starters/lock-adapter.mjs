@@ -42,7 +42,7 @@ async function outcome(question, signal) {
   try {
     return (await answered(locks.get(number), question.op, signal)) ? {} : { outcome: "refused" };
   } catch (error) { // 5. what your library throws if another holds the lock; else the server may have executed it
-    const cancelled = signal.aborted && { cancelled: true };
+    const cancelled = signal.aborted && error === signal.reason && { cancelled: true };
     const refused = error instanceof TimeoutError || cancelled;
     return { outcome: refused ? "refused" : "unknown", ...cancelled, error: String(error.message) };
   }
