@@ -32,11 +32,12 @@ json_t *library_tally_json(const struct library_search *search) {
     for (int kind = (int)LIBRARY_FAULTS_FROM; kind < LIBRARY_CHOICE_KINDS; kind++)
         json_object_set_new(faults, library_fault_name((enum library_choice_kind)kind),
                             json_integer((json_int_t)tally->faults[kind]));
-    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:o,s:o}", "schedules", (json_int_t)tally->schedules, "steps",
-                     (json_int_t)tally->steps, "calls", (json_int_t)tally->calls, "commands",
+    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:s,s:o,s:o}", "schedules", (json_int_t)tally->schedules,
+                     "steps", (json_int_t)tally->steps, "calls", (json_int_t)tally->calls, "commands",
                      (json_int_t)tally->commands, "sessions", (json_int_t)tally->sessions, "unplayed",
-                     (json_int_t)tally->unplayed, "unplayed_reason", tally->unplayed_reason, "broken", broken, "faults",
-                     faults);
+                     (json_int_t)tally->unplayed, "unplayed_reason", tally->unplayed_reason, "unrepeated",
+                     (json_int_t)tally->unrepeated, "unrepeated_reason", tally->unrepeated_reason, "broken", broken,
+                     "faults", faults);
 }
 
 json_t *library_groups_json(const struct library_tally *tally) {

@@ -173,13 +173,40 @@ static void events_keep(struct library_search *search) {
     search->found_event_count = world->event_count;
 }
 
-static void found_keep(struct library_search *search, const struct library_outcome *outcome, uint64_t number) {
+/* Whether new programs break one of the same promises in the schedule that was played last. The next schedule begins
+ * with new ones again. */
+static bool is_repeated(struct library_search *search, uint64_t seed) {
+    uint32_t wanted = search->found_outcome.promises;
+    struct library_outcome again = library_search_replay(search, &search->found, seed, true, NULL);
+    search->in_session = 0;
+    return again.played && again.promises & wanted;
+}
+
+static void unrepeated_add(struct library_tally *tally, const struct library_outcome *outcome, uint64_t number) {
+    const char *sentence = "";
+    for (int each = outcome->broken_count - 1; each >= 0; each--)
+        if (outcome->promises >> outcome->broken[each].promise & 1) sentence = outcome->broken[each].sentence;
+    if (tally->unrepeated++ == 0)
+        snprintf(tally->unrepeated_reason, sizeof tally->unrepeated_reason, "schedule %llu: %s",
+                 (unsigned long long)number, sentence);
+}
+
+/* Keeps the first schedule that breaks a required promise. What new programs do not show again breaks none: then only
+ * that is counted. */
+static void found_keep(struct library_search *search, struct library_outcome *outcome, uint64_t number) {
     bool first = search->found_outcome.promises == 0 || number < search->found_number;
     if (!outcome->promises || !first) return;
     search->found = search->schedule;
     search->found_outcome = *outcome;
     search->found_number = number;
     events_keep(search);
+    if (!search->settings->keep_going && !is_repeated(search, library_search_seed(search->settings->seed, number))) {
+        unrepeated_add(&search->tally, outcome, number);
+        search->found_outcome = (struct library_outcome){.played = false};
+        outcome->promises = 0;
+        outcome->broken_count = 0;
+        return;
+    }
     if (!search->shared) return;
     uint64_t known = atomic_load(&search->shared->violated);
     while (number < known && !atomic_compare_exchange_weak(&search->shared->violated, &known, number)) continue;
@@ -204,8 +231,8 @@ bool library_search_run(struct library_search *search, void (*report)(const stru
         if (number >= settings->most) break;
         for (; number < until && number < settings->most && !over; number++) {
             struct library_outcome outcome = draw_and_play(search, number);
-            tally_add(search, &outcome, number);
             found_keep(search, &outcome, number);
+            tally_add(search, &outcome, number);
             if (search->digests) search->digests[number] = outcome.digest;
             over = is_over(search, number + 1) || (!settings->whole_sessions && clock_real_mono_ns() >= until_ns);
             if (clock_real_mono_ns() - reported_ns < REPORT_EVERY_NS) continue;

@@ -20,7 +20,8 @@ struct library_search_settings {
     uint64_t first_session, stride;                  /* every stride-th session is played, from the first one on */
     int64_t seconds;                                 /* time limit; 0: none */
     bool whole_sessions;                             /* a session that has begun is played beyond the time limit */
-    bool keep_going;                                 /* search on after a broken promise */
+    /* Search on after a broken promise. Else it ends a search if new programs break it, too, in the same schedule. */
+    bool keep_going;
     int64_t shrink_runs;                             /* schedules that shrinking may run */
 };
 
@@ -47,10 +48,11 @@ struct library_group {
 
 struct library_tally {
     uint64_t schedules, steps, commands, sessions, calls, unplayed;
+    uint64_t unrepeated; /* that broke a promise, and kept it with new programs; not among those that broke one */
     uint64_t broken[PROMISES], faults[LIBRARY_CHOICE_KINDS];
     struct library_group groups[LIBRARY_GROUPS];
     int group_count;
-    char unplayed_reason[LIBRARY_REASON]; /* of the first */
+    char unplayed_reason[LIBRARY_REASON], unrepeated_reason[LIBRARY_REASON]; /* of the first */
 };
 
 struct library_search {

@@ -199,6 +199,34 @@ def test_what_another_process_does_not_see_again_is_inconclusive(
     assert result["found"]["sentence"] in result["sentence"] and result["found"]["story"]
 
 
+# `generation` counts the schedules that a program has played.
+LATER_SHORT = f"""
+    if generation == 3{{}}:
+        link.pexpire(resource, 100)
+    {TAKES_TOKEN}
+"""
+
+
+@pytest.mark.slow("plays a search to its end, twice", seconds=20)
+def test_a_search_goes_on_after_what_new_programs_do_not_show(tmp_path: Path) -> None:
+    adapter = planted(tmp_path, TAKES_TOKEN, LATER_SHORT.format("").strip())
+    one, two = (
+        searched(adapter, schedules=24, faults="none", require="lease-too-short", jobs=jobs) for jobs in (1, 2)
+    )
+    assert one["exit"] == 3 and one["found"] is None and one["schedules"] == 24, one["sentence"]
+    assert one["unrepeated"] > 2 and "did not break it again" in one["sentence"] and "; schedule " in one["sentence"]
+    assert one["verdict"]["lease-too-short"]["schedules"] == 0
+    assert one["history_sha256"] == two["history_sha256"] and one["unrepeated"] == two["unrepeated"]
+
+
+@pytest.mark.slow("plays a search to its end", seconds=10)
+def test_what_new_programs_show_is_found_after_what_they_do_not(tmp_path: Path) -> None:
+    adapter = planted(tmp_path, TAKES_TOKEN, LATER_SHORT.format(" or lease_ms == 20000").strip())
+    result = searched(adapter, schedules=200, faults="none", require="lease-too-short")
+    assert result["exit"] == 1 and result["unrepeated"] > 0, result["sentence"]
+    assert result["found"]["with_new_programs"] and "20000" in result["found"]["file"]
+
+
 @pytest.mark.lengthy("plays a search to its end")
 def test_only_the_forms_that_were_named_are_drawn(tmp_path: Path) -> None:
     was, becomes, _ = MISTAKES["half a lease"]

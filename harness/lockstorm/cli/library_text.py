@@ -91,6 +91,7 @@ def _numbers(result: dict[str, Any]) -> Table:
         "faults": injected,
         "broken": groups,
         "not played": f"{result['unplayed']:,}: {result['unplayed_reason']}" if result["unplayed"] else "",
+        "not repeated": f"{result['unrepeated']:,}: {result['unrepeated_reason']}" if result["unrepeated"] else "",
     }
     for name, value in rows.items():
         if value:

@@ -20,7 +20,7 @@ class LibraryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     licence: str
     use: str  # what it may be used for
     beware: str = ""  # what to avoid, to switch off or on
-    schedules: int = 3_000  # of the search that is kept; fewer where each takes longer
+    schedules: int = 10_000  # of the search that is kept; fewer where each takes longer
 
 
 class LeftOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -241,13 +241,15 @@ def library_result(plan: LibraryPlan, campaign: LibraryCampaign) -> dict[str, An
         "sessions": tally["sessions"],
         "unplayed": tally["unplayed"],
         "unplayed_reason": tally["unplayed_reason"],
+        "unrepeated": tally.get("unrepeated", 0),
+        "unrepeated_reason": tally.get("unrepeated_reason", ""),
         "injected": tally["faults"],
         "histories": campaign.schedules,
         "history_sha256": campaign.history_sha256,
         "groups": campaign.groups,
         "verdict": verdict,
         "found": found,
-        "exit": _status(found),
+        "exit": _status(found, tally.get("unrepeated", 0)),
         "replay": plan.command_without_clock(_schedules_again(plan, campaign)),
     }
     return _plan_json(plan) | result | {"sentence": _sentence(plan, result)}
@@ -260,10 +262,10 @@ def _schedules_again(plan: LibraryPlan, campaign: LibraryCampaign) -> int:
     return max(1, campaign.schedules)
 
 
-def _status(found: dict[str, Any] | None) -> int:
-    if found and not found["with_new_programs"]:
-        return Inconclusive.exit_status
-    return 1 if found else 0
+def _status(found: dict[str, Any] | None, unrepeated: int) -> int:
+    if found and found["with_new_programs"]:
+        return 1
+    return Inconclusive.exit_status if found or unrepeated else 0
 
 
 def _sentence(plan: LibraryPlan, result: dict[str, Any]) -> str:
@@ -276,6 +278,11 @@ def _sentence(plan: LibraryPlan, result: dict[str, Any]) -> str:
         )
     if found:
         return f"Schedule {found['number']:,} breaks a promise of {name}: {found['sentence']}"
+    if result["unrepeated"]:
+        return (
+            f"Inconclusive: {result['unrepeated']:,} of {played:,} schedules broke a promise of {name}, and did not "
+            f"break it again with programs that were started for it alone; {result['unrepeated_reason']}"
+        )
     bound = f": under {300 / played:.2g} % at 95 %" if played else ""
     return f"{name} kept every promise in {played:,} schedules of {result['calls']:,} calls{bound}"
 
