@@ -22,7 +22,7 @@ struct library_search_settings {
     bool whole_sessions;                             /* a session that has begun is played beyond the time limit */
     /* Search on after a broken promise. Else it ends a search if new programs break it, too, in the same schedule. */
     bool keep_going;
-    int64_t shrink_runs;                             /* schedules that shrinking may run */
+    int64_t shrink_runs; /* schedules that shrinking may run */
 };
 
 /* Shared by all processes of one search in a mapped file. */

@@ -210,9 +210,7 @@ LATER_SHORT = f"""
 @pytest.mark.slow("plays a search to its end, twice", seconds=20)
 def test_a_search_goes_on_after_what_new_programs_do_not_show(tmp_path: Path) -> None:
     adapter = planted(tmp_path, TAKES_TOKEN, LATER_SHORT.format("").strip())
-    one, two = (
-        searched(adapter, schedules=24, faults="none", require="lease-too-short", jobs=jobs) for jobs in (1, 2)
-    )
+    one, two = (searched(adapter, schedules=24, faults="none", require="lease-too-short", jobs=jobs) for jobs in (1, 2))
     assert one["exit"] == 3 and one["found"] is None and one["schedules"] == 24, one["sentence"]
     assert one["unrepeated"] > 2 and "did not break it again" in one["sentence"] and "; schedule " in one["sentence"]
     assert one["verdict"]["lease-too-short"]["schedules"] == 0
