@@ -14,16 +14,11 @@ import (
 )
 
 // 2. Its description; docs/adapters.md has all keys. Version 2 adds calls of several goroutines about several objects.
-func hello(question message) message {
-	about := message{"outcome": "ok", "protocol": 1, "name": "my lock", "lease": true, "nodes": 3}
-	if about["operations"] = []string{"renew"}; question["protocol"].(float64) > 1 {
-		about["protocol"], about["threads"], about["owner"], about["cancel"] = 2, 8, "object", true
-		form := message{"form": "LockContext", "wait": []string{"none", "time"}, "wait_unit_ms": 50}
-		form["lease"], about["lease_key"] = []string{"given"}, "{resource}"
-		about["of_object"], about["forms"], about["timer_ms"] = []string{"lease_ms", "wait_ms"}, []message{form}, 50
-	}
-	return about
-}
+var hellos = map[bool]string{false: `{"outcome": "ok", "protocol": 1, "name": "my lock", "lease": true, "nodes": 3,
+	"operations": ["renew"]}`,
+	true: `{"protocol": 2, "threads": 8, "owner": "object", "cancel": true, "lease_key": "{resource}", "timer_ms": 50,
+	"of_object": ["lease_ms", "wait_ms"], "forms": [
+	{"form": "LockContext", "wait": ["none", "time"], "wait_unit_ms": 50, "lease": ["given"]}]}`}
 
 var opened, pools = message{}, []redis.Pool{}
 
