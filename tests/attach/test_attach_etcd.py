@@ -141,6 +141,18 @@ def test_the_next_member_is_used_if_one_does_not_answer(outside: OutsideEtcd) ->
     assert trial["grants"] == 2
 
 
+@pytest.mark.parametrize("lock", ["etcd", "etcd-queue"])
+def test_runs_with_the_same_seed_choose_different_leases(outside: OutsideEtcd, lock: str) -> None:
+    """A lease has no name, and a run revokes each that its clients have asked for: another's among them would end."""
+    leases: list[set[str]] = []
+    for _ in range(2):
+        answer = attach_to(f"etcd://{outside.place}", "--lock", lock, "--scenario", "gc-pause", "--control")
+        leases.append(outside.past_leases(answer["prefix"]))
+    first, second = leases
+    assert len(first) == len(second) == answer["trials"][0]["grants"] == 2
+    assert first.isdisjoint(second)
+
+
 @pytest.mark.lengthy("stops the server for a second while clients work")
 def test_a_fault_of_the_team_on_etcd(outside: OutsideEtcd, tmp_path: Path) -> None:
     words = write_pause(tmp_path, outside.process.pid)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lockstorm.attach.run_names import key_prefixes
 from lockstorm.base import paths
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.process.held_port import HeldPort
@@ -47,10 +48,19 @@ class OutsideEtcd:
 
     def key_names(self) -> list[str]:
         found = self.ask("/v3/kv/range", key=EVERY_KEY, range_end=EVERY_KEY, keys_only=True).get("kvs", [])
-        return [base64.b64decode(each["key"]).decode() for each in found]
+        return [_text(each["key"]) for each in found]
 
     def leases(self) -> list[str]:
         return [each["ID"] for each in self.ask("/v3/lease/leases").get("leases", [])]
+
+    def past_leases(self, run: str) -> set[str]:
+        """All leases that keys of a run have ever been tied to."""
+        newest = int(self.ask("/v3/maintenance/status")["header"]["revision"])
+        found, beginnings = set(), key_prefixes(run)
+        for revision in range(1, newest + 1):
+            then = self.ask("/v3/kv/range", key=EVERY_KEY, range_end=EVERY_KEY, revision=revision)
+            found |= {each["lease"] for each in then.get("kvs", []) if _text(each["key"]).startswith(beginnings)}
+        return found
 
     def ask_for_users(self, user: str, password: str) -> None:
         """From now on a user has to log in; there are root and this one, who may touch the keys of runs only."""
@@ -65,6 +75,10 @@ class OutsideEtcd:
         self.ask("/v3/auth/user/grant", user="root", role="root")
         self.ask("/v3/auth/enable")
         self.token = self.ask("/v3/auth/authenticate", name="root", password=password)["token"]
+
+
+def _text(key: str) -> str:
+    return base64.b64decode(key).decode()
 
 
 def _bytes(text: str) -> str:

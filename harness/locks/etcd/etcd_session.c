@@ -88,9 +88,18 @@ const json_t *etcd_range_of(const json_t *transaction, size_t index) {
 
 /* --- leases --- */
 
+/* A number from 1 to 2^63 - 1. Leases have no names: all clients of a server share their numbers, also those of another
+ * run with the same seed. The lock's name tells them apart, so it goes into the number (FNV-1a, 64 bits). */
+static int64_t new_lease(struct lock *lock) {
+    uint64_t number = env_random(lock->env);
+    for (size_t at = 0; at < lock->options.resource_length; at++)
+        number = (number ^ (unsigned char)lock->options.resource[at]) * 0x100000001b3u;
+    return (int64_t)(number >> 1) | 1;
+}
+
 /* The answer that the lease exists already means that an earlier request was carried out. */
 enum outcome etcd_lease_grant(struct lock *lock, struct etcd_session *self) {
-    if (!self->is_pending) self->lease = (int64_t)(env_random(lock->env) >> 1) | 1;
+    if (!self->is_pending) self->lease = new_lease(lock);
     snprintf(self->owner, sizeof self->owner, "%016" PRIx64, (uint64_t)self->lease);
     json_t *question = json_pack("{s:o,s:o}", "ID", etcd_decimal(self->lease), "TTL", etcd_decimal(self->ttl_s));
     struct etcd_answer answer = etcd_ask(lock->env, &self->node, "/v3/lease/grant", question);
