@@ -147,6 +147,7 @@ bool link_answer_is_plain(const struct library_link *link) {
 void link_deliver_request(struct library_link *link, int64_t now_ns) {
     const struct queued_message *message = &link->requests.messages[0];
     if (message->subscribes) link->is_push = true;
+    link->has_waited |= message->wait_ms > 0;
     if (message->wait_ms > 0) link->block_until_ns = now_ns + (message->wait_ms + 1) * CLOCK_NS_PER_MS;
     link->asked_sort = message->sort;
     channel_send(&link->server, byte_queue_first(&link->requests));

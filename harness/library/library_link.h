@@ -33,6 +33,7 @@ struct library_link {
     uint64_t asked_sort;    /* of the last request that has reached the server */
     int owed;               /* requests that have reached the server, which has not answered them */
     bool is_push;           /* answers come that nobody has asked for */
+    bool has_waited;        /* the server was asked something that it answers by its own clock, if not before */
     bool stirred;           /* something happened to it that the program may notice, since the flag was taken down */
     bool ended;             /* nothing more happens on it */
 };

@@ -80,7 +80,7 @@ static redisReply *exchange(struct explored_task *task) {
     if (reply) return reply;
     node_connection_send(connection, task->command, task->length);
     if (!task->may_block) return node_connection_receive(connection);
-    node_settle(connection->node);
+    node_catch_up(connection->node);
     return node_connection_poll(connection);
 }
 
@@ -114,12 +114,28 @@ static void listener_collect(const struct world *world, struct listener *listene
         push_keep(world, listener, message);
 }
 
-static bool any_task_waits(const struct world *world, int node) {
+/* Whether the server at a node has the task's command and has not answered it. */
+static bool is_blocked(const struct explored_task *task, int node) {
+    return task->state == EXPLORED_TASK_AWAITING && task->arrived && task->may_block && !task->raw &&
+           task->node == node;
+}
+
+static bool any_task_waits(struct world *world, int node) {
     for (int number = 0; number < TASKS_PER_CLIENT * world->client_count; number++) {
-        const struct explored_client *client = &world->clients[number / TASKS_PER_CLIENT];
-        const struct explored_task *task = number % TASKS_PER_CLIENT ? &client->watchdog : &client->worker;
-        if (task->listeners[node].channels > 0) return true;
-        if (task->state == EXPLORED_TASK_AWAITING && task->may_block && !task->raw && task->node == node) return true;
+        const struct explored_task *task = world_task(world, number);
+        if (task->listeners[node].channels > 0 || is_blocked(task, node)) return true;
+    }
+    return false;
+}
+
+/* Whether the server may answer a command because its time is over. It counts that from when the command arrived, so
+ * not before blocked_until_ns, which is a millisecond late; unless its clock has jumped. */
+static bool time_may_answer(struct world *world, int node) {
+    bool jumped = world_node(world, node)->offset_ns != 0;
+    for (int number = 0; number < TASKS_PER_CLIENT * world->client_count; number++) {
+        const struct explored_task *task = world_task(world, number);
+        if (!is_blocked(task, node)) continue;
+        if (jumped || task->blocked_until_ns - ENV_NS_PER_MS <= shared_page_mono_ns(world->page)) return true;
     }
     return false;
 }
@@ -128,19 +144,22 @@ void world_collect(struct world *world, int node) {
     if (node == WORLD_RESOURCE) return;
     struct explored_node *at = &world->nodes[node];
     bool waits = any_task_waits(world, node);
-    if (world->settings.replicas || waits) node_settle(world_node(world, node));
+    if (world->settings.replicas || waits) node_catch_up(world_node(world, node));
     for (int server = 1; server <= world->settings.replicas; server++)
         if (replica_follows(world, node, server)) stream_collect(&at->streams[at->leads][server]);
     for (int number = 0; waits && number < TASKS_PER_CLIENT * world->client_count; number++) {
         struct explored_task *task = world_task(world, number);
         listener_collect(world, &task->listeners[node]);
-        bool blocked = task->state == EXPLORED_TASK_AWAITING && task->arrived && task->may_block && !task->raw;
-        if (!blocked || task->node != node) continue;
+        if (!is_blocked(task, node)) continue;
         task->raw = node_connection_poll(&task->connections[node]);
         if (!task->raw) continue;
         task->answered_ns = shared_page_mono_ns(world->page);
         explored_task_tell(task, HEARD_ANSWERED_LATE, task->raw);
     }
+}
+
+void world_collect_in_time(struct world *world, int node) {
+    if (world->settings.replicas || time_may_answer(world, node)) world_collect(world, node);
 }
 
 /* --- a task's steps --- */

@@ -38,6 +38,8 @@ const struct env_reply *explored_resource_exchange(void *holder, const char *com
 redisReply *world_store_exchange(struct world *world, const char *command, size_t length);
 /* Reads what has arrived on the connections to a node, for the tasks that wait there and for its replicas. */
 void world_collect(struct world *world, int node);
+/* The same after its clock has moved on, which sends nothing to who listens. */
+void world_collect_in_time(struct world *world, int node);
 /* Drops the oldest message that has arrived. */
 void listener_skip(struct listener *listener);
 

@@ -7,9 +7,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-enum { STATUS_INCONCLUSIVE = 3, NS_PER_US = 1000, US_PER_S = 1000000 };
+enum { STATUS_INCONCLUSIVE = 3, NS_PER_US = 1000, US_PER_S = 1000000, CYCLES = 2 };
+
+static char FLUSH[] = "FLUSHALL\r\n"; /* Redis' inline command format */
 
 _Noreturn void node_give_up(const struct node *node, const char *reason) {
     fprintf(stderr, "the server at %s: %s\n", node->socket, reason);
@@ -31,14 +34,30 @@ void node_connection_retarget(struct node_connection *connection, struct node *n
     connection->node = node;
 }
 
-void node_connection_send(struct node_connection *connection, const char *command, size_t length) {
-    connect_to(connection);
-    connection->node->commands++;
-    while (length > 0) {
-        ssize_t sent = send(connection->context->fd, command, length, MSG_NOSIGNAL);
+static void bytes_write(struct node_connection *connection, struct iovec *parts, size_t count) {
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+    while (message.msg_iovlen > 0) {
+        ssize_t sent = sendmsg(connection->context->fd, &message, MSG_NOSIGNAL);
         if (sent < 0 && errno != EINTR) node_give_up(connection->node, strerror(errno));
-        if (sent > 0) command += sent, length -= (size_t)sent;
+        for (; sent > 0 && (size_t)sent >= message.msg_iov->iov_len; message.msg_iovlen--)
+            sent -= (ssize_t)message.msg_iov++->iov_len;
+        if (sent <= 0) continue;
+        message.msg_iov->iov_base = (char *)message.msg_iov->iov_base + sent;
+        message.msg_iov->iov_len -= (size_t)sent;
     }
+}
+
+void node_connection_send(struct node_connection *connection, const char *command, size_t length) {
+    struct node *node = connection->node;
+    struct iovec parts[] = {{.iov_base = FLUSH, .iov_len = sizeof FLUSH - 1},
+                            {.iov_base = (void *)(uintptr_t)command, .iov_len = length}}; /* which is only read */
+    connect_to(connection);
+    node->commands += 1 + node->flushes_next;
+    connection->unasked += node->flushes_next;
+    if (node->flushes_next) bytes_write(connection, parts, 2);
+    else bytes_write(connection, parts + 1, 1);
+    node->flushes_next = false;
+    node->behind = CYCLES;
 }
 
 /* Reads what has arrived; waits for it unless `flags` has MSG_DONTWAIT. False: nothing has arrived. */
@@ -52,15 +71,19 @@ static bool bytes_read(struct node_connection *connection, int flags) {
 }
 
 static redisReply *parsed(struct node_connection *connection) {
-    void *reply = NULL;
-    if (redisReaderGetReply(connection->context->reader, &reply) != REDIS_OK)
-        node_give_up(connection->node, "it does not speak RESP");
-    return reply;
+    for (void *reply = NULL;; connection->unasked--) {
+        if (redisReaderGetReply(connection->context->reader, &reply) != REDIS_OK)
+            node_give_up(connection->node, "it does not speak RESP");
+        if (!reply || connection->unasked == 0) return reply;
+        freeReplyObject(reply);
+        reply = NULL;
+    }
 }
 
 redisReply *node_connection_receive(struct node_connection *connection) {
     redisReply *reply;
     while (!(reply = parsed(connection))) bytes_read(connection, 0);
+    connection->node->behind = CYCLES - 1;
     return reply;
 }
 
@@ -100,6 +123,7 @@ void node_connection_close(struct node_connection *connection) {
     if (!connection->context) return;
     redisFree(connection->context);
     connection->context = NULL;
+    connection->unasked = 0;
     node_settle(connection->node);
 }
 
@@ -118,11 +142,19 @@ static void control_command(struct node *node, const char *words) {
     freeReplyObject(reply);
 }
 
-/* The server may answer the first PING in the same event loop cycle in which it handles an earlier command, before it
- * writes to other connections. The second answer is of a later cycle. */
+/* The server may answer a PING in the same event loop cycle in which it handles an earlier command, before it writes to
+ * other connections. What it receives after it has begun to write is of a later cycle. So the second answer says that
+ * all is written; the first one does if the answer to the earlier command was received before. */
+void node_catch_up(struct node *node) {
+    for (int left = node->behind; left > 0; node->behind = left) {
+        control_command(node, "PING");
+        left--;
+    }
+}
+
 void node_settle(struct node *node) {
-    control_command(node, "PING");
-    control_command(node, "PING");
+    node->behind = CYCLES;
+    node_catch_up(node);
 }
 
 void node_hurry(struct node *node, bool hurry) {
@@ -136,6 +168,7 @@ static void clock_show(struct node *node) {
 }
 
 void node_wall_set(struct node *node, int64_t wall_ns) {
+    if (node->wall_ns != wall_ns) node->behind = CYCLES;
     node->wall_ns = wall_ns;
     clock_show(node);
 }
@@ -185,24 +218,49 @@ void node_reset(struct node *node) {
     node_flush(node);
 }
 
+void node_reset_with_next(struct node *node) {
+    node->offset_ns = 0;
+    node->flushes_next = true;
+}
+
+static const char KEYS_SCRIPT[] = "local found, names, call = {}, redis.call('KEYS', '*'), redis.call "
+                                  "table.sort(names) "
+                                  "for at, name in ipairs(names) do "
+                                  "local kind, texts = call('TYPE', name).ok, {} "
+                                  "if kind == 'string' then texts = {call('GET', name)} "
+                                  "elseif kind == 'hash' then texts = call('HKEYS', name) "
+                                  "elseif ARGV[1] == '0' then texts = {} "
+                                  "elseif kind == 'list' then texts = call('LRANGE', name, 0, -1) "
+                                  "elseif kind == 'zset' then texts = call('ZRANGE', name, 0, -1) "
+                                  "elseif kind == 'set' then texts = call('SMEMBERS', name) end "
+                                  "found[at] = {name, call('PEXPIRETIME', name), call('DUMP', name), unpack(texts)} "
+                                  "end "
+                                  "return found";
+
+static void keys_script_load(struct node *node) {
+    char line[sizeof KEYS_SCRIPT + 64];
+    snprintf(line, sizeof line, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%zu\r\n%s\r\n", sizeof KEYS_SCRIPT - 1,
+             KEYS_SCRIPT);
+    redisReply *hash = node_ask(node, line);
+    if (hash->type != REDIS_REPLY_STRING) node_give_up(node, "it does not load scripts");
+    snprintf(node->keys_hash, sizeof node->keys_hash, "%s", hash->str);
+    freeReplyObject(hash);
+}
+
+static redisReply *keys_ask(struct node *node, bool all) {
+    char line[sizeof node->keys_hash + 32];
+    if (!node->keys_hash[0]) keys_script_load(node);
+    snprintf(line, sizeof line, "EVALSHA %s 0 %d\r\n", node->keys_hash, all);
+    return node_ask(node, line);
+}
+
 redisReply *node_keys(struct node *node, bool all) {
-    static const char SCRIPT[] = "local found, names, call = {}, redis.call('KEYS', '*'), redis.call "
-                                 "table.sort(names) "
-                                 "for at, name in ipairs(names) do "
-                                 "local kind, texts = call('TYPE', name).ok, {} "
-                                 "if kind == 'string' then texts = {call('GET', name)} "
-                                 "elseif kind == 'hash' then texts = call('HKEYS', name) "
-                                 "elseif ARGV[1] == '0' then texts = {} "
-                                 "elseif kind == 'list' then texts = call('LRANGE', name, 0, -1) "
-                                 "elseif kind == 'zset' then texts = call('ZRANGE', name, 0, -1) "
-                                 "elseif kind == 'set' then texts = call('SMEMBERS', name) end "
-                                 "found[at] = {name, call('PEXPIRETIME', name), call('DUMP', name), unpack(texts)} "
-                                 "end "
-                                 "return found";
-    char line[sizeof SCRIPT + 64];
-    snprintf(line, sizeof line, "*4\r\n$4\r\nEVAL\r\n$%zu\r\n%s\r\n$1\r\n0\r\n$1\r\n%d\r\n", sizeof SCRIPT - 1, SCRIPT,
-             all);
-    redisReply *keys = node_ask(node, line);
+    redisReply *keys = keys_ask(node, all);
+    if (keys->type == REDIS_REPLY_ERROR && strncmp(keys->str, "NOSCRIPT", strlen("NOSCRIPT")) == 0) {
+        freeReplyObject(keys); /* a lock may have removed all scripts */
+        node->keys_hash[0] = '\0';
+        keys = keys_ask(node, all);
+    }
     if (keys->type != REDIS_REPLY_ARRAY) node_give_up(node, keys->type == REDIS_REPLY_ERROR ? keys->str : "no keys");
     return keys;
 }

@@ -14,17 +14,20 @@
 
 enum { WORLD_NODES = 8 }; /* the most that a world has, not counting replicas */
 
+enum { NODE_HASH_ROOM = 41 }; /* of a script's SHA-1 in hexadecimal */
+
 /* A script that the server has: the command that loaded it, and the answer. */
 struct node_script {
     char *command;
     size_t length;
-    char hash[41];
+    char hash[NODE_HASH_ROOM];
 };
 
 /* A connection to a node, made at its first use. */
 struct node_connection {
     struct node *node;
     redisContext *context;
+    int unasked; /* replies to come that nobody waits for */
 };
 
 struct node {
@@ -35,7 +38,10 @@ struct node {
     struct node_connection control; /* of the simulation itself */
     struct node_script *scripts;
     size_t script_count;
-    uint64_t commands; /* number of commands sent to it */
+    char keys_hash[NODE_HASH_ROOM]; /* of the script of node_keys; empty: not loaded yet */
+    bool flushes_next;              /* FLUSHALL goes ahead of the next command */
+    int behind;                     /* answers to PING after which everything has arrived that it had to send */
+    uint64_t commands;              /* number of commands sent to it */
 };
 
 /* Ends the process with status 3 and the reason. */
@@ -50,6 +56,9 @@ void node_close(struct node *node);
 /* Makes the server as new: no data, its clock right. Its scripts stay, because every lock loads them when it is
  * opened; node_scripts_forget removes them. */
 void node_reset(struct node *node);
+/* The same, but its data goes right before the next command that is sent to it, on the same connection: a schedule
+ * waits once less. Only where nobody but these functions writes to the server. */
+void node_reset_with_next(struct node *node);
 void node_scripts_forget(struct node *node);
 /* Deletes its data. */
 void node_flush(struct node *node);
@@ -73,6 +82,9 @@ void node_hurry(struct node *node, bool hurry);
 /* Returns when everything that the server had to send, on any connection, has arrived. Needed after commands that may
  * block, and after its clock has moved. */
 void node_settle(struct node *node);
+/* The same where nobody but these functions writes to the server: asks it only as often as is needed, which is once
+ * after a command whose answer has been received. */
+void node_catch_up(struct node *node);
 
 /* The answer to SCRIPT LOAD, which is sent to the server once for all schedules. NULL: `command` is another one. The
  * caller frees. */

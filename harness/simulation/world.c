@@ -135,7 +135,9 @@ static void nodes_begin(struct world *world, struct explored_node *node) {
     node->leads = node->life = 0;
     memset(node->stalled_until_ns, 0, sizeof node->stalled_until_ns);
     memset(node->stream_steps, 0, sizeof node->stream_steps);
-    for (int server = 0; server < servers; server++) node_reset(&node->servers[server]);
+    if (servers == 1) node_reset_with_next(node->servers);
+    else
+        for (int server = 0; server < servers; server++) node_reset(&node->servers[server]);
     for (int from = 0; from < servers; from++)
         for (int to = 1; to < servers; to++)
             if (from != to) stream_forget(&node->streams[from][to]);
@@ -174,7 +176,7 @@ static void clock_advance(struct world *world) {
     world->clock_steps++;
     for (int node = 0; node < world->settings.nodes; node++) {
         nodes_wall_set(world, &world->nodes[node]);
-        world_collect(world, node);
+        world_collect_in_time(world, node);
     }
     world_pauses_end(world);
 }

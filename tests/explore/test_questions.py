@@ -261,10 +261,11 @@ def test_fairness_is_refused_where_it_would_stay_open(lock: str, faults: str, re
     daily(
         [
             ("place-kept", "none", "entries"),
+            ("scripts-removed", "none", "entries"),
             ("unanswered-kept", "lose-reply", "entries"),
             ("subscription-kept", "none", "subscriptions"),
         ],
-        [("place-kept", "none", "entries")],
+        [("place-kept", "none", "entries"), ("scripts-removed", "none", "entries")],
         "one more mistake of a refused acquire",
         3,
     ),

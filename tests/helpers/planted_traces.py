@@ -133,10 +133,14 @@ static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
 )
 
 UNSUBSCRIBES = '    env_unsubscribe(lock->env, 0, "freed", 5);\n'
+LEAVES = "    (void)leave(lock);\n"
+DRAWS = "    draw(lock);\n"
 # What each replaces in the right one.
 TRACES: dict[str, tuple[str, dict[str, str]]] = {
     # who gives up keeps its place in the queue
-    "place-kept": (QUEUE, {"    (void)leave(lock);\n": ""}),
+    "place-kept": (QUEUE, {LEAVES: ""}),
+    # the same, and each acquire removes all scripts of the server, those of others too
+    "scripts-removed": (QUEUE, {LEAVES: "", DRAWS: DRAWS + '    (void)env_command(lock->env, 0, "SCRIPT FLUSH");\n'}),
     # after a refusal only the servers that said yes are released; one whose answer was lost keeps its key for a lease
     "unanswered-kept": (
         PAIR,
