@@ -61,6 +61,12 @@ def mended_library(adapter: str) -> tuple[TextChange, ...]:
     return next((_changes(row) for row in rows if row["adapter"] == adapter), ())
 
 
+def searched_forms(adapter: str) -> str | None:
+    """The acquires that are drawn; None: all that the library has."""
+    forms: dict[str, str] = tomllib.loads(TABLE.read_text())["forms"]
+    return forms.get(adapter)
+
+
 def _changes(row: dict[str, Any]) -> tuple[TextChange, ...]:
     return tuple(TextChange(**change) for change in row["change"])
 

@@ -11,7 +11,13 @@ from lockstorm.base import paths
 from lockstorm.library_search.library_plan import PROMISES, plan_library_search
 from lockstorm.library_search.library_schedule_file import parse_library_schedule
 from lockstorm.library_search.library_search import replay_library, search_library
-from tests.helpers.planting_libraries import PlantedBug, mended_library, plant_library, planted_bugs
+from tests.helpers.planting_libraries import (
+    PlantedBug,
+    mended_library,
+    plant_library,
+    planted_bugs,
+    searched_forms,
+)
 
 BUGS = planted_bugs()
 ADAPTERS = sorted({bug.adapter for bug in BUGS})
@@ -38,13 +44,15 @@ def every_library() -> Iterator[Any]:
         yield pytest.param(adapter, file, schedules, id=adapter, marks=slow)
 
 
-def searched(adapter: str, schedules: int) -> dict[str, Any]:
-    return search_library(plan_library_search(adapter, {"schedules": schedules, "seed": 1, "jobs": 2}), lambda _: None)
+def searched(planted: str, adapter: str, schedules: int) -> dict[str, Any]:
+    chosen = {"schedules": schedules, "seed": 1, "jobs": 2, "forms": searched_forms(adapter)}
+    return search_library(plan_library_search(planted, chosen), lambda _: None)
 
 
 @pytest.mark.parametrize("bug", list(every_bug()))
 def test_a_bug_of_a_library_is_found_and_repeats(tmp_path: Path, bug: PlantedBug) -> None:
-    result = searched(plant_library(tmp_path, bug.adapter, bug.file, bug.changes), bug.schedules)
+    planted = plant_library(tmp_path, bug.adapter, bug.file, bug.changes)
+    result = searched(planted, bug.adapter, bug.schedules)
     assert result["exit"] == 1, result["sentence"]
     found = result["found"]
     assert set(found["breaks"]) & set(bug.promises), result["sentence"]
@@ -55,7 +63,8 @@ def test_a_bug_of_a_library_is_found_and_repeats(tmp_path: Path, bug: PlantedBug
 
 @pytest.mark.parametrize(("adapter", "file", "schedules"), list(every_library()))
 def test_a_library_without_the_bugs_is_not_accused(tmp_path: Path, adapter: str, file: str, schedules: int) -> None:
-    result = searched(plant_library(tmp_path, adapter, file, mended_library(adapter)), schedules)
+    planted = plant_library(tmp_path, adapter, file, mended_library(adapter))
+    result = searched(planted, adapter, schedules)
     assert result["found"] is None and result["exit"] == 0, result["sentence"]
 
 
