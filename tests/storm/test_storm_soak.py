@@ -79,6 +79,7 @@ def test_a_proxy_that_grows_is_seen() -> None:
     [
         ("none of the faults was seen to take effect", ""),
         ("nobody was granted the lock", ""),
+        ("redis-server waited 0.17 s for a processor, more than 33% of the lease of 300 ms", ""),
         ("client-2 ended (status -11)", "inconclusive: client-2 ended (status -11)"),
         ("12 records found no room", "inconclusive: 12 records found no room"),
     ],

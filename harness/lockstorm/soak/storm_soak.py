@@ -32,6 +32,7 @@ from lockstorm.storm.storm import run_storm
 from lockstorm.storm.storm_faults import BY_NAME
 from lockstorm.storm.storm_plan import ALL, StormRequest, fault_inapplicable_reason, known_faults, plan_storm
 from lockstorm.trial.settings import TIMES, TrialSettings
+from lockstorm.trial.stall_sentinel import TOO_LONG
 from lockstorm.trial.trial import Trial
 
 SHM = Path("/dev/shm")
@@ -192,12 +193,12 @@ class Soak:
 
 
 def unexplained(result: TrialResult) -> str:
-    """Why a storm is inconclusive, if the reason is not one of EXPLAINED; else empty."""
+    """Why a storm is inconclusive, if the reason is neither one of EXPLAINED nor a machine that stood still; else empty."""
     if result.exit != 3:
         return ""
     verdicts = (result.properties[name] for name in result.required or result.properties)
     reasons = [each.reason or "" for each in verdicts if each.status == "inconclusive"]
-    odd = [reason for reason in reasons if not reason.startswith(EXPLAINED)]
+    odd = [reason for reason in reasons if not reason.startswith(EXPLAINED) and TOO_LONG not in reason]
     return f"inconclusive: {odd[0]}" if odd else ""
 
 

@@ -13,6 +13,7 @@ PLAYS_MOST = 5  # of one trial
 PACE_MOST = 4  # more would make clients wait longer for an answer than a short bound allows
 PLAYED_AGAIN_WITHIN_S = 300.0  # a trial that stalled is not played again once its plays have taken this long
 TOLERATED = 1 / 3  # of the shortest time that a verdict rests on: a watchdog renews its lease after a third of it
+TOO_LONG = f"more than {TOLERATED:.0%} of the "  # in the reason of a trial that a stall has made inconclusive
 LOOKS = 4  # in the time that is tolerated
 
 Played = TypeVar("Played")
@@ -42,7 +43,7 @@ class StallSentinel:
             stall = Stall()
             library().stall_sentinel_longest(self._handle, stall)
             if stall.length_ns > self.tolerated_ms * 1_000_000:
-                self._stalled = Stalled(f"{describe_stall(stall)}, more than {TOLERATED:.0%} of the {self._what}")
+                self._stalled = Stalled(f"{describe_stall(stall)}, {TOO_LONG}{self._what}")
         return self._stalled
 
     def must_not_stall(self) -> None:
