@@ -193,7 +193,7 @@ class Soak:
 
 
 def unexplained(result: TrialResult) -> str:
-    """Why a storm is inconclusive, if the reason is neither one of EXPLAINED nor a machine that stood still; else empty."""
+    """Why a storm is inconclusive; empty for one of EXPLAINED, and where the machine stood still."""
     if result.exit != 3:
         return ""
     verdicts = (result.properties[name] for name in result.required or result.properties)
