@@ -99,27 +99,34 @@ static void turn_take(struct library_world *world) {
     world->busy_ns = now_ns(world);
 }
 
-/* Whether a redis-server has answered all that it was asked: time alone makes it send nothing. What is owed on a
- * connection on which answers come that nobody has asked for is not known. */
-static bool has_answered(const struct library_world *world, const struct library_server *server) {
-    if (server->kind->is_hosted || server->kind->is_joined) return false;
+/* Whether any connection to a server is of this sort. */
+static bool any_link(const struct library_world *world, const struct library_server *server,
+                     bool (*is)(const struct library_link *link)) {
     for (int client = 0; client < LIBRARY_CLIENTS; client++)
         for (int each = 0; each < world->clients[client].link_count; each++) {
             const struct library_link *link = &world->clients[client].links[each];
-            bool awaits = !link->ended && (link->is_push ? link->has_waited : link->owed != 0);
-            if (link->server.server == server && awaits) return false;
+            if (link->server.server == server && !link->ended && is(link)) return true;
         }
-    return true;
+    return false;
+}
+
+static bool awaits(const struct library_link *link) {
+    return link->owed != 0 || link->is_push;
+}
+
+/* Where answers come that nobody has asked for, it is not known how many are owed. */
+static bool awaits_by_time(const struct library_link *link) {
+    return link->is_push ? link->has_waited : link->owed != 0;
 }
 
 /* Whether a redis-server owes nothing to anybody: what reaches it next has no effect on other connections. */
 static bool owes_nothing(const struct library_world *world, const struct library_server *server) {
-    for (int client = 0; client < LIBRARY_CLIENTS; client++)
-        for (int each = 0; each < world->clients[client].link_count; each++) {
-            const struct library_link *link = &world->clients[client].links[each];
-            if (link->server.server == server && !link->ended && link->is_push) return false;
-        }
-    return has_answered(world, server);
+    return !server->kind->is_hosted && !server->kind->is_joined && !any_link(world, server, awaits);
+}
+
+/* Whether time alone makes a redis-server send nothing: it publishes only what a command makes it publish. */
+static bool is_still_in_time(const struct library_world *world, const struct library_server *server) {
+    return !server->kind->is_hosted && !server->kind->is_joined && !any_link(world, server, awaits_by_time);
 }
 
 /* A short way to what servers_hear does: to wait for the one answer that there can be. False: it did not come, or not
@@ -340,7 +347,7 @@ static bool clock_set(struct library_world *world, int64_t mono_ns) {
     for (int node = 0; node < world->settings.nodes; node++) {
         struct library_server *server = &world->servers[node];
         server_clock_moved(server);
-        if (!has_answered(world, server)) any |= servers_hear(world, server);
+        if (!is_still_in_time(world, server)) any |= servers_hear(world, server);
     }
     return any;
 }

@@ -135,9 +135,9 @@ static void nodes_begin(struct world *world, struct explored_node *node) {
     node->leads = node->life = 0;
     memset(node->stalled_until_ns, 0, sizeof node->stalled_until_ns);
     memset(node->stream_steps, 0, sizeof node->stream_steps);
-    if (servers == 1) node_reset_with_next(node->servers);
-    else
-        for (int server = 0; server < servers; server++) node_reset(&node->servers[server]);
+    /* the streams of replicas are read byte by byte, so none may begin with a FLUSHALL */
+    void (*reset)(struct node * node) = servers > 1 ? node_reset : node_reset_with_next;
+    for (int server = 0; server < servers; server++) reset(&node->servers[server]);
     for (int from = 0; from < servers; from++)
         for (int to = 1; to < servers; to++)
             if (from != to) stream_forget(&node->streams[from][to]);

@@ -53,11 +53,14 @@ class OutsideEtcd:
     def leases(self) -> list[str]:
         return [each["ID"] for each in self.ask("/v3/lease/leases").get("leases", [])]
 
-    def past_leases(self, run: str) -> set[str]:
-        """All leases that keys of a run have ever been tied to."""
-        newest = int(self.ask("/v3/maintenance/status")["header"]["revision"])
+    def revision(self) -> int:
+        """The number of the latest change."""
+        return int(self.ask("/v3/maintenance/status")["header"]["revision"])
+
+    def past_leases(self, run: str, since: int) -> set[str]:
+        """All leases that keys of a run have been tied to, after this revision."""
         found, beginnings = set(), key_prefixes(run)
-        for revision in range(1, newest + 1):
+        for revision in range(since + 1, self.revision() + 1):
             then = self.ask("/v3/kv/range", key=EVERY_KEY, range_end=EVERY_KEY, revision=revision)
             found |= {each["lease"] for each in then.get("kvs", []) if _text(each["key"]).startswith(beginnings)}
         return found
