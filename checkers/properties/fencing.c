@@ -81,7 +81,7 @@ static bool is_sought(const struct event *event, const struct history_record *ea
         earlier->name != event->record->name)
         return false;
     if (sought.same) return earlier->token == event->record->token;
-    return earlier->token > event->record->token && earlier->actor != event->record->actor &&
+    return earlier->token && earlier->token > event->record->token && earlier->actor != event->record->actor &&
            earlier->mono_ns < sought.before_ns;
 }
 

@@ -210,7 +210,7 @@ static void granted(struct checking *my, const struct event *event) {
         .asked_ns = side->asked_ns,
         .began_ns = again ? side->began_ns : record->mono_ns,
         .left = again && side->left,
-        .lapsed = again && (side->lapsed || event->lock->capacity > 1 || side->runs_until_ns < record->mono_ns),
+        .lapsed = again && (side->lapsed || has_permits_to_count(event->lock) || side->runs_until_ns < record->mono_ns),
         .runs_until_ns = again ? side->runs_until_ns : INT64_MIN};
     run_lease(my, event, side);
     if (record->value) state(my, event);

@@ -156,7 +156,7 @@ class Timeline:
         return self.add(f"{what}-return", actor=client, name=lock, op=self.sides[client].op, outcome=outcome, **values)
 
     def granted(self, client: str, lock: str, rest: str) -> None:
-        found = re.fullmatch(r"(\d*)(?:/(\d+))?(?:\^(\d+))?([x~]?)", rest)
+        found = re.fullmatch(r"(-?\d*)(?:/(\d+))?(?:\^(\d+))?([x~]?)", rest)
         assert found, f"what is {client}!{rest}?"
         token, until, since, outcome = found.groups()
         side = self.sides[client]
