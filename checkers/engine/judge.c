@@ -279,6 +279,7 @@ static void take(struct pass *pass, const struct history_record *records, uint64
     for (uint64_t place = 0; place < count; place++) {
         struct event event = {.record = &records[place], .index = first + place};
         unsigned kind = event.record->kind;
+        __builtin_prefetch(&records[place + HISTORY_BATCH]); /* of the next batch, which is checked as a whole first */
         check->seen[kind]++;
         if (kind == HISTORY_TEXT_MORE) continue; /* a piece of text: it has no stamp */
         if (event.record->mono_ns > check->now_ns) check->now_ns = event.record->mono_ns;

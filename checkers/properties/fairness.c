@@ -133,12 +133,17 @@ static void overtake(struct checking *my, const struct event *event, const struc
     unsigned traits = event->lock->traits;
     bool judged = traits & CHECK_TRAIT_FAIR && !(side->depth && traits & CHECK_TRAIT_REENTRANT);
     bool in_order = my->check->order_ns >= 0;
+    uint64_t overtakings = 0, most = self->most;
     for (struct fairness_side *late = queue->first; late != side; late = late->later) {
-        late->overtaken++;
-        self->overtakings++;
-        if (late->overtaken > self->most) self->most = late->overtaken;
-        if (judged && in_order && is_later(my, late->asked_ns, side->asked_ns)) pass(late, event);
+        uint64_t overtaken = ++late->overtaken;
+        overtakings++;
+        most = overtaken > most ? overtaken : most;
     }
+    self->overtakings += overtakings;
+    self->most = most;
+    if (judged && in_order)
+        for (struct fairness_side *late = queue->first; late != side; late = late->later)
+            if (is_later(my, late->asked_ns, side->asked_ns)) pass(late, event);
     if (judged && !in_order && side->asked_before > queue->first->asked)
         violate(my, (struct fairness_case){
                         .asked = queue->first->asked, .granted = event->index, .again = event->member->grant});

@@ -38,6 +38,7 @@ struct issued {
 
 struct fencing_side {
     uint64_t invoked;    /* acquire in flight, 0: none */
+    int64_t invoked_ns;  /* its stamp */
     struct issued floor; /* the newest token that had come back by then */
     uint32_t depth;      /* of a re-entrant lock */
     int64_t token;       /* of its latest grant */
@@ -99,10 +100,11 @@ static SELDOM uint64_t look_back(const struct checking *my, const struct event *
 
 /* A grant that came back to another client before this stamp was given before this one, whose lease would have kept it
  * out; INT64_MIN: that is not known. */
-static SELDOM int64_t kept_out_until_ns(const struct checking *my, const struct event *event, uint64_t since) {
+static int64_t kept_out_until_ns(const struct checking *my, const struct event *event, uint64_t since) {
     const struct check_lock *lock = event->lock;
     if (lock->lease_ns == 0 || lock->capacity > 1 || since == event->index) return INT64_MIN;
-    int64_t from_ns = event->record->extra ? event->record->extra : check_record_at(my->check, since).mono_ns, until_ns;
+    const struct fencing_side *side = my_member(my, event->member);
+    int64_t from_ns = event->record->extra ? event->record->extra : side->invoked_ns, until_ns;
     if (__builtin_add_overflow(from_ns, lock->lease_ns - CHECK_LEASE_GRAIN_NS, &until_ns)) return INT64_MIN;
     return until_ns;
 }
@@ -141,6 +143,7 @@ static void invoked(struct checking *my, const struct event *event) {
     const struct tokens *tokens = my_lock(my, event->lock);
     struct fencing_side *side = my_member(my, event->member);
     side->invoked = event->index;
+    side->invoked_ns = event->record->mono_ns;
     side->floor = tokens->newest;
 }
 

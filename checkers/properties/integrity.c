@@ -173,16 +173,27 @@ static SELDOM void violate_stale(struct checking *my, const struct event *event,
              check_when(my->check, other.mono_ns, early_when, sizeof early_when), early_token);
 }
 
-static void check_order(struct checking *my, const struct event *event) {
-    const struct rank write = {event->record->grant, event->record->token, event->index};
-    if (!event->lock || event->lock->capacity > 1) return;
-    struct rank *newest = ((struct written *)my_lock(my, event->lock))->newest;
+/* A write that is not newer in both orders. */
+static SELDOM void order_write(struct checking *my, const struct event *event, struct rank write, struct rank *newest) {
     if (is_older(&write, &newest[BY_TOKEN])) violate_stale(my, event, &newest[BY_TOKEN]);
     else if (is_older(&write, &newest[WITH_TOKEN])) violate_stale(my, event, &newest[WITH_TOKEN]);
     else if (is_older(&write, &newest[WITHOUT_TOKEN])) violate_stale(my, event, &newest[WITHOUT_TOKEN]);
     enum newest by_grant = write.token ? WITH_TOKEN : WITHOUT_TOKEN;
     if (write.grant >= newest[by_grant].grant) newest[by_grant] = write;
     if (write.token && !is_older(&write, &newest[BY_TOKEN])) newest[BY_TOKEN] = write;
+}
+
+static inline void check_order(struct checking *my, const struct event *event) {
+    const struct rank write = {event->record->grant, event->record->token, event->index};
+    if (!event->lock || event->lock->capacity > 1) return;
+    struct rank *newest = ((struct written *)my_lock(my, event->lock))->newest;
+    bool by_token = write.token > 0 && write.token > newest[BY_TOKEN].token; /* that is the largest token of all */
+    if (by_token && write.grant >= newest[WITH_TOKEN].grant && write.grant >= newest[WITHOUT_TOKEN].grant) {
+        newest[WITH_TOKEN] = write;
+        newest[BY_TOKEN] = write;
+    } else {
+        order_write(my, event, write, newest);
+    }
 }
 
 /* --- lost updates --- */
@@ -214,11 +225,10 @@ static SELDOM void violate_lost(struct checking *my, const struct history_record
 }
 
 /* own: the version that this operation has made already, which it does not lose; 0: none. */
-static void check_loss(struct checking *my, const struct event *event, struct stored_object *object, int64_t own) {
+static SELDOM void lose(struct checking *my, const struct event *event, struct stored_object *object, int64_t own) {
     struct integrity *self = my->state;
     const struct history_record *record = event->record;
     int64_t base = record->extra, to = object->version;
-    if (record->flags & HISTORY_FLAG_ATOMIC || base < 0 || base >= to) return;
     self->outdated += own == 0;
     int64_t lost = own > base ? runs_add(&object->settled, base, own - 1) + runs_add(&object->settled, own, to)
                               : runs_add(&object->settled, base, to);
@@ -292,7 +302,7 @@ static SELDOM void duplicate(struct checking *my, const struct event *event, uin
 }
 
 /* Looks for the latest kept addition of the same value by another operation, of any client. */
-static void check_addition(struct checking *my, const struct event *event) {
+static SELDOM void check_addition(struct checking *my, const struct event *event) {
     struct integrity *self = my->state;
     const struct history_record *record = event->record;
     const struct addition *same = NULL;
@@ -312,29 +322,34 @@ static bool comes_late(const struct event *event) {
     return actor->gone || actor->op > op || (actor->op == op && !actor->outstanding);
 }
 
-static void accepted(struct checking *my, const struct event *event) {
+/* A write that the store computed itself. */
+static SELDOM void computed(struct checking *my, const struct event *event, uint64_t first, bool again) {
+    ((struct integrity *)my->state)->computed = true;
+    if (again && event->record->object == HISTORY_OBJECT_COUNTER) duplicate(my, event, first, " once more");
+    if (event->record->object == HISTORY_OBJECT_SET) check_addition(my, event);
+}
+
+static void accepted(struct checking *my, const struct event *event, struct stored_object *object,
+                     struct store_writer *writer) {
     const struct history_record *record = event->record;
-    struct stored_object *object = &((struct integrity *)my->state)->objects[record->object];
-    struct store_writer *writer = &((struct writers *)my_actor(my, event->actor))->of[record->object];
-    bool newest = record->op && record->op == writer->op, again = delivered_before(writer, record->op);
-    ((struct integrity *)my->state)->computed |= record->flags & HISTORY_FLAG_ATOMIC;
+    uint32_t op = record->op;
+    bool newest = op && op == writer->op, again = delivered_before(writer, op);
     check_order(my, event);
-    check_loss(my, event, object, newest ? writer->version : 0);
-    if (again && record->flags & HISTORY_FLAG_ATOMIC && record->object == HISTORY_OBJECT_COUNTER)
-        duplicate(my, event, newest ? writer->index : 0, " once more");
-    if (record->flags & HISTORY_FLAG_ATOMIC && record->object == HISTORY_OBJECT_SET) check_addition(my, event);
-    object->version++;
-    if (record->op == 0) { /* its writer records nothing: taken for acknowledged */
-        acknowledged_add(object, object->version, event->index);
-    } else if (again || record->op < writer->op) {
-        runs_add(&object->settled, object->version - 1, object->version);
+    if (record->flags & HISTORY_FLAG_ATOMIC) computed(my, event, newest ? writer->index : 0, again);
+    else if (record->extra >= 0 && record->extra < object->version)
+        lose(my, event, object, newest ? writer->version : 0);
+    int64_t version = ++object->version;
+    if (op == 0) { /* its writer records nothing: taken for acknowledged */
+        acknowledged_add(object, version, event->index);
+    } else if (again || op < writer->op) {
+        runs_add(&object->settled, version - 1, version);
     } else {
         if (writer->pending) never_acknowledged(object, writer);
-        writer->op = record->op;
-        writer->version = object->version;
+        writer->op = op;
+        writer->version = version;
         writer->index = event->index;
         writer->lost_to = 0;
-        if (comes_late(event)) runs_add(&object->settled, object->version - 1, object->version);
+        if (comes_late(event)) runs_add(&object->settled, version - 1, version);
         else pending_add(object, writer);
     }
 }
@@ -348,7 +363,9 @@ static void written(struct checking *my, const struct event *event) {
     const struct history_record *record = event->record;
     if (!is_object(record->object)) return;
     self->used = true;
-    if (record->outcome == OUTCOME_OK) accepted(my, event);
+    if (record->outcome == OUTCOME_OK)
+        accepted(my, event, &self->objects[record->object],
+                 &((struct writers *)my_actor(my, event->actor))->of[record->object]);
     my->verdict.stopped += record->outcome == OUTCOME_REFUSED;
 }
 

@@ -47,29 +47,35 @@ struct released_hold {
     bool counted; /* a late renewal that a server heard */
 };
 
+/* What happened since the latest grant. */
+struct since_grant {
+    uint64_t invoked;                     /* index of the release that left nothing to release; 0: none */
+    uint64_t renewing;                    /* index of a renewal that was invoked after that, 0: none */
+    uint64_t renewal;                     /* index of the renewal that was invoked last, 0: none */
+    int64_t renewing_ns;                  /* its stamp */
+    uint32_t asking;                      /* its number */
+    uint32_t announced;                   /* validities since the release came back */
+    bool done;                            /* that release came back ok */
+    bool counted;                         /* a late renewal of this hold has been counted */
+    bool hollow;                          /* a hollow one has */
+    struct heard in_renewal, in_validity; /* in that renewal; since the grant or the last validity */
+};
+
 struct lease_side {
-    uint32_t depth;     /* grants not released; of a lock with one permit that is not re-entrant: 0 or 1 */
-    uint32_t announced; /* validities since the release came back */
-    uint64_t invoked;   /* index of the release that left nothing to release; 0: none */
-    bool done;          /* that release came back ok */
-    uint64_t renewing;  /* index of a renewal that was invoked after that, 0: none */
-    bool counted;       /* this hold has been counted */
+    uint32_t depth; /* grants not released; of a lock with one permit that is not re-entrant: 0 or 1 */
+    bool lapsed;    /* its lease may have been over when it was granted the lock again */
+    bool left;      /* of such a hold a release was invoked: it may be over, whatever is renewed */
     struct latest {
         uint64_t grant; /* index; 0: none */
         int64_t until_ns;
         uint64_t announced_at; /* index of the record of `until_ns` */
     } latest;
-    bool hollow;                              /* a hollow renewal of this hold has been counted */
-    uint64_t renewal;                         /* index of the renewal that was invoked last, 0: none */
-    uint32_t asking;                          /* its number */
-    struct heard in_renewal, since_announced; /* in that renewal; since the last grant or validity */
+    struct since_grant since;
     struct released_hold last;
-    uint64_t asked;                /* index of its latest acquire-invoke, 0: none */
-    int64_t asked_ns, renewing_ns; /* stamps of that, and of its latest renew-invoke */
-    int64_t began_ns;              /* stamp of the grant with which its hold began */
-    int64_t runs_until_ns;         /* its hold's lease certainly runs until then; only while depth > 0 */
-    bool lapsed;                   /* its lease may have been over when it was granted the lock again */
-    bool left;                     /* of such a hold a release was invoked: it may be over, whatever is renewed */
+    uint64_t asked;        /* index of its latest acquire-invoke, 0: none */
+    int64_t asked_ns;      /* its stamp */
+    int64_t began_ns;      /* stamp of the grant with which its hold began */
+    int64_t runs_until_ns; /* its hold's lease certainly runs until then; only while depth > 0 */
 };
 
 /* Of one lock. */
@@ -202,16 +208,16 @@ static void granted(struct checking *my, const struct event *event) {
     const struct history_record *record = event->record;
     if (record->outcome != OUTCOME_OK) return;
     bool again = side->depth && (event->lock->traits & CHECK_TRAIT_REENTRANT || has_permits_to_count(event->lock));
-    *side = (struct lease_side){
-        .depth = again ? side->depth + 1 : 1,
-        .latest = {event->index, record->value, event->index},
-        .last = side->last,
-        .asked = side->asked,
-        .asked_ns = side->asked_ns,
-        .began_ns = again ? side->began_ns : record->mono_ns,
-        .left = again && side->left,
-        .lapsed = again && (side->lapsed || has_permits_to_count(event->lock) || side->runs_until_ns < record->mono_ns),
-        .runs_until_ns = again ? side->runs_until_ns : INT64_MIN};
+    if (!again) {
+        side->began_ns = record->mono_ns;
+        side->runs_until_ns = INT64_MIN;
+        side->left = side->lapsed = false;
+    } else if (has_permits_to_count(event->lock) || side->runs_until_ns < record->mono_ns) {
+        side->lapsed = true;
+    }
+    side->depth = again ? side->depth + 1 : 1;
+    side->latest = (struct latest){event->index, record->value, event->index};
+    side->since = (struct since_grant){0};
     run_lease(my, event, side);
     if (record->value) state(my, event);
 }
@@ -223,27 +229,27 @@ static void invoked(struct checking *my, const struct event *event) {
         side->runs_until_ns = INT64_MIN;
     }
     if (side->depth == 0 || --side->depth > 0) return;
-    side->invoked = event->index;
+    side->since.invoked = event->index;
 }
 
 static void hold_released(struct lease_side *side, const struct history_record *record) {
     bool known = record->outcome == OUTCOME_OK || record->outcome == OUTCOME_REFUSED;
-    side->last = (struct released_hold){.invoked = known ? side->invoked : 0, .op = record->op};
+    side->last = (struct released_hold){.invoked = known ? side->since.invoked : 0, .op = record->op};
 }
 
 static void released(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
-    bool last = event->asked && side->invoked == event->asked;
-    side->done |= last && event->record->outcome == OUTCOME_OK;
+    bool last = event->asked && side->since.invoked == event->asked;
+    side->since.done |= last && event->record->outcome == OUTCOME_OK;
     if (last) hold_released(side, event->record);
 }
 
 static SELDOM void late_renewal(struct checking *my, const struct event *event, struct lease_side *side) {
     char name[64], when[40], released_when[40];
-    struct history_record release = check_record_at(my->check, side->invoked);
-    if (side->counted) return;
-    side->counted = true;
-    struct evidence *evidence = violate(my, event, LATE_RENEWAL, side->invoked);
+    struct history_record release = check_record_at(my->check, side->since.invoked);
+    if (side->since.counted) return;
+    side->since.counted = true;
+    struct evidence *evidence = violate(my, event, LATE_RENEWAL, side->since.invoked);
     if (evidence)
         snprintf(evidence->text, sizeof evidence->text, "the lock of %s was renewed %s, though it had been released %s",
                  check_name(my->check, event->actor->name, name, sizeof name),
@@ -290,8 +296,9 @@ static void heard(struct checking *my, const struct event *event) {
     bool made = side->last.invoked && side->depth == 0 && record->flags & HISTORY_FLAG_MADE;
     self->renewed = true;
     if (own && side->latest.until_ns == 0) prolong(event, side, record->mono_ns, renewed_until_ns(event));
-    side->since_announced = (struct heard){true, own || side->since_announced.own};
-    if (record->op == side->asking) side->in_renewal = (struct heard){true, own || side->in_renewal.own};
+    side->since.in_validity = (struct heard){true, own || side->since.in_validity.own};
+    if (record->op == side->since.asking)
+        side->since.in_renewal = (struct heard){true, own || side->since.in_renewal.own};
     bool late = side->last.invoked && record->grant == 0 && record->op == side->last.op;
     if (late || made) late_command(my, event, &side->last, !late);
 }
@@ -299,8 +306,8 @@ static void heard(struct checking *my, const struct event *event) {
 /* A client was told that it has renewed. */
 static void told(struct checking *my, const struct event *event, struct lease_side *side, struct heard heard) {
     char name[64], when[40];
-    if (!heard.any || heard.own || side->hollow) return;
-    side->hollow = true;
+    if (!heard.any || heard.own || side->since.hollow) return;
+    side->since.hollow = true;
     struct evidence *evidence = violate(my, event, HOLLOW_RENEWAL, 0);
     if (evidence)
         snprintf(evidence->text, sizeof evidence->text,
@@ -313,23 +320,23 @@ static void told(struct checking *my, const struct event *event, struct lease_si
 
 static void renews(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
-    side->renewal = event->index;
-    side->asking = event->record->op;
-    side->renewing_ns = event->record->mono_ns;
-    side->in_renewal = (struct heard){0};
-    if (side->done) side->renewing = event->index;
+    side->since.renewal = event->index;
+    side->since.asking = event->record->op;
+    side->since.renewing_ns = event->record->mono_ns;
+    side->since.in_renewal = (struct heard){0};
+    if (side->since.done) side->since.renewing = event->index;
 }
 
 static void renewed(struct checking *my, const struct event *event) {
     struct lease_state *self = my->state;
     struct lease_side *side = my_member(my, event->member);
-    bool late = event->asked && side->renewing == event->asked;
+    bool late = event->asked && side->since.renewing == event->asked;
     if (event->record->outcome != OUTCOME_OK) return;
     self->renewed = true;
-    if (event->asked && side->renewal == event->asked)
-        prolong(event, side, side->renewing_ns, lease_end_ns(event, side->renewing_ns, 0));
+    if (event->asked && side->since.renewal == event->asked)
+        prolong(event, side, side->since.renewing_ns, lease_end_ns(event, side->since.renewing_ns, 0));
     if (late) late_renewal(my, event, side);
-    if (event->asked && side->renewal == event->asked) told(my, event, side, side->in_renewal);
+    if (event->asked && side->since.renewal == event->asked) told(my, event, side, side->since.in_renewal);
 }
 
 static void announced(struct checking *my, const struct event *event) {
@@ -337,9 +344,10 @@ static void announced(struct checking *my, const struct event *event) {
     side->latest.until_ns = validity_until_ns(event->record);
     side->latest.announced_at = event->index;
     announce_lease(event, side);
-    if (event->record->outcome == OUTCOME_OK && side->done && ++side->announced == 2) late_renewal(my, event, side);
-    if (event->record->outcome == OUTCOME_OK) told(my, event, side, side->since_announced);
-    side->since_announced = (struct heard){0};
+    if (event->record->outcome == OUTCOME_OK && side->since.done && ++side->since.announced == 2)
+        late_renewal(my, event, side);
+    if (event->record->outcome == OUTCOME_OK) told(my, event, side, side->since.in_validity);
+    side->since.in_validity = (struct heard){0};
 }
 
 static SELDOM void late_write(struct checking *my, const struct event *event, const struct latest *latest) {
