@@ -217,8 +217,8 @@ $(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.
 $(BUILD)/tests/session_begin: $(call object,tests/c/session_begin.c $(ENV) $(SHARED))
 $(BUILD)/tests/session_begin: LIBS = -lhiredis $(SERVICE_LIBS)
 $(BUILD)/tests/shrinking: $(call object,tests/c/shrinking.c harness/explorer/shrink.c harness/explorer/schedule.c)
-$(BUILD)/tests/novelty: $(call object,tests/c/novelty.c $(addprefix harness/explorer/,novelty.c schedule.c strategy.c))
-$(BUILD)/tests/strategies: $(call object,tests/c/strategies.c harness/explorer/strategy.c)
+$(BUILD)/tests/novelty: $(call object,tests/c/novelty.c $(addprefix harness/explorer/,novelty.c schedule.c situations.c strategy.c))
+$(BUILD)/tests/strategies: $(call object,tests/c/strategies.c harness/explorer/strategy.c harness/explorer/situations.c)
 $(BUILD)/tests/stalls: $(call object,tests/c/stalls.c harness/scheduler/stall_sentinel.c)
 $(BUILD)/tests/stop_writer: $(call object,tests/c/stop_writer.c $(SCHEDULER) $(SHARED))
 $(BUILD)/tests/stop_writer: LIBS = -lhiredis

@@ -200,7 +200,7 @@ void mutant_begin(struct mutant *mutant, struct novelty *novelty, const struct w
     *mutant = (struct mutant){.cut = UINT64_MAX, .budget = budget};
     struct random random = random_split(seed, CHANGE_STREAM);
     enum strategy_kind kind = random_below(&random, 2) ? STRATEGY_PCT : STRATEGY_UNIFORM;
-    strategy_begin(&mutant->tail, kind, random_next(&random), budget, world->settings.lease_ms, horizon);
+    strategy_begin(&mutant->tail, kind, random_next(&random), budget, world->settings.lease_ms, horizon, NULL);
     const struct novelty_entry *parent = entry_pick(novelty, &mutant->tail.random);
     mutant->origin = parent->origin;
     for (size_t each = 0; each < parent->schedule.count; each++)

@@ -9,6 +9,7 @@
 #include "harness/simulation/world_choices.h"
 
 enum { REPORT_EVERY_NS = CLOCK_NS_PER_S / 2, CLOCK_EVERY = 16 };
+enum { USUAL_COURSES = 8 }; /* of which situations are noted where clients do not do the same in each */
 
 uint64_t search_seed(uint64_t seed, uint64_t number) {
     struct random random = random_split(seed, number);
@@ -130,6 +131,7 @@ static void run(struct schedule_search *search, const struct chooser *chooser) {
         struct choice chosen = chosen_by(chooser, world, choices, count, usual);
         if (!choice_same(chosen, usual))
             schedule_add(&search->schedule, (struct deviation){usual, world_steps_of(world, usual) + 1, chosen});
+        if (search->is_usual && chosen.kind == CHOICE_TASK) situations_note(&search->situations, world, chosen.who);
         choice_count(search, chosen);
         world_apply(world, chosen);
         state_reach(search);
@@ -142,7 +144,9 @@ static bool begin(struct schedule_search *search, int clients, uint64_t seed, ui
     return world_begin(search->world, clients, seed, number);
 }
 
-static struct search_outcome draw_with(struct schedule_search *search, enum strategy_kind kind, uint64_t number) {
+/* `aims`: faults are aimed at situations of the usual course. */
+static struct search_outcome draw_with(struct schedule_search *search, enum strategy_kind kind, bool aims,
+                                       uint64_t number) {
     struct strategy strategy;
     struct world *world = search->world;
     search->origin = kind == STRATEGY_EXHAUSTIVE ? 0 : number;
@@ -153,7 +157,8 @@ static struct search_outcome draw_with(struct schedule_search *search, enum stra
         run(search, &(struct chooser){.exhaustive = &search->exhaustive});
         return outcome_of(search);
     }
-    strategy_begin(&strategy, kind, seed, &search->settings->budget, world->settings.lease_ms, search->horizon);
+    strategy_begin(&strategy, kind, seed, &search->settings->budget, world->settings.lease_ms, search->horizon,
+                   aims ? &search->situations : NULL);
     strategy.ends_quiet = world->settings.bound_ms > 0;
     run(search, &(struct chooser){.strategy = &strategy});
     return outcome_of(search);
@@ -173,15 +178,18 @@ static struct search_outcome draw_changed(struct schedule_search *search, uint64
     return opened ? outcome_of(search) : (struct search_outcome){0};
 }
 
-/* Every second schedule is drawn, by uniform and PCT in turn; the others are changed. */
+/* The portfolio: uniform and PCT in turn, and of each in turn without and with aimed faults. */
+static struct search_outcome draw_mixed(struct schedule_search *search, uint64_t turn, uint64_t number) {
+    return draw_with(search, turn % 2 ? STRATEGY_PCT : STRATEGY_UNIFORM, turn % 4 >= 2, number);
+}
+
+/* Every second schedule is drawn as in a portfolio; the others are changed. */
 static struct search_outcome draw_novel(struct schedule_search *search, uint64_t number) {
     struct novelty *novelty = &search->novelty;
     if (number % NOVELTY_SESSION == 0) novelty_session_begin(novelty);
     novelty_schedule_begin(novelty);
     bool changes = number % 2 && novelty->count > 0;
-    struct search_outcome outcome = changes
-                                        ? draw_changed(search, number)
-                                        : draw_with(search, number / 2 % 2 ? STRATEGY_PCT : STRATEGY_UNIFORM, number);
+    struct search_outcome outcome = changes ? draw_changed(search, number) : draw_mixed(search, number / 2, number);
     if (outcome.opened) novelty_schedule_end(novelty, &search->schedule, search->origin);
     return outcome;
 }
@@ -189,8 +197,7 @@ static struct search_outcome draw_novel(struct schedule_search *search, uint64_t
 static struct search_outcome search_draw(struct schedule_search *search, uint64_t number) {
     enum strategy_kind kind = search->settings->strategy;
     if (kind == STRATEGY_NOVELTY) return draw_novel(search, number);
-    if (kind == STRATEGIES) kind = number % 2 ? STRATEGY_PCT : STRATEGY_UNIFORM;
-    return draw_with(search, kind, number);
+    return kind == STRATEGIES ? draw_mixed(search, number, number) : draw_with(search, kind, false, number);
 }
 
 struct search_outcome search_replay(struct schedule_search *search, const struct schedule *schedule, int clients,
@@ -206,13 +213,26 @@ struct search_outcome search_replay(struct schedule_search *search, const struct
 
 /* --- many --- */
 
+/* The usual course, whose situations are noted, by the random numbers of a schedule. */
+static struct search_outcome usual_course(struct schedule_search *search, uint64_t number) {
+    static const struct schedule nothing = {0};
+    search->is_usual = true;
+    situations_begin(&search->situations);
+    struct search_outcome outcome = search_replay(search, &nothing, search->world->settings.clients,
+                                                  search_seed(search->settings->seed, number), 0, NULL);
+    search->is_usual = false;
+    return outcome;
+}
+
 bool search_begin(struct schedule_search *search) {
     static const struct schedule nothing = {0};
+    search->situations = (struct situations){0};
     if (search->world->settings.bound_ms) /* with random numbers that no schedule has: client_traces.h */
         (void)search_replay(search, &nothing, search->world->settings.clients,
                             search_seed(search->settings->seed, UINT64_MAX), 0, NULL);
-    struct search_outcome outcome = search_replay(search, &nothing, search->world->settings.clients,
-                                                  search_seed(search->settings->seed, 0), 0, NULL);
+    struct search_outcome outcome = usual_course(search, 0);
+    for (uint64_t other = 1; other < USUAL_COURSES && search->world->settings.varied && outcome.opened; other++)
+        (void)usual_course(search, UINT64_MAX - other);
     search->exhaustive = (struct exhaustive){.bound = search->settings->deviations,
                                              .lease_ms = search->world->settings.lease_ms,
                                              .budget = &search->settings->budget};

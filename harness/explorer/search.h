@@ -9,7 +9,7 @@
 
 struct search_settings {
     struct fault_budget budget;
-    enum strategy_kind strategy; /* STRATEGIES: a portfolio, uniform and PCT in turn */
+    enum strategy_kind strategy; /* STRATEGIES: a portfolio, see docs/explore.md */
     uint32_t
         required[CHECKERS_MOST]; /* bit n: violations of the checker's sort n count; 0: the property is not required */
     uint32_t steadily[CHECKERS_MOST]; /* as required, but only of steady schedules */
@@ -77,6 +77,8 @@ struct schedule_search {
     uint64_t *digests;            /* of every schedule in the order of their numbers; may be NULL */
     uint64_t taken;               /* number of schedules begun, if nothing is shared */
     uint64_t horizon;             /* steps of the usual course */
+    struct situations situations; /* of the usual course */
+    bool is_usual;                /* the schedule that runs is the usual course, whose situations are noted */
     struct search_tally tally;
     struct schedule schedule; /* the last one that was run, as deviations */
     uint32_t faults;          /* that struck in it */
@@ -96,7 +98,7 @@ struct schedule_search {
 /* The seed of one schedule's random numbers. */
 uint64_t search_seed(uint64_t seed, uint64_t number);
 
-/* Runs the usual course to measure the horizon. False: a lock could not be opened. */
+/* Runs the usual course to measure the horizon, and notes its situations. False: a lock could not be opened. */
 bool search_begin(struct schedule_search *search);
 /* Runs schedules until one violates a required property, in any process, or all were run. Calls `report` about twice a
  * second. True: schedule *number violates one, and search->found repeats it. A lock that cannot be opened ends the

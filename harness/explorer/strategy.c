@@ -5,14 +5,17 @@
 
 #include "harness/simulation/world_choices.h"
 
-enum { RANDOM_STREAM = 1000, BACKWARDS_OF = 4 };
+enum { RANDOM_STREAM = 1000, BACKWARDS_OF = 4, AIMED_UNTIL = 2 };
 
 /* --- drawn in advance --- */
 
 static void fault_plan(struct strategy *strategy, enum choice_kind kind, uint64_t horizon) {
     if (strategy->fault_count == STRATEGY_FAULTS) return;
-    strategy->faults[strategy->fault_count++] =
-        (struct planned_fault){kind, random_below(&strategy->random, horizon), false};
+    struct planned_fault *fault = &strategy->faults[strategy->fault_count++];
+    *fault = (struct planned_fault){.kind = kind, .step = random_below(&strategy->random, horizon)};
+    if (!strategy->situations) return;
+    fault->aim = situations_draw(strategy->situations, kind, &strategy->random);
+    if (fault->aim.name) fault->step = AIMED_UNTIL * horizon;
 }
 
 /* A few of many kinds: none at all in one schedule of eight. */
@@ -38,8 +41,10 @@ static void faults_plan(struct strategy *strategy, const struct fault_budget *bu
 }
 
 void strategy_begin(struct strategy *strategy, enum strategy_kind kind, uint64_t seed,
-                    const struct fault_budget *budget, int64_t lease_ms, uint64_t horizon) {
-    *strategy = (struct strategy){.kind = kind, .random = random_split(seed, RANDOM_STREAM), .lease_ms = lease_ms};
+                    const struct fault_budget *budget, int64_t lease_ms, uint64_t horizon,
+                    const struct situations *situations) {
+    *strategy = (struct strategy){
+        .kind = kind, .random = random_split(seed, RANDOM_STREAM), .lease_ms = lease_ms, .situations = situations};
     strategy->spares_store = budget->spares_store;
     if (budget->total) faults_plan_few(strategy, budget, horizon);
     else faults_plan(strategy, budget, horizon);
@@ -90,7 +95,7 @@ bool strategy_strikes_store(const struct world *world, struct choice fault) {
 static bool fault_due(struct strategy *strategy, const struct world *world, struct choice *fault) {
     for (int each = 0; each < strategy->fault_count; each++) {
         struct planned_fault *planned = &strategy->faults[each];
-        if (planned->done || planned->step > world->steps) continue;
+        if (planned->done || planned->aim.name || planned->step > world->steps) continue;
         *fault = strategy_fault_draw(strategy, world, planned->kind);
         if (!world_allows(world, *fault) || (strategy->spares_store && strategy_strikes_store(world, *fault)))
             continue; /* another target is drawn before the next step */
@@ -100,9 +105,43 @@ static bool fault_due(struct strategy *strategy, const struct world *world, stru
     return false;
 }
 
-static bool faults_over(const struct strategy *strategy) {
+/* The fault of a kind that strikes a task, its client, or the node that it talks to. */
+static struct choice fault_at(struct strategy *strategy, const struct world *world, enum choice_kind kind, int task) {
+    struct choice fault = strategy_fault_draw(strategy, world, kind);
+    int node = world_task_const(world, task)->node;
+    if (choice_strikes_client(kind)) fault.who = task / TASKS_PER_CLIENT;
+    else if (kind >= CHOICE_LOSE_MESSAGE) fault.who = task;
+    else if (choice_strikes_node(kind) && node >= 0) fault.who = node;
+    else if (choice_strikes_replica(kind) && node >= 0) fault.who = replica_number(node, replica_server(fault.who));
+    return fault;
+}
+
+/* Whether a fault has struck, or what it is aimed at has not come in time. */
+static bool is_over(const struct planned_fault *planned, const struct world *world) {
+    return planned->done || (planned->aim.name && world->steps > planned->step);
+}
+
+/* Whether a fault is aimed at the step that a task would take next. */
+static bool fault_aimed(struct strategy *strategy, const struct world *world, int task, struct choice *fault) {
+    uint64_t name = situation_name(world, task);
+    for (int each = 0; each < strategy->fault_count; each++) {
+        struct planned_fault *planned = &strategy->faults[each];
+        if (is_over(planned, world) || planned->aim.name != name) continue;
+        if (planned->aim.skip > 0) {
+            planned->aim.skip--;
+            continue;
+        }
+        *fault = fault_at(strategy, world, planned->kind, task);
+        if (!world_allows(world, *fault) || (strategy->spares_store && strategy_strikes_store(world, *fault))) continue;
+        planned->done = true;
+        return true;
+    }
+    return false;
+}
+
+static bool faults_over(const struct strategy *strategy, const struct world *world) {
     for (int each = 0; each < strategy->fault_count; each++)
-        if (!strategy->faults[each].done) return false;
+        if (!is_over(&strategy->faults[each], world)) return false;
     return true;
 }
 
@@ -128,14 +167,21 @@ static struct choice by_priority(struct strategy *strategy, const struct world *
     return choices[best];
 }
 
-struct choice strategy_choose(struct strategy *strategy, const struct world *world, const struct choice *choices,
-                              int count) {
-    struct choice fault;
-    if (strategy->ends_quiet && faults_over(strategy) && world_allows(world, QUIET)) return QUIET;
-    if (strategy->fault_count > 0 && fault_due(strategy, world, &fault)) return fault;
+static struct choice step_choose(struct strategy *strategy, const struct world *world, const struct choice *choices,
+                                 int count) {
     if (strategy->kind == STRATEGY_PCT) return by_priority(strategy, world, choices, count);
     if (strategy->kind == STRATEGY_USUAL) return world_usual_choice(world, choices, count);
     return choices[random_below(&strategy->random, (uint64_t)count)];
+}
+
+struct choice strategy_choose(struct strategy *strategy, const struct world *world, const struct choice *choices,
+                              int count) {
+    struct choice fault;
+    if (strategy->ends_quiet && faults_over(strategy, world) && world_allows(world, QUIET)) return QUIET;
+    if (strategy->fault_count > 0 && fault_due(strategy, world, &fault)) return fault;
+    struct choice step = step_choose(strategy, world, choices, count);
+    bool aims = strategy->situations && strategy->fault_count > 0 && step.kind == CHOICE_TASK;
+    return aims && fault_aimed(strategy, world, step.who, &fault) ? fault : step;
 }
 
 /* --- exhaustive --- */

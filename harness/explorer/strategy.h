@@ -9,6 +9,7 @@
 #define LOCKSTORM_EXPLORER_STRATEGY_H
 
 #include "harness/explorer/schedule.h"
+#include "harness/explorer/situations.h"
 #include "harness/scheduler/random.h"
 #include "harness/simulation/world_state.h"
 
@@ -34,20 +35,24 @@ struct strategy {
     struct random random;
     int64_t lease_ms;
     bool spares_store;
-    uint64_t priority[WORLD_TASKS]; /* the task with the highest goes first; other steps come after all tasks */
+    const struct situations *situations; /* faults are aimed at them; NULL: they strike at a step */
+    uint64_t priority[WORLD_TASKS];      /* the task with the highest goes first; other steps come after all tasks */
     uint64_t changes[STRATEGY_DEPTH - 1], lowest;
     struct planned_fault {
         enum choice_kind kind;
-        uint64_t step; /* of the schedule: the fault does not strike before */
+        uint64_t step;  /* of the schedule: the fault does not strike before; an aimed one not later */
+        struct aim aim; /* without a name: none */
         bool done;
     } faults[STRATEGY_FAULTS];
     int fault_count;
     bool ends_quiet; /* choose CHOICE_QUIET after the last fault */
 };
 
-/* Draws what can be drawn in advance. `horizon`: the approximate number of steps of a schedule. */
+/* Draws what can be drawn in advance. `horizon`: the approximate number of steps of a schedule. `situations`: of the
+ * usual course, to aim faults at; the caller's; NULL: they strike at any step. */
 void strategy_begin(struct strategy *strategy, enum strategy_kind kind, uint64_t seed,
-                    const struct fault_budget *budget, int64_t lease_ms, uint64_t horizon);
+                    const struct fault_budget *budget, int64_t lease_ms, uint64_t horizon,
+                    const struct situations *situations);
 struct choice strategy_choose(struct strategy *strategy, const struct world *world, const struct choice *choices,
                               int count);
 

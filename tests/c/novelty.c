@@ -70,7 +70,7 @@ static bool session_finds(uint64_t session, bool learns) {
         bool changes = learns && each % 2 && novelty.count > 0;
         novelty_schedule_begin(&novelty);
         if (changes) mutant_begin(&mutant, &novelty, &world, seed, &nothing, ORDER);
-        else strategy_begin(&strategy, STRATEGY_UNIFORM, seed, &nothing, 1000, ORDER);
+        else strategy_begin(&strategy, STRATEGY_UNIFORM, seed, &nothing, 1000, ORDER, NULL);
         found |= play(&novelty, &schedule, &strategy, changes ? &mutant : NULL) == ORDER;
         novelty_schedule_end(&novelty, &schedule, seed);
         if (changes) mutant_free(&mutant);

@@ -109,3 +109,20 @@ def test_a_few_faults_of_many_kinds(said: dict[str, Any]) -> None:
     assert_shares(said["few_per_schedule"], [1 / 8, 7 / 16, 7 / 16, 0])
     assert_shares(said["few_kinds"], [1 / 3] * 3)
     assert said["few_on_store"] == [0]
+
+
+def test_an_aimed_fault_strikes_rare_situations_as_often_as_common_ones(said: dict[str, Any]) -> None:
+    """Four situations: the tasks 0 and 2 wait, the watchdogs 1 and 3 do, 4 renews three times in one course, and 5
+    releases once in each. Quiet comes in every schedule, and no fault strikes after twice the usual number of steps."""
+    assert_shares(said["aimed_message_whom"], [1 / 8] * 4 + [1 / 4] * 2)
+    assert_shares(said["aimed_message_before"], [1 / 3] * 3 + [0])
+    assert_shares(said["aimed_client_whom"], [1 / 4, 1 / 4, 1 / 2, 0, 0, 0])
+    for name in ("message", "client", "fitting"):
+        strikes, quiet, late = said[f"aimed_{name}_ends"]
+        assert_shares([SEEDS - strikes, strikes], [1 / 8, 7 / 8])
+        assert (quiet, late) == (SEEDS, 0)
+
+
+def test_an_aimed_fault_is_not_aimed_where_it_cannot_strike(said: dict[str, Any]) -> None:
+    """Here it is allowed only for those who wait."""
+    assert_shares(said["aimed_fitting_whom"], [1 / 4] * 4 + [0, 0])
