@@ -20,8 +20,9 @@
  * has an end and the client's mark. A client that re-enters a lock when its lease may be over may have been granted it
  * anew, and then its first release ends the hold: a renewal that a server hears before that release arrives shows
  * nothing. Nor can the later record be of the earlier grant: the other hold began before the lease of this one can have
- * been over. Any lock with a lease lets two clients believe at once when one outlives its lease; only a broken one does
- * this.
+ * been over; and if its own lease may have been over when its client was granted the lock again, or renewed it, it
+ * counts as begun only then. Any lock with a lease lets two clients believe at once when one outlives its lease; only a
+ * broken one does this.
  *
  * What servers heard (`server-renewal`), one of each per hold. Late renewal: a command of a renewal that was sent after
  * the client's release had come back, ok or refused, and before it invoked anything else; or one that made a key
@@ -74,7 +75,7 @@ struct lease_side {
     struct released_hold last;
     uint64_t asked;        /* index of its latest acquire-invoke, 0: none */
     int64_t asked_ns;      /* its stamp */
-    int64_t began_ns;      /* stamp of the grant with which its hold began */
+    int64_t began_ns;      /* the latest stamp at which its hold can have begun */
     int64_t runs_until_ns; /* its hold's lease certainly runs until then; only while depth > 0 */
 };
 
@@ -180,10 +181,17 @@ static void run_lease(struct checking *my, const struct event *event, struct lea
     lock->granted = event->member;
 }
 
-/* From a moment on. If what was known before ended sooner, the client may have been granted the lock anew. */
+/* If the lease that was known had ended before a moment, the client may have been granted the lock anew. */
+static void lapse(const struct event *event, struct lease_side *side, int64_t from_ns) {
+    if (side->runs_until_ns >= from_ns) return;
+    side->lapsed = true;
+    side->began_ns = event->record->mono_ns;
+}
+
+/* From a moment on. */
 static void prolong(const struct event *event, struct lease_side *side, int64_t from_ns, int64_t until_ns) {
     if (side->depth == 0 || side->left || event->lock->lease_ns == 0 || until_ns < side->runs_until_ns) return;
-    side->lapsed |= side->runs_until_ns < from_ns;
+    lapse(event, side, from_ns);
     side->runs_until_ns = until_ns;
 }
 
@@ -191,7 +199,7 @@ static void prolong(const struct event *event, struct lease_side *side, int64_t 
 static void announce_lease(const struct event *event, struct lease_side *side) {
     const struct history_record *record = event->record;
     if (record->outcome == OUTCOME_OK && record->extra) return;
-    side->lapsed |= side->runs_until_ns < record->mono_ns;
+    lapse(event, side, record->mono_ns);
     side->runs_until_ns = INT64_MIN;
     if (record->outcome != OUTCOME_REFUSED)
         prolong(event, side, INT64_MIN, lease_end_ns(event, record->mono_ns, record->value));
@@ -212,8 +220,9 @@ static void granted(struct checking *my, const struct event *event) {
         side->began_ns = record->mono_ns;
         side->runs_until_ns = INT64_MIN;
         side->left = side->lapsed = false;
-    } else if (has_permits_to_count(event->lock) || side->runs_until_ns < record->mono_ns) {
-        side->lapsed = true;
+    } else {
+        side->lapsed |= has_permits_to_count(event->lock);
+        lapse(event, side, record->mono_ns);
     }
     side->depth = again ? side->depth + 1 : 1;
     side->latest = (struct latest){event->index, record->value, event->index};

@@ -928,10 +928,11 @@ def lease_end(history: History, grant: OracleRecord) -> int:
     return min(since + opening(history, grant.name, grant.index).value * 10**6, grant.value or FOR_EVER)
 
 
-def lease_ends(history: History, client: str, lock: str, index: int) -> list[int]:
-    """The ends of what certainly prolonged the lease of a client's hold, before an index; empty: it holds nothing."""
+def lease_ends(history: History, client: str, lock: str, index: int) -> tuple[list[int], int]:
+    """The ends of what certainly prolonged the lease of a client's hold, before an index; empty: it holds nothing. And
+    the latest stamp at which the hold can have begun."""
     ends: list[int] = []
-    depth = stated = 0
+    depth = stated = began = 0
     lapsed = left = False  # left: of a hold that may have been granted anew, a release was invoked
     for each in before(history, index):
         if each.kind == "actor-exit" and each.name == client:
@@ -943,7 +944,9 @@ def lease_ends(history: History, client: str, lock: str, index: int) -> list[int
         if is_grant(each):
             several = has_permits_to_count(history, lock, each.index)
             again = depth and (several or has_trait(history, lock, each.index, REENTRANT))
-            lapsed = bool(again and (lapsed or several or max(ends, default=LOST) < each.mono_ns))
+            over = max(ends, default=LOST) < each.mono_ns
+            lapsed = bool(again and (lapsed or several or over))
+            began = each.mono_ns if over or not again else began
             left = bool(again and left)
             depth, ends, stated = (depth + 1, ends, each.value) if again else (1, [], each.value)
             if lease_ns and not again:
@@ -958,10 +961,12 @@ def lease_ends(history: History, client: str, lock: str, index: int) -> list[int
             stated = each.value  # recorded by the driver, not by the lock
         elif each.kind == "validity":
             stated = each.value
-            lapsed = lapsed or max(ends, default=LOST) < each.mono_ns
+            over = max(ends, default=LOST) < each.mono_ns
+            lapsed, began = lapsed or over, each.mono_ns if over else began
             ends = [min(each.mono_ns + lease_ns, each.value or FOR_EVER)] if depth and lease_ns else []
         elif depth and lease_ns and each.kind == "renew-return" and each.ok and asked:
-            lapsed = lapsed or max(ends, default=LOST) < asked.mono_ns
+            over = max(ends, default=LOST) < asked.mono_ns
+            lapsed, began = lapsed or over, each.mono_ns if over else began
             ends.append(asked.mono_ns + lease_ns)
         elif (
             depth
@@ -971,9 +976,10 @@ def lease_ends(history: History, client: str, lock: str, index: int) -> list[int
             and each.value > 0
             and not stated
         ):
-            lapsed = lapsed or max(ends, default=LOST) < each.mono_ns
+            over = max(ends, default=LOST) < each.mono_ns
+            lapsed, began = lapsed or over, each.mono_ns if over else began
             ends.append(each.mono_ns + min(each.value * 10**6, lease_ns))
-    return ends if depth and not left else []
+    return ends if depth and not left else [], began
 
 
 def hold_since(history: History, grant: OracleRecord) -> OracleRecord:
@@ -995,9 +1001,9 @@ def hold_since(history: History, grant: OracleRecord) -> OracleRecord:
 
 def ran(history: History, earlier: OracleRecord, grant: OracleRecord) -> bool:
     """Whether the lease of the hold of an earlier grant certainly ran when a later one was made."""
-    ends = lease_ends(history, earlier.actor, grant.name, grant.index)
+    ends, began = lease_ends(history, earlier.actor, grant.name, grant.index)
     runs = bool(ends) and grant.mono_ns + GRAIN_NS <= max(ends)
-    return runs and hold_since(history, earlier).mono_ns + GRAIN_NS <= lease_end(history, grant)
+    return runs and began + GRAIN_NS <= lease_end(history, grant)
 
 
 def premature_grants(history: History) -> Iterator[Violation]:
