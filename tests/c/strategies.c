@@ -207,14 +207,19 @@ static void say_late(void) {
 /* --- aimed faults --- */
 
 /* Of the six tasks, that of number 5 is in a situation of its own, which comes once in each course that is noted, and
- * that of number 4 in one which comes in the second course only, three times. */
+ * that of number 4 in one which comes in the second course only, three times. Number 0 sends to a node and number 2 to
+ * the resource; 1 and 3 do not send, so whom they sent to before makes no difference. Number 5 talks to node 1. */
 static struct situations situations_of_two(void) {
     struct situations situations = {0};
     static const int order[] = {0, 1, 2, 3, 5};
     world.checkpoints[1] = "waits";
     world.checkpoints[2] = "releases";
     world.checkpoints[3] = "renews";
-    for (int task = 0; task < TASKS; task++) tasks[task].checkpoint = task == 5 ? 2 : task == 4 ? 3 : 1;
+    for (int task = 0; task < TASKS; task++) {
+        tasks[task].checkpoint = task == 5 ? 2 : task == 4 ? 3 : 1;
+        tasks[task].state = task == 0 || task == 2 ? EXPLORED_TASK_SENDING : EXPLORED_TASK_READY;
+        tasks[task].node = task == 2 || task == 3 ? WORLD_RESOURCE : task == 5;
+    }
     for (int course = 0; course < 2; course++) {
         situations_begin(&situations);
         for (int step = 0; step < HORIZON; step++) {
@@ -252,7 +257,7 @@ static void say_aimed(const char *name, enum choice_kind kind) {
             }
             late += world.steps > 2 * HORIZON;
             struck = true;
-            whom[chosen.who]++;
+            whom[choice_strikes_replica(kind) ? replica_node(chosen.who) : chosen.who]++;
             if (chosen.who == 4 && kind == CHOICE_DROP_REQUEST) before[steps[4] < 3 ? steps[4] : 3]++;
         }
         strikes += struck;
@@ -270,11 +275,18 @@ static bool is_of_waiters(struct choice choice) {
     return choice.kind == CHOICE_QUIET || choice.who < 4;
 }
 
+static bool is_replica(struct choice choice) {
+    if (choice.kind == CHOICE_QUIET) return true;
+    return choice.who >= 0 && replica_node(choice.who) < NODES && replica_server(choice.who) <= REPLICAS;
+}
+
 static void say_aims(void) {
     say_aimed("aimed_message", CHOICE_DROP_REQUEST);
     say_aimed("aimed_client", CHOICE_PAUSE);
     allows = is_of_waiters;
     say_aimed("aimed_fitting", CHOICE_DROP_REQUEST);
+    allows = is_replica;
+    say_aimed("aimed_replica", CHOICE_FAILOVER);
     world_reset();
 }
 

@@ -112,12 +112,15 @@ def test_a_few_faults_of_many_kinds(said: dict[str, Any]) -> None:
 
 
 def test_an_aimed_fault_strikes_rare_situations_as_often_as_common_ones(said: dict[str, Any]) -> None:
-    """Four situations: the tasks 0 and 2 wait, the watchdogs 1 and 3 do, 4 renews three times in one course, and 5
-    releases once in each. Quiet comes in every schedule, and no fault strikes after twice the usual number of steps."""
-    assert_shares(said["aimed_message_whom"], [1 / 8] * 4 + [1 / 4] * 2)
+    """Five situations: task 0 sends to a node, 2 sends to the resource, the watchdogs 1 and 3 wait, 4 renews three
+    times in one course, and 5 releases once in each. Quiet comes in every schedule, and no fault strikes after twice
+    the usual number of steps. A fault of a server strikes the node that the task talks to."""
+    assert_shares(said["aimed_message_whom"], [1 / 5, 1 / 10, 1 / 5, 1 / 10, 1 / 5, 1 / 5])
     assert_shares(said["aimed_message_before"], [1 / 3] * 3 + [0])
-    assert_shares(said["aimed_client_whom"], [1 / 4, 1 / 4, 1 / 2, 0, 0, 0])
-    for name in ("message", "client", "fitting"):
+    assert_shares(said["aimed_client_whom"], [3 / 10, 3 / 10, 2 / 5, 0, 0, 0])
+    elsewhere = 3 / 10  # of tasks that talk to no node: any is struck
+    assert_shares(said["aimed_replica_whom"], [1 - 1 / 5 - elsewhere / 2, 1 / 5 + elsewhere / 2, 0, 0, 0, 0])
+    for name in ("message", "client", "fitting", "replica"):
         strikes, quiet, late = said[f"aimed_{name}_ends"]
         assert_shares([SEEDS - strikes, strikes], [1 / 8, 7 / 8])
         assert (quiet, late) == (SEEDS, 0)
@@ -125,4 +128,4 @@ def test_an_aimed_fault_strikes_rare_situations_as_often_as_common_ones(said: di
 
 def test_an_aimed_fault_is_not_aimed_where_it_cannot_strike(said: dict[str, Any]) -> None:
     """Here it is allowed only for those who wait."""
-    assert_shares(said["aimed_fitting_whom"], [1 / 4] * 4 + [0, 0])
+    assert_shares(said["aimed_fitting_whom"], [1 / 3, 1 / 6, 1 / 3, 1 / 6, 0, 0])
