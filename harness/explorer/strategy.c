@@ -92,13 +92,16 @@ bool strategy_strikes_store(const struct world *world, struct choice fault) {
     return (int)fault.kind > CHOICE_LOSE_MESSAGE && world_task_const(world, fault.who)->node == WORLD_RESOURCE;
 }
 
+static bool may_strike(const struct strategy *strategy, const struct world *world, struct choice fault) {
+    return world_allows(world, fault) && !(strategy->spares_store && strategy_strikes_store(world, fault));
+}
+
 static bool fault_due(struct strategy *strategy, const struct world *world, struct choice *fault) {
     for (int each = 0; each < strategy->fault_count; each++) {
         struct planned_fault *planned = &strategy->faults[each];
         if (planned->done || planned->aim.name || planned->step > world->steps) continue;
         *fault = strategy_fault_draw(strategy, world, planned->kind);
-        if (!world_allows(world, *fault) || (strategy->spares_store && strategy_strikes_store(world, *fault)))
-            continue; /* another target is drawn before the next step */
+        if (!may_strike(strategy, world, *fault)) continue; /* another target is drawn before the next step */
         planned->done = true;
         return true;
     }
@@ -132,7 +135,7 @@ static bool fault_aimed(struct strategy *strategy, const struct world *world, in
             continue;
         }
         *fault = fault_at(strategy, world, planned->kind, task);
-        if (!world_allows(world, *fault) || (strategy->spares_store && strategy_strikes_store(world, *fault))) continue;
+        if (!may_strike(strategy, world, *fault)) continue;
         planned->done = true;
         return true;
     }

@@ -232,7 +232,7 @@ static struct situations situations_of_two(void) {
 }
 
 /* Whom a fault strikes that is aimed, before which of its task's steps, and how many schedules it strikes; the workers
- * are the tasks 0, 2 and 4. Then the same where it is not allowed for tasks in two of the situations. */
+ * are the tasks 0, 2 and 4. */
 static void say_aimed(const char *name, enum choice_kind kind) {
     struct fault_budget budget = {0};
     const struct situations situations = situations_of_two();
