@@ -242,7 +242,7 @@ struct choice mutant_choose(struct mutant *mutant, const struct world *world, co
     struct choice chosen = world->steps >= mutant->cut ? strategy_choose(&mutant->tail, world, choices, count)
                                                        : replay_choose(&mutant->replay, world, usual);
     if (!is_fault(chosen)) return chosen;
-    bool spared = mutant->budget->spares_store && strategy_strikes_store(world, chosen);
+    bool spared = mutant->budget->spares_store && world_strikes_store(world, chosen);
     if (spared || is_spent(mutant, chosen.kind)) return usual;
     mutant->faults[chosen.kind]++;
     mutant->fault_count++;

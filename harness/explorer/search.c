@@ -226,7 +226,7 @@ static struct search_outcome usual_course(struct schedule_search *search, uint64
 
 bool search_begin(struct schedule_search *search) {
     static const struct schedule nothing = {0};
-    search->situations = (struct situations){0};
+    search->situations = (struct situations){.spares_store = search->settings->budget.spares_store};
     if (search->world->settings.bound_ms) /* with random numbers that no schedule has: client_traces.h */
         (void)search_replay(search, &nothing, search->world->settings.clients,
                             search_seed(search->settings->seed, UINT64_MAX), 0, NULL);

@@ -14,12 +14,13 @@ uint64_t situation_name(const struct world *world, int number) {
 }
 
 /* The fault of a kind that strikes a task, or its client, or the node that it talks to. */
-static bool is_allowed(const struct world *world, int task, enum choice_kind kind) {
+static bool may_strike(const struct situations *situations, const struct world *world, int task,
+                       enum choice_kind kind) {
     struct choice fault = {kind, task, choice_has_amount(kind) ? world->settings.lease_ms : 0};
     if (choice_strikes_node(kind)) fault.who = 0;
     else if (choice_strikes_replica(kind)) fault.who = replica_number(0, 1);
     else if (choice_strikes_client(kind)) fault.who = task / TASKS_PER_CLIENT;
-    return world_allows(world, fault);
+    return world_allows(world, fault) && !(situations->spares_store && world_strikes_store(world, fault));
 }
 
 void situations_note(struct situations *situations, const struct world *world, int task) {
@@ -36,7 +37,7 @@ void situations_note(struct situations *situations, const struct world *world, i
     situation->courses += situation->latest != situations->courses;
     situation->latest = situations->courses;
     for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
-        if (is_allowed(world, task, (enum choice_kind)kind)) situation->kinds |= (uint32_t)1 << kind;
+        if (may_strike(situations, world, task, (enum choice_kind)kind)) situation->kinds |= (uint32_t)1 << kind;
 }
 
 struct aim situations_draw(const struct situations *situations, enum choice_kind kind, struct random *random) {

@@ -16,10 +16,11 @@ struct situations {
         uint64_t steps;   /* in which a task was in it, in all courses */
         uint64_t courses; /* in which it came */
         uint64_t latest;  /* the number of the latest of these, from 1 */
-        uint32_t kinds;   /* bit n: enum choice_kind n was allowed there */
+        uint32_t kinds;   /* bit n: a fault of enum choice_kind n may strike there */
     } of[SITUATIONS_MOST];
     int count;
-    uint64_t courses; /* that have begun */
+    uint64_t courses;  /* that have begun */
+    bool spares_store; /* no fault may strike a command to the resource; set before the first course */
 };
 
 /* A fault's aim: a situation, and how many steps in it are let pass before. */
@@ -37,7 +38,7 @@ static inline void situations_begin(struct situations *situations) {
 void situations_note(struct situations *situations, const struct world *world, int task);
 uint64_t situation_name(const struct world *world, int task);
 
-/* Draws an aim for a fault of a kind: each situation in which it is allowed is as likely as any other. Without one the
+/* Draws an aim for a fault of a kind: each situation in which it may strike is as likely as any other. Without one the
  * aim has no name. */
 struct aim situations_draw(const struct situations *situations, enum choice_kind kind, struct random *random);
 

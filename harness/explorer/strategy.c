@@ -88,12 +88,8 @@ struct choice strategy_fault_draw(struct strategy *strategy, const struct world 
     return fault;
 }
 
-bool strategy_strikes_store(const struct world *world, struct choice fault) {
-    return (int)fault.kind > CHOICE_LOSE_MESSAGE && world_task_const(world, fault.who)->node == WORLD_RESOURCE;
-}
-
 static bool may_strike(const struct strategy *strategy, const struct world *world, struct choice fault) {
-    return world_allows(world, fault) && !(strategy->spares_store && strategy_strikes_store(world, fault));
+    return world_allows(world, fault) && !(strategy->spares_store && world_strikes_store(world, fault));
 }
 
 static bool fault_due(struct strategy *strategy, const struct world *world, struct choice *fault) {

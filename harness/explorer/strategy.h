@@ -58,8 +58,6 @@ struct choice strategy_choose(struct strategy *strategy, const struct world *wor
 
 /* Draws a fault's target and duration. The world may not allow the fault now. */
 struct choice strategy_fault_draw(struct strategy *strategy, const struct world *world, enum choice_kind kind);
-/* Whether the fault concerns a command that is on its way to the resource. */
-bool strategy_strikes_store(const struct world *world, struct choice fault);
 
 /* Enumerates all schedules with at most `bound` deviations: delay-bounded scheduling (Emmi, Qadeer, Rakamaric 2011),
  * with faults as delays. A duration is always three leases, which is longer than a poller's longest sleep. */

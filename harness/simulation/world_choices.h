@@ -14,6 +14,8 @@ struct choice world_usual_choice(const struct world *world, const struct choice 
 uint64_t world_steps_of(const struct world *world, struct choice choice);
 /* Whether a choice - a step or a fault - can be made now. */
 bool world_allows(const struct world *world, struct choice choice);
+/* Whether a fault is one of a command that is on its way to the resource. */
+bool world_strikes_store(const struct world *world, struct choice fault);
 /* The next moment at which anything can change; INT64_MAX: there is none. */
 int64_t world_next_deadline_ns(const struct world *world);
 
