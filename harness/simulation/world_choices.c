@@ -195,7 +195,3 @@ bool world_allows(const struct world *world, struct choice choice) {
     default: return false;
     }
 }
-
-bool world_strikes_store(const struct world *world, struct choice fault) {
-    return (int)fault.kind > CHOICE_LOSE_MESSAGE && world_task_const(world, fault.who)->node == WORLD_RESOURCE;
-}

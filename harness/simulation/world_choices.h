@@ -15,7 +15,9 @@ uint64_t world_steps_of(const struct world *world, struct choice choice);
 /* Whether a choice - a step or a fault - can be made now. */
 bool world_allows(const struct world *world, struct choice choice);
 /* Whether a fault is one of a command that is on its way to the resource. */
-bool world_strikes_store(const struct world *world, struct choice fault);
+static inline bool world_strikes_store(const struct world *world, struct choice fault) {
+    return (int)fault.kind > CHOICE_LOSE_MESSAGE && world_task_const(world, fault.who)->node == WORLD_RESOURCE;
+}
 /* The next moment at which anything can change; INT64_MAX: there is none. */
 int64_t world_next_deadline_ns(const struct world *world);
 
