@@ -513,6 +513,7 @@ void explored_env_open(struct explored_task *task, struct world *world, int numb
     task->state = EXPLORED_TASK_ABSENT;
     task->steps = 0;
     task->checkpoint = 0;
+    task->node = WORLD_RESOURCE;
     task->stopping = false;
     task->attempt_ns = NO_ATTEMPT;
     task->slept_gone_ns = 0;

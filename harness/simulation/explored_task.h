@@ -56,7 +56,7 @@ struct explored_task {
     /* The current command: */
     enum command_kind command_kind;
     struct command_origin origin;
-    int node; /* or WORLD_RESOURCE */
+    int node; /* or WORLD_RESOURCE, also before the first one of a schedule */
     const char *command;
     size_t length;
     bool may_block; /* the server may answer later, as BLPOP does */

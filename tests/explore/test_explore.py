@@ -17,11 +17,19 @@ from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.cli.search_table import progress_line
 from lockstorm.explore.campaign import Campaign, read_campaign, write_result
-from lockstorm.explore.explore import replay_schedule, resumed, search_schedules
-from lockstorm.explore.explorer import count_states
+from lockstorm.explore.explore import explorer_for, replay_schedule, resumed, search_schedules
+from lockstorm.explore.explorer import DIGEST_BYTES, Explorer, count_states
 from lockstorm.explore.replay_real import replay_real
 from lockstorm.explore.schedule_file import FOUND, ScheduleFile, parse_schedule_file, read_schedule_file
-from lockstorm.explore.search_plan import FAULTS, OF_REPLICAS, SearchRequest, fault_budget, plan_search
+from lockstorm.explore.search_plan import (
+    FAULTS,
+    OF_REPLICAS,
+    SearchPlan,
+    SearchRequest,
+    fault_budget,
+    plan_search,
+    search_arguments,
+)
 from lockstorm.explore.search_result import merged, plan_again
 from lockstorm.native.judgement import read_history
 from lockstorm.native.library import locks, locks_on
@@ -80,6 +88,25 @@ def test_the_same_seed_gives_the_same_histories(lock: str) -> None:
     for key in ("injected", "checkpoints", "states", "groups"):
         assert one[key] == two[key]
     assert search(lock, **requests | {"seed": 12})["history_sha256"] != one["history_sha256"]
+
+
+def digests_of(explorer: Explorer, plan: SearchPlan, first: int, stride: int) -> dict[int, bytes]:
+    words, most = search_arguments(plan), plan.schedules
+    digests = explorer.search(words, most, lambda _: None, first=first, stride=stride).digests
+    pieces = [digests[at : at + DIGEST_BYTES] for at in range(0, len(digests), DIGEST_BYTES)]
+    return dict(zip(range(first, most, stride), pieces, strict=True))
+
+
+def test_a_history_does_not_depend_on_the_schedules_before_it() -> None:
+    """A pause leaves a client in the middle of its five nodes, and a restart that is aimed at a client strikes the node
+    that it talks to."""
+    faults = "restart,pause"
+    plan = plan_search(SearchRequest("redlock-renew", faults=faults, schedules=160, jobs=1, seed=2, keep_going=True))
+    with explorer_for(plan.context, 1) as explorer:
+        whole = digests_of(explorer, plan, 0, 1)
+        assert len({*whole.values()}) > 100
+        for first in range(5):
+            assert digests_of(explorer, plan, first, 5).items() <= whole.items()
 
 
 def test_the_same_seed_beside_a_busy_processor() -> None:
