@@ -28,6 +28,7 @@ static void nodes_open(struct world *world, int number) {
     for (int server = 0; server <= settings->replicas; server++) {
         int place = server * settings->nodes + number;
         node_open(&node->servers[server], settings->sockets[place], settings->clocks[place]);
+        node_scripts_forget(&node->servers[server]); /* which an earlier program has left there */
     }
     for (int from = 0; from <= settings->replicas; from++)
         for (int to = 1; to <= settings->replicas; to++)

@@ -109,6 +109,15 @@ def test_a_history_does_not_depend_on_the_schedules_before_it() -> None:
             assert digests_of(explorer, plan, first, 5).items() <= whole.items()
 
 
+def test_a_history_does_not_depend_on_the_program_before_it() -> None:
+    """After its failover a client loads its scripts into the replica, where the next program on these servers finds
+    none."""
+    request = SearchRequest("permit-semaphore", faults=EVERY_FAULT, seed=3, schedules=5, jobs=1, keep_going=True)
+    plan = plan_search(request)
+    with explorer_for(plan.context, 1) as explorer:
+        assert len({digests_of(explorer, plan, 4, 1)[4] for _ in range(2)}) == 1
+
+
 def test_the_same_seed_beside_a_busy_processor() -> None:
     requests: dict[str, Any] = {"faults": ONE_SERVER_FAULTS, "schedules": 60, "seed": 5, "keep_going": True}
     quiet = search("blpop", **requests)
