@@ -79,8 +79,8 @@ static void failed_take(struct failed *failed, struct participants *participants
     if (!exits && !returns) *release = index;
 }
 
-/* Looks ahead for the releases that do not come back ok. It reads in batches, as the pass itself does, so that the
- * pages behind it are given back. */
+/* Looks ahead for the releases that do not come back ok, also behind a damaged record. It reads in batches, as the pass
+ * itself does, so that the pages behind it are given back. */
 static void failed_find(struct pass *pass) {
     struct history_reader *reader = pass->judgement->check.reader;
     struct check nobody = {0};
@@ -97,13 +97,8 @@ static void failed_find(struct pass *pass) {
             failed_take(&pass->failed, &participants, &records[place], first + place);
         first += count;
         if (count > 0) continue;
-        enum history_state state = history_reader_next(reader, false, &none);
-        if (state == HISTORY_END) break;
+        if (history_reader_next(reader, false, &none) == HISTORY_END) break;
         first++;
-        if (state != HISTORY_DAMAGED) continue;
-        for (; first < history_reader_count(reader); first++) /* a release before the damage may come back behind it */
-            if (history_reader_at(reader, first, &none)) failed_take(&pass->failed, &participants, &none, first);
-        break;
     }
     for (struct check_actor *actor = nobody.actors; actor; actor = actor->next)
         failed_add(&pass->failed, &actor->begun);
