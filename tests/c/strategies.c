@@ -209,8 +209,8 @@ static void say_late(void) {
 /* Of the six tasks, that of number 5 is in a situation of its own, which comes once in each course that is noted, and
  * that of number 4 in one which comes in the second course only, three times. Number 0 sends to a node and number 2 to
  * the resource; 1 and 3 do not send, so whom they sent to before makes no difference. Number 5 talks to node 1. */
-static struct situations situations_of_two(void) {
-    struct situations situations = {0};
+static struct situations situations_of_two(bool spares_store) {
+    struct situations situations = {.spares_store = spares_store};
     static const int order[] = {0, 1, 2, 3, 5};
     world.checkpoints[1] = "waits";
     world.checkpoints[2] = "releases";
@@ -233,9 +233,9 @@ static struct situations situations_of_two(void) {
 
 /* Whom a fault strikes that is aimed, before which of its task's steps, and how many schedules it strikes; the workers
  * are the tasks 0, 2 and 4. */
-static void say_aimed(const char *name, enum choice_kind kind) {
-    struct fault_budget budget = {0};
-    const struct situations situations = situations_of_two();
+static void say_aimed(const char *name, enum choice_kind kind, bool spares_store) {
+    struct fault_budget budget = {.spares_store = spares_store};
+    const struct situations situations = situations_of_two(spares_store);
     int64_t whom[TASKS] = {0}, before[4] = {0}, strikes = 0, quiet = 0, late = 0;
     char words[64];
     budget.most[kind] = 1;
@@ -281,12 +281,13 @@ static bool is_replica(struct choice choice) {
 }
 
 static void say_aims(void) {
-    say_aimed("aimed_message", CHOICE_DROP_REQUEST);
-    say_aimed("aimed_client", CHOICE_PAUSE);
+    say_aimed("aimed_message", CHOICE_DROP_REQUEST, false);
+    say_aimed("aimed_client", CHOICE_PAUSE, false);
+    say_aimed("aimed_spared", CHOICE_DROP_REQUEST, true);
     allows = is_of_waiters;
-    say_aimed("aimed_fitting", CHOICE_DROP_REQUEST);
+    say_aimed("aimed_fitting", CHOICE_DROP_REQUEST, false);
     allows = is_replica;
-    say_aimed("aimed_replica", CHOICE_FAILOVER);
+    say_aimed("aimed_replica", CHOICE_FAILOVER, false);
     world_reset();
 }
 

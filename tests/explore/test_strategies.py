@@ -129,3 +129,10 @@ def test_an_aimed_fault_strikes_rare_situations_as_often_as_common_ones(said: di
 def test_an_aimed_fault_is_not_aimed_where_it_cannot_strike(said: dict[str, Any]) -> None:
     """Here it is allowed only for those who wait."""
     assert_shares(said["aimed_fitting_whom"], [1 / 3, 1 / 6, 1 / 3, 1 / 6, 0, 0])
+
+
+def test_no_fault_is_aimed_at_the_resource_where_it_is_spared(said: dict[str, Any]) -> None:
+    """Four situations are left. Of the two watchdogs, which do not send, number 3 sent to the resource before."""
+    assert_shares(said["aimed_spared_whom"], [1 / 4, 1 / 4, 0, 0, 1 / 4, 1 / 4])
+    strikes = said["aimed_spared_ends"][0]
+    assert_shares([SEEDS - strikes, strikes], [1 / 8, 7 / 8])
