@@ -14,7 +14,7 @@ struct choice world_usual_choice(const struct world *world, const struct choice 
 uint64_t world_steps_of(const struct world *world, struct choice choice);
 /* Whether a choice - a step or a fault - can be made now. */
 bool world_allows(const struct world *world, struct choice choice);
-/* Whether a fault is one of a command that is on its way to the resource. */
+/* Whether a fault that the world allows strikes a command on its way to the resource. */
 static inline bool world_strikes_store(const struct world *world, struct choice fault) {
     return (int)fault.kind > CHOICE_LOSE_MESSAGE && world_task_const(world, fault.who)->node == WORLD_RESOURCE;
 }
