@@ -44,41 +44,24 @@ SERVICE_LIBS += $(if $(CURL_HEADERS),-lcurl)
 SERVICE_LIBS += $(if $(ZOOKEEPER_LIBRARY),-Wl$(comma)--wrap=clock_gettime $(ZOOKEEPER_LIBRARY))
 CFLAGS   = $(STANDARD) -O2 -g -fPIC -fvisibility=default $(WARNINGS) $(SERVICES) $(EXTRA)
 
-# room: the C files of these directories. rooms: the directories inside a directory.
-room = $(sort $(wildcard $(addsuffix /*.c,$(1))))
-rooms = $(patsubst %/,%,$(wildcard $(1)/*/))
-
-HISTORY   = harness/history/history.c
-SHARED    = harness/scheduler/clock.c harness/scheduler/hang_limit.c harness/scheduler/shared_page.c harness/scheduler/stamps.c $(HISTORY)
-SCHEDULER = $(filter-out harness/scheduler/task.c $(SHARED),$(call room,harness/scheduler))
-LOCKS     = $(call room,harness/locks $(call rooms,harness/locks) $(call rooms,harness/locks/zoo))
-SESSIONS  = $(addprefix harness/environment/,http_session.c postgres_session.c zookeeper_session.c)
-ENV       = $(call room,harness/environment) harness/scheduler/task.c
-FAULTS    = $(filter-out $(PROXY_ROOM),$(call room,faults $(call rooms,faults)))
-PROXY_ROOM = $(call room,faults/proxy)
-LINEAR    = $(call room,checkers/linearizability checkers/formats)
-CHECKS    = $(call room,checkers checkers/engine checkers/properties)
-PROMISES  = $(call room,checkers/promises)
-
-ZYGOTE  = harness/process/zygote_service.c harness/process/spawn.c
-CLIENT  = $(filter-out harness/client/plugin_main.c,$(call room,harness/client)) $(ENV) $(LOCKS) $(SHARED) $(ZYGOTE)
-GROUP   = $(call room,harness/client_group) $(filter-out harness/client/client_main.c,$(CLIENT)) harness/simulation/coroutine.c
-STORE   = $(call room,harness/resource) $(SHARED) $(ZYGOTE)
-TABLE   = harness/resource/store_table.c
-PROXY   = $(PROXY_ROOM) $(SHARED) $(ZYGOTE)
-CHECK   = checkers/commands/check_main.c checkers/commands/render.c $(CHECKS) harness/history/history_json.c $(HISTORY)
-LINEARIZE = checkers/commands/linearize_main.c checkers/commands/render_linearizability.c $(LINEAR) harness/history/history_json.c $(HISTORY)
-TOOL    = harness/history/history_main.c harness/history/history_json.c $(HISTORY)
-EXPLORE = $(call room,harness/explorer harness/simulation) $(addprefix harness/client/,client.c drawn_work.c plugin.c resource_connection.c validity.c) \
-          harness/resource/resource.c $(addprefix harness/environment/,env_ops.c env_reply.c redis_command.c redis_push.c) $(LOCKS) $(CHECKS) $(SHARED)
-DRIVER  = $(SCHEDULER) $(call room,harness/lockstorm/native) harness/client/validity.c harness/environment/env_ops.c harness/environment/redis_command.c harness/process/spawn.c $(LOCKS) $(FAULTS) $(CHECKS) checkers/commands/render.c $(SHARED)
-SUPERVISOR = $(call room,harness/supervisor) harness/scheduler/task.c $(SHARED)
-EXPLORE_LIBRARY = $(call room,harness/library_search harness/library harness/library_service checkers/promises) $(filter-out harness/supervisor/supervisor_main.c,$(SUPERVISOR)) \
-          harness/process/postgres_memory.c harness/simulation/node.c $(addprefix faults/proxy/,resp.c server_wait.c)
-FORMATS = $(addprefix harness/library_service/,byte_queue.c grpc_format.c http_format.c postgres_format.c resp_format.c zookeeper_format.c) \
-          $(addprefix faults/proxy/,resp.c server_wait.c)
-LOCK_ADAPTER = $(call room,harness/lock_adapter) $(ENV) $(LOCKS) $(SHARED)
-PLUGIN  = harness/client/plugin_main.c harness/client/plugin.c $(addprefix harness/environment/,env_ops.c redis_command.c) $(LOCKS)
+# A room is a directory with C files; each becomes a static library, build/rooms/ROOM.a, without the files that have a
+# main(). A program is its main() and, of all rooms, what the linker finds that it needs.
+ROOMS    := $(patsubst %/,%,$(sort $(dir $(shell find harness checkers faults -name '*.c' ! -path '*/preload/*' ! -path '*/native/*'))))
+NATIVE   := harness/lockstorm/native
+# Sessions with other services than Redis. Loading their libraries takes ten times as long as starting a client or a
+# store, so programs for locks on Redis are linked with the same files compiled without them.
+SERVICE_FILES := $(addprefix harness/environment/,http_session.c postgres_session.c zookeeper_session.c) harness/resource/store_table.c
+object    = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
+archive   = $(patsubst %,$(BUILD)/rooms/%.a,$(1))
+members   = $(filter-out %_main.c $(SERVICE_FILES),$(wildcard $(1)/*.c))
+beneath   = $(filter $(1)/%,$(ROOMS))
+WITH      = $(BUILD)/rooms/with-services.a
+WITHOUT   = $(BUILD)/rooms/without-services.a
+# The rooms that Python calls (liblockstorm.so): whole, because the linker does not see what Python needs; and one
+# function of a room of which it needs nothing else.
+DRIVER    = $(NATIVE) harness/process harness/scheduler $(call beneath,harness/locks) $(filter-out faults/proxy,$(call beneath,faults)) faults \
+            checkers/engine checkers/properties
+DRIVER_ALSO = -Wl,-u,validity_record_host_clock
 
 PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-group client-services store store-table proxy check linearize explore explore-library lock-adapter plugin history spawn reaper supervisor)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
@@ -89,39 +72,14 @@ LOOPBACK       = $(BUILD)/lib/liblockstorm-loopback.so
 HEADERS        = $(addprefix $(BUILD)/include/harness/,client/lockstorm.h environment/env.h history/outcome.h \
                  $(addprefix locks/common/,key.h lock.h majority.h poll.h push.h script.h watchdog.h) \
                  $(addprefix locks/,redis/set_nx_px.h redis/signal_list.h zookeeper/zookeeper_node.h zookeeper/zookeeper_queue.h)) \
-                 $(BUILD)/include/lockstorm.h $(BUILD)/include/harness/lockstorm.h
-TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/, \
-                 announcements \
-                 blocking_call \
-                 stamps \
-                 clock_readers \
-                 env_limits \
-                 exhaustive_options \
-                 history_writers \
-                 http_requests \
-                 idle_processes \
-                 judged_events \
-                 linearizable_each \
-                 linearizable_oracle \
-                 linearizable_simulated \
-                 lock_threads \
-                 messages \
-                 promises_judge \
-                 quiet_phase \
-                 redis_commands \
-                 resp_guard \
-                 search_limits \
-                 session_begin \
-                 shrinking \
-                 stalls \
-                 stop_writer \
-                 novelty strategies \
-                 $(SUPERVISED))
-# Programs that run under the supervisor: a file each.
+                 $(BUILD)/include/lockstorm.h
+# A test is a file with a main(): of tests/c linked with the rooms, of tests/programs alone, for it runs under the supervisor.
+TESTS          = $(patsubst tests/c/%.c,%,$(filter-out %_plugin.c %/judge_records.c,$(wildcard tests/c/*.c)))
 SUPERVISED     = $(patsubst tests/programs/%.c,%,$(wildcard tests/programs/*.c))
+TEST_PROGRAMS  = $(addprefix $(BUILD)/tests/,$(TESTS) $(SUPERVISED))
 JUDGE          = $(BUILD)/tests/libjudge.so
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,history_append make_history make_operations scan)
-FUZZERS        = $(addprefix $(BUILD)/fuzz/,atlas_fuzz check_fuzz edn_fuzz history_fuzz history_json_fuzz library_schedule_fuzz message_format_fuzz resp_fuzz schedule_fuzz)
+FUZZERS        = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))
 PASSED_CLANG   = $(patsubst %.c,$(BUILD)/lint/%.passed,$(filter %.c,$(SOURCES)))
 SOURCES        = $(sort $(shell find harness checkers faults tests bench adapters/starters -name '*.[ch]'))
 
@@ -131,8 +89,6 @@ READY         = ./lockstorm --version >/dev/null
 READY_TO_TEST = ./lockstorm test --version >/dev/null
 READY_WITH_ALL = LOCKSTORM_LEVEL=all ./lockstorm --version >/dev/null
 READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
-
-object = $(patsubst %.c,$(BUILD)/o/%.o,$(1))
 
 .PHONY: all deps-all build programs headers test-programs judge bench-programs fuzzers demo test nightly lint format sanitize fuzz oracle porcupine mutants mutants-short matrix schemas servers zoo libraries bench \
         soak explore-soak clean help
@@ -146,89 +102,52 @@ judge: $(JUDGE)
 bench-programs: $(BENCH_PROGRAMS)
 fuzzers: $(FUZZERS)
 
-# Loading the libraries of the other services takes ten times as long as starting a client or a store: locks on Redis use
-# `client`, and a resource that is no table `store`.
-$(BUILD)/bin/client: $(call object,$(filter-out $(SESSIONS),$(CLIENT))) $(patsubst %.c,$(BUILD)/o/without/%.o,$(SESSIONS))
-$(BUILD)/bin/client: LIBS = -lhiredis -ljansson
-$(BUILD)/bin/client-group: $(call object,$(filter-out $(SESSIONS),$(GROUP))) $(patsubst %.c,$(BUILD)/o/without/%.o,$(SESSIONS))
-$(BUILD)/bin/client-group: LIBS = -lhiredis -ljansson
-$(BUILD)/bin/client-services: $(call object,$(CLIENT))
-$(BUILD)/bin/client-services: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
-$(BUILD)/bin/store: $(call object,$(filter-out $(TABLE),$(STORE))) $(patsubst %.c,$(BUILD)/o/without/%.o,$(TABLE))
-$(BUILD)/bin/store: LIBS = -lhiredis -lev
-$(BUILD)/bin/store-table: $(call object,$(STORE))
-$(BUILD)/bin/store-table: LIBS = -lhiredis -lev $(POSTGRES_LIBS)
-$(BUILD)/bin/proxy: $(call object,$(PROXY))
-$(BUILD)/bin/proxy: LIBS = -lhiredis -lev
-$(BUILD)/bin/check: $(call object,$(CHECK))
-$(BUILD)/bin/check: LIBS = -ljansson -lm
-$(BUILD)/bin/linearize: $(call object,$(LINEARIZE))
-$(BUILD)/bin/linearize: LIBS = -ljansson
-$(BUILD)/bin/explore: $(call object,$(EXPLORE))
-$(BUILD)/bin/explore: LIBS = -lhiredis -ljansson -lm
-$(BUILD)/bin/plugin: $(call object,$(PLUGIN))
-$(BUILD)/bin/plugin: LIBS = -lhiredis -ljansson
-$(BUILD)/bin/explore-library: $(call object,$(EXPLORE_LIBRARY))
-$(BUILD)/bin/explore-library: LIBS = -lhiredis -ljansson -lm
+# What is linked behind a main(). --as-needed leaves out each library that nothing of a program calls.
+LINKED = -Wl,--as-needed -Wl,--start-group $(SERVED) $(ARCHIVES) -Wl,--end-group -lhiredis -ljansson -lev -lm -ldl $(LIBS)
+ARCHIVES = $(call archive,$(ROOMS))
+SERVED = $(WITHOUT)
+
+define room_rule
+$(call archive,$(1)): $(call object,$(call members,$(1))) $(1)
+endef
+$(foreach each,$(ROOMS) $(NATIVE),$(eval $(call room_rule,$(each))))
+$(WITH): $(call object,$(SERVICE_FILES))
+$(WITHOUT): $(patsubst %.c,$(BUILD)/o/without/%.o,$(SERVICE_FILES))
+# A room's directory is newer than its archive when a file has gone.
+$(call archive,$(ROOMS) $(NATIVE)) $(WITH) $(WITHOUT):
+	@mkdir -p $(@D)
+	@rm -f $@
+	ar rcsD $@ $(filter %.o,$^)
+
+# PROGRAM has its main() in PROGRAM_main.c; two are linked once more, with the other services.
+MAINS     := $(shell find harness checkers faults -name '*_main.c')
+main_of    = $(filter %/$(subst -,_,$(or $(MAIN_OF_$(1)),$(1)))_main.c,$(MAINS))
+MAIN_OF_client-services = client
+MAIN_OF_store-table     = store
+MAIN_OF_explore-library = library
+define program_rule
+$(BUILD)/bin/$(1): $(call object,$(call main_of,$(1)))
+endef
+$(foreach each,$(notdir $(PROGRAMS)),$(eval $(call program_rule,$(each))))
+# Of the tests, those of sessions with other services.
+SERVING = $(addprefix $(BUILD)/,bin/client-services $(addprefix tests/,blocking_call http_requests lock_threads session_begin))
+$(SERVING): SERVED = $(WITH)
+$(SERVING): LIBS = $(SERVICE_LIBS)
+$(BUILD)/bin/store-table: SERVED = $(WITH)
+$(BUILD)/bin/store-table: LIBS = $(POSTGRES_LIBS)
+$(BUILD)/bin/reaper: LIBS = $(STATIC) # static: every trial starts it, and it should start fast
 # Programs that load a plug-in export to it the functions that the headers declare, and no others.
 LENDERS = $(addprefix $(BUILD)/bin/,client client-group client-services explore plugin)
-$(LENDERS): LENT = -Wl,--dynamic-list=harness/client/plugin.list -ldl
+$(LENDERS): LENT = -Wl,--dynamic-list=harness/client/plugin.list
 $(LENDERS): harness/client/plugin.list
-$(BUILD)/bin/lock-adapter: $(call object,$(filter-out $(SESSIONS),$(LOCK_ADAPTER))) $(patsubst %.c,$(BUILD)/o/without/%.o,$(SESSIONS))
-$(BUILD)/bin/lock-adapter: LIBS = -lhiredis -ljansson
-$(BUILD)/bin/history: $(call object,$(TOOL))
-$(BUILD)/bin/history: LIBS = -ljansson
-$(BUILD)/bin/spawn: $(call object,harness/process/spawn_main.c harness/process/spawn.c)
-$(BUILD)/bin/reaper: $(call object,harness/process/reaper_main.c harness/process/postgres_memory.c)
-$(BUILD)/bin/reaper: LIBS = $(STATIC) # static: every trial starts it, and it should start fast
-$(BUILD)/bin/supervisor: $(call object,$(SUPERVISOR))
 
-$(BUILD)/tests/announcements: $(call object,tests/c/announcements.c harness/client/validity.c $(SHARED))
-$(BUILD)/tests/blocking_call: $(call object,tests/c/blocking_call.c $(SCHEDULER) $(ENV) $(SHARED))
-$(BUILD)/tests/blocking_call: LIBS = -lhiredis $(SERVICE_LIBS)
-$(BUILD)/tests/clock_readers: $(call object,tests/c/clock_readers.c)
-$(BUILD)/tests/redis_commands: $(call object,tests/c/redis_commands.c harness/environment/redis_command.c)
-$(BUILD)/tests/redis_commands: LIBS = -lhiredis
-$(BUILD)/tests/stamps: $(call object,tests/c/stamps.c harness/scheduler/stamps.c harness/scheduler/clock.c)
-$(BUILD)/tests/env_limits: $(call object,tests/c/env_limits.c harness/environment/env_ops.c harness/environment/redis_command.c)
-$(BUILD)/tests/env_limits: LIBS = -lhiredis
-$(BUILD)/tests/exhaustive_options: $(call object,tests/c/exhaustive_options.c $(filter-out harness/explorer/explore_main.c,$(EXPLORE)))
-$(BUILD)/tests/exhaustive_options: LIBS = -lhiredis -ljansson -lm
-$(BUILD)/tests/quiet_phase: $(call object,tests/c/quiet_phase.c $(filter-out harness/explorer/explore_main.c,$(EXPLORE)))
-$(BUILD)/tests/quiet_phase: LIBS = -lhiredis -ljansson -lm
-$(BUILD)/tests/history_writers: $(call object,tests/c/history_writers.c $(SHARED))
-$(BUILD)/tests/http_requests: $(call object,tests/c/http_requests.c $(ENV) $(SHARED))
-$(BUILD)/tests/http_requests: LIBS = -lhiredis $(SERVICE_LIBS)
-$(BUILD)/tests/idle_processes: $(call object,tests/c/idle_processes.c $(addprefix harness/scheduler/,quiescence.c hang_limit.c clock.c))
-$(BUILD)/tests/judged_events: $(call object,tests/c/judged_events.c $(call room,checkers/engine) $(HISTORY))
-$(BUILD)/tests/linearizable_each: $(call object,tests/c/linearizable_each.c $(LINEAR) harness/history/history_json.c $(HISTORY))
-$(BUILD)/tests/linearizable_each: LIBS = -ljansson
-$(BUILD)/tests/linearizable_oracle: $(call object,tests/c/linearizable_oracle.c $(LINEAR) harness/history/history_json.c $(HISTORY))
-$(BUILD)/tests/linearizable_oracle: LIBS = -ljansson
-$(BUILD)/tests/linearizable_simulated: $(call object,tests/c/linearizable_simulated.c $(LINEAR) harness/history/history_json.c $(HISTORY))
-$(BUILD)/tests/linearizable_simulated: LIBS = -ljansson
-$(BUILD)/tests/search_limits: $(call object,tests/c/search_limits.c $(LINEAR) harness/history/history_json.c $(HISTORY))
-$(BUILD)/tests/search_limits: LIBS = -ljansson
-$(BUILD)/tests/lock_threads: $(call object,tests/c/lock_threads.c $(ENV) $(LOCKS) $(SHARED))
-$(BUILD)/tests/lock_threads: LIBS = -lhiredis -ljansson $(SERVICE_LIBS)
-$(BUILD)/tests/messages: $(call object,tests/c/messages.c $(FORMATS))
-$(BUILD)/tests/promises_judge: $(call object,tests/c/promises_judge.c $(PROMISES))
-$(BUILD)/tests/resp_guard: $(call object,tests/c/resp_guard.c faults/proxy/resp.c)
-$(BUILD)/tests/session_begin: $(call object,tests/c/session_begin.c $(ENV) $(SHARED))
-$(BUILD)/tests/session_begin: LIBS = -lhiredis $(SERVICE_LIBS)
-$(BUILD)/tests/shrinking: $(call object,tests/c/shrinking.c harness/explorer/shrink.c harness/explorer/schedule.c)
-$(BUILD)/tests/novelty: $(call object,tests/c/novelty.c $(addprefix harness/explorer/,novelty.c schedule.c situations.c strategy.c))
-$(BUILD)/tests/strategies: $(call object,tests/c/strategies.c harness/explorer/strategy.c harness/explorer/situations.c)
-$(BUILD)/tests/stalls: $(call object,tests/c/stalls.c harness/scheduler/stall_sentinel.c)
-$(BUILD)/tests/stop_writer: $(call object,tests/c/stop_writer.c $(SCHEDULER) $(SHARED))
-$(BUILD)/tests/stop_writer: LIBS = -lhiredis
-
+$(addprefix $(BUILD)/tests/,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/o/tests/c/%.o
 $(addprefix $(BUILD)/tests/,$(SUPERVISED)): $(BUILD)/tests/%: $(BUILD)/o/tests/programs/%.o
+$(BENCH_PROGRAMS): $(BUILD)/bench/%: $(BUILD)/o/bench/%.o
 
-$(BUILD)/bench/history_append: $(call object,bench/history_append.c $(SHARED))
-$(BUILD)/bench/make_history: $(call object,bench/make_history.c $(HISTORY))
-$(BUILD)/bench/make_operations: $(call object,bench/make_operations.c)
-$(BUILD)/bench/scan: $(call object,bench/scan.c)
+$(PROGRAMS) $(TEST_PROGRAMS) $(BENCH_PROGRAMS): $(ARCHIVES) $(WITH) $(WITHOUT)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(LINKED) $(LENT)
 
 # Needs Go; the tests that use it make it.
 $(BUILD)/tests/porcupine_judge: $(wildcard tests/porcupine/*.go tests/porcupine/go.*)
@@ -243,28 +162,22 @@ $(BUILD)/tests/go/%: tests/programs/%.go
 	@mkdir -p $(@D)
 	cd tests/programs && PATH="$$PATH:/usr/local/go/bin" go build -o $(abspath $@) $(<F)
 
-$(PROGRAMS) $(TEST_PROGRAMS) $(BENCH_PROGRAMS):
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(LIBS) $(LENT)
-
-$(filter-out $(BUILD)/include/lockstorm.h $(BUILD)/include/harness/lockstorm.h,$(HEADERS)): $(BUILD)/include/%: %
+$(filter-out $(BUILD)/include/lockstorm.h,$(HEADERS)): $(BUILD)/include/%: %
 	@mkdir -p $(@D)
 	cp $< $@
-# The header that a plug-in includes, and its path before 0.2.
+# The header that a plug-in includes.
 $(BUILD)/include/lockstorm.h:
 	@mkdir -p $(@D)
 	echo '#include "harness/client/lockstorm.h"' >$@
-$(BUILD)/include/harness/lockstorm.h: Makefile
-	@mkdir -p $(@D)
-	printf '%s\n' '#pragma message "include \"lockstorm.h\" instead of \"harness/lockstorm.h\""' '#include "harness/client/lockstorm.h"' >$@
 
-$(LIBRARY): $(call object,$(DRIVER))
+whole = -Wl,--whole-archive $(call archive,$(1)) -Wl,--no-whole-archive
+$(LIBRARY): $(call archive,$(NATIVE)) $(ARCHIVES) $(WITHOUT)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -shared -o $@ $^ -lhiredis -ljansson -lm
+	$(CC) $(CFLAGS) -shared -o $@ $(call whole,$(DRIVER)) $(DRIVER_ALSO) $(LINKED)
 
 # Without EXTRA: servers load it, and they are built without a sanitizer.
-$(PRELOAD): harness/process/preload/preload_clock.c harness/process/preload/zygote.c $(ZYGOTE) harness/process/preload/clock_page.h \
-            harness/process/preload/preload.h harness/process/spawn.h harness/process/zygote_service.h
+$(PRELOAD): $(addprefix harness/process/,preload/preload_clock.c preload/zygote.c zygote_service.c spawn.c preload/clock_page.h \
+            preload/preload.h spawn.h zygote_service.h)
 	@mkdir -p $(@D)
 	$(CC) $(STANDARD) -O2 -fPIC $(WARNINGS) -shared -o $@ $(filter %.c,$^)
 
@@ -274,22 +187,27 @@ $(NEAR) $(LOOPBACK):
 	@mkdir -p $(@D)
 	$(CC) $(STANDARD) -O2 -fPIC $(WARNINGS) -shared -o $@ $<
 
-$(JUDGE): $(call object,tests/c/judge_records.c $(filter-out checkers/commands/check_main.c,$(CHECK)))
+$(JUDGE): $(BUILD)/o/tests/c/judge_records.o $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -shared -o $@ $^ -ljansson -lm
+	$(CC) $(CFLAGS) -shared -o $@ $(filter %.o,$^) $(LINKED)
 
-HISTORY_READERS = harness/history/history.c harness/history/history.h harness/history/history_json.c harness/history/history_json.h tests/fuzz/image.h
-$(BUILD)/fuzz/history_fuzz $(BUILD)/fuzz/history_json_fuzz: $(HISTORY_READERS)
-$(BUILD)/fuzz/check_fuzz: checkers/commands/render.c $(CHECKS) $(HISTORY_READERS) $(wildcard checkers/*/*.h)
-$(BUILD)/fuzz/resp_fuzz: $(foreach part,resp reply_matcher rule,faults/proxy/$(part).c faults/proxy/$(part).h)
-$(BUILD)/fuzz/atlas_fuzz $(BUILD)/fuzz/edn_fuzz: $(LINEAR) $(HISTORY_READERS) $(wildcard checkers/*/*.h) tests/fuzz/outside.h
-$(BUILD)/fuzz/library_schedule_fuzz: harness/library_search/library_schedule.c harness/library/workload.c harness/library/library_offer.c $(wildcard harness/library/*.h harness/library_search/*.h checkers/promises/*.h)
-$(BUILD)/fuzz/message_format_fuzz: $(FORMATS) $(wildcard harness/library_service/*.h)
-$(BUILD)/fuzz/schedule_fuzz: harness/explorer/schedule.c $(wildcard harness/explorer/*.h harness/simulation/*.h)
-$(FUZZERS): $(BUILD)/fuzz/%: tests/fuzz/%.c
+# Fuzzers are linked with the rooms of what reads foreign input, compiled for libFuzzer.
+FUZZED = harness/history $(filter checkers checkers/%,$(ROOMS)) faults/proxy harness/library_service harness/library harness/library_search harness/explorer
+FUZZED_ARCHIVES = $(patsubst $(BUILD)/rooms/%,$(BUILD)/fuzz/rooms/%,$(call archive,$(sort $(FUZZED))))
+FUZZ_FLAGS = $(STANDARD) $(WARNINGS) -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
+define fuzzed_rule
+$(BUILD)/fuzz/rooms/$(1).a: $(patsubst %.c,$(BUILD)/fuzz/o/%.o,$(call members,$(1))) $(1)
+endef
+$(foreach each,$(sort $(FUZZED)),$(eval $(call fuzzed_rule,$(each))))
+$(FUZZED_ARCHIVES):
 	@mkdir -p $(@D)
-	clang $(STANDARD) $(WARNINGS) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ \
-	    $(filter %.c,$^) -ljansson -lm
+	@rm -f $@
+	ar rcsD $@ $(filter %.o,$^)
+$(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/fuzz/o/tests/fuzz/%.o $(FUZZED_ARCHIVES)
+	clang $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $(filter %.o,$^) -Wl,--as-needed -Wl,--start-group $(FUZZED_ARCHIVES) -Wl,--end-group -lhiredis -ljansson -lev -lm
+$(BUILD)/fuzz/o/%.o: %.c
+	@mkdir -p $(@D)
+	clang $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 
 $(BUILD)/o/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -348,23 +266,11 @@ sanitize: ## run the locks under the address, undefined-behaviour and thread san
 fuzz: ## run each fuzzer of the readers of histories and messages for FUZZ_SECONDS (60)
 	@$(READY_TO_TEST)
 	@$(MAKE) -s fuzzers
-	@mkdir -p $(addprefix $(BUILD)/fuzz/found/,atlas check edn history history_json library_schedule resp schedule)
-	cd $(BUILD)/fuzz && ./history_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -print_final_stats=1 \
-	    found/history $(CURDIR)/tests/fuzz/corpus/history
-	cd $(BUILD)/fuzz && ./history_json_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
-	    -dict=$(CURDIR)/tests/fuzz/history_json.dict found/history_json $(CURDIR)/tests/fuzz/corpus/history_json
-	cd $(BUILD)/fuzz && ./resp_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -print_final_stats=1 \
-	    -dict=$(CURDIR)/tests/fuzz/resp.dict found/resp $(CURDIR)/tests/fuzz/corpus/resp
-	cd $(BUILD)/fuzz && ./check_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -print_final_stats=1 \
-	    found/check $(CURDIR)/tests/fuzz/corpus/check
-	cd $(BUILD)/fuzz && ./edn_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
-	    -dict=$(CURDIR)/tests/fuzz/edn.dict found/edn $(CURDIR)/tests/fuzz/corpus/edn
-	cd $(BUILD)/fuzz && ./atlas_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
-	    -dict=$(CURDIR)/tests/fuzz/atlas.dict found/atlas $(CURDIR)/tests/fuzz/corpus/atlas
-	cd $(BUILD)/fuzz && ./schedule_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=256 -print_final_stats=1 \
-	    -dict=$(CURDIR)/tests/fuzz/schedule.dict found/schedule $(CURDIR)/tests/fuzz/corpus/schedule
-	cd $(BUILD)/fuzz && ./library_schedule_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=256 -print_final_stats=1 \
-	    found/library_schedule $(CURDIR)/tests/fuzz/corpus/library_schedule
+	@cd $(BUILD)/fuzz && for each in $(patsubst %_fuzz,%,$(notdir $(FUZZERS))); do \
+	    mkdir -p found/$$each && \
+	    ./$${each}_fuzz -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 $$(cat $(CURDIR)/tests/fuzz/$$each.options 2>/dev/null) \
+	        $$([ ! -e $(CURDIR)/tests/fuzz/$$each.dict ] || echo -dict=$(CURDIR)/tests/fuzz/$$each.dict) \
+	        found/$$each $(CURDIR)/tests/fuzz/corpus/$$each || exit; done
 
 servers: ## play the matrix and clock faults in real time on redis-server 8 and valkey-server 8, which ci/servers fetches
 	@$(READY_TO_BENCH)
@@ -435,4 +341,4 @@ clean: ## remove the results of builds; installed packages stay
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
--include $(shell find $(wildcard $(BUILD)/o $(BUILD)/lint) /dev/null -name '*.d')
+-include $(shell find $(wildcard $(BUILD)/o $(BUILD)/lint $(BUILD)/fuzz/o) /dev/null -name '*.d')

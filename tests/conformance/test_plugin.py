@@ -73,12 +73,6 @@ def test_the_example_without_its_difference_fails_as_the_pattern_does(planted: P
     assert status_of(played, "mutual_exclusion") == "violated"
 
 
-def test_the_old_name_of_the_header_still_works(planted: Planter) -> None:
-    file = planted({'#include "lockstorm.h"': '#include "harness/lockstorm.h"'})
-    hosted = plugin.plugin_entry(file).plugin
-    assert hosted and hosted.name == "my-lock"
-
-
 def test_a_plugin_built_before_poll_ms_states_none(tmp_path: Path) -> None:
     """The field lies where the struct had padding."""
     headers = tmp_path / "include"
