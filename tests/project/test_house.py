@@ -10,7 +10,8 @@ import pytest
 
 from lockstorm.base import paths
 
-UNITS_MOST = 25  # "some 20": one module for each command
+UNITS_MOST = 25
+FLAT_LISTS = {"harness/lockstorm/cli/commands": 40}  # of like things, one a file
 C_LINES_MOST, PYTHON_LINES_MOST = 70, 50
 TOPS = ("harness", "faults", "checkers")
 TYPE = re.compile(r"^(?:typedef )?(?:struct|enum|union) (\w+) \{", re.MULTILINE)
@@ -41,7 +42,8 @@ def c_files() -> Iterator[Path]:
 
 @pytest.mark.parametrize("room", rooms(), ids=lambda room: str(room.relative_to(paths.ROOT)))
 def test_a_room_can_be_overlooked(room: Path) -> None:
-    assert len(units(room)) <= UNITS_MOST, sorted(units(room))
+    most = FLAT_LISTS.get(str(room.relative_to(paths.ROOT)), UNITS_MOST)
+    assert len(units(room)) <= most, sorted(units(room))
     readme = room / "README.md"
     assert readme.is_file(), f"{readme} is missing: what it is, its smallest file, how to add one"
 

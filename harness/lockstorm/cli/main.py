@@ -20,7 +20,7 @@ from lockstorm.cli.terminal import NearestName
 INTERRUPTED = 130
 
 
-COMMANDS = (  # in the order of the README; each is NAME_command in commands/NAME_command.py, or in commands/kept
+COMMANDS = (  # in the order of the README; each is NAME_command in commands/NAME_command.py
     "demo",
     "run",
     "attach",
@@ -49,7 +49,6 @@ COMMANDS = (  # in the order of the README; each is NAME_command in commands/NAM
     "doctor",
     "test",
 )
-KEPT = ("history", "merge", "replay", "report", "runs", "show")  # about kept histories and runs: commands/kept
 
 
 class Commands(NearestName):
@@ -61,8 +60,7 @@ class Commands(NearestName):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        room = "commands.kept" if cmd_name in KEPT else "commands"
-        module = import_module(f"lockstorm.cli.{room}.{cmd_name}_command")
+        module = import_module(f"lockstorm.cli.commands.{cmd_name}_command")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         gc.freeze()
         gc.enable()
