@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "harness/environment/env_reply.h"
+#include "harness/environment/env_unserved.h"
 #include "harness/environment/live_ensemble.h"
 #include "harness/environment/live_env.h"
 #include "harness/environment/live_watchdog.h"
@@ -246,6 +247,7 @@ static const struct env_ops LIVE_OPS = {
     .checkpoint = live_checkpoint,
     .tell_validity = live_tell_validity,
     .tell_answers = live_tell_answers,
+    .attempt_ns = env_unserved_attempt_ns,
     .watchdog_start = live_watchdog_start,
     .watchdog_stop = live_watchdog_stop,
     .watchdog_stopping = live_watchdog_stopping,

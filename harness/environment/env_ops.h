@@ -1,5 +1,6 @@
 /* What an implementation of the environment provides; env.h describes the functions that call it. Limits are durations
- * in ns here, INT64_MAX: none. Only implementations and env_ops.c include this. */
+ * in ns here, INT64_MAX: none. No slot is NULL: env_unserved.h has functions for what an implementation does not serve.
+ * Only implementations and env_ops.c include this. */
 #ifndef LOCKSTORM_ENV_OPS_H
 #define LOCKSTORM_ENV_OPS_H
 
@@ -37,9 +38,8 @@ struct env_ops {
     uint64_t (*random)(struct env *);
     void (*checkpoint)(struct env *, const char *name);
     void (*tell_validity)(struct env *, int64_t valid_until_ns);
-    void (*tell_answers)(struct env *, int asked, int64_t answers,
-                         enum outcome outcome); /* NULL: nobody wants to know */
-    int64_t (*attempt_ns)(const struct env *);  /* may be NULL: it is not known */
+    void (*tell_answers)(struct env *, int asked, int64_t answers, enum outcome outcome);
+    int64_t (*attempt_ns)(const struct env *);
     bool (*watchdog_start)(struct env *, void (*run)(struct env *, void *), void *argument);
     void (*watchdog_stop)(struct env *);
     bool (*watchdog_stopping)(const struct env *);
@@ -54,5 +54,8 @@ static inline int64_t env_deadline_ns(int64_t now_ns, int64_t limit_ns) {
 struct env {
     const struct env_ops *ops;
 };
+
+/* Gives an environment its operations. */
+void env_begin(struct env *env, const struct env_ops *ops);
 
 #endif

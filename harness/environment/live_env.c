@@ -8,7 +8,7 @@ struct live_env *live_env_new(const struct env_ops *ops, const struct env_live_o
                               const struct task *task, struct random random) {
     struct live_env *live = calloc(1, sizeof *live);
     if (!live) abort();
-    live->env.ops = ops;
+    env_begin(&live->env, ops);
     live->options = *options;
     live->task = (struct live_task){*task, options->host, options->reply_limit_ms * ENV_NS_PER_MS};
     live->random = random;

@@ -7,6 +7,7 @@
 
 #include "harness/environment/env_ops.h"
 #include "harness/environment/env_reply.h"
+#include "harness/environment/env_unserved.h"
 #include "harness/simulation/server_renewal.h"
 
 enum { REPLY_LIMIT_MS = 1000, NOT_CONNECTED = -1, NO_ATTEMPT = -1 };
@@ -503,10 +504,11 @@ static const struct env_ops EXPLORED_OPS = {
     .watchdog_start = explored_watchdog_start,
     .watchdog_stop = explored_watchdog_stop,
     .watchdog_stopping = explored_watchdog_stopping,
+    ENV_UNSERVED_EXCEPT_REDIS,
 };
 
 void explored_env_open(struct explored_task *task, struct world *world, int number, uint64_t seed) {
-    task->env.ops = &EXPLORED_OPS;
+    env_begin(&task->env, &EXPLORED_OPS);
     task->world = world;
     task->number = number;
     task->random = random_split(seed, (uint64_t)number);

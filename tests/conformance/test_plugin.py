@@ -333,6 +333,30 @@ def test_one_that_crashes_in_the_explorer_is_inconclusive_with_its_name(planted:
     assert f"plugin:{file}: the explorer, which hosts it, ended by SIGABRT" in done.stdout
 
 
+def test_a_plug_in_that_asks_for_a_service_that_is_not_simulated_is_refused(planted: Planter) -> None:
+    """The explorer has Redis nodes only. Other calls of the environment return an error, and the search goes on."""
+    calls = "".join(
+        f"    if ({each}) abort();\n"
+        for each in (
+            'env_post(lock->env, 0, 100, "/v3/kv/txn", "{}")->kind != ENV_REPLY_ERROR',
+            'strncmp(env_post(lock->env, 0, 100, "/", "")->text, "501 ", 4) != 0',
+            'env_query(lock->env, 0, "SELECT 1", NULL, 0)->kind != ENV_REPLY_ERROR',
+            'env_query_blocking(lock->env, 0, "SELECT 1", NULL, 0)->kind != ENV_REPLY_ERROR',
+            'env_stream(lock->env, 0, "/v3/watch", "{}") != OUTCOME_REFUSED',
+            "env_stream_line(lock->env, 0, 100)->kind != ENV_REPLY_ERROR",
+            "env_session_open(lock->env, 1000, NULL, NULL) != OUTCOME_REFUSED",
+            "env_session_state(lock->env) != ENV_SESSION_LOST",
+            'env_tree(lock->env, ENV_TREE_CHILDREN, "/")->kind != ENV_REPLY_ERROR',
+            "env_tree_news(lock->env, 0)",
+        )
+    )
+    calls += "    env_stream_end(lock->env, 0);\n    env_session_end(lock->env);\n"
+    file = planted({STDIO: STDIO + "#include <stdlib.h>\n#include <string.h>\n", GRANT: calls + GRANT})
+    done = explored(file, "--faults", "none", "--schedules", "10", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["schedules"] == 10
+
+
 @pytest.mark.slow("waits until a plug-in is given up", seconds=8)
 def test_one_that_never_comes_back_in_the_explorer_is_given_up(planted: Planter) -> None:
     file = planted({GRANT: STAYS + GRANT})
