@@ -85,12 +85,12 @@ SOURCES        = $(sort $(shell find harness checkers faults tests bench adapter
 
 PYTHON = .venv/bin/python
 # The launcher installs and builds what is missing; with its command "test" also the packages of tests.
-READY         = ./lockstorm --version >/dev/null
-READY_TO_TEST = ./lockstorm test --version >/dev/null
-READY_WITH_ALL = LOCKSTORM_LEVEL=all ./lockstorm --version >/dev/null
-READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --version >/dev/null
+READY         = ./lockstorm --prepare
+READY_TO_TEST = ./lockstorm test --prepare
+READY_WITH_ALL = LOCKSTORM_LEVEL=all ./lockstorm --prepare
+READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --prepare
 
-.PHONY: all deps-all build programs headers test-programs judge bench-programs fuzzers demo test nightly lint format sanitize fuzz oracle porcupine mutants mutants-short matrix schemas servers zoo libraries bench \
+.PHONY: all deps-all build programs headers test-programs judge bench-programs fuzzers demo test nightly lint format sanitize fuzz oracle porcupine mutants mutants-short matrix requirements help-text schemas servers zoo libraries bench \
         soak explore-soak clean help
 all: build
 
@@ -309,6 +309,15 @@ matrix: ## write the tables of expected verdicts into README.md, docs/matrix.md 
 	@$(READY)
 	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.matrix.matrix_pages
 	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.conformance.adapter_cells
+
+requirements: ## lock the Python packages (ci/requirements*.txt) to the newest versions that fit, with hashes, by uv
+	@$(READY)
+	@$(PYTHON) -m pip install -q --disable-pip-version-check --upgrade --target $(BUILD)/uv uv
+	PYTHONPATH=$(BUILD)/uv:harness:. $(PYTHON) -m tests.helpers.locked_requirements
+
+help-text: ## write what ./lockstorm --help shows before anything is installed
+	@$(READY)
+	@./lockstorm --help >harness/lockstorm/cli/help.txt
 
 schemas: ## write docs/results.schema.json, the schema of the commands' JSON, from the types of harness/lockstorm/results
 	@$(READY)

@@ -344,6 +344,11 @@ def test_doctor_misses_every_program(missing_one: str, tmp_path: Path, monkeypat
         find_programs()
 
 
+def test_the_help_of_a_fresh_checkout_is_the_help() -> None:
+    """`make help-text` writes the file that the launcher shows before anything is installed."""
+    assert lockstorm("--help").stdout == (paths.ROOT / "harness" / "lockstorm" / "cli" / "help.txt").read_text()
+
+
 def test_doctor_knows_the_programs_that_are_built() -> None:
     made = re.search(r"^PROGRAMS\s*=.*bin/,([^)]*)\)", (paths.ROOT / "Makefile").read_text(), re.MULTILINE)
     assert made and sorted(made[1].split()) == sorted(paths.PROGRAMS)

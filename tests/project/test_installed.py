@@ -80,9 +80,11 @@ def installed(wheel: Path) -> Iterator[Installed]:
     subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", str(environment)], check=True)
     libraries = next((environment / "lib").glob("python3*/site-packages"))
     install = [*PIP, "--python", str(environment / "bin" / "python"), "install", "--no-deps"]
-    lines = (paths.ROOT / "ci" / "requirements-test.txt").read_text().splitlines()
-    pytests = [line for line in lines if line.partition("==")[0] in PYTEST]
-    subprocess.run([*install, "-r", str(paths.ROOT / "ci" / "requirements.txt"), *pytests, str(wheel)], check=True)
+    locked = re.findall(r"^([\w-]+)(==[^ ;]+)", (paths.ROOT / "ci" / "requirements-test.txt").read_text(), re.MULTILINE)
+    pytests = [name + version for name, version in locked if name in PYTEST]
+    assert len(pytests) == len(PYTEST)
+    subprocess.run([*install, "-r", str(paths.ROOT / "ci" / "requirements.txt")], check=True)
+    subprocess.run([*install, *pytests, str(wheel)], check=True)  # a wheel has no hash in a list
     subprocess.run(["chmod", "-R", "a-w", str(libraries)], check=True)
     try:
         yield Installed(environment / "bin", home)

@@ -91,6 +91,30 @@ def test_without_apt_it_lists_what_is_missing(checkout: Path, tmp_path: Path) ->
     assert not (checkout / ".venv").exists()
 
 
+@pytest.mark.parametrize("word", ["--help", "-h", "--version"])
+def test_a_fresh_checkout_answers_before_anything_is_installed(checkout: Path, tmp_path: Path, word: str) -> None:
+    here = launch(word, root=checkout, PATH=path_without(tmp_path / "bin", "make", "flock"))
+    assert (here.returncode, here.stderr) == (0, "")
+    assert here.stdout == launch(word).stdout != ""
+    assert not (checkout / ".venv").exists() and not (checkout / "build").exists()
+
+
+def test_prepare_ends_when_everything_is_there() -> None:
+    done = launch("--prepare")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.waits
+def test_a_long_step_shows_how_far_it_is(checkout: Path, tmp_path: Path) -> None:
+    """After ten seconds; the last line of the log."""
+    once = tmp_path / "once"
+    script = f"echo fetching gcc; [ -e {once} ] || {{ : >{once}; sleep 11; }}; exit 100"
+    tools = tools_of_an_empty_machine(tmp_path / "bin", script)
+    done = launch("demo", root=checkout, PATH=tools)
+    assert "installing system packages, once" in done.stderr
+    assert "  10 s: fetching gcc" in done.stderr
+
+
 def test_it_installs_nothing_when_told_so(checkout: Path) -> None:
     done = launch("demo", root=checkout, LOCKSTORM_NO_INSTALL="1")
     assert done.returncode == 2
